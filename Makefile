@@ -1,0 +1,68 @@
+# Paceline's commands. `make` alone lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images bench clean
+
+CARGO ?= cargo
+PACELINE := target/release/paceline
+# Tests run under nextest where it is installed; doctests, which it does not run, always by cargo.
+RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## check for Rust and Docker; on Debian, offer to install Docker
+	@images/setup.sh
+
+build: ## build the `paceline` command
+	$(CARGO) build --release --bin paceline
+
+images: setup build ## build the container images
+	@allocator/image.sh
+	@images/build.sh
+
+data: images ## find or fetch the training images; print their folder
+	@images/data.sh
+
+demo: images ## real training jobs under `none` and `flowcon`: 5 to 8 minutes once it is built
+	@data="$$(images/data.sh | tail -n 1)"; \
+	$(PACELINE) bench examples/schedules/demo.toml --data "$$data"
+
+fmt: ## format the code
+	$(CARGO) fmt --all
+	$(CARGO) fmt --all --manifest-path images/Cargo.toml
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path images/Cargo.toml
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+unit: ## unit and property tests: seconds
+	$(CARGO) $(RUN_TESTS) --workspace --exclude paceline-system-tests --locked
+	$(CARGO) test --doc --workspace --locked
+
+docker-tests: ## tests on the real engine
+	$(CARGO) build --locked --bin paceline --bin toy-job
+	$(CARGO) test --locked --package paceline-system-tests
+
+test: lint doc unit docker-tests ## everything but the heavy targets below
+
+test-deny: ## licences, sources and advisories of all dependencies
+	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check licenses bans sources
+	@$(CARGO) deny check advisories || echo "the advisories were not checked, or there are some: see above"
+
+test-images: images ## lint and test the workloads, train for a moment in their containers
+	@images/test.sh
+
+bench: ## speed of the reporter's hot path
+	$(CARGO) bench --package paceline-reporter
+
+clean: ## remove what was built, but not the caches of libtorch and data
+	$(CARGO) clean
+	rm -rf images/target images/.build

@@ -1,0 +1,209 @@
+use super::*;
+use crate::params::Params;
+use crate::policies;
+use crate::policy::Variant;
+
+fn id(name: &str) -> JobId {
+    JobId::new(name).unwrap()
+}
+
+fn spec(name: &str) -> JobSpec {
+    JobSpec {
+        id: id(name),
+        fresh: true,
+        in_force: Share::ALL,
+        min: None,
+        max: None,
+        weight: 1.0,
+        may_terminate: false,
+        direction: None,
+        targets: Targets::default(),
+    }
+}
+
+fn progress(reports: u64, sum: f64, batches: u64, seconds: f64) -> Box<Progress> {
+    let json = serde_json::json!({
+        "schema": 1, "job": "a", "pid": 7, "instance": "one", "source": "reporter",
+        "state": "running", "started_at": 0.0, "now": 0.0, "step": reports, "epoch": null,
+        "total_steps": null,
+        "eval": {"name": "loss", "direction": "minimize", "value": null, "window": 5,
+                 "updated_at": null, "count": reports, "sum": sum, "first": 4.0, "best": null,
+                 "max_abs": 4.0},
+        "batch_latency": {"count": batches, "sum": seconds, "last": null, "p50": null, "p95": null,
+                          "p99": null},
+        "targets": {"acceptable": 1.0, "objective": null, "batch_latency": null},
+        "reached": {"acceptable_at": 12.0, "objective_at": null},
+        "checkpoint": {"requested": 0, "saved": 0, "step": null, "path": null, "at": null,
+                       "error": null},
+        "dropped": 0, "rejected": 0});
+    Box::new(serde_json::from_value(json).unwrap())
+}
+
+fn at(seconds: f64) -> Moment {
+    Moment::from_seconds(seconds)
+}
+
+/// An engine of two CPUs under FlowCon.
+fn engine() -> Engine {
+    let policy = policies::build("flowcon", Variant::Resolved, &Params::default()).unwrap();
+    Engine::new("here".to_owned(), 2.0, None, policy)
+}
+
+fn tell(engine: &mut Engine, t: f64, event: Event) {
+    assert_eq!(engine.step(at(t), event), []);
+}
+
+fn decide(engine: &mut Engine, t: f64) -> (Frame, Decision) {
+    let decided = |effect| match effect {
+        Effect::Decided(decided) => Some(*decided),
+        Effect::Set(_) | Effect::WakeAt(_) => None,
+    };
+    engine.step(at(t), Event::Decide).into_iter().find_map(decided).unwrap()
+}
+
+fn used(cpu_seconds: f64) -> Reading {
+    Reading { cpu_seconds, throttled_seconds: Some(0.0), memory: Some(0.1) }
+}
+
+#[test]
+fn a_frame_holds_the_means_since_the_frame_before() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    tell(&mut engine, 0.0, Event::Used(id("a"), used(0.5)));
+    tell(&mut engine, 1.0, Event::Reported(id("a"), progress(2, 8.0, 2, 1.0)));
+    let (first, _) = decide(&mut engine, 1.0);
+    assert_eq!(first.jobs[0].loss, Some(4.0));
+    assert_eq!(first.jobs[0].usage.cpu, None, "one reading gives no rate");
+    tell(&mut engine, 10.0, Event::Used(id("a"), used(10.5)));
+    tell(&mut engine, 11.0, Event::Reported(id("a"), progress(6, 20.0, 6, 5.0)));
+    let (second, _) = decide(&mut engine, 11.0);
+    assert_eq!(second.jobs[0].loss, Some(3.0));
+    assert_eq!(second.jobs[0].usage.cpu, Some(0.5), "10 CPU seconds in 10 s on 2 CPUs");
+    let (third, _) = decide(&mut engine, 12.0);
+    assert_eq!(third.jobs[0].loss, None, "no report since");
+}
+
+#[test]
+fn a_job_that_was_running_before_is_measured_from_its_first_reading() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(JobSpec { fresh: false, ..spec("a") }));
+    tell(&mut engine, 0.0, Event::Reported(id("a"), progress(1000, 9000.0, 0, 0.0)));
+    assert_eq!(decide(&mut engine, 0.0).0.jobs[0].loss, None);
+    tell(&mut engine, 5.0, Event::Reported(id("a"), progress(1001, 9001.0, 0, 0.0)));
+    assert_eq!(decide(&mut engine, 5.0).0.jobs[0].loss, Some(1.0));
+}
+
+#[test]
+fn a_process_that_began_anew_is_measured_from_nothing() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    tell(&mut engine, 0.0, Event::Reported(id("a"), progress(100, 100.0, 0, 0.0)));
+    decide(&mut engine, 0.0);
+    let again = Progress { instance: "two".to_owned(), ..*progress(2, 8.0, 0, 0.0) };
+    tell(&mut engine, 5.0, Event::Reported(id("a"), Box::new(again)));
+    assert_eq!(decide(&mut engine, 5.0).0.jobs[0].loss, Some(4.0));
+}
+
+#[test]
+fn a_batch_that_began_before_the_change_of_limit_is_not_counted() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    tell(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 4.0, 10, 10.0)));
+    decide(&mut engine, 1.0);
+    // The batch that ends at 2 s began before the frame; the two that end by 4 s did not.
+    tell(&mut engine, 2.0, Event::Reported(id("a"), progress(1, 4.0, 11, 19.0)));
+    tell(&mut engine, 4.0, Event::Reported(id("a"), progress(1, 4.0, 13, 21.0)));
+    assert_eq!(decide(&mut engine, 4.0).0.jobs[0].batch_latency, Some(1.0));
+    tell(&mut engine, 5.0, Event::Reported(id("a"), progress(1, 4.0, 14, 22.0)));
+    tell(&mut engine, 6.0, Event::Applied(id("a"), Share::nearest(0.5)));
+    tell(&mut engine, 7.0, Event::Reported(id("a"), progress(1, 4.0, 15, 24.0)));
+    assert_eq!(decide(&mut engine, 7.0).0.jobs[0].batch_latency, None);
+}
+
+#[test]
+fn a_limit_counts_only_once_it_is_applied() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(JobSpec { in_force: Share::nearest(0.5), ..spec("a") }));
+    let effects = engine.step(at(0.0), Event::Decide);
+    let change = Change { job: id("a"), from: Share::nearest(0.5), to: Share::ALL };
+    assert!(effects.contains(&Effect::Set(vec![change.clone()])));
+    assert!(
+        engine.step(at(1.0), Event::Decide).contains(&Effect::Set(vec![change])),
+        "refused: decided again"
+    );
+    tell(&mut engine, 2.0, Event::Applied(id("a"), Share::ALL));
+    let settled = engine.step(at(3.0), Event::Decide);
+    assert!(!settled.iter().any(|effect| matches!(effect, Effect::Set(_))));
+    let (frame, _) = decide(&mut engine, 4.0);
+    assert_eq!(frame.jobs[0].limit.applied, Some(1.0));
+}
+
+#[test]
+fn a_silent_job_is_not_cut() {
+    let mut engine = engine();
+    for name in ["a", "b"] {
+        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+    }
+    // Both fall, then stand still; "a" goes silent after that.
+    for second in 0..20_u32 {
+        let t = f64::from(second) * 10.0;
+        let reports = u64::from(second) + 1;
+        let sum = 4.0 + f64::from(second);
+        for name in ["a", "b"] {
+            tell(&mut engine, t, Event::Used(id(name), used(t)));
+            if name == "b" || second < 4 {
+                tell(&mut engine, t, Event::Reported(id(name), progress(reports, sum, 0, 0.0)));
+            }
+        }
+        for effect in engine.step(at(t), Event::Decide) {
+            if let Effect::Set(changes) = effect {
+                assert!(t < 90.0 || changes.iter().all(|change| change.job != id("a")), "{t}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_label_rules_over_the_endpoint_and_over_what_it_latched() {
+    let mut engine = engine();
+    let targets = Targets { acceptable: Some(0.5), ..Targets::default() };
+    tell(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("a") }));
+    tell(&mut engine, 0.0, Event::Appeared(spec("b")));
+    for name in ["a", "b"] {
+        tell(&mut engine, 1.0, Event::Reported(id(name), progress(1, 1.0, 0, 0.0)));
+    }
+    let (frame, _) = decide(&mut engine, 1.0);
+    assert_eq!(
+        frame.jobs.iter().map(|job| job.reached.acceptable).collect::<Vec<_>>(),
+        [false, true]
+    );
+    assert_eq!(frame.jobs[0].targets.acceptable, Some(0.5));
+}
+
+#[test]
+fn replaying_the_frames_gives_the_decisions() {
+    let mut engine = engine();
+    let mut recorded = Vec::new();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    for second in 0..12_u32 {
+        let t = f64::from(second) * 20.0;
+        if second == 5 {
+            tell(&mut engine, t, Event::Appeared(spec("b")));
+        }
+        let sum = (0..=second).map(|n| 4.0 / (1.0 + f64::from(n))).sum();
+        for name in ["a", "b"] {
+            tell(&mut engine, t, Event::Used(id(name), used(t)));
+            tell(
+                &mut engine,
+                t,
+                Event::Reported(id(name), progress(u64::from(second) + 1, sum, 0, 0.0)),
+            );
+        }
+        recorded.push(decide(&mut engine, t));
+    }
+    let mut policy = policies::build("flowcon", Variant::Resolved, &Params::default()).unwrap();
+    for (frame, decision) in recorded {
+        let line = serde_json::to_string(&frame).unwrap();
+        assert_eq!(policy.decide(&Frame::parse(&line).unwrap()), decision);
+    }
+}

@@ -1,0 +1,209 @@
+//! What a policy may see: one frame is one run of it.
+//!
+//! A frame crosses a boundary: `paceline run --record` writes one as a line of JSON, a replay reads
+//! it back. Unknown fields are ignored, a missing optional one is `null`. What no policy can work
+//! with (no time, a job without an id, an id twice, a wrong type) is an error.
+
+use std::collections::BTreeSet;
+
+use paceline_wire::{Direction, Targets};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::unit::{JobId, Share};
+
+/// One node's jobs as they stand at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Monotonic seconds since the run began.
+    pub t: f64,
+    /// The nodes; a policy of a single node does not read them.
+    #[serde(default, deserialize_with = "or_default")]
+    pub nodes: Vec<Node>,
+    /// The running managed jobs, in any order.
+    #[serde(default, deserialize_with = "or_default")]
+    pub jobs: Vec<Job>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its CPUs.
+    #[serde(default)]
+    pub cpus: Option<f64>,
+    /// Its memory, in bytes.
+    #[serde(default)]
+    pub memory: Option<f64>,
+    /// What all that runs there uses, as fractions of it.
+    #[serde(default, deserialize_with = "or_default")]
+    pub usage: Usage,
+}
+
+/// A running job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// The node that it runs on.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// E(t): the mean of the losses reported since the previous frame.
+    #[serde(default)]
+    pub loss: Option<f64>,
+    /// The largest absolute single loss so far.
+    #[serde(default)]
+    pub loss_max: Option<f64>,
+    /// Which way the loss is meant to go.
+    #[serde(default, deserialize_with = "or_default")]
+    pub direction: Direction,
+    /// The mean duration in seconds of the batches that both began and ended since the previous
+    /// frame or the job's last change of limit, whichever is later.
+    #[serde(default)]
+    pub batch_latency: Option<f64>,
+    /// What the job used since the previous frame, as fractions of the node.
+    #[serde(default, deserialize_with = "or_default")]
+    pub usage: Usage,
+    /// Its limit.
+    #[serde(default, deserialize_with = "or_default")]
+    pub limit: Limit,
+    /// The share of the time since the previous frame that it stood at its cap.
+    #[serde(default)]
+    pub throttled: Option<f64>,
+    /// Its weight beside other jobs.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Whether it may be ended at its objective.
+    #[serde(default)]
+    pub may_terminate: Option<bool>,
+    /// What it has reached by its own account.
+    #[serde(default, deserialize_with = "or_default")]
+    pub reached: Reached,
+    /// What it is asked to reach.
+    #[serde(default, deserialize_with = "or_default")]
+    pub targets: Targets,
+}
+
+/// Resources in use, as fractions of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// Memory.
+    #[serde(default)]
+    pub memory: Option<f64>,
+    /// Block I/O.
+    #[serde(default)]
+    pub blkio: Option<f64>,
+    /// Network I/O.
+    #[serde(default)]
+    pub net: Option<f64>,
+}
+
+/// A job's CPU limit, as fractions of the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// What the policy chose last: 1 at first.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// What is in force.
+    #[serde(default)]
+    pub applied: Option<f64>,
+    /// The least that the job is to have.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// The most.
+    #[serde(default)]
+    pub max: Option<f64>,
+}
+
+impl Limit {
+    /// The policy's last choice as the frame tells it: `None` when it tells nothing usable.
+    pub fn chosen(&self) -> Option<Share> {
+        self.cpu.filter(|share| *share > 0.0).map(Share::nearest)
+    }
+}
+
+/// Which targets a job has reached by its own account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// The acceptable loss.
+    #[serde(default, deserialize_with = "or_default")]
+    pub acceptable: bool,
+    /// The objective.
+    #[serde(default, deserialize_with = "or_default")]
+    pub objective: bool,
+}
+
+/// A frame that no policy can work with.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// Not the JSON of a frame: its text says what is wrong and where.
+    #[error("not a frame")]
+    Json(#[from] serde_json::Error),
+    /// Two jobs have one id.
+    #[error("job {0:?} stands in the frame twice")]
+    Twice(String),
+}
+
+impl Frame {
+    /// Reads one line of a recorded run.
+    pub fn parse(line: &str) -> Result<Self, FrameError> {
+        let frame: Self = serde_json::from_str(line)?;
+        let mut seen = BTreeSet::new();
+        match frame.jobs.iter().find(|job| !seen.insert(&job.id)) {
+            Some(job) => Err(FrameError::Twice(job.id.to_string())),
+            None => Ok(frame),
+        }
+    }
+}
+
+/// Reads `null` as the default, as if the field were missing.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_optional_field_is_null() {
+        let sparse = Frame::parse(r#"{"t": 1, "jobs": [{"id": "vae", "later": [1]}]}"#).unwrap();
+        let full = Frame::parse(
+            r#"{"t": 1, "nodes": null, "jobs": [{"id": "vae", "usage": null, "limit": null,
+                "direction": null, "reached": null, "targets": null, "loss": null}]}"#,
+        )
+        .unwrap();
+        assert_eq!(sparse, full);
+    }
+
+    #[test]
+    fn what_no_policy_can_work_with_is_refused() {
+        for line in [
+            r#"{"jobs": []}"#,
+            r#"{"t": "1"}"#,
+            r#"{"t": 1, "jobs": [{}]}"#,
+            r#"{"t": 1, "jobs": [{"id": ""}]}"#,
+            r#"{"t": 1, "jobs": [{"id": "a"}, {"id": "a"}]}"#,
+            r#"{"t": 1, "jobs": [{"id": "a", "direction": "up"}]}"#,
+            r#"{"t": 1, "jobs": [{"id": "a", "loss": "0.3"}]}"#,
+        ] {
+            assert!(Frame::parse(line).is_err(), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(line in ".*") {
+            drop(Frame::parse(&line));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The allocation policies, as pure code.
+//!
+//! Observations go in as a [`Frame`], a [`Decision`] comes out; the [`Engine`] around them turns
+//! events into frames and decisions into effects. Nothing here does I/O, reads a clock, or waits:
+//! time is an argument. So one and the same code runs live, over recorded frames and in a
+//! simulator, and the same input gives the same output.
+//!
+//! What holds everywhere in this crate:
+//! - a share is a fraction of one node's CPU, above 0 and at most 1 ([`Share`]);
+//! - a value that is not known is `None`, never 0;
+//! - no policy fails, and none emits NaN or infinity: arithmetic saturates;
+//! - the order of jobs in a frame is irrelevant: they are matched by id;
+//! - every decision for a job carries its reason in words.
+
+pub mod decision;
+pub mod engine;
+pub mod frame;
+pub mod limiter;
+pub mod params;
+pub mod policies;
+pub mod policy;
+pub mod signal;
+pub mod unit;
+
+pub use decision::{Decision, JobDecision};
+pub use engine::{Effect, Engine, Event, JobSpec};
+pub use frame::Frame;
+pub use params::{ParamError, Params};
+pub use policy::{Policy, Variant};
+pub use unit::{JobId, Moment, Share};

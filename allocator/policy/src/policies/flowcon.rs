@@ -1,0 +1,283 @@
+//! FlowCon: CPU goes to the jobs whose loss still falls.
+//!
+//! Source: Zheng, Tynes, Gorelick, Mao, Cheng, Hou: "`FlowCon`: Elastic Flow Configuration for
+//! Containerized Deep Learning Applications", ICPP 2019, Algorithms 1 and 2, Eq. 1 and 2.
+//! A job's *growth efficiency* is
+//! G = |E(t) − E(t−1)| / Δt / R: the progress of its loss per second and per share of the machine
+//! in use. By G against α, jobs move between three lists: NL (new or growing), WL (watching), CL
+//! (completing). Jobs of CL give way, and when all jobs are in CL nobody is limited and the
+//! interval doubles.
+//!
+//! Where the print is silent or cannot run, the code follows, in both variants: β = 2, the only
+//! value that gives the paper's worked example (F1); R below 1 % of the machine measures nothing
+//! (F4); a job without two losses is unmeasured, not flat (F7); the interval backs off to at most
+//! 16 times its base (F14); jobs are compared as sets (F26). The variants differ where the code
+//! says so: F6, F14, F16, F19, F20, X6.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::decision::{Decision, JobDecision};
+use crate::frame::{Frame, Job};
+use crate::params::{ParamError, Params, Reader};
+use crate::policy::{Policy, Variant};
+use crate::signal::Learning;
+use crate::unit::{JobId, Share, count, saturate};
+
+/// Below this, a sum of growth efficiencies is taken for 0 (F17).
+const EPSILON: f64 = 1e-9;
+/// A job that used less of the node than this did not train: its growth is not measured (F4).
+const LEAST_USAGE: f64 = 0.01;
+
+/// The policy and its state.
+#[derive(Debug)]
+pub struct FlowCon {
+    variant: Variant,
+    /// G below it is no growth, per second and node.
+    alpha: f64,
+    /// The floor of a CL job is 1/(β·n).
+    beta: f64,
+    base_interval: f64,
+    max_interval: f64,
+    interval: f64,
+    jobs: BTreeMap<JobId, Member>,
+}
+
+/// What is kept of one job.
+#[derive(Debug)]
+struct Member {
+    list: List,
+    learning: Learning,
+    /// The latest growth efficiency; `None` makes the job a newcomer.
+    growth: Option<f64>,
+    share: Share,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    New,
+    Watching,
+    Completing,
+}
+
+impl List {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::New => "NL",
+            Self::Watching => "WL",
+            Self::Completing => "CL",
+        }
+    }
+
+    /// One step a frame (Algorithm 1, lines 4 to 13; F8).
+    const fn next(self, growing: bool) -> Self {
+        match (growing, self) {
+            (true, _) => Self::New,
+            (false, Self::New) => Self::Watching,
+            (false, Self::Watching | Self::Completing) => Self::Completing,
+        }
+    }
+}
+
+/// What one frame brought, as far as the limits of all jobs depend on it.
+struct Round {
+    /// n, as a factor.
+    jobs: f64,
+    some_went: bool,
+    /// g of a job that was never measured (F16).
+    newcomer: f64,
+    /// Σ g.
+    sum: f64,
+}
+
+impl FlowCon {
+    /// Its name.
+    pub const NAME: &'static str = "flowcon";
+
+    /// Checks the parameters: `alpha` (0.01 per second and node), `beta` (2), `interval` (20 s),
+    /// `max_interval` (16 × `interval`).
+    pub fn new(variant: Variant, params: &Params) -> Result<Self, ParamError> {
+        let mut params = Reader::new(Self::NAME, params);
+        let alpha = params.at_least("alpha", 0.01, 0.0)?;
+        let beta = params.positive("beta", 2.0)?;
+        let interval = params.positive("interval", 20.0)?;
+        let max_interval = params.at_least("max_interval", 16.0 * interval, interval)?;
+        params.finish()?;
+        Ok(Self {
+            variant,
+            alpha,
+            beta,
+            base_interval: interval,
+            max_interval,
+            interval,
+            jobs: BTreeMap::new(),
+        })
+    }
+
+    /// Step 1, Algorithm 2: who came and who went. Returns the newly appeared, and whether any went.
+    fn follow(&mut self, frame: &Frame) -> (BTreeSet<JobId>, bool) {
+        let present: BTreeSet<&JobId> = frame.jobs.iter().map(|job| &job.id).collect();
+        let before = self.jobs.len();
+        self.jobs.retain(|id, _| present.contains(id));
+        let some_went = self.jobs.len() < before;
+        let mut appeared = BTreeSet::new();
+        for job in &frame.jobs {
+            if let Some(member) = self.jobs.get_mut(&job.id) {
+                member.share = job.limit.chosen().unwrap_or(member.share);
+            } else {
+                self.jobs.insert(job.id.clone(), Member::new());
+                appeared.insert(job.id.clone());
+            }
+        }
+        if some_went || !appeared.is_empty() {
+            self.interval = self.base_interval;
+        }
+        (appeared, some_went)
+    }
+
+    /// Steps 2 and 3, Algorithm 1, lines 2 to 13: measure, and move between the lists.
+    fn classify(&mut self, t: f64, jobs: &[Job]) {
+        let least_gap = self.base_interval / 2.0;
+        for job in jobs {
+            let Some(member) = self.jobs.get_mut(&job.id) else { continue };
+            let step = member.learning.observe(t, job, self.variant, least_gap);
+            let usage = job.usage.cpu.filter(|cpu| *cpu >= LEAST_USAGE);
+            if let (Some(step), Some(usage)) = (step, usage) {
+                let growth = saturate(step.progress / step.seconds / usage);
+                member.growth = Some(growth);
+                member.list = member.list.next(growth >= self.alpha);
+            }
+        }
+    }
+
+    /// The figures that step 4 divides by.
+    fn round(&self, some_went: bool) -> Round {
+        let largest = self.jobs.values().filter_map(|job| job.growth).fold(0.0, f64::max);
+        let newcomer = self.alpha.max(largest);
+        let counted = |job: &Member| match (job.growth, self.variant) {
+            (Some(growth), _) => growth,
+            (None, Variant::Resolved) => newcomer,
+            (None, Variant::Published) => 0.0,
+        };
+        let sum = saturate(self.jobs.values().map(counted).sum());
+        Round { jobs: count(self.jobs.len()), some_went, newcomer, sum }
+    }
+
+    /// Step 4 for one job, Algorithm 1, lines 18 to 26: its share and why.
+    fn share(&self, job: &Member, round: &Round) -> (f64, String) {
+        let Round { jobs: n, sum, .. } = *round;
+        let kept = job.share.get();
+        let Some(growth) = job.growth else {
+            return (1.0, "newcomer, not measured yet: no limit".to_owned());
+        };
+        let part = growth / sum;
+        match (job.list, self.variant) {
+            // F19: a growing job never gets less than a completing one, nor than an equal share.
+            (List::New, Variant::Resolved) => (
+                part.max(1.0 / n),
+                format!(
+                    "G {growth:.4} >= alpha {}: growing, max(G/sum {part:.3}, 1/n {:.3})",
+                    self.alpha,
+                    1.0 / n
+                ),
+            ),
+            (List::New, Variant::Published) => {
+                (part, format!("G {growth:.4} >= alpha {}: growing, G/sum {part:.3}", self.alpha))
+            }
+            // F20: what a neighbour leaves behind is not left idle.
+            (List::Watching, Variant::Resolved) if round.some_went => (
+                kept.max(1.0 / n),
+                format!("watched, a job went: max(limit {kept:.3}, 1/n {:.3})", 1.0 / n),
+            ),
+            (List::Watching, _) => {
+                (kept, format!("G {growth:.4} < alpha {}: watched, limit kept", self.alpha))
+            }
+            (List::Completing, _) => {
+                let floor = 1.0 / (self.beta * n);
+                (
+                    part.max(floor),
+                    format!(
+                        "G {growth:.4} < alpha {}: completing, max(G/sum {part:.3}, 1/(beta n) {floor:.3})",
+                        self.alpha
+                    ),
+                )
+            }
+        }
+    }
+
+    /// Step 4: the limits of all jobs, and the interval.
+    fn limit(&mut self, appeared: &BTreeSet<JobId>, some_went: bool) -> BTreeMap<JobId, String> {
+        if self.jobs.is_empty() {
+            return BTreeMap::new();
+        }
+        if self.jobs.values().all(|job| job.list == List::Completing) {
+            // Lines 14 to 17, with the doubling bounded (F14).
+            self.interval = (2.0 * self.interval).min(self.max_interval);
+            self.jobs.values_mut().for_each(|job| job.share = Share::ALL);
+            let why = "all jobs are completing: no limit, longer interval";
+            return self.jobs.keys().map(|id| (id.clone(), why.to_owned())).collect();
+        }
+        if self.variant == Variant::Resolved {
+            self.interval = self.base_interval;
+        }
+        let round = self.round(some_went);
+        let decided: BTreeMap<JobId, (f64, String)> = if round.sum <= EPSILON {
+            // F17: nothing to divide by; a job that just came has no limit, the others keep theirs.
+            let rest = |(id, job): (&JobId, &Member)| {
+                let kept = (job.share.get(), "nobody grows: limit kept".to_owned());
+                let free = || (1.0, "just appeared: no limit".to_owned());
+                (id.clone(), if appeared.contains(id) { free() } else { kept })
+            };
+            self.jobs.iter().map(rest).collect()
+        } else {
+            self.jobs.iter().map(|(id, job)| (id.clone(), self.share(job, &round))).collect()
+        };
+        let mut reasons = BTreeMap::new();
+        for (id, (share, why)) in decided {
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.share = Share::nearest(share);
+            }
+            reasons.insert(id, why);
+        }
+        reasons
+    }
+}
+
+impl Member {
+    fn new() -> Self {
+        Self { list: List::New, learning: Learning::default(), growth: None, share: Share::ALL }
+    }
+}
+
+impl Policy for FlowCon {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn decide(&mut self, frame: &Frame) -> Decision {
+        let (appeared, some_went) = self.follow(frame);
+        self.classify(frame.t, &frame.jobs);
+        let mut reasons = self.limit(&appeared, some_went);
+        let newcomer = self.round(some_went).newcomer;
+        let explain = |(id, job): (&JobId, &Member)| {
+            let decision = JobDecision {
+                class: job.list.label().to_owned(),
+                score: Some(job.growth.unwrap_or(newcomer)),
+                why: reasons.remove(id).unwrap_or_default(),
+            };
+            (id.clone(), decision)
+        };
+        let jobs = self.jobs.iter().map(explain).collect();
+        Decision {
+            t: frame.t,
+            policy: Self::NAME.to_owned(),
+            interval: self.interval,
+            limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
+            terminate: Vec::new(),
+            migrate: Vec::new(),
+            jobs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

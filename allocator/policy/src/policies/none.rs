@@ -1,0 +1,49 @@
+//! `none`, the baseline: the engine's own sharing, every limit 1.
+
+use crate::decision::{Decision, JobDecision};
+use crate::frame::Frame;
+use crate::params::{ParamError, Params, Reader};
+use crate::policy::Policy;
+use crate::unit::Share;
+
+/// Leaves every job unlimited.
+#[derive(Debug)]
+pub struct Unlimited {
+    interval: f64,
+}
+
+impl Unlimited {
+    /// Its name.
+    pub const NAME: &'static str = "none";
+
+    /// Checks the parameters: `interval`, in seconds (20).
+    pub fn new(params: &Params) -> Result<Self, ParamError> {
+        let mut params = Reader::new(Self::NAME, params);
+        let interval = params.positive("interval", 20.0)?;
+        params.finish()?;
+        Ok(Self { interval })
+    }
+}
+
+impl Policy for Unlimited {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn decide(&mut self, frame: &Frame) -> Decision {
+        let why = || JobDecision {
+            class: "-".to_owned(),
+            score: None,
+            why: "no policy: the engine shares by itself".to_owned(),
+        };
+        Decision {
+            t: frame.t,
+            policy: Self::NAME.to_owned(),
+            interval: self.interval,
+            limits: frame.jobs.iter().map(|job| (job.id.clone(), Share::ALL)).collect(),
+            terminate: Vec::new(),
+            migrate: Vec::new(),
+            jobs: frame.jobs.iter().map(|job| (job.id.clone(), why())).collect(),
+        }
+    }
+}

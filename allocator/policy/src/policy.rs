@@ -1,0 +1,54 @@
+//! What a policy is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::decision::Decision;
+use crate::frame::Frame;
+
+/// A policy of a single node: a frame and its own state in, a decision out.
+///
+/// It never fails, never panics and never depends on the order of jobs in the frame.
+pub trait Policy: fmt::Debug + Send {
+    /// Its name, as a user gives it and as its decisions carry it.
+    fn name(&self) -> &'static str;
+
+    /// Answers one frame. Frames come in the order of their time.
+    fn decide(&mut self, frame: &Frame) -> Decision;
+}
+
+/// How closely a policy keeps to the print of its paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// What a careful reader of the paper would build.
+    #[default]
+    Resolved,
+    /// The print, mended only where it cannot run.
+    Published,
+}
+
+/// A variant's name that there is not.
+#[derive(Debug, thiserror::Error)]
+#[error("variant {0:?} is not known: it is resolved or published")]
+pub struct UnknownVariant(String);
+
+impl FromStr for Variant {
+    type Err = UnknownVariant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownVariant> {
+        match name {
+            "resolved" => Ok(Self::Resolved),
+            "published" => Ok(Self::Published),
+            _ => Err(UnknownVariant(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resolved => "resolved",
+            Self::Published => "published",
+        })
+    }
+}

@@ -1,0 +1,66 @@
+use paceline_wire::Direction;
+
+use crate::frame::Job;
+use crate::policy::Variant;
+use crate::unit::saturate;
+
+/// One job's losses so far, as far as progress needs them.
+///
+/// FlowCon's Eq. 1 takes |E(t) − E(t−1)| of raw losses. Losses of different jobs differ by orders
+/// of magnitude, so progress is divided by the largest absolute loss seen (X4; the authors' code
+/// does the same), and it is signed, so that a diverging job does not count as a growing one (X6).
+#[derive(Clone, Debug, Default)]
+pub struct Learning {
+    /// M: the largest absolute loss seen.
+    max_abs: f64,
+    /// Time and value of the latest loss that counted.
+    last: Option<(f64, f64)>,
+}
+
+/// Progress between two losses that counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The improvement as a fraction of M: at least 0.
+    pub progress: f64,
+    /// Seconds between the two: above 0.
+    pub seconds: f64,
+}
+
+impl Learning {
+    /// Takes in the job's loss at time `t`; `None` when that gives no progress to measure.
+    ///
+    /// A loss counts only when `least_gap` seconds have passed since the last one that counted
+    /// (F6): frames that another event brings close together hold noise. In print, every one does.
+    pub fn observe(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<Step> {
+        for seen in [job.loss, job.loss_max].into_iter().flatten().filter(|x| x.is_finite()) {
+            self.max_abs = self.max_abs.max(seen.abs());
+        }
+        let loss = job.loss.filter(|x| x.is_finite())?;
+        let Some((before, previous)) = self.last else {
+            self.last = Some((t, loss));
+            return None;
+        };
+        let seconds = t - before;
+        if variant == Variant::Resolved && seconds < least_gap {
+            return None;
+        }
+        self.last = Some((t, loss));
+        let progress = self.progress(previous, loss, job.direction, variant);
+        (seconds > 0.0).then_some(Step { progress, seconds })
+    }
+
+    fn progress(&self, previous: f64, loss: f64, direction: Direction, variant: Variant) -> f64 {
+        if self.max_abs <= 0.0 {
+            return 0.0;
+        }
+        let gain = match direction {
+            Direction::Minimize => previous - loss,
+            Direction::Maximize => loss - previous,
+        };
+        let counted = match variant {
+            Variant::Resolved => gain.max(0.0),
+            Variant::Published => gain.abs(),
+        };
+        saturate(saturate(counted) / self.max_abs)
+    }
+}

@@ -1,0 +1,46 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The name by which a job is matched from one frame to the next. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct JobId(String);
+
+/// A job's name is empty.
+#[derive(Debug, thiserror::Error)]
+#[error("a job's id must not be empty")]
+pub struct EmptyId;
+
+impl JobId {
+    /// Checks and wraps `name`.
+    pub fn new(name: impl Into<String>) -> Result<Self, EmptyId> {
+        let name = name.into();
+        if name.is_empty() { Err(EmptyId) } else { Ok(Self(name)) }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for JobId {
+    type Error = EmptyId;
+
+    fn try_from(name: String) -> Result<Self, EmptyId> {
+        Self::new(name)
+    }
+}
+
+impl From<JobId> for String {
+    fn from(id: JobId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

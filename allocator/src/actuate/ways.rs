@@ -1,0 +1,164 @@
+//! Which request sets a CPU limit on a given container. Pure.
+//!
+//! Docker's two ways to write a CPU limit exclude each other for the whole life of a container: one
+//! that was made or ever updated with `NanoCpus` refuses a quota, one with a quota or period refuses
+//! `NanoCpus`. Neither field can be cleared: 0 means "leave it".
+
+use std::fmt;
+
+use bollard::models::ContainerUpdateBody;
+use paceline_policy::Share;
+use paceline_policy::limiter::LEAST_CPUS;
+
+use crate::observe::cgroup::Quota;
+use crate::observe::container::{DEFAULT_PERIOD, HostCpu};
+
+/// The smallest quota that the engine accepts, in microseconds.
+const LEAST_QUOTA: i64 = 1000;
+
+/// One way to write a CPU limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the engine, in billionths of a CPU.
+    NanoCpus(i64),
+    /// By the engine, in microseconds of a period that stays; −1 is no limit.
+    CpuQuota(i64),
+    /// Past the engine, into the control group's own file.
+    File(Quota),
+}
+
+/// The ways to give a container `share` of a node with `cpus` CPUs, best first.
+pub(super) fn to_limit(host: HostCpu, share: Share, cpus: f64) -> Vec<Way> {
+    let cores = (share.get() * cpus).max(LEAST_CPUS);
+    let period = if host.cpu_period > 0 { host.cpu_period } else { DEFAULT_PERIOD };
+    let quota = whole(cores * float(period)).max(LEAST_QUOTA);
+    let file = Way::File(Quota {
+        quota: (!share.is_all()).then(|| quota.unsigned_abs()),
+        period: period.unsigned_abs(),
+    });
+    if by_quota(host) {
+        vec![Way::CpuQuota(if share.is_all() { -1 } else { quota }), file]
+    } else {
+        vec![Way::NanoCpus(whole(cores * 1e9).min(whole(cpus * 1e9))), file]
+    }
+}
+
+/// The request that would give a container `share`, in words.
+pub fn first_way(host: HostCpu, share: Share, cpus: f64) -> String {
+    to_limit(host, share, cpus).first().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The engine's ways to put back what `host` says, best first. The control group's file comes after
+/// them: see [`super::Actuator::restore`].
+pub(super) fn to_restore(host: HostCpu, cpus: f64) -> Vec<Way> {
+    if host.nano_cpus > 0 {
+        vec![Way::NanoCpus(host.nano_cpus)]
+    } else if by_quota(host) {
+        vec![Way::CpuQuota(if host.cpu_quota > 0 { host.cpu_quota } else { -1 })]
+    } else {
+        // There is no way back to "not set". All CPUs is the same and survives a restart; under a
+        // parent group with a quota the kernel refuses it, and −1 is what is left. Later NanoCpus
+        // limits of that container would be lost at a restart, so it comes second.
+        vec![Way::NanoCpus(whole(cpus * 1e9)), Way::CpuQuota(-1)]
+    }
+}
+
+/// Whether what the engine keeps now is as good as `original`: equal, or without a limit as it was.
+pub(super) fn equivalent(original: HostCpu, now: HostCpu, cpus: f64) -> bool {
+    let unlimited = |host: HostCpu| {
+        (host.nano_cpus == 0 || host.nano_cpus >= whole(cpus * 1e9) || host.cpu_quota == -1)
+            && host.cpu_quota <= 0
+    };
+    original == now || (unlimited(original) && unlimited(now))
+}
+
+fn by_quota(host: HostCpu) -> bool {
+    host.nano_cpus == 0 && (host.cpu_quota != 0 || host.cpu_period != 0)
+}
+
+impl Way {
+    /// The engine's request; `None` when this way goes past the engine.
+    pub(super) fn request(self) -> Option<ContainerUpdateBody> {
+        match self {
+            Self::NanoCpus(nano) => {
+                Some(ContainerUpdateBody { nano_cpus: Some(nano), ..Default::default() })
+            }
+            Self::CpuQuota(quota) => {
+                Some(ContainerUpdateBody { cpu_quota: Some(quota), ..Default::default() })
+            }
+            Self::File(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NanoCpus(nano) => write!(f, "NanoCpus={nano}"),
+            Self::CpuQuota(quota) => write!(f, "CpuQuota={quota}"),
+            Self::File(Quota { quota: Some(quota), period }) => {
+                write!(f, "cgroup file {quota}/{period}")
+            }
+            Self::File(Quota { quota: None, .. }) => f.write_str("cgroup file without a limit"),
+        }
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 µs")]
+fn float(us: i64) -> f64 {
+    us as f64
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "saturates, and is meant to"
+)]
+fn whole(x: f64) -> i64 {
+    x.round() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNSET: HostCpu = HostCpu { nano_cpus: 0, cpu_quota: 0, cpu_period: 0 };
+
+    #[test]
+    fn a_container_without_limits_is_limited_by_nano_cpus() {
+        let ways = to_limit(UNSET, Share::nearest(0.25), 2.0);
+        let file = Quota { quota: Some(50_000), period: 100_000 };
+        assert_eq!(ways, [Way::NanoCpus(500_000_000), Way::File(file)]);
+    }
+
+    #[test]
+    fn a_container_with_a_quota_keeps_its_period() {
+        let host = HostCpu { cpu_quota: 40_000, cpu_period: 50_000, ..UNSET };
+        assert_eq!(to_limit(host, Share::nearest(0.5), 2.0)[0], Way::CpuQuota(50_000));
+        assert_eq!(to_limit(host, Share::ALL, 2.0)[0], Way::CpuQuota(-1));
+        assert_eq!(to_restore(host, 2.0), [Way::CpuQuota(40_000)]);
+    }
+
+    #[test]
+    fn no_limit_is_all_cpus_where_nano_cpus_rule() {
+        assert_eq!(to_limit(UNSET, Share::ALL, 2.0)[0], Way::NanoCpus(2_000_000_000));
+        assert_eq!(to_restore(UNSET, 2.0), [Way::NanoCpus(2_000_000_000), Way::CpuQuota(-1)]);
+    }
+
+    #[test]
+    fn a_limit_never_falls_below_what_the_engine_accepts() {
+        assert_eq!(to_limit(UNSET, Share::nearest(1e-6), 2.0)[0], Way::NanoCpus(10_000_000));
+        let host = HostCpu { cpu_period: 1000, ..UNSET };
+        assert_eq!(to_limit(host, Share::nearest(1e-6), 2.0)[0], Way::CpuQuota(1000));
+    }
+
+    #[test]
+    fn all_cpus_counts_as_what_an_unset_limit_was() {
+        let all = HostCpu { nano_cpus: 2_000_000_000, ..UNSET };
+        let half = HostCpu { nano_cpus: 500_000_000, ..UNSET };
+        let lifted = HostCpu { cpu_quota: -1, ..half };
+        assert!(equivalent(UNSET, all, 2.0) && equivalent(UNSET, lifted, 2.0));
+        assert!(!equivalent(UNSET, half, 2.0) && !equivalent(half, all, 2.0));
+        assert!(equivalent(half, half, 2.0));
+    }
+}

@@ -1,0 +1,131 @@
+//! Measures how fast each job is with the machine for itself.
+//!
+//! A schedule gives work in seconds of the whole machine, so that it means the same on any machine.
+//! Here those seconds become steps.
+
+mod meter;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+use meter::Meter;
+use tokio::time::{sleep, timeout};
+
+use super::allocator_process::{AllocatorProcess, Launcher};
+use super::containers::{Containers, State};
+use super::log_tail::log_tail;
+use super::progress::{Progress, words};
+use super::schedule::Job;
+use super::stop::Stop;
+
+/// More steps than any calibration sees.
+const ENDLESS: u64 = 1_000_000_000;
+
+/// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
+const MEASURED_WITHIN: Duration = Duration::from_mins(4);
+
+/// How often new samples are looked for; they come once a second.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// The rate of each of `jobs` in steps per second, in their order; `None` for those whose command
+/// takes no steps. Files go into `folder`.
+pub(crate) async fn calibrate(
+    jobs: &[Job],
+    launcher: &Launcher,
+    containers: &Containers,
+    stop: &Stop,
+    folder: &Path,
+) -> anyhow::Result<Vec<Option<f64>>> {
+    let allocator = launcher.start("none", &[], folder)?;
+    let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
+    let progress = Progress::begin("calibration, each job alone".to_owned(), names);
+    let mut calibration = Calibration { containers, stop, folder, allocator, progress };
+    let rates = calibration.all(jobs).await;
+    let stopped = calibration.allocator.stop().await;
+    let removed = containers.remove_all().await;
+    let rates = rates?;
+    stopped?;
+    removed?;
+    Ok(rates)
+}
+
+struct Calibration<'a> {
+    containers: &'a Containers,
+    stop: &'a Stop,
+    folder: &'a Path,
+    allocator: AllocatorProcess,
+    progress: Progress,
+}
+
+impl Calibration<'_> {
+    async fn all(&mut self, jobs: &[Job]) -> anyhow::Result<Vec<Option<f64>>> {
+        self.stop.unless(self.allocator.ready()).await?;
+        let mut rates: Vec<Option<f64>> = Vec::new();
+        for job in jobs {
+            let done = jobs.iter().zip(&rates);
+            let known =
+                done.filter(|(other, _)| equally_fast(job, other)).find_map(|(_, rate)| *rate);
+            let rate = match known {
+                _ if !job.takes_steps() => None,
+                Some(rate) => Some(rate),
+                None => Some(self.one(job).await?),
+            };
+            if let Some(rate) = rate {
+                self.progress.job(&job.name, format!("{rate:.1} steps/s"));
+                self.progress.draw();
+            }
+            rates.push(rate);
+        }
+        Ok(rates)
+    }
+
+    async fn one(&mut self, job: &Job) -> anyhow::Result<f64> {
+        self.stop.check()?;
+        self.containers.create(job, ENDLESS).await?;
+        self.stop.unless(self.containers.start(job)).await?;
+        let stop = self.stop;
+        let measured = stop.unless(async {
+            let rate = timeout(MEASURED_WITHIN, self.measure(job)).await;
+            rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}"))
+        });
+        let measured = measured.await;
+        let log = self.folder.join(format!("{}.log", job.name));
+        self.containers.save_log(job, &log).await?;
+        self.containers.end(job).await?;
+        match measured {
+            // Its log tells more about a job's failure, and nothing about an interruption.
+            Err(error) if self.stop.check().is_ok() => Err(error.context(format!(
+                "job {}: no rate was measured\n{}",
+                job.name,
+                log_tail(&log)
+            ))),
+            measured => measured,
+        }
+    }
+
+    async fn measure(&mut self, job: &Job) -> anyhow::Result<f64> {
+        let mut meter = Meter::default();
+        loop {
+            for sample in self.allocator.samples()? {
+                let Some(its) = sample.jobs.iter().find(|its| its.id == job.name) else { continue };
+                self.progress.job(&job.name, words(its));
+                if let Some(rate) = its.steps.and_then(|steps| meter.read(sample.t, steps)) {
+                    return Ok(rate);
+                }
+            }
+            self.progress.draw();
+            if let State::Ended(end) = self.containers.state(job).await? {
+                bail!("it ended with exit code {}", end.exit_code);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// Jobs that differ in their seed alone do the same work at each step.
+fn equally_fast(one: &Job, other: &Job) -> bool {
+    one.image == other.image
+        && one.env == other.env
+        && one.command_without_seed() == other.command_without_seed()
+}

@@ -1,0 +1,140 @@
+//! How much of the machine the jobs make use of when all of them run at once.
+//!
+//! Jobs that get in each other's way do less together than one alone: thread pools that spin while
+//! they wait, for instance, can bring two jobs of two threads each on two CPUs to a small part of
+//! it. No allocator's figures mean anything on such a ground, so it is measured.
+
+use serde::Serialize;
+
+use super::super::arm::Record;
+use super::super::schedule::Job;
+use super::samples_of;
+
+/// Shorter spans say little: samples come once a second.
+const LEAST_SPAN: f64 = 3.0;
+
+/// What is good enough: caches shared between jobs cost some percent.
+const GOOD: f64 = 0.9;
+
+/// More than that is not possible for jobs that fill the machine alone; rates err by some percent.
+const POSSIBLE: f64 = 1.1;
+
+/// The throughput of all jobs while all of them ran.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Together {
+    /// How many jobs ran.
+    pub(crate) jobs: usize,
+    /// Seconds for which all of them did steps.
+    pub(crate) span: f64,
+    /// The sum of each job's rate as a fraction of its rate with the machine for itself; 1 where
+    /// sharing costs nothing.
+    pub(crate) throughput: f64,
+}
+
+impl Together {
+    /// For people.
+    pub(crate) fn words(&self) -> String {
+        let Self { jobs, span, throughput } = self;
+        format!(
+            "together {jobs} jobs reached {throughput:.2} of one job's throughput over {span:.0} s"
+        )
+    }
+
+    /// What is wrong with that, if anything is.
+    pub(crate) fn doubt(&self) -> Option<&'static str> {
+        if self.throughput < GOOD {
+            Some("together: the jobs hinder each other; try fewer threads for each")
+        } else if self.throughput > POSSIBLE {
+            Some(
+                "together: above 1 the machine was not idle in the calibration, or jobs cannot fill it",
+            )
+        } else {
+            None
+        }
+    }
+}
+
+/// The joint throughput of `jobs`, whose solo rates are `rates`, in `record`.
+///
+/// `None` if a job has no rate, if there are not two jobs, or if they hardly ran at once.
+pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Record) -> Option<Together> {
+    if jobs.len() < 2 {
+        return None;
+    }
+    let steps: Vec<Vec<(f64, f64)>> = jobs.iter().map(|job| steps_of(job, record)).collect();
+    let from =
+        steps.iter().map(|its| its.first().map(|first| first.0)).collect::<Option<Vec<_>>>()?;
+    let to = steps.iter().map(|its| its.last().map(|last| last.0)).collect::<Option<Vec<_>>>()?;
+    let from = from.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let to = to.into_iter().fold(f64::INFINITY, f64::min);
+    let span = to - from;
+    if span < LEAST_SPAN {
+        return None;
+    }
+    let mut throughput = 0.0;
+    for (its, rate) in steps.iter().zip(rates) {
+        let within: Vec<_> = its.iter().filter(|(t, _)| (from..=to).contains(t)).collect();
+        let ((t0, before), (t1, after)) = (within.first()?, within.last()?);
+        throughput += (after - before) / (t1 - t0) / (*rate)?;
+    }
+    throughput.is_finite().then_some(Together { jobs: jobs.len(), span, throughput })
+}
+
+/// When how many steps were done, from the first one on.
+fn steps_of(job: &Job, record: &Record) -> Vec<(f64, f64)> {
+    samples_of(job, record)
+        .filter_map(|(t, its)| its.steps.filter(|steps| *steps > 0).map(|steps| (t, steps)))
+        // Counts below 2^32 are exact; no bench does more steps.
+        .map(|(t, steps)| (t, f64::from(u32::try_from(steps).unwrap_or(u32::MAX))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{job, record, running};
+    use super::*;
+
+    /// Two jobs, of which the second begins after 4 s and does its first step after 6 s; each then
+    /// does `rate` steps in a second.
+    fn two(rate: u32) -> (Vec<Job>, Record) {
+        let samples = (0..20).map(|t| {
+            let mut jobs = vec![running("a", 1.0, u64::from(1 + rate * t))];
+            if t >= 4 {
+                jobs.push(running("b", 1.0, u64::from(rate * t.saturating_sub(5))));
+            }
+            (f64::from(t), jobs)
+        });
+        (vec![job("a", 0.0), job("b", 4.0)], record(&[20.0, 20.0], samples))
+    }
+
+    #[test]
+    fn half_the_speed_for_each_of_two_is_one_jobs_throughput() {
+        let (jobs, record) = two(50);
+        let found = together(&jobs, &[Some(100.0), Some(100.0)], &record).expect("they overlap");
+        assert!((found.throughput - 1.0).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.jobs, found.span), (2, 13.0));
+        assert_eq!(found.doubt(), None);
+    }
+
+    #[test]
+    fn jobs_in_each_others_way_are_told() {
+        let (jobs, record) = two(5);
+        let found = together(&jobs, &[Some(100.0), Some(100.0)], &record).expect("they overlap");
+        assert!((found.throughput - 0.1).abs() < 1e-9, "{found:?}");
+        assert!(found.doubt().is_some_and(|doubt| doubt.contains("hinder")));
+    }
+
+    #[test]
+    fn without_a_rate_or_a_second_job_there_is_nothing_to_say() {
+        let (jobs, record) = two(50);
+        assert_eq!(together(&jobs, &[Some(100.0), None], &record), None);
+        assert_eq!(together(&jobs[..1], &[Some(100.0)], &record), None);
+    }
+
+    #[test]
+    fn jobs_that_hardly_meet_say_nothing() {
+        let (jobs, mut record) = two(50);
+        record.samples.truncate(8);
+        assert_eq!(together(&jobs, &[Some(100.0), Some(100.0)], &record), None);
+    }
+}

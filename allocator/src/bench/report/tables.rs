@@ -1,0 +1,62 @@
+//! The report's tables.
+
+use std::collections::BTreeMap;
+
+use super::super::grid::{Cell, Grid};
+use super::super::outcome::{Figure, JobFacts};
+use super::html::{each, escape};
+use super::scale::mark_text;
+
+/// The table that shows `grid`.
+pub(super) fn grid(grid: &Grid) -> String {
+    let head = each(&grid.head, |text| format!("<th>{}</th>", escape(text)));
+    let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", each(row, cell));
+    format!(
+        "<table><caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n\
+         <tbody>{}</tbody>\n<tfoot>{}</tfoot></table>\n",
+        escape(&grid.title),
+        each(&grid.jobs, row),
+        each(&grid.totals, row),
+    )
+}
+
+fn cell(cell: &Cell) -> String {
+    let class = match cell {
+        Cell::Failed(_) => "failed",
+        Cell::Time(Figure { change: Some(change), .. }) if *change <= -1.0 => "sooner",
+        Cell::Time(Figure { change: Some(change), .. }) if *change >= 1.0 => "later",
+        Cell::Text(_) | Cell::Time(_) => "",
+    };
+    format!("<td class=\"{class}\">{}</td>", escape(&cell.text()))
+}
+
+/// The schedule, with what the calibration found.
+pub(super) fn schedule(jobs: &[JobFacts]) -> String {
+    let head = ["job", "image", "command", "arrives", "work", "solo rate", "steps"];
+    let head = each(head, |text| format!("<th>{text}</th>"));
+    let row = |facts: &JobFacts| {
+        let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned());
+        let job = &facts.job;
+        let cells = [
+            job.name.clone(),
+            job.image.clone(),
+            job.command.join(" "),
+            format!("{} s", mark_text(job.arrive)),
+            or_dash(job.work.map(|work| format!("{} s", mark_text(work)))),
+            or_dash(facts.solo_rate.map(|rate| format!("{rate:.1} steps/s"))),
+            or_dash(facts.steps.map(|steps| steps.to_string())),
+        ];
+        format!("<tr>{}</tr>\n", each(cells, |text| format!("<td>{}</td>", escape(&text))))
+    };
+    format!(
+        "<h2>Schedule</h2>\n<table class=\"schedule\">\
+         <thead><tr>{head}</tr></thead>\n<tbody>{}</tbody></table>\n",
+        each(jobs, row)
+    )
+}
+
+/// A policy's parameters in a line.
+pub(super) fn params(params: &BTreeMap<String, f64>) -> String {
+    let each: Vec<_> = params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    each.join(", ")
+}

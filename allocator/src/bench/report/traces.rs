@@ -1,0 +1,144 @@
+//! What was sampled, as lines to draw.
+
+use super::super::arm::Record;
+use super::super::outcome::{Findings, samples_of};
+use super::super::schedule::Job;
+use super::chart::Axis;
+use super::scale::log_marks;
+
+/// Percent of the machine: about the width of a line of the limits' chart.
+const LIFT: f64 = 1.2;
+
+/// Points of time (seconds after the run began) and value.
+pub(super) type Points = Vec<(f64, f64)>;
+
+/// The lines of one policy's charts; the vectors hold one line for each job, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Traces {
+    /// In percent of the loss at which the job began, or the highest of these under all policies:
+    /// then the lines of a job can be compared between policies, and jobs within one chart.
+    pub(super) loss: Vec<Points>,
+    /// In percent of the machine, as steps.
+    pub(super) limit: Vec<Points>,
+    /// In percent of the machine.
+    pub(super) cpu: Vec<Points>,
+    /// The use of the whole machine by everything, in percent.
+    pub(super) machine: Points,
+}
+
+/// The lines of each policy, and the time at which the longest run ended.
+pub(super) fn traces(findings: &Findings, records: &[Record]) -> (Vec<Traces>, f64) {
+    let jobs: Vec<&Job> = findings.jobs.iter().map(|facts| &facts.job).collect();
+    let starts: Vec<f64> = jobs.iter().map(|job| start_loss(job, records)).collect();
+    let last = findings.arms.iter().flat_map(|arm| &arm.jobs).map(|job| job.ended);
+    let end = last.fold(1.0, f64::max);
+    let all = records.iter().map(|record| {
+        let ends = record.ends.iter().map(|end| end.at - record.began);
+        Traces {
+            loss: jobs
+                .iter()
+                .zip(&starts)
+                .map(|(job, start)| {
+                    of(job, record, |its| its.loss.map(|loss| 100.0 * loss / start))
+                })
+                .collect(),
+            limit: jobs
+                .iter()
+                .zip(ends)
+                .map(|(job, end)| steps(&of(job, record, |its| its.limit.map(percent)), end))
+                .collect(),
+            cpu: jobs.iter().map(|job| of(job, record, |its| its.cpu.map(percent))).collect(),
+            machine: record
+                .samples
+                .iter()
+                .filter_map(|sample| Some((sample.unix - record.began, percent(sample.node.cpu?))))
+                .filter(|(t, _)| (0.0..=end).contains(t))
+                .collect(),
+        }
+    });
+    (all.collect(), end)
+}
+
+/// The axis that fits the losses of all policies, so that these can be compared.
+pub(super) fn loss_axis(traces: &[Traces]) -> Axis {
+    let title = "loss (% of the job's first)";
+    let values = || traces.iter().flat_map(|its| its.loss.iter().flatten()).map(|(_, loss)| *loss);
+    let least = values().fold(100.0, f64::min);
+    let most = values().fold(100.0, f64::max);
+    if least > 0.0 {
+        return Axis { title, marks: log_marks(least, most), above: 0.02, log: true };
+    }
+    // A loss of 0 or less has no place on a scale of ratios.
+    let marks = (0_u32..=4).map(|part| least + (most - least) * f64::from(part) / 4.0).collect();
+    Axis { title, marks, above: 0.04 * (most - least), log: false }
+}
+
+/// Lifts each line a little above the one before, so that lines that coincide are all seen.
+pub(super) fn side_by_side(lines: &[Points]) -> Vec<Points> {
+    let lift = |place: u32| f64::from(place % 6) * LIFT;
+    let places = 0_u32..;
+    let lifted = |(place, line): (u32, &Points)| {
+        line.iter().map(|(t, value)| (*t, value + lift(place))).collect()
+    };
+    places.zip(lines).map(lifted).collect()
+}
+
+fn percent(fraction: f64) -> f64 {
+    100.0 * fraction
+}
+
+fn of(
+    job: &Job,
+    record: &Record,
+    value: impl Fn(&crate::samples::SampleJob) -> Option<f64>,
+) -> Points {
+    samples_of(job, record).filter_map(|(t, its)| Some((t, value(its)?))).collect()
+}
+
+/// What counts as 100 % of a job's loss; never 0.
+fn start_loss(job: &Job, records: &[Record]) -> f64 {
+    let first = |record| samples_of(job, record).find_map(|(_, its)| its.loss);
+    let highest = records.iter().filter_map(first).map(f64::abs).fold(0.0, f64::max);
+    if highest > 0.0 { highest } else { 1.0 }
+}
+
+/// The corners of a line that keeps its value until the next point, and the last one until `end`.
+fn steps(points: &Points, end: f64) -> Points {
+    let mut corners = Points::new();
+    for (t, value) in points {
+        match corners.last() {
+            Some((_, last)) if (last - value).abs() < 1e-9 => {}
+            Some((_, last)) => corners.extend([(*t, *last), (*t, *value)]),
+            None => corners.push((*t, *value)),
+        }
+    }
+    corners.extend(corners.last().map(|(t, last)| (end.max(*t), *last)));
+    corners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_drawn_as_steps_until_the_jobs_end() {
+        let points = vec![(1.0, 100.0), (2.0, 100.0), (3.0, 25.0), (4.0, 25.0)];
+        assert_eq!(steps(&points, 5.0), [(1.0, 100.0), (3.0, 100.0), (3.0, 25.0), (5.0, 25.0)]);
+        assert_eq!(steps(&Points::new(), 5.0), []);
+    }
+
+    fn axis_of(losses: &[f64]) -> Axis {
+        let loss = vec![losses.iter().map(|loss| (0.0, *loss)).collect()];
+        let none = Vec::new;
+        loss_axis(&[Traces { loss, limit: none(), cpu: none(), machine: Vec::new() }])
+    }
+
+    #[test]
+    fn the_loss_axis_encloses_every_loss() {
+        assert_eq!(axis_of(&[90.0, 22.0]).marks, [20.0, 50.0, 100.0]);
+        assert_eq!(axis_of(&[]).marks, [100.0]);
+        let negative = axis_of(&[-20.0, 60.0]);
+        assert!(!negative.log);
+        assert_eq!(negative.marks, [-20.0, 10.0, 40.0, 70.0, 100.0]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Where the allocator keeps what must outlive it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// The folder of the original limits.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub(super) struct StateArgs {
+    /// Where original limits are kept, so that they can be put back
+    /// [default: /var/lib/paceline, or ~/.local/state/paceline for a user who is not root]
+    #[arg(long, env = "PACELINE_STATE_DIR", value_name = "DIR")]
+    pub(super) state_dir: Option<PathBuf>,
+}
+
+impl StateArgs {
+    pub(super) fn folder(&self) -> PathBuf {
+        self.state_dir.clone().unwrap_or_else(|| {
+            if rustix::process::geteuid().is_root() {
+                return PathBuf::from("/var/lib/paceline");
+            }
+            let home = || std::env::home_dir().unwrap_or_default().join(".local/state");
+            std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("paceline")
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! The only place that reads a clock.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use paceline_policy::Moment;
+
+/// Monotonic time since a run began. Starts when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    began: Instant,
+}
+
+impl Clock {
+    /// Starts a run's time.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
+    pub fn start() -> Self {
+        Self { began: Instant::now() }
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Moment {
+        Moment::since_start(self.began.elapsed())
+    }
+
+    /// The instant of a moment, for timers.
+    pub fn instant(&self, moment: Moment) -> tokio::time::Instant {
+        self.began
+            .checked_add(moment.elapsed())
+            .map_or_else(|| tokio::time::Instant::now() + FAR, tokio::time::Instant::from_std)
+    }
+}
+
+/// A wait that nobody sits out.
+const FAR: std::time::Duration = std::time::Duration::from_hours(24 * 365);
+
+/// Wall time in Unix seconds, for stamps.
+#[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
+pub fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}

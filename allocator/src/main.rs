@@ -1,0 +1,7 @@
+//! The `paceline` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    paceline_allocator::cli::main()
+}

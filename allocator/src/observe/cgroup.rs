@@ -1,0 +1,219 @@
+//! The control group of one container: what it uses, and the limit that the kernel enforces.
+
+use std::path::Path;
+use std::{fs, io};
+
+use paceline_policy::Share;
+
+use super::mounts::{self, Folders};
+
+/// One container's control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup(Folders);
+
+/// A CPU limit as the kernel has it: so much CPU time in each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Quota {
+    /// Microseconds of CPU time; `None` is no limit.
+    pub quota: Option<u64>,
+    /// Microseconds in a period.
+    pub period: u64,
+}
+
+/// What a control group has used since it was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Used {
+    /// CPU time, in seconds.
+    pub cpu_seconds: f64,
+    /// Time in periods in which the group stood at its cap, in seconds.
+    pub throttled_seconds: f64,
+    /// Memory in use, in bytes.
+    pub memory: Option<u64>,
+}
+
+impl Cgroup {
+    /// The control group of process `pid`, by the `/proc` of the host at `proc`.
+    pub fn of(proc: &Path, pid: u32) -> io::Result<Self> {
+        let cgroup = fs::read_to_string(proc.join(pid.to_string()).join("cgroup"))?;
+        let mountinfo = fs::read_to_string(proc.join("self/mountinfo"))?;
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "its cgroup is not mounted here");
+        let found = Self(mounts::folders(&cgroup, &mountinfo).ok_or_else(missing)?);
+        found.quota().map(|_| found)
+    }
+
+    /// The folder that holds the CPU limit.
+    pub fn cpu_folder(&self) -> &Path {
+        match &self.0 {
+            Folders::V1 { cpu, .. } => cpu,
+            Folders::V2(folder) => folder,
+        }
+    }
+
+    /// 1 or 2.
+    pub fn version(&self) -> u8 {
+        match self.0 {
+            Folders::V1 { .. } => 1,
+            Folders::V2(_) => 2,
+        }
+    }
+
+    /// The limit in force.
+    pub fn quota(&self) -> io::Result<Quota> {
+        match &self.0 {
+            Folders::V1 { cpu, .. } => {
+                let quota: i64 = number(&cpu.join("cpu.cfs_quota_us"))?;
+                let period = number(&cpu.join("cpu.cfs_period_us"))?;
+                Ok(Quota { quota: u64::try_from(quota).ok(), period })
+            }
+            Folders::V2(folder) => {
+                let path = folder.join("cpu.max");
+                let text = fs::read_to_string(&path)?;
+                let (quota, period) =
+                    text.trim().split_once(' ').ok_or_else(|| bad(&path, &text))?;
+                Ok(Quota {
+                    quota: match quota {
+                        "max" => None,
+                        number => Some(number.parse().map_err(|_| bad(&path, &text))?),
+                    },
+                    period: period.parse().map_err(|_| bad(&path, &text))?,
+                })
+            }
+        }
+    }
+
+    /// Writes a limit past the engine: the engine does not learn of it.
+    pub fn set_quota(&self, quota: Quota) -> io::Result<()> {
+        match &self.0 {
+            Folders::V1 { cpu, .. } => {
+                fs::write(cpu.join("cpu.cfs_period_us"), quota.period.to_string())?;
+                let text = quota.quota.map_or_else(|| "-1".to_owned(), |us| us.to_string());
+                fs::write(cpu.join("cpu.cfs_quota_us"), text)
+            }
+            Folders::V2(folder) => {
+                let us = quota.quota.map_or_else(|| "max".to_owned(), |us| us.to_string());
+                fs::write(folder.join("cpu.max"), format!("{us} {}", quota.period))
+            }
+        }
+    }
+
+    /// What the group has used.
+    pub fn used(&self) -> io::Result<Used> {
+        match &self.0 {
+            Folders::V1 { cpu, cpuacct, memory } => Ok(Used {
+                cpu_seconds: number::<f64>(&cpuacct.join("cpuacct.usage"))? / 1e9,
+                throttled_seconds: throttled(&cpu.join("cpu.stat"), self.quota()?)?,
+                memory: memory.as_ref().and_then(|m| number(&m.join("memory.usage_in_bytes")).ok()),
+            }),
+            Folders::V2(folder) => {
+                let path = folder.join("cpu.stat");
+                Ok(Used {
+                    cpu_seconds: keyed(&path, "usage_usec")? / 1e6,
+                    throttled_seconds: throttled(&path, self.quota()?)?,
+                    memory: number(&folder.join("memory.current")).ok(),
+                })
+            }
+        }
+    }
+}
+
+impl Quota {
+    /// The limit as a share of a node with `cpus` CPUs.
+    pub fn share(self, cpus: f64) -> Share {
+        match self.quota {
+            Some(quota) if cpus > 0.0 => Share::nearest(micros(quota) / micros(self.period) / cpus),
+            _ => Share::ALL,
+        }
+    }
+}
+
+/// Each period in which the group ran out of quota counts whole: that is what "at its cap" means,
+/// and unlike `throttled_time` it does not count each CPU by itself.
+fn throttled(stat: &Path, quota: Quota) -> io::Result<f64> {
+    Ok(keyed(stat, "nr_throttled")? * micros(quota.period) / 1e6)
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 µs")]
+fn micros(us: u64) -> f64 {
+    us as f64
+}
+
+fn number<T: std::str::FromStr>(path: &Path) -> io::Result<T> {
+    let text = fs::read_to_string(path)?;
+    text.trim().parse().map_err(|_| bad(path, &text))
+}
+
+/// The value of `key` in a file of "key value" lines.
+fn keyed(path: &Path, key: &str) -> io::Result<f64> {
+    let text = fs::read_to_string(path)?;
+    let value = text.lines().filter_map(|line| line.split_once(' ')).find(|(k, _)| *k == key);
+    value.and_then(|(_, value)| value.trim().parse().ok()).ok_or_else(|| bad(path, &text))
+}
+
+fn bad(path: &Path, text: &str) -> io::Error {
+    let start: String = text.chars().take(60).collect();
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} holds {start:?}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v1(files: &[(&str, &str)]) -> (tempfile::TempDir, Cgroup) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let path = folder.path().to_owned();
+        let group = Folders::V1 { cpu: path.clone(), cpuacct: path.clone(), memory: Some(path) };
+        (folder, Cgroup(group))
+    }
+
+    const V1: [(&str, &str); 4] = [
+        ("cpu.cfs_quota_us", "50000\n"),
+        ("cpu.cfs_period_us", "100000\n"),
+        ("cpuacct.usage", "2500000000\n"),
+        ("cpu.stat", "nr_periods 40\nnr_throttled 20\nthrottled_time 9000000000\n"),
+    ];
+
+    #[test]
+    fn version_1_is_read() {
+        let (_folder, group) = v1(&V1);
+        let quota = group.quota().unwrap();
+        assert_eq!(quota, Quota { quota: Some(50_000), period: 100_000 });
+        assert_eq!(quota.share(2.0), Share::nearest(0.25));
+        let used = group.used().unwrap();
+        let expected = Used { cpu_seconds: 2.5, throttled_seconds: 2.0, memory: None };
+        assert_eq!(used, expected);
+    }
+
+    #[test]
+    fn version_1_without_a_limit() {
+        let (folder, group) = v1(&V1);
+        fs::write(folder.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        assert_eq!(group.quota().unwrap().share(2.0), Share::ALL);
+        group.set_quota(Quota { quota: Some(30_000), period: 100_000 }).unwrap();
+        assert_eq!(group.quota().unwrap().quota, Some(30_000));
+    }
+
+    #[test]
+    fn version_2_is_read_and_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let stat = "usage_usec 1500000\nnr_periods 10\nnr_throttled 5\nthrottled_usec 70\n";
+        fs::write(folder.path().join("cpu.stat"), stat).unwrap();
+        fs::write(folder.path().join("cpu.max"), "max 100000\n").unwrap();
+        fs::write(folder.path().join("memory.current"), "4096\n").unwrap();
+        let group = Cgroup(Folders::V2(folder.path().to_owned()));
+        assert_eq!(group.quota().unwrap(), Quota { quota: None, period: 100_000 });
+        let expected = Used { cpu_seconds: 1.5, throttled_seconds: 0.5, memory: Some(4096) };
+        assert_eq!(group.used().unwrap(), expected);
+        group.set_quota(Quota { quota: Some(5000), period: 100_000 }).unwrap();
+        assert_eq!(group.quota().unwrap().share(1.0), Share::nearest(0.05));
+    }
+
+    #[test]
+    fn a_malformed_file_is_named() {
+        let (folder, group) = v1(&V1);
+        fs::write(folder.path().join("cpuacct.usage"), "many\n").unwrap();
+        assert!(group.used().unwrap_err().to_string().contains("cpuacct.usage"));
+    }
+}

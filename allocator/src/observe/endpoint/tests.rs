@@ -1,0 +1,76 @@
+use std::net::Ipv4Addr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// What reading gives when the endpoint sends `answer` to whatever it is asked.
+async fn answered(answer: Vec<u8>) -> Result<Progress, EndpointError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let way = Way::Address(listener.local_addr().unwrap());
+    let serve = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut asked = [0; 1024];
+        assert!(stream.read(&mut asked).await.unwrap() > 0);
+        // The reader may have hung up before the end of a long answer.
+        drop(stream.write_all(&answer).await);
+    };
+    let ways = [way];
+    let (read, ()) = tokio::join!(read(Path::new("/proc"), &ways), serve);
+    read.map(|(_, progress)| progress)
+}
+
+fn ok(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+fn progress(schema: u32) -> String {
+    format!(
+        r#"{{"schema": {schema}, "job": "vae", "pid": 7, "instance": "01J", "source": "reporter",
+            "state": "running", "started_at": 1.0, "now": 2.0, "step": 9, "epoch": 1,
+            "total_steps": null, "later": true,
+            "eval": {{"name": "loss", "direction": "minimize", "value": 1.5, "window": 5,
+                     "updated_at": 2.0, "count": 9, "sum": 18.0, "first": 3.0, "best": 1.0,
+                     "max_abs": 3.0}},
+            "batch_latency": {{"count": 9, "sum": 0.9, "last": 0.1, "p50": 0.1, "p95": null,
+                              "p99": null}},
+            "targets": {{"acceptable": 1.0, "objective": null, "batch_latency": null}},
+            "reached": {{"acceptable_at": null, "objective_at": null}},
+            "checkpoint": {{"requested": 0, "saved": 0, "step": null, "path": null, "at": null,
+                           "error": null}},
+            "dropped": 0, "rejected": 0}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_progress_report_is_read_whatever_else_it_holds() {
+    let read = answered(ok(&progress(1))).await.unwrap();
+    assert_eq!((read.job.as_str(), read.eval.count), ("vae", 9));
+}
+
+#[tokio::test]
+async fn garbage_is_told_apart_from_silence() {
+    let garbage = answered(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()).await.unwrap_err();
+    assert!(matches!(garbage, EndpointError::Http(..)), "{garbage:?}");
+    let html = answered(ok("<html>")).await.unwrap_err();
+    assert!(matches!(html, EndpointError::Json(..)), "{html:?}");
+    let missing = answered(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec()).await;
+    assert!(matches!(missing.unwrap_err(), EndpointError::Status(_, StatusCode::NOT_FOUND)));
+    let other = answered(ok(&progress(2))).await.unwrap_err();
+    assert!(matches!(other, EndpointError::Schema(_, 2)), "{other:?}");
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut_off() {
+    let endless = answered(ok(&" ".repeat(LONGEST + 1))).await.unwrap_err();
+    assert!(matches!(endless, EndpointError::Body(..)), "{endless:?}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_never_answers_is_given_up() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let way = Way::Address(listener.local_addr().unwrap());
+    let error = read(Path::new("/proc"), &[way]).await.unwrap_err();
+    assert!(matches!(error, EndpointError::Unreachable { .. }), "{error:?}");
+}

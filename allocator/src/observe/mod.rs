@@ -1,0 +1,10 @@
+//! What runs, what it uses and what it says of itself. Nothing here has an opinion, and nothing
+//! here writes.
+
+pub mod cgroup;
+pub mod container;
+pub mod endpoint;
+pub mod mounts;
+pub mod namespace;
+pub mod node;
+pub mod stats;

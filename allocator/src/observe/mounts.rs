@@ -1,0 +1,149 @@
+//! Where the control group of a process lies in the file system.
+//!
+//! The engine's own word for a container's cgroup depends on its driver (cgroupfs or systemd) and
+//! version; the kernel's does not: `/proc/PID/cgroup` names the group in each hierarchy, and
+//! `/proc/self/mountinfo` says where each hierarchy is mounted.
+
+use std::path::{Path, PathBuf};
+
+/// A hierarchy that is mounted: which controllers, and where.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    /// `None` for the unified hierarchy of version 2.
+    controllers: Option<Vec<String>>,
+    /// The path within the hierarchy that is mounted.
+    root: PathBuf,
+    /// Where it is mounted.
+    point: PathBuf,
+}
+
+/// The folders of one process's control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Folders {
+    /// Version 1: a folder for each controller.
+    V1 {
+        /// Holds `cpu.cfs_quota_us` and `cpu.stat`.
+        cpu: PathBuf,
+        /// Holds `cpuacct.usage`.
+        cpuacct: PathBuf,
+        /// Holds `memory.usage_in_bytes`.
+        memory: Option<PathBuf>,
+    },
+    /// Version 2: one folder for all.
+    V2(PathBuf),
+}
+
+/// Finds the folders from the text of `/proc/PID/cgroup` and of `/proc/self/mountinfo`.
+pub fn folders(cgroup: &str, mountinfo: &str) -> Option<Folders> {
+    let mounts: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
+    let v1 = |controller: &str| {
+        let mut groups = cgroup.lines().filter_map(group);
+        let path = groups.find(|(of, _)| of.split(',').any(|c| c == controller))?.1;
+        let holds = |mount: &&Mount| {
+            mount.controllers.as_ref().is_some_and(|all| all.iter().any(|c| c == controller))
+        };
+        mounts.iter().filter(holds).find_map(|mount| mount.place(path))
+    };
+    // A machine may mount both versions: the one that has the cpu controller rules.
+    if let (Some(cpu), Some(cpuacct)) = (v1("cpu"), v1("cpuacct")) {
+        return Some(Folders::V1 { cpu, cpuacct, memory: v1("memory") });
+    }
+    let (_, path) = cgroup.lines().filter_map(group).find(|(of, _)| of.is_empty())?;
+    let mut unified = mounts.iter().filter(|mount| mount.controllers.is_none());
+    unified.find_map(|mount| mount.place(path)).map(Folders::V2)
+}
+
+/// One line of `/proc/PID/cgroup`: controllers and path.
+fn group(line: &str) -> Option<(&str, &str)> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    Some((fields.next()?, fields.next()?))
+}
+
+/// One line of mountinfo, if it is a cgroup hierarchy.
+fn mount(line: &str) -> Option<Mount> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(3);
+    let (root, point) = (unescape(before.next()?), unescape(before.next()?));
+    let mut after = after.split(' ');
+    let controllers = match after.next()? {
+        "cgroup" => Some(after.nth(1)?.split(',').map(str::to_owned).collect()),
+        "cgroup2" => None,
+        _ => return None,
+    };
+    Some(Mount { controllers, root, point })
+}
+
+impl Mount {
+    /// Where a path of the hierarchy is to be found, if this mount shows it.
+    fn place(&self, path: &str) -> Option<PathBuf> {
+        let below = Path::new(path).strip_prefix(&self.root).ok()?;
+        // A path with `..` belongs to another cgroup namespace: it cannot be seen from here.
+        let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        plain.then(|| self.point.join(below))
+    }
+}
+
+/// The kernel writes a space, tab, newline and backslash of a path as `\` and three octal digits.
+fn unescape(path: &str) -> PathBuf {
+    let plain = path
+        .replace("\\040", " ")
+        .replace("\\011", "\t")
+        .replace("\\012", "\n")
+        .replace("\\134", "\\");
+    PathBuf::from(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const V1_MOUNTS: &str = "\
+30 24 0:26 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw
+31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct
+32 24 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+22 1 254:0 / / rw - ext4 /dev/vda rw";
+
+    fn v1(path: &str) -> Folders {
+        let cpu = PathBuf::from(format!("/sys/fs/cgroup/cpu,cpuacct{path}"));
+        let memory = PathBuf::from(format!("/sys/fs/cgroup/memory{path}"));
+        Folders::V1 { cpuacct: cpu.clone(), cpu, memory: Some(memory) }
+    }
+
+    #[test]
+    fn version_1_under_either_driver() {
+        for path in ["/docker/4f2a", "/system.slice/docker-4f2a.scope"] {
+            let cgroup = format!("4:memory:{path}\n3:cpu,cpuacct:{path}\n0::{path}\n");
+            assert_eq!(folders(&cgroup, V1_MOUNTS), Some(v1(path)));
+        }
+    }
+
+    #[test]
+    fn version_2_alone() {
+        let mounts = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate";
+        let found = folders("0::/system.slice/docker-4f2a.scope\n", mounts);
+        let place = PathBuf::from("/sys/fs/cgroup/system.slice/docker-4f2a.scope");
+        assert_eq!(found, Some(Folders::V2(place)));
+    }
+
+    #[test]
+    fn a_group_outside_of_what_is_mounted_is_not_found() {
+        let mounts = "30 24 0:26 /docker/me /sys/fs/cgroup ro - cgroup2 cgroup2 rw";
+        assert_eq!(folders("0::/docker/other\n", mounts), None);
+        assert_eq!(folders("0::/../other\n", &mounts.replace("/docker/me", "/")), None);
+    }
+
+    #[test]
+    fn an_escaped_mount_point_is_read() {
+        let mounts = "30 24 0:26 / /mnt/c\\040g rw - cgroup2 cgroup2 rw";
+        assert_eq!(folders("0::/a\n", mounts), Some(Folders::V2(PathBuf::from("/mnt/c g/a"))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(cgroup in "[ -~\n]*", mounts in "[ -~\n]*") {
+            drop(folders(&cgroup, &mounts));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One line of a samples file: what the machine and its jobs did since the line before.
+//!
+//! `paceline run --samples FILE` writes about one such JSON line a second, `paceline bench` reads
+//! them. Samples are for people and charts; what a policy saw is in the frames (`--record`), which
+//! replay exactly. A value that is not known is `None`, never 0; fields that a reader does not know
+//! are ignored, so that lines may grow.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine and its managed jobs at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Seconds since the run of the allocator began.
+    pub t: f64,
+    /// The same moment as Unix seconds.
+    pub unix: f64,
+    /// The machine.
+    pub node: SampleNode,
+    /// The managed jobs that are running.
+    pub jobs: Vec<SampleJob>,
+}
+
+/// The machine in a [`Sample`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleNode {
+    /// How many CPUs the machine has.
+    pub cpus: f64,
+    /// The mean CPU use of everything on the machine since the sample before, as a fraction of it.
+    pub cpu: Option<f64>,
+}
+
+/// One job in a [`Sample`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleJob {
+    /// The job's name.
+    pub id: String,
+    /// The mean of the losses reported since the sample before.
+    pub loss: Option<f64>,
+    /// The steps done since the job began.
+    pub steps: Option<u64>,
+    /// The mean CPU use since the sample before, as a fraction of the machine.
+    pub cpu: Option<f64>,
+    /// The limit that the cgroup really has, as a fraction of the machine; 1 is no limit.
+    pub limit: Option<f64>,
+    /// The loss at which the job is acceptable.
+    pub target_acceptable: Option<f64>,
+    /// The loss at which the job has reached its objective.
+    pub target_objective: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reads_back_as_it_was_written() {
+        let sample = Sample {
+            t: 12.0,
+            unix: 1_760_000_000.5,
+            node: SampleNode { cpus: 2.0, cpu: Some(0.93) },
+            jobs: vec![SampleJob {
+                id: "vae".to_owned(),
+                loss: Some(118.2),
+                steps: Some(1234),
+                cpu: None,
+                limit: Some(0.25),
+                target_acceptable: Some(120.0),
+                target_objective: None,
+            }],
+        };
+        let line = serde_json::to_string(&sample).expect("a sample serialises");
+        assert!(line.contains(r#""cpu":null"#), "an unknown value is written as null: {line}");
+        assert_eq!(serde_json::from_str::<Sample>(&line).expect("it parses"), sample);
+    }
+
+    #[test]
+    fn missing_and_unknown_fields_are_no_error() {
+        let line = r#"{"t":1,"unix":2,"node":{"cpus":2},"jobs":[{"id":"a","new":1}],"later":true}"#;
+        let sample: Sample = serde_json::from_str(line).expect("it parses");
+        assert_eq!(sample.node.cpu, None);
+        assert_eq!(sample.jobs.first().map(|job| job.steps), Some(None));
+    }
+}

@@ -1,0 +1,37 @@
+//! The only place that reads a clock.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Monotonic time since a reporter started, tied to wall time once.
+///
+/// Stamps on the wire are the start's wall time plus monotonic time, so that they keep their order
+/// and distance when somebody sets the machine's clock during a run.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    began: Instant,
+    began_since_epoch: Duration,
+}
+
+impl Clock {
+    /// Starts the time of one reporter.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
+    pub(crate) fn start() -> Self {
+        let began_since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { began: Instant::now(), began_since_epoch }
+    }
+
+    /// Monotonic time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Wall time of the start, since 1970.
+    pub(crate) fn began_since_epoch(&self) -> Duration {
+        self.began_since_epoch
+    }
+
+    /// A moment after the start, in Unix seconds.
+    pub(crate) fn unix(&self, elapsed: Duration) -> f64 {
+        self.began_since_epoch.saturating_add(elapsed).as_secs_f64()
+    }
+}

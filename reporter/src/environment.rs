@@ -1,0 +1,125 @@
+//! The settings that whoever runs a job gives it through the environment.
+
+use std::ffi::OsString;
+
+use crate::address;
+use crate::settings::{Settings, is_latency, refused};
+use crate::start_error::StartError;
+
+/// Lays the variables over the settings. An empty variable counts as one that is not set, as
+/// compose files and shells pass it for a value that is left out.
+pub(crate) fn apply(
+    settings: &mut Settings,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<(), StartError> {
+    let read = |name: &'static str| match variable(name).map(OsString::into_string) {
+        None => Ok(None),
+        Some(Ok(text)) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+        Some(Err(raw)) => Err(refused(name, &raw.to_string_lossy(), "UTF-8 text")),
+    };
+    let number = |name, allowed, is_allowed: fn(f64) -> bool| {
+        let parse = |text: String| match text.parse().ok().filter(|number| is_allowed(*number)) {
+            Some(number) => Ok(number),
+            None => Err(refused(name, &text, allowed)),
+        };
+        read(name)?.map(parse).transpose()
+    };
+
+    let switch = read("PACELINE_DISABLED")?;
+    match switch.as_deref() {
+        None => {}
+        Some("1" | "true") => settings.disabled = true,
+        Some("0" | "false") => settings.disabled = false,
+        Some(text) => {
+            return Err(refused("PACELINE_DISABLED", text, "`1`, `true`, `0` or `false`"));
+        }
+    }
+    // Whoever switches the reporter off wants to hear no more of it.
+    if settings.disabled {
+        return Ok(());
+    }
+    if let Some(text) = read("PACELINE_LISTEN")? {
+        let parsed = text.parse();
+        let refuse = |_| refused("PACELINE_LISTEN", &text, address::ALLOWED);
+        settings.listen = Some(parsed.map_err(refuse)?);
+    }
+    if let Some(job) = read("PACELINE_JOB")? {
+        settings.job = job;
+    }
+    let targets = &mut settings.targets;
+    for (name, target) in [
+        ("PACELINE_ACCEPTABLE", &mut targets.acceptable),
+        ("PACELINE_OBJECTIVE", &mut targets.objective),
+    ] {
+        *target = number(name, "a finite number", f64::is_finite)?.or(*target);
+    }
+    let latency =
+        number("PACELINE_BATCH_LATENCY", "a finite number of seconds above 0", is_latency)?;
+    targets.batch_latency = latency.or(targets.batch_latency);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn applied(variables: &[(&str, &str)]) -> Result<Settings, StartError> {
+        let mut settings = Settings::new("vae".to_owned());
+        settings.targets.objective = Some(1.0);
+        apply(&mut settings, |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+        })?;
+        Ok(settings)
+    }
+
+    #[test]
+    fn a_variable_takes_precedence_and_what_is_not_set_stays() {
+        let settings = applied(&[
+            ("PACELINE_JOB", "mnist"),
+            ("PACELINE_LISTEN", "unix:/run/job.sock"),
+            ("PACELINE_ACCEPTABLE", " 2.5e1 "),
+            ("PACELINE_OBJECTIVE", ""),
+            ("PACELINE_BATCH_LATENCY", "0.25"),
+        ])
+        .unwrap();
+        assert_eq!(settings.job, "mnist");
+        assert_eq!(settings.listen.unwrap().to_string(), "unix:/run/job.sock");
+        assert_eq!(settings.targets.acceptable, Some(25.0));
+        assert_eq!(settings.targets.objective, Some(1.0));
+        assert_eq!(settings.targets.batch_latency, Some(0.25));
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_variable_and_what_is_allowed() {
+        for (name, value, allowed) in [
+            ("PACELINE_ACCEPTABLE", "12O", "a finite number"),
+            ("PACELINE_OBJECTIVE", "inf", "a finite number"),
+            ("PACELINE_BATCH_LATENCY", "0", "a finite number of seconds above 0"),
+            ("PACELINE_LISTEN", "7223", address::ALLOWED),
+            ("PACELINE_DISABLED", "yes", "`1`, `true`, `0` or `false`"),
+        ] {
+            let error = applied(&[(name, value)]).unwrap_err().to_string();
+            assert_eq!(error, format!("{name} is {value:?}, but must be {allowed}"));
+        }
+    }
+
+    #[test]
+    fn a_switched_off_reporter_minds_no_other_variable() {
+        let settings = applied(&[("PACELINE_DISABLED", "1"), ("PACELINE_LISTEN", "?")]).unwrap();
+        assert!(settings.disabled);
+        assert!(!applied(&[("PACELINE_DISABLED", "0")]).unwrap().disabled);
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_too_strange_to_read(bytes in any::<Vec<u8>>()) {
+            let mut settings = Settings::new("vae".to_owned());
+            let result = apply(&mut settings, |_| Some(OsString::from_vec(bytes.clone())));
+            prop_assert!(result.is_ok() || settings.listen.is_none());
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! All that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use paceline_wire::{Direction, Eval, Latency, Reached, Targets};
+
+use crate::clock::Clock;
+use crate::histogram::{Counts, Histogram};
+use crate::slot::Slot;
+use crate::tally::Tally;
+use crate::window::Window;
+
+/// A loss beyond this is refused like infinity: not even 2^64 of them overflow their sum.
+const LARGEST: f64 = 1e280;
+
+/// What has been reported since the start.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    clock: Clock,
+    direction: Direction,
+    targets: Targets,
+    tally: Tally,
+    window: Window,
+    durations: Histogram,
+    first: Slot,
+    last_duration: Slot,
+    updated_at: Slot,
+    acceptable_at: Slot,
+    objective_at: Slot,
+    dropped: AtomicU64,
+}
+
+/// What a [`Ledger`] held at one moment.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) steps: u64,
+    pub(crate) eval: Eval,
+    pub(crate) latency: Latency,
+    pub(crate) durations: Counts,
+    pub(crate) reached: Reached,
+    pub(crate) dropped: u64,
+    pub(crate) rejected: u64,
+}
+
+impl Ledger {
+    /// A ledger without a report.
+    pub(crate) fn new(clock: Clock, direction: Direction, targets: Targets, window: u32) -> Self {
+        Self {
+            clock,
+            direction,
+            targets,
+            tally: Tally::default(),
+            window: Window::new(window),
+            durations: Histogram::new(),
+            first: Slot::unknown(),
+            last_duration: Slot::unknown(),
+            updated_at: Slot::unknown(),
+            acceptable_at: Slot::unknown(),
+            objective_at: Slot::unknown(),
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    /// The clock that stamps the reports.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Enters what happened at `now`: a batch that `took` so long, a `loss`, or both.
+    pub(crate) fn enter(&self, loss: Option<f64>, took: Option<Duration>, now: Duration) {
+        let stored = self.tally.update(|totals| {
+            if let Some(took) = took {
+                totals.batches += 1;
+                totals.batch_nanos = totals.batch_nanos.saturating_add(nanos(took));
+                self.durations.record(took);
+                self.last_duration.set(took.as_secs_f64());
+            }
+            if let Some(loss) = loss {
+                totals.steps += 1;
+                // The comparison is false for NaN.
+                if loss.abs() <= LARGEST {
+                    totals.add_loss(loss, self.direction);
+                    self.follow(loss, now);
+                }
+            }
+        });
+        if !stored {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps the recent losses and notices the first time that their mean reaches a target.
+    fn follow(&self, loss: f64, now: Duration) {
+        self.first.set_once(loss);
+        self.window.push(loss);
+        let now = self.clock.unix(now);
+        self.updated_at.set(now);
+        for (target, at) in [
+            (self.targets.acceptable, &self.acceptable_at),
+            (self.targets.objective, &self.objective_at),
+        ] {
+            let Some(target) = target.filter(|_| at.get().is_none()) else { continue };
+            if self.window.full_mean().is_some_and(|mean| self.direction.reached(mean, target)) {
+                at.set_once(now);
+            }
+        }
+    }
+
+    /// Whether any loss has been reported.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.tally.read(self.direction).steps > 0
+    }
+
+    /// What has been reported so far. `loss_name` and `window` are passed on as they are.
+    pub(crate) fn read(&self, loss_name: &str, window: u32) -> Reading {
+        // First the totals: what a counted report stored besides is then there as well.
+        let totals = self.tally.read(self.direction);
+        let durations = self.durations.counts();
+        let of_losses = |number: f64| (totals.losses > 0).then_some(number);
+        Reading {
+            steps: totals.steps,
+            eval: Eval {
+                name: loss_name.to_owned(),
+                direction: self.direction,
+                value: self.window.mean(),
+                window,
+                updated_at: self.updated_at.get(),
+                count: totals.losses,
+                sum: totals.loss_sum,
+                first: self.first.get(),
+                best: of_losses(totals.best),
+                max_abs: of_losses(totals.max_abs),
+            },
+            latency: Latency {
+                count: totals.batches,
+                sum: Duration::from_nanos(totals.batch_nanos).as_secs_f64(),
+                last: self.last_duration.get(),
+                p50: durations.percentile(50),
+                p95: durations.percentile(95),
+                p99: durations.percentile(99),
+            },
+            durations,
+            reached: Reached {
+                acceptable_at: self.acceptable_at.get(),
+                objective_at: self.objective_at.get(),
+            },
+            dropped: self.dropped.load(Ordering::Relaxed),
+            rejected: totals.steps - totals.losses,
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TARGETS: Targets =
+        Targets { acceptable: Some(10.0), objective: Some(5.0), batch_latency: None };
+
+    fn ledger(direction: Direction, targets: Targets) -> Ledger {
+        Ledger::new(Clock::start(), direction, targets, 2)
+    }
+
+    /// Enters losses a second apart.
+    fn enter(ledger: &Ledger, losses: &[f64]) {
+        for (second, loss) in (0..).zip(losses) {
+            ledger.enter(Some(*loss), None, Duration::from_secs(second));
+        }
+    }
+
+    fn read(ledger: &Ledger) -> Reading {
+        ledger.read("loss", 2)
+    }
+
+    #[test]
+    fn nothing_is_known_before_the_first_report() {
+        let reading = read(&ledger(Direction::Minimize, TARGETS));
+        let Eval { value, updated_at, count, first, best, max_abs, .. } = reading.eval;
+        assert_eq!((value, updated_at, first, best, max_abs), (None, None, None, None, None));
+        assert_eq!((count, reading.steps, reading.latency), (0, 0, Latency::default()));
+    }
+
+    #[test]
+    fn a_target_is_latched_by_the_mean_of_a_full_window() {
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        let at = |second| Some(ledger.clock().unix(Duration::from_secs(second)));
+        enter(&ledger, &[4.0]);
+        assert_eq!(read(&ledger).reached, Reached::default(), "one report is no window");
+        // The means are 13, 14, 8, 5 and 52.
+        enter(&ledger, &[22.0, 6.0, 10.0, 0.0, 104.0]);
+        let expected = Reached { acceptable_at: at(2), objective_at: at(3) };
+        assert_eq!(read(&ledger).reached, expected);
+    }
+
+    #[test]
+    fn a_larger_target_is_reached_from_below() {
+        let targets = Targets { acceptable: Some(0.8), objective: Some(0.9), batch_latency: None };
+        let ledger = ledger(Direction::Maximize, targets);
+        enter(&ledger, &[0.1, 0.85, 0.85]);
+        let reached = read(&ledger).reached;
+        assert!(reached.acceptable_at.is_some() && reached.objective_at.is_none());
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_counted_and_kept_out() {
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        enter(&ledger, &[f64::NAN, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::MAX]);
+        let reading = read(&ledger);
+        assert_eq!((reading.rejected, reading.steps, reading.dropped), (4, 5, 0));
+        assert_eq!((reading.eval.count, reading.eval.sum), (1, 3.0));
+        assert_eq!((reading.eval.value, reading.eval.max_abs), (Some(3.0), Some(3.0)));
+    }
+
+    #[test]
+    fn a_batch_without_a_loss_is_no_step() {
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        ledger.enter(None, Some(Duration::from_millis(20)), Duration::ZERO);
+        let reading = read(&ledger);
+        assert_eq!((reading.steps, reading.latency.count, reading.eval.count), (0, 1, 0));
+        assert_eq!((reading.latency.sum, reading.latency.last), (0.02, Some(0.02)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_reading_is_what_the_losses_add_up_to(losses in prop::collection::vec(any::<f64>(), 1..50)) {
+            let ledger = ledger(Direction::Minimize, TARGETS);
+            enter(&ledger, &losses);
+            let kept: Vec<f64> = losses.iter().copied().filter(|loss| loss.abs() <= LARGEST).collect();
+            let reading = read(&ledger);
+            prop_assert_eq!(reading.eval.count + reading.rejected, reading.steps);
+            let count = u64::try_from(kept.len()).unwrap();
+            let sum = kept.iter().fold(0.0, |sum, loss| sum + loss);
+            prop_assert_eq!((reading.eval.count, reading.eval.sum), (count, sum));
+            prop_assert_eq!(reading.eval.first, kept.first().copied());
+            prop_assert_eq!(reading.eval.best, kept.iter().copied().reduce(f64::min));
+        }
+    }
+}

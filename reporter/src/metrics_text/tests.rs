@@ -1,0 +1,125 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::job::Job;
+use crate::settings::Settings;
+
+fn rendered(job: &Job) -> String {
+    let (progress, durations) = job.read();
+    render(&progress, &durations)
+}
+
+fn busy_job() -> Job {
+    let mut settings = Settings::new("a \"b\"\\c\nd".to_owned());
+    settings.dataset = Some("MNIST".to_owned());
+    settings.targets.acceptable = Some(120.0);
+    settings.targets.objective = Some(110.5);
+    let job = Job::new(settings);
+    for (loss, millis) in [(118.0, 2), (119.0, 40), (f64::NAN, 700_000)] {
+        job.ledger().enter(Some(loss), Some(Duration::from_millis(millis)), Duration::ZERO);
+    }
+    job.set_epoch(3);
+    job
+}
+
+/// The name of the family that a sample belongs to.
+fn family(sample: &str) -> &str {
+    let name = sample.split(['{', ' ']).next().unwrap();
+    ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+#[test]
+fn every_sample_follows_the_help_and_type_of_its_family() {
+    let text = rendered(&busy_job());
+    let mut kinds = BTreeMap::new();
+    let mut helps = BTreeSet::new();
+    let mut open = "";
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            open = help.split_once(' ').unwrap().0;
+            assert!(helps.insert(open), "{open} has two families");
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').unwrap();
+            assert_eq!(name, open);
+            kinds.insert(name, kind);
+        } else {
+            assert_eq!(family(line), open, "{line}");
+            assert!(kinds.contains_key(open), "{line}");
+            let (_, value) = line.rsplit_once(' ').unwrap();
+            assert!(value.parse::<f64>().unwrap().is_finite(), "{line}");
+        }
+    }
+    for (name, kind) in kinds {
+        assert_eq!(name.ends_with("_total"), kind == "counter", "{name} is a {kind}");
+    }
+    assert!(text.ends_with('\n'));
+}
+
+#[test]
+fn the_samples_say_what_was_reported() {
+    let text = rendered(&busy_job());
+    for line in [
+        "paceline_loss 118.5",
+        "paceline_loss_reports_total 2",
+        "paceline_steps_total 3",
+        "paceline_reports_rejected_total 1",
+        "paceline_reports_dropped_total 0",
+        "paceline_epoch 3",
+        "paceline_target_loss{tier=\"acceptable\"} 120",
+        "paceline_target_loss{tier=\"objective\"} 110.5",
+        "paceline_batch_duration_seconds_bucket{le=\"0.001\"} 0",
+        "paceline_batch_duration_seconds_bucket{le=\"0.002\"} 1",
+        "paceline_batch_duration_seconds_bucket{le=\"0.05\"} 2",
+        "paceline_batch_duration_seconds_bucket{le=\"600\"} 2",
+        "paceline_batch_duration_seconds_bucket{le=\"+Inf\"} 3",
+        "paceline_batch_duration_seconds_count 3",
+        "paceline_batch_duration_seconds_sum 700.042",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
+    }
+    let info = format!(
+        "paceline_job_info{{job=\"a \\\"b\\\"\\\\c\\nd\",loss=\"loss\",direction=\"minimize\",\
+         source=\"reporter\",version=\"{}\",dataset=\"MNIST\"}} 1",
+        env!("CARGO_PKG_VERSION"),
+    );
+    assert!(text.lines().any(|known| known == info), "{info} is not in\n{text}");
+}
+
+#[test]
+fn what_is_not_known_has_no_sample() {
+    let text = rendered(&Job::new(Settings::new("vae".to_owned())));
+    for name in ["paceline_loss", "paceline_epoch", "paceline_target_loss"] {
+        assert!(!text.lines().any(|line| family(line) == name), "{text}");
+    }
+}
+
+#[test]
+fn the_bounds_are_bounds_of_the_finer_histogram() {
+    for bound in BOUNDS.map(Duration::from_millis) {
+        let settings = Settings::new("vae".to_owned());
+        let job = Job::new(settings);
+        job.ledger().enter(None, Some(bound), Duration::ZERO);
+        job.ledger().enter(None, Some(bound + Duration::from_nanos(1)), Duration::ZERO);
+        let nanos = u64::try_from(bound.as_nanos()).unwrap();
+        assert_eq!(job.read().1.at_most(nanos), 1, "{bound:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_escaped_label_reads_back_and_stays_on_its_line(text in any::<String>()) {
+        let written = escaped(&text);
+        let mut read = String::new();
+        let mut left = written.chars();
+        while let Some(next) = left.next() {
+            prop_assert!(next != '"' && next != '\n');
+            read.push(match next {
+                '\\' => match left.next().unwrap() { 'n' => '\n', other => other },
+                other => other,
+            });
+        }
+        prop_assert_eq!(read, text);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a reporter is told about its job, checked.
+
+use paceline_wire::{Direction, Targets};
+
+use crate::address::Address;
+use crate::start_error::StartError;
+
+/// How many reports the published loss is the mean of, unless told otherwise.
+pub(crate) const DEFAULT_WINDOW: u32 = 5;
+/// With targets, every report goes through the window: it has to stay short.
+const LONGEST_WINDOW: u32 = 1_000;
+
+/// What a reporter is told about its job.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    pub(crate) job: String,
+    pub(crate) loss_name: String,
+    pub(crate) direction: Direction,
+    pub(crate) targets: Targets,
+    pub(crate) total_steps: Option<u64>,
+    pub(crate) dataset: Option<String>,
+    pub(crate) window: u32,
+    pub(crate) listen: Option<Address>,
+    pub(crate) disabled: bool,
+}
+
+impl Settings {
+    /// The settings of a job about which nothing but its name is known.
+    pub(crate) fn new(job: String) -> Self {
+        Self {
+            job,
+            loss_name: "loss".to_owned(),
+            direction: Direction::default(),
+            targets: Targets::default(),
+            total_steps: None,
+            dataset: None,
+            window: DEFAULT_WINDOW,
+            listen: None,
+            disabled: false,
+        }
+    }
+
+    /// Whether a reporter can work with these.
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        let Targets { acceptable, objective, batch_latency } = self.targets;
+        if self.job.trim().is_empty() {
+            return Err(refused("job", &self.job, "a name"));
+        }
+        if !(1..=LONGEST_WINDOW).contains(&self.window) {
+            return Err(refused("window", &self.window, "from 1 to 1000"));
+        }
+        for (setting, target) in [("acceptable", acceptable), ("objective", objective)] {
+            if let Some(target) = target.filter(|target| !target.is_finite()) {
+                return Err(refused(setting, &target, "a finite number"));
+            }
+        }
+        if let Some(target) = batch_latency.filter(|target| !is_latency(*target)) {
+            return Err(refused("batch_latency", &target, "a finite number of seconds above 0"));
+        }
+        if let (Some(acceptable), Some(objective)) = (acceptable, objective)
+            && !self.direction.reached(objective, acceptable)
+        {
+            return Err(StartError::Targets { acceptable, objective, direction: self.direction });
+        }
+        Ok(())
+    }
+}
+
+/// Whether a batch can take so many seconds.
+pub(crate) fn is_latency(seconds: f64) -> bool {
+    seconds.is_finite() && seconds > 0.0
+}
+
+/// A setting with a value that it cannot have.
+pub(crate) fn refused(
+    setting: &'static str,
+    value: &(impl ToString + ?Sized),
+    allowed: &'static str,
+) -> StartError {
+    StartError::Setting { setting, value: value.to_string(), allowed }
+}

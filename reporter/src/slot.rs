@@ -1,0 +1,57 @@
+//! A number that may not be known yet, shared between threads without a lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Stands for "not known yet": the one NaN that `f64::NAN` is. A slot is only ever given finite
+/// numbers, so no number is lost to it.
+const UNKNOWN: u64 = f64::NAN.to_bits();
+
+/// An `Option<f64>` that any thread may read or set.
+#[derive(Debug)]
+pub(crate) struct Slot(AtomicU64);
+
+impl Slot {
+    /// A number that is not known yet.
+    pub(crate) fn unknown() -> Self {
+        Self(AtomicU64::new(UNKNOWN))
+    }
+
+    /// The number, if it is known.
+    pub(crate) fn get(&self) -> Option<f64> {
+        let bits = self.0.load(Ordering::Relaxed);
+        (bits != UNKNOWN).then(|| f64::from_bits(bits))
+    }
+
+    /// Sets the number.
+    pub(crate) fn set(&self, number: f64) {
+        self.0.store(number.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Sets the number unless it is known already.
+    pub(crate) fn set_once(&self, number: f64) {
+        let bits = number.to_bits();
+        // A refusal means that somebody else was first, which is all that is asked for.
+        self.0.compare_exchange(UNKNOWN, bits, Ordering::Relaxed, Ordering::Relaxed).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slot;
+
+    #[test]
+    fn a_slot_is_unknown_until_it_is_set() {
+        let slot = Slot::unknown();
+        assert_eq!(slot.get(), None);
+        slot.set(0.0);
+        assert_eq!(slot.get(), Some(0.0));
+    }
+
+    #[test]
+    fn setting_once_keeps_the_first_number() {
+        let slot = Slot::unknown();
+        slot.set_once(-1.5);
+        slot.set_once(2.5);
+        assert_eq!(slot.get(), Some(-1.5));
+    }
+}

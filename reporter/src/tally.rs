@@ -1,0 +1,164 @@
+//! Counts and sums that always agree, although many threads add to them and none ever waits.
+//!
+//! A reader gets the exact mean of any time from two readings of a count and its sum, so a reading
+//! must hold both of a report or neither. There are several stripes, each with its own totals. A
+//! writer claims a free stripe by one compare-and-swap, goes on to the next stripe if another
+//! thread has this one, and gives up only when it has found every one taken. A job that reports from
+//! one thread always uses the first. A stripe has two pages: the writer fills the page that nobody reads and
+//! then turns it up, so a writer that the system has paused in the middle holds up nobody.
+
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+use paceline_wire::Direction;
+
+/// So many threads can be in the middle of a report at the same moment; one more finds no place.
+const STRIPES: usize = 16;
+/// The fields of [`Totals`].
+const WORDS: usize = 7;
+
+/// What has been reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    /// Reports of a loss, finite or not.
+    pub(crate) steps: u64,
+    /// Finite losses.
+    pub(crate) losses: u64,
+    /// Their sum.
+    pub(crate) loss_sum: f64,
+    /// The best of them; means nothing while there is none.
+    pub(crate) best: f64,
+    /// The largest of them by absolute value.
+    pub(crate) max_abs: f64,
+    /// Batches that ended.
+    pub(crate) batches: u64,
+    /// Their duration in nanoseconds. 64 bits hold 584 years.
+    pub(crate) batch_nanos: u64,
+}
+
+impl Totals {
+    /// Adds a finite loss.
+    pub(crate) fn add_loss(&mut self, loss: f64, direction: Direction) {
+        if self.losses == 0 || direction.better(loss, self.best) {
+            self.best = loss;
+        }
+        self.max_abs = self.max_abs.max(loss.abs());
+        self.loss_sum += loss;
+        self.losses += 1;
+    }
+
+    /// The totals of two stripes.
+    fn and(self, other: Self, direction: Direction) -> Self {
+        let best = match (self.losses, other.losses) {
+            (_, 0) => self.best,
+            (0, _) => other.best,
+            _ if direction.better(self.best, other.best) => self.best,
+            _ => other.best,
+        };
+        Self {
+            steps: self.steps + other.steps,
+            losses: self.losses + other.losses,
+            loss_sum: self.loss_sum + other.loss_sum,
+            best,
+            max_abs: self.max_abs.max(other.max_abs),
+            batches: self.batches + other.batches,
+            batch_nanos: self.batch_nanos.saturating_add(other.batch_nanos),
+        }
+    }
+
+    fn to_words(self) -> [u64; WORDS] {
+        let Self { steps, losses, loss_sum, best, max_abs, batches, batch_nanos } = self;
+        let [loss_sum, best, max_abs] = [loss_sum, best, max_abs].map(f64::to_bits);
+        [steps, losses, loss_sum, best, max_abs, batches, batch_nanos]
+    }
+
+    fn from_words(words: [u64; WORDS]) -> Self {
+        let [steps, losses, loss_sum, best, max_abs, batches, batch_nanos] = words;
+        let [loss_sum, best, max_abs] = [loss_sum, best, max_abs].map(f64::from_bits);
+        Self { steps, losses, loss_sum, best, max_abs, batches, batch_nanos }
+    }
+}
+
+/// Shared [`Totals`].
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    stripes: [Stripe; STRIPES],
+}
+
+impl Tally {
+    /// Changes the totals of a stripe that nobody else is at; `false` if it finds none. What
+    /// `change` stores elsewhere is seen by whoever reads the changed totals.
+    #[must_use]
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Totals)) -> bool {
+        let claimed = self.stripes.iter().find_map(|stripe| Some((stripe, stripe.claim()?)));
+        let Some((stripe, version)) = claimed else { return false };
+        let mut totals = stripe.page(version);
+        change(&mut totals);
+        stripe.turn(version, totals);
+        true
+    }
+
+    /// The totals of all stripes.
+    pub(crate) fn read(&self, direction: Direction) -> Totals {
+        let empty = Totals::default();
+        self.stripes.iter().fold(empty, |all, stripe| all.and(stripe.read(), direction))
+    }
+}
+
+/// Totals that one thread at a time adds to.
+#[derive(Debug, Default)]
+struct Stripe {
+    /// Grows by one when a writer comes and by one when it goes, so it is odd meanwhile. Half of it
+    /// says which page is up.
+    version: AtomicU64,
+    pages: [[AtomicU64; WORDS]; 2],
+}
+
+impl Stripe {
+    /// Takes the stripe, unless another thread has it. Gives the version to [`Stripe::turn`].
+    fn claim(&self) -> Option<u64> {
+        let version = self.version.load(Relaxed);
+        let free = version.is_multiple_of(2);
+        let swap = || self.version.compare_exchange(version, version + 1, Acquire, Relaxed);
+        (free && swap().is_ok()).then_some(version)
+    }
+
+    /// Fills the page that is down, turns it up and lets the stripe go.
+    fn turn(&self, version: u64, totals: Totals) {
+        // Whoever sees one of these words sees the claim as well, and knows the page for stale.
+        fence(Release);
+        for (word, value) in self.words(version + 2).iter().zip(totals.to_words()) {
+            word.store(value, Relaxed);
+        }
+        self.version.store(version + 2, Release);
+    }
+
+    /// The page that is up.
+    fn read(&self) -> Totals {
+        loop {
+            let version = self.version.load(Acquire);
+            let totals = self.page(version);
+            fence(Acquire);
+            // The page is filled again by the writer after the next, whose claim makes the version
+            // three more than the even one. So this goes round again only if a whole report ended
+            // and another began within these few loads.
+            if self.version.load(Relaxed) <= (version & !1) + 2 {
+                return totals;
+            }
+            spin_loop();
+        }
+    }
+
+    fn page(&self, version: u64) -> Totals {
+        Totals::from_words(self.words(version).each_ref().map(|word| word.load(Relaxed)))
+    }
+
+    fn words(&self, version: u64) -> &[AtomicU64; WORDS] {
+        let [even, odd] = &self.pages;
+        if (version / 2).is_multiple_of(2) { even } else { odd }
+    }
+}
+
+#[cfg(test)]
+mod tests;

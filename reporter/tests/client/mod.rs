@@ -1,0 +1,54 @@
+//! An HTTP client that is just enough to see the endpoint's own bytes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use paceline_reporter::{LocalAddr, Reporter};
+
+/// No answer takes this long unless there is none.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Sends a request line such as `GET /metrics` with further header lines, and reads the whole answer.
+pub(crate) fn ask(reporter: &Reporter, line: &str, headers: &str) -> String {
+    let request = format!("{line} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
+    let mut stream = connect(reporter);
+    stream.write_all(request.as_bytes()).expect("the request is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the answer is read");
+    answer
+}
+
+/// Opens a connection to a reporter.
+pub(crate) fn connect(reporter: &Reporter) -> Box<dyn Stream> {
+    match reporter.local_addr().expect("it is not disabled") {
+        LocalAddr::Tcp(address) => {
+            let stream = TcpStream::connect(address).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+            Box::new(stream)
+        }
+        LocalAddr::Unix(path) => {
+            let stream = UnixStream::connect(path).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+            Box::new(stream)
+        }
+        other => unreachable!("{other}"),
+    }
+}
+
+/// A connection of either kind.
+pub(crate) trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
+/// The body of `GET /v1/progress`.
+pub(crate) fn progress(reporter: &Reporter) -> paceline_wire::Progress {
+    let answer = ask(reporter, "GET /v1/progress", "host: localhost\r\n");
+    serde_json::from_str(body(&answer)).expect("the body is a progress report")
+}
+
+/// An answer's body.
+pub(crate) fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").expect("the head ends").1
+}

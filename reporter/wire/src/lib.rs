@@ -1,0 +1,184 @@
+//! What a training job's endpoint says: the body of `GET /v1/progress`.
+//!
+//! The reporter and the sidecar write it, the allocator and users' scripts read it. Times are Unix
+//! seconds, durations are seconds. A value that is not known is `null`, never 0. This crate holds
+//! types and nothing else, so that both ends can share it at no cost.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON that this crate describes: the value of [`Progress::schema`].
+///
+/// Fields are only ever added within one version; readers ignore the ones they do not know.
+pub const SCHEMA: u32 = 1;
+
+/// The port that a job's endpoint has unless it is told otherwise.
+pub const DEFAULT_PORT: u16 = 7223;
+
+/// One reading of a job's progress.
+///
+/// The counts and sums only grow while [`Progress::instance`] stays the same, so
+/// two readings give the exact mean over the time between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The job's name.
+    pub job: String,
+    /// The process, as the job itself sees its id.
+    pub pid: u32,
+    /// New with every start of the process: when it changes, the counters began anew.
+    pub instance: String,
+    /// Who measured: `reporter` or `sidecar`.
+    pub source: String,
+    /// What the job is doing.
+    pub state: State,
+    /// When the process began to report, in Unix seconds.
+    pub started_at: f64,
+    /// When this reading was taken, in Unix seconds by the job's clock.
+    pub now: f64,
+    /// Optimizer steps so far.
+    pub step: Option<u64>,
+    /// Epoch, counted from 1.
+    pub epoch: Option<u64>,
+    /// How many steps the job means to take.
+    pub total_steps: Option<u64>,
+    /// The training data in use, as the job names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
+    /// The loss.
+    pub eval: Eval,
+    /// How long a batch takes.
+    pub batch_latency: Latency,
+    /// What the job is asked to reach.
+    pub targets: Targets,
+    /// When it did.
+    pub reached: Reached,
+    /// The last checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Reports that were lost because the reporter could not keep up.
+    pub dropped: u64,
+    /// Reports that were refused because the value was not a finite number.
+    pub rejected: u64,
+}
+
+/// What a job is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// No report has arrived yet.
+    Starting,
+    /// At least one report has arrived.
+    Running,
+    /// The job ended as it meant to.
+    Finished,
+    /// The job ended by an error.
+    Failed,
+}
+
+/// Which way the loss is meant to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Smaller is better: a loss.
+    #[default]
+    Minimize,
+    /// Larger is better: an accuracy or a reward.
+    Maximize,
+}
+
+impl Direction {
+    /// Whether `value` is as good as `target` or better. NaN reaches nothing.
+    pub fn reached(self, value: f64, target: f64) -> bool {
+        match self {
+            Self::Minimize => value <= target,
+            Self::Maximize => value >= target,
+        }
+    }
+
+    /// Whether `a` is strictly better than `b`.
+    pub fn better(self, a: f64, b: f64) -> bool {
+        match self {
+            Self::Minimize => a < b,
+            Self::Maximize => a > b,
+        }
+    }
+}
+
+/// The loss since the process began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Eval {
+    /// What the loss is called.
+    pub name: String,
+    /// Which way it is meant to go.
+    pub direction: Direction,
+    /// Mean of the last [`Eval::window`] reports.
+    pub value: Option<f64>,
+    /// How many reports [`Eval::value`] is the mean of, at most.
+    pub window: u32,
+    /// When the last report came, in Unix seconds.
+    pub updated_at: Option<f64>,
+    /// How many finite reports came.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The first of them.
+    pub first: Option<f64>,
+    /// The best of them.
+    pub best: Option<f64>,
+    /// The largest of them by absolute value.
+    pub max_abs: Option<f64>,
+}
+
+/// How long batches took, in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many batches ended.
+    pub count: u64,
+    /// Their total duration.
+    pub sum: f64,
+    /// The duration of the last one.
+    pub last: Option<f64>,
+    /// Median since the process began.
+    pub p50: Option<f64>,
+    /// 95th percentile since the process began.
+    pub p95: Option<f64>,
+    /// 99th percentile since the process began.
+    pub p99: Option<f64>,
+}
+
+/// What a job is asked to reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Targets {
+    /// The loss from which on the model is usable.
+    pub acceptable: Option<f64>,
+    /// The loss at which the job is done.
+    pub objective: Option<f64>,
+    /// The batch duration to keep, in seconds.
+    pub batch_latency: Option<f64>,
+}
+
+/// When the targets were reached, in Unix seconds. Once set, it stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reached {
+    /// When [`Targets::acceptable`] was.
+    pub acceptable_at: Option<f64>,
+    /// When [`Targets::objective`] was.
+    pub objective_at: Option<f64>,
+}
+
+/// The checkpoints of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// How many were asked for.
+    pub requested: u64,
+    /// How many were written.
+    pub saved: u64,
+    /// The step of the last one.
+    pub step: Option<u64>,
+    /// Where it lies.
+    pub path: Option<String>,
+    /// When it was written, in Unix seconds.
+    pub at: Option<f64>,
+    /// Why the last attempt failed, if it did.
+    pub error: Option<String>,
+}

@@ -1,0 +1,71 @@
+//! Ends of the allocator that nobody planned.
+
+use std::sync::Arc;
+
+use paceline_system_tests::{Allocator, Bed};
+use rustix::process::Signal;
+
+use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
+
+/// Two jobs, the flat one cut, and the allocator killed. Returns the flat one.
+async fn killed(bed: &Bed) -> anyhow::Result<String> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let mut allocator = Allocator::run(bed, &QUICK)?;
+    until_cut(bed, &flat).await?;
+    allocator.signal(Signal::KILL)?;
+    allocator.ended().await?;
+    anyhow::ensure!(ensure_unlimited(bed, &flat).await.is_err(), "nobody could have put it back");
+    Ok(flat)
+}
+
+pub(crate) async fn after_a_kill_restore_puts_every_limit_back(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = killed(&bed).await?;
+    let restore = || async {
+        let mut command = Allocator::command(&["restore"])?;
+        let output = command.arg("--state-dir").arg(Allocator::state(&bed)).output().await?;
+        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let said = restore().await?;
+    anyhow::ensure!(said.contains("as it was"), "{said}");
+    ensure_unlimited(&bed, &flat).await?;
+    let said = restore().await?;
+    anyhow::ensure!(said.contains("nothing to put back"), "{said}");
+    Ok(())
+}
+
+pub(crate) async fn the_next_run_puts_back_what_a_killed_one_left(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = killed(&bed).await?;
+    let allocator = Allocator::run(&bed, &["--policy", "none"])?;
+    allocator.says(&["an earlier run left limits", "as it was"]).await?;
+    ensure_unlimited(&bed, &flat).await?;
+    allocator.end().await
+}
+
+pub(crate) async fn ctrl_c_puts_every_limit_back_and_ends_with_130(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let mut allocator = Allocator::run(&bed, &QUICK)?;
+    until_cut(&bed, &flat).await?;
+    allocator.signal(Signal::INT)?;
+    let status = allocator.ended().await?;
+    anyhow::ensure!(status.code() == Some(130), "{status}");
+    ensure_unlimited(&bed, &flat).await
+}
+
+pub(crate) async fn a_second_allocator_is_turned_away(bed: Arc<Bed>) -> anyhow::Result<()> {
+    let first = Allocator::run(&bed, &["--policy", "none"])?;
+    first.says(&["allocator runs"]).await?;
+    let mut second = Allocator::run(&bed, &["--policy", "none"])?;
+    let status = second.ended().await?;
+    anyhow::ensure!(status.code() == Some(1), "{status}");
+    second.says(&["another allocator", "process"]).await?;
+    first.end().await
+}

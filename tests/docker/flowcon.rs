@@ -1,0 +1,110 @@
+//! FlowCon on real containers.
+
+use std::sync::Arc;
+
+use bollard::query_parameters::{RestartContainerOptions, StopContainerOptionsBuilder};
+use paceline_allocator::observe::cgroup::Quota;
+use paceline_system_tests::{Allocator, Bed, Job, until};
+
+/// FlowCon, quick enough for a test: a flat job is cut after two measurements.
+pub(crate) const QUICK: [&str; 4] = ["--policy", "flowcon", "--param", "interval=2"];
+
+/// A job whose loss falls for as long as the test lasts.
+pub(crate) fn growing() -> Job {
+    Job { name: "growing", args: vec!["--half-life", "4000"], ..Job::default() }
+}
+
+/// A job whose loss stands still: it is cut to 1/(beta·n).
+pub(crate) fn flat() -> Job {
+    Job { name: "flat", ..Job::default() }
+}
+
+/// The engine's CPUs, in billionths.
+pub(crate) async fn all_cpus(bed: &Bed) -> anyhow::Result<i64> {
+    let cpus = bed.docker().info().await?.ncpu.unwrap_or_default();
+    Ok(cpus * 1_000_000_000)
+}
+
+/// Waits until the flat one of two jobs has its quarter of the machine, by the engine and by the
+/// kernel.
+pub(crate) async fn until_cut(bed: &Bed, flat: &str) -> anyhow::Result<()> {
+    let quarter = all_cpus(bed).await? / 4;
+    let quota = Quota { quota: Some(u64::try_from(quarter / 10_000)?), period: 100_000 };
+    until("the flat job has a quarter of the machine", || async {
+        let limits = bed.limits(flat).await?;
+        Ok((limits.host.nano_cpus == quarter && limits.kernel == Some(quota)).then_some(()))
+    })
+    .await
+}
+
+/// Whether a container that was made without a limit is without one again.
+pub(crate) async fn ensure_unlimited(bed: &Bed, name: &str) -> anyhow::Result<()> {
+    let (limits, all) = (bed.limits(name).await?, all_cpus(bed).await?);
+    let host = limits.host;
+    anyhow::ensure!(
+        (host.nano_cpus == 0 || host.nano_cpus == all) && host.cpu_quota == 0,
+        "the engine keeps {host:?}"
+    );
+    anyhow::ensure!(limits.kernel.is_none_or(|quota| quota.quota.is_none()), "{limits:?}");
+    Ok(())
+}
+
+pub(crate) async fn cpu_moves_to_the_growing_job_and_every_limit_is_put_back(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    let growing = bed.start(growing()).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    until_cut(&bed, &flat).await?;
+    let untouched = bed.limits(&growing).await?;
+    anyhow::ensure!(untouched.host.nano_cpus == 0, "the growing job was limited: {untouched:?}");
+    allocator.end().await?;
+    ensure_unlimited(&bed, &flat).await?;
+    anyhow::ensure!(bed.limits(&growing).await? == untouched, "it was never to be touched");
+    Ok(())
+}
+
+pub(crate) async fn a_job_that_ends_leaves_its_container_without_our_limit(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    until_cut(&bed, &flat).await?;
+    let now = StopContainerOptionsBuilder::default().t(0).build();
+    bed.docker().stop_container(&flat, Some(now)).await?;
+    // Stopped, it would start again with whatever the engine keeps.
+    until("the stopped container's limit is lifted", || async {
+        Ok(ensure_unlimited(&bed, &flat).await.ok())
+    })
+    .await?;
+    allocator.end().await
+}
+
+pub(crate) async fn a_restarted_container_is_managed_anew(bed: Arc<Bed>) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    until_cut(&bed, &flat).await?;
+    let before = bed.inspect(&flat).await?.started_at;
+    bed.docker().restart_container(&flat, None::<RestartContainerOptions>).await?;
+    anyhow::ensure!(bed.inspect(&flat).await?.started_at != before, "it was not restarted");
+    until("the limit of its last life is lifted", || async {
+        Ok(ensure_unlimited(&bed, &flat).await.ok())
+    })
+    .await?;
+    until_cut(&bed, &flat).await?;
+    allocator.end().await?;
+    ensure_unlimited(&bed, &flat).await
+}
+
+pub(crate) async fn a_dry_run_writes_nothing(bed: Arc<Bed>) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let before = bed.limits(&flat).await?;
+    let allocator = Allocator::run(&bed, &[&QUICK[..], &["--dry-run"]].concat())?;
+    allocator.says(&["dry run", "flat", "25.0 %"]).await?;
+    anyhow::ensure!(bed.limits(&flat).await? == before, "it was written to");
+    anyhow::ensure!(!Allocator::state(&bed).exists(), "a dry run keeps no originals");
+    allocator.end().await
+}

@@ -1,0 +1,108 @@
+//! The ways to write a limit, and the way back of each.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bollard::models::HostConfig;
+use paceline_allocator::observe::cgroup::{Cgroup, Quota};
+use paceline_system_tests::{Allocator, Bed, Job, until};
+
+use crate::flowcon::{QUICK, all_cpus, flat, growing};
+
+/// Manages a flat job made with `host` beside a growing one, until its limit is `cut`; ends the
+/// allocator, and makes sure that the limits are as they were.
+async fn cut_and_back(bed: &Bed, host: HostConfig, cut: Quota) -> anyhow::Result<()> {
+    let flat = bed.start(Job { host, ..flat() }).await?;
+    bed.start(growing()).await?;
+    let before = bed.limits(&flat).await?;
+    let allocator = Allocator::run(bed, &QUICK)?;
+    until(&format!("the flat job has {cut:?}"), || async {
+        Ok((bed.limits(&flat).await?.kernel == Some(cut)).then_some(()))
+    })
+    .await?;
+    allocator.end().await?;
+    let after = bed.limits(&flat).await?;
+    anyhow::ensure!(after == before, "{before:?} became {after:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_container_made_with_a_quota_gets_its_quota_back(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let cpus = u64::try_from(all_cpus(&bed).await? / 1_000_000_000)?;
+    let host =
+        HostConfig { cpu_period: Some(50_000), cpu_quota: Some(45_000), ..HostConfig::default() };
+    cut_and_back(&bed, host, Quota { quota: Some(cpus * 50_000 / 4), period: 50_000 }).await
+}
+
+pub(crate) async fn a_container_made_with_cpus_gets_its_cpus_back(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let all = all_cpus(&bed).await?;
+    let host = HostConfig { nano_cpus: Some(all / 5 * 3), ..HostConfig::default() };
+    let cut = Quota { quota: Some(u64::try_from(all / 40_000)?), period: 100_000 };
+    cut_and_back(&bed, host, cut).await
+}
+
+/// A control group with a quota, above a container's own. Removed when it is dropped.
+struct Parent {
+    name: String,
+    folder: PathBuf,
+}
+
+impl Parent {
+    /// Made beside the groups that the engine makes, with room for `us` of a 100 ms period.
+    fn make(name: String, us: i64) -> anyhow::Result<Self> {
+        let own = Cgroup::of(Path::new("/proc"), std::process::id())?;
+        let mount = own.cpu_folder().ancestors().find(|folder| {
+            folder.parent().is_some_and(|parent| parent == Path::new("/sys/fs/cgroup"))
+        });
+        let folder = mount.unwrap_or(Path::new("/sys/fs/cgroup")).join(&name);
+        std::fs::create_dir(&folder)?;
+        let parent = Self { name, folder };
+        if parent.folder.join("cpu.max").exists() {
+            std::fs::write(parent.folder.join("cpu.max"), format!("{us} 100000"))?;
+        } else {
+            std::fs::write(parent.folder.join("cpu.cfs_quota_us"), us.to_string())?;
+        }
+        Ok(parent)
+    }
+}
+
+impl Drop for Parent {
+    fn drop(&mut self) {
+        // The engine has made the same group for its other controllers.
+        let siblings = self.folder.parent().and_then(Path::parent).into_iter();
+        let siblings = siblings.flat_map(|mounts| std::fs::read_dir(mounts).into_iter().flatten());
+        for mount in siblings.flatten() {
+            // Most controllers have no such group.
+            drop(std::fs::remove_dir(mount.path().join(&self.name)));
+        }
+        drop(std::fs::remove_dir(&self.folder));
+    }
+}
+
+pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let all = all_cpus(&bed).await?;
+    // Three quarters of the machine: all of it is refused to what is below.
+    let parent = Parent::make(bed.name("parent"), all / 40_000 * 3)?;
+    let host =
+        HostConfig { cgroup_parent: Some(format!("/{}", parent.name)), ..HostConfig::default() };
+    let flat = bed.start(Job { host, ..flat() }).await?;
+    bed.start(growing()).await?;
+    let before = bed.limits(&flat).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    until("the flat job is cut", || async {
+        let kernel = bed.limits(&flat).await?.kernel;
+        Ok(kernel.and_then(|quota| quota.quota))
+    })
+    .await?;
+    allocator.end().await?;
+    let after = bed.limits(&flat).await?;
+    bed.clear().await?;
+    anyhow::ensure!(after.kernel == before.kernel, "{before:?} became {after:?}");
+    anyhow::ensure!(after.host.cpu_quota == -1, "a restart would bring the limit back: {after:?}");
+    Ok(())
+}

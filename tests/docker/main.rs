@@ -1,0 +1,192 @@
+//! Tests on the real engine. Each makes containers of its own, under a label of its own, and
+//! removes them again; the allocator under test is confined to that label, so that nothing else on
+//! the engine is touched. Where a test cannot run, it is reported as ignored, never as passed.
+
+mod dependability;
+mod endpoints;
+mod flowcon;
+mod limits;
+mod truth;
+mod users;
+
+use std::future::Future;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bollard::Docker;
+use bollard::query_parameters::RemoveImageOptionsBuilder;
+use libtest_mimic::{Arguments, Failed, Trial};
+use paceline_system_tests::{Allocator, Bed, image_of};
+use tokio::runtime::Runtime;
+
+/// What a test needs beside an engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Needs {
+    Nothing,
+    /// To write control groups, and to become another user.
+    Root,
+}
+
+/// An engine with the toy job's image.
+struct Engine {
+    docker: Docker,
+    runtime: Runtime,
+    toy: String,
+    allocator: String,
+}
+
+fn main() -> ExitCode {
+    let mut args = Arguments::from_args();
+    // They measure CPU time: one at a time, unless somebody knows better.
+    args.test_threads = args.test_threads.or(Some(1));
+    let (engine, missing) = match (!args.list).then(Engine::connect) {
+        Some(Ok(engine)) => (Some(engine), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+        None => (None, None),
+    };
+    // Without an engine tests are skipped; with one, nothing excuses them.
+    if let Some(Err(error)) = engine.as_ref().map(Engine::make_images) {
+        return fail(&error);
+    }
+    let engine = engine.map(Arc::new);
+    let trials = trials(engine.as_ref());
+    let ignored = trials.iter().filter(|trial| trial.has_ignored_flag()).count();
+    let conclusion = libtest_mimic::run(&args, trials);
+    if let Some(engine) = engine {
+        engine.clear();
+    }
+    if !args.list {
+        report(conclusion.num_passed + conclusion.num_failed, ignored, missing.as_deref());
+    }
+    conclusion.exit_code()
+}
+
+#[expect(clippy::print_stderr, reason = "a test program speaks for itself")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("the tests' images cannot be made: {error:#}");
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stdout, reason = "what was skipped must be seen")]
+fn report(ran: u64, skipped: usize, missing: Option<&str>) {
+    println!("Docker tests: {ran} ran, {skipped} skipped");
+    if let Some(missing) = missing {
+        println!("skipped because no engine is reachable: {missing}");
+    } else if skipped > 0 {
+        println!("skipped because they need root");
+    }
+}
+
+impl Engine {
+    /// Connects; an error says why the tests cannot run.
+    fn connect() -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let id = std::process::id();
+        let docker = runtime.block_on(async {
+            anyhow::Ok(Docker::connect_with_defaults()?.negotiate_version().await?)
+        })?;
+        let name = |of: &str| format!("paceline-test/{of}:{id}");
+        Ok(Self { docker, runtime, toy: name("toy-job"), allocator: name("allocator") })
+    }
+
+    fn make_images(&self) -> anyhow::Result<()> {
+        self.runtime.block_on(async {
+            let toy = env!("CARGO_BIN_EXE_toy-job").as_ref();
+            image_of(&self.docker, &self.toy, toy).await?;
+            image_of(&self.docker, &self.allocator, &Allocator::program()?).await
+        })
+    }
+
+    fn clear(&self) {
+        for image in [&self.toy, &self.allocator] {
+            let force = RemoveImageOptionsBuilder::default().force(true).build();
+            let removed = self.docker.remove_image(image, Some(force), None);
+            // An image that is left over is not worth hiding a test's failure.
+            drop(self.runtime.block_on(removed));
+        }
+    }
+
+    /// Runs one test in a bed of its own.
+    fn test<F>(&self, name: &str, test: impl FnOnce(Arc<Bed>) -> F) -> Result<(), Failed>
+    where
+        F: Future<Output = anyhow::Result<()>>,
+    {
+        self.runtime.block_on(async {
+            let bed = Arc::new(Bed::new(self.docker.clone(), &self.toy, name)?);
+            let outcome = test(Arc::clone(&bed)).await;
+            bed.clear().await?;
+            outcome.map_err(|error| Failed::from(format!("{error:#}")))
+        })
+    }
+}
+
+/// Lists the tests: `name` in `module`, and what it needs.
+macro_rules! trials {
+    ($engine:expr, $($module:ident :: $name:ident $(needs $needs:ident)?;)+) => {
+        vec![$(trial(
+            $engine,
+            concat!(stringify!($module), "::", stringify!($name)),
+            stringify!($name),
+            [$(Needs::$needs,)? Needs::Nothing][0],
+            $module::$name,
+        )),+]
+    };
+}
+
+fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
+    let mut trials = trials![engine,
+        flowcon::cpu_moves_to_the_growing_job_and_every_limit_is_put_back;
+        flowcon::a_job_that_ends_leaves_its_container_without_our_limit;
+        flowcon::a_restarted_container_is_managed_anew;
+        flowcon::a_dry_run_writes_nothing;
+        limits::a_container_made_with_a_quota_gets_its_quota_back;
+        limits::a_container_made_with_cpus_gets_its_cpus_back;
+        limits::under_a_parent_group_with_a_quota_no_limit_is_put_back_too needs Root;
+        dependability::after_a_kill_restore_puts_every_limit_back;
+        dependability::the_next_run_puts_back_what_a_killed_one_left;
+        dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
+        dependability::a_second_allocator_is_turned_away;
+        endpoints::what_does_not_report_is_named_and_left_alone;
+        endpoints::a_unix_socket_is_read_through_the_containers_root needs Root;
+        endpoints::a_container_that_did_not_opt_in_is_never_touched;
+        endpoints::check_says_what_is_wrong;
+        truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
+    ];
+    let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();
+    let served = image.clone();
+    trials.push(trial(
+        engine,
+        "users::who_is_not_root_is_served_by_the_allocators_own_container",
+        "not_root",
+        Needs::Root,
+        move |bed| users::who_is_not_root_is_served_by_the_allocators_own_container(bed, served),
+    ));
+    trials.push(trial(
+        engine,
+        "users::the_allocators_own_container_does_not_outlive_who_started_it",
+        "abandoned",
+        Needs::Root,
+        move |bed| users::the_allocators_own_container_does_not_outlive_who_started_it(bed, image),
+    ));
+    trials
+}
+
+fn trial<F>(
+    engine: Option<&Arc<Engine>>,
+    name: &str,
+    short: &'static str,
+    needs: Needs,
+    test: impl FnOnce(Arc<Bed>) -> F + Send + 'static,
+) -> Trial
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let root = rustix::process::geteuid().is_root();
+    let able = engine.is_some() && (root || needs != Needs::Root);
+    let engine = engine.cloned();
+    let run = move || match engine {
+        Some(engine) => engine.test(short, test),
+        None => Err(Failed::from("no engine")),
+    };
+    Trial::test(name, run).with_ignored_flag(!able)
+}

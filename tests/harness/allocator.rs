@@ -1,0 +1,108 @@
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+use crate::bed::Bed;
+use crate::wait::until;
+
+/// `paceline run`, started as a user would, on the containers of one bed only.
+#[derive(Debug)]
+pub struct Allocator {
+    child: Child,
+    said: Arc<Mutex<String>>,
+    _reader: JoinSet<()>,
+}
+
+impl Allocator {
+    /// Where cargo has put the `paceline` that belongs to these tests.
+    pub fn program() -> anyhow::Result<PathBuf> {
+        let tests = std::env::current_exe()?;
+        let target = tests.ancestors().nth(2).context("tests run from cargo's target folder")?;
+        let program = target.join("paceline");
+        anyhow::ensure!(program.exists(), "first: cargo build --bin paceline --bin toy-job");
+        Ok(program)
+    }
+
+    /// `paceline` with the given words, ready to be run.
+    pub fn command(words: &[&str]) -> anyhow::Result<Command> {
+        let mut command = Command::new(Self::program()?);
+        command.args(words).kill_on_drop(true);
+        Ok(command)
+    }
+
+    /// Where a bed's allocator keeps original limits.
+    pub fn state(bed: &Bed) -> PathBuf {
+        bed.file("state")
+    }
+
+    /// Starts the allocator with `args` beside those that confine it to the bed.
+    pub fn run(bed: &Bed, args: &[&str]) -> anyhow::Result<Self> {
+        let mut command = Self::command(&["run", "--with-label", &bed.label()])?;
+        command.arg("--state-dir").arg(Self::state(bed)).args(args);
+        Self::spawn(command)
+    }
+
+    /// Starts any command of `paceline` and keeps what it says on stderr.
+    pub fn spawn(mut command: Command) -> anyhow::Result<Self> {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+        let stderr = child.stderr.take().context("stderr is piped")?;
+        let said = Arc::new(Mutex::new(String::new()));
+        let mut reader = JoinSet::new();
+        let saying = Arc::clone(&said);
+        reader.spawn(async move {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut said = saying.lock().unwrap_or_else(PoisonError::into_inner);
+                said.push_str(&line);
+                said.push('\n');
+            }
+        });
+        Ok(Self { child, said, _reader: reader })
+    }
+
+    /// Everything that it has said so far.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it says all of `words` in one line.
+    pub async fn says(&self, words: &[&str]) -> anyhow::Result<()> {
+        let line = |line: &str| words.iter().all(|word| line.contains(word));
+        let what = format!("the allocator says {words:?}");
+        let heard = until(&what, || async { Ok(self.said().lines().any(line).then_some(())) });
+        heard.await.with_context(|| self.said())
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let id = self.child.id().context("it has ended")?;
+        let pid = Pid::from_raw(i32::try_from(id)?).context("no process has id 0")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
+        let wait = tokio::time::timeout(std::time::Duration::from_secs(45), self.child.wait());
+        Ok(wait.await.with_context(|| format!("it does not end: {}", self.said()))??)
+    }
+
+    /// Asks it to end by SIGTERM, and makes sure that it ends well.
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)?;
+        let status = self.ended().await?;
+        anyhow::ensure!(status.success(), "it ended with {status}: {}", self.said());
+        Ok(())
+    }
+}
+
+/// Reads a file of JSON lines.
+pub fn json_lines(path: &Path) -> anyhow::Result<Vec<serde_json::Value>> {
+    let text = std::fs::read_to_string(path)?;
+    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}

@@ -1,0 +1,156 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, InspectContainerOptions, LogsOptionsBuilder,
+    RemoveContainerOptionsBuilder, StartContainerOptions,
+};
+use futures_util::StreamExt;
+use paceline_allocator::observe::cgroup::{Cgroup, Quota};
+use paceline_allocator::observe::container::{self, Container, HostCpu};
+
+/// One test's containers and files. Whatever comes of the test, [`Bed::clear`] removes them.
+#[derive(Debug)]
+pub struct Bed {
+    docker: Docker,
+    image: String,
+    /// What all names of this test begin with.
+    name: String,
+    folder: tempfile::TempDir,
+}
+
+/// A job to be put into a bed.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// Its name, without what the bed puts before it.
+    pub name: &'static str,
+    /// The toy job's command line.
+    pub args: Vec<&'static str>,
+    /// Labels beside those that opt it in.
+    pub labels: Vec<(&'static str, &'static str)>,
+    /// Environment, as `KEY=VALUE`.
+    pub env: Vec<&'static str>,
+    /// Whether it does not opt in.
+    pub stranger: bool,
+    /// Limits and groups that it is made with.
+    pub host: HostConfig,
+}
+
+/// What is in force for a container, and what the engine keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// What the engine keeps.
+    pub host: HostCpu,
+    /// What the kernel enforces; `None` when the container does not run.
+    pub kernel: Option<Quota>,
+}
+
+impl Bed {
+    /// An empty bed called after the test.
+    pub fn new(docker: Docker, image: &str, test: &str) -> anyhow::Result<Self> {
+        let name = format!("paceline-test-{}-{test}", std::process::id());
+        Ok(Self { docker, image: image.to_owned(), name, folder: tempfile::tempdir()? })
+    }
+
+    /// The engine.
+    pub fn docker(&self) -> &Docker {
+        &self.docker
+    }
+
+    /// A folder for the test's files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file in that folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The label that all of this bed's containers have, as `KEY=VALUE`.
+    pub fn label(&self) -> String {
+        format!("paceline.test={}", self.name)
+    }
+
+    /// A container's full name.
+    pub fn name(&self, job: &str) -> String {
+        format!("{}-{job}", self.name)
+    }
+
+    /// Starts a job. Returns its container's full name.
+    pub async fn start(&self, job: Job) -> anyhow::Result<String> {
+        let name = self.name(job.name);
+        let mut labels: BTreeMap<String, String> = job
+            .labels
+            .iter()
+            .map(|(label, value)| ((*label).to_owned(), (*value).to_owned()))
+            .collect();
+        labels.insert("paceline.test".to_owned(), self.name.clone());
+        if !job.stranger {
+            labels.insert("paceline.enable".to_owned(), "true".to_owned());
+            labels.entry("paceline.job".to_owned()).or_insert_with(|| job.name.to_owned());
+        }
+        let body = ContainerCreateBody {
+            image: Some(self.image.clone()),
+            cmd: Some(job.args.iter().map(ToString::to_string).collect()),
+            env: Some(job.env.iter().map(ToString::to_string).collect()),
+            labels: Some(labels.into_iter().collect()),
+            host_config: Some(job.host),
+            ..ContainerCreateBody::default()
+        };
+        let options = CreateContainerOptionsBuilder::default().name(&name).build();
+        self.docker.create_container(Some(options), body).await?;
+        self.docker.start_container(&name, None::<StartContainerOptions>).await?;
+        Ok(name)
+    }
+
+    /// What the engine says of a container of this bed.
+    pub async fn inspect(&self, name: &str) -> anyhow::Result<Container> {
+        container::inspect(&self.docker, name).await?.context("the container is gone")
+    }
+
+    /// Its limits.
+    pub async fn limits(&self, name: &str) -> anyhow::Result<Limits> {
+        let container = self.inspect(name).await?;
+        let quota = |pid| Cgroup::of(Path::new("/proc"), pid)?.quota();
+        let kernel = container.pid.map(quota).transpose()?;
+        Ok(Limits { host: container.host_config, kernel })
+    }
+
+    /// Whether it runs.
+    pub async fn runs(&self, name: &str) -> anyhow::Result<bool> {
+        let described =
+            self.docker.inspect_container(name, None::<InspectContainerOptions>).await?;
+        Ok(described.state.and_then(|state| state.running).unwrap_or(false))
+    }
+
+    /// Everything that it has printed.
+    pub async fn log(&self, name: &str) -> anyhow::Result<String> {
+        let options = LogsOptionsBuilder::default().stdout(true).stderr(true).build();
+        let mut pieces = std::pin::pin!(self.docker.logs(name, Some(options)));
+        let mut log = Vec::new();
+        while let Some(piece) = pieces.next().await {
+            log.extend_from_slice(LogOutput::as_ref(&piece?));
+        }
+        Ok(String::from_utf8(log)?)
+    }
+
+    /// Removes every container of this bed.
+    pub async fn clear(&self) -> anyhow::Result<()> {
+        let filters = [("label".to_owned(), vec![self.label()])].into();
+        let options = bollard::query_parameters::ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&filters)
+            .build();
+        for container in self.docker.list_containers(Some(options)).await? {
+            let id = container.id.unwrap_or_default();
+            let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+            self.docker.remove_container(&id, Some(force)).await?;
+        }
+        Ok(())
+    }
+}

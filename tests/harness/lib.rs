@@ -1,0 +1,12 @@
+//! What the tests on a real engine share: a bed that is empty again afterwards, jobs to put into
+//! it, and the allocator as a user starts it.
+
+mod allocator;
+mod bed;
+mod image;
+mod wait;
+
+pub use allocator::{Allocator, json_lines};
+pub use bed::{Bed, Job, Limits};
+pub use image::image_of;
+pub use wait::until;

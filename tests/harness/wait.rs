@@ -1,0 +1,24 @@
+use std::future::Future;
+use std::time::Duration;
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Waits until `look` sees what it looks for, and fails with `what` when it never does.
+pub async fn until<T, F>(what: &str, mut look: impl FnMut() -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+{
+    let waiting = async {
+        loop {
+            if let Some(seen) = look().await? {
+                return anyhow::Ok(seen);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, waiting).await {
+        Ok(seen) => seen,
+        Err(_) => anyhow::bail!("it never came to this: {what}"),
+    }
+}

@@ -1,0 +1,89 @@
+//! The shape of the workspace, as a program: which crate may depend on which, and what never
+//! reaches the pure ones.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every edge that there may be between crates of the workspace.
+const EDGES: &[(&str, &[&str])] = &[
+    ("paceline-wire", &[]),
+    ("paceline-reporter", &["paceline-wire"]),
+    ("paceline-policy", &["paceline-wire"]),
+    ("paceline-allocator", &["paceline-policy", "paceline-wire"]),
+];
+
+/// What the pure crates never use, at whatever remove.
+const IMPURE: &[&str] = &["tokio", "hyper", "bollard", "tracing", "tch", "rustix", "libc", "rand"];
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// Normal dependencies of every package, by id, as cargo has resolved them.
+fn resolved(metadata: &Value) -> BTreeMap<&str, Vec<&str>> {
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let normal = |dep: &&Value| {
+        dep["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
+    };
+    nodes
+        .iter()
+        .map(|node| {
+            let deps = node["deps"].as_array().unwrap().iter().filter(normal);
+            (text(node, "id"), deps.map(|dep| text(dep, "pkg")).collect())
+        })
+        .collect()
+}
+
+fn names(metadata: &Value) -> BTreeMap<&str, &str> {
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(|package| (text(package, "id"), text(package, "name"))).collect()
+}
+
+#[test]
+fn crates_depend_on_each_other_as_the_picture_shows() {
+    let metadata = metadata();
+    let (names, resolved) = (names(&metadata), resolved(&metadata));
+    for (id, deps) in &resolved {
+        let Some((_, allowed)) = EDGES.iter().find(|(name, _)| names.get(id) == Some(name)) else {
+            continue;
+        };
+        let ours: BTreeSet<&str> = deps
+            .iter()
+            .filter_map(|dep| names.get(dep).copied())
+            .filter(|name| name.starts_with("paceline-"))
+            .collect();
+        assert_eq!(ours, allowed.iter().copied().collect(), "what {} uses", names[id]);
+    }
+}
+
+#[test]
+fn the_pure_crates_stay_pure() {
+    let metadata = metadata();
+    let (names, resolved) = (names(&metadata), resolved(&metadata));
+    for pure in ["paceline-policy", "paceline-wire"] {
+        let (start, _) = names.iter().find(|(_, name)| **name == pure).unwrap();
+        let (mut seen, mut left) = (BTreeSet::new(), vec![*start]);
+        while let Some(id) = left.pop() {
+            if seen.insert(id) {
+                left.extend(resolved.get(id).into_iter().flatten());
+            }
+        }
+        let used: BTreeSet<&str> = seen.iter().filter_map(|id| names.get(id).copied()).collect();
+        let impure: Vec<_> = IMPURE.iter().filter(|name| used.contains(*name)).collect();
+        assert!(impure.is_empty(), "{pure} uses {impure:?}");
+    }
+}

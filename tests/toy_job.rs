@@ -1,0 +1,108 @@
+//! A training job in miniature: it computes, its loss falls or does not, and its endpoint answers
+//! or does not. All of it is by command line, so that a test can have the job that it needs.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Parser, ValueEnum};
+use paceline_reporter::Reporter;
+
+#[derive(Debug, Parser)]
+struct Args {
+    /// The loss of the first step.
+    #[arg(long, default_value_t = 4.0)]
+    start: f64,
+    /// Steps in which the loss halves; never, unless said.
+    #[arg(long)]
+    half_life: Option<f64>,
+    /// Rounds of arithmetic in a step: a million take some milliseconds.
+    #[arg(long, default_value_t = 1_000_000)]
+    work: u64,
+    /// Threads that compute without a pause, besides the one that trains.
+    #[arg(long, default_value_t = 0)]
+    burners: u32,
+    /// Steps until the end; no end, unless said.
+    #[arg(long, default_value_t = u64::MAX)]
+    steps: u64,
+    /// What the endpoint does.
+    #[arg(long, value_enum, default_value_t = Answer::Progress)]
+    answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Answer {
+    /// It reports.
+    Progress,
+    /// There is none.
+    Nothing,
+    /// It accepts connections and says nothing.
+    Silence,
+    /// It says something else.
+    Garbage,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let reporter = match args.answer {
+        Answer::Progress => Reporter::builder("toy").from_env().start()?,
+        Answer::Nothing => Reporter::disabled(),
+        Answer::Silence | Answer::Garbage => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 7223))?;
+            let garbage = args.answer == Answer::Garbage;
+            std::thread::spawn(move || misbehave(&listener, garbage));
+            Reporter::disabled()
+        }
+    };
+    for _ in 0..args.burners {
+        std::thread::spawn(|| {
+            loop {
+                compute(1_000_000);
+            }
+        });
+    }
+    let mut out = std::io::stdout().lock();
+    let mut loss = args.start;
+    for step in 1..=args.steps {
+        let batch = reporter.batch();
+        compute(args.work);
+        batch.loss(loss);
+        writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
+        if let Some(half_life) = args.half_life {
+            loss *= (-1.0 / half_life).exp2();
+        }
+    }
+    reporter.finish();
+    Ok(())
+}
+
+/// Keeps every connection open, answered by nonsense or not at all.
+fn misbehave(listener: &TcpListener, garbage: bool) {
+    let mut open = Vec::new();
+    for stream in listener.incoming().flatten().take(1000) {
+        let mut stream = stream;
+        if garbage {
+            // The reader may be gone already.
+            drop(stream.write_all(b"220 mail.example.org ESMTP\r\n"));
+        }
+        open.push(stream);
+    }
+}
+
+/// Arithmetic that no compiler can leave out, and that is in registers alone: its time is exactly
+/// in proportion to the CPU that the job is given.
+fn compute(rounds: u64) {
+    let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for _ in 0..rounds {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a job stamps its log")]
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
