@@ -1,18 +1,19 @@
-//! What a policy answers.
+//! What a policy of jobs answers.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::policies::Why;
 use crate::unit::{JobId, Share};
 
 /// The answer to one frame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decision {
     /// The frame's time.
     pub t: f64,
     /// The policy's name.
-    pub policy: String,
+    pub policy: &'static str,
     /// Seconds until the policy wants to run again, if nothing happens before.
     pub interval: f64,
     /// Every running job's share from now on.
@@ -26,7 +27,7 @@ pub struct Decision {
 }
 
 /// A move of a job to another node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Migration {
     /// The job.
     pub job: JobId,
@@ -34,17 +35,27 @@ pub struct Migration {
     pub from: String,
     /// Where it is to run.
     pub to: String,
-    /// `converged` or `rebalance`.
-    pub reason: String,
+    /// What it is moved for.
+    pub reason: Cause,
+}
+
+/// What a job is moved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// It has converged, and others can use its room better.
+    Converged,
+    /// The nodes' numbers of jobs are uneven.
+    Rebalance,
 }
 
 /// How a policy sees one job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobDecision {
     /// The paper's set that the job is in; `-` where there is none.
-    pub class: String,
+    pub class: &'static str,
     /// The figure that it was classed by.
     pub score: Option<f64>,
-    /// The reason for its share, for a person to check.
-    pub why: String,
+    /// The reason for its share: data, put into words only when it is printed.
+    pub why: Why,
 }

@@ -15,10 +15,12 @@
 //! says so: F6, F14, F16, F19, F20, X6.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Params, Reader};
+use crate::policies;
 use crate::policy::{Policy, Variant};
 use crate::signal::Learning;
 use crate::unit::{JobId, Share, count, saturate};
@@ -163,49 +165,32 @@ impl FlowCon {
     }
 
     /// Step 4 for one job, Algorithm 1, lines 18 to 26: its share and why.
-    fn share(&self, job: &Member, round: &Round) -> (f64, String) {
-        let Round { jobs: n, sum, .. } = *round;
+    fn share(&self, job: &Member, round: &Round) -> (f64, Why) {
         let kept = job.share.get();
-        let Some(growth) = job.growth else {
-            return (1.0, "newcomer, not measured yet: no limit".to_owned());
-        };
-        let part = growth / sum;
+        let Some(growth) = job.growth else { return (1.0, Why::Newcomer) };
+        let (alpha, part, equal) = (self.alpha, growth / round.sum, 1.0 / round.jobs);
         match (job.list, self.variant) {
             // F19: a growing job never gets less than a completing one, nor than an equal share.
-            (List::New, Variant::Resolved) => (
-                part.max(1.0 / n),
-                format!(
-                    "G {growth:.4} >= alpha {}: growing, max(G/sum {part:.3}, 1/n {:.3})",
-                    self.alpha,
-                    1.0 / n
-                ),
-            ),
+            (List::New, Variant::Resolved) => {
+                (part.max(equal), Why::Growing { growth, alpha, part, equal: Some(equal) })
+            }
             (List::New, Variant::Published) => {
-                (part, format!("G {growth:.4} >= alpha {}: growing, G/sum {part:.3}", self.alpha))
+                (part, Why::Growing { growth, alpha, part, equal: None })
             }
             // F20: what a neighbour leaves behind is not left idle.
-            (List::Watching, Variant::Resolved) if round.some_went => (
-                kept.max(1.0 / n),
-                format!("watched, a job went: max(limit {kept:.3}, 1/n {:.3})", 1.0 / n),
-            ),
-            (List::Watching, _) => {
-                (kept, format!("G {growth:.4} < alpha {}: watched, limit kept", self.alpha))
+            (List::Watching, Variant::Resolved) if round.some_went => {
+                (kept.max(equal), Why::Raised { kept, equal })
             }
+            (List::Watching, _) => (kept, Why::Watched { growth, alpha }),
             (List::Completing, _) => {
-                let floor = 1.0 / (self.beta * n);
-                (
-                    part.max(floor),
-                    format!(
-                        "G {growth:.4} < alpha {}: completing, max(G/sum {part:.3}, 1/(beta n) {floor:.3})",
-                        self.alpha
-                    ),
-                )
+                let floor = 1.0 / (self.beta * round.jobs);
+                (part.max(floor), Why::Completing { growth, alpha, part, floor })
             }
         }
     }
 
     /// Step 4: the limits of all jobs, and the interval.
-    fn limit(&mut self, appeared: &BTreeSet<JobId>, some_went: bool) -> BTreeMap<JobId, String> {
+    fn limit(&mut self, appeared: &BTreeSet<JobId>, some_went: bool) -> BTreeMap<JobId, Why> {
         if self.jobs.is_empty() {
             return BTreeMap::new();
         }
@@ -213,18 +198,17 @@ impl FlowCon {
             // Lines 14 to 17, with the doubling bounded (F14).
             self.interval = (2.0 * self.interval).min(self.max_interval);
             self.jobs.values_mut().for_each(|job| job.share = Share::ALL);
-            let why = "all jobs are completing: no limit, longer interval";
-            return self.jobs.keys().map(|id| (id.clone(), why.to_owned())).collect();
+            return self.jobs.keys().map(|id| (id.clone(), Why::AllCompleting)).collect();
         }
         if self.variant == Variant::Resolved {
             self.interval = self.base_interval;
         }
         let round = self.round(some_went);
-        let decided: BTreeMap<JobId, (f64, String)> = if round.sum <= EPSILON {
+        let decided: BTreeMap<JobId, (f64, Why)> = if round.sum <= EPSILON {
             // F17: nothing to divide by; a job that just came has no limit, the others keep theirs.
             let rest = |(id, job): (&JobId, &Member)| {
-                let kept = (job.share.get(), "nobody grows: limit kept".to_owned());
-                let free = || (1.0, "just appeared: no limit".to_owned());
+                let kept = (job.share.get(), Why::NobodyGrows);
+                let free = || (1.0, Why::Newcomer);
                 (id.clone(), if appeared.contains(id) { free() } else { kept })
             };
             self.jobs.iter().map(rest).collect()
@@ -260,21 +244,98 @@ impl Policy for FlowCon {
         let newcomer = self.round(some_went).newcomer;
         let explain = |(id, job): (&JobId, &Member)| {
             let decision = JobDecision {
-                class: job.list.label().to_owned(),
+                class: job.list.label(),
                 score: Some(job.growth.unwrap_or(newcomer)),
-                why: reasons.remove(id).unwrap_or_default(),
+                why: policies::Why::FlowCon(reasons.remove(id).unwrap_or(Why::Newcomer)),
             };
             (id.clone(), decision)
         };
         let jobs = self.jobs.iter().map(explain).collect();
         Decision {
             t: frame.t,
-            policy: Self::NAME.to_owned(),
+            policy: Self::NAME,
             interval: self.interval,
             limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
             terminate: Vec::new(),
             migrate: Vec::new(),
             jobs,
+        }
+    }
+}
+
+/// Why a job gets its share. Growth is per second and node, shares are fractions of the node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// It was never measured.
+    Newcomer,
+    /// Every job is in CL.
+    AllCompleting,
+    /// The sum of all growth is 0.
+    NobodyGrows,
+    /// NL.
+    Growing {
+        /// G.
+        growth: f64,
+        /// α.
+        alpha: f64,
+        /// G/ΣG.
+        part: f64,
+        /// 1/n, where it is a floor.
+        equal: Option<f64>,
+    },
+    /// WL.
+    Watched {
+        /// G.
+        growth: f64,
+        /// α.
+        alpha: f64,
+    },
+    /// WL, in a frame in which a job went.
+    Raised {
+        /// The limit before.
+        kept: f64,
+        /// 1/n.
+        equal: f64,
+    },
+    /// CL.
+    Completing {
+        /// G.
+        growth: f64,
+        /// α.
+        alpha: f64,
+        /// G/ΣG.
+        part: f64,
+        /// 1/(β·n).
+        floor: f64,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Newcomer => f.write_str("newcomer, not measured yet: no limit"),
+            Self::AllCompleting => {
+                f.write_str("all jobs are completing: no limit, longer interval")
+            }
+            Self::NobodyGrows => f.write_str("nobody grows: limit kept"),
+            Self::Growing { growth, alpha, part, equal: Some(equal) } => write!(
+                f,
+                "G {growth:.4} >= alpha {alpha}: growing, max(G/sum {part:.3}, 1/n {equal:.3})"
+            ),
+            Self::Growing { growth, alpha, part, equal: None } => {
+                write!(f, "G {growth:.4} >= alpha {alpha}: growing, G/sum {part:.3}")
+            }
+            Self::Watched { growth, alpha } => {
+                write!(f, "G {growth:.4} < alpha {alpha}: watched, limit kept")
+            }
+            Self::Raised { kept, equal } => {
+                write!(f, "watched, a job went: max(limit {kept:.3}, 1/n {equal:.3})")
+            }
+            Self::Completing { growth, alpha, part, floor } => write!(
+                f,
+                "G {growth:.4} < alpha {alpha}: completing, \
+                 max(G/sum {part:.3}, 1/(beta n) {floor:.3})"
+            ),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The policies by name.
 
-mod flowcon;
+pub mod flowcon;
 mod none;
+mod why;
 
 pub use flowcon::FlowCon;
 pub use none::Unlimited;
+pub use why::Why;
 
 use crate::params::{ParamError, Params};
 use crate::policy::{Policy, Variant};

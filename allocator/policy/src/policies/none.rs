@@ -3,6 +3,7 @@
 use crate::decision::{Decision, JobDecision};
 use crate::frame::Frame;
 use crate::params::{ParamError, Params, Reader};
+use crate::policies::Why;
 use crate::policy::Policy;
 use crate::unit::Share;
 
@@ -31,14 +32,10 @@ impl Policy for Unlimited {
     }
 
     fn decide(&mut self, frame: &Frame) -> Decision {
-        let why = || JobDecision {
-            class: "-".to_owned(),
-            score: None,
-            why: "no policy: the engine shares by itself".to_owned(),
-        };
+        let why = || JobDecision { class: "-", score: None, why: Why::Unlimited };
         Decision {
             t: frame.t,
-            policy: Self::NAME.to_owned(),
+            policy: Self::NAME,
             interval: self.interval,
             limits: frame.jobs.iter().map(|job| (job.id.clone(), Share::ALL)).collect(),
             terminate: Vec::new(),

@@ -1,11 +1,12 @@
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name by which a job is matched from one frame to the next. Never empty.
+/// The name by which a job is matched from one frame to the next. Never empty, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct JobId(String);
+pub struct JobId(Arc<str>);
 
 /// A job's name is empty.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +17,7 @@ impl JobId {
     /// Checks and wraps `name`.
     pub fn new(name: impl Into<String>) -> Result<Self, EmptyId> {
         let name = name.into();
-        if name.is_empty() { Err(EmptyId) } else { Ok(Self(name)) }
+        if name.is_empty() { Err(EmptyId) } else { Ok(Self(name.into())) }
     }
 
     /// The name as text.
@@ -35,7 +36,7 @@ impl TryFrom<String> for JobId {
 
 impl From<JobId> for String {
     fn from(id: JobId) -> Self {
-        id.0
+        id.0.as_ref().to_owned()
     }
 }
 

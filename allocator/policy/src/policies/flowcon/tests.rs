@@ -42,8 +42,8 @@ fn share(decision: &Decision, id: &str) -> f64 {
     decision.limits[&JobId::new(id).unwrap()].get()
 }
 
-fn class<'a>(decision: &'a Decision, id: &str) -> &'a str {
-    &decision.jobs[&JobId::new(id).unwrap()].class
+fn class(decision: &Decision, id: &str) -> &'static str {
+    decision.jobs[&JobId::new(id).unwrap()].class
 }
 
 /// Puts jobs into the given lists with the given growth, as if earlier frames had.
@@ -256,7 +256,7 @@ proptest! {
                 let share = decision.limits[&job.id].get();
                 prop_assert!(share > 0.0 && share <= 1.0);
                 let JobDecision { score, why, .. } = &decision.jobs[&job.id];
-                prop_assert!(score.unwrap().is_finite() && !why.is_empty());
+                prop_assert!(score.unwrap().is_finite() && !why.to_string().is_empty());
             }
         }
     }
