@@ -32,6 +32,10 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
         (&["run", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
         (&["run", "--param", "speed=1"], &["speed", "alpha"]),
         (&["run", "--variant", "exact"], &["exact", "resolved", "published"]),
+        (&["run", "--policy", "kod2"], &["kod2", "cluster", "paceline manager"]),
+        (&["run", "--enforcement", "hope"], &["hope", "quota+leftover"]),
+        (&["replay", "--policy", "best"], &["best", "none", "tradl", "fifo-gang"]),
+        (&["replay", "no-such-file"], &["no-such-file"]),
         (&["fly"], &["fly"]),
     ] {
         let (code, _, said) = paceline(words).await;
@@ -42,11 +46,62 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
 
 #[tokio::test]
 async fn every_command_has_help_that_fits_the_page() {
-    for command in ["", "run", "restore", "check", "bench"] {
+    for command in ["", "run", "restore", "check", "policies", "replay", "bench"] {
         let words: Vec<&str> = [command, "--help"].into_iter().filter(|w| !w.is_empty()).collect();
         let (code, help, _) = paceline(&words).await;
         assert_eq!(code, Some(0));
         assert!(help.contains("Usage:"), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
+}
+
+/// Replays frames from a file.
+async fn replay(words: &[&str], frames: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("frames.jsonl");
+    std::fs::write(&path, frames).unwrap();
+    paceline(&[&["replay"], words, &[&path.to_string_lossy()]].concat()).await
+}
+
+#[tokio::test]
+async fn a_malformed_frame_ends_a_replay_with_2_and_the_lines_number() {
+    let good = r#"{"t": 1, "jobs": [{"id": "a"}]}"#;
+    for bad in [r#"{"t": 0}"#, r#"{"jobs": []}"#, "{", r#"{"t": 2, "jobs": [{"id": 7}]}"#] {
+        let (code, said, error) =
+            replay(&["--policy", "tradl"], &format!("{good}\n\n{bad}\n")).await;
+        assert_eq!(code, Some(2), "{error}");
+        assert!(error.contains("line 3") && error.lines().count() == 1, "{error}");
+        assert_eq!(said.lines().count(), 1, "the line before is answered: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_replay_prints_a_decision_for_each_frame_and_explains_it_when_asked() {
+    let frames =
+        r#"{"t": 0, "nodes": [{"name": "n", "cpus": 2}], "jobs": [{"id": "a"}, {"id": "b"}]}"#;
+    let (code, said, error) = replay(&["--policy", "flowcon"], frames).await;
+    assert_eq!(code, Some(0), "{error}");
+    let decision: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(decision["limits"], serde_json::json!({"a": 1.0, "b": 1.0}));
+    let (_, said, _) = replay(&["--policy", "flowcon", "--effective"], frames).await;
+    assert!(said.contains(r#""effective":{"a":{"share":1.0"#), "{said}");
+    let (_, said, _) = replay(&["--policy", "flowcon", "--explain"], frames).await;
+    assert!(said.contains("a: 100.0 %, NL: newcomer"), "{said}");
+}
+
+#[tokio::test]
+async fn a_configuration_file_is_ruled_over_by_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("paceline.toml");
+    let config = config.to_string_lossy();
+    let frame = r#"{"t": 0}"#;
+    std::fs::write(&*config, "policy = \"tradl\"\n[params]\ninterval = 7\n").unwrap();
+    let (_, said, error) = replay(&["--config", &config], frame).await;
+    assert!(said.contains(r#""policy":"tradl","interval":7.0"#), "{said}{error}");
+    let (_, said, _) = replay(&["--config", &config, "--param", "interval=9"], frame).await;
+    assert!(said.contains(r#""interval":9.0"#), "{said}");
+    std::fs::write(&*config, "polcy = \"tradl\"\n").unwrap();
+    let (code, _, error) = replay(&["--config", &config], frame).await;
+    assert_eq!(code, Some(2));
+    assert!(error.contains("polcy") && error.contains("policy"), "{error}");
 }

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
 use paceline_reporter::Reporter;
@@ -23,6 +23,9 @@ struct Args {
     /// Threads that compute without a pause, besides the one that trains.
     #[arg(long, default_value_t = 0)]
     burners: u32,
+    /// Seconds, at first, in which it reports ten times a second and computes nothing.
+    #[arg(long, default_value_t = 0.0)]
+    sleep: f64,
     /// Steps until the end; no end, unless said.
     #[arg(long, default_value_t = u64::MAX)]
     steps: u64,
@@ -43,6 +46,7 @@ enum Answer {
     Garbage,
 }
 
+#[expect(clippy::disallowed_methods, reason = "a job that sleeps is what a test asks for")]
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let reporter = match args.answer {
@@ -55,6 +59,18 @@ fn main() -> anyhow::Result<()> {
             Reporter::disabled()
         }
     };
+    let mut out = std::io::stdout().lock();
+    let mut loss = args.start;
+    let began = unix_seconds();
+    while unix_seconds() < began + args.sleep {
+        let batch = reporter.batch();
+        std::thread::sleep(Duration::from_millis(100));
+        batch.loss(loss);
+        loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
+    }
+    if args.sleep > 0.0 {
+        writeln!(out, "awake {:.6}", unix_seconds())?;
+    }
     for _ in 0..args.burners {
         std::thread::spawn(|| {
             loop {
@@ -62,16 +78,12 @@ fn main() -> anyhow::Result<()> {
             }
         });
     }
-    let mut out = std::io::stdout().lock();
-    let mut loss = args.start;
     for step in 1..=args.steps {
         let batch = reporter.batch();
         compute(args.work);
         batch.loss(loss);
         writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
-        if let Some(half_life) = args.half_life {
-            loss *= (-1.0 / half_life).exp2();
-        }
+        loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
     }
     reporter.finish();
     Ok(())

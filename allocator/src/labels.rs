@@ -28,6 +28,8 @@ pub struct Labels {
     pub weight: f64,
     /// Whether it may be ended at its objective.
     pub terminate: bool,
+    /// By how much it may be slowed down beside an equal share: at least 1.
+    pub max_slowdown: Option<f64>,
 }
 
 /// Where a job's endpoint listens, seen from inside the container.
@@ -99,6 +101,9 @@ impl Labels {
             max_cpus: positive("paceline.max-cpus")?,
             weight: positive("paceline.weight")?.unwrap_or(1.0),
             terminate: flag("paceline.terminate")?.unwrap_or(false),
+            max_slowdown: number("paceline.max-slowdown", "a number, at least 1", |x| {
+                x.is_finite() && x >= 1.0
+            })?,
         };
         read.in_order()?;
         Ok(read)

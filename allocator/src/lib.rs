@@ -14,6 +14,7 @@ pub mod actuate;
 pub mod bench;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod driver;
 pub mod exit;
 pub mod json_lines;

@@ -6,8 +6,10 @@ use bollard::query_parameters::{RestartContainerOptions, StopContainerOptionsBui
 use paceline_allocator::observe::cgroup::Quota;
 use paceline_system_tests::{Allocator, Bed, Job, until};
 
-/// FlowCon, quick enough for a test: a flat job is cut after two measurements.
-pub(crate) const QUICK: [&str; 4] = ["--policy", "flowcon", "--param", "interval=2"];
+/// FlowCon, quick enough for a test: a flat job is cut after two measurements, and gets nothing of
+/// what the other leaves.
+pub(crate) const QUICK: [&str; 6] =
+    ["--policy", "flowcon", "--param", "interval=2", "--enforcement", "quota"];
 
 /// A job whose loss falls for as long as the test lasts.
 pub(crate) fn growing() -> Job {

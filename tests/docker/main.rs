@@ -6,6 +6,7 @@ mod dependability;
 mod endpoints;
 mod flowcon;
 mod limits;
+mod policies;
 mod truth;
 mod users;
 
@@ -150,6 +151,10 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         endpoints::a_unix_socket_is_read_through_the_containers_root needs Root;
         endpoints::a_container_that_did_not_opt_in_is_never_touched;
         endpoints::check_says_what_is_wrong;
+        policies::flowcon_replays_what_it_recorded;
+        policies::tradl_caps_what_is_acceptable_and_ends_what_is_done;
+        policies::dqoes_cuts_what_is_faster_than_asked;
+        policies::what_a_job_leaves_unused_is_lent_and_taken_back;
         truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
     ];
     let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();

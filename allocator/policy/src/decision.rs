@@ -22,8 +22,20 @@ pub struct Decision {
     pub terminate: Vec<JobId>,
     /// Jobs to move.
     pub migrate: Vec<Migration>,
+    /// Where new jobs go: only of a policy that chooses it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub place: Vec<Assignment>,
     /// Why, job by job.
     pub jobs: BTreeMap<JobId, JobDecision>,
+}
+
+/// The node of a job that had none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Assignment {
+    /// The job.
+    pub job: JobId,
+    /// Where it is to run.
+    pub node: String,
 }
 
 /// A move of a job to another node.

@@ -84,6 +84,27 @@ pub struct Job {
     pub targets: Targets,
 }
 
+impl Job {
+    /// A job of which nothing else is known.
+    pub fn new(id: JobId) -> Self {
+        Self {
+            id,
+            node: None,
+            loss: None,
+            loss_max: None,
+            direction: Direction::default(),
+            batch_latency: None,
+            usage: Usage::default(),
+            limit: Limit::default(),
+            throttled: None,
+            weight: None,
+            may_terminate: None,
+            reached: Reached::default(),
+            targets: Targets::default(),
+        }
+    }
+}
+
 /// Resources in use, as fractions of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
@@ -116,6 +137,12 @@ pub struct Limit {
     /// The most.
     #[serde(default)]
     pub max: Option<f64>,
+    /// By how much the job may be slowed down beside an equal share, where its owner says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_slowdown: Option<f64>,
+    /// Whether the limit is held as it is, since the job has gone silent.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
+    pub held: bool,
 }
 
 impl Limit {
@@ -145,6 +172,17 @@ pub enum FrameError {
     /// Two jobs have one id.
     #[error("job {0:?} stands in the frame twice")]
     Twice(String),
+    /// Time never goes back.
+    #[error("t is {t}, before the last frame's {last}")]
+    Backwards {
+        /// The frame's.
+        t: f64,
+        /// The one before.
+        last: f64,
+    },
+    /// Two tasks have one id.
+    #[error("task {0:?} stands in the frame twice")]
+    TaskTwice(String),
 }
 
 impl Frame {
@@ -160,12 +198,17 @@ impl Frame {
 }
 
 /// Reads `null` as the default, as if the field were missing.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[cfg(test)]

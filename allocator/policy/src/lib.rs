@@ -12,6 +12,7 @@
 //! - the order of jobs in a frame is irrelevant: they are matched by id;
 //! - every decision for a job carries its reason in words.
 
+pub mod cluster;
 pub mod decision;
 pub mod engine;
 pub mod frame;
@@ -19,9 +20,11 @@ pub mod limiter;
 pub mod params;
 pub mod policies;
 pub mod policy;
+pub mod replay;
 pub mod signal;
 pub mod unit;
 
+pub use cluster::{GangFrame, GangPolicy, Scaling, TaskFrame, TaskPolicy};
 pub use decision::{Decision, JobDecision};
 pub use engine::{Effect, Engine, Event, JobSpec};
 pub use frame::Frame;

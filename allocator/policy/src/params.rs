@@ -46,15 +46,14 @@ pub enum ParamError {
 }
 
 impl Params {
+    /// Every parameter, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
     /// Adds or replaces a parameter.
     pub fn set(&mut self, name: impl Into<String>, value: f64) {
         self.0.insert(name.into(), value);
-    }
-}
-
-impl<'a> FromIterator<&'a Param> for Params {
-    fn from_iter<I: IntoIterator<Item = &'a Param>>(params: I) -> Self {
-        Self(params.into_iter().map(|Param { name, value }| (name.clone(), *value)).collect())
     }
 }
 
@@ -78,57 +77,93 @@ impl FromStr for Param {
     }
 }
 
-/// Takes a policy's parameters one by one, and refuses what is left over.
-#[derive(Debug)]
-pub(crate) struct Reader {
-    policy: &'static str,
-    left: BTreeMap<String, f64>,
-    known: Vec<&'static str>,
+/// A parameter that a policy has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value where none is given.
+    pub default: f64,
+    /// What its value counts.
+    pub unit: &'static str,
+    /// What it does, for people.
+    pub about: &'static str,
 }
 
-impl Reader {
-    pub(crate) fn new(policy: &'static str, params: &Params) -> Self {
-        Self { policy, left: params.0.clone(), known: Vec::new() }
+impl Parameter {
+    /// Describes a parameter.
+    pub(crate) const fn new(
+        name: &'static str,
+        default: f64,
+        unit: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Self { name, default, unit, about }
+    }
+}
+
+/// Takes the values of a policy's parameters, and refuses what it does not have.
+#[derive(Debug)]
+pub(crate) struct Reader<'p> {
+    policy: &'static str,
+    known: &'static [Parameter],
+    given: &'p Params,
+}
+
+impl<'p> Reader<'p> {
+    pub(crate) fn new(
+        policy: &'static str,
+        known: &'static [Parameter],
+        given: &'p Params,
+    ) -> Result<Self, ParamError> {
+        let unknown = given.0.keys().find(|name| known.iter().all(|of| of.name != **name));
+        match unknown {
+            None => Ok(Self { policy, known, given }),
+            Some(name) => {
+                let names: Vec<_> = known.iter().map(|of| of.name).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                Err(ParamError::Unknown { policy, name: name.clone(), known })
+            }
+        }
     }
 
-    /// The parameter `name`, or `default`; it must be finite and at least `least`.
-    pub(crate) fn at_least(
-        &mut self,
+    /// The parameter `name`; it must be finite and at least `least`.
+    pub(crate) fn at_least(&self, name: &'static str, least: f64) -> Result<f64, ParamError> {
+        self.at_least_or(name, self.default(name), least)
+    }
+
+    /// The same of a parameter whose default depends on others.
+    pub(crate) fn at_least_or(
+        &self,
         name: &'static str,
         default: f64,
         least: f64,
     ) -> Result<f64, ParamError> {
-        self.checked(name, default, |x| x >= least, || format!("a number, at least {least}"))
+        let allowed = || format!("a number, at least {least}");
+        self.checked(name, default, |x| x >= least, allowed)
     }
 
-    /// The parameter `name`, or `default`; it must be finite and above 0.
-    pub(crate) fn positive(&mut self, name: &'static str, default: f64) -> Result<f64, ParamError> {
-        self.checked(name, default, |x| x > 0.0, || "a number above 0".to_owned())
+    /// The parameter `name`; it must be finite and above 0.
+    pub(crate) fn positive(&self, name: &'static str) -> Result<f64, ParamError> {
+        self.checked(name, self.default(name), |x| x > 0.0, || "a number above 0".to_owned())
+    }
+
+    fn default(&self, name: &str) -> f64 {
+        let known = self.known.iter().find(|of| of.name == name);
+        known.map_or(f64::NAN, |of| of.default)
     }
 
     fn checked(
-        &mut self,
+        &self,
         name: &'static str,
         default: f64,
         holds: impl Fn(f64) -> bool,
         allowed: impl Fn() -> String,
     ) -> Result<f64, ParamError> {
-        self.known.push(name);
-        let value = self.left.remove(name).unwrap_or(default);
+        let value = self.given.0.get(name).copied().unwrap_or(default);
         if value.is_finite() && holds(value) {
             return Ok(value);
         }
         Err(ParamError::OutOfRange { policy: self.policy, name, value, allowed: allowed() })
-    }
-
-    /// Ends the reading: every parameter given must have been asked for.
-    pub(crate) fn finish(self) -> Result<(), ParamError> {
-        match self.left.into_keys().next() {
-            None => Ok(()),
-            Some(name) => {
-                let known = self.known.join(", ");
-                Err(ParamError::Unknown { policy: self.policy, name, known })
-            }
-        }
     }
 }

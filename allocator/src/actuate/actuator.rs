@@ -3,12 +3,14 @@ use std::path::PathBuf;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use paceline_policy::Share;
+use bollard::models::{ContainerUpdateBody, RestartPolicy, RestartPolicyNameEnum};
+use bollard::query_parameters::StopContainerOptionsBuilder;
+use paceline_policy::limiter::Setting;
 
 use super::originals::{Original, Originals, OriginalsError};
 use super::ways::{self, Way};
 use crate::observe::cgroup::Cgroup;
-use crate::observe::container::{self, Container, is_missing};
+use crate::observe::container::{self, Container, HostCpu, is_missing};
 
 /// Writes limits to the containers of one engine, and puts them back.
 #[derive(Debug)]
@@ -59,26 +61,51 @@ impl Actuator {
         Self { docker, originals, proc, cpus }
     }
 
-    /// Gives container `id` `share` of the node. Returns what is in force then, as read back.
-    pub async fn limit(&self, id: &str, share: Share) -> Result<Share, LimitError> {
+    /// Writes one setting for container `id`. Returns what is in force then, as read back.
+    pub async fn set(&self, id: &str, setting: Setting) -> Result<Setting, LimitError> {
         let container = self.inspect(id).await?;
         let cgroup = self.cgroup(&container);
-        let quota = cgroup.as_ref().and_then(|cgroup| cgroup.quota().ok());
-        let original = Original::new(
-            container.id.clone(),
-            container.name.clone(),
-            container.host_config,
-            quota,
-        );
+        self.keep_original(&container, cgroup.as_ref())?;
+        match setting {
+            Setting::Cap(share) => {
+                let ways = ways::to_limit(container.host_config, share, self.cpus);
+                self.first_accepted(&container, cgroup.as_ref(), &ways).await?;
+                let quota = cgroup.and_then(|cgroup| cgroup.quota().ok());
+                Ok(Setting::Cap(quota.map_or(share, |quota| quota.share(self.cpus))))
+            }
+            Setting::Weight(weight) => {
+                let way = ways::to_weigh(i64::try_from(weight).unwrap_or(i64::MAX));
+                self.first_accepted(&container, None, &[way]).await?;
+                let now = self.inspect(id).await?.host_config.weight();
+                Ok(Setting::Weight(now.unwrap_or(weight)))
+            }
+        }
+    }
+
+    /// Ends container `id` for good: it is not started again, is asked to end, and has `patience`
+    /// seconds to do so (T13).
+    pub async fn end(&self, id: &str, patience: i32) -> Result<(), LimitError> {
+        let failed = |error| engine_error(id.to_owned(), error);
+        let never =
+            RestartPolicy { name: Some(RestartPolicyNameEnum::NO), ..RestartPolicy::default() };
+        let body = ContainerUpdateBody { restart_policy: Some(never), ..Default::default() };
+        self.docker.update_container(id, body).await.map_err(failed)?;
+        let options = StopContainerOptionsBuilder::default().t(patience).build();
+        self.docker.stop_container(id, Some(options)).await.map_err(failed)
+    }
+
+    /// On return, what the container had before the first write to it is on the disk.
+    fn keep_original(
+        &self,
+        container: &Container,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<(), LimitError> {
+        let quota = cgroup.and_then(|cgroup| cgroup.quota().ok());
+        let (id, name) = (container.id.clone(), container.name.clone());
+        let original = Original::new(id, name, container.host_config, quota);
         self.originals
             .keep(&original)
-            .map_err(|error| LimitError::Originals(container.name.clone(), error))?;
-        let ways = ways::to_limit(container.host_config, share, self.cpus);
-        self.first_accepted(&container, cgroup.as_ref(), &ways).await?;
-        match cgroup.and_then(|cgroup| cgroup.quota().ok()) {
-            Some(quota) => Ok(quota.share(self.cpus)),
-            None => Ok(share),
-        }
+            .map_err(|error| LimitError::Originals(container.name.clone(), error))
     }
 
     /// Puts back what container `id` had before the first write; nothing if there was none.
@@ -104,8 +131,14 @@ impl Actuator {
     async fn put_back(&self, original: &Original) -> Result<Restored, LimitError> {
         let container = self.inspect(&original.id).await?;
         let mut refused = Vec::new();
-        if container.host_config != original.host_config {
-            for way in ways::to_restore(original.host_config, self.cpus) {
+        let (was, is) = (original.host_config, container.host_config);
+        if was.cpu_shares != is.cpu_shares
+            && let Err(error) = self.write(&container, None, ways::to_weigh(was.cpu_shares)).await
+        {
+            refused.push(chain(&error));
+        }
+        if (HostCpu { cpu_shares: was.cpu_shares, ..is }) != was {
+            for way in ways::to_restore(was, self.cpus) {
                 match self.write(&container, None, way).await {
                     Ok(()) => break,
                     Err(LimitError::Gone(name)) => return Err(LimitError::Gone(name)),

@@ -13,6 +13,8 @@ use paceline_policy::limiter::LEAST_CPUS;
 use crate::observe::cgroup::Quota;
 use crate::observe::container::{DEFAULT_PERIOD, HostCpu};
 
+/// The weight that the engine gives a container that asks for none.
+const DEFAULT_SHARES: i64 = 1024;
 /// The smallest quota that the engine accepts, in microseconds.
 const LEAST_QUOTA: i64 = 1000;
 
@@ -23,6 +25,8 @@ pub(super) enum Way {
     NanoCpus(i64),
     /// By the engine, in microseconds of a period that stays; −1 is no limit.
     CpuQuota(i64),
+    /// By the engine, as a weight.
+    CpuShares(i64),
     /// Past the engine, into the control group's own file.
     File(Quota),
 }
@@ -48,7 +52,12 @@ pub fn first_way(host: HostCpu, share: Share, cpus: f64) -> String {
     to_limit(host, share, cpus).first().map(ToString::to_string).unwrap_or_default()
 }
 
-/// The engine's ways to put back what `host` says, best first. The control group's file comes after
+/// The way to give a container a CPU weight; the engine takes 0 for "leave it".
+pub(super) fn to_weigh(weight: i64) -> Way {
+    Way::CpuShares(if weight > 0 { weight } else { DEFAULT_SHARES })
+}
+
+/// The engine's ways to put back the cap that `host` says, best first. The control group's file comes after
 /// them: see [`super::Actuator::restore`].
 pub(super) fn to_restore(host: HostCpu, cpus: f64) -> Vec<Way> {
     if host.nano_cpus > 0 {
@@ -69,7 +78,10 @@ pub(super) fn equivalent(original: HostCpu, now: HostCpu, cpus: f64) -> bool {
         (host.nano_cpus == 0 || host.nano_cpus >= whole(cpus * 1e9) || host.cpu_quota == -1)
             && host.cpu_quota <= 0
     };
-    original == now || (unlimited(original) && unlimited(now))
+    let caps = |host: HostCpu| HostCpu { cpu_shares: 0, ..host };
+    let weight = |host: HostCpu| if host.cpu_shares > 0 { host.cpu_shares } else { DEFAULT_SHARES };
+    weight(original) == weight(now)
+        && (caps(original) == caps(now) || (unlimited(original) && unlimited(now)))
 }
 
 fn by_quota(host: HostCpu) -> bool {
@@ -86,6 +98,9 @@ impl Way {
             Self::CpuQuota(quota) => {
                 Some(ContainerUpdateBody { cpu_quota: Some(quota), ..Default::default() })
             }
+            Self::CpuShares(weight) => {
+                Some(ContainerUpdateBody { cpu_shares: Some(weight), ..Default::default() })
+            }
             Self::File(_) => None,
         }
     }
@@ -96,6 +111,7 @@ impl fmt::Display for Way {
         match self {
             Self::NanoCpus(nano) => write!(f, "NanoCpus={nano}"),
             Self::CpuQuota(quota) => write!(f, "CpuQuota={quota}"),
+            Self::CpuShares(weight) => write!(f, "CpuShares={weight}"),
             Self::File(Quota { quota: Some(quota), period }) => {
                 write!(f, "cgroup file {quota}/{period}")
             }
@@ -122,7 +138,7 @@ fn whole(x: f64) -> i64 {
 mod tests {
     use super::*;
 
-    const UNSET: HostCpu = HostCpu { nano_cpus: 0, cpu_quota: 0, cpu_period: 0 };
+    const UNSET: HostCpu = HostCpu { nano_cpus: 0, cpu_quota: 0, cpu_period: 0, cpu_shares: 0 };
 
     #[test]
     fn a_container_without_limits_is_limited_by_nano_cpus() {
@@ -160,5 +176,13 @@ mod tests {
         assert!(equivalent(UNSET, all, 2.0) && equivalent(UNSET, lifted, 2.0));
         assert!(!equivalent(UNSET, half, 2.0) && !equivalent(half, all, 2.0));
         assert!(equivalent(half, half, 2.0));
+    }
+
+    #[test]
+    fn the_default_weight_counts_as_what_an_unset_weight_was() {
+        let default = HostCpu { cpu_shares: 1024, ..UNSET };
+        let light = HostCpu { cpu_shares: 2, ..UNSET };
+        assert!(equivalent(UNSET, default, 2.0) && !equivalent(UNSET, light, 2.0));
+        assert_eq!(to_weigh(0), Way::CpuShares(1024));
     }
 }

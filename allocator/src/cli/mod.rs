@@ -3,6 +3,9 @@
 mod check;
 mod engine;
 mod own_container;
+mod policies;
+mod policy_args;
+mod replay;
 mod restore;
 mod run;
 mod state;
@@ -33,6 +36,8 @@ Examples:
   paceline run --policy flowcon --dry-run  say what would be done, write nothing
   paceline check vae                       what the allocator sees of container vae
   paceline restore                         put limits back after a crash
+  paceline policies                        what there is to choose from
+  paceline replay --policy tradl frames.jsonl
   paceline bench examples/schedules/demo.toml
 
 A container opts in by the label paceline.enable=true; nothing else is ever touched.
@@ -44,6 +49,8 @@ enum Command {
     Run(run::RunArgs),
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
+    Policies(policies::PoliciesArgs),
+    Replay(replay::ReplayArgs),
     Bench(BenchArgs),
 }
 
@@ -76,6 +83,8 @@ impl Cli {
             Command::Run(args) => run::run(args, &self.engine).await,
             Command::Restore(args) => restore::run(args, &self.engine).await,
             Command::Check(args) => check::run(args, &self.engine).await,
+            Command::Policies(args) => policies::run(&args),
+            Command::Replay(args) => replay::run(&args),
             Command::Bench(mut args) => {
                 args.host = Some(self.engine.host.clone());
                 let docker = self.engine.connect().await?;

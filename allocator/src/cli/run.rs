@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use paceline_policy::params::Param;
-use paceline_policy::{Engine, Params, Policy, Variant, policies};
+use paceline_policy::policies::{self, AnyPolicy, Scope};
+use paceline_policy::{Engine, Policy};
 use tracing::info;
 
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
+use super::policy_args::{Chosen, PolicyArgs};
 use super::state::StateArgs;
 use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
@@ -28,17 +29,8 @@ use crate::signals::Signals;
   paceline run --policy flowcon --param alpha=0.05 --param interval=30
   paceline run --policy none --samples samples.jsonl")]
 pub(super) struct RunArgs {
-    /// The policy
-    #[arg(long, default_value = "flowcon", value_parser = policies::NAMES)]
-    policy: String,
-
-    /// How closely to keep to the print of the policy's paper: resolved or published
-    #[arg(long, default_value_t = Variant::Resolved)]
-    variant: Variant,
-
-    /// A parameter of the policy; may be given several times
-    #[arg(long = "param", value_name = "NAME=NUMBER")]
-    params: Vec<Param>,
+    #[command(flatten)]
+    policy: PolicyArgs,
 
     /// Decide, but write no limit
     #[arg(long)]
@@ -65,10 +57,20 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
+    /// The policy, if it is one that a single node can run.
     fn build_policy(&self) -> Result<Box<dyn Policy>, BadUsage> {
-        let params: Params = self.params.iter().collect();
-        policies::build(&self.policy, self.variant, &params)
-            .map_err(|error| BadUsage(error.to_string()))
+        let name = self.policy.chosen()?.policy;
+        let of_cluster =
+            policies::ALL.iter().any(|entry| entry.name == name && entry.scope == Scope::Cluster);
+        match self.policy.build()? {
+            AnyPolicy::Jobs(policy) if !of_cluster => Ok(policy),
+            AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => {
+                Err(BadUsage(format!(
+                    "{name} is a policy of a cluster, and `paceline run` manages one node: \
+                 `paceline manager` is to run it"
+                )))
+            }
+        }
     }
 
     /// The same arguments for a process that is to end with this one.
@@ -77,9 +79,11 @@ impl RunArgs {
         let mut folders = vec![std::path::absolute(&state)?];
         let mut words = vec!["run".to_owned(), "--until-stdin-closes".to_owned()];
         let mut add = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-        add("policy", self.policy.clone());
-        add("variant", self.variant.to_string());
-        for Param { name, value } in &self.params {
+        let Chosen { policy, variant, params, limiter } = self.policy.chosen()?;
+        add("policy", policy);
+        add("variant", variant.to_string());
+        add("enforcement", limiter.enforcement.to_string());
+        for (name, value) in params.iter() {
             add("param", format!("{name}={value}"));
         }
         for label in &self.with_label {
@@ -90,6 +94,11 @@ impl RunArgs {
                 add(name, absolute(file)?);
                 folders.extend(std::path::absolute(file)?.parent().map(Path::to_owned));
             }
+        }
+        // What the command line rules over is read from the file once more.
+        if let Some(file) = &self.policy.config {
+            add("config", absolute(file)?);
+            folders.extend(std::path::absolute(file)?.parent().map(Path::to_owned));
         }
         add("state-dir", absolute(&state)?);
         if self.dry_run {
@@ -129,7 +138,9 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs) -> anyhow::Result<Ex
     };
     let records = Records { frames: create(args.record)?, samples: create(args.samples)? };
     info!(policy = policy.name(), node = described.name, cpus = machine.cpus, "allocator runs");
-    let engine = Engine::new(described.name, machine.cpus, Some(machine.memory), policy);
+    let engine = Engine::new(described.name, machine.cpus, Some(machine.memory), policy)
+        .limited_by(args.policy.chosen()?.limiter)
+        .map_err(|error| BadUsage(error.to_string()))?;
     let roster = Roster::new(docker, machine, args.with_label);
     let ended = Driver::new(engine, roster, actuator, records).run(signals.ending()).await?;
     Ok(ended.into())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bollard::Docker;
 use paceline_policy::engine::Reading;
+use paceline_policy::limiter::Setting;
 use paceline_policy::unit::counter;
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
 use paceline_wire::Progress;
@@ -124,6 +125,10 @@ impl Candidate {
         if progress.is_some() && !self.managed {
             self.managed = true;
             seen.push(Seen::Appeared(Box::new(self.spec(machine))));
+            if let Some(weight) = self.container.host_config.weight() {
+                let setting = Setting::Weight(weight);
+                seen.push(Seen::Event(Event::Applied(self.job.clone(), setting)));
+            }
         }
         if !self.managed {
             return (seen, None);
@@ -195,6 +200,7 @@ impl Candidate {
             min: self.labels.min_cpus.map(share),
             max: self.labels.max_cpus.map(share),
             weight: self.labels.weight,
+            max_slowdown: self.labels.max_slowdown,
             may_terminate: self.labels.terminate,
             direction: self.labels.direction,
             targets: self.labels.targets,

@@ -7,6 +7,7 @@ mod candidate;
 mod engine_events;
 mod roster;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,6 +15,7 @@ use futures_util::StreamExt;
 use paceline_policy::limiter::Change;
 use paceline_policy::{Decision, Effect, Engine, Event, Frame, JobId, Moment};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::actuate::{Actuator, LimitError, Restored};
@@ -35,6 +37,8 @@ const RECONCILE: Duration = Duration::from_secs(10);
 const COALESCE: Duration = Duration::from_millis(20);
 /// How many limits are written at once.
 const WRITERS: usize = 4;
+/// How long a job at its objective has to end by itself, in seconds.
+const END_PATIENCE: i32 = 30;
 /// How long putting back one container's limits may take.
 const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
 
@@ -46,7 +50,9 @@ pub struct Driver {
     cpus: f64,
     roster: Roster,
     /// `None` in a dry run: everything is decided, nothing is written.
-    actuator: Option<Actuator>,
+    actuator: Option<Arc<Actuator>>,
+    /// Jobs on their way to their end: that takes as long as they take.
+    endings: JoinSet<()>,
     frames: Option<JsonLines>,
     samples: Option<JsonLines>,
     node_used: Option<(Moment, f64)>,
@@ -79,7 +85,8 @@ impl Driver {
             engine,
             cpus: roster.cpus(),
             roster,
-            actuator,
+            actuator: actuator.map(Arc::new),
+            endings: JoinSet::new(),
             frames: records.frames,
             samples: records.samples,
             node_used: None,
@@ -126,13 +133,16 @@ impl Driver {
             self.refresh().await;
         }
         let due = self.changed || self.wake_at.is_some_and(|wake| now >= wake);
-        if due || now >= self.look_at {
+        let looked = due || now >= self.look_at;
+        if looked {
             self.look().await;
             self.look_at = self.clock.now().after(LOOK.as_secs_f64());
         }
         if due || self.changed {
             self.changed = false;
-            self.decide().await;
+            self.obey(Event::Decide).await;
+        } else if looked && self.actuator.is_some() {
+            self.obey(Event::Look).await;
         }
     }
 
@@ -187,16 +197,17 @@ impl Driver {
 
     fn tell(&mut self, event: Event) {
         let effects = self.engine.step(self.clock.now(), event);
-        debug_assert!(effects.is_empty(), "only a decision has effects");
+        debug_assert!(effects.is_empty(), "only a look and a decision have effects");
     }
 
-    /// Runs the policy and does what it says.
-    async fn decide(&mut self) {
+    /// Lets the engine judge, and does what it says.
+    async fn obey(&mut self, event: Event) {
         let mut changes = Vec::new();
-        for effect in self.engine.step(self.clock.now(), Event::Decide) {
+        for effect in self.engine.step(self.clock.now(), event) {
             match effect {
                 Effect::Decided(decided) => self.record(&decided.0, &decided.1),
                 Effect::Set(set) => changes = set,
+                Effect::End(done) => done.iter().for_each(|job| self.end(job)),
                 Effect::WakeAt(moment) => self.wake_at = Some(moment),
             }
         }
@@ -212,28 +223,28 @@ impl Driver {
         }
         for (job, of) in &decision.jobs {
             let limit = decision.limits.get(job).map(ToString::to_string).unwrap_or_default();
-            tracing::debug!(%job, class = of.class, limit, why = of.why, "decided");
+            tracing::debug!(%job, class = of.class, limit, why = %of.why, "decided");
         }
     }
 
     async fn apply(&mut self, changes: Vec<Change>) {
         let Some(actuator) = &self.actuator else {
-            for Change { job, from, to } in changes {
-                info!(%job, "dry run: would change the limit from {from} to {to}");
+            for Change { job, from, to, why } in changes {
+                info!(%job, "dry run: would change the limit from {from} to {to}: {why}");
             }
             return;
         };
         let roster = &self.roster;
         let write = |change: Change| async move {
             let id = roster.container(&change.job)?;
-            Some((actuator.limit(id, change.to).await, change))
+            Some((actuator.set(id, change.to).await, change))
         };
         let written: Vec<_> =
             futures_util::stream::iter(changes).map(write).buffered(WRITERS).collect().await;
-        for (answer, Change { job, from, to }) in written.into_iter().flatten() {
+        for (answer, Change { job, from, to, why }) in written.into_iter().flatten() {
             match answer {
                 Ok(in_force) => {
-                    info!(%job, "limit {from} -> {in_force}");
+                    info!(%job, "limit {from} -> {in_force}: {why}");
                     self.tell(Event::Applied(job, in_force));
                 }
                 // Its going is noticed by the next refresh.
@@ -244,6 +255,22 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Begins to end a job that has reached its objective.
+    fn end(&mut self, job: &JobId) {
+        let Some(actuator) = self.actuator.clone() else {
+            info!(%job, "dry run: would end it, it is at its objective");
+            return;
+        };
+        let Some(id) = self.roster.container(job).map(str::to_owned) else { return };
+        info!(%job, "at its objective: it is ended");
+        let job = job.clone();
+        self.endings.spawn(async move {
+            if let Err(error) = actuator.end(&id, END_PATIENCE).await {
+                warn!(%job, "it was not ended: {:#}", anyhow::Error::from(error));
+            }
+        });
     }
 
     /// Puts one container's limits back; says so when that fails.

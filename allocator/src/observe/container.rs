@@ -45,9 +45,17 @@ pub struct HostCpu {
     pub cpu_quota: i64,
     /// Microseconds.
     pub cpu_period: i64,
+    /// The CPU weight.
+    #[serde(default)]
+    pub cpu_shares: i64,
 }
 
 impl HostCpu {
+    /// The CPU weight, where one was asked for.
+    pub fn weight(self) -> Option<u64> {
+        u64::try_from(self.cpu_shares).ok().filter(|weight| *weight > 0)
+    }
+
     /// The limit as a share of a node with `cpus` CPUs.
     #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53")]
     pub fn share(self, cpus: f64) -> Share {
@@ -118,6 +126,7 @@ impl From<ContainerInspectResponse> for Container {
                 nano_cpus: host.nano_cpus.unwrap_or(0),
                 cpu_quota: host.cpu_quota.unwrap_or(0),
                 cpu_period: host.cpu_period.unwrap_or(0),
+                cpu_shares: host.cpu_shares.unwrap_or(0),
             },
         }
     }

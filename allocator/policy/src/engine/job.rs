@@ -2,9 +2,12 @@
 
 use paceline_wire::{Progress, Targets};
 
-use super::{JobSpec, Reading};
+use super::JobSpec;
+use super::reading::{Reading, Taken};
+use super::window::{Sight, Window};
 use crate::frame::{self, Limit, Reached, Usage};
-use crate::unit::{Moment, Share, counter, saturate};
+use crate::limiter::{DEFAULT_WEIGHT, InForce, Setting, View};
+use crate::unit::{Moment, Share, counter};
 
 /// A job with no report for this many of its own report periods has gone silent (X7) …
 const SILENT_PERIODS: f64 = 3.0;
@@ -16,16 +19,19 @@ pub(super) struct Job {
     pub(super) spec: JobSpec,
     /// What the policy chose last.
     pub(super) chosen: Share,
-    pub(super) in_force: Share,
+    pub(super) in_force: InForce,
+    /// What was last asked for, in force or not, and when.
+    pub(super) asked: Option<(Moment, Setting)>,
     appeared: Moment,
     progress: Option<Progress>,
     /// Count and sum of the losses as of the last frame.
     losses: Option<(u64, f64)>,
     batches: Batches,
-    /// When the last report of a loss was first seen.
+    /// When the last report of a loss or a batch was first seen.
     last_report: Moment,
-    usage: Option<(Moment, Reading)>,
-    usage_mark: Option<(Moment, Reading)>,
+    usage: Option<Taken>,
+    usage_mark: Option<Taken>,
+    window: Window,
 }
 
 /// Which batches began after the last frame and the last change of limit.
@@ -43,7 +49,8 @@ impl Job {
         let began = spec.fresh.then_some((0, 0.0));
         Self {
             chosen: Share::ALL,
-            in_force: spec.in_force,
+            in_force: InForce { cap: spec.in_force, weight: DEFAULT_WEIGHT },
+            asked: None,
             appeared: now,
             progress: None,
             losses: began,
@@ -51,6 +58,7 @@ impl Job {
             last_report: now,
             usage: None,
             usage_mark: None,
+            window: Window::default(),
             spec,
         }
     }
@@ -61,8 +69,9 @@ impl Job {
             // The process began anew inside its container: so did its counters.
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
+            self.window.forget_batches();
             self.last_report = now;
-        } else if before.is_none_or(|before| progress.eval.count > before.eval.count) {
+        } else if before.is_none_or(|before| reports(&progress) > reports(before)) {
             self.last_report = now;
         }
         let (count, sum) = (progress.eval.count, progress.eval.sum);
@@ -74,19 +83,24 @@ impl Job {
         self.progress = Some(progress);
     }
 
-    pub(super) fn used(&mut self, now: Moment, reading: Reading) {
-        let restarted =
-            self.usage.is_some_and(|(_, before)| reading.cpu_seconds < before.cpu_seconds);
+    pub(super) fn used(&mut self, at: Moment, reading: Reading) {
+        let taken = Taken { at, reading };
+        let restarted = self.usage.is_some_and(|before| taken.restarted_after(&before));
         if self.usage_mark.is_none() || restarted {
-            self.usage_mark = Some((now, reading));
+            self.usage_mark = Some(taken);
         }
-        self.usage = Some((now, reading));
+        self.usage = Some(taken);
     }
 
-    pub(super) fn applied(&mut self, share: Share) {
-        if share != self.in_force {
-            self.in_force = share;
+    pub(super) fn applied(&mut self, setting: Setting) {
+        let before = self.in_force;
+        match setting {
+            Setting::Cap(share) => self.in_force.cap = share,
+            Setting::Weight(weight) => self.in_force.weight = weight,
+        }
+        if self.in_force != before {
             self.mark_batches();
+            self.window.limit_changed(self.usage);
         }
     }
 
@@ -108,14 +122,41 @@ impl Job {
     pub(super) fn is_silent(&self, now: Moment, interval: f64) -> bool {
         let quiet = now.seconds_since(self.last_report);
         let alive = self.last_report.seconds_since(self.appeared);
-        let reports = self.progress.as_ref().map_or(0, |progress| progress.eval.count);
+        let reports = self.progress.as_ref().map_or(0, reports);
         let period = if reports == 0 { 0.0 } else { alive / counter(reports) };
         quiet > (SILENT_PERIODS * period).max(SILENT_INTERVALS * interval)
     }
 
+    /// What the limiter sees of the job at `now`.
+    pub(super) fn view(&mut self, now: Moment, cpus: f64, silent: bool) -> View {
+        let latency = self.progress.as_ref().map(|progress| &progress.batch_latency);
+        let sight = Sight {
+            cap: self.in_force.cap,
+            cpus,
+            latest: self.usage,
+            from: self.batches.from,
+            batches: latency.map(|latency| (latency.count, latency.sum)),
+        };
+        let seen = self.window.look(now, sight);
+        View {
+            job: self.spec.id.clone(),
+            in_force: self.in_force.cap,
+            measured_under: seen.cap,
+            min: self.spec.min,
+            max: self.spec.max,
+            weight: self.spec.weight,
+            usage: seen.usage,
+            pressed: seen.pressed,
+            batch_latency: seen.batch_latency,
+            budget: self.targets(self.asked_targets()).batch_latency,
+            max_slowdown: self.spec.max_slowdown,
+            silent,
+        }
+    }
+
     pub(super) fn in_frame(&self, node: &str, cpus: f64) -> frame::Job {
         let progress = self.progress.as_ref();
-        let asked = progress.map(|p| p.targets).unwrap_or_default();
+        let asked = self.asked_targets();
         let targets = self.targets(asked);
         let reached = progress.map(|p| p.reached).unwrap_or_default();
         frame::Job {
@@ -132,9 +173,11 @@ impl Job {
             usage: self.usage(cpus),
             limit: Limit {
                 cpu: Some(self.chosen.get()),
-                applied: Some(self.in_force.get()),
+                applied: Some(self.in_force.cap.get()),
                 min: self.spec.min.map(Share::get),
                 max: self.spec.max.map(Share::get),
+                max_slowdown: self.spec.max_slowdown,
+                held: false,
             },
             throttled: self.throttled(),
             weight: Some(self.spec.weight),
@@ -147,6 +190,10 @@ impl Job {
             },
             targets,
         }
+    }
+
+    fn asked_targets(&self) -> Targets {
+        self.progress.as_ref().map(|progress| progress.targets).unwrap_or_default()
     }
 
     fn targets(&self, asked: Targets) -> Targets {
@@ -169,28 +216,26 @@ impl Job {
     }
 
     fn usage(&self, cpus: f64) -> Usage {
-        let between = |(from, before): (Moment, Reading), (to, now): (Moment, Reading)| {
-            let seconds = to.seconds_since(from);
-            (seconds > 0.0)
-                .then(|| saturate((now.cpu_seconds - before.cpu_seconds) / seconds / cpus))
-        };
+        let between = self.usage_mark.zip(self.usage);
         Usage {
-            cpu: self.usage_mark.zip(self.usage).and_then(|(from, to)| between(from, to)),
-            memory: self.usage.and_then(|(_, reading)| reading.memory),
+            cpu: between.and_then(|(from, to)| to.usage_since(&from, cpus)),
+            memory: self.usage.and_then(|taken| taken.reading.memory),
             ..Usage::default()
         }
     }
 
     fn throttled(&self) -> Option<f64> {
-        let ((from, before), (to, now)) = (self.usage_mark?, self.usage?);
-        let seconds = to.seconds_since(from);
-        let stood = now.throttled_seconds? - before.throttled_seconds?;
-        (seconds > 0.0).then(|| saturate(stood / seconds).clamp(0.0, 1.0))
+        self.usage?.throttled_since(&self.usage_mark?)
     }
 }
 
+/// How many reports have come: a job may report losses, batches, or both at once.
+fn reports(progress: &Progress) -> u64 {
+    progress.eval.count.max(progress.batch_latency.count)
+}
+
 /// The exact mean of what came between two readings of a count and a sum that only grow.
-fn mean(from: (u64, f64), to: (u64, f64)) -> Option<f64> {
+pub(super) fn mean(from: (u64, f64), to: (u64, f64)) -> Option<f64> {
     let came = to.0.checked_sub(from.0).filter(|came| *came > 0)?;
     Some((to.1 - from.1) / counter(came)).filter(|mean| mean.is_finite())
 }

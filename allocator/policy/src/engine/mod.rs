@@ -3,19 +3,30 @@
 //! The engine keeps what was observed of every job, turns it into a [`Frame`] when it is asked to
 //! decide, lets the policy and then the [`Limiter`] judge it, and says what is to be done. A limit
 //! counts as changed only when [`Event::Applied`] says so: the real engine may refuse.
+//!
+//! Between decisions, [`Event::Look`] lets the limiter alone judge anew: what others leave unused
+//! is lent and taken back, and guards act, without the policy.
 
 mod job;
+mod reading;
+mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use paceline_wire::{Direction, Progress, Targets};
 
 use crate::decision::Decision;
 use crate::frame::{Frame, Node, Usage};
-use crate::limiter::{Change, Limiter, Wanted};
+use crate::limiter::{Change, Counters, Limiter, LimiterSettings, Setting, SettingError, View};
 use crate::policy::Policy;
 use crate::unit::{JobId, Moment, Share, saturate};
 use job::Job;
+
+pub use reading::Reading;
+
+/// What was asked for and refused is asked for again by the next decision, and by looks after this
+/// many seconds.
+const RETRY: f64 = 5.0;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -28,10 +39,12 @@ pub enum Event {
     Reported(JobId, Box<Progress>),
     /// Its use of resources was read.
     Used(JobId, Reading),
-    /// A limit is in force.
-    Applied(JobId, Share),
+    /// A setting is in force. Of a weight that nobody told of, the default is assumed.
+    Applied(JobId, Setting),
     /// The CPU time that everything on the node has used since it booted was read, in seconds.
     NodeUsed(f64),
+    /// What there is to be read has been read.
+    Look,
     /// It is time for a run of the policy.
     Decide,
 }
@@ -40,10 +53,12 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub enum Effect {
-    /// Write these limits, in this order.
+    /// Write these settings, in this order.
     Set(Vec<Change>),
     /// The policy ran: what it saw and what it said.
     Decided(Box<(Frame, Decision)>),
+    /// End these jobs for good: they have reached their objective. Said once for each job.
+    End(Vec<JobId>),
     /// Ask for the next run of the policy at this moment, if nothing happens before.
     WakeAt(Moment),
 }
@@ -63,23 +78,14 @@ pub struct JobSpec {
     pub max: Option<Share>,
     /// Its weight beside other jobs.
     pub weight: f64,
+    /// By how much it may be slowed down beside an equal share: at least 1.
+    pub max_slowdown: Option<f64>,
     /// Whether it may be ended at its objective.
     pub may_terminate: bool,
     /// Which way its loss goes, where its owner says so: this rules over its endpoint.
     pub direction: Option<Direction>,
     /// Its targets, where its owner sets them: these rule over its endpoint.
     pub targets: Targets,
-}
-
-/// One reading of what a job has used.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// CPU time since it began, in seconds.
-    pub cpu_seconds: f64,
-    /// Time that it stood at its cap since it began, in seconds.
-    pub throttled_seconds: Option<f64>,
-    /// Memory in use, as a fraction of the node's.
-    pub memory: Option<f64>,
 }
 
 /// One node, its jobs and its policy.
@@ -94,6 +100,10 @@ pub struct Engine {
     node_used: Option<(Moment, f64)>,
     node_mark: Option<(Moment, f64)>,
     interval: f64,
+    /// For how many seconds a job may be silent, as far as that goes by the policy's intervals.
+    patience: f64,
+    /// Jobs that are on their way to their end.
+    ending: BTreeSet<JobId>,
 }
 
 impl Engine {
@@ -108,7 +118,19 @@ impl Engine {
             node_used: None,
             node_mark: None,
             interval: 0.0,
+            patience: 0.0,
+            ending: BTreeSet::new(),
         }
+    }
+
+    /// Sets the limiter. Nothing may have happened yet.
+    pub fn limited_by(self, settings: LimiterSettings) -> Result<Self, SettingError> {
+        Ok(Self { limiter: Limiter::with(self.cpus, settings)?, ..self })
+    }
+
+    /// How often the limiter's guards acted.
+    pub fn counters(&self) -> Counters {
+        self.limiter.counters()
     }
 
     /// The policy's name.
@@ -121,17 +143,20 @@ impl Engine {
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         match event {
             Event::Appeared(spec) => {
+                self.limiter.forget(&spec.id);
                 self.jobs.insert(spec.id.clone(), Job::new(now, spec));
             }
             Event::Gone(id) => {
                 self.jobs.remove(&id);
+                self.ending.remove(&id);
             }
             Event::Reported(id, progress) => {
                 self.on(&id, |job| job.reported(now, *progress));
             }
             Event::Used(id, reading) => self.on(&id, |job| job.used(now, reading)),
-            Event::Applied(id, share) => self.on(&id, |job| job.applied(share)),
+            Event::Applied(id, setting) => self.on(&id, |job| job.applied(setting)),
             Event::NodeUsed(seconds) => self.node_used = Some((now, seconds)),
+            Event::Look => return self.look(now),
             Event::Decide => return self.decide(now),
         }
         Vec::new()
@@ -144,30 +169,60 @@ impl Engine {
     }
 
     fn decide(&mut self, now: Moment) -> Vec<Effect> {
-        let frame = self.frame(now);
+        let mut frame = self.frame(now);
         let decision = self.policy.decide(&frame);
         let interval = decision.interval;
-        let mut wanted = Vec::new();
+        self.patience = self.interval.max(interval);
+        self.interval = interval;
         for (id, job) in &mut self.jobs {
             job.begin_frame(decision.limits.get(id).copied());
-            wanted.push(Wanted {
-                job: id.clone(),
-                share: job.chosen,
-                in_force: job.in_force,
-                min: job.spec.min,
-                max: job.spec.max,
-                silent: job.is_silent(now, self.interval.max(interval)),
-            });
+            job.asked = None;
         }
-        self.interval = interval;
         self.node_mark = self.node_used;
-        let changes = self.limiter.changes(&wanted);
-        let mut effects = vec![Effect::Decided(Box::new((frame, decision)))];
-        if !changes.is_empty() {
-            effects.push(Effect::Set(changes));
+        let views = self.views(now);
+        for (job, view) in frame.jobs.iter_mut().zip(&views) {
+            job.limit.held = view.silent;
         }
+        self.limiter.decided(now.seconds(), &views, &decision.limits);
+        let changes = self.changes(now, &views);
+        let done = decision.terminate.iter().filter(|id| self.ending.insert(JobId::clone(id)));
+        let done: Vec<JobId> = done.cloned().collect();
+        let mut effects = vec![Effect::Decided(Box::new((frame, decision)))];
+        effects.extend(changes);
+        effects.extend((!done.is_empty()).then_some(Effect::End(done)));
         effects.push(Effect::WakeAt(now.after(interval)));
         effects
+    }
+
+    /// What the limiter changes by itself.
+    fn look(&mut self, now: Moment) -> Vec<Effect> {
+        let views = self.views(now);
+        self.changes(now, &views).into_iter().collect()
+    }
+
+    fn views(&mut self, now: Moment) -> Vec<View> {
+        let (cpus, patience) = (self.cpus, self.patience);
+        let view = |job: &mut Job| job.view(now, cpus, job.is_silent(now, patience));
+        self.jobs.values_mut().map(view).collect()
+    }
+
+    /// What is to be written, unless it was asked for before.
+    fn changes(&mut self, now: Moment, views: &[View]) -> Option<Effect> {
+        let effective = self.limiter.look(now.seconds(), views);
+        let in_force = |id: &JobId| self.jobs.get(id).map(|job| job.in_force);
+        let mut changes = self.limiter.changes(&effective, in_force);
+        let jobs = effective.len();
+        changes.retain(|Change { job, to, .. }| {
+            let Some(job) = self.jobs.get_mut(job) else { return false };
+            let news = job.asked.is_none_or(|(at, asked)| {
+                asked.is_far_from(*to, jobs) || now.seconds_since(at) >= RETRY
+            });
+            if news {
+                job.asked = Some((now, *to));
+            }
+            news
+        });
+        (!changes.is_empty()).then_some(Effect::Set(changes))
     }
 
     /// What the policy is to see at `now`.

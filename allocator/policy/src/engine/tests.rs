@@ -1,10 +1,17 @@
+mod look;
+
 use super::*;
+use crate::limiter::Why;
 use crate::params::Params;
-use crate::policies;
+use crate::policies::{FlowCon, Tradl};
 use crate::policy::Variant;
 
 fn id(name: &str) -> JobId {
     JobId::new(name).unwrap()
+}
+
+fn cap(share: f64) -> Setting {
+    Setting::Cap(Share::nearest(share))
 }
 
 fn spec(name: &str) -> JobSpec {
@@ -15,6 +22,7 @@ fn spec(name: &str) -> JobSpec {
         min: None,
         max: None,
         weight: 1.0,
+        max_slowdown: None,
         may_terminate: false,
         direction: None,
         targets: Targets::default(),
@@ -45,8 +53,8 @@ fn at(seconds: f64) -> Moment {
 
 /// An engine of two CPUs under FlowCon.
 fn engine() -> Engine {
-    let policy = policies::build("flowcon", Variant::Resolved, &Params::default()).unwrap();
-    Engine::new("here".to_owned(), 2.0, None, policy)
+    let policy = FlowCon::new(Variant::Resolved, &Params::default()).unwrap();
+    Engine::new("here".to_owned(), 2.0, None, Box::new(policy))
 }
 
 fn tell(engine: &mut Engine, t: f64, event: Event) {
@@ -56,7 +64,7 @@ fn tell(engine: &mut Engine, t: f64, event: Event) {
 fn decide(engine: &mut Engine, t: f64) -> (Frame, Decision) {
     let decided = |effect| match effect {
         Effect::Decided(decided) => Some(*decided),
-        Effect::Set(_) | Effect::WakeAt(_) => None,
+        Effect::Set(_) | Effect::End(_) | Effect::WakeAt(_) => None,
     };
     engine.step(at(t), Event::Decide).into_iter().find_map(decided).unwrap()
 }
@@ -115,7 +123,7 @@ fn a_batch_that_began_before_the_change_of_limit_is_not_counted() {
     tell(&mut engine, 4.0, Event::Reported(id("a"), progress(1, 4.0, 13, 21.0)));
     assert_eq!(decide(&mut engine, 4.0).0.jobs[0].batch_latency, Some(1.0));
     tell(&mut engine, 5.0, Event::Reported(id("a"), progress(1, 4.0, 14, 22.0)));
-    tell(&mut engine, 6.0, Event::Applied(id("a"), Share::nearest(0.5)));
+    tell(&mut engine, 6.0, Event::Applied(id("a"), cap(0.5)));
     tell(&mut engine, 7.0, Event::Reported(id("a"), progress(1, 4.0, 15, 24.0)));
     assert_eq!(decide(&mut engine, 7.0).0.jobs[0].batch_latency, None);
 }
@@ -125,13 +133,13 @@ fn a_limit_counts_only_once_it_is_applied() {
     let mut engine = engine();
     tell(&mut engine, 0.0, Event::Appeared(JobSpec { in_force: Share::nearest(0.5), ..spec("a") }));
     let effects = engine.step(at(0.0), Event::Decide);
-    let change = Change { job: id("a"), from: Share::nearest(0.5), to: Share::ALL };
+    let change = Change { job: id("a"), from: cap(0.5), to: cap(1.0), why: Why::Chosen };
     assert!(effects.contains(&Effect::Set(vec![change.clone()])));
     assert!(
         engine.step(at(1.0), Event::Decide).contains(&Effect::Set(vec![change])),
         "refused: decided again"
     );
-    tell(&mut engine, 2.0, Event::Applied(id("a"), Share::ALL));
+    tell(&mut engine, 2.0, Event::Applied(id("a"), cap(1.0)));
     let settled = engine.step(at(3.0), Event::Decide);
     assert!(!settled.iter().any(|effect| matches!(effect, Effect::Set(_))));
     let (frame, _) = decide(&mut engine, 4.0);
@@ -160,6 +168,22 @@ fn a_silent_job_is_not_cut() {
                 assert!(t < 90.0 || changes.iter().all(|change| change.job != id("a")), "{t}");
             }
         }
+    }
+}
+
+#[test]
+fn a_job_that_reports_batches_alone_is_not_silent() {
+    let mut engine = engine();
+    for name in ["a", "b"] {
+        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+    }
+    for second in 0..10_u32 {
+        let t = f64::from(second) * 20.0;
+        let batches = u64::from(second);
+        tell(&mut engine, t, Event::Reported(id("a"), progress(0, 0.0, batches, t)));
+        let (frame, _) = decide(&mut engine, t);
+        assert!(!frame.jobs[0].limit.held, "{t}");
+        assert_eq!(frame.jobs[1].limit.held, t > 40.0, "{t}");
     }
 }
 
@@ -201,9 +225,31 @@ fn replaying_the_frames_gives_the_decisions() {
         }
         recorded.push(decide(&mut engine, t));
     }
-    let mut policy = policies::build("flowcon", Variant::Resolved, &Params::default()).unwrap();
+    let mut policy = FlowCon::new(Variant::Resolved, &Params::default()).unwrap();
     for (frame, decision) in recorded {
         let line = serde_json::to_string(&frame).unwrap();
         assert_eq!(policy.decide(&Frame::parse(&line).unwrap()), decision);
     }
+}
+
+#[test]
+fn a_job_at_its_objective_is_ended_once() {
+    let policy = Tradl::new(Variant::Published, &Params::default()).unwrap();
+    let mut engine = Engine::new("here".to_owned(), 2.0, None, Box::new(policy));
+    let targets = Targets { objective: Some(5.0), ..Targets::default() };
+    let may = JobSpec { targets, may_terminate: true, ..spec("a") };
+    tell(&mut engine, 0.0, Event::Appeared(may));
+    tell(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("b") }));
+    let ended: Vec<Vec<Effect>> = (1..4_u32)
+        .map(|n| {
+            let t = f64::from(n);
+            for name in ["a", "b"] {
+                let reported = progress(u64::from(n), 4.0 * t, 0, 0.0);
+                tell(&mut engine, t, Event::Reported(id(name), reported));
+            }
+            let effects = engine.step(at(t), Event::Decide);
+            effects.into_iter().filter(|effect| matches!(effect, Effect::End(_))).collect()
+        })
+        .collect();
+    assert_eq!(ended, [vec![Effect::End(vec![id("a")])], vec![], vec![]]);
 }

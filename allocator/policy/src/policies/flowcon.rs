@@ -14,12 +14,12 @@
 //! 16 times its base (F14); jobs are compared as sets (F26). The variants differ where the code
 //! says so: F6, F14, F16, F19, F20, X6.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
+use std::{fmt, mem};
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
-use crate::params::{ParamError, Params, Reader};
+use crate::params::{ParamError, Parameter, Params, Reader};
 use crate::policies;
 use crate::policy::{Policy, Variant};
 use crate::signal::Learning;
@@ -29,6 +29,14 @@ use crate::unit::{JobId, Share, count, saturate};
 const EPSILON: f64 = 1e-9;
 /// A job that used less of the node than this did not train: its growth is not measured (F4).
 const LEAST_USAGE: f64 = 0.01;
+
+/// What can be set.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("alpha", 0.01, "per s and node", "growth of the loss below this is no growth"),
+    Parameter::new("beta", 2.0, "-", "a completing job keeps 1/(beta n) of the node"),
+    Parameter::new("interval", 20.0, "s", "time until the next run"),
+    Parameter::new("max_interval", 320.0, "s", "bound of the back-off; 16 x interval unless given"),
+];
 
 /// The policy and its state.
 #[derive(Debug)]
@@ -47,11 +55,14 @@ pub struct FlowCon {
 /// What is kept of one job.
 #[derive(Debug)]
 struct Member {
+    /// Whether this frame is its first.
+    appeared: bool,
     list: List,
     learning: Learning,
     /// The latest growth efficiency; `None` makes the job a newcomer.
     growth: Option<f64>,
     share: Share,
+    why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +109,11 @@ impl FlowCon {
     /// Checks the parameters: `alpha` (0.01 per second and node), `beta` (2), `interval` (20 s),
     /// `max_interval` (16 × `interval`).
     pub fn new(variant: Variant, params: &Params) -> Result<Self, ParamError> {
-        let mut params = Reader::new(Self::NAME, params);
-        let alpha = params.at_least("alpha", 0.01, 0.0)?;
-        let beta = params.positive("beta", 2.0)?;
-        let interval = params.positive("interval", 20.0)?;
-        let max_interval = params.at_least("max_interval", 16.0 * interval, interval)?;
-        params.finish()?;
+        let params = Reader::new(Self::NAME, PARAMETERS, params)?;
+        let alpha = params.at_least("alpha", 0.0)?;
+        let beta = params.positive("beta")?;
+        let interval = params.positive("interval")?;
+        let max_interval = params.at_least_or("max_interval", 16.0 * interval, interval)?;
         Ok(Self {
             variant,
             alpha,
@@ -115,39 +125,44 @@ impl FlowCon {
         })
     }
 
-    /// Step 1, Algorithm 2: who came and who went. Returns the newly appeared, and whether any went.
-    fn follow(&mut self, frame: &Frame) -> (BTreeSet<JobId>, bool) {
-        let present: BTreeSet<&JobId> = frame.jobs.iter().map(|job| &job.id).collect();
-        let before = self.jobs.len();
-        self.jobs.retain(|id, _| present.contains(id));
-        let some_went = self.jobs.len() < before;
-        let mut appeared = BTreeSet::new();
-        for job in &frame.jobs {
-            if let Some(member) = self.jobs.get_mut(&job.id) {
-                member.share = job.limit.chosen().unwrap_or(member.share);
-            } else {
-                self.jobs.insert(job.id.clone(), Member::new());
-                appeared.insert(job.id.clone());
-            }
+    /// Steps 1 to 3: who came and who went (Algorithm 2), what they did since, and the lists that
+    /// follow (Algorithm 1, lines 2 to 13). Returns whether any job went.
+    fn follow(&mut self, frame: &Frame) -> bool {
+        let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
+        jobs.sort_unstable_by_key(|job| &job.id);
+        let known_before = self.jobs.len();
+        // Both sides stand in the order of ids, so one pass over them matches all.
+        let mut before = mem::take(&mut self.jobs).into_iter().peekable();
+        let (mut stayed, mut followed) = (0, Vec::with_capacity(jobs.len()));
+        for job in jobs {
+            while before.next_if(|(id, _)| *id < job.id).is_some() {}
+            let mut member = match before.next_if(|(id, _)| *id == job.id) {
+                Some((_, member)) => {
+                    stayed += 1;
+                    let share = job.limit.chosen().unwrap_or(member.share);
+                    Member { share, appeared: false, ..member }
+                }
+                None => Member::new(),
+            };
+            self.classify(&mut member, frame.t, job);
+            followed.push((job.id.clone(), member));
         }
-        if some_went || !appeared.is_empty() {
+        self.jobs = followed.into_iter().collect();
+        let some_went = stayed < known_before;
+        if some_went || stayed < self.jobs.len() {
             self.interval = self.base_interval;
         }
-        (appeared, some_went)
+        some_went
     }
 
-    /// Steps 2 and 3, Algorithm 1, lines 2 to 13: measure, and move between the lists.
-    fn classify(&mut self, t: f64, jobs: &[Job]) {
-        let least_gap = self.base_interval / 2.0;
-        for job in jobs {
-            let Some(member) = self.jobs.get_mut(&job.id) else { continue };
-            let step = member.learning.observe(t, job, self.variant, least_gap);
-            let usage = job.usage.cpu.filter(|cpu| *cpu >= LEAST_USAGE);
-            if let (Some(step), Some(usage)) = (step, usage) {
-                let growth = saturate(step.progress / step.seconds / usage);
-                member.growth = Some(growth);
-                member.list = member.list.next(growth >= self.alpha);
-            }
+    /// Steps 2 and 3 for one job: measure it, and move it between the lists.
+    fn classify(&self, member: &mut Member, t: f64, job: &Job) {
+        let step = member.learning.observe(t, job, self.variant, self.base_interval / 2.0);
+        let usage = job.usage.cpu.filter(|cpu| *cpu >= LEAST_USAGE);
+        if let (Some(step), Some(usage)) = (step, usage) {
+            let growth = saturate(step.progress / step.seconds / usage);
+            member.growth = Some(growth);
+            member.list = member.list.next(growth >= self.alpha);
         }
     }
 
@@ -190,45 +205,45 @@ impl FlowCon {
     }
 
     /// Step 4: the limits of all jobs, and the interval.
-    fn limit(&mut self, appeared: &BTreeSet<JobId>, some_went: bool) -> BTreeMap<JobId, Why> {
+    fn limit(&mut self, round: &Round) {
         if self.jobs.is_empty() {
-            return BTreeMap::new();
+            return;
         }
-        if self.jobs.values().all(|job| job.list == List::Completing) {
+        let mut jobs = mem::take(&mut self.jobs);
+        if jobs.values().all(|job| job.list == List::Completing) {
             // Lines 14 to 17, with the doubling bounded (F14).
             self.interval = (2.0 * self.interval).min(self.max_interval);
-            self.jobs.values_mut().for_each(|job| job.share = Share::ALL);
-            return self.jobs.keys().map(|id| (id.clone(), Why::AllCompleting)).collect();
-        }
-        if self.variant == Variant::Resolved {
-            self.interval = self.base_interval;
-        }
-        let round = self.round(some_went);
-        let decided: BTreeMap<JobId, (f64, Why)> = if round.sum <= EPSILON {
-            // F17: nothing to divide by; a job that just came has no limit, the others keep theirs.
-            let rest = |(id, job): (&JobId, &Member)| {
-                let kept = (job.share.get(), Why::NobodyGrows);
-                let free = || (1.0, Why::Newcomer);
-                (id.clone(), if appeared.contains(id) { free() } else { kept })
-            };
-            self.jobs.iter().map(rest).collect()
-        } else {
-            self.jobs.iter().map(|(id, job)| (id.clone(), self.share(job, &round))).collect()
-        };
-        let mut reasons = BTreeMap::new();
-        for (id, (share, why)) in decided {
-            if let Some(job) = self.jobs.get_mut(&id) {
-                job.share = Share::nearest(share);
+            for job in jobs.values_mut() {
+                (job.share, job.why) = (Share::ALL, Why::AllCompleting);
             }
-            reasons.insert(id, why);
+        } else {
+            if self.variant == Variant::Resolved {
+                self.interval = self.base_interval;
+            }
+            for job in jobs.values_mut() {
+                let (share, why) = match round.sum > EPSILON {
+                    true => self.share(job, round),
+                    // F17: nothing to divide by.
+                    false if job.appeared => (1.0, Why::Newcomer),
+                    false => (job.share.get(), Why::NobodyGrows),
+                };
+                (job.share, job.why) = (Share::nearest(share), why);
+            }
         }
-        reasons
+        self.jobs = jobs;
     }
 }
 
 impl Member {
     fn new() -> Self {
-        Self { list: List::New, learning: Learning::default(), growth: None, share: Share::ALL }
+        Self {
+            appeared: true,
+            list: List::New,
+            learning: Learning::default(),
+            growth: None,
+            share: Share::ALL,
+            why: Why::Newcomer,
+        }
     }
 }
 
@@ -238,19 +253,17 @@ impl Policy for FlowCon {
     }
 
     fn decide(&mut self, frame: &Frame) -> Decision {
-        let (appeared, some_went) = self.follow(frame);
-        self.classify(frame.t, &frame.jobs);
-        let mut reasons = self.limit(&appeared, some_went);
-        let newcomer = self.round(some_went).newcomer;
+        let some_went = self.follow(frame);
+        let round = self.round(some_went);
+        self.limit(&round);
         let explain = |(id, job): (&JobId, &Member)| {
             let decision = JobDecision {
                 class: job.list.label(),
-                score: Some(job.growth.unwrap_or(newcomer)),
-                why: policies::Why::FlowCon(reasons.remove(id).unwrap_or(Why::Newcomer)),
+                score: Some(job.growth.unwrap_or(round.newcomer)),
+                why: policies::Why::FlowCon(job.why),
             };
             (id.clone(), decision)
         };
-        let jobs = self.jobs.iter().map(explain).collect();
         Decision {
             t: frame.t,
             policy: Self::NAME,
@@ -258,13 +271,14 @@ impl Policy for FlowCon {
             limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
             terminate: Vec::new(),
             migrate: Vec::new(),
-            jobs,
+            place: Vec::new(),
+            jobs: self.jobs.iter().map(explain).collect(),
         }
     }
 }
 
 /// Why a job gets its share. Growth is per second and node, shares are fractions of the node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Why {
     /// It was never measured.
     Newcomer,

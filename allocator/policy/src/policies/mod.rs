@@ -1,27 +1,27 @@
 //! The policies by name.
 
+pub mod dltap;
+pub mod dqoes;
+pub mod fifo;
+pub mod fifo_gang;
 pub mod flowcon;
+pub mod kod2;
 mod none;
+mod registry;
+pub mod specon;
+pub mod spread;
+pub mod tradl;
 mod why;
 
+pub use dltap::Dltap;
+pub use dqoes::Dqoes;
+pub use fifo::Fifo;
+pub use fifo_gang::FifoGang;
 pub use flowcon::FlowCon;
+pub use kod2::Kod2;
 pub use none::Unlimited;
+pub use registry::{ALL, AnyPolicy, Entry, Scope, build};
+pub use specon::SpeCon;
+pub use spread::Spread;
+pub use tradl::Tradl;
 pub use why::Why;
-
-use crate::params::{ParamError, Params};
-use crate::policy::{Policy, Variant};
-
-/// Every policy's name, in the order in which they are listed to people.
-pub const NAMES: [&str; 2] = [Unlimited::NAME, FlowCon::NAME];
-
-/// Builds the policy called `name`; parameters that are not given have their documented defaults.
-pub fn build(name: &str, variant: Variant, params: &Params) -> Result<Box<dyn Policy>, ParamError> {
-    match name {
-        Unlimited::NAME => Ok(Box::new(Unlimited::new(params)?)),
-        FlowCon::NAME => Ok(Box::new(FlowCon::new(variant, params)?)),
-        _ => {
-            let known = NAMES.join(", ");
-            Err(ParamError::UnknownPolicy { name: name.to_owned(), known })
-        }
-    }
-}

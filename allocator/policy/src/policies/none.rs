@@ -2,10 +2,14 @@
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::Frame;
-use crate::params::{ParamError, Params, Reader};
+use crate::params::{ParamError, Parameter, Params, Reader};
 use crate::policies::Why;
 use crate::policy::Policy;
 use crate::unit::Share;
+
+/// What can be set.
+pub(super) const PARAMETERS: &[Parameter] =
+    &[Parameter::new("interval", 20.0, "s", "time until the next run")];
 
 /// Leaves every job unlimited.
 #[derive(Debug)]
@@ -19,9 +23,8 @@ impl Unlimited {
 
     /// Checks the parameters: `interval`, in seconds (20).
     pub fn new(params: &Params) -> Result<Self, ParamError> {
-        let mut params = Reader::new(Self::NAME, params);
-        let interval = params.positive("interval", 20.0)?;
-        params.finish()?;
+        let params = Reader::new(Self::NAME, PARAMETERS, params)?;
+        let interval = params.positive("interval")?;
         Ok(Self { interval })
     }
 }
@@ -40,6 +43,7 @@ impl Policy for Unlimited {
             limits: frame.jobs.iter().map(|job| (job.id.clone(), Share::ALL)).collect(),
             terminate: Vec::new(),
             migrate: Vec::new(),
+            place: Vec::new(),
             jobs: frame.jobs.iter().map(|job| (job.id.clone(), why())).collect(),
         }
     }

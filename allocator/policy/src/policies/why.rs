@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::flowcon;
+use super::{dqoes, fifo, fifo_gang, flowcon, kod2, specon, spread, tradl};
 
 /// Why a job gets its share: what a policy compared with what, and what follows.
 ///
@@ -14,6 +14,20 @@ pub enum Why {
     Unlimited,
     /// FlowCon's.
     FlowCon(flowcon::Why),
+    /// TRADL's.
+    Tradl(tradl::Why),
+    /// `DQoES`'s.
+    Dqoes(dqoes::Why),
+    /// `SpeCon`'s.
+    SpeCon(specon::Why),
+    /// `spread`'s.
+    Spread(spread::Why),
+    /// KOD2's.
+    Kod2(kod2::Why),
+    /// `fifo`'s.
+    Fifo(fifo::Why),
+    /// `fifo-gang`'s.
+    FifoGang(fifo_gang::Why),
 }
 
 impl fmt::Display for Why {
@@ -21,6 +35,13 @@ impl fmt::Display for Why {
         match self {
             Self::Unlimited => f.write_str("no policy: the engine shares by itself"),
             Self::FlowCon(why) => why.fmt(f),
+            Self::Tradl(why) => why.fmt(f),
+            Self::Dqoes(why) => why.fmt(f),
+            Self::SpeCon(why) => why.fmt(f),
+            Self::Spread(why) => why.fmt(f),
+            Self::Kod2(why) => why.fmt(f),
+            Self::Fifo(why) => why.fmt(f),
+            Self::FifoGang(why) => why.fmt(f),
         }
     }
 }

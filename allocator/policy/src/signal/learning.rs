@@ -32,6 +32,16 @@ impl Learning {
     /// A loss counts only when `least_gap` seconds have passed since the last one that counted
     /// (F6): frames that another event brings close together hold noise. In print, every one does.
     pub fn observe(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<Step> {
+        self.step(t, job, variant, least_gap).filter(|step| step.seconds > 0.0)
+    }
+
+    /// The progress alone, as [`Self::observe`] gives it, and between two frames of one time too:
+    /// who does not divide by the seconds does not need any to have passed.
+    pub fn gain(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<f64> {
+        self.step(t, job, variant, least_gap).map(|step| step.progress)
+    }
+
+    fn step(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<Step> {
         for seen in [job.loss, job.loss_max].into_iter().flatten().filter(|x| x.is_finite()) {
             self.max_abs = self.max_abs.max(seen.abs());
         }
@@ -46,7 +56,7 @@ impl Learning {
         }
         self.last = Some((t, loss));
         let progress = self.progress(previous, loss, job.direction, variant);
-        (seconds > 0.0).then_some(Step { progress, seconds })
+        Some(Step { progress, seconds })
     }
 
     fn progress(&self, previous: f64, loss: f64, direction: Direction, variant: Variant) -> f64 {

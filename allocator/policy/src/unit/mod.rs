@@ -24,3 +24,14 @@ pub fn counter(n: u64) -> f64 {
 pub fn saturate(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(f64::MIN, f64::MAX) }
 }
+
+/// The whole number that `x` is, or the nearest one that can be.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and is meant to"
+)]
+pub(crate) fn whole(x: f64) -> u64 {
+    x as u64
+}

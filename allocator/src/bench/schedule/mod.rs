@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use error::ScheduleError;
-use paceline_policy::Variant;
-use paceline_policy::params::{Param, Params};
+use paceline_policy::policies::AnyPolicy;
+use paceline_policy::{Params, Variant};
 use serde::Serialize;
 
 /// What stands for the number of steps in a job's command.
@@ -110,15 +110,15 @@ impl Job {
 
 /// What is wrong with a policy's name or parameters, if anything is.
 fn policy_problem(name: &str, params: Option<&BTreeMap<String, f64>>) -> Option<String> {
-    let given: Vec<Param> = params
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| Param { name: name.clone(), value: *value })
-        .collect();
-    let params: Params = given.iter().collect();
-    paceline_policy::policies::build(name, Variant::default(), &params)
-        .err()
-        .map(|error| error.to_string())
+    let mut given = Params::default();
+    for (name, value) in params.into_iter().flatten() {
+        given.set(name.as_str(), *value);
+    }
+    match paceline_policy::policies::build(name, Variant::default(), &given) {
+        Ok(AnyPolicy::Jobs(_)) => None,
+        Ok(_) => Some("it is a policy of a cluster: a bench runs on one node".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Where in a file something is wrong, before the file's name is known.

@@ -1,0 +1,176 @@
+//! Frames and answers of policies that start whole distributed jobs and scale them while they run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::{FrameError, Node, or_default};
+use crate::policies::Why;
+use crate::unit::JobId;
+
+/// A cluster's nodes and its distributed jobs, as they stand at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GangFrame {
+    /// Monotonic seconds since the run began.
+    pub t: f64,
+    /// The nodes, with what they hold in all.
+    #[serde(default, deserialize_with = "or_default")]
+    pub nodes: Vec<Node>,
+    /// The jobs, in any order.
+    #[serde(default, deserialize_with = "or_default")]
+    pub jobs: Vec<Gang>,
+}
+
+/// A distributed job: parameter servers and workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gang {
+    /// Its id.
+    pub id: JobId,
+    /// When it was submitted.
+    #[serde(default)]
+    pub submitted: Option<f64>,
+    /// What it does.
+    #[serde(default, deserialize_with = "or_default")]
+    pub state: State,
+    /// Its parameter servers, which hold the model.
+    #[serde(default, deserialize_with = "or_default")]
+    pub ps: Servers,
+    /// Its workers, which train.
+    #[serde(default, deserialize_with = "or_default")]
+    pub worker: Workers,
+    /// Where its tasks run.
+    #[serde(default, deserialize_with = "or_default")]
+    pub placement: Layout,
+}
+
+/// What a distributed job does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It was submitted, and is to be started.
+    #[default]
+    Waiting,
+    /// It trains.
+    Running,
+    /// It is over, one way or another.
+    Finished,
+}
+
+/// A job's parameter servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Servers {
+    /// How many it needs.
+    #[serde(default, deserialize_with = "or_default")]
+    pub count: u32,
+    /// The cores that each needs.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// The memory that each needs, in bytes.
+    #[serde(default)]
+    pub memory: Option<f64>,
+}
+
+/// A job's workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Workers {
+    /// The least with which it can run.
+    #[serde(default, deserialize_with = "or_default")]
+    pub min: u32,
+    /// The most that it can use; `null` is the least.
+    #[serde(default)]
+    pub max: Option<u32>,
+    /// The cores that each needs.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// The memory that each needs, in bytes.
+    #[serde(default)]
+    pub memory: Option<f64>,
+}
+
+/// How many of a job's tasks are on which node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Parameter servers by node.
+    #[serde(default, deserialize_with = "or_default")]
+    pub ps: BTreeMap<String, u32>,
+    /// Workers by node.
+    #[serde(default, deserialize_with = "or_default")]
+    pub workers: BTreeMap<String, u32>,
+}
+
+impl GangFrame {
+    /// Reads one line of recorded frames.
+    pub fn parse(line: &str) -> Result<Self, FrameError> {
+        let frame: Self = serde_json::from_str(line)?;
+        let mut seen = BTreeSet::new();
+        match frame.jobs.iter().find(|job| !seen.insert(&job.id)) {
+            Some(job) => Err(FrameError::Twice(job.id.to_string())),
+            None => Ok(frame),
+        }
+    }
+}
+
+/// The answer to one frame. Lists stand in the order in which the policy came to them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scaling {
+    /// The frame's time.
+    pub t: f64,
+    /// The policy's name.
+    pub policy: &'static str,
+    /// How much each waiting and running job counts.
+    pub weights: BTreeMap<JobId, Weight>,
+    /// What is to be started.
+    pub start: Vec<Start>,
+    /// Workers to take away.
+    pub scale_in: Vec<Change>,
+    /// Workers to add.
+    pub scale_out: Vec<Change>,
+    /// The jobs that still wait.
+    pub waiting: Vec<Waiting>,
+}
+
+/// How much a job counts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Weight {
+    /// ω′: what jobs are ordered by.
+    pub raw: f64,
+    /// ω: the same between 0 and 1, which for large ω′ rounds to 1 and orders nothing.
+    pub weight: f64,
+}
+
+/// Tasks of a waiting job, and where to start them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Start {
+    /// The job.
+    pub job: JobId,
+    /// Parameter servers and workers by node.
+    #[serde(flatten)]
+    pub layout: Layout,
+    /// Why now, and why there.
+    pub why: Why,
+}
+
+/// Workers of a running job to add to a node or to take from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The job.
+    pub job: JobId,
+    /// The node.
+    pub node: String,
+    /// How many workers.
+    pub count: u32,
+    /// What for.
+    pub why: Why,
+}
+
+/// A job that still waits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Waiting {
+    /// The job.
+    pub job: JobId,
+    /// What it waits for.
+    pub why: Why,
+}
+
+#[cfg(test)]
+mod tests;

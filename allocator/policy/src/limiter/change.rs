@@ -1,0 +1,124 @@
+//! What is to be written, and in which order.
+
+use std::fmt;
+
+use super::Why;
+use crate::unit::{JobId, Share, count, whole};
+
+/// A change smaller than this fraction of the node is not worth a write. The policy's own choice
+/// goes on adding up, so nothing is lost by leaving it.
+pub const LEAST_CHANGE: f64 = 0.01;
+
+/// The CPU weight of an equal share, and of a container that asked for none: Docker's default.
+pub const DEFAULT_WEIGHT: u64 = 1024;
+
+/// The CPU weights that Docker accepts.
+const LEAST_WEIGHT: f64 = 2.0;
+const LARGEST_WEIGHT: f64 = 262_144.0;
+
+/// One value to be written, or in force.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Setting {
+    /// A hard cap, as a share of the node: 1 is no cap.
+    Cap(Share),
+    /// A CPU weight on Docker's scale (`CpuShares`).
+    Weight(u64),
+}
+
+/// What is in force for one job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InForce {
+    /// Its cap.
+    pub cap: Share,
+    /// Its CPU weight.
+    pub weight: u64,
+}
+
+/// One setting to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The job.
+    pub job: JobId,
+    /// What is in force, of the same kind.
+    pub from: Setting,
+    /// What is to be.
+    pub to: Setting,
+    /// Why.
+    pub why: Why,
+}
+
+impl Setting {
+    /// The weight of `share` among `jobs` jobs: an equal share has the default weight.
+    pub(super) fn weight(share: Share, jobs: usize) -> Self {
+        let weight = share.get() * default_weight() * count(jobs);
+        Self::Weight(whole(weight.clamp(LEAST_WEIGHT, LARGEST_WEIGHT).round()))
+    }
+
+    /// The difference to another setting of the same kind, as a fraction of the node, where `jobs`
+    /// jobs share it.
+    fn distance(self, other: Self, jobs: usize) -> f64 {
+        match (self, other) {
+            (Self::Cap(a), Self::Cap(b)) => (a.get() - b.get()).abs(),
+            (Self::Weight(a), Self::Weight(b)) => {
+                crate::unit::counter(a.abs_diff(b)) / (default_weight() * count(jobs.max(1)))
+            }
+            (Self::Cap(_), Self::Weight(_)) | (Self::Weight(_), Self::Cap(_)) => f64::INFINITY,
+        }
+    }
+
+    /// Whether going from here to `other` is worth a write.
+    pub(crate) fn is_far_from(self, other: Self, jobs: usize) -> bool {
+        self.distance(other, jobs) >= LEAST_CHANGE
+    }
+}
+
+fn default_weight() -> f64 {
+    crate::unit::counter(DEFAULT_WEIGHT)
+}
+
+impl Change {
+    /// Whether the job gets more.
+    pub fn grows(&self) -> bool {
+        self.to > self.from
+    }
+}
+
+/// Decreases before increases, so that the node is never promised twice (X14).
+pub(super) fn order(changes: &mut [Change]) {
+    changes.sort_by(|a, b| a.grows().cmp(&b.grows()).then_with(|| a.job.cmp(&b.job)));
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cap(share) => share.fmt(f),
+            Self::Weight(weight) => write!(f, "weight {weight}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equal_share_has_the_default_weight() {
+        assert_eq!(Setting::weight(Share::nearest(0.25), 4), Setting::Weight(DEFAULT_WEIGHT));
+        assert_eq!(Setting::weight(Share::nearest(0.5), 3), Setting::Weight(1536));
+    }
+
+    #[test]
+    fn a_weight_stays_within_what_docker_accepts() {
+        assert_eq!(Setting::weight(Share::nearest(1e-9), 2), Setting::Weight(2));
+        assert_eq!(Setting::weight(Share::ALL, 1000), Setting::Weight(262_144));
+    }
+
+    #[test]
+    fn one_percent_of_the_node_is_far_for_caps_and_weights_alike() {
+        let cap = |share| Setting::Cap(Share::nearest(share));
+        assert!(!cap(0.5).is_far_from(cap(0.509), 2) && cap(0.5).is_far_from(cap(0.511), 2));
+        let (from, near, far) =
+            (Setting::Weight(1024), Setting::Weight(1044), Setting::Weight(1045));
+        assert!(!from.is_far_from(near, 2) && from.is_far_from(far, 2), "1 % of 2048 is 20.48");
+    }
+}

@@ -1,0 +1,65 @@
+//! What a job may have at least and at most.
+
+use super::View;
+use crate::unit::Share;
+
+/// The share below which no job is cut unless its own labels say so: it keeps a job alive enough
+/// to report, and so to be given more again.
+pub const DEFAULT_FLOOR: f64 = 0.05;
+
+/// The smallest limit that Docker accepts, in CPUs: 1000 µs of a 100 ms period.
+pub const LEAST_CPUS: f64 = 0.01;
+
+/// [`LEAST_CPUS`] as a share of a node with `cpus` CPUs.
+pub(super) fn least(cpus: f64) -> f64 {
+    if cpus > 0.0 { (LEAST_CPUS / cpus).min(1.0) } else { LEAST_CPUS }
+}
+
+/// The bounds of one job's share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) floor: f64,
+    pub(super) ceiling: f64,
+}
+
+impl Bounds {
+    /// What the job's owner and Docker, which accepts nothing below `least`, allow. Where they
+    /// contradict each other, the largest share rules over the least one.
+    pub(super) fn of(view: &View, least: f64) -> Self {
+        let ceiling = view.max.map_or(1.0, Share::get).max(least);
+        let floor = view.min.map_or(DEFAULT_FLOOR, Share::get).max(least).min(ceiling);
+        Self { floor, ceiling }
+    }
+
+    pub(super) fn clamp(self, share: f64) -> f64 {
+        share.clamp(self.floor, self.ceiling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limiter::tests::view;
+
+    #[test]
+    fn the_labels_of_a_job_bound_its_share() {
+        let bounds = |min: Option<f64>, max: Option<f64>| {
+            let (min, max) = (min.map(Share::nearest), max.map(Share::nearest));
+            Bounds::of(&View { min, max, ..view("a", 1.0) }, 0.005)
+        };
+        assert_eq!(bounds(Some(0.3), None), Bounds { floor: 0.3, ceiling: 1.0 });
+        assert_eq!(bounds(None, Some(0.5)), Bounds { floor: DEFAULT_FLOOR, ceiling: 0.5 });
+        assert_eq!(bounds(None, Some(0.02)), Bounds { floor: 0.02, ceiling: 0.02 });
+        assert_eq!(bounds(None, Some(0.001)), Bounds { floor: 0.005, ceiling: 0.005 });
+    }
+
+    proptest! {
+        #[test]
+        fn no_job_starves(share in 0.0..=1.0, cpus in 0.5..256.0) {
+            let given = Bounds::of(&view("a", 1.0), least(cpus)).clamp(share);
+            prop_assert!((DEFAULT_FLOOR..=1.0).contains(&given) && given * cpus >= LEAST_CPUS);
+        }
+    }
+}

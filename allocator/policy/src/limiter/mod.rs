@@ -1,0 +1,260 @@
+//! What stands below every policy and cannot be bypassed: from wanted shares to changes of limits.
+//!
+//! A policy's choice is clamped to what the job's owner and Docker allow, moved by at most one
+//! step, raised where a guard says so, topped up by what others leave unused, and becomes a change
+//! only when it is worth one. What the policy chose stays what it is: all this changes only what is
+//! in force. A job that has gone silent keeps what it has: nobody is cut on the strength of figures
+//! that are no longer true.
+//!
+//! The limiter works in two steps. [`Limiter::decided`] takes in a decision; [`Limiter::look`]
+//! says what each job is to have now, and may be asked again and again between decisions, since
+//! guards and loans cannot wait for the next one. Both are functions of what is seen and of the
+//! state as of the moment before, so the same question at the same moment has the same answer.
+
+mod canary;
+mod change;
+mod clamp;
+mod enforcement;
+mod fairness;
+mod fill;
+mod guards;
+mod leftover;
+mod settings;
+mod slew;
+mod verdict;
+mod view;
+mod why;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::decision::Decision;
+use crate::frame::Frame;
+use crate::unit::{JobId, Share, count};
+use clamp::Bounds;
+use guards::{Guards, Look, Standing};
+use leftover::Party;
+use verdict::Verdict;
+
+pub use canary::Canary;
+pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting};
+pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
+pub use enforcement::Enforcement;
+pub use fairness::Fairness;
+pub use settings::{LimiterSettings, SettingError};
+pub use slew::Slew;
+pub use view::View;
+pub(crate) use view::presses;
+pub use why::Why;
+
+/// The rules of one node, and what they need to remember.
+#[derive(Debug)]
+pub struct Limiter {
+    rules: Rules,
+    /// As of the moment before the one that is judged.
+    before: State,
+    now: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    settings: LimiterSettings,
+    /// [`LEAST_CPUS`] as a share of the node.
+    least: f64,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    t: f64,
+    jobs: BTreeMap<JobId, Account>,
+    counters: Counters,
+}
+
+/// One job as of the last decision and the last look.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    verdict: Verdict,
+    guards: Guards,
+}
+
+/// How often the guards acted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Decisions for a job that were cut down to one step.
+    pub slewed: u64,
+    /// Jobs that were raised because they had fallen behind an equal share.
+    pub raised: u64,
+    /// Cuts that were undone.
+    pub rolled_back: u64,
+}
+
+/// What a job is to have now.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effective {
+    /// Its share of the node.
+    pub share: Share,
+    /// Why.
+    pub why: Why,
+}
+
+impl Limiter {
+    /// The limiter of a node with `cpus` CPUs that nobody has set otherwise.
+    pub fn new(cpus: f64) -> Self {
+        let start =
+            State { t: f64::NEG_INFINITY, jobs: BTreeMap::new(), counters: Counters::default() };
+        let rules = Rules { settings: LimiterSettings::default(), least: clamp::least(cpus) };
+        Self { rules, before: start.clone(), now: start }
+    }
+
+    /// The limiter of a node with `cpus` CPUs.
+    pub fn with(cpus: f64, settings: LimiterSettings) -> Result<Self, SettingError> {
+        settings.check()?;
+        let default = Self::new(cpus);
+        Ok(Self { rules: Rules { settings, ..default.rules }, ..default })
+    }
+
+    /// How often the guards acted so far.
+    pub fn counters(&self) -> Counters {
+        self.now.counters
+    }
+
+    /// What the limiter makes of a recorded decision. Frames come in the order of their time.
+    pub fn effective(&mut self, frame: &Frame, decision: &Decision) -> BTreeMap<JobId, Effective> {
+        let views: Vec<View> = frame.jobs.iter().map(View::from).collect();
+        self.decided(frame.t, &views, &decision.limits);
+        self.look(frame.t, &views)
+    }
+
+    /// Takes in what the policy chose at `t` seconds for the jobs that run. A job that it did not
+    /// name keeps its last choice.
+    pub fn decided(&mut self, t: f64, views: &[View], chosen: &BTreeMap<JobId, Share>) {
+        self.turn_to(t);
+        self.now.counters.slewed = self.before.counters.slewed;
+        let judged = std::mem::take(&mut self.now.jobs);
+        for view in views {
+            let before = self.before.jobs.get(&view.job);
+            let last = before.map(|before| before.verdict);
+            // A job that this moment is the first for starts from the same share when asked twice.
+            let first = judged.get(&view.job).map(|judged| judged.verdict.from);
+            let from = last.map(|last| last.share).or(first).unwrap_or(view.in_force.get());
+            let chosen = chosen.get(&view.job).map(|chosen| chosen.get());
+            let chosen = chosen.or(last.map(|last| last.chosen)).unwrap_or(1.0);
+            let verdict = Verdict::new(&self.rules, view, from, chosen);
+            self.now.counters.slewed += u64::from(verdict.is_slewed());
+            let guards = before.map(|before| before.guards).unwrap_or_default();
+            self.now.jobs.insert(view.job.clone(), Account { verdict, guards });
+        }
+    }
+
+    /// What each job is to have at `t` seconds. A job that no decision has seen is left alone.
+    pub fn look(&mut self, t: f64, views: &[View]) -> BTreeMap<JobId, Effective> {
+        self.turn_to(t);
+        let look = Look { t, equal: 1.0 / count(views.len()) };
+        let by_id: BTreeMap<&JobId, &View> = views.iter().map(|view| (&view.job, view)).collect();
+        let judged = std::mem::take(&mut self.now.jobs);
+        let mut counters = Counters { slewed: self.now.counters.slewed, ..self.before.counters };
+        let mut seen = Vec::new();
+        for (id, view) in by_id {
+            let Some(Account { verdict, .. }) = judged.get(id).copied() else { continue };
+            let before = self.before.jobs.get(id).map(|before| before.guards).unwrap_or_default();
+            let standing = before.look(&self.rules, look, view, &verdict);
+            standing.guards.count_since(&before, &mut counters);
+            seen.push(Seen { view, verdict, standing });
+        }
+        self.now.counters = counters;
+        self.settle(seen)
+    }
+
+    /// The changes that are worth a write, in the order in which to write them.
+    pub fn changes(
+        &self,
+        effective: &BTreeMap<JobId, Effective>,
+        in_force: impl Fn(&JobId) -> Option<InForce>,
+    ) -> Vec<Change> {
+        let jobs = effective.len();
+        let change = |(id, effective): (&JobId, &Effective)| {
+            let in_force = in_force(id)?;
+            let (from, to) = match self.rules.settings.enforcement {
+                Enforcement::Shares => {
+                    (Setting::Weight(in_force.weight), Setting::weight(effective.share, jobs))
+                }
+                Enforcement::Quota | Enforcement::QuotaLeftover => {
+                    (Setting::Cap(in_force.cap), Setting::Cap(effective.share))
+                }
+            };
+            from.is_far_from(to, jobs).then(|| Change {
+                job: id.clone(),
+                from,
+                to,
+                why: effective.why,
+            })
+        };
+        let mut changes: Vec<Change> = effective.iter().filter_map(change).collect();
+        change::order(&mut changes);
+        changes
+    }
+
+    /// Forgets a job that is gone: back again, it is new.
+    pub fn forget(&mut self, job: &JobId) {
+        self.before.jobs.remove(job);
+        self.now.jobs.remove(job);
+    }
+
+    /// Moves on to `t`, unless that is the moment that is judged already.
+    fn turn_to(&mut self, t: f64) {
+        if t > self.now.t {
+            self.before = self.now.clone();
+            self.now.t = t;
+        }
+    }
+
+    /// Lends what is left over, where that is wanted, and remembers how everyone stands.
+    fn settle(&mut self, seen: Vec<Seen<'_>>) -> BTreeMap<JobId, Effective> {
+        let caps = if self.rules.settings.enforcement == Enforcement::QuotaLeftover {
+            leftover::lend(&seen.iter().map(Seen::party).collect::<Vec<_>>())
+        } else {
+            seen.iter().map(|job| (job.standing.own, job.standing.guards.appetite)).collect()
+        };
+        let mut effective = BTreeMap::new();
+        for (Seen { view, verdict, standing }, (share, appetite)) in seen.into_iter().zip(caps) {
+            let Standing { own, why, mut guards, .. } = standing;
+            guards.appetite = appetite;
+            let why = if share > own { Why::Lent { own, lent: share - own } } else { why };
+            self.now.jobs.insert(view.job.clone(), Account { verdict, guards });
+            effective.insert(view.job.clone(), Effective { share: Share::nearest(share), why });
+        }
+        effective
+    }
+}
+
+impl Rules {
+    fn bounds(&self, view: &View) -> Bounds {
+        Bounds::of(view, self.least)
+    }
+}
+
+/// One job in the middle of a look.
+struct Seen<'a> {
+    view: &'a View,
+    verdict: Verdict,
+    standing: Standing,
+}
+
+impl Seen<'_> {
+    fn party(&self) -> Party {
+        Party {
+            usage: self.view.usage,
+            pressed: self.view.pressed,
+            own: self.standing.own,
+            ceiling: self.standing.ceiling,
+            weight: self.verdict.chosen * self.view.weight,
+            appetite: self.standing.guards.appetite,
+        }
+    }
+}
+
+#[cfg(test)]
+mod invariants;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! How the limiter is set: read from a configuration, checked once, trusted from then on.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Canary, Enforcement, Fairness, Slew};
+
+/// The settings of a node's limiter. A guard that is not named is off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimiterSettings {
+    /// What a share means to the kernel.
+    pub enforcement: Enforcement,
+    /// How far one decision may move a limit.
+    pub slew: Option<Slew>,
+    /// How far a job may fall behind an equal share.
+    pub fairness: Option<Fairness>,
+    /// What undoes a cut that a job does not stand.
+    pub canary: Option<Canary>,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum SettingError {
+    /// There is no such way to enforce shares.
+    #[error("enforcement {0:?} is not known: it is quota, shares or quota+leftover")]
+    Enforcement(String),
+    /// The value lies outside of what makes sense.
+    #[error("limiter: {name} is {value}, but must be a number {allowed}")]
+    OutOfRange {
+        /// The setting.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What may be.
+        allowed: &'static str,
+    },
+}
+
+impl LimiterSettings {
+    pub(super) fn check(self) -> Result<(), SettingError> {
+        self.slew.map_or(Ok(()), Slew::check)?;
+        self.fairness.map_or(Ok(()), Fairness::check)?;
+        self.canary.map_or(Ok(()), Canary::check)
+    }
+}
+
+/// Refuses a value that is not finite, or of which `holds` does not hold.
+pub(super) fn require(
+    name: &'static str,
+    value: f64,
+    allowed: &'static str,
+    holds: impl Fn(f64) -> bool,
+) -> Result<(), SettingError> {
+    if value.is_finite() && holds(value) {
+        return Ok(());
+    }
+    Err(SettingError::OutOfRange { name, value, allowed })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(json: &str) -> Result<LimiterSettings, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn every_guard_is_off_unless_it_is_named() {
+        let settings = parse("{}").unwrap();
+        assert_eq!(settings, LimiterSettings::default());
+        assert_eq!(settings.enforcement, Enforcement::QuotaLeftover);
+        assert_eq!((settings.slew, settings.fairness, settings.canary), (None, None, None));
+    }
+
+    #[test]
+    fn a_guard_that_is_named_has_the_documented_defaults() {
+        let settings =
+            parse(r#"{"enforcement": "quota", "slew": {}, "fairness": {}, "canary": {}}"#).unwrap();
+        assert_eq!(settings.enforcement, Enforcement::Quota);
+        assert_eq!(settings.slew, Some(Slew { max_decrease: 0.1, max_increase: None }));
+        assert_eq!(settings.fairness, Some(Fairness { max_slowdown: 3.0 }));
+        assert_eq!(settings.canary, Some(Canary { reports: 3, quarantine: 300.0 }));
+        assert_eq!(settings.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_setting_that_is_not_known_is_refused() {
+        for json in [r#"{"slow": 1}"#, r#"{"slew": {"decrease": 1}}"#, r#"{"enforcement": "cap"}"#]
+        {
+            assert!(parse(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_value_outside_its_range_is_named() {
+        for (json, expected) in [
+            (
+                r#"{"slew": {"max_decrease": 0}}"#,
+                "limiter: slew.max_decrease is 0, but must be a number above 0 and at most 1",
+            ),
+            (
+                r#"{"slew": {"max_increase": -1}}"#,
+                "limiter: slew.max_increase is -1, but must be a number above 0",
+            ),
+            (
+                r#"{"fairness": {"max_slowdown": 0.5}}"#,
+                "limiter: fairness.max_slowdown is 0.5, but must be a number at least 1",
+            ),
+            (
+                r#"{"canary": {"reports": 0}}"#,
+                "limiter: canary.reports is 0, but must be a number at least 1",
+            ),
+            (
+                r#"{"canary": {"quarantine": 0}}"#,
+                "limiter: canary.quarantine is 0, but must be a number above 0",
+            ),
+        ] {
+            assert_eq!(parse(json).unwrap().check().unwrap_err().to_string(), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in ".*", word in "[a-z_+]*") {
+            drop(parse(&text));
+            drop(parse(&format!(r#"{{"{word}": {{"{word}": 1}}}}"#)));
+        }
+    }
+}

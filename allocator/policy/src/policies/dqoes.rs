@@ -1,0 +1,385 @@
+//! `DQoES`: every job gets as much CPU as keeps its batches at the duration that was asked for.
+//!
+//! Source: Song: "Differentiate Containers Scheduling for `DeepLearning` Applications", master's
+//! thesis, Fordham University, Section 5.2, Algorithms 2 and 3. A job's *quality* is q = o − p: its
+//! target duration of a batch less the duration measured. Jobs that are faster than asked by more
+//! than α·o (set G) are cut a little in each run, jobs that are slower by more than that (B) get
+//! what this frees, all others (S) are left alone. How soon the next run comes is up to the
+//! adaptive listener.
+//!
+//! Where the print is silent or cannot run, the code follows, in both variants: sums begin anew
+//! in each run (D1); α = β = 0.1 (D2); usage and limits are fractions of the node, of which there
+//! is one (D3, D4); a job without a target is left alone (D8); a bound of a set belongs to S (D9);
+//! a job without a batch since its last change of limit waits for one (D10); no job of G is raised
+//! by the floor (D12); an empty set divides nothing (D18). The variants differ where the code says
+//! so: D5, D12, D13, and the listener's E4 and E5.
+
+mod listener;
+
+use std::collections::BTreeMap;
+use std::{fmt, mem};
+
+use crate::decision::{Decision, JobDecision};
+use crate::frame::{Frame, Job};
+use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::policies;
+use crate::policy::{Policy, Variant};
+use crate::unit::{JobId, Share, count, saturate};
+use listener::{Listener, Qualities};
+
+/// What can be set.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("alpha", 0.1, "target", "a batch may miss its target by this part"),
+    Parameter::new("beta", 0.1, "usage", "part of what fast jobs use that a run takes"),
+    Parameter::new("interval", 15.0, "s", "time until the next run, at first"),
+];
+
+/// The policy and its state.
+#[derive(Debug)]
+pub struct Dqoes {
+    variant: Variant,
+    /// The part of a target by which a job may miss it.
+    alpha: f64,
+    /// The part of what the jobs of G use that one run takes from them.
+    beta: f64,
+    listener: Listener,
+    jobs: BTreeMap<JobId, Member>,
+}
+
+/// What is kept of one job, and its latest frame.
+#[derive(Debug)]
+struct Member {
+    /// o.
+    target: Option<f64>,
+    standing: Option<Standing>,
+    /// Whether the frame told a duration to act on (D10).
+    measured: bool,
+    usage: f64,
+    share: Share,
+    why: Why,
+}
+
+/// How a job was last seen to stand to its target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// G, S or B.
+    pub set: Set,
+    /// q, in seconds.
+    pub quality: f64,
+    /// α·o, in seconds.
+    pub band: f64,
+}
+
+/// The paper's three sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// G: faster than asked.
+    Ahead,
+    /// S: as asked.
+    Satisfied,
+    /// B: slower than asked.
+    Behind,
+}
+
+impl Set {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Ahead => "G",
+            Self::Satisfied => "S",
+            Self::Behind => "B",
+        }
+    }
+}
+
+impl Standing {
+    /// Lines 5 to 15, for the target `o` and the duration `p`.
+    fn new(o: f64, p: f64, alpha: f64) -> Self {
+        let (quality, band) = (saturate(o - p), saturate(alpha * o));
+        let set = if quality > band {
+            Set::Ahead
+        } else if quality < -band {
+            Set::Behind
+        } else {
+            Set::Satisfied
+        };
+        Self { set, quality, band }
+    }
+}
+
+/// The sums over one frame.
+struct Round {
+    /// n, as a factor.
+    jobs: f64,
+    qualities: Qualities,
+    /// `R_G`: what the jobs of G use.
+    used_ahead: f64,
+    /// What all jobs use.
+    used: f64,
+}
+
+impl Dqoes {
+    /// Its name.
+    pub const NAME: &'static str = "dqoes";
+
+    /// Checks the parameters: `alpha` (0.1 of the target), `beta` (0.1 of the usage), `interval`
+    /// (15 s).
+    pub fn new(variant: Variant, params: &Params) -> Result<Self, ParamError> {
+        let params = Reader::new(Self::NAME, PARAMETERS, params)?;
+        let alpha = params.at_least("alpha", 0.0)?;
+        let beta = params.at_least("beta", 0.0)?;
+        let interval = params.positive("interval")?;
+        let listener = Listener::new(variant, interval);
+        Ok(Self { variant, alpha, beta, listener, jobs: BTreeMap::new() })
+    }
+
+    /// Step 1: which jobs are there, and how each stands. Returns whether jobs or targets are not
+    /// those of the frame before.
+    fn follow(&mut self, frame: &Frame) -> bool {
+        let mut before = mem::take(&mut self.jobs);
+        let mut disturbed = frame.jobs.is_empty();
+        let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
+        // In the order of the maps, a look-up and an insertion cost less.
+        jobs.sort_unstable_by_key(|job| &job.id);
+        let followed = jobs.into_iter().map(|job| {
+            let known = before.remove(&job.id);
+            disturbed |= known.is_none();
+            let mut member = known.unwrap_or_else(Member::new);
+            disturbed |= member.observe(job, self.alpha);
+            (job.id.clone(), member)
+        });
+        self.jobs = followed.collect();
+        disturbed || !before.is_empty()
+    }
+
+    /// The sums of lines 6 to 15, in the order of ids. A job that this frame did not measure counts
+    /// with its last quality.
+    fn round(&self) -> Round {
+        let within = |set| self.jobs.values().filter(move |job| job.set() == Some(set));
+        let quality = |set| within(set).filter_map(|job| job.standing).map(|last| last.quality);
+        Round {
+            jobs: count(self.jobs.len()),
+            qualities: Qualities {
+                ahead: saturate(quality(Set::Ahead).sum()),
+                behind: saturate(quality(Set::Behind).sum()),
+                satisfied: within(Set::Satisfied).count(),
+            },
+            used_ahead: saturate(within(Set::Ahead).map(|job| job.usage).sum()),
+            used: saturate(self.jobs.values().map(|job| job.usage).sum()),
+        }
+    }
+
+    /// The jobs of a set whose limits this frame may change, and by which standing (D10).
+    fn measured(&mut self, set: Set) -> impl Iterator<Item = (&mut Member, Standing)> {
+        self.jobs.values_mut().filter(|job| job.measured).filter_map(move |job| {
+            let standing = job.standing.filter(|standing| standing.set == set)?;
+            Some((job, standing))
+        })
+    }
+
+    /// Step 2, lines 18 to 20: cuts the jobs of G. Returns what that frees.
+    fn cut(&mut self, round: &Round) -> f64 {
+        let (variant, beta) = (self.variant, self.beta);
+        let least = match variant {
+            Variant::Resolved => 1.0 / (4.0 * round.jobs),
+            Variant::Published => 1.0 / (2.0 * round.jobs),
+        };
+        let mut freed = 0.0;
+        for (job, standing) in self.measured(Set::Ahead) {
+            let limit = job.share.get();
+            // D5: a limit far above what a job uses binds nothing, and would take many runs to cut.
+            let base = match variant {
+                Variant::Resolved => limit.min(job.usage.max(1.0 / (2.0 * round.jobs))),
+                Variant::Published => limit,
+            };
+            let part = standing.quality / round.qualities.ahead;
+            let factor = saturate(1.0 - part * round.used_ahead * beta);
+            job.share = Share::nearest(limit.min(least.max(base * factor)));
+            job.why = Why::Cut { standing, limit, least, base, factor };
+            freed += base - job.share.get();
+        }
+        freed
+    }
+
+    /// Step 3, lines 22 to 24: raises the jobs of B.
+    fn raise(&mut self, round: &Round, freed: f64) {
+        let (variant, beta) = (self.variant, self.beta);
+        // D13: what the jobs of G give and what nobody uses. In print, B grows by what G uses.
+        let budget = saturate(freed + (1.0 - round.used).max(0.0));
+        for (job, standing) in self.measured(Set::Behind) {
+            let limit = job.share.get();
+            let raised = match variant {
+                Variant::Resolved => {
+                    let gain = saturate(budget * standing.quality) / round.qualities.behind;
+                    job.why = Why::Given { standing, limit, budget, gain: saturate(gain) };
+                    limit + gain
+                }
+                Variant::Published => {
+                    let part = standing.quality / round.qualities.behind;
+                    let factor = saturate(1.0 + part * round.used_ahead * beta);
+                    job.why = Why::Grown { standing, limit, factor };
+                    limit * factor
+                }
+            };
+            job.share = Share::nearest(raised.min(1.0));
+        }
+    }
+}
+
+impl Member {
+    const fn new() -> Self {
+        Self {
+            target: None,
+            standing: None,
+            measured: false,
+            usage: 0.0,
+            share: Share::ALL,
+            why: Why::NoTarget,
+        }
+    }
+
+    /// Step 1 for one job, and why it is left alone if it is. Returns whether its target changed.
+    fn observe(&mut self, job: &Job, alpha: f64) -> bool {
+        self.usage = job.usage.cpu.filter(|x| x.is_finite()).unwrap_or(0.0);
+        self.share = job.limit.chosen().unwrap_or(self.share);
+        let target = job.targets.batch_latency.filter(|o| o.is_finite() && *o > 0.0);
+        let latency = job.batch_latency.filter(|x| x.is_finite());
+        let changed = mem::replace(&mut self.target, target) != target;
+        self.standing = match (target, latency) {
+            (None, _) => None,
+            (Some(_), None) => self.standing,
+            (Some(o), Some(p)) => Some(Standing::new(o, p, alpha)),
+        };
+        self.measured = latency.is_some();
+        self.why = match (target, self.standing) {
+            (None, _) => Why::NoTarget,
+            (Some(_), None) => Why::NoBatchYet,
+            (Some(_), Some(standing)) if self.measured => Why::Satisfied(standing),
+            (Some(_), Some(standing)) => Why::NoBatch(standing),
+        };
+        changed
+    }
+
+    fn set(&self) -> Option<Set> {
+        self.standing.map(|standing| standing.set)
+    }
+}
+
+impl Policy for Dqoes {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn decide(&mut self, frame: &Frame) -> Decision {
+        let disturbed = self.follow(frame);
+        let round = self.round();
+        let freed = self.cut(&round);
+        self.raise(&round, freed);
+        let explain = |(id, job): (&JobId, &Member)| {
+            let decision = JobDecision {
+                class: job.set().map_or("-", Set::label),
+                score: job.standing.map(|standing| standing.quality),
+                why: policies::Why::Dqoes(job.why),
+            };
+            (id.clone(), decision)
+        };
+        Decision {
+            t: frame.t,
+            policy: Self::NAME,
+            interval: self.listener.hear(disturbed, round.qualities),
+            limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
+            terminate: Vec::new(),
+            migrate: Vec::new(),
+            place: Vec::new(),
+            jobs: self.jobs.iter().map(explain).collect(),
+        }
+    }
+}
+
+/// Why a job gets its share. Qualities are seconds, shares are fractions of the node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Why {
+    /// It has no target.
+    NoTarget,
+    /// It has a target, but no batch was ever measured.
+    NoBatchYet,
+    /// No batch was measured in this frame.
+    NoBatch(Standing),
+    /// S.
+    Satisfied(Standing),
+    /// G.
+    Cut {
+        /// By how much it is faster.
+        standing: Standing,
+        /// The limit before.
+        limit: f64,
+        /// The floor.
+        least: f64,
+        /// L, from which the cut is taken.
+        base: f64,
+        /// `1 − (q/Q_G)·R_G·β`.
+        factor: f64,
+    },
+    /// B.
+    Given {
+        /// By how much it is slower.
+        standing: Standing,
+        /// The limit before.
+        limit: f64,
+        /// What there is for all of B.
+        budget: f64,
+        /// Its part by `q/Q_B`.
+        gain: f64,
+    },
+    /// B, in print.
+    Grown {
+        /// By how much it is slower.
+        standing: Standing,
+        /// The limit before.
+        limit: f64,
+        /// `1 + (q/Q_B)·R_G·β`.
+        factor: f64,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoTarget => f.write_str("no target: limit kept"),
+            Self::NoBatchYet => f.write_str("no batch measured yet: limit kept"),
+            Self::NoBatch(Standing { set, quality, .. }) => {
+                write!(
+                    f,
+                    "no batch to measure, {} by the last q {quality:.4}: limit kept",
+                    set.label()
+                )
+            }
+            Self::Satisfied(Standing { quality, band, .. }) => {
+                write!(f, "q {quality:.4} within alpha o {band:.4}: as asked, limit kept")
+            }
+            Self::Cut { standing: Standing { quality, band, .. }, limit, least, base, factor } => {
+                write!(
+                    f,
+                    "q {quality:.4} > alpha o {band:.4}: faster than asked, \
+                     min(limit {limit:.4}, max(floor {least:.4}, {base:.4} x {factor:.4}))"
+                )
+            }
+            Self::Given { standing: Standing { quality, band, .. }, limit, budget, gain } => {
+                write!(
+                    f,
+                    "q {quality:.4} < -alpha o {:.4}: slower than asked, \
+                 min(1, limit {limit:.4} + {gain:.4} of budget {budget:.4})",
+                    -band
+                )
+            }
+            Self::Grown { standing: Standing { quality, band, .. }, limit, factor } => write!(
+                f,
+                "q {quality:.4} < -alpha o {:.4}: slower than asked, \
+                 min(1, limit {limit:.4} x {factor:.4})",
+                -band
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use super::{
+    Dltap, Dqoes, Fifo, FifoGang, FlowCon, Kod2, SpeCon, Spread, Tradl, Unlimited, dltap, dqoes,
+    fifo, fifo_gang, flowcon, kod2, none, specon, spread, tradl,
+};
+use crate::cluster::{GangPolicy, TaskPolicy};
+use crate::params::{ParamError, Parameter, Params};
+use crate::policy::{Policy, Variant};
+
+/// Any policy, by the shape of the frames that it answers.
+#[derive(Debug)]
+pub enum AnyPolicy {
+    /// Of running jobs, on one node or on several.
+    Jobs(Box<dyn Policy>),
+    /// Of the tasks of distributed jobs.
+    Tasks(Box<dyn TaskPolicy>),
+    /// Of whole distributed jobs.
+    Gangs(Box<dyn GangPolicy>),
+}
+
+/// Where a policy works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// On the jobs of one node, whose limits it sets.
+    Node,
+    /// On a cluster, where it places, moves or scales jobs.
+    Cluster,
+}
+
+/// A policy that there is.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it works.
+    pub scope: Scope,
+    /// What it does, for people.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    build: fn(Variant, &Params) -> Result<AnyPolicy, ParamError>,
+}
+
+/// Every policy, in the order in which they are listed to people.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: Unlimited::NAME,
+        scope: Scope::Node,
+        about: "the engine's own sharing: no limits",
+        source: "baseline",
+        parameters: none::PARAMETERS,
+        build: |_, params| jobs(Unlimited::new(params)?),
+    },
+    Entry {
+        name: FlowCon::NAME,
+        scope: Scope::Node,
+        about: "CPU goes to the jobs whose loss still falls",
+        source: "Zheng et al., ICPP 2019",
+        parameters: flowcon::PARAMETERS,
+        build: |variant, params| jobs(FlowCon::new(variant, params)?),
+    },
+    Entry {
+        name: Tradl::NAME,
+        scope: Scope::Node,
+        about: "jobs whose loss is acceptable give way; at their objective they end",
+        source: "Song, Fordham University, section 5.1",
+        parameters: tradl::PARAMETERS,
+        build: |variant, params| jobs(Tradl::new(variant, params)?),
+    },
+    Entry {
+        name: Dqoes::NAME,
+        scope: Scope::Node,
+        about: "jobs whose batches are quicker than asked give way to slower ones",
+        source: "Song, Fordham University, section 5.2",
+        parameters: dqoes::PARAMETERS,
+        build: |variant, params| jobs(Dqoes::new(variant, params)?),
+    },
+    Entry {
+        name: SpeCon::NAME,
+        scope: Scope::Cluster,
+        about: "converged jobs move to where they are least in the way",
+        source: "Mao et al., SpeCon",
+        parameters: specon::PARAMETERS,
+        build: |variant, params| jobs(SpeCon::new(variant, params)?),
+    },
+    Entry {
+        name: Spread::NAME,
+        scope: Scope::Cluster,
+        about: "a new job goes to the node with the fewest, and stays",
+        source: "baseline for specon",
+        parameters: spread::PARAMETERS,
+        build: |_, params| jobs(Spread::new(params)?),
+    },
+    Entry {
+        name: Dltap::NAME,
+        scope: Scope::Cluster,
+        about: "parameter servers go to where most of their workers are",
+        source: "DLTAP, Algorithm 1",
+        parameters: dltap::PARAMETERS,
+        build: |_, params| Ok(AnyPolicy::Tasks(Box::new(Dltap::new(params)?))),
+    },
+    Entry {
+        name: Kod2::NAME,
+        scope: Scope::Cluster,
+        about: "jobs start whole, shrink for better ones, and grow when nobody waits",
+        source: "Jeong and Yu, KIPS Transactions 11(7), 2022",
+        parameters: kod2::PARAMETERS,
+        build: |variant, params| gangs(Kod2::new(variant, params)?),
+    },
+    Entry {
+        name: Fifo::NAME,
+        scope: Scope::Cluster,
+        about: "each task is bound as soon as it fits: can deadlock",
+        source: "baseline for kod2",
+        parameters: fifo::PARAMETERS,
+        build: |_, params| gangs(Fifo::new(params)?),
+    },
+    Entry {
+        name: FifoGang::NAME,
+        scope: Scope::Cluster,
+        about: "jobs start whole and in order: the first in line blocks",
+        source: "baseline for kod2",
+        parameters: fifo_gang::PARAMETERS,
+        build: |_, params| gangs(FifoGang::new(params)?),
+    },
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "it ends a constructor that may fail")]
+fn jobs(policy: impl Policy + 'static) -> Result<AnyPolicy, ParamError> {
+    Ok(AnyPolicy::Jobs(Box::new(policy)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it ends a constructor that may fail")]
+fn gangs(policy: impl GangPolicy + 'static) -> Result<AnyPolicy, ParamError> {
+    Ok(AnyPolicy::Gangs(Box::new(policy)))
+}
+
+/// Builds the policy called `name`; parameters that are not given have their documented defaults.
+pub fn build(name: &str, variant: Variant, params: &Params) -> Result<AnyPolicy, ParamError> {
+    if let Some(entry) = ALL.iter().find(|entry| entry.name == name) {
+        return (entry.build)(variant, params);
+    }
+    let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
+    Err(ParamError::UnknownPolicy { name: name.to_owned(), known: known.join(", ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_is_built_with_its_defaults_under_its_own_name() {
+        for entry in ALL {
+            for variant in [Variant::Resolved, Variant::Published] {
+                let name = match build(entry.name, variant, &Params::default()).unwrap() {
+                    AnyPolicy::Jobs(policy) => policy.name(),
+                    AnyPolicy::Tasks(policy) => policy.name(),
+                    AnyPolicy::Gangs(policy) => policy.name(),
+                };
+                assert_eq!(name, entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_listed_parameter_can_be_set_and_no_other() {
+        for entry in ALL {
+            for parameter in entry.parameters {
+                let mut params = Params::default();
+                params.set(parameter.name, parameter.default);
+                build(entry.name, Variant::Resolved, &params).unwrap();
+                params.set(parameter.name, f64::NAN);
+                assert!(build(entry.name, Variant::Resolved, &params).is_err(), "{}", entry.name);
+            }
+            let mut params = Params::default();
+            params.set("speed", 1.0);
+            let error = build(entry.name, Variant::Resolved, &params).unwrap_err().to_string();
+            assert!(error.contains("speed") && error.contains(entry.name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `spread`, the baseline of a cluster: a new job goes to the node with the fewest jobs.
+//!
+//! It is what the default scheduler of Kubernetes comes to when all that counts is the number of
+//! containers, and what Section VI of the `SpeCon` paper compares with: the placement is even at
+//! first, and a job never moves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::decision::{Assignment, Decision, JobDecision};
+use crate::frame::Frame;
+use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::policies;
+use crate::policy::Policy;
+use crate::unit::{JobId, Share};
+
+/// What can be set.
+pub(super) const PARAMETERS: &[Parameter] =
+    &[Parameter::new("interval", 30.0, "s", "time until the next run")];
+
+/// The policy, and the shares that it leaves alone.
+#[derive(Debug)]
+pub struct Spread {
+    interval: f64,
+    kept: BTreeMap<JobId, Share>,
+}
+
+impl Spread {
+    /// Its name.
+    pub const NAME: &'static str = "spread";
+
+    /// Checks the parameters: `interval`, in seconds (30, as `SpeCon`'s).
+    pub fn new(params: &Params) -> Result<Self, ParamError> {
+        let params = Reader::new(Self::NAME, PARAMETERS, params)?;
+        let interval = params.positive("interval")?;
+        Ok(Self { interval, kept: BTreeMap::new() })
+    }
+
+    /// Every job's share, which stays as it is.
+    fn keep(&mut self, frame: &Frame) -> BTreeMap<JobId, Share> {
+        let share = |id| self.kept.get(id).copied().unwrap_or(Share::ALL);
+        let kept = frame.jobs.iter().map(|job| {
+            let share = job.limit.chosen().unwrap_or_else(|| share(&job.id));
+            (job.id.clone(), share)
+        });
+        self.kept = kept.collect();
+        self.kept.clone()
+    }
+}
+
+impl Policy for Spread {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn decide(&mut self, frame: &Frame) -> Decision {
+        let mut held: BTreeMap<&str, usize> =
+            frame.nodes.iter().map(|node| (node.name.as_str(), 0)).collect();
+        for node in frame.jobs.iter().filter_map(|job| job.node.as_deref()) {
+            if let Some(jobs) = held.get_mut(node) {
+                *jobs += 1;
+            }
+        }
+        let mut by_jobs: BTreeSet<(usize, &str)> =
+            held.into_iter().map(|(name, jobs)| (jobs, name)).collect();
+
+        let in_order: BTreeMap<&JobId, Option<&str>> =
+            frame.jobs.iter().map(|job| (&job.id, job.node.as_deref())).collect();
+        let mut place = Vec::new();
+        let mut jobs = BTreeMap::new();
+        for (id, node) in in_order {
+            let why = if node.is_some() {
+                Why::Stays
+            } else if let Some((held, name)) = by_jobs.pop_first() {
+                by_jobs.insert((held.saturating_add(1), name));
+                place.push(Assignment { job: id.clone(), node: name.to_owned() });
+                Why::Placed { node: name.to_owned(), held }
+            } else {
+                Why::NoNode
+            };
+            let why = policies::Why::Spread(why);
+            jobs.insert(id.clone(), JobDecision { class: "-", score: None, why });
+        }
+        Decision {
+            t: frame.t,
+            policy: Self::NAME,
+            interval: self.interval,
+            limits: self.keep(frame),
+            terminate: Vec::new(),
+            migrate: Vec::new(),
+            place,
+            jobs,
+        }
+    }
+}
+
+/// Why a job runs where it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It has a node, and no job ever moves.
+    Stays,
+    /// It is new.
+    Placed {
+        /// The node with the fewest jobs.
+        node: String,
+        /// How many it held before.
+        held: usize,
+    },
+    /// It is new, but there is no node.
+    NoNode,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stays => f.write_str("it has a node: it stays there"),
+            Self::Placed { node, held } => {
+                write!(f, "new: to {node}, which has the fewest jobs, {held}")
+            }
+            Self::NoNode => f.write_str("new, but there is no node: it waits"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

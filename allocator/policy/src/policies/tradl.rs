@@ -1,0 +1,383 @@
+//! TRADL: jobs whose model is usable already give way to those whose model is not.
+//!
+//! Source: Song: "Differentiate Containers Scheduling for `DeepLearning` Applications", master's
+//! thesis, Fordham University, Section 5.1, Algorithm 1 (the text calls it Algorithm 2, T1). A job
+//! has up to two targets for its loss: from *acceptable* on, its model is usable, and the job
+//! stands in the acceptable set AS; at *objective* it is done and ended. While others still
+//! compete, a job of AS is capped: at 1/(2n) if it uses more than an equal share of the node, at
+//! 1/(n+1) otherwise. Nobody is capped when all are acceptable or when the node has room left.
+//!
+//! Where the print is silent or cannot run, the code follows, in both variants: α is a fraction of
+//! the node and the sum of line 3 is compared by < (T2, T3); jobs are judged before limits are set
+//! (T4, T7); AS holds running jobs only (T6); a target is reached in the loss's own direction (T8,
+//! T9); a missing target is never reached, and where both targets are one, the job competes until
+//! it ends (T10, T11); acceptable is latched (T12, T14); a job outside AS is unlimited (T20). The
+//! variants differ where the code says so: T5, T12, T15.
+
+use std::collections::BTreeMap;
+use std::{fmt, mem};
+
+use crate::decision::{Decision, JobDecision};
+use crate::frame::{Frame, Job};
+use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::policies;
+use crate::policy::{Policy, Variant};
+use crate::unit::{JobId, Share, count, counter, saturate};
+
+/// A job that uses this part of its cap would use more without it (T5).
+const PRESSING: f64 = 0.95;
+
+/// What can be set.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("alpha", 0.9, "node", "below this use, the node has room left"),
+    Parameter::new("confirm", 3.0, "losses", "so many in a row reach the objective; 1 in print"),
+    Parameter::new("hold", 3.0, "frames", "so many in a row have room left; not read in print"),
+    Parameter::new("interval", 5.0, "s", "time until the next run"),
+];
+
+/// The policy and its state.
+#[derive(Debug)]
+pub struct Tradl {
+    variant: Variant,
+    /// Below this use of the node, it has room left.
+    alpha: f64,
+    /// How many losses in a row must reach the objective.
+    confirm: f64,
+    /// For how many frames in a row the node must have had room left.
+    hold: f64,
+    interval: f64,
+    /// For how many frames in a row it has had.
+    roomy: u64,
+    jobs: BTreeMap<JobId, Member>,
+}
+
+/// What is kept of one job, and its latest frame.
+#[derive(Debug)]
+struct Member {
+    tiers: Tiers,
+    /// Whether acceptable was reached.
+    latched: bool,
+    /// How many losses in a row have reached the objective.
+    reaching: u64,
+    ended: Option<End>,
+    loss: Option<f64>,
+    /// What the frame says of its use …
+    usage: f64,
+    /// … and of the limit in force.
+    in_force: f64,
+    cap: Option<Cap>,
+    share: Share,
+    why: Why,
+}
+
+/// The two targets of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tiers {
+    acceptable: Option<f64>,
+    objective: Option<f64>,
+}
+
+/// How a job came to be ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct End {
+    /// The loss that did it.
+    pub loss: f64,
+    /// The objective that it reached.
+    pub objective: f64,
+    /// How many losses in a row had.
+    pub losses: u64,
+}
+
+/// How the cap of an acceptable job was chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cap {
+    /// n then.
+    pub jobs: usize,
+    /// The job's usage then.
+    pub usage: f64,
+    /// More than this many equal shares is a heavy use.
+    pub tolerance: f64,
+}
+
+impl Cap {
+    /// Lines 15 and 17. The tolerance keeps a job that uses its equal share from flipping (T15).
+    fn is_heavy(&self) -> bool {
+        self.usage > self.tolerance / count(self.jobs)
+    }
+
+    /// Lines 16 and 18: the cap is 1 over this. The heavier user gets the smaller one (T17).
+    const fn parts(&self, heavy: bool) -> usize {
+        if heavy { 2 * self.jobs } else { self.jobs + 1 }
+    }
+
+    fn share(&self) -> f64 {
+        1.0 / count(self.parts(self.is_heavy()))
+    }
+}
+
+impl Tradl {
+    /// Its name.
+    pub const NAME: &'static str = "tradl";
+
+    /// Checks the parameters: `alpha` (0.9 of the node), `confirm` (3 losses; in print 1), `hold`
+    /// (3 frames; not read in print), `interval` (5 s).
+    pub fn new(variant: Variant, params: &Params) -> Result<Self, ParamError> {
+        // T12: an end cannot be taken back, and a single loss may be noise. In print, one will do.
+        let confirm = match variant {
+            Variant::Resolved => 3.0,
+            Variant::Published => 1.0,
+        };
+        let params = Reader::new(Self::NAME, PARAMETERS, params)?;
+        let alpha = params.at_least("alpha", 0.0)?;
+        let confirm = params.at_least_or("confirm", confirm, 1.0)?;
+        let hold = params.at_least("hold", 1.0)?;
+        let interval = params.positive("interval")?;
+        Ok(Self { variant, alpha, confirm, hold, interval, roomy: 0, jobs: BTreeMap::new() })
+    }
+
+    /// Step 1, lines 11 to 14: which jobs are there, and what they have reached.
+    fn follow(&mut self, frame: &Frame) {
+        let mut before = mem::take(&mut self.jobs);
+        let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
+        // In the order of the maps, a look-up and an insertion cost less.
+        jobs.sort_unstable_by_key(|job| &job.id);
+        let followed = jobs.into_iter().map(|job| {
+            let mut member = before.remove(&job.id).unwrap_or_else(|| Member::new(job));
+            member.observe(job, self.confirm);
+            (job.id.clone(), member)
+        });
+        self.jobs = followed.collect();
+    }
+
+    /// Steps 2 and 3, lines 3 to 8: the reason why nobody is capped in this frame, if there is one.
+    fn lifted(&mut self, jobs: usize) -> Option<Why> {
+        let acceptable = || self.jobs.values().filter(|job| job.is_acceptable());
+        let running = self.jobs.values().filter(|job| job.runs());
+        let used = saturate(running.map(|job| job.usage).sum());
+        let alpha = self.alpha;
+        // T5: caps alone may be why the node is not in full use.
+        let roomy = used < alpha && !acceptable().any(Member::presses);
+        let all_acceptable = acceptable().count() == jobs;
+        self.roomy = if roomy { self.roomy.saturating_add(1) } else { 0 };
+        match self.variant {
+            _ if all_acceptable => Some(Why::AllAcceptable { jobs }),
+            Variant::Resolved if counter(self.roomy) >= self.hold => {
+                Some(Why::Roomy { used, alpha, frames: self.roomy, hold: self.hold })
+            }
+            Variant::Published if used < alpha => Some(Why::Unused { used, alpha }),
+            Variant::Resolved | Variant::Published => None,
+        }
+    }
+}
+
+impl Member {
+    fn new(job: &Job) -> Self {
+        Self {
+            tiers: Tiers::of(job),
+            latched: false,
+            reaching: 0,
+            ended: None,
+            loss: None,
+            usage: 0.0,
+            in_force: 1.0,
+            cap: None,
+            share: Share::ALL,
+            why: Why::NoTarget,
+        }
+    }
+
+    /// Step 1 for one job.
+    fn observe(&mut self, job: &Job, confirm: f64) {
+        self.usage = job.usage.cpu.filter(|x| x.is_finite()).unwrap_or(0.0);
+        let chosen = job.limit.chosen().unwrap_or(self.share);
+        self.in_force = job.limit.applied.filter(|x| x.is_finite()).unwrap_or(chosen.get());
+        let tiers = Tiers::of(job);
+        let changed = tiers != self.tiers;
+        if changed {
+            (self.tiers, self.latched, self.reaching, self.cap) = (tiers, false, 0, None);
+        }
+        let loss = job.loss.filter(|x| x.is_finite());
+        let reaches = |target| loss.is_some_and(|loss| job.direction.reached(loss, target));
+        // What the job says of itself in the frame of the change may still be of the old target.
+        let says_so = job.reached.acceptable && !changed;
+        self.latched |= tiers.acceptable.is_some_and(|target| says_so || reaches(target));
+        let Some(loss) = loss else { return };
+        self.loss = Some(loss);
+        let Some(objective) = tiers.objective.filter(|target| reaches(*target)) else {
+            self.reaching = 0;
+            return;
+        };
+        self.reaching = self.reaching.saturating_add(1);
+        let done = counter(self.reaching) >= confirm && job.may_terminate.unwrap_or(true);
+        if done && self.runs() {
+            self.ended = Some(End { loss, objective, losses: self.reaching });
+        }
+    }
+
+    /// Whether it counts in n, and in any sum.
+    const fn runs(&self) -> bool {
+        self.ended.is_none()
+    }
+
+    /// Whether it stands in AS.
+    fn is_acceptable(&self) -> bool {
+        self.runs() && self.latched && self.tiers.acceptable != self.tiers.objective
+    }
+
+    fn presses(&self) -> bool {
+        self.in_force < 1.0 && self.usage >= PRESSING * self.in_force
+    }
+
+    /// Steps 2 to 4 for one job: its share and why.
+    fn limit(&mut self, lifted: Option<Why>, jobs: usize, variant: Variant) {
+        if let Some(end) = self.ended {
+            self.why = Why::Ended(end);
+            return;
+        }
+        if lifted.is_some() || !self.is_acceptable() {
+            (self.cap, self.share) = (None, Share::ALL);
+            self.why = lifted.unwrap_or_else(|| self.competes());
+            return;
+        }
+        // T15: the lesser use under a cap is no reason to loosen it. In print, it is.
+        let cap = match (self.cap, variant) {
+            (Some(cap), Variant::Resolved) if cap.jobs == jobs => cap,
+            (_, Variant::Resolved) => Cap { jobs, usage: self.usage, tolerance: 1.05 },
+            (_, Variant::Published) => Cap { jobs, usage: self.usage, tolerance: 1.0 },
+        };
+        (self.cap, self.share) = (Some(cap), Share::nearest(cap.share()));
+        self.why = Why::Capped(cap);
+    }
+
+    fn competes(&self) -> Why {
+        match self.tiers {
+            Tiers { acceptable: None, .. } => Why::NoTarget,
+            Tiers { acceptable: Some(target), .. } if self.latched => Why::OneTarget { target },
+            Tiers { acceptable: Some(target), .. } => Why::NotYet { loss: self.loss, target },
+        }
+    }
+}
+
+impl Tiers {
+    fn of(job: &Job) -> Self {
+        let known = |target: Option<f64>| target.filter(|x| x.is_finite());
+        Self { acceptable: known(job.targets.acceptable), objective: known(job.targets.objective) }
+    }
+}
+
+impl Policy for Tradl {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn decide(&mut self, frame: &Frame) -> Decision {
+        self.follow(frame);
+        let jobs = self.jobs.values().filter(|job| job.runs()).count();
+        let lifted = self.lifted(jobs);
+        for job in self.jobs.values_mut() {
+            job.limit(lifted, jobs, self.variant);
+        }
+        let running = self.jobs.iter().filter(|(_, job)| job.runs());
+        let ended = self.jobs.iter().filter(|(_, job)| !job.runs());
+        let explain = |(id, job): (&JobId, &Member)| {
+            let (class, score) = (if job.is_acceptable() { "AS" } else { "-" }, job.loss);
+            (id.clone(), JobDecision { class, score, why: policies::Why::Tradl(job.why) })
+        };
+        Decision {
+            t: frame.t,
+            policy: Self::NAME,
+            interval: self.interval,
+            limits: running.map(|(id, job)| (id.clone(), job.share)).collect(),
+            terminate: ended.map(|(id, _)| id.clone()).collect(),
+            migrate: Vec::new(),
+            place: Vec::new(),
+            jobs: self.jobs.iter().map(explain).collect(),
+        }
+    }
+}
+
+/// Why a job gets its share, or is ended. Usage and shares are fractions of the node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Why {
+    /// It has reached its objective.
+    Ended(End),
+    /// Every running job is in AS.
+    AllAcceptable {
+        /// n.
+        jobs: usize,
+    },
+    /// The node has room left, and no cap is the cause.
+    Roomy {
+        /// What the running jobs use.
+        used: f64,
+        /// α.
+        alpha: f64,
+        /// For how many frames in a row this has held …
+        frames: u64,
+        /// … and for how many it must.
+        hold: f64,
+    },
+    /// In print: the node has room left.
+    Unused {
+        /// What the running jobs use.
+        used: f64,
+        /// α.
+        alpha: f64,
+    },
+    /// It has no acceptable loss.
+    NoTarget,
+    /// Its acceptable loss is its objective.
+    OneTarget {
+        /// Both.
+        target: f64,
+    },
+    /// It has not reached its acceptable loss since that was set.
+    NotYet {
+        /// Its last loss.
+        loss: Option<f64>,
+        /// The acceptable loss.
+        target: f64,
+    },
+    /// It is in AS.
+    Capped(Cap),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Ended(End { loss, objective, losses }) => write!(
+                f,
+                "loss {loss} reaches objective {objective}, {losses} such in a row: ended for good"
+            ),
+            Self::AllAcceptable { jobs } => {
+                write!(f, "all running jobs ({jobs}) are acceptable: no limit")
+            }
+            Self::Roomy { used, alpha, frames, hold } => write!(
+                f,
+                "usage of all {used:.4} < alpha {alpha} and no acceptable job at its cap, \
+                 frame {frames} of this in a row >= hold {hold}: no limit"
+            ),
+            Self::Unused { used, alpha } => {
+                write!(f, "usage of all {used:.4} < alpha {alpha}: no limit")
+            }
+            Self::NoTarget => f.write_str("no acceptable loss is set: no limit"),
+            Self::OneTarget { target } => {
+                write!(f, "acceptable {target} is the objective, too: no limit until it ends")
+            }
+            Self::NotYet { loss: Some(loss), target } => {
+                write!(f, "acceptable {target} not reached, last loss {loss}: no limit")
+            }
+            Self::NotYet { loss: None, target } => {
+                write!(f, "acceptable {target} not reached, no loss yet: no limit")
+            }
+            Self::Capped(cap @ Cap { jobs, usage, tolerance }) => {
+                let heavy = cap.is_heavy();
+                let (sign, parts) = (if heavy { ">" } else { "<=" }, cap.parts(heavy));
+                write!(f, "acceptable, usage {usage:.4} {sign} {tolerance}/{jobs}, so 1/{parts}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Recorded frames in, decisions out: the policies' code without anything around it.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde::{Serialize, Serializer};
+
+use crate::cluster::{GangFrame, Placement, Scaling, TaskFrame};
+use crate::decision::Decision;
+use crate::frame::{Frame, FrameError};
+use crate::policies::AnyPolicy;
+
+/// A policy, fed with frames line by line.
+#[derive(Debug)]
+pub struct Replay {
+    policy: AnyPolicy,
+    last: Option<f64>,
+}
+
+/// What a policy answers to one line.
+#[derive(Debug)]
+pub enum Answer {
+    /// A policy of jobs; the frame is kept for whoever asks what the limiter makes of it.
+    Jobs(Box<Frame>, Decision),
+    /// A policy of distributed jobs' tasks.
+    Tasks(Placement),
+    /// A policy of whole distributed jobs.
+    Gangs(Scaling),
+}
+
+impl Replay {
+    /// Starts with a policy that has seen nothing.
+    pub fn new(policy: AnyPolicy) -> Self {
+        Self { policy, last: None }
+    }
+
+    /// Answers one line; `None` if it is empty. The time of a frame is never before the last one's.
+    pub fn line(&mut self, line: &str) -> Result<Option<Answer>, FrameError> {
+        if line.trim().is_empty() {
+            return Ok(None);
+        }
+        let answer = match &mut self.policy {
+            AnyPolicy::Jobs(policy) => {
+                let frame = Frame::parse(line)?;
+                in_order(&mut self.last, frame.t)?;
+                let decision = policy.decide(&frame);
+                Answer::Jobs(Box::new(frame), decision)
+            }
+            AnyPolicy::Tasks(policy) => {
+                let frame = TaskFrame::parse(line)?;
+                in_order(&mut self.last, frame.t)?;
+                Answer::Tasks(policy.decide(&frame))
+            }
+            AnyPolicy::Gangs(policy) => {
+                let frame = GangFrame::parse(line)?;
+                in_order(&mut self.last, frame.t)?;
+                Answer::Gangs(policy.decide(&frame))
+            }
+        };
+        Ok(Some(answer))
+    }
+}
+
+fn in_order(last: &mut Option<f64>, t: f64) -> Result<(), FrameError> {
+    match last.replace(t) {
+        Some(last) if t < last => Err(FrameError::Backwards { t, last }),
+        _ => Ok(()),
+    }
+}
+
+/// A decision's line is the decision alone.
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Jobs(_, decision) => decision.serialize(serializer),
+            Self::Tasks(placement) => placement.serialize(serializer),
+            Self::Gangs(scaling) => scaling.serialize(serializer),
+        }
+    }
+}
+
+/// Each decision as sentences: what is decided, and why.
+impl Display for Answer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Jobs(_, decision) => explain_jobs(decision, f),
+            Self::Tasks(placement) => explain_tasks(placement, f),
+            Self::Gangs(scaling) => explain_gangs(scaling, f),
+        }
+    }
+}
+
+fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
+    let Decision { t, policy, interval, limits, terminate, migrate, place, jobs } = decision;
+    writeln!(f, "{t} s: {policy}, next in {interval} s")?;
+    for (id, job) in jobs {
+        write!(f, "  {id}: ")?;
+        match limits.get(id) {
+            Some(share) => write!(f, "{share}")?,
+            None if terminate.contains(id) => write!(f, "is ended")?,
+            None => write!(f, "no limit")?,
+        }
+        let class = if job.class == "-" { String::new() } else { format!(", {}", job.class) };
+        writeln!(f, "{class}: {}", job.why)?;
+    }
+    for assignment in place {
+        writeln!(f, "  {} goes to {}", assignment.job, assignment.node)?;
+    }
+    for migration in migrate {
+        writeln!(f, "  {} moves from {} to {}", migration.job, migration.from, migration.to)?;
+    }
+    Ok(())
+}
+
+fn explain_tasks(placement: &Placement, f: &mut Formatter<'_>) -> fmt::Result {
+    let Placement { t, policy, place, pending } = placement;
+    writeln!(f, "{t} s: {policy}")?;
+    for bound in place {
+        writeln!(
+            f,
+            "  {} goes to {}, score {:.3}: {}",
+            bound.task, bound.node, bound.score, bound.why
+        )?;
+    }
+    for task in pending {
+        writeln!(f, "  {} waits: {}", task.task, task.why)?;
+    }
+    Ok(())
+}
+
+fn explain_gangs(scaling: &Scaling, f: &mut Formatter<'_>) -> fmt::Result {
+    let Scaling { t, policy, weights: _, start, scale_in, scale_out, waiting } = scaling;
+    writeln!(f, "{t} s: {policy}")?;
+    for start in start {
+        writeln!(f, "  {} starts: {}", start.job, start.why)?;
+    }
+    for (verb, changes) in [("gives up", scale_in), ("gets", scale_out)] {
+        for change in changes {
+            let (job, count, node) = (&change.job, change.count, &change.node);
+            writeln!(f, "  {job} {verb} {count} workers on {node}: {}", change.why)?;
+        }
+    }
+    for waiting in waiting {
+        writeln!(f, "  {} waits: {}", waiting.job, waiting.why)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Params;
+    use crate::policies;
+    use crate::policy::Variant;
+
+    fn replay(policy: &str) -> Replay {
+        Replay::new(policies::build(policy, Variant::Resolved, &Params::default()).unwrap())
+    }
+
+    fn json(replay: &mut Replay, line: &str) -> String {
+        serde_json::to_string(&replay.line(line).unwrap().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_policy_of_jobs_answers_as_the_contract_says() {
+        let line = r#"{"t": 40.0, "jobs": [{"id": "vae", "limit": {"cpu": 1.0}}]}"#;
+        assert_eq!(
+            json(&mut replay("none"), line),
+            r#"{"t":40.0,"policy":"none","interval":20.0,"limits":{"vae":1.0},"terminate":[],"migrate":[],"jobs":{"vae":{"class":"-","score":null,"why":"no policy: the engine shares by itself"}}}"#
+        );
+    }
+
+    #[test]
+    fn every_policy_answers_frames_of_its_own_shape() {
+        for entry in policies::ALL {
+            let mut replay = replay(entry.name);
+            assert!(replay.line("").unwrap().is_none(), "an empty line is skipped");
+            let said = json(&mut replay, r#"{"t": 1, "nodes": [], "jobs": [], "tasks": []}"#);
+            assert!(said.contains(&format!(r#""policy":"{}""#, entry.name)), "{said}");
+            assert!(replay.line("{}").is_err(), "there is no time");
+        }
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let mut replay = replay("flowcon");
+        for (line, ok) in [(r#"{"t": 2}"#, true), (r#"{"t": 2}"#, true), (r#"{"t": 1}"#, false)] {
+            assert_eq!(replay.line(line).is_ok(), ok, "{line}");
+        }
+    }
+}

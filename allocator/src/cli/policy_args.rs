@@ -1,0 +1,85 @@
+//! Which policy: on the command line, in a file, or both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use paceline_policy::limiter::{Enforcement, LimiterSettings};
+use paceline_policy::params::Param;
+use paceline_policy::policies::{self, AnyPolicy};
+use paceline_policy::{Params, Variant};
+
+use crate::config::Config;
+use crate::exit::BadUsage;
+
+/// A policy and its parameters.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub(super) struct PolicyArgs {
+    /// The policy; `paceline policies` lists them [default: flowcon]
+    #[arg(long, value_name = "NAME")]
+    pub(super) policy: Option<String>,
+
+    /// How closely to keep to the print of the policy's paper: resolved or published
+    /// [default: resolved]
+    #[arg(long)]
+    pub(super) variant: Option<Variant>,
+
+    /// A parameter of the policy; may be given several times
+    #[arg(long = "param", value_name = "NAME=NUMBER")]
+    pub(super) params: Vec<Param>,
+
+    /// What a share means: quota (a hard cap), shares (a weight), or quota+leftover (a cap, and what
+    /// others leave unused is lent on top of it) [default: quota+leftover]
+    #[arg(long)]
+    pub(super) enforcement: Option<Enforcement>,
+
+    /// A TOML file with `policy`, `variant`, and the tables `[params]` and `[limiter]`; the command
+    /// line rules over it
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+/// What the command line and the file come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Chosen {
+    pub(super) policy: String,
+    pub(super) variant: Variant,
+    pub(super) params: Params,
+    pub(super) limiter: LimiterSettings,
+}
+
+impl PolicyArgs {
+    /// The file's words, with those of the command line over them.
+    pub(super) fn chosen(&self) -> Result<Chosen, BadUsage> {
+        let file = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let policy = self.policy.clone().or(file.policy);
+        let mut params = Params::default();
+        for (name, value) in file.params {
+            params.set(name, value);
+        }
+        for Param { name, value } in &self.params {
+            params.set(name.clone(), *value);
+        }
+        Ok(Chosen {
+            policy: policy.unwrap_or_else(|| "flowcon".to_owned()),
+            variant: self.variant.or(file.variant).unwrap_or_default(),
+            params,
+            limiter: LimiterSettings {
+                enforcement: self.enforcement.unwrap_or(file.limiter.enforcement),
+                ..file.limiter
+            },
+        })
+    }
+
+    /// The policy, ready to run.
+    pub(super) fn build(&self) -> Result<AnyPolicy, BadUsage> {
+        let Chosen { policy, variant, params, .. } = self.chosen()?;
+        policies::build(&policy, variant, &params).map_err(|error| BadUsage(error.to_string()))
+    }
+}
+
+fn read(path: &Path) -> Result<Config, BadUsage> {
+    let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| at(&error))?;
+    Config::parse(&text).map_err(|error| at(&error))
+}
