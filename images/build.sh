@@ -31,7 +31,11 @@ cp target/release/vae target/release/mnist "$context/bin/"
 cp Dockerfile "$context/"
 
 say "Building the image."
+before="$(docker image inspect --format '{{.Id}}' paceline/workloads:latest 2>/dev/null || true)"
 docker build --quiet --build-arg BASE="$base" \
   --tag "paceline/workloads:$version" --tag paceline/workloads:latest "$context" >&2
 rm -rf "$context"
+# What was replaced goes, unless a container still uses it.
+[ "$before" = "$(docker image inspect --format '{{.Id}}' paceline/workloads:latest)" ] ||
+  docker image rm ${before:+"$before"} >/dev/null 2>&1 || true
 say "The image paceline/workloads:$version is ready."

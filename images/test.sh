@@ -8,7 +8,7 @@ die() { say "images: $*"; exit 1; }
 cargo="${CARGO:-cargo}"
 
 LIBTORCH="$(./libtorch.sh | tail -n 1)"
-export LIBTORCH LD_LIBRARY_PATH="$LIBTORCH/lib"
+export LIBTORCH LD_LIBRARY_PATH="$LIBTORCH/lib" OMP_WAIT_POLICY=PASSIVE
 # All in release mode: libtorch's binding takes minutes to compile, once.
 "$cargo" clippy --workspace --all-targets --release --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" "$cargo" doc --workspace --no-deps --release --locked

@@ -45,7 +45,10 @@ fn download(apt_get: &Path, scratch: &Path) -> Result<PathBuf, PackageError> {
         command.current_dir(scratch).args(["-q", "-o", "APT::Sandbox::User=root"]);
         run(command.args(options).args(arguments))
     };
+    let io = |cause| PackageError::Io { what: scratch.display().to_string(), cause };
     if apt(&[], &["download", PACKAGE]).is_err() {
+        // Apt makes the other folders itself.
+        fs::create_dir_all(scratch.join("State/lists/partial")).map_err(io)?;
         let own = ["State", "Cache"].map(|kind| {
             let folder = scratch.join(kind);
             format!("-oDir::{kind}={}", folder.display())
@@ -53,7 +56,6 @@ fn download(apt_get: &Path, scratch: &Path) -> Result<PathBuf, PackageError> {
         apt(&own, &["update"])?;
         apt(&own, &["download", PACKAGE])?;
     }
-    let io = |cause| PackageError::Io { what: scratch.display().to_string(), cause };
     let files = fs::read_dir(scratch).map_err(io)?.filter_map(Result::ok).map(|file| file.path());
     let mut packages = files.filter(|path| path.extension().is_some_and(|end| end == "deb"));
     let none = || io(io::Error::new(io::ErrorKind::NotFound, "apt-get left no package"));
