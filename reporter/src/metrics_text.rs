@@ -7,8 +7,9 @@ use paceline_wire::{Direction, Progress};
 
 use crate::histogram::Counts;
 
-/// Upper bounds of the batch durations in milliseconds: a small model's batch takes a millisecond, a
-/// starved large one's takes minutes. Each is a bound of the finer histogram, so its count is exact.
+/// Upper bounds of the batch durations in milliseconds: a small model's batch takes a millisecond,
+/// a starved large one's takes minutes. Each is a bound of the finer histogram, so its count is
+/// exact.
 const BOUNDS: [u64; 17] = [
     1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000,
     600_000,

@@ -3,9 +3,10 @@
 //! A reader gets the exact mean of any time from two readings of a count and its sum, so a reading
 //! must hold both of a report or neither. There are several stripes, each with its own totals. A
 //! writer claims a free stripe by one compare-and-swap, goes on to the next stripe if another
-//! thread has this one, and gives up only when it has found every one taken. A job that reports from
-//! one thread always uses the first. A stripe has two pages: the writer fills the page that nobody reads and
-//! then turns it up, so a writer that the system has paused in the middle holds up nobody.
+//! thread has this one, and gives up only when it has found every one taken. A job that reports
+//! from one thread always uses the first. A stripe has two pages: the writer fills the page that
+//! nobody reads and then turns it up, so a writer that the system has paused in the middle holds up
+//! nobody.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

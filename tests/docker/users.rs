@@ -18,10 +18,7 @@ pub(crate) async fn who_is_not_root_is_served_by_the_allocators_own_container(
 ) -> anyhow::Result<()> {
     let flat = bed.start(flat()).await?;
     bed.start(growing()).await?;
-    let mut command = by_somebody(&bed, &image)?;
-    command.args(["run", "--with-label", &bed.label()]).args(QUICK);
-    command.arg("--state-dir").arg(Allocator::state(&bed));
-    let allocator = Allocator::spawn(command)?;
+    let allocator = managed_by_somebody(&bed, &image)?;
     until_cut(&bed, &flat).await?;
     allocator.end().await?;
     ensure_unlimited(&bed, &flat).await
@@ -33,10 +30,7 @@ pub(crate) async fn the_allocators_own_container_does_not_outlive_who_started_it
 ) -> anyhow::Result<()> {
     let flat = bed.start(flat()).await?;
     bed.start(growing()).await?;
-    let mut command = by_somebody(&bed, &image)?;
-    command.args(["run", "--with-label", &bed.label()]).args(QUICK);
-    command.arg("--state-dir").arg(Allocator::state(&bed));
-    let mut allocator = Allocator::spawn(command)?;
+    let mut allocator = managed_by_somebody(&bed, &image)?;
     until_cut(&bed, &flat).await?;
     allocator.signal(Signal::KILL)?;
     allocator.ended().await?;
@@ -52,6 +46,14 @@ pub(crate) async fn the_allocators_own_container_does_not_outlive_who_started_it
         }
     })
     .await
+}
+
+/// The bed's jobs, managed by a user who is not root.
+fn managed_by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Allocator> {
+    let mut command = by_somebody(bed, image)?;
+    command.args(["run", "--with-label", &bed.label()]).args(QUICK);
+    command.arg("--state-dir").arg(Allocator::state(bed));
+    Allocator::spawn(command)
 }
 
 /// `paceline`, run by a user who is not root but may use the engine.

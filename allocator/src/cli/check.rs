@@ -10,12 +10,12 @@ use serde::Serialize;
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
 use crate::actuate::first_way;
-use crate::driver::Machine;
 use crate::exit::BadUsage;
 use crate::labels::{ENABLE, Labels};
 use crate::observe::cgroup::Cgroup;
 use crate::observe::container::{self, Container};
 use crate::observe::endpoint;
+use crate::observe::node::Machine;
 use crate::signals::Signals;
 
 /// Say what the allocator sees of a container, and what is wrong

@@ -6,8 +6,8 @@ use anyhow::Context;
 use bollard::Docker;
 use clap::Args;
 
-use crate::driver::Machine;
 use crate::exit::NoEngine;
+use crate::observe::node::Machine;
 
 /// Where Docker listens unless it is told otherwise.
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";

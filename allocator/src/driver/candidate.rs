@@ -10,12 +10,12 @@ use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
 use paceline_wire::Progress;
 use tracing::{info, warn};
 
-use super::roster::Machine;
 use crate::clock::Clock;
 use crate::labels::Labels;
 use crate::observe::cgroup::{Cgroup, Used};
 use crate::observe::container::Container;
 use crate::observe::endpoint::{self, EndpointError, Way};
+use crate::observe::node::Machine;
 use crate::observe::stats::Stats;
 use crate::samples::SampleJob;
 

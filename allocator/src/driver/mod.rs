@@ -27,7 +27,7 @@ use crate::signals::Ending;
 use candidate::Seen;
 use engine_events::EngineEvents;
 
-pub use roster::{Machine, Roster};
+pub use roster::Roster;
 
 /// How often jobs are looked at. Policies run less often, by their own interval.
 const LOOK: Duration = Duration::from_secs(1);

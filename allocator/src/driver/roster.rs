@@ -1,7 +1,7 @@
 //! The opted-in containers of the node, from one look to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bollard::Docker;
 use futures_util::future::join_all;
@@ -13,18 +13,8 @@ use super::{job_id, short};
 use crate::clock::Clock;
 use crate::labels::Labels;
 use crate::observe::container::{self, Container};
+use crate::observe::node::Machine;
 use crate::samples::SampleJob;
-
-/// The machine that the containers run on.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    /// Its CPUs, as the engine counts them.
-    pub cpus: f64,
-    /// Its memory, in bytes.
-    pub memory: f64,
-    /// Its `/proc`.
-    pub proc: PathBuf,
-}
 
 /// All containers that opted in, whether they are managed yet or not.
 #[derive(Debug)]

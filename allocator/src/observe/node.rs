@@ -1,7 +1,18 @@
 //! The machine that the containers share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+/// The machine that the containers run on.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its CPUs, as the engine counts them.
+    pub cpus: f64,
+    /// Its memory, in bytes.
+    pub memory: f64,
+    /// Its `/proc`.
+    pub proc: PathBuf,
+}
 
 /// Clock ticks in a second, as `/proc/stat` counts: Linux fixes this at 100 towards programs.
 const TICKS: f64 = 100.0;

@@ -10,7 +10,7 @@ use paceline_reporter::{LocalAddr, Reporter};
 /// No answer takes this long unless there is none.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends a request line such as `GET /metrics` with further header lines, and reads the whole answer.
+/// Sends a request line such as `GET /metrics` and header lines, and reads the whole answer.
 pub(crate) fn ask(reporter: &Reporter, line: &str, headers: &str) -> String {
     let request = format!("{line} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n");
     let mut stream = connect(reporter);

@@ -1,0 +1,43 @@
+//! Ending when asked to: a container's engine sends SIGTERM and, after a grace period, kills.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Whether the program has been asked to end.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From now on, SIGTERM or Ctrl-C asks the program to end, and another one ends it at once.
+    pub fn on_signals() -> io::Result<Self> {
+        let requested = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order, as the first signal must not find that it has been here already.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&requested))?;
+            flag::register(signal, Arc::clone(&requested))?;
+        }
+        Ok(Self(requested))
+    }
+
+    /// Whether it has been asked to end.
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_signal_asks_and_does_not_end() {
+        let stop = Stop::on_signals().unwrap();
+        assert!(!stop.requested());
+        signal_hook::low_level::raise(SIGTERM).unwrap();
+        assert!(stop.requested());
+    }
+}
