@@ -7,6 +7,8 @@ SHELL := bash
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
+# What the demo compares with `none`.
+POLICY ?= flowcon
 # Tests run under nextest where it is installed; doctests, which it does not run, always by cargo.
 RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
 
@@ -26,9 +28,9 @@ images: setup build ## build the container images
 data: images ## find or fetch the training images; print their folder
 	@images/data.sh
 
-demo: images ## real training jobs under `none` and `flowcon`: 5 to 8 minutes once it is built
+demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
 	@data="$$(images/data.sh | tail -n 1)"; \
-	$(PACELINE) bench examples/schedules/demo.toml --data "$$data"
+	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --policy none,$(POLICY)
 
 fmt: ## format the code
 	$(CARGO) fmt --all
@@ -65,8 +67,8 @@ test-deny: ## licences, sources and advisories of all dependencies
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
 
-bench: ## speed of the reporter's hot path
-	$(CARGO) bench --package paceline-reporter
+bench: ## speed of the reporter's hot path and of every policy's decision
+	$(CARGO) bench --package paceline-reporter --package paceline-policy
 
 clean: ## remove what was built, but not the caches of libtorch and data
 	$(CARGO) clean

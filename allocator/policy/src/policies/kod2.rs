@@ -164,6 +164,10 @@ impl Pass<'_> {
                     && self.is_starving(crew)
                     && Packing::find(crew, &empty).is_some();
                 behind = holds_up.then(|| crew.id());
+                if holds_up && Packing::find(crew, &self.books.empty_to(crew.id())).is_none() {
+                    // Plans of those behind would hold up the one that holds them up, for ever.
+                    self.books.end_all_but(crew.id());
+                }
             }
         }
     }

@@ -102,6 +102,23 @@ impl<'a> Books<'a> {
         room
     }
 
+    /// The empty cluster for `job`: less the plans of others.
+    pub(super) fn empty_to(&self, job: &JobId) -> Room {
+        let mut room = self.nodes.empty();
+        let others = self.claims.iter().filter(|(id, _)| *id != job);
+        for (at, amount) in others.flat_map(|(_, claim)| &claim.takes) {
+            room.take(*at, *amount);
+        }
+        room
+    }
+
+    /// Ends every reservation but that of `job`.
+    pub(super) fn end_all_but(&mut self, job: &JobId) {
+        self.kept.retain(|id, _| id == job);
+        self.claims.retain(|id, _| id == job);
+        self.recount();
+    }
+
     /// Whether `job` has a plan that can still come true. One that cannot ends.
     pub(super) fn keeps_plan_of(&mut self, job: &JobId) -> bool {
         let Some(claim) = self.claims.get(job) else { return false };

@@ -187,17 +187,16 @@ fn nothing_passes_a_starving_job_that_would_fit_the_empty_cluster() {
 }
 
 #[test]
-fn a_plan_behind_a_starving_job_is_kept_even_if_nobody_can_start() {
-    // The knot that the rules leave: a's plan is made at 29 s; at 30 s large starves, goes first,
-    // and does not fit beside that plan, not even when r is over.
+fn plans_that_would_keep_a_starving_job_out_of_the_empty_cluster_end() {
+    // a's plan is made at 29 s; at 30 s large starves, goes first, and does not fit beside that
+    // plan, not even when r is over: kept, it would hold up both for ever.
     let mut policy = policy(Variant::Resolved);
     let large = gang("large", 0.0, 0.0, 1, 3.0);
     let made = policy.decide(&frame(29.0, &one_node(), &[giver(3), first(20.0), large.clone()]));
     assert!(reason(&made, "a").contains("room is kept on w1"));
-    let knotted = policy.decide(&frame(30.0, &one_node(), &[first(20.0), large.clone()]));
-    assert_eq!(waiting(&knotted), ["large", "a"]);
-    // Whoever submits them gets out of it by taking either back.
-    assert_eq!(started(&policy.decide(&frame(31.0, &one_node(), &[large]))), ["large"]);
+    let both = [first(20.0), large];
+    assert_eq!(waiting(&policy.decide(&frame(30.0, &one_node(), &both))), ["large", "a"]);
+    assert_eq!(started(&policy.decide(&frame(31.0, &one_node(), &both))), ["large"]);
 }
 
 #[test]
