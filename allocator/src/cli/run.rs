@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn arguments_survive_being_handed_to_another_process() {
-        let line = "run --policy flowcon --variant published --enforcement quota --param alpha=0.05 --param beta=2 \
-                    --with-label a=b --record /tmp/frames --samples /tmp/samples \
+        let line = "run --policy flowcon --variant published --enforcement quota \
+                    --param alpha=0.05 --param beta=2 --with-label a=b --record /tmp/frames --samples /tmp/samples \
                     --state-dir /tmp/state --dry-run --until-stdin-closes";
         let given = Line::try_parse_from(line.split_whitespace()).unwrap().run;
         let errand = given.errand().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bollard::Docker;
 use paceline_policy::engine::Reading;
 use paceline_policy::limiter::Setting;
+use paceline_policy::signal::mean_between;
 use paceline_policy::unit::counter;
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
 use paceline_wire::Progress;
@@ -259,11 +260,10 @@ impl Mark {
     fn loss(&mut self, progress: &Progress) -> Option<f64> {
         let (count, sum) = (progress.eval.count, progress.eval.sum);
         let before = self.losses.replace((progress.instance.clone(), count, sum));
-        let (from, least) = match before {
+        let from = match before {
             Some((instance, count, sum)) if instance == progress.instance => (count, sum),
             _ => (0, 0.0),
         };
-        let came = count.checked_sub(from).filter(|came| *came > 0)?;
-        Some((sum - least) / counter(came)).filter(|mean| mean.is_finite())
+        mean_between(from, (count, sum))
     }
 }

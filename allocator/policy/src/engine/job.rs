@@ -7,6 +7,7 @@ use super::reading::{Reading, Taken};
 use super::window::{Sight, Window};
 use crate::frame::{self, Limit, Reached, Usage};
 use crate::limiter::{DEFAULT_WEIGHT, InForce, Setting, View};
+use crate::signal::mean_between;
 use crate::unit::{Moment, Share, counter};
 
 /// A job with no report for this many of its own report periods has gone silent (X7) …
@@ -207,12 +208,12 @@ impl Job {
 
     fn loss(&self) -> Option<f64> {
         let eval = &self.progress.as_ref()?.eval;
-        mean(self.losses?, (eval.count, eval.sum))
+        mean_between(self.losses?, (eval.count, eval.sum))
     }
 
     fn batch_latency(&self) -> Option<f64> {
         let latency = &self.progress.as_ref()?.batch_latency;
-        mean(self.batches.from?, (latency.count, latency.sum))
+        mean_between(self.batches.from?, (latency.count, latency.sum))
     }
 
     fn usage(&self, cpus: f64) -> Usage {
@@ -232,10 +233,4 @@ impl Job {
 /// How many reports have come: a job may report losses, batches, or both at once.
 fn reports(progress: &Progress) -> u64 {
     progress.eval.count.max(progress.batch_latency.count)
-}
-
-/// The exact mean of what came between two readings of a count and a sum that only grow.
-pub(super) fn mean(from: (u64, f64), to: (u64, f64)) -> Option<f64> {
-    let came = to.0.checked_sub(from.0).filter(|came| *came > 0)?;
-    Some((to.1 - from.1) / counter(came)).filter(|mean| mean.is_finite())
 }

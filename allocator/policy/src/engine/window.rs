@@ -1,8 +1,8 @@
 //! What was observed of a job since the limiter last looked at it.
 
-use super::job::mean;
 use super::reading::Taken;
 use crate::limiter::presses;
+use crate::signal::mean_between;
 use crate::unit::{Moment, Share};
 
 /// Over less time than this many seconds, use says little: a cap works in periods of a tenth of a
@@ -81,7 +81,7 @@ impl Window {
 
     fn batch_latency(&mut self, sight: Sight) -> Option<f64> {
         let now = sight.batches?;
-        let mean = mean(self.batches.or(sight.from)?, now)?;
+        let mean = mean_between(self.batches.or(sight.from)?, now)?;
         self.batches = Some(now);
         Some(mean)
     }

@@ -1,5 +1,7 @@
-//! What policies share of reading losses: progress from one frame to the next.
+//! What is read out of losses: their mean between two readings, and progress from one to the next.
 
 mod learning;
+mod mean;
 
 pub use learning::{Learning, Step};
+pub use mean::mean_between;
