@@ -106,3 +106,27 @@ pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
     anyhow::ensure!(after.host.cpu_quota == -1, "a restart would bring the limit back: {after:?}");
     Ok(())
 }
+
+pub(crate) async fn weights_take_the_place_of_caps_and_are_put_back(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = bed.start(flat()).await?;
+    let growing = bed.start(growing()).await?;
+    let words = ["--policy", "flowcon", "--param", "interval=2", "--enforcement", "shares"];
+    let allocator = Allocator::run(&bed, &words)?;
+    // A quarter of the machine, where an equal share of two jobs has the weight 1024.
+    until("the flat job has half the usual weight", || async {
+        Ok((bed.limits(&flat).await?.host.cpu_shares == 512).then_some(()))
+    })
+    .await?;
+    for name in [&flat, &growing] {
+        let limits = bed.limits(name).await?;
+        anyhow::ensure!(limits.host.nano_cpus == 0, "{name} is capped: {limits:?}");
+    }
+    allocator.end().await?;
+    for name in [&flat, &growing] {
+        let limits = bed.limits(name).await?;
+        anyhow::ensure!(matches!(limits.host.cpu_shares, 0 | 1024), "{name} has {limits:?}");
+    }
+    Ok(())
+}
