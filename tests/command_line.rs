@@ -31,6 +31,8 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
         (&["run", "--param", "alpha"], &["alpha", "name=number"]),
         (&["run", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
         (&["run", "--param", "speed=1"], &["speed", "alpha"]),
+        (&["run", "--param", "alhpa=1"], &["alhpa", "did you mean \"alpha\"?"]),
+        (&["run", "--policy", "flocon"], &["flocon", "did you mean \"flowcon\"?"]),
         (&["run", "--variant", "exact"], &["exact", "resolved", "published"]),
         (&["run", "--policy", "kod2"], &["kod2", "cluster", "paceline manager"]),
         (&["run", "--enforcement", "hope"], &["hope", "quota+leftover"]),
@@ -100,8 +102,16 @@ async fn a_configuration_file_is_ruled_over_by_the_command_line() {
     assert!(said.contains(r#""policy":"tradl","interval":7.0"#), "{said}{error}");
     let (_, said, _) = replay(&["--config", &config, "--param", "interval=9"], frame).await;
     assert!(said.contains(r#""interval":9.0"#), "{said}");
-    std::fs::write(&*config, "polcy = \"tradl\"\n").unwrap();
-    let (code, _, error) = replay(&["--config", &config], frame).await;
-    assert_eq!(code, Some(2));
-    assert!(error.contains("polcy") && error.contains("policy"), "{error}");
+    for (text, meant) in [
+        ("polcy = \"tradl\"", "policy"),
+        ("[params]\nintervall = 7", "interval"),
+        ("[limiter]\nenforcment = \"quota\"", "enforcement"),
+        ("[limiter.slew]\nmax_decrese = 0.1", "max_decrease"),
+    ] {
+        std::fs::write(&*config, text).unwrap();
+        let (code, _, error) = replay(&["--config", &config], frame).await;
+        assert_eq!(code, Some(2));
+        assert!(error.contains(&format!("did you mean {meant:?}?")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
 }

@@ -6,6 +6,8 @@ use paceline_policy::Variant;
 use paceline_policy::limiter::LimiterSettings;
 use serde::Deserialize;
 
+use crate::toml_error;
+
 /// What a file may say. The command line rules over it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -22,27 +24,21 @@ pub struct Config {
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not TOML, or a value of another type than is allowed.
-    #[error("{0}")]
-    Toml(String),
-    /// A key that there is not.
-    #[error("line {line}: {key:?} is not known{hint}")]
-    Unknown {
-        /// Where it stands, from 1.
+    /// Not TOML, a key that there is not, or a value of another type than is allowed.
+    #[error("line {line}: {problem}")]
+    Form {
+        /// The line, from 1.
         line: usize,
-        /// The key.
-        key: String,
-        /// What was probably meant.
-        hint: String,
+        /// What is wrong there.
+        problem: String,
     },
     /// A value that is not allowed.
     #[error("variant: {0}")]
     Variant(#[from] paceline_policy::policy::UnknownVariant),
 }
 
-const KEYS: [&str; 4] = ["policy", "variant", "params", "limiter"];
-
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Raw {
     policy: Option<String>,
     variant: Option<String>,
@@ -55,42 +51,16 @@ struct Raw {
 impl Config {
     /// Reads the text of a TOML file.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let table: toml::Table = text.parse().map_err(|error| ConfigError::toml(text, &error))?;
-        if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            let line = text.lines().position(|line| {
-                line.trim_start().trim_start_matches('[').starts_with(key.as_str())
-            });
-            return Err(ConfigError::Unknown {
-                line: line.map_or(1, |at| at + 1),
-                key: key.clone(),
-                hint: hint(key, &KEYS),
-            });
-        }
-        let raw: Raw = toml::from_str(text).map_err(|error| ConfigError::toml(text, &error))?;
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let (line, problem) = toml_error::explain(text, &error);
+            ConfigError::Form { line, problem }
+        })?;
         Ok(Self {
             policy: raw.policy,
             variant: raw.variant.map(|variant| variant.parse()).transpose()?,
             params: raw.params,
             limiter: raw.limiter,
         })
-    }
-}
-
-impl ConfigError {
-    /// One line, with the place that TOML's own message draws a picture of.
-    fn toml(text: &str, error: &toml::de::Error) -> Self {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-        Self::Toml(format!("line {line}: {}", error.message().replace('\n', " ")))
-    }
-}
-
-/// The known name that is nearest to `name`, as a question; nothing when none is near.
-fn hint(name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
-    match near.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((likeness, known)) if likeness > 0.7 => format!(": did you mean {known:?}?"),
-        _ => format!(": there are {}", known.join(", ")),
     }
 }
 
@@ -116,13 +86,20 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_an_error_that_suggests_the_nearest() {
-        assert_eq!(
-            error("\npolcy = \"tradl\""),
-            "line 2: \"polcy\" is not known: did you mean \"policy\"?"
-        );
+        for (text, line, nearest) in [
+            ("\npolcy = \"tradl\"", 2, "policy"),
+            ("[limter]", 1, "limiter"),
+            ("[limiter]\nenforcment = \"quota\"", 2, "enforcement"),
+            ("[limiter]\n[limiter.slew]\nmax-decrease = 0.1", 3, "max_decrease"),
+            ("[limiter]\ncanary = { report = 3 }", 2, "reports"),
+        ] {
+            let error = error(text);
+            assert!(error.starts_with(&format!("line {line}: unknown field")), "{error}");
+            assert!(error.ends_with(&format!("; did you mean {nearest:?}?")), "{error}");
+        }
         assert_eq!(
             error("speed = 1"),
-            "line 1: \"speed\" is not known: there are policy, variant, params, limiter"
+            "line 1: unknown field `speed`, expected one of `policy`, `variant`, `params`, `limiter`"
         );
     }
 

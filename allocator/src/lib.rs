@@ -22,3 +22,4 @@ pub mod labels;
 pub mod observe;
 pub mod samples;
 pub mod signals;
+mod toml_error;

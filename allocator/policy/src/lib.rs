@@ -17,6 +17,7 @@ pub mod decision;
 pub mod engine;
 pub mod frame;
 pub mod limiter;
+pub mod names;
 pub mod params;
 pub mod policies;
 pub mod policy;

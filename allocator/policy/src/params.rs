@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use crate::names::did_you_mean;
+
 /// Parameters by name, as a user gave them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params(BTreeMap<String, f64>);
@@ -11,18 +13,20 @@ pub struct Params(BTreeMap<String, f64>);
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
     /// There is no such policy.
-    #[error("policy {name:?} is not known: there are {known}")]
+    #[error("policy {name:?} is not known: there are {known}{hint}")]
     UnknownPolicy {
         /// What was asked for.
         name: String,
         /// What there is.
         known: String,
+        /// What was probably meant.
+        hint: String,
     },
     /// Not of the form `name=number`.
     #[error("parameter {0:?} is not of the form name=number")]
     Form(String),
     /// The policy has no such parameter.
-    #[error("{policy} has no parameter {name:?}: it has {known}")]
+    #[error("{policy} has no parameter {name:?}: it has {known}{hint}")]
     Unknown {
         /// The policy.
         policy: &'static str,
@@ -30,6 +34,8 @@ pub enum ParamError {
         name: String,
         /// What it has.
         known: String,
+        /// What was probably meant.
+        hint: String,
     },
     /// The value lies outside of what makes sense.
     #[error("{policy}: {name} is {value}, but must be {allowed}")]
@@ -121,8 +127,9 @@ impl<'p> Reader<'p> {
             None => Ok(Self { policy, known, given }),
             Some(name) => {
                 let names: Vec<_> = known.iter().map(|of| of.name).collect();
+                let hint = did_you_mean(name, names.iter().copied());
                 let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(ParamError::Unknown { policy, name: name.clone(), known })
+                Err(ParamError::Unknown { policy, name: name.clone(), known, hint })
             }
         }
     }

@@ -3,6 +3,7 @@ use super::{
     fifo, fifo_gang, flowcon, kod2, none, specon, spread, tradl,
 };
 use crate::cluster::{GangPolicy, TaskPolicy};
+use crate::names::did_you_mean;
 use crate::params::{ParamError, Parameter, Params};
 use crate::policy::{Policy, Variant};
 
@@ -142,7 +143,11 @@ pub fn build(name: &str, variant: Variant, params: &Params) -> Result<AnyPolicy,
         return (entry.build)(variant, params);
     }
     let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
-    Err(ParamError::UnknownPolicy { name: name.to_owned(), known: known.join(", ") })
+    Err(ParamError::UnknownPolicy {
+        name: name.to_owned(),
+        hint: did_you_mean(name, known.iter().copied()),
+        known: known.join(", "),
+    })
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::ops::Range;
 
 use toml::Spanned;
 
-use super::file::{JobFile, ScheduleFile, line_of};
+use super::file::{JobFile, ScheduleFile};
 use super::{Job, Problem, STEPS, Schedule, policy_problem};
+use crate::toml_error::line_at;
 
 /// A day in seconds: a longer bench is a mistake in the file.
 const LONGEST: f64 = 86_400.0;
@@ -19,7 +21,7 @@ const NAME_RULE: &str =
 
 /// Checks what `file`, parsed from `text`, says.
 pub(super) fn check(text: &str, file: ScheduleFile) -> Result<Schedule, Problem> {
-    let at = |span| line_of(text, span);
+    let at = |span: Range<usize>| line_at(text, span.start);
     check_name("name", &file.name, &at)?;
     check_policies(&file, &at)?;
     if file.jobs.is_empty() {
@@ -49,8 +51,8 @@ pub(super) fn check(text: &str, file: ScheduleFile) -> Result<Schedule, Problem>
 }
 
 /// From a place in the text to its line.
-trait Lines: Fn(std::ops::Range<usize>) -> usize {}
-impl<F: Fn(std::ops::Range<usize>) -> usize> Lines for F {}
+trait Lines: Fn(Range<usize>) -> usize {}
+impl<F: Fn(Range<usize>) -> usize> Lines for F {}
 
 fn check_name(field: &str, name: &Spanned<String>, at: &impl Lines) -> Result<(), Problem> {
     let letters = || name.get_ref().bytes();

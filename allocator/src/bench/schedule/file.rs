@@ -1,12 +1,12 @@
 //! The form of a schedule file, before anything is known about its values.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::Problem;
+use crate::toml_error;
 
 /// A schedule file.
 #[derive(Debug, Deserialize)]
@@ -41,14 +41,8 @@ pub(super) struct JobFile {
 /// Reads the form of `text`.
 pub(super) fn parse(text: &str) -> Result<ScheduleFile, Problem> {
     toml::from_str(text).map_err(|error| {
-        let line = line_of(text, error.span().unwrap_or_default());
+        let (line, problem) = toml_error::explain(text, &error);
         let source = text.lines().nth(line - 1).unwrap_or_default().trim();
-        let problem = error.message().lines().collect::<Vec<_>>().join(", ");
         Problem::Form { line, problem: format!("{problem}: {source}") }
     })
-}
-
-/// The line, from 1, on which `span` begins.
-pub(super) fn line_of(text: &str, span: Range<usize>) -> usize {
-    1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count()
 }
