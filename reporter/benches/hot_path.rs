@@ -1,25 +1,138 @@
-//! What a report costs the training loop, with and without somebody reading all the time.
+//! What one report costs the training loop, beside the floor and beside what else one might use.
+//!
+//! `floor` is what a timed report cannot do without: two readings of the clock and five relaxed
+//! additions. All others record a loss, a step and a duration, too.
 
+use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use divan::Bencher;
+use hdrhistogram::Histogram;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use paceline_reporter::{LocalAddr, Reporter};
+use prometheus_client::metrics as client;
+
+/// Bounds of a histogram of seconds, as many as the reporter's metrics have.
+const BOUNDS: [f64; 17] = [
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+    600.0,
+];
 
 fn main() {
     divan::main();
 }
 
-#[divan::bench(threads = [1, 2, 4])]
-fn batch_and_loss(bencher: Bencher<'_, '_>) {
-    let reporter = start();
-    bencher.bench(|| reporter.batch().loss(0.5));
+#[divan::bench]
+fn floor(bencher: Bencher<'_, '_>) {
+    let words: [AtomicU64; 5] = Default::default();
+    bencher.bench_local(|| {
+        let began = now();
+        let took = now().duration_since(began);
+        for word in &words {
+            word.fetch_add(u64::from(took.subsec_nanos()), Ordering::Relaxed);
+        }
+    });
 }
 
 #[divan::bench]
-fn batch_and_loss_while_scraped(bencher: Bencher<'_, '_>) {
+fn paceline(bencher: Bencher<'_, '_>) {
+    let reporter = start();
+    bencher.bench_local(|| reporter.batch().loss(0.5));
+}
+
+#[divan::bench]
+fn metrics_macros(bencher: Bencher<'_, '_>) {
+    metrics::with_local_recorder(&recorder(), || {
+        bencher.bench_local(|| {
+            let began = now();
+            metrics::gauge!("loss").set(0.5);
+            metrics::counter!("steps_total").increment(1);
+            metrics::histogram!("batch_seconds").record(began.elapsed().as_secs_f64());
+        });
+    });
+}
+
+#[divan::bench]
+fn metrics_handles(bencher: Bencher<'_, '_>) {
+    let (loss, steps, batches) = metrics::with_local_recorder(&recorder(), || {
+        (
+            metrics::gauge!("loss"),
+            metrics::counter!("steps_total"),
+            metrics::histogram!("batch_seconds"),
+        )
+    });
+    bencher.bench_local(|| {
+        let began = now();
+        loss.set(0.5);
+        steps.increment(1);
+        batches.record(began.elapsed().as_secs_f64());
+    });
+}
+
+#[divan::bench]
+fn prometheus(bencher: Bencher<'_, '_>) {
+    let loss = prometheus::Gauge::new("loss", "a loss").expect("a name");
+    let steps = prometheus::IntCounter::new("steps_total", "steps").expect("a name");
+    let options = prometheus::HistogramOpts::new("batch_seconds", "durations");
+    let batches = prometheus::Histogram::with_opts(options.buckets(BOUNDS.to_vec()));
+    let batches = batches.expect("rising bounds");
+    bencher.bench_local(|| {
+        let began = now();
+        loss.set(0.5);
+        steps.inc();
+        batches.observe(began.elapsed().as_secs_f64());
+    });
+}
+
+#[divan::bench]
+fn prometheus_client(bencher: Bencher<'_, '_>) {
+    let loss = client::gauge::Gauge::<f64, AtomicU64>::default();
+    let steps = <client::counter::Counter>::default();
+    let batches = client::histogram::Histogram::new(BOUNDS);
+    bencher.bench_local(|| {
+        let began = now();
+        loss.set(0.5);
+        steps.inc();
+        batches.observe(began.elapsed().as_secs_f64());
+    });
+}
+
+#[divan::bench]
+fn hdrhistogram_behind_a_mutex(bencher: Bencher<'_, '_>) {
+    let batches = Histogram::<u64>::new_with_bounds(1_000, 600_000_000_000, 2).expect("bounds");
+    let state = Mutex::new((0.0, 0_u64, batches));
+    bencher.bench_local(|| {
+        let began = now();
+        let took = began.elapsed();
+        let mut state = state.lock().expect("nobody panicked");
+        state.0 += 0.5;
+        state.1 += 1;
+        state.2.saturating_record(u64::from(took.subsec_nanos()));
+    });
+}
+
+#[divan::bench]
+fn paceline_two_threads(bencher: Bencher<'_, '_>) {
+    let reporter = start();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                reporter.batch().loss(0.5);
+            }
+        });
+        bencher.bench_local(|| reporter.batch().loss(0.5));
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[divan::bench]
+fn paceline_while_scraped(bencher: Bencher<'_, '_>) {
     let reporter = start();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -34,21 +147,28 @@ fn batch_and_loss_while_scraped(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn report(bencher: Bencher<'_, '_>) {
-    let reporter = start();
-    bencher.bench(|| reporter.report(0.5));
+fn paceline_disabled(bencher: Bencher<'_, '_>) {
+    let reporter = Reporter::disabled();
+    bencher.bench_local(|| black_box(&reporter).batch().loss(0.5));
 }
 
-#[divan::bench]
-fn batch_and_loss_of_a_disabled_reporter(bencher: Bencher<'_, '_>) {
-    let reporter = Reporter::disabled();
-    bencher.bench(|| reporter.batch().loss(0.5));
+#[expect(clippy::disallowed_methods, reason = "what is measured here is what others do")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Its targets are never reached, so every report looks at them.
 fn start() -> Reporter {
     let builder = Reporter::builder("bench").acceptable(0.2).objective(0.1);
     builder.listen("127.0.0.1:0").start().expect("a port is free")
+}
+
+/// What the `metrics` macros write to: buckets, not the rolling summaries that are the default.
+fn recorder() -> PrometheusRecorder {
+    let name = Matcher::Full("batch_seconds".to_owned());
+    let builder = PrometheusBuilder::new().set_buckets_for_metric(name, &BOUNDS);
+    let builder = builder.expect("there are bounds").upkeep_timeout(Duration::from_secs(5));
+    builder.build_recorder()
 }
 
 fn scrape(reporter: &Reporter) {

@@ -55,6 +55,18 @@ pub struct Progress {
     pub reached: Reached,
     /// The last checkpoint.
     pub checkpoint: Checkpoint,
+    /// The loss on held-out data, apart from [`Progress::eval`].
+    #[serde(default)]
+    pub validation: Option<Validation>,
+    /// What follows from the reports so far.
+    #[serde(default)]
+    pub signals: Signals,
+    /// The CPU that the process has.
+    #[serde(default)]
+    pub cpu: Cpu,
+    /// Which of several processes of one job this is.
+    #[serde(default)]
+    pub rank: Option<Rank>,
     /// Reports that were lost because the reporter could not keep up.
     pub dropped: u64,
     /// Reports that were refused because the value was not a finite number.
@@ -167,18 +179,145 @@ pub struct Reached {
 }
 
 /// The checkpoints of a job.
+///
+/// A request has a number, counted from 1: the answer to `POST /v1/checkpoint` says which. Once
+/// [`Checkpoint::answered`] is that number or more, it has been saved or has failed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// How many were asked for.
     pub requested: u64,
+    /// The number of the last request that was answered, well or not.
+    #[serde(default)]
+    pub answered: u64,
     /// How many were written.
     pub saved: u64,
     /// The step of the last one.
     pub step: Option<u64>,
+    /// The mean loss at that step.
+    #[serde(default)]
+    pub loss: Option<f64>,
     /// Where it lies.
     pub path: Option<String>,
     /// When it was written, in Unix seconds.
     pub at: Option<f64>,
     /// Why the last attempt failed, if it did.
     pub error: Option<String>,
+    /// The best one since the acceptable loss was reached: never replaced by a worse one.
+    #[serde(default)]
+    pub kept: Option<Kept>,
+}
+
+/// A checkpoint that is kept because the model is usable from there on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Where it lies.
+    pub path: String,
+    /// The mean loss that it was saved at.
+    pub loss: f64,
+    /// The step that it was saved at.
+    pub step: u64,
+    /// When, in Unix seconds.
+    pub at: f64,
+}
+
+/// The loss on held-out data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// The last one.
+    pub value: f64,
+    /// The best one.
+    pub best: f64,
+    /// How many finite ones there were.
+    pub count: u64,
+    /// When the last one came, in Unix seconds.
+    pub updated_at: f64,
+}
+
+/// What follows from the reports, worked out when somebody asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Signals {
+    /// What the job is at.
+    pub activity: Activity,
+    /// Seconds since the last report.
+    pub quiet_seconds: Option<f64>,
+    /// Whether the loss is still a loss.
+    pub health: Health,
+    /// The loss without its noise.
+    pub loss_smoothed: Option<f64>,
+    /// The change of the smoothed loss with one step.
+    pub loss_slope: Option<f64>,
+    /// Steps per second of late.
+    pub steps_per_second: Option<f64>,
+    /// Steps done of those that the job means to take, from 0 to 1.
+    pub progress_ratio: Option<f64>,
+    /// Seconds until all steps are done.
+    pub eta_seconds: Option<f64>,
+    /// Seconds until the mean loss reaches the objective; `null` without an objective, once it is
+    /// reached, and while there is too little to go by.
+    pub to_objective: Option<Forecast>,
+}
+
+/// A time to come, in seconds from now, with the interval that holds it with 80 % probability.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// As likely sooner as later; `null`: more likely never.
+    pub seconds: Option<f64>,
+    /// Sooner than this with 10 % probability only; `null`: most likely never.
+    pub low: Option<f64>,
+    /// Later than this with 10 % probability only; `null`: perhaps never.
+    pub high: Option<f64>,
+}
+
+/// What a job is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Activity {
+    /// No report has come yet: data is loaded, code is compiled.
+    #[default]
+    Starting,
+    /// Steps are made.
+    Training,
+    /// Held-out data is looked at; no step is expected.
+    Evaluating,
+    /// A checkpoint is written; no step is expected.
+    Checkpointing,
+    /// Steps were expected and have not come for much longer than they used to take.
+    Stalled,
+    /// The job has ended.
+    Ended,
+}
+
+/// Whether a loss is still a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// It is a finite number that does not run away.
+    #[default]
+    Fine,
+    /// The last report was NaN or infinite.
+    Nonfinite,
+    /// It has been far worse than it once was for a while.
+    Diverging,
+}
+
+/// The CPU that a process has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cpu {
+    /// Its quota in cores; `null` without one.
+    pub quota: Option<f64>,
+    /// So many threads can run at once under its quota and affinity: a hint for thread pools.
+    pub threads: Option<u32>,
+}
+
+/// Which of several processes of one job a process is, as its launcher numbers them from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rank {
+    /// Among all processes.
+    pub global: u32,
+    /// Among those of the machine.
+    pub local: Option<u32>,
+    /// How many processes there are.
+    pub world: Option<u32>,
 }
