@@ -1,17 +1,16 @@
 //! Describing a job and starting its reporter.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use paceline_wire::Direction;
 
-use crate::address;
-use crate::environment;
+use crate::bell::Bell;
+use crate::endpoint::{ServerThread, address, listen};
 use crate::handle::Reporter;
 use crate::job::Job;
-use crate::listen;
-use crate::settings::{Settings, refused};
+use crate::settings::{Settings, environment, refused};
 use crate::start_error::StartError;
-use crate::thread::ServerThread;
 
 /// Describes a job; [`Builder::start`] starts its reporter.
 ///
@@ -65,6 +64,13 @@ impl Builder {
         self
     }
 
+    /// How many steps were made before, by the process that this one resumes: steps count on from
+    /// there.
+    pub fn first_step(mut self, steps: u64) -> Self {
+        self.settings.first_step = steps;
+        self
+    }
+
     /// What the training data is called.
     pub fn dataset(mut self, name: impl Into<String>) -> Self {
         self.settings.dataset = Some(name.into());
@@ -79,7 +85,10 @@ impl Builder {
     }
 
     /// Where to listen: `host:port`, with 0 for any free port, or `unix:/path.sock`. Otherwise port
-    /// 7223 of 127.0.0.1 or, if that is taken, the first free one of 7230 to 7299.
+    /// 7223 of 127.0.0.1 or, for a process with a local rank above 0, port 7230 plus that rank.
+    ///
+    /// If the port is taken, it is the first free one of 7230 to 7299 of the same host, and a line
+    /// on standard error says so: no job fails for want of a port.
     pub fn listen(mut self, address: &str) -> Self {
         match address.parse() {
             Ok(address) => self.settings.listen = Some(address),
@@ -88,8 +97,38 @@ impl Builder {
         self
     }
 
+    /// Lets [`Reporter::should_stop`] turn true once the objective has been reached.
+    pub fn stop_at_objective(mut self) -> Self {
+        self.settings.stop_at_objective = true;
+        self
+    }
+
+    /// Lets [`Reporter::should_stop`] turn true once SIGTERM has come.
+    ///
+    /// From then on SIGTERM does not end the process by itself: the loop must ask.
+    #[cfg(feature = "sigterm")]
+    pub fn stop_on_sigterm(mut self) -> Self {
+        self.settings.stop_on_sigterm = true;
+        self
+    }
+
+    /// A file that holds the progress of a second ago at the most, and the last one after the end.
+    /// It is replaced as a whole, so a reader never sees a half.
+    pub fn status_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.status_file = Some(path.into());
+        self
+    }
+
+    /// A file that Kubernetes takes a container's last words from, such as `/dev/termination-log`:
+    /// the progress in at most 4096 bytes.
+    pub fn termination_log(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.termination_log = Some(path.into());
+        self
+    }
+
     /// Reads `PACELINE_LISTEN`, `PACELINE_JOB`, `PACELINE_ACCEPTABLE`, `PACELINE_OBJECTIVE`,
-    /// `PACELINE_BATCH_LATENCY` and `PACELINE_DISABLED`.
+    /// `PACELINE_BATCH_LATENCY`, `PACELINE_STATUS_FILE`, `PACELINE_TERMINATION_LOG` and
+    /// `PACELINE_DISABLED`, and the rank that torchrun, Slurm or Open MPI gave the process.
     ///
     /// They take precedence over what was set before this call: whoever runs the job has the last
     /// word. `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].
@@ -111,9 +150,11 @@ impl Builder {
             return Err(error);
         }
         self.settings.check()?;
-        let (listener, address) = listen::bind(self.settings.listen.as_ref())?;
-        let job = Arc::new(Job::new(self.settings));
-        let thread = ServerThread::start(listener, address, Arc::clone(&job))?;
+        let local_rank = self.settings.rank.and_then(|rank| rank.local);
+        let bound = listen::bind(self.settings.listen.as_ref(), local_rank)?;
+        let (bell, hears) = Bell::new().map_err(StartError::Thread)?;
+        let job = Arc::new(Job::new(self.settings, bell));
+        let thread = ServerThread::start(bound, hears, Arc::clone(&job))?;
         Ok(Reporter::new(job, thread))
     }
 

@@ -1,13 +1,17 @@
 //! What a training loop calls. Only atomics and the clock are touched here.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::Instant;
 
-use crate::address::LocalAddr;
 use crate::builder::Builder;
+use crate::checkpoint::CheckpointRequest;
+use crate::doing::Doing;
+use crate::endpoint::{LocalAddr, ServerThread};
+use crate::hot::clock::Clock;
+use crate::hot::ledger::Entry;
 use crate::job::Job;
-use crate::thread::ServerThread;
 
 /// A handle to a running reporter, or to none.
 ///
@@ -45,9 +49,22 @@ impl Reporter {
     }
 
     /// Begins a batch, whose latency counts when it is dropped or given its [loss](Batch::loss).
-    pub fn batch(&self) -> Batch {
-        let timed = self.job().map(|job| (Arc::clone(job), job.ledger().clock().elapsed()));
-        Batch { timed }
+    #[inline]
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { timed: self.job().map(|job| (job, Clock::now())) }
+    }
+
+    /// Times one batch that a closure works on: its result is the loss, and is handed on.
+    ///
+    /// ```
+    /// # let reporter = paceline_reporter::Reporter::disabled();
+    /// let loss = reporter.time(|| 0.25_f64);
+    /// ```
+    pub fn time<L: Copy + Into<f64>>(&self, batch: impl FnOnce() -> L) -> L {
+        let timed = self.batch();
+        let loss = batch();
+        timed.loss(loss);
+        loss
     }
 
     /// Reports the loss of one step whose duration is not measured.
@@ -55,8 +72,7 @@ impl Reporter {
     /// A loss that is NaN or infinite is counted as rejected and otherwise ignored.
     pub fn report(&self, loss: impl Into<f64>) {
         if let Some(job) = self.job() {
-            let ledger = job.ledger();
-            ledger.enter(Some(loss.into()), None, ledger.clock().elapsed());
+            job.enter(Entry { loss: Some(loss.into()), took: None }, Clock::now());
         }
     }
 
@@ -65,6 +81,60 @@ impl Reporter {
         if let Some(job) = self.job() {
             job.set_epoch(epoch);
         }
+    }
+
+    /// Says how many steps have been made, where reports are not steps one for one: with a loss
+    /// reported now and then, or after a resume. Each further report counts as one more.
+    pub fn step(&self, step: u64) {
+        if let Some(job) = self.job() {
+            job.set_step(step);
+        }
+    }
+
+    /// Reports a loss on held-out data, which is kept apart from the training loss.
+    pub fn validation(&self, loss: impl Into<f64>) {
+        if let Some(job) = self.job() {
+            job.ledger().validate(loss.into(), job.ledger().clock().elapsed());
+        }
+    }
+
+    /// Says that the loop looks at held-out data until the result is dropped, so that its silence
+    /// is not taken for a stall.
+    pub fn evaluating(&self) -> Evaluation<'_> {
+        if let Some(job) = self.job() {
+            job.set_doing(Doing::Evaluating);
+        }
+        Evaluation { job: self.job() }
+    }
+
+    /// Whether the loop should end after this step: the objective has been reached and
+    /// [`Builder::stop_at_objective`] was set, or SIGTERM has come and
+    /// [`Builder::stop_on_sigterm`] was.
+    pub fn should_stop(&self) -> bool {
+        self.job().is_some_and(|job| job.stop().load(Ordering::Relaxed))
+    }
+
+    /// The checkpoint that is wanted, if one is: somebody has asked, or the acceptable loss has been
+    /// reached. While none is wanted this looks at one word, so it may be asked with every step.
+    ///
+    /// Of several threads that ask, one gets the request. A fork gets none.
+    ///
+    /// ```
+    /// # use paceline_reporter::{Reason, Reporter};
+    /// # fn write(path: &str) -> std::io::Result<()> { Ok(()) }
+    /// # let reporter = Reporter::disabled();
+    /// if let Some(request) = reporter.checkpoint_requested() {
+    ///     // A failure is told to whoever asked; training goes on.
+    ///     let saved = request.save(|reason| {
+    ///         let path = if reason == Reason::Keep { "vae-best.bin" } else { "vae.bin" };
+    ///         write(path).map(|()| path)
+    ///     });
+    ///     drop(saved);
+    /// }
+    /// ```
+    pub fn checkpoint_requested(&self) -> Option<CheckpointRequest<'_>> {
+        let job = self.job().filter(|job| job.checkpoints().is_pending())?;
+        job.is_at_home().then(|| CheckpointRequest::take(job)).flatten()
     }
 
     /// Says that the job has ended as it meant to. It can be read until the last handle is dropped.
@@ -92,11 +162,11 @@ impl Reporter {
 /// A batch that runs: made by [`Reporter::batch`].
 #[derive(Debug)]
 #[must_use = "a batch that is dropped at once took no time"]
-pub struct Batch {
-    timed: Option<(Arc<Job>, Duration)>,
+pub struct Batch<'r> {
+    timed: Option<(&'r Arc<Job>, Instant)>,
 }
 
-impl Batch {
+impl Batch<'_> {
     /// Ends the batch: one step, with its loss and its latency.
     ///
     /// A loss that is NaN or infinite is counted as rejected; the latency counts all the same.
@@ -104,20 +174,48 @@ impl Batch {
         self.end(Some(loss.into()));
     }
 
+    /// Ends the batch now, with a loss that is not known yet, such as one that a device still works
+    /// on: `loss` is called on a thread of its own, one after the other.
+    ///
+    /// Up to 256 may wait; of any more the latency alone counts, and the loss as dropped.
+    pub fn loss_later(mut self, loss: impl FnOnce() -> f64 + Send + 'static) {
+        if let Some((job, began)) = self.timed.take() {
+            let now = Clock::now();
+            let took = now.saturating_duration_since(began);
+            job.enter(Entry { loss: None, took: Some(took) }, now);
+            Job::enter_later(job, Box::new(loss));
+        }
+    }
+
     fn end(&mut self, loss: Option<f64>) {
         if let Some((job, began)) = self.timed.take() {
-            let now = job.ledger().clock().elapsed();
-            job.ledger().enter(loss, Some(now.saturating_sub(began)), now);
+            let now = Clock::now();
+            job.enter(Entry { loss, took: Some(now.saturating_duration_since(began)) }, now);
         }
     }
 }
 
 /// Ends the batch with its latency alone, which is no step. A batch that a panic cuts short does
 /// not count.
-impl Drop for Batch {
+impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        if !thread::panicking() {
+        if self.timed.is_some() && !thread::panicking() {
             self.end(None);
+        }
+    }
+}
+
+/// The time in which a loop looks at held-out data: made by [`Reporter::evaluating`].
+#[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
+pub struct Evaluation<'r> {
+    job: Option<&'r Arc<Job>>,
+}
+
+impl Drop for Evaluation<'_> {
+    fn drop(&mut self) {
+        if let Some(job) = self.job {
+            job.set_doing(Doing::Training);
         }
     }
 }

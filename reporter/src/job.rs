@@ -1,14 +1,19 @@
 //! What a handle and the server share: who the job is and how far it has come.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use paceline_wire::{Checkpoint, Progress, SCHEMA, State};
+use paceline_wire::{Cpu, Direction, Progress, SCHEMA, Signals, State};
 
-use crate::clock::Clock;
-use crate::histogram::Counts;
+use crate::bell::Bell;
+use crate::checkpoint::Book;
+use crate::doing::{Doing, NowDoing};
+use crate::hot::clock::Clock;
+use crate::hot::histogram::Counts;
+use crate::hot::ledger::{Entry, FirstReached, Ledger};
 use crate::instance;
-use crate::ledger::Ledger;
+use crate::later::Later;
 use crate::settings::Settings;
 
 /// What [`Progress::source`] says of this crate.
@@ -27,22 +32,35 @@ pub(crate) struct Job {
     pid: u32,
     instance: String,
     ledger: Ledger,
+    /// What the job's own count of steps is ahead of the reports.
+    ahead: AtomicI64,
     /// 0 before the first.
     epoch: AtomicU64,
     ending: AtomicU8,
+    doing: NowDoing,
+    checkpoints: Book,
+    stop: Arc<AtomicBool>,
+    later: Later,
+    bell: Bell,
 }
 
 impl Job {
-    /// A job that starts now.
-    pub(crate) fn new(settings: Settings) -> Self {
-        let Settings { direction, targets, window, .. } = settings;
+    /// A job that starts now, and rings the bell when something should be known at once.
+    pub(crate) fn new(settings: Settings, bell: Bell) -> Self {
+        let Settings { direction, targets, window, first_step, .. } = settings;
         let clock = Clock::start();
         Self {
             pid: std::process::id(),
             instance: instance::new(clock.began_since_epoch()),
             ledger: Ledger::new(clock, direction, targets, window),
+            ahead: AtomicI64::new(i64::try_from(first_step).unwrap_or(i64::MAX)),
             epoch: AtomicU64::new(0),
             ending: AtomicU8::new(ENDLESS),
+            doing: NowDoing::default(),
+            checkpoints: Book::default(),
+            stop: Arc::default(),
+            later: Later::default(),
+            bell,
             settings,
         }
     }
@@ -52,9 +70,100 @@ impl Job {
         &self.ledger
     }
 
+    /// What was asked for and saved.
+    pub(crate) fn checkpoints(&self) -> &Book {
+        &self.checkpoints
+    }
+
+    /// How it is set.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Which way the loss is meant to go.
+    pub(crate) fn direction(&self) -> Direction {
+        self.settings.direction
+    }
+
+    /// The flag that tells the loop to stop.
+    pub(crate) fn stop(&self) -> &Arc<AtomicBool> {
+        &self.stop
+    }
+
+    /// Where losses go that are not known yet.
+    pub(crate) fn later(&self) -> &Later {
+        &self.later
+    }
+
+    /// Whether this is the process that the job was started in, and not a fork of it.
+    pub(crate) fn is_at_home(&self) -> bool {
+        std::process::id() == self.pid
+    }
+
+    /// Enters a report.
+    pub(crate) fn enter(&self, entry: Entry, now: Instant) {
+        let reached = self.ledger.enter(entry, now);
+        if reached.acceptable || reached.objective {
+            self.target_reached(reached);
+        }
+    }
+
+    /// Happens twice in a job's life: once for each target.
+    #[cold]
+    fn target_reached(&self, reached: FirstReached) {
+        // A fork that trains on has a count of its own, and nobody to tell.
+        if !self.is_at_home() {
+            return;
+        }
+        if reached.acceptable {
+            self.checkpoints.ask_to_keep();
+        }
+        if reached.objective && self.settings.stop_at_objective {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.ring();
+    }
+
+    /// Wakes the reporter's thread.
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    /// One more end of the bell.
+    #[cfg(feature = "sigterm")]
+    pub(crate) fn bell(&self) -> std::io::Result<std::os::unix::net::UnixStream> {
+        self.bell.another()
+    }
+
     /// Sets the epoch, counted from 1.
     pub(crate) fn set_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Says which step has been reached; further reports count on from there.
+    pub(crate) fn set_step(&self, step: u64) {
+        let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let ahead = signed(step).saturating_sub(signed(self.ledger.steps()));
+        self.ahead.store(ahead, Ordering::Relaxed);
+    }
+
+    /// The step that has been reached.
+    pub(crate) fn step(&self) -> u64 {
+        self.step_after(self.ledger.steps())
+    }
+
+    fn step_after(&self, reports: u64) -> u64 {
+        reports.saturating_add_signed(self.ahead.load(Ordering::Relaxed))
+    }
+
+    /// What the loop is at.
+    pub(crate) fn doing(&self) -> Doing {
+        self.doing.get()
+    }
+
+    /// Says what the loop is at.
+    pub(crate) fn set_doing(&self, doing: Doing) {
+        self.doing.set(doing);
     }
 
     /// Says how the job ended, unless that has been said.
@@ -62,15 +171,27 @@ impl Job {
         let ending = if well { FINISHED } else { FAILED };
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         // A refusal means that the ending was said before.
-        self.ending.compare_exchange(ENDLESS, ending, set, fetch).ok();
+        if self.ending.compare_exchange(ENDLESS, ending, set, fetch).is_ok() {
+            self.ring();
+        }
+    }
+
+    /// Wall time, as this job stamps it.
+    pub(crate) fn unix_now(&self) -> f64 {
+        let clock = self.ledger.clock();
+        clock.unix(clock.elapsed())
     }
 
     /// How far the job has come, with the counts of durations that only the metrics show.
+    ///
+    /// What is derived or read elsewhere, `signals` and `cpu`, is left at its default.
     pub(crate) fn read(&self) -> (Progress, Counts) {
-        let Settings { job, loss_name, window, targets, total_steps, dataset, .. } = &self.settings;
+        let Settings { job, loss_name, window, targets, total_steps, dataset, rank, .. } =
+            &self.settings;
         let reading = self.ledger.read(loss_name, *window);
         let epoch = self.epoch.load(Ordering::Relaxed);
         let clock = self.ledger.clock();
+        let step = self.step_after(reading.steps);
         let progress = Progress {
             schema: SCHEMA,
             job: job.clone(),
@@ -80,7 +201,7 @@ impl Job {
             state: self.state(reading.steps),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),
-            step: (reading.steps > 0).then_some(reading.steps),
+            step: (step > 0).then_some(step),
             epoch: (epoch > 0).then_some(epoch),
             total_steps: *total_steps,
             dataset: dataset.clone(),
@@ -88,7 +209,11 @@ impl Job {
             batch_latency: reading.latency,
             targets: *targets,
             reached: reading.reached,
-            checkpoint: Checkpoint::default(),
+            checkpoint: self.checkpoints.read(),
+            validation: reading.validation,
+            signals: Signals::default(),
+            cpu: Cpu::default(),
+            rank: *rank,
             dropped: reading.dropped,
             rejected: reading.rejected,
         };

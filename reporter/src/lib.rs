@@ -1,29 +1,25 @@
 #![doc = include_str!("../README.md")]
 
-mod address;
+mod bell;
 mod builder;
-mod clock;
-mod environment;
+mod checkpoint;
+mod doing;
+mod endpoint;
 mod handle;
-mod histogram;
-mod host;
+mod hot;
 mod instance;
 mod job;
-mod ledger;
-mod listen;
-mod metrics_text;
-mod routes;
-mod server;
+mod later;
 mod settings;
-mod slot;
+mod signals;
+#[cfg(feature = "sigterm")]
+mod sigterm;
 mod start_error;
-mod tally;
-mod thread;
-mod window;
 
 pub use paceline_wire::Direction;
 
-pub use crate::address::LocalAddr;
 pub use crate::builder::Builder;
-pub use crate::handle::{Batch, Reporter};
+pub use crate::checkpoint::{CheckpointRequest, Reason};
+pub use crate::endpoint::LocalAddr;
+pub use crate::handle::{Batch, Evaluation, Reporter};
 pub use crate::start_error::StartError;

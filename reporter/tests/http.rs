@@ -102,13 +102,20 @@ fn readiness_waits_for_the_first_report_and_health_does_not() {
 #[test]
 fn other_pages_and_methods_are_refused_in_one_line() {
     let reporter = start();
-    for line in ["GET /", "GET /v1/events", "POST /v1/checkpoint", "GET /v1/progress/"] {
+    for line in ["GET /", "GET /v1/report", "POST /v1/report", "GET /v1/progress/"] {
         let answer = ask(&reporter, line, LOCAL);
         assert!(answer.starts_with("HTTP/1.1 404 "), "{line}: {answer}");
         assert_eq!(body(&answer).lines().count(), 1);
     }
-    let answer = ask(&reporter, "POST /v1/progress", LOCAL);
-    assert!(answer.starts_with("HTTP/1.1 405 ") && head(&answer).contains("allow: GET, HEAD"));
+    for (line, allowed) in [
+        ("POST /v1/progress", "allow: GET, HEAD"),
+        ("POST /v1/events", "allow: GET, HEAD"),
+        ("GET /v1/checkpoint", "allow: POST"),
+        ("DELETE /v1/checkpoint", "allow: POST"),
+    ] {
+        let answer = ask(&reporter, line, LOCAL);
+        assert!(answer.starts_with("HTTP/1.1 405 ") && head(&answer).contains(allowed), "{answer}");
+    }
 }
 
 #[test]
@@ -180,13 +187,11 @@ fn a_unix_socket_serves_and_goes_with_the_last_handle() {
 }
 
 #[test]
-fn the_port_is_free_again_after_the_last_handle_even_while_a_batch_runs() {
+fn the_port_is_free_again_after_the_last_handle() {
     let reporter = start();
     let LocalAddr::Tcp(address) = *reporter.local_addr().unwrap() else { panic!() };
-    let batch = reporter.batch();
     drop(reporter);
     wait_until(|| std::net::TcpStream::connect(address).is_err());
-    batch.loss(1.0);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The Prometheus text of `GET /metrics`, exposition format 0.0.4.
 
-use std::fmt::Display;
-use std::time::Duration;
+mod writer;
 
-use paceline_wire::{Direction, Progress};
+use paceline_wire::{Activity, Direction, Health, Progress, State};
 
-use crate::histogram::Counts;
+use self::writer::Text;
+use crate::hot::histogram::Counts;
 
 /// Upper bounds of the batch durations in milliseconds: a small model's batch takes a millisecond,
 /// a starved large one's takes minutes. Each is a bound of the finer histogram, so its count is
@@ -17,51 +17,148 @@ const BOUNDS: [u64; 17] = [
 
 /// The metrics of a job. What is not known has no sample.
 pub(crate) fn render(progress: &Progress, durations: &Counts) -> String {
-    let mut text = Text(String::with_capacity(4096));
-    let Progress { eval, targets, .. } = progress;
+    let mut text = Text(String::with_capacity(8192));
+    job(&mut text, progress);
+    losses(&mut text, progress);
+    steps(&mut text, progress, durations);
+    targets(&mut text, progress);
+    states(&mut text, progress);
+    upkeep(&mut text, progress);
+    text.0
+}
 
-    text.family("paceline_job_info", "gauge", "What the job is; always 1.");
+fn job(text: &mut Text, progress: &Progress) {
     let mut labels = vec![
         ("job", progress.job.as_str()),
-        ("loss", &eval.name),
-        ("direction", direction(eval.direction)),
+        ("loss", &progress.eval.name),
+        ("direction", direction(progress.eval.direction)),
         ("source", &progress.source),
         ("version", env!("CARGO_PKG_VERSION")),
     ];
     labels.extend(progress.dataset.as_deref().map(|dataset| ("dataset", dataset)));
+    let rank = progress.rank.map(|rank| rank.global.to_string());
+    labels.extend(rank.as_deref().map(|rank| ("rank", rank)));
+    text.family("paceline_job_info", "gauge", "What the job is; always 1.");
     text.sample("paceline_job_info", &labels, &1);
+}
 
+fn losses(text: &mut Text, progress: &Progress) {
+    let Progress { eval, signals, validation, .. } = progress;
     text.known("paceline_loss", "gauge", "Mean of the last reported losses.", eval.value);
-    text.known(
-        "paceline_loss_reports_total",
-        "counter",
-        "Finite losses that were reported.",
-        Some(eval.count),
-    );
+    let smoothed = signals.loss_smoothed;
+    text.known("paceline_loss_smoothed", "gauge", "The loss without its noise.", smoothed);
+    let best = eval.best;
+    text.known("paceline_loss_best", "gauge", "The best loss of a single report.", best);
+    let reports = Some(eval.count);
+    let help = "Finite losses that were reported.";
+    text.known("paceline_loss_reports_total", "counter", help, reports);
+    let held_out = validation.map(|validation| validation.value);
+    let help = "The last loss on held-out data.";
+    text.known("paceline_validation_loss", "gauge", help, held_out);
+    let last = eval.updated_at;
+    let help = "When the last loss was reported.";
+    text.known("paceline_last_report_timestamp_seconds", "gauge", help, last);
+}
+
+fn steps(text: &mut Text, progress: &Progress, durations: &Counts) {
+    let signals = &progress.signals;
     text.durations(progress.batch_latency.sum, durations);
     let steps = Some(progress.step.unwrap_or(0));
-    text.known("paceline_steps_total", "counter", "Steps that were reported.", steps);
+    text.known("paceline_steps_total", "counter", "Steps that were made.", steps);
     text.known("paceline_epoch", "gauge", "Epoch, counted from 1.", progress.epoch);
+    let ratio = signals.progress_ratio;
+    let help = "Steps made, of those that the job means to make.";
+    text.known("paceline_progress_ratio", "gauge", help, ratio);
+    let eta = signals.eta_seconds;
+    text.known("paceline_eta_seconds", "gauge", "Time until all steps are made.", eta);
+}
 
+fn targets(text: &mut Text, progress: &Progress) {
+    let Progress { targets, reached, signals, .. } = progress;
+    let tiers = |acceptable: Option<f64>, objective: Option<f64>| {
+        [("acceptable", acceptable), ("objective", objective)]
+    };
     text.family("paceline_target_loss", "gauge", "The loss that the job is asked to reach.");
-    for (tier, target) in [("acceptable", targets.acceptable), ("objective", targets.objective)] {
+    for (tier, target) in tiers(targets.acceptable, targets.objective) {
         if let Some(target) = target {
             text.sample("paceline_target_loss", &[("tier", tier)], &target);
         }
     }
-    text.known(
-        "paceline_reports_dropped_total",
-        "counter",
-        "Reports that were lost because too many threads reported at once.",
-        Some(progress.dropped),
-    );
-    text.known(
-        "paceline_reports_rejected_total",
-        "counter",
-        "Reports whose loss was not a finite number.",
-        Some(progress.rejected),
-    );
-    text.0
+    let name = "paceline_target_reached_timestamp_seconds";
+    text.family(name, "gauge", "When the loss was reached.");
+    for (tier, at) in tiers(reached.acceptable_at, reached.objective_at) {
+        if let Some(at) = at {
+            text.sample(name, &[("tier", tier)], &at);
+        }
+    }
+    let name = "paceline_objective_eta_seconds";
+    text.family(name, "gauge", "Time until the objective, by the probability to be there by then.");
+    if let Some(forecast) = signals.to_objective {
+        let quantiles = [("0.1", forecast.low), ("0.5", forecast.seconds), ("0.9", forecast.high)];
+        for (quantile, seconds) in quantiles {
+            if let Some(seconds) = seconds {
+                text.sample(name, &[("quantile", quantile)], &seconds);
+            }
+        }
+    }
+    let target = targets.batch_latency;
+    let help = "The time that a batch is meant to take.";
+    text.known("paceline_target_batch_duration_seconds", "gauge", help, target);
+}
+
+fn states(text: &mut Text, progress: &Progress) {
+    let Progress { state, signals, .. } = progress;
+    let states = [
+        ("starting", State::Starting),
+        ("running", State::Running),
+        ("finished", State::Finished),
+        ("failed", State::Failed),
+    ];
+    let states = states.map(|(name, one)| (name, one == *state));
+    text.states("paceline_state", "What the job is: 1 for one of them.", &states);
+    let activities = [
+        ("starting", Activity::Starting),
+        ("training", Activity::Training),
+        ("evaluating", Activity::Evaluating),
+        ("checkpointing", Activity::Checkpointing),
+        ("stalled", Activity::Stalled),
+        ("ended", Activity::Ended),
+    ];
+    let activities = activities.map(|(name, one)| (name, one == signals.activity));
+    text.states("paceline_activity", "What the job is at: 1 for one of them.", &activities);
+    let healths = [
+        ("fine", Health::Fine),
+        ("nonfinite", Health::Nonfinite),
+        ("diverging", Health::Diverging),
+    ];
+    let healths = healths.map(|(name, one)| (name, one == signals.health));
+    text.states("paceline_loss_health", "How the loss does: 1 for one of them.", &healths);
+}
+
+fn upkeep(text: &mut Text, progress: &Progress) {
+    let Progress { checkpoint, cpu, .. } = progress;
+    let counters = [
+        (
+            "paceline_checkpoints_requested_total",
+            "Checkpoints that were asked for.",
+            checkpoint.requested,
+        ),
+        ("paceline_checkpoints_saved_total", "Checkpoints that were saved.", checkpoint.saved),
+        (
+            "paceline_reports_dropped_total",
+            "Reports that were lost because too many came at once.",
+            progress.dropped,
+        ),
+        (
+            "paceline_reports_rejected_total",
+            "Reports whose loss was not a finite number.",
+            progress.rejected,
+        ),
+    ];
+    for (name, help, count) in counters {
+        text.known(name, "counter", help, Some(count));
+    }
+    text.known("paceline_cpu_quota_cores", "gauge", "The process's quota of CPU.", cpu.quota);
 }
 
 fn direction(direction: Direction) -> &'static str {
@@ -69,54 +166,6 @@ fn direction(direction: Direction) -> &'static str {
         Direction::Minimize => "minimize",
         Direction::Maximize => "maximize",
     }
-}
-
-/// The text so far.
-struct Text(String);
-
-impl Text {
-    /// Begins a family of samples.
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        self.0.extend(["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"]);
-    }
-
-    /// A sample of the family that was begun last.
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn Display) {
-        self.0.push_str(name);
-        let mut before = "{";
-        for (label, text) in labels {
-            self.0.extend([before, label, "=\"", &escaped(text), "\""]);
-            before = ",";
-        }
-        self.0.extend([if labels.is_empty() { " " } else { "} " }, &value.to_string(), "\n"]);
-    }
-
-    /// A family of one sample without labels, if its value is known.
-    fn known(&mut self, name: &str, kind: &str, help: &str, value: Option<impl Display>) {
-        self.family(name, kind, help);
-        if let Some(value) = value {
-            self.sample(name, &[], &value);
-        }
-    }
-
-    /// The histogram of batch durations.
-    fn durations(&mut self, sum: f64, counts: &Counts) {
-        self.family("paceline_batch_duration_seconds", "histogram", "How long a batch took.");
-        let name = "paceline_batch_duration_seconds_bucket";
-        for bound in BOUNDS.map(Duration::from_millis) {
-            let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
-            let seconds = bound.as_secs_f64().to_string();
-            self.sample(name, &[("le", &seconds)], &counts.at_most(nanos));
-        }
-        self.sample(name, &[("le", "+Inf")], &counts.total());
-        self.sample("paceline_batch_duration_seconds_sum", &[], &sum);
-        self.sample("paceline_batch_duration_seconds_count", &[], &counts.total());
-    }
-}
-
-/// A label's value: a backslash, a quote and a line's end are written with a backslash.
-fn escaped(text: &str) -> String {
-    text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::host;
-use crate::job::Job;
-use crate::metrics_text;
+use crate::endpoint::body::Answer;
+use crate::endpoint::observer::Observer;
+use crate::endpoint::{host, metrics_text};
 
+const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -16,64 +17,102 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// Answers requests about a job.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    job: Arc<Job>,
+    observer: Arc<Observer>,
     checks_host: bool,
+}
+
+/// How a page is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// By GET, or by HEAD without its body.
+    Read,
+    /// By POST.
+    Write,
 }
 
 impl Routes {
     /// With `checks_host`, a request that names a strange host is refused.
-    pub(crate) fn new(job: Arc<Job>, checks_host: bool) -> Self {
-        Self { job, checks_host }
+    pub(crate) fn new(observer: Arc<Observer>, checks_host: bool) -> Self {
+        Self { observer, checks_host }
     }
 
     /// The answer to a request. The server leaves the body out for HEAD.
-    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<String> {
+    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<Answer> {
         if self.checks_host && !host::is_local(request) {
             return line(StatusCode::FORBIDDEN, "ask by address or as localhost");
         }
-        let route: fn(&Job) -> Response<String> = match request.uri().path() {
-            "/v1/progress" => progress,
-            "/metrics" => metrics,
-            "/healthz" => |_| line(StatusCode::OK, "serving"),
-            "/readyz" => ready,
+        let (way, route): (_, fn(&Observer) -> Response<Answer>) = match request.uri().path() {
+            "/v1/progress" => (Way::Read, progress),
+            // A listener is remembered, and so is none for HEAD.
+            "/v1/events" if request.method() == Method::HEAD => (Way::Read, no_events),
+            "/v1/events" => (Way::Read, events),
+            "/metrics" => (Way::Read, metrics),
+            "/healthz" => (Way::Read, |_| line(StatusCode::OK, "serving")),
+            "/readyz" => (Way::Read, ready),
+            "/v1/checkpoint" => (Way::Write, checkpoint),
             _ => return line(StatusCode::NOT_FOUND, "no such page; there is /v1/progress"),
         };
-        if matches!(*request.method(), Method::GET | Method::HEAD) {
-            return route(&self.job);
-        }
-        let mut refusal = line(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
-        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        refusal
+        let asked = match *request.method() {
+            Method::GET | Method::HEAD => Some(Way::Read),
+            Method::POST => Some(Way::Write),
+            _ => None,
+        };
+        if asked == Some(way) { route(&self.observer) } else { refuse(way) }
     }
 }
 
-fn progress(job: &Job) -> Response<String> {
-    let (progress, _) = job.read();
-    match serde_json::to_string(&progress) {
-        Ok(json) => respond(StatusCode::OK, JSON, json + "\n"),
-        Err(error) => line(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-    }
+fn progress(observer: &Observer) -> Response<Answer> {
+    respond(StatusCode::OK, JSON, observer.json() + "\n")
 }
 
-fn metrics(job: &Job) -> Response<String> {
-    let (progress, durations) = job.read();
+fn events(observer: &Observer) -> Response<Answer> {
+    let pieces = observer.listeners().add(&observer.json());
+    respond(StatusCode::OK, EVENTS, Answer::Pieces(pieces))
+}
+
+fn no_events(_: &Observer) -> Response<Answer> {
+    respond(StatusCode::OK, EVENTS, String::new())
+}
+
+fn metrics(observer: &Observer) -> Response<Answer> {
+    let (progress, durations) = observer.read();
     respond(StatusCode::OK, METRICS, metrics_text::render(&progress, &durations))
 }
 
-fn ready(job: &Job) -> Response<String> {
-    if job.ledger().has_begun() {
+fn ready(observer: &Observer) -> Response<Answer> {
+    if observer.job().ledger().has_begun() {
         line(StatusCode::OK, "reporting")
     } else {
         line(StatusCode::SERVICE_UNAVAILABLE, "no report yet")
     }
 }
 
-fn line(status: StatusCode, text: &str) -> Response<String> {
+/// The loop is only asked: what comes of it is seen in the progress.
+fn checkpoint(observer: &Observer) -> Response<Answer> {
+    let number = observer.job().checkpoints().ask();
+    respond(StatusCode::ACCEPTED, JSON, format!("{{\"requested\":{number}}}\n"))
+}
+
+fn refuse(way: Way) -> Response<Answer> {
+    let allowed = match way {
+        Way::Read => "GET, HEAD",
+        Way::Write => "POST",
+    };
+    let mut refusal = line(StatusCode::METHOD_NOT_ALLOWED, &format!("only {allowed}"));
+    refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    refusal
+}
+
+fn line(status: StatusCode, text: &str) -> Response<Answer> {
     respond(status, TEXT, format!("{text}\n"))
 }
 
-fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<String> {
-    let mut response = Response::new(body);
+fn respond(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Answer>,
+) -> Response<Answer> {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

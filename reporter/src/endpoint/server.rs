@@ -15,16 +15,22 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::job::Job;
-use crate::listen::{Listener, SocketFile};
-use crate::routes::Routes;
+use crate::endpoint::listen::{Listener, SocketFile};
+use crate::endpoint::observer::Observer;
+use crate::endpoint::patience::Patience;
+use crate::endpoint::routes::Routes;
 
 /// So many connections at once; a further one is closed. A few scrapers need a few.
 const MOST_CONNECTIONS: usize = 32;
 /// A request's head must be here within this time.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// A connection ends after this time: a peer that reads nothing does not keep its place for ever.
-const LONGEST_CONNECTION: Duration = HEAD_PATIENCE.saturating_mul(60);
+/// A peer that takes nothing of an answer for this long is cut off.
+const WRITE_PATIENCE: Duration = HEAD_PATIENCE;
+/// A connection ends after this time, so that nobody keeps a place for ever. Who listens to events
+/// connects again.
+const LONGEST_CONNECTION: Duration = HEAD_PATIENCE.saturating_mul(360);
+/// Header lines that are read: more than a scraper sends.
+const MOST_HEADERS: usize = 64;
 /// Bytes of a request's head that are read: more than a scraper sends.
 const LARGEST_HEAD: usize = 16 * 1024;
 /// After a failed accept, most often for want of file descriptors, the next waits this long.
@@ -46,7 +52,10 @@ enum Acceptor {
 
 impl Server {
     /// Takes over a listener, within a runtime; its socket's file is the caller's to keep.
-    pub(crate) fn new(listener: Listener, job: Arc<Job>) -> io::Result<(Self, Option<SocketFile>)> {
+    pub(crate) fn new(
+        listener: Listener,
+        observer: Arc<Observer>,
+    ) -> io::Result<(Self, Option<SocketFile>)> {
         let (acceptor, checks_host, file) = match listener {
             Listener::Tcp(listener) => {
                 let checks_host = is_loopback(listener.local_addr()?);
@@ -56,7 +65,7 @@ impl Server {
                 (Acceptor::Unix(UnixListener::from_std(listener)?), false, Some(file))
             }
         };
-        let routes = Arc::new(Routes::new(job, checks_host));
+        let routes = Arc::new(Routes::new(observer, checks_host));
         Ok((Self { acceptor, connections: JoinSet::new(), routes }, file))
     }
 
@@ -90,7 +99,8 @@ impl Server {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_PATIENCE)
             .max_buf_size(LARGEST_HEAD)
-            .serve_connection(TokioIo::new(stream), service);
+            .max_headers(MOST_HEADERS)
+            .serve_connection(TokioIo::new(Patience::new(stream, WRITE_PATIENCE)), service);
         // How a connection ends is the peer's affair.
         self.connections.spawn(async { drop(timeout(LONGEST_CONNECTION, connection).await) });
     }

@@ -3,18 +3,20 @@
 //! Whatever goes wrong on it stays on it: a panic ends the endpoint and not the job.
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::runtime;
 use tokio::sync::oneshot;
+use tokio::{net, runtime};
 
-use crate::address::LocalAddr;
+use crate::endpoint::address::LocalAddr;
+use crate::endpoint::listen::{Listener, SocketFile};
+use crate::endpoint::observer::Observer;
+use crate::endpoint::server::Server;
 use crate::job::Job;
-use crate::listen::Listener;
-use crate::server::Server;
 use crate::start_error::StartError;
 
 /// The thread's name, as far as the system has room for it.
@@ -27,6 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct ServerThread {
     address: LocalAddr,
+    /// The process that has the thread: a fork has a copy of this and no thread.
+    pid: u32,
     stop: Option<oneshot::Sender<()>>,
     /// Is cut off by the thread's end. Only [`Drop`] looks at it, so the lock is never waited for.
     ended: Mutex<Receiver<io::Result<()>>>,
@@ -34,22 +38,24 @@ pub(crate) struct ServerThread {
 }
 
 impl ServerThread {
-    /// Starts the thread and waits until it serves or has failed to.
+    /// Starts the thread and waits until it serves or has failed to. It looks at the job when the
+    /// bell rings.
     pub(crate) fn start(
-        listener: Listener,
-        address: LocalAddr,
+        (listener, address): (Listener, LocalAddr),
+        bell: UnixStream,
         job: Arc<Job>,
     ) -> Result<Self, StartError> {
         let (stop, stopped) = oneshot::channel();
         let (started, ended) = sync_channel(1);
         let handle = thread::Builder::new()
             .name(NAME.to_owned())
-            .spawn(move || run(listener, job, stopped, &started))
+            .spawn(move || run(listener, bell, job, stopped, &started))
             .map_err(StartError::Thread)?;
         let lost = |_| Err(io::Error::other("it ended at once"));
         ended.recv().unwrap_or_else(lost).map_err(StartError::Thread)?;
+        let pid = std::process::id();
         let ended = Mutex::new(ended);
-        Ok(Self { address, stop: Some(stop), ended, handle: Some(handle) })
+        Ok(Self { address, pid, stop: Some(stop), ended, handle: Some(handle) })
     }
 
     /// Where the endpoint is.
@@ -60,6 +66,11 @@ impl ServerThread {
 
 impl Drop for ServerThread {
     fn drop(&mut self) {
+        if std::process::id() != self.pid {
+            // Telling the thread would wake the parent's, and waiting for it would be in vain.
+            std::mem::forget(self.stop.take());
+            return;
+        }
         drop(self.stop.take());
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         let is_over = matches!(ended.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
@@ -70,30 +81,46 @@ impl Drop for ServerThread {
     }
 }
 
+/// What the thread has once it serves.
+struct Serving {
+    runtime: runtime::Runtime,
+    observer: Arc<Observer>,
+    file: Option<SocketFile>,
+}
+
 /// The thread's life: serves until `stopped`.
 fn run(
     listener: Listener,
+    bell: UnixStream,
     job: Arc<Job>,
     stopped: oneshot::Receiver<()>,
     started: &SyncSender<io::Result<()>>,
 ) {
-    // Made here and not by the caller, who may be within a runtime that forbids dropping another.
-    let made = runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    let served = made.and_then(|runtime| {
-        let context = runtime.enter();
-        let (server, file) = Server::new(listener, job)?;
-        drop(context);
-        Ok((runtime, server, file))
-    });
-    let (runtime, server, file) = match served {
-        Ok(served) => served,
+    let Serving { runtime, observer, file } = match serve(listener, bell, job) {
+        Ok(serving) => serving,
         Err(error) => return drop(started.send(Err(error))),
     };
-    runtime.spawn(server.run());
     if started.send(Ok(())).is_ok() {
         // Nothing is ever sent: the sender's end is the sign.
         drop(runtime.block_on(stopped));
     }
+    observer.close();
     // The file goes before the socket closes: a successor cannot have put its own in its place yet.
     drop(file);
+}
+
+fn serve(listener: Listener, bell: UnixStream, job: Arc<Job>) -> io::Result<Serving> {
+    // Made here and not by the caller, who may be within a runtime that forbids dropping another.
+    let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let context = runtime.enter();
+    let bell = net::UnixStream::from_std(bell)?;
+    #[cfg(feature = "sigterm")]
+    crate::sigterm::watch(&job)?;
+    let observer = Arc::new(Observer::new(job));
+    let (server, file) = Server::new(listener, Arc::clone(&observer))?;
+    drop(context);
+    runtime.spawn(server.run());
+    let eyes = Arc::clone(&observer);
+    runtime.spawn(async move { eyes.run(bell).await });
+    Ok(Serving { runtime, observer, file })
 }

@@ -20,9 +20,26 @@ impl Clock {
         Self { began: Instant::now(), began_since_epoch }
     }
 
+    /// This moment.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
+    pub(crate) fn now() -> Instant {
+        Instant::now()
+    }
+
+    /// Monotonic time from the start to `moment`.
+    pub(crate) fn since_start(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.began)
+    }
+
+    /// The moment so long after the start.
+    #[cfg(test)]
+    pub(crate) fn moment(&self, since_start: Duration) -> Instant {
+        self.began + since_start
+    }
+
     /// Monotonic time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.since_start(Self::now())
     }
 
     /// Wall time of the start, since 1970.
@@ -34,4 +51,9 @@ impl Clock {
     pub(crate) fn unix(&self, elapsed: Duration) -> f64 {
         self.began_since_epoch.saturating_add(elapsed).as_secs_f64()
     }
+}
+
+/// A duration as whole nanoseconds; 64 bits hold 584 years.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,15 +1,15 @@
 //! All that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use paceline_wire::{Direction, Eval, Latency, Reached, Targets};
+use paceline_wire::{Direction, Eval, Latency, Reached, Targets, Validation};
 
-use crate::clock::Clock;
-use crate::histogram::{Counts, Histogram};
-use crate::slot::Slot;
-use crate::tally::Tally;
-use crate::window::Window;
+use crate::hot::clock::{Clock, nanos};
+use crate::hot::histogram::{Counts, Histogram};
+use crate::hot::slot::{Slot, Span};
+use crate::hot::tally::Tally;
+use crate::hot::window::Window;
 
 /// A loss beyond this is refused like infinity: not even 2^64 of them overflow their sum.
 const LARGEST: f64 = 1e280;
@@ -24,11 +24,16 @@ pub(crate) struct Ledger {
     window: Window,
     durations: Histogram,
     first: Slot,
-    last_duration: Slot,
-    updated_at: Slot,
-    acceptable_at: Slot,
-    objective_at: Slot,
+    last_duration: Span,
+    updated_at: Span,
+    acceptable_at: Span,
+    objective_at: Span,
+    /// The number of the loss before which the mean may still reach the next target.
+    hopeful_until: AtomicU64,
     dropped: AtomicU64,
+    validation: Tally,
+    last_validation: Slot,
+    validated_at: Span,
 }
 
 /// What a [`Ledger`] held at one moment.
@@ -39,8 +44,23 @@ pub(crate) struct Reading {
     pub(crate) latency: Latency,
     pub(crate) durations: Counts,
     pub(crate) reached: Reached,
+    pub(crate) validation: Option<Validation>,
     pub(crate) dropped: u64,
     pub(crate) rejected: u64,
+}
+
+/// One report: a loss, a batch that took so long, or both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) loss: Option<f64>,
+    pub(crate) took: Option<Duration>,
+}
+
+/// Which targets an entry was the first to reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FirstReached {
+    pub(crate) acceptable: bool,
+    pub(crate) objective: bool,
 }
 
 impl Ledger {
@@ -54,11 +74,15 @@ impl Ledger {
             window: Window::new(window),
             durations: Histogram::new(),
             first: Slot::unknown(),
-            last_duration: Slot::unknown(),
-            updated_at: Slot::unknown(),
-            acceptable_at: Slot::unknown(),
-            objective_at: Slot::unknown(),
+            last_duration: Span::unknown(),
+            updated_at: Span::unknown(),
+            acceptable_at: Span::unknown(),
+            objective_at: Span::unknown(),
+            hopeful_until: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            validation: Tally::default(),
+            last_validation: Slot::unknown(),
+            validated_at: Span::unknown(),
         }
     }
 
@@ -67,57 +91,115 @@ impl Ledger {
         &self.clock
     }
 
-    /// Enters what happened at `now`: a batch that `took` so long, a `loss`, or both.
-    pub(crate) fn enter(&self, loss: Option<f64>, took: Option<Duration>, now: Duration) {
+    /// Enters what happened at `now`.
+    #[inline]
+    pub(crate) fn enter(&self, Entry { loss, took }: Entry, now: Instant) -> FirstReached {
+        let mut reached = FirstReached::default();
         let stored = self.tally.update(|totals| {
-            if let Some(took) = took {
+            if let Some(took) = took.map(nanos) {
                 totals.batches += 1;
-                totals.batch_nanos = totals.batch_nanos.saturating_add(nanos(took));
+                totals.batch_nanos = totals.batch_nanos.saturating_add(took);
                 self.durations.record(took);
-                self.last_duration.set(took.as_secs_f64());
+                self.last_duration.set(took);
             }
             if let Some(loss) = loss {
                 totals.steps += 1;
                 // The comparison is false for NaN.
                 if loss.abs() <= LARGEST {
                     totals.add_loss(loss, self.direction);
-                    self.follow(loss, now);
+                    reached = self.follow(loss, self.clock.since_start(now));
                 }
             }
         });
         if !stored {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.drop_one();
         }
+        reached
     }
 
     /// Keeps the recent losses and notices the first time that their mean reaches a target.
-    fn follow(&self, loss: f64, now: Duration) {
+    fn follow(&self, loss: f64, now: Duration) -> FirstReached {
         self.first.set_once(loss);
-        self.window.push(loss);
-        let now = self.clock.unix(now);
-        self.updated_at.set(now);
-        for (target, at) in [
-            (self.targets.acceptable, &self.acceptable_at),
-            (self.targets.objective, &self.objective_at),
-        ] {
-            let Some(target) = target.filter(|_| at.get().is_none()) else { continue };
-            if self.window.full_mean().is_some_and(|mean| self.direction.reached(mean, target)) {
-                at.set_once(now);
-            }
+        self.updated_at.set(nanos(now));
+        let number = self.window.push(loss);
+        let acceptable = self.targets.acceptable.filter(|_| self.acceptable_at.get().is_none());
+        let objective = self.targets.objective.filter(|_| self.objective_at.get().is_none());
+        // The acceptable loss is never the harder one.
+        let Some(easiest) = acceptable.or(objective) else { return FirstReached::default() };
+        // No mean reaches a target that none of its losses reaches, and to compare one loss is
+        // cheaper than to work out the mean.
+        if self.direction.reached(loss, easiest) {
+            self.hopeful_until.store(number + self.window.size(), Ordering::Relaxed);
+        } else if number >= self.hopeful_until.load(Ordering::Relaxed) {
+            return FirstReached::default();
         }
+        self.latch(number, acceptable, objective, now)
+    }
+
+    /// Sets the moments at which the mean of the losses up to `number` is the first to reach a
+    /// target.
+    #[inline(never)]
+    fn latch(
+        &self,
+        number: u64,
+        acceptable: Option<f64>,
+        objective: Option<f64>,
+        now: Duration,
+    ) -> FirstReached {
+        let Some(mean) = self.window.full_mean(number) else { return FirstReached::default() };
+        let latch = |target: Option<f64>, at: &Span| {
+            target.is_some_and(|target| self.direction.reached(mean, target)) && at.set_once(now)
+        };
+        FirstReached {
+            acceptable: latch(acceptable, &self.acceptable_at),
+            objective: latch(objective, &self.objective_at),
+        }
+    }
+
+    /// Enters a loss on held-out data.
+    pub(crate) fn validate(&self, loss: f64, now: Duration) {
+        let stored = self.validation.update(|totals| {
+            totals.steps += 1;
+            if loss.abs() <= LARGEST {
+                totals.add_loss(loss, self.direction);
+                self.last_validation.set(loss);
+                self.validated_at.set(nanos(now));
+            }
+        });
+        if !stored {
+            self.drop_one();
+        }
+    }
+
+    /// Counts a report that found no place.
+    #[cold]
+    pub(crate) fn drop_one(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether any loss has been reported.
     pub(crate) fn has_begun(&self) -> bool {
-        self.tally.read(self.direction).steps > 0
+        self.steps() > 0
+    }
+
+    /// How many losses have been reported, finite or not.
+    pub(crate) fn steps(&self) -> u64 {
+        self.tally.read(self.direction).steps
+    }
+
+    /// The mean of the last losses.
+    pub(crate) fn recent(&self) -> Option<f64> {
+        self.window.mean()
     }
 
     /// What has been reported so far. `loss_name` and `window` are passed on as they are.
     pub(crate) fn read(&self, loss_name: &str, window: u32) -> Reading {
         // First the totals: what a counted report stored besides is then there as well.
         let totals = self.tally.read(self.direction);
+        let held_out = self.validation.read(self.direction);
         let durations = self.durations.counts();
         let of_losses = |number: f64| (totals.losses > 0).then_some(number);
+        let unix = |at: &Span| at.get().map(|at| self.clock.unix(at));
         Reading {
             steps: totals.steps,
             eval: Eval {
@@ -125,7 +207,7 @@ impl Ledger {
                 direction: self.direction,
                 value: self.window.mean(),
                 window,
-                updated_at: self.updated_at.get(),
+                updated_at: unix(&self.updated_at),
                 count: totals.losses,
                 sum: totals.loss_sum,
                 first: self.first.get(),
@@ -135,24 +217,29 @@ impl Ledger {
             latency: Latency {
                 count: totals.batches,
                 sum: Duration::from_nanos(totals.batch_nanos).as_secs_f64(),
-                last: self.last_duration.get(),
+                last: self.last_duration.get().map(|took| took.as_secs_f64()),
                 p50: durations.percentile(50),
                 p95: durations.percentile(95),
                 p99: durations.percentile(99),
             },
             durations,
             reached: Reached {
-                acceptable_at: self.acceptable_at.get(),
-                objective_at: self.objective_at.get(),
+                acceptable_at: unix(&self.acceptable_at),
+                objective_at: unix(&self.objective_at),
             },
+            validation: (held_out.losses > 0)
+                .then(|| self.last_validation.get().zip(unix(&self.validated_at)))
+                .flatten()
+                .map(|(value, updated_at)| Validation {
+                    value,
+                    best: held_out.best,
+                    count: held_out.losses,
+                    updated_at,
+                }),
             dropped: self.dropped.load(Ordering::Relaxed),
-            rejected: totals.steps - totals.losses,
+            rejected: (totals.steps - totals.losses) + (held_out.steps - held_out.losses),
         }
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -171,7 +258,8 @@ mod tests {
     /// Enters losses a second apart.
     fn enter(ledger: &Ledger, losses: &[f64]) {
         for (second, loss) in (0..).zip(losses) {
-            ledger.enter(Some(*loss), None, Duration::from_secs(second));
+            let entry = Entry { loss: Some(*loss), took: None };
+            ledger.enter(entry, ledger.clock().moment(Duration::from_secs(second)));
         }
     }
 
@@ -221,7 +309,7 @@ mod tests {
     #[test]
     fn a_batch_without_a_loss_is_no_step() {
         let ledger = ledger(Direction::Minimize, TARGETS);
-        ledger.enter(None, Some(Duration::from_millis(20)), Duration::ZERO);
+        ledger.enter(Entry { loss: None, took: Some(Duration::from_millis(20)) }, Clock::now());
         let reading = read(&ledger);
         assert_eq!((reading.steps, reading.latency.count, reading.eval.count), (0, 1, 0));
         assert_eq!((reading.latency.sum, reading.latency.last), (0.02, Some(0.02)));

@@ -1,10 +1,15 @@
-//! A number that may not be known yet, shared between threads without a lock.
+//! Values that may not be known yet, shared between threads without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::hot::clock::nanos;
 
 /// Stands for "not known yet": the one NaN that `f64::NAN` is. A slot is only ever given finite
 /// numbers, so no number is lost to it.
 const UNKNOWN: u64 = f64::NAN.to_bits();
+/// Stands for "not known yet" of a [`Span`].
+const NEVER: u64 = u64::MAX;
 
 /// An `Option<f64>` that any thread may read or set.
 #[derive(Debug)]
@@ -29,15 +34,46 @@ impl Slot {
 
     /// Sets the number unless it is known already.
     pub(crate) fn set_once(&self, number: f64) {
-        let bits = number.to_bits();
-        // A refusal means that somebody else was first, which is all that is asked for.
-        self.0.compare_exchange(UNKNOWN, bits, Ordering::Relaxed, Ordering::Relaxed).ok();
+        // Looking first is cheaper by far, and nearly always enough.
+        if self.0.load(Ordering::Relaxed) == UNKNOWN {
+            let bits = number.to_bits();
+            // A refusal means that somebody else was first, which is all that is asked for.
+            self.0.compare_exchange(UNKNOWN, bits, Ordering::Relaxed, Ordering::Relaxed).ok();
+        }
+    }
+}
+
+/// An `Option<Duration>` that any thread may read or set: a duration, or a moment since the start.
+#[derive(Debug)]
+pub(crate) struct Span(AtomicU64);
+
+impl Span {
+    /// A span that is not known yet.
+    pub(crate) fn unknown() -> Self {
+        Self(AtomicU64::new(NEVER))
+    }
+
+    /// The span, if it is known.
+    pub(crate) fn get(&self) -> Option<Duration> {
+        let nanos = self.0.load(Ordering::Relaxed);
+        (nanos != NEVER).then(|| Duration::from_nanos(nanos))
+    }
+
+    /// Sets the span, in nanoseconds.
+    pub(crate) fn set(&self, nanos: u64) {
+        self.0.store(nanos, Ordering::Relaxed);
+    }
+
+    /// Sets the span unless it is known already; whether it was not.
+    pub(crate) fn set_once(&self, span: Duration) -> bool {
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.0.compare_exchange(NEVER, nanos(span), set, fetch).is_ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Slot;
+    use super::*;
 
     #[test]
     fn a_slot_is_unknown_until_it_is_set() {
@@ -53,5 +89,14 @@ mod tests {
         slot.set_once(-1.5);
         slot.set_once(2.5);
         assert_eq!(slot.get(), Some(-1.5));
+    }
+
+    #[test]
+    fn a_span_that_is_set_once_stays() {
+        let span = Span::unknown();
+        assert_eq!(span.get(), None);
+        assert!(span.set_once(Duration::ZERO));
+        assert!(!span.set_once(Duration::from_secs(1)));
+        assert_eq!(span.get(), Some(Duration::ZERO));
     }
 }

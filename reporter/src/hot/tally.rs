@@ -107,8 +107,10 @@ impl Tally {
     }
 }
 
-/// Totals that one thread at a time adds to.
+/// Totals that one thread at a time adds to. Aligned so that two threads do not share a line, nor
+/// the pair of lines that the processor fetches together.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct Stripe {
     /// Grows by one when a writer comes and by one when it goes, so it is odd meanwhile. Half of it
     /// says which page is up.

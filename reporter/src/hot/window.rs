@@ -1,8 +1,8 @@
 //! The last few losses, for their mean.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::slot::Slot;
+use crate::hot::slot::Slot;
 
 /// A ring of the last losses.
 ///
@@ -10,38 +10,57 @@ use crate::slot::Slot;
 /// reader may see a loss that is one turn of the ring old; the next reading sees the new one.
 #[derive(Debug)]
 pub(crate) struct Window {
-    next: AtomicUsize,
+    /// The number of the next loss.
+    next: AtomicU64,
+    /// How many losses the mean is of.
+    size: u64,
+    /// A power of two, so that a place is found without a division.
     slots: Box<[Slot]>,
 }
 
 impl Window {
-    /// A ring of `size` losses.
+    /// A window of `size` losses.
     pub(crate) fn new(size: u32) -> Self {
-        Self { next: AtomicUsize::new(0), slots: (0..size).map(|_| Slot::unknown()).collect() }
+        let places = size.next_power_of_two();
+        let slots = (0..places).map(|_| Slot::unknown()).collect();
+        Self { next: AtomicU64::new(0), size: size.into(), slots }
     }
 
-    /// Puts a finite loss in the place of the oldest.
-    pub(crate) fn push(&self, loss: f64) {
-        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        if let Some(slot) = ticket.checked_rem(self.slots.len()).and_then(|at| self.slots.get(at)) {
+    /// How many losses the mean is of.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Puts a finite loss in the place of the oldest, and returns its number, from 0.
+    pub(crate) fn push(&self, loss: f64) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if let Some(slot) = self.slot(number) {
             slot.set(loss);
         }
+        number
+    }
+
+    /// The mean of the losses up to `number`, if they fill the window.
+    pub(crate) fn full_mean(&self, number: u64) -> Option<f64> {
+        (number + 1 >= self.size).then(|| self.mean_up_to(number)).flatten()
     }
 
     /// The mean of the losses that are there.
     pub(crate) fn mean(&self) -> Option<f64> {
-        let (count, sum) = self
-            .slots
-            .iter()
-            .filter_map(Slot::get)
+        self.mean_up_to(self.next.load(Ordering::Relaxed).checked_sub(1)?)
+    }
+
+    fn mean_up_to(&self, last: u64) -> Option<f64> {
+        let first = (last + 1).saturating_sub(self.size);
+        let (count, sum) = (first..=last)
+            .filter_map(|number| self.slot(number)?.get())
             .fold((0_u32, 0.0), |(count, sum), loss| (count + 1, sum + loss));
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// The mean once the ring has been filled.
-    pub(crate) fn full_mean(&self) -> Option<f64> {
-        let full = self.slots.iter().all(|slot| slot.get().is_some());
-        full.then(|| self.mean()).flatten()
+    fn slot(&self, number: u64) -> Option<&Slot> {
+        let at = usize::try_from(number).unwrap_or(0) & (self.slots.len() - 1);
+        self.slots.get(at)
     }
 }
 
@@ -66,9 +85,9 @@ mod tests {
     #[test]
     fn the_full_mean_waits_for_the_last_place() {
         let window = Window::new(2);
-        window.push(4.0);
-        assert_eq!((window.mean(), window.full_mean()), (Some(4.0), None));
-        window.push(2.0);
-        assert_eq!(window.full_mean(), Some(3.0));
+        let first = window.push(4.0);
+        assert_eq!((window.mean(), window.full_mean(first)), (Some(4.0), None));
+        let second = window.push(2.0);
+        assert_eq!(window.full_mean(second), Some(3.0));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::address;
-use crate::settings::{Settings, is_latency, refused};
+use crate::endpoint::address;
+use crate::settings::{Settings, is_latency, rank, refused};
 use crate::start_error::StartError;
 
 /// Lays the variables over the settings. An empty variable counts as one that is not set, as
@@ -46,6 +46,15 @@ pub(crate) fn apply(
     if let Some(job) = read("PACELINE_JOB")? {
         settings.job = job;
     }
+    if let Some(path) = read("PACELINE_STATUS_FILE")? {
+        settings.status_file = Some(path.into());
+    }
+    if let Some(path) = read("PACELINE_TERMINATION_LOG")? {
+        settings.termination_log = Some(path.into());
+    }
+    // Launchers set these for many programs: one that is not understood is not the user's mistake.
+    let count = |name: &str| variable(name)?.into_string().ok()?.trim().parse().ok();
+    settings.rank = rank::find(count).or(settings.rank);
     let targets = &mut settings.targets;
     for (name, target) in [
         ("PACELINE_ACCEPTABLE", &mut targets.acceptable),
@@ -62,6 +71,8 @@ pub(crate) fn apply(
 #[cfg(test)]
 mod tests {
     use std::os::unix::ffi::OsStringExt;
+
+    use paceline_wire::Rank;
 
     use proptest::prelude::*;
 
@@ -91,6 +102,17 @@ mod tests {
         assert_eq!(settings.targets.acceptable, Some(25.0));
         assert_eq!(settings.targets.objective, Some(1.0));
         assert_eq!(settings.targets.batch_latency, Some(0.25));
+    }
+
+    #[test]
+    fn a_rank_is_read_from_its_launcher_and_nonsense_is_none() {
+        let rank = |variables: &[(&str, &str)]| applied(variables).unwrap().rank;
+        assert_eq!(
+            rank(&[("RANK", "5"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8")]),
+            Some(Rank { global: 5, local: Some(1), world: Some(8) })
+        );
+        assert_eq!(rank(&[("RANK", "first")]), None);
+        assert_eq!(rank(&[]), None);
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! What a reporter is told about its job, checked.
 
-use paceline_wire::{Direction, Targets};
+pub(crate) mod environment;
+mod rank;
 
-use crate::address::Address;
+use std::path::PathBuf;
+
+use paceline_wire::{Direction, Rank, Targets};
+
+use crate::endpoint::Address;
 use crate::start_error::StartError;
 
 /// How many reports the published loss is the mean of, unless told otherwise.
@@ -21,6 +26,13 @@ pub(crate) struct Settings {
     pub(crate) dataset: Option<String>,
     pub(crate) window: u32,
     pub(crate) listen: Option<Address>,
+    /// Steps that were made before this process.
+    pub(crate) first_step: u64,
+    pub(crate) stop_at_objective: bool,
+    pub(crate) stop_on_sigterm: bool,
+    pub(crate) status_file: Option<PathBuf>,
+    pub(crate) termination_log: Option<PathBuf>,
+    pub(crate) rank: Option<Rank>,
     pub(crate) disabled: bool,
 }
 
@@ -36,6 +48,12 @@ impl Settings {
             dataset: None,
             window: DEFAULT_WINDOW,
             listen: None,
+            first_step: 0,
+            stop_at_objective: false,
+            stop_on_sigterm: false,
+            status_file: None,
+            termination_log: None,
+            rank: None,
             disabled: false,
         }
     }

@@ -1,10 +1,23 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::writer::escaped;
 use super::*;
+use crate::bell::Bell;
+use crate::hot::clock::Clock;
+use crate::hot::ledger::Entry;
 use crate::job::Job;
 use crate::settings::Settings;
+
+fn job(settings: Settings) -> Job {
+    Job::new(settings, Bell::new().unwrap().0)
+}
+
+fn enter(job: &Job, loss: Option<f64>, took: Duration) {
+    job.ledger().enter(Entry { loss, took: Some(took) }, Clock::now());
+}
 
 fn rendered(job: &Job) -> String {
     let (progress, durations) = job.read();
@@ -16,9 +29,9 @@ fn busy_job() -> Job {
     settings.dataset = Some("MNIST".to_owned());
     settings.targets.acceptable = Some(120.0);
     settings.targets.objective = Some(110.5);
-    let job = Job::new(settings);
+    let job = job(settings);
     for (loss, millis) in [(118.0, 2), (119.0, 40), (f64::NAN, 700_000)] {
-        job.ledger().enter(Some(loss), Some(Duration::from_millis(millis)), Duration::ZERO);
+        enter(&job, Some(loss), Duration::from_millis(millis));
     }
     job.set_epoch(3);
     job
@@ -76,6 +89,9 @@ fn the_samples_say_what_was_reported() {
         "paceline_batch_duration_seconds_bucket{le=\"+Inf\"} 3",
         "paceline_batch_duration_seconds_count 3",
         "paceline_batch_duration_seconds_sum 700.042",
+        "paceline_state{state=\"running\"} 1",
+        "paceline_state{state=\"failed\"} 0",
+        "paceline_checkpoints_requested_total 0",
     ] {
         assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
     }
@@ -89,7 +105,7 @@ fn the_samples_say_what_was_reported() {
 
 #[test]
 fn what_is_not_known_has_no_sample() {
-    let text = rendered(&Job::new(Settings::new("vae".to_owned())));
+    let text = rendered(&job(Settings::new("vae".to_owned())));
     for name in ["paceline_loss", "paceline_epoch", "paceline_target_loss"] {
         assert!(!text.lines().any(|line| family(line) == name), "{text}");
     }
@@ -98,10 +114,9 @@ fn what_is_not_known_has_no_sample() {
 #[test]
 fn the_bounds_are_bounds_of_the_finer_histogram() {
     for bound in BOUNDS.map(Duration::from_millis) {
-        let settings = Settings::new("vae".to_owned());
-        let job = Job::new(settings);
-        job.ledger().enter(None, Some(bound), Duration::ZERO);
-        job.ledger().enter(None, Some(bound + Duration::from_nanos(1)), Duration::ZERO);
+        let job = job(Settings::new("vae".to_owned()));
+        enter(&job, None, bound);
+        enter(&job, None, bound + Duration::from_nanos(1));
         let nanos = u64::try_from(bound.as_nanos()).unwrap();
         assert_eq!(job.read().1.at_most(nanos), 1, "{bound:?}");
     }

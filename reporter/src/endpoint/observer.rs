@@ -1,0 +1,191 @@
+//! Reads the job, remembers its past, and tells whoever wants to know.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use paceline_wire::{Progress, State};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use crate::doing::Doing;
+use crate::endpoint::cpu;
+use crate::endpoint::events::Listeners;
+use crate::endpoint::status_file::StatusFiles;
+use crate::hot::histogram::Counts;
+use crate::job::Job;
+use crate::signals::{self, History, Sample};
+
+/// News that nobody is waiting for are told no more often than this, in seconds.
+const SELDOM: f64 = 1.0;
+
+/// Reads a job, off its hot path.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    job: Arc<Job>,
+    /// Only the reporter's own thread comes here.
+    past: Mutex<Past>,
+    listeners: Listeners,
+    files: StatusFiles,
+}
+
+/// What was seen before.
+#[derive(Debug)]
+struct Past {
+    history: History,
+    doing: (Doing, f64),
+    told: Told,
+    told_at: f64,
+    written: Told,
+    written_at: f64,
+}
+
+/// What makes a reading news.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Told {
+    /// What is told at once.
+    urgent: Urgent,
+    /// How much has been reported.
+    reports: (u64, u64, u64, Option<u64>),
+}
+
+/// What is told at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Urgent {
+    reached: (bool, bool),
+    state: Option<State>,
+    answered: u64,
+}
+
+impl Observer {
+    /// An observer that has seen nothing yet.
+    pub(crate) fn new(job: Arc<Job>) -> Self {
+        let settings = job.settings();
+        let files =
+            StatusFiles::new(settings.status_file.clone(), settings.termination_log.clone());
+        let past = Past {
+            history: History::new(),
+            doing: (Doing::Training, 0.0),
+            told: Told::default(),
+            told_at: f64::NEG_INFINITY,
+            written: Told::default(),
+            written_at: f64::NEG_INFINITY,
+        };
+        Self { job, past: Mutex::new(past), listeners: Listeners::default(), files }
+    }
+
+    /// The job that is observed.
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// All who listen.
+    pub(crate) fn listeners(&self) -> &Listeners {
+        &self.listeners
+    }
+
+    /// How far the job has come, with what follows from that.
+    pub(crate) fn read(&self) -> (Progress, Counts) {
+        let (mut progress, durations) = self.job.read();
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.signals = signals::derive(&past.history, &progress, past.doing);
+        progress.cpu = cpu::read();
+        (progress, durations)
+    }
+
+    /// Looks at the job whenever the bell rings, and every now and then without.
+    pub(crate) async fn run(&self, bell: UnixStream) {
+        loop {
+            let period = self.look();
+            // Both are a reason to look: a ring, and that there was none for a while.
+            if let Ok(Ok(())) = timeout(period, bell.readable()).await {
+                silence(&bell);
+            }
+        }
+    }
+
+    /// Looks once; when to look next.
+    fn look(&self) -> Duration {
+        let (progress, _) = self.job.read();
+        let period = self.remember(&progress);
+        self.job.checkpoints().reconsider(
+            progress.eval.value.filter(|_| progress.state == State::Running),
+            self.job.direction(),
+            progress.now,
+        );
+        let now = Told::of(&progress);
+        let (tell, write) = {
+            let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+            let past = &mut *past;
+            (
+                now.is_news(&mut past.told, &mut past.told_at, progress.now),
+                now.is_news(&mut past.written, &mut past.written_at, progress.now),
+            )
+        };
+        if tell && !self.listeners.is_empty() {
+            self.listeners.tell(&self.json());
+        }
+        if write && !self.files.is_empty() {
+            self.files.write(&self.read().0);
+        }
+        period
+    }
+
+    /// The body of the progress, in one line.
+    pub(crate) fn json(&self) -> String {
+        serde_json::to_string(&self.read().0).unwrap_or_default()
+    }
+
+    /// Leaves the last progress behind.
+    pub(crate) fn close(&self) {
+        if !self.files.is_empty() {
+            self.files.write(&self.read().0);
+        }
+    }
+
+    fn remember(&self, progress: &Progress) -> Duration {
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let doing = self.job.doing();
+        if past.doing.0 != doing {
+            past.doing = (doing, progress.now);
+        }
+        past.history.push(Sample {
+            at: progress.now - progress.started_at,
+            step: progress.step.unwrap_or(0),
+            count: progress.eval.count,
+            sum: progress.eval.sum,
+            rejected: progress.rejected,
+            paused: doing != Doing::Training,
+        });
+        past.history.wanted_period()
+    }
+}
+
+impl Told {
+    fn of(progress: &Progress) -> Self {
+        let Progress { reached, state, checkpoint, eval, batch_latency, rejected, epoch, .. } =
+            progress;
+        Self {
+            urgent: Urgent {
+                reached: (reached.acceptable_at.is_some(), reached.objective_at.is_some()),
+                state: Some(*state),
+                answered: checkpoint.answered,
+            },
+            reports: (eval.count, batch_latency.count, *rejected, *epoch),
+        }
+    }
+
+    /// Whether this is to be told after `before`, told at `at`; then it takes their place.
+    fn is_news(self, before: &mut Self, at: &mut f64, now: f64) -> bool {
+        let news = self.urgent != before.urgent || (self != *before && now - *at >= SELDOM);
+        if news {
+            (*before, *at) = (self, now);
+        }
+        news
+    }
+}
+
+/// Takes the rings that have been heard out of the way of the next.
+fn silence(bell: &UnixStream) {
+    let mut rings = [0; 64];
+    while bell.try_read(&mut rings).is_ok_and(|read| read > 0) {}
+}
