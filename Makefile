@@ -3,12 +3,14 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images bench clean
+.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images bench bench-training clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
 # What the demo compares with `none`.
 POLICY ?= flowcon
+# All of the reporter's features but `tch`, which needs libtorch and is tested with the images.
+FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
 # Tests run under nextest where it is installed; doctests, which it does not run, always by cargo.
 RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
 
@@ -39,14 +41,14 @@ fmt: ## format the code
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path images/Cargo.toml
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked $(FEATURES)
 
 unit: ## unit and property tests: seconds
-	$(CARGO) $(RUN_TESTS) --workspace --exclude paceline-system-tests --locked
-	$(CARGO) test --doc --workspace --locked
+	$(CARGO) $(RUN_TESTS) --workspace --exclude paceline-system-tests --locked $(FEATURES)
+	$(CARGO) test --doc --workspace --locked $(FEATURES)
 
 docker-tests: ## tests on the real engine
 	$(CARGO) build --locked --bin paceline --bin toy-job
@@ -67,8 +69,11 @@ test-deny: ## licences, sources and advisories of all dependencies
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
 
-bench: ## speed of the reporter's hot path and of every policy's decision
+bench: ## speed and memory of the reporter, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
+
+bench-training: data ## what the reporter costs a real training
+	@images/overhead.sh
 
 clean: ## remove what was built, but not the caches of libtorch and data
 	$(CARGO) clean

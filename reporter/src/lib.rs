@@ -10,11 +10,15 @@ mod hot;
 mod instance;
 mod job;
 mod later;
+#[cfg(feature = "metrics")]
+mod recorder;
 mod settings;
 mod signals;
 #[cfg(feature = "sigterm")]
 mod sigterm;
 mod start_error;
+#[cfg(feature = "tch")]
+mod tensor;
 
 pub use paceline_wire::Direction;
 

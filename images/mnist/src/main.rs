@@ -1,19 +1,16 @@
 //! A convolutional classifier of 28 by 28 images: the model of PyTorch's MNIST example, with the
 //! cross entropy as its loss, trained by Adam in batches of 64.
 
-mod model;
-
 use std::num::NonZeroUsize;
 
 use anyhow::Context;
 use clap::Parser;
+use paceline_mnist::Net;
 use paceline_reporter::Reporter;
 use paceline_torch::{Images, Run};
 use paceline_workload::{Stop, Targets, TrainingArgs, note, openmp};
 use tch::nn::{Adam, ModuleT, OptimizerConfig, VarStore};
 use tch::{Device, Kind, Reduction, Tensor, no_grad};
-
-use crate::model::Net;
 
 /// As in PyTorch's example.
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");

@@ -6,7 +6,7 @@ use tch::nn::{Conv2D, Linear, Module, ModuleT, Path};
 
 /// Two convolutions and two fully connected layers, as in PyTorch's MNIST example.
 #[derive(Debug)]
-pub(crate) struct Net {
+pub struct Net {
     conv1: Conv2D,
     conv2: Conv2D,
     fc1: Linear,
@@ -17,7 +17,7 @@ pub(crate) struct Net {
 
 impl Net {
     /// A model for images with pixels of this mean and standard deviation.
-    pub(crate) fn new(path: &Path<'_>, (mean, deviation): (f64, f64)) -> Self {
+    pub fn new(path: &Path<'_>, (mean, deviation): (f64, f64)) -> Self {
         Self {
             conv1: conv2d(&(path / "conv1"), 1, 32, 3),
             conv2: conv2d(&(path / "conv2"), 32, 64, 3),

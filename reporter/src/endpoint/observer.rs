@@ -26,12 +26,15 @@ pub(crate) struct Observer {
     past: Mutex<Past>,
     listeners: Listeners,
     files: StatusFiles,
+    #[cfg(feature = "metrics")]
+    recorder: Mutex<crate::recorder::Recorder>,
 }
 
 /// What was seen before.
 #[derive(Debug)]
 struct Past {
     history: History,
+    /// What the loop is at, and since when, in Unix seconds.
     doing: (Doing, f64),
     told: Told,
     told_at: f64,
@@ -70,7 +73,14 @@ impl Observer {
             written: Told::default(),
             written_at: f64::NEG_INFINITY,
         };
-        Self { job, past: Mutex::new(past), listeners: Listeners::default(), files }
+        Self {
+            #[cfg(feature = "metrics")]
+            recorder: Mutex::new(crate::recorder::Recorder::new(&settings.job)),
+            past: Mutex::new(past),
+            listeners: Listeners::default(),
+            files,
+            job,
+        }
     }
 
     /// The job that is observed.
@@ -87,7 +97,8 @@ impl Observer {
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let (mut progress, durations) = self.job.read();
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.signals = signals::derive(&past.history, &progress, past.doing);
+        let doing = past.doing_at(self.job.doing(), progress.now);
+        progress.signals = signals::derive(&past.history, &progress, doing);
         progress.cpu = cpu::read();
         (progress, durations)
     }
@@ -105,7 +116,8 @@ impl Observer {
 
     /// Looks once; when to look next.
     fn look(&self) -> Duration {
-        let (progress, _) = self.job.read();
+        let (progress, durations) = self.job.read();
+        self.record(&progress, durations);
         let period = self.remember(&progress);
         self.job.checkpoints().reconsider(
             progress.eval.value.filter(|_| progress.state == State::Running),
@@ -137,17 +149,27 @@ impl Observer {
 
     /// Leaves the last progress behind.
     pub(crate) fn close(&self) {
+        let (progress, durations) = self.job.read();
+        self.record(&progress, durations);
         if !self.files.is_empty() {
             self.files.write(&self.read().0);
         }
     }
 
+    #[cfg(feature = "metrics")]
+    fn record(&self, progress: &Progress, durations: Counts) {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        recorder.record(progress, durations);
+    }
+
+    #[cfg(not(feature = "metrics"))]
+    #[expect(clippy::needless_pass_by_value, clippy::unused_self, reason = "as with the feature")]
+    fn record(&self, _: &Progress, _: Counts) {}
+
     fn remember(&self, progress: &Progress) -> Duration {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = self.job.doing();
-        if past.doing.0 != doing {
-            past.doing = (doing, progress.now);
-        }
+        past.doing = past.doing_at(doing, progress.now);
         past.history.push(Sample {
             at: progress.now - progress.started_at,
             step: progress.step.unwrap_or(0),
@@ -157,6 +179,13 @@ impl Observer {
             paused: doing != Doing::Training,
         });
         past.history.wanted_period()
+    }
+}
+
+impl Past {
+    /// What the loop is at, and since when as far as that has been seen.
+    fn doing_at(&self, doing: Doing, now: f64) -> (Doing, f64) {
+        if self.doing.0 == doing { self.doing } else { (doing, now) }
     }
 }
 
@@ -188,4 +217,27 @@ impl Told {
 fn silence(bell: &UnixStream) {
     let mut rings = [0; 64];
     while bell.try_read(&mut rings).is_ok_and(|read| read > 0) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(count: u64, acceptable: bool) -> Told {
+        let urgent = Urgent { reached: (acceptable, false), ..Urgent::default() };
+        Told { urgent, reports: (count, 0, 0, None) }
+    }
+
+    #[test]
+    fn a_reached_target_is_told_at_once_and_everything_else_once_a_second() {
+        let (mut before, mut at) = (Told::default(), f64::NEG_INFINITY);
+        let mut news = |told: Told, now| told.is_news(&mut before, &mut at, now);
+        assert!(news(told(1, false), 0.0));
+        assert!(!news(told(2, false), 0.9), "it is too early");
+        assert!(news(told(3, false), 1.0));
+        assert!(!news(told(3, false), 9.0), "nothing has changed");
+        assert!(news(told(4, false), 9.1));
+        assert!(news(told(5, true), 9.2), "a target was reached");
+        assert!(!news(told(6, true), 9.3));
+    }
 }

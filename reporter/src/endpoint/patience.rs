@@ -59,3 +59,36 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_given_up() {
+        let (stream, _silent) = duplex(4);
+        let error = Patience::new(stream, LIMIT).write_all(b"much more").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_a_little_now_and_then_is_not() {
+        let (stream, mut slow) = duplex(1);
+        let reader = async move {
+            let mut read = Vec::new();
+            while read.len() < 5 {
+                sleep(LIMIT / 2).await;
+                read.push(slow.read_u8().await.unwrap());
+            }
+            read
+        };
+        let mut stream = Patience::new(stream, LIMIT);
+        let (written, read) = tokio::join!(stream.write_all(b"12345"), reader);
+        assert!(written.is_ok());
+        assert_eq!(read, b"12345");
+    }
+}

@@ -69,6 +69,17 @@ impl Counts {
         self.0.iter().take(index(nanos) + 1).sum()
     }
 
+    /// What has come since `earlier`: the middle of each bucket in seconds, and how many.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn since(&self, earlier: Option<&Self>) -> impl Iterator<Item = (f64, u64)> {
+        let before = move |at| earlier.and_then(|earlier| earlier.0.get(at).copied()).unwrap_or(0);
+        bounds().zip(&self.0).enumerate().filter_map(move |(at, ((lower, upper), count))| {
+            let new = count.saturating_sub(before(at));
+            let middle = Duration::from_nanos(u64::midpoint(lower, upper)).as_secs_f64();
+            (new > 0).then_some((middle, new))
+        })
+    }
+
     /// Each bucket's bounds with how many durations lie in it or below.
     fn cumulative(&self) -> impl Iterator<Item = ((u64, u64), u64)> {
         bounds().zip(&self.0).scan(0_u64, |below, (bounds, count)| {
@@ -86,18 +97,16 @@ fn index(nanos: u64) -> usize {
         1 + PER_DECADE * DECADE + (inside - LOWER) / (LOWER / STEPS)
     }
     let inside = nanos.min(LONGEST).saturating_sub(1);
-    if inside < LOWEST {
-        return 0;
-    }
     let index = match inside {
-        ..10_000 => within::<1_000, 0>(inside),
-        ..100_000 => within::<10_000, 1>(inside),
-        ..1_000_000 => within::<100_000, 2>(inside),
-        ..10_000_000 => within::<1_000_000, 3>(inside),
-        ..100_000_000 => within::<10_000_000, 4>(inside),
-        ..1_000_000_000 => within::<100_000_000, 5>(inside),
-        ..10_000_000_000 => within::<1_000_000_000, 6>(inside),
-        ..100_000_000_000 => within::<10_000_000_000, 7>(inside),
+        0..1_000 => 0,
+        1_000..10_000 => within::<1_000, 0>(inside),
+        10_000..100_000 => within::<10_000, 1>(inside),
+        100_000..1_000_000 => within::<100_000, 2>(inside),
+        1_000_000..10_000_000 => within::<1_000_000, 3>(inside),
+        10_000_000..100_000_000 => within::<10_000_000, 4>(inside),
+        100_000_000..1_000_000_000 => within::<100_000_000, 5>(inside),
+        1_000_000_000..10_000_000_000 => within::<1_000_000_000, 6>(inside),
+        10_000_000_000..100_000_000_000 => within::<10_000_000_000, 7>(inside),
         _ => within::<100_000_000_000, 8>(inside),
     };
     usize::try_from(index).unwrap_or(usize::MAX)

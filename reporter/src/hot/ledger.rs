@@ -244,6 +244,9 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -285,6 +288,21 @@ mod tests {
         enter(&ledger, &[22.0, 6.0, 10.0, 0.0, 104.0]);
         let expected = Reached { acceptable_at: at(2), objective_at: at(3) };
         assert_eq!(read(&ledger).reached, expected);
+    }
+
+    #[test]
+    fn a_loss_on_held_out_data_is_kept_apart() {
+        let ledger = ledger(Direction::Minimize, TARGETS);
+        enter(&ledger, &[50.0]);
+        assert_eq!(read(&ledger).validation, None);
+        for loss in [4.0, f64::NAN, 6.0] {
+            ledger.validate(loss, Duration::from_secs(1));
+        }
+        let Validation { value, best, count, updated_at } = read(&ledger).validation.unwrap();
+        assert_eq!((value, best, count), (6.0, 4.0, 2));
+        assert_eq!(updated_at, ledger.clock().unix(Duration::from_secs(1)));
+        assert_eq!((read(&ledger).eval.count, read(&ledger).rejected), (1, 1));
+        assert_eq!(read(&ledger).reached, Reached::default(), "only the training loss counts");
     }
 
     #[test]
@@ -331,6 +349,48 @@ mod tests {
             prop_assert_eq!((reading.eval.count, reading.eval.sum), (count, sum));
             prop_assert_eq!(reading.eval.first, kept.first().copied());
             prop_assert_eq!(reading.eval.best, kept.iter().copied().reduce(f64::min));
+        }
+
+        /// Whatever the threads' turns: all that they entered is there, once.
+        #[test]
+        fn threads_add_up_to_what_they_entered(
+            threads in prop::collection::vec(
+                prop::collection::vec((-1000_i32..1000, 0_u64..3_000_000_000), 0..200),
+                1..5,
+            )
+        ) {
+            let ledger = ledger(Direction::Minimize, TARGETS);
+            let barrier = Barrier::new(threads.len());
+            let (ledger, start) = (&ledger, &barrier);
+            thread::scope(|scope| {
+                for entries in &threads {
+                    scope.spawn(move || {
+                        start.wait();
+                        for (loss, took) in entries {
+                            let took = Some(Duration::from_nanos(*took));
+                            ledger.enter(
+                                Entry { loss: Some(f64::from(*loss)), took },
+                                Clock::now(),
+                            );
+                        }
+                    });
+                }
+            });
+            let all: Vec<_> = threads.concat();
+            let reading = read(ledger);
+            let count = u64::try_from(all.len()).unwrap();
+            prop_assert_eq!((reading.steps, reading.eval.count, reading.dropped), (count, count, 0));
+            prop_assert_eq!(reading.latency.count, count);
+            let sum: i32 = all.iter().map(|(loss, _)| loss).sum();
+            prop_assert_eq!(reading.eval.sum, f64::from(sum));
+            let best = all.iter().map(|(loss, _)| f64::from(*loss)).reduce(f64::min);
+            prop_assert_eq!(reading.eval.best, best);
+            for bound in [1_000, 1_000_000, 250_000_000, 1_000_000_000] {
+                let below = all.iter().filter(|(_, took)| *took <= bound).count();
+                prop_assert_eq!(reading.durations.at_most(bound), u64::try_from(below).unwrap());
+            }
+            let nanos: u64 = all.iter().map(|(_, took)| took).sum();
+            prop_assert_eq!(reading.latency.sum, Duration::from_nanos(nanos).as_secs_f64());
         }
     }
 }

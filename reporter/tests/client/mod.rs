@@ -1,6 +1,8 @@
 //! An HTTP client that is just enough to see the endpoint's own bytes.
 
-use std::io::{Read, Write};
+#![allow(dead_code, clippy::allow_attributes, reason = "each test needs a part of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -46,6 +48,36 @@ impl<S: Read + Write> Stream for S {}
 pub(crate) fn progress(reporter: &Reporter) -> paceline_wire::Progress {
     let answer = ask(reporter, "GET /v1/progress", "host: localhost\r\n");
     serde_json::from_str(body(&answer)).expect("the body is a progress report")
+}
+
+/// Listens to a reporter's events.
+pub(crate) struct Events(BufReader<Box<dyn Stream>>);
+
+impl Events {
+    pub(crate) fn of(reporter: &Reporter) -> Self {
+        let mut stream = connect(reporter);
+        stream
+            .write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .expect("the request is sent");
+        Self(BufReader::new(stream))
+    }
+}
+
+/// The progress of each event; the end when the reporter hangs up.
+impl Iterator for Events {
+    type Item = paceline_wire::Progress;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(json) = line.strip_prefix("data: ") {
+                return Some(serde_json::from_str(json).expect("the data is a progress report"));
+            }
+        }
+    }
 }
 
 /// An answer's body.

@@ -1,0 +1,5 @@
+//! The classifier that `mnist` trains.
+
+mod model;
+
+pub use model::Net;

@@ -1,0 +1,105 @@
+//! Checkpoints: asked for from outside, wanted at the acceptable loss, answered by the loop.
+
+mod client;
+
+use std::io;
+
+use client::{ask, body, progress};
+use paceline_reporter::{Reason, Reporter};
+use paceline_wire::{Activity, Kept};
+
+fn start() -> Reporter {
+    let builder = Reporter::builder("vae").acceptable(10.0).objective(1.0).stop_at_objective();
+    builder.listen("127.0.0.1:0").start().expect("a port is free")
+}
+
+fn report(reporter: &Reporter, loss: f64) {
+    (0..5).for_each(|_| reporter.report(loss));
+}
+
+/// Asks for a checkpoint; the request's number.
+fn post(reporter: &Reporter) -> String {
+    let answer = ask(reporter, "POST /v1/checkpoint", "host: localhost\r\n");
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    body(&answer).trim().to_owned()
+}
+
+#[test]
+fn a_checkpoint_that_was_asked_for_is_saved_by_the_loop() {
+    let reporter = start();
+    assert!(reporter.checkpoint_requested().is_none());
+    report(&reporter, 50.0);
+    assert_eq!(post(&reporter), r#"{"requested":1}"#);
+    let request = reporter.checkpoint_requested().unwrap();
+    assert_eq!(request.reason(), Reason::Asked);
+    assert!(reporter.checkpoint_requested().is_none(), "one thread has it");
+    request.save(|_| Ok::<_, io::Error>("/ckpt/vae.bin")).unwrap();
+    let read = progress(&reporter).checkpoint;
+    assert_eq!((read.requested, read.answered, read.saved), (1, 1, 1));
+    assert_eq!((read.step, read.loss, read.error), (Some(5), Some(50.0), None));
+    assert_eq!((read.path.as_deref(), read.kept), (Some("/ckpt/vae.bin"), None));
+}
+
+#[test]
+fn a_failure_is_told_and_so_is_silence() {
+    let reporter = start();
+    post(&reporter);
+    let failed = reporter.checkpoint_requested().unwrap();
+    failed.save(|_| Err::<&str, _>(io::Error::other("the disk is full"))).unwrap_err();
+    assert_eq!(progress(&reporter).checkpoint.error.as_deref(), Some("the disk is full"));
+    post(&reporter);
+    drop(reporter.checkpoint_requested().unwrap());
+    let read = progress(&reporter).checkpoint;
+    assert_eq!((read.requested, read.answered, read.saved), (2, 2, 0));
+    assert_eq!(read.error.as_deref(), Some("the training loop let the request go"));
+}
+
+#[test]
+fn at_the_acceptable_loss_one_is_kept_and_what_comes_later_does_not_take_its_place() {
+    let reporter = start();
+    report(&reporter, 50.0);
+    assert!(reporter.checkpoint_requested().is_none());
+    report(&reporter, 8.0);
+    let request = reporter.checkpoint_requested().unwrap();
+    assert_eq!(request.reason(), Reason::Keep);
+    request.saved("/ckpt/best.bin");
+    report(&reporter, 40.0);
+    post(&reporter);
+    let request = reporter.checkpoint_requested().unwrap();
+    assert_eq!(request.reason(), Reason::Asked);
+    request.saved("/ckpt/latest.bin");
+    let read = progress(&reporter).checkpoint;
+    assert_eq!((read.path.as_deref(), read.loss), (Some("/ckpt/latest.bin"), Some(40.0)));
+    let Kept { path, loss, step, .. } = read.kept.unwrap();
+    assert_eq!((path.as_str(), loss, step), ("/ckpt/best.bin", 8.0, 10));
+}
+
+#[test]
+fn the_loop_is_told_to_stop_at_its_objective() {
+    let reporter = start();
+    report(&reporter, 5.0);
+    assert!(!reporter.should_stop());
+    report(&reporter, 0.5);
+    assert!(reporter.should_stop());
+    let other = Reporter::builder("other").objective(1.0).listen("127.0.0.1:0").start().unwrap();
+    report(&other, 0.5);
+    assert!(!other.should_stop(), "it did not ask to be");
+}
+
+#[test]
+fn saving_and_evaluating_are_told_as_such() {
+    let reporter = start();
+    report(&reporter, 50.0);
+    let activity = || progress(&reporter).signals.activity;
+    let evaluating = reporter.evaluating();
+    assert_eq!(activity(), Activity::Evaluating);
+    reporter.validation(49.0);
+    drop(evaluating);
+    assert_eq!(activity(), Activity::Training);
+    post(&reporter);
+    let request = reporter.checkpoint_requested().unwrap();
+    assert_eq!(activity(), Activity::Checkpointing);
+    request.saved("a");
+    assert_eq!(activity(), Activity::Training);
+    assert_eq!(progress(&reporter).validation.unwrap().value, 49.0);
+}

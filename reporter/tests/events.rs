@@ -1,0 +1,62 @@
+//! Server-sent events: what is told at once, and to whom.
+
+mod client;
+
+use client::{Events, ask};
+use paceline_reporter::Reporter;
+use paceline_wire::State;
+
+fn start() -> Reporter {
+    let builder = Reporter::builder("vae").acceptable(2.0).objective(1.0);
+    builder.listen("127.0.0.1:0").start().expect("a port is free")
+}
+
+fn report(reporter: &Reporter, loss: f64) {
+    (0..5).for_each(|_| reporter.report(loss));
+}
+
+#[test]
+fn a_listener_hears_the_present_and_then_every_turn() {
+    let reporter = start();
+    let mut events = Events::of(&reporter);
+    let first = events.next().unwrap();
+    assert_eq!((first.state, first.step), (State::Starting, None));
+    report(&reporter, 1.5);
+    let reached = events.find(|event| event.reached.acceptable_at.is_some()).unwrap();
+    assert_eq!((reached.state, reached.reached.objective_at), (State::Running, None));
+    report(&reporter, 0.5);
+    assert!(events.any(|event| event.reached.objective_at.is_some()));
+    reporter.finish();
+    assert!(events.any(|event| event.state == State::Finished));
+    drop(reporter);
+    assert_eq!(events.count(), 0, "the reporter hangs up");
+}
+
+#[test]
+fn a_checkpoints_end_is_told() {
+    let reporter = start();
+    report(&reporter, 9.0);
+    let mut events = Events::of(&reporter);
+    assert!(ask(&reporter, "POST /v1/checkpoint", "host: localhost\r\n").contains(" 202 "));
+    reporter.checkpoint_requested().unwrap().saved("/ckpt/vae.bin");
+    let saved = events.find(|event| event.checkpoint.saved == 1).unwrap();
+    assert_eq!(saved.checkpoint.path.as_deref(), Some("/ckpt/vae.bin"));
+}
+
+#[test]
+fn several_listen_and_one_that_leaves_disturbs_nobody() {
+    let reporter = start();
+    let mut all: Vec<_> = (0..8).map(|_| Events::of(&reporter)).collect();
+    assert!(all.iter_mut().all(|events| events.next().is_some()));
+    all.truncate(3);
+    report(&reporter, 1.5);
+    for events in &mut all {
+        assert!(events.any(|event| event.reached.acceptable_at.is_some()));
+    }
+}
+
+#[test]
+fn head_learns_the_type_and_listens_to_nothing() {
+    let answer = ask(&start(), "HEAD /v1/events", "host: localhost\r\n");
+    assert!(answer.contains("content-type: text/event-stream"), "{answer}");
+}

@@ -1,0 +1,48 @@
+//! What a job leaves behind in files.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use paceline_reporter::Reporter;
+use paceline_wire::{Progress, State};
+
+fn read(path: &Path) -> Option<Progress> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+}
+
+fn wait_for(path: &Path, is_there: impl Fn(&Progress) -> bool) -> Progress {
+    let mut looks = (0..1000).map(|_| {
+        std::thread::park_timeout(Duration::from_millis(10));
+        read(path).filter(&is_there)
+    });
+    looks.find_map(|found| found).expect("it says so within ten seconds")
+}
+
+#[test]
+fn the_last_progress_is_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let [status, termination] =
+        ["status.json", "termination-log"].map(|name| folder.path().join(name));
+    let builder = Reporter::builder("vae").status_file(&status).termination_log(&termination);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    reporter.report(3.0);
+    let first = wait_for(&status, |progress| progress.step == Some(1));
+    assert_eq!((first.state, first.eval.value), (State::Running, Some(3.0)));
+    reporter.report(5.0);
+    reporter.finish();
+    drop(reporter);
+    for path in [&status, &termination] {
+        let last = read(path).unwrap();
+        assert_eq!((last.state, last.step, last.eval.sum), (State::Finished, Some(2), 8.0));
+    }
+    assert!(fs::metadata(&termination).unwrap().len() <= 4096);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no half-written file is left");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_no_reason_to_fail() {
+    let builder = Reporter::builder("vae").status_file("/no/such/folder/status.json");
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    reporter.report(1.0);
+}

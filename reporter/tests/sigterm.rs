@@ -1,0 +1,24 @@
+//! SIGTERM, where the loop has said that it asks.
+
+#![cfg(feature = "sigterm")]
+
+mod client;
+
+use client::progress;
+use paceline_reporter::Reporter;
+
+#[test]
+fn sigterm_tells_the_loop_to_stop_and_leaves_the_last_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = folder.path().join("status.json");
+    let builder = Reporter::builder("vae").stop_on_sigterm().status_file(&status);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    reporter.report(1.0);
+    assert!(!reporter.should_stop());
+    signal_hook::low_level::raise(signal_hook::consts::SIGTERM).unwrap();
+    assert!(reporter.should_stop());
+    reporter.finish();
+    assert_eq!(progress(&reporter).step, Some(1));
+    drop(reporter);
+    assert!(std::fs::read_to_string(&status).unwrap().contains(r#""state":"finished""#));
+}
