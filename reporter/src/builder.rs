@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use paceline_wire::Direction;
+use paceline_wire::{Direction, Progress};
 
 use crate::bell::Bell;
 use crate::endpoint::{ServerThread, address, listen};
+use crate::extension::Extension;
 use crate::handle::Reporter;
 use crate::job::Job;
 use crate::settings::{Settings, environment, refused};
@@ -68,6 +69,21 @@ impl Builder {
     /// there.
     pub fn first_step(mut self, steps: u64) -> Self {
         self.settings.first_step = steps;
+        self
+    }
+
+    /// Goes on where the progress of an earlier process ended: steps, epoch, counts, sums and the
+    /// targets that were reached. Percentiles begin anew, and so does `instance`.
+    pub fn resume(mut self, progress: Progress) -> Self {
+        self.settings.resumed = Some(Box::new(progress));
+        self
+    }
+
+    /// Reports on behalf of a job: who measures, as `source` is to name it, and what it adds to the
+    /// endpoint.
+    pub fn on_behalf(mut self, source: impl Into<String>, extension: Arc<dyn Extension>) -> Self {
+        self.settings.source = Some(source.into());
+        self.settings.extension = Some(extension);
         self
     }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use paceline_wire::Progress;
 
 use crate::builder::Builder;
 use crate::checkpoint::CheckpointRequest;
@@ -74,6 +76,27 @@ impl Reporter {
         if let Some(job) = self.job() {
             job.enter(Entry { loss: Some(loss.into()), took: None }, Clock::now());
         }
+    }
+
+    /// Reports a step that was timed elsewhere: its loss, how long it took, or both. Without a loss
+    /// it counts for the latency alone.
+    pub fn record(&self, loss: Option<f64>, took: Option<Duration>) {
+        if let Some(job) = self.job() {
+            job.enter(Entry { loss, took }, Clock::now());
+        }
+    }
+
+    /// Says how many steps the job means to take, where that is not known from the start.
+    pub fn total_steps(&self, steps: u64) {
+        if let Some(job) = self.job() {
+            job.set_total_steps(steps);
+        }
+    }
+
+    /// What the endpoint would say now, apart from what is derived when it is asked; `None` if the
+    /// reporter is disabled.
+    pub fn progress(&self) -> Option<Progress> {
+        self.job().map(|job| job.read().0)
     }
 
     /// Says which epoch it is, counted from 1.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use paceline_wire::{Cpu, Direction, Progress, SCHEMA, Signals, State};
+use paceline_wire::{Cpu, Direction, Progress, Reached, SCHEMA, Signals, State};
 
 use crate::bell::Bell;
 use crate::checkpoint::Book;
@@ -36,6 +36,8 @@ pub(crate) struct Job {
     ahead: AtomicI64,
     /// 0 before the first.
     epoch: AtomicU64,
+    /// 0 if it is not known.
+    total_steps: AtomicU64,
     ending: AtomicU8,
     doing: NowDoing,
     checkpoints: Book,
@@ -47,14 +49,16 @@ pub(crate) struct Job {
 impl Job {
     /// A job that starts now, and rings the bell when something should be known at once.
     pub(crate) fn new(settings: Settings, bell: Bell) -> Self {
-        let Settings { direction, targets, window, first_step, .. } = settings;
+        let Settings { direction, targets, window, first_step, total_steps, .. } = settings;
         let clock = Clock::start();
+        let resumed = settings.resumed.as_deref();
         Self {
             pid: std::process::id(),
             instance: instance::new(clock.began_since_epoch()),
+            ahead: AtomicI64::new(signed(first_step)),
+            epoch: AtomicU64::new(resumed.and_then(|before| before.epoch).unwrap_or(0)),
+            total_steps: AtomicU64::new(total_steps.unwrap_or(0)),
             ledger: Ledger::new(clock, direction, targets, window),
-            ahead: AtomicI64::new(i64::try_from(first_step).unwrap_or(i64::MAX)),
-            epoch: AtomicU64::new(0),
             ending: AtomicU8::new(ENDLESS),
             doing: NowDoing::default(),
             checkpoints: Book::default(),
@@ -63,6 +67,16 @@ impl Job {
             bell,
             settings,
         }
+        .after_resuming()
+    }
+
+    /// Takes over what an earlier process had come to.
+    fn after_resuming(self) -> Self {
+        if let Some(before) = self.settings.resumed.as_deref() {
+            self.ledger.resume(before);
+            self.set_step(before.step.unwrap_or(0));
+        }
+        self
     }
 
     /// What has been reported.
@@ -140,9 +154,13 @@ impl Job {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
+    /// Sets how many steps there are to be.
+    pub(crate) fn set_total_steps(&self, steps: u64) {
+        self.total_steps.store(steps, Ordering::Relaxed);
+    }
+
     /// Says which step has been reached; further reports count on from there.
     pub(crate) fn set_step(&self, step: u64) {
-        let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let ahead = signed(step).saturating_sub(signed(self.ledger.steps()));
         self.ahead.store(ahead, Ordering::Relaxed);
     }
@@ -184,36 +202,42 @@ impl Job {
 
     /// How far the job has come, with the counts of durations that only the metrics show.
     ///
-    /// What is derived or read elsewhere, `signals` and `cpu`, is left at its default.
+    /// What is derived or read elsewhere, `signals`, `cpu` and `sidecar`, is left at its default.
     pub(crate) fn read(&self) -> (Progress, Counts) {
-        let Settings { job, loss_name, window, targets, total_steps, dataset, rank, .. } =
-            &self.settings;
+        let Settings { job, loss_name, window, targets, dataset, rank, .. } = &self.settings;
         let reading = self.ledger.read(loss_name, *window);
-        let epoch = self.epoch.load(Ordering::Relaxed);
+        let known =
+            |count: &AtomicU64| Some(count.load(Ordering::Relaxed)).filter(|count| *count > 0);
         let clock = self.ledger.clock();
         let step = self.step_after(reading.steps);
+        let resumed = self.settings.resumed.as_deref();
+        let before = resumed.map(|before| before.reached).unwrap_or_default();
         let progress = Progress {
             schema: SCHEMA,
             job: job.clone(),
             pid: self.pid,
             instance: self.instance.clone(),
-            source: SOURCE.to_owned(),
+            source: self.settings.source.as_deref().unwrap_or(SOURCE).to_owned(),
             state: self.state(reading.steps),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),
             step: (step > 0).then_some(step),
-            epoch: (epoch > 0).then_some(epoch),
-            total_steps: *total_steps,
+            epoch: known(&self.epoch),
+            total_steps: known(&self.total_steps),
             dataset: dataset.clone(),
             eval: reading.eval,
             batch_latency: reading.latency,
             targets: *targets,
-            reached: reading.reached,
+            reached: Reached {
+                acceptable_at: before.acceptable_at.or(reading.reached.acceptable_at),
+                objective_at: before.objective_at.or(reading.reached.objective_at),
+            },
             checkpoint: self.checkpoints.read(),
             validation: reading.validation,
             signals: Signals::default(),
             cpu: Cpu::default(),
             rank: *rank,
+            sidecar: None,
             dropped: reading.dropped,
             rejected: reading.rejected,
         };
@@ -228,4 +252,8 @@ impl Job {
             _ => State::Starting,
         }
     }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -5,6 +5,7 @@ mod builder;
 mod checkpoint;
 mod doing;
 mod endpoint;
+mod extension;
 mod handle;
 mod hot;
 mod instance;
@@ -20,10 +21,12 @@ mod start_error;
 #[cfg(feature = "tch")]
 mod tensor;
 
+pub use paceline_wire as wire;
 pub use paceline_wire::Direction;
 
 pub use crate::builder::Builder;
 pub use crate::checkpoint::{CheckpointRequest, Reason};
 pub use crate::endpoint::LocalAddr;
+pub use crate::extension::{Extension, Posted};
 pub use crate::handle::{Batch, Evaluation, Reporter};
 pub use crate::start_error::StartError;

@@ -11,6 +11,7 @@ use crate::doing::Doing;
 use crate::endpoint::cpu;
 use crate::endpoint::events::Listeners;
 use crate::endpoint::status_file::StatusFiles;
+use crate::extension::Extension;
 use crate::hot::histogram::Counts;
 use crate::job::Job;
 use crate::signals::{self, History, Sample};
@@ -88,6 +89,11 @@ impl Observer {
         &self.job
     }
 
+    /// What the program adds that reports on behalf of the job.
+    pub(crate) fn extension(&self) -> Option<&dyn Extension> {
+        self.job.settings().extension.as_deref()
+    }
+
     /// All who listen.
     pub(crate) fn listeners(&self) -> &Listeners {
         &self.listeners
@@ -100,6 +106,7 @@ impl Observer {
         let doing = past.doing_at(self.job.doing(), progress.now);
         progress.signals = signals::derive(&past.history, &progress, doing);
         progress.cpu = cpu::read();
+        progress.sidecar = self.extension().map(Extension::describe);
         (progress, durations)
     }
 

@@ -1,13 +1,24 @@
 //! What the endpoint answers to a request.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 
 use crate::endpoint::body::Answer;
 use crate::endpoint::observer::Observer;
 use crate::endpoint::{host, metrics_text};
+use crate::extension::Posted;
+
+/// Bytes of a body that are taken: some ten thousand reports.
+const LARGEST_BODY: usize = 1024 * 1024;
+/// A body must be here within this time.
+const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -36,9 +47,36 @@ impl Routes {
         Self { observer, checks_host }
     }
 
-    /// The answer to a request. The server leaves the body out for HEAD.
-    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<Answer> {
-        if self.checks_host && !host::is_local(request) {
+    /// The answer to a request. A body is read only for a page that takes one.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
+        let Some(extension) =
+            self.observer.extension().filter(|_| request.method() == Method::POST)
+        else {
+            return self.answer_head(&request);
+        };
+        if request.uri().path() == "/v1/checkpoint" || self.refuses_host(&request) {
+            return self.answer_head(&request);
+        }
+        let (head, body) = request.into_parts();
+        match read(body).await {
+            Ok(body) => match extension.post(head.uri.path(), &body) {
+                None => self.answer_head(&Request::from_parts(head, ())),
+                Some(Posted::Taken) => respond(StatusCode::NO_CONTENT, TEXT, String::new()),
+                Some(Posted::Refused(why)) => line(StatusCode::BAD_REQUEST, &why),
+                Some(Posted::Busy) => line(StatusCode::TOO_MANY_REQUESTS, "try again later"),
+            },
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn refuses_host<B>(&self, request: &Request<B>) -> bool {
+        self.checks_host && !host::is_local(request)
+    }
+
+    /// The answer to a request whose body does not matter. The server leaves the answer's body out
+    /// for HEAD.
+    fn answer_head<B>(&self, request: &Request<B>) -> Response<Answer> {
+        if self.refuses_host(request) {
             return line(StatusCode::FORBIDDEN, "ask by address or as localhost");
         }
         let (way, route): (_, fn(&Observer) -> Response<Answer>) = match request.uri().path() {
@@ -58,6 +96,27 @@ impl Routes {
             _ => None,
         };
         if asked == Some(way) { route(&self.observer) } else { refuse(way) }
+    }
+}
+
+/// Reads a body that is short enough and comes soon enough.
+async fn read(mut body: Incoming) -> Result<Vec<u8>, Response<Answer>> {
+    let too_large = || line(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 1 MiB");
+    let mut all = Vec::new();
+    let whole = async {
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let broken = |_| line(StatusCode::BAD_REQUEST, "the body breaks off");
+            let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
+            if all.len() + bytes.len() > LARGEST_BODY {
+                return Err(too_large());
+            }
+            all.extend_from_slice(&bytes);
+        }
+        Ok(())
+    };
+    match timeout(BODY_PATIENCE, whole).await {
+        Ok(read) => read.map(|()| all),
+        Err(_) => Err(line(StatusCode::REQUEST_TIMEOUT, "the body takes too long")),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The HTTP server: accepts connections and keeps them few and short.
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -93,8 +92,10 @@ impl Server {
             return;
         }
         let routes = Arc::clone(&self.routes);
-        let service =
-            service_fn(move |request| ready(Ok::<_, Infallible>(routes.answer(&request))));
+        let service = service_fn(move |request| {
+            let routes = Arc::clone(&routes);
+            async move { Ok::<_, Infallible>(routes.answer(request).await) }
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_PATIENCE)

@@ -4,10 +4,12 @@ pub(crate) mod environment;
 mod rank;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use paceline_wire::{Direction, Rank, Targets};
+use paceline_wire::{Direction, Progress, Rank, Targets};
 
 use crate::endpoint::Address;
+use crate::extension::Extension;
 use crate::start_error::StartError;
 
 /// How many reports the published loss is the mean of, unless told otherwise.
@@ -16,7 +18,7 @@ pub(crate) const DEFAULT_WINDOW: u32 = 5;
 const LONGEST_WINDOW: u32 = 1_000;
 
 /// What a reporter is told about its job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) job: String,
     pub(crate) loss_name: String,
@@ -33,6 +35,11 @@ pub(crate) struct Settings {
     pub(crate) status_file: Option<PathBuf>,
     pub(crate) termination_log: Option<PathBuf>,
     pub(crate) rank: Option<Rank>,
+    /// Who measures, if it is not this crate alone.
+    pub(crate) source: Option<String>,
+    pub(crate) extension: Option<Arc<dyn Extension>>,
+    /// Where an earlier process was.
+    pub(crate) resumed: Option<Box<Progress>>,
     pub(crate) disabled: bool,
 }
 
@@ -54,6 +61,9 @@ impl Settings {
             status_file: None,
             termination_log: None,
             rank: None,
+            source: None,
+            extension: None,
+            resumed: None,
             disabled: false,
         }
     }

@@ -67,6 +67,9 @@ pub struct Progress {
     /// Which of several processes of one job this is.
     #[serde(default)]
     pub rank: Option<Rank>,
+    /// What a sidecar reads from; a reporter has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidecar: Option<Sidecar>,
     /// Reports that were lost because the reporter could not keep up.
     pub dropped: u64,
     /// Reports that were refused because the value was not a finite number.
@@ -320,4 +323,62 @@ pub struct Rank {
     pub local: Option<u32>,
     /// How many processes there are.
     pub world: Option<u32>,
+}
+
+/// What a sidecar reads from, and how well.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sidecar {
+    /// Where the training loss comes from: the name of one of the sources.
+    pub loss_from: Option<String>,
+    /// Whether the loss is the mean of more than a step, and of what.
+    pub loss_span: Option<String>,
+    /// Where batch latencies come from: `reported` by the framework, or `inferred` from the times
+    /// between its lines.
+    pub latency_from: Option<String>,
+    /// Whether the job's output comes in blocks, as Python writes it into a pipe: its times mean
+    /// little then, and `PYTHONUNBUFFERED=1` mends it.
+    pub block_buffered: bool,
+    /// Each source.
+    pub sources: Vec<Source>,
+    /// What each rank's batches take, where several ranks print into one source.
+    pub ranks: Vec<RankLatency>,
+}
+
+/// Something that a sidecar reads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Source {
+    /// What it is, such as `log:/logs/train.log`.
+    pub name: String,
+    /// Whether it is there.
+    pub up: bool,
+    /// What it was read as, such as `keras bar`; `null` while nothing was recognised.
+    pub grammar: Option<String>,
+    /// The part of its lines with a loss that this explains, from 0 to 1.
+    pub confidence: Option<f64>,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Lines and frames, or records, or rows.
+    pub lines: u64,
+    /// Those that said something.
+    pub observations: u64,
+    /// Those that could not be read, and what was cut off for its length.
+    pub errors: u64,
+    /// When something was read last, in Unix seconds.
+    pub updated_at: Option<f64>,
+    /// What keeps it away, in words.
+    pub error: Option<String>,
+}
+
+/// The batch latency of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RankLatency {
+    /// The rank.
+    pub rank: u32,
+    /// Batches.
+    pub count: u64,
+    /// Their duration, in seconds.
+    pub sum: f64,
 }

@@ -1,0 +1,102 @@
+//! A program that reports on behalf of a job, and one that goes on where another ended.
+
+mod client;
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use client::{ask, connect, progress};
+use paceline_reporter::{Extension, Posted, Reporter};
+use paceline_wire::{Reached, Sidecar};
+
+#[derive(Debug, Default)]
+struct Proxy(Mutex<Vec<String>>);
+
+impl Extension for Proxy {
+    fn describe(&self) -> Sidecar {
+        Sidecar { loss_from: Some("push".to_owned()), ..Sidecar::default() }
+    }
+
+    fn post(&self, path: &str, body: &[u8]) -> Option<Posted> {
+        let text = String::from_utf8_lossy(body).into_owned();
+        match (path, text.as_str()) {
+            ("/v1/report", "bad") => Some(Posted::Refused("line 1: no".to_owned())),
+            ("/v1/report", _) => {
+                self.0.lock().unwrap().push(text);
+                Some(Posted::Taken)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn post(reporter: &Reporter, path: &str, body: &str) -> String {
+    let mut stream = connect(reporter);
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+    write!(stream, "{head}content-length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn what_is_posted_reaches_the_program_and_what_it_says_is_in_the_progress() {
+    let proxy = Arc::new(Proxy::default());
+    let builder = Reporter::builder("vae").on_behalf("sidecar", Arc::clone(&proxy) as _);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    for (path, body, status) in [
+        ("/v1/report", "{}", "204"),
+        ("/v1/report", "bad", "400"),
+        ("/v1/report", &"x".repeat(1_100_000), "413"),
+        ("/v1/else", "{}", "404"),
+        ("/v1/progress", "{}", "405"),
+        ("/v1/checkpoint", "", "202"),
+    ] {
+        assert_eq!(post(&reporter, path, body), status, "{path}");
+    }
+    assert_eq!(*proxy.0.lock().unwrap(), ["{}"]);
+    let read = progress(&reporter);
+    assert_eq!(read.source, "sidecar");
+    assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
+    let foreign = ask(&reporter, "POST /v1/report", "host: evil.example\r\n");
+    assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
+}
+
+#[test]
+fn a_plain_reporter_takes_no_reports_from_outside() {
+    let reporter = Reporter::builder("vae").listen("127.0.0.1:0").start().unwrap();
+    assert_eq!(post(&reporter, "/v1/report", "{}"), "404");
+    assert_eq!(progress(&reporter).sidecar, None);
+}
+
+#[test]
+fn a_successor_goes_on_where_its_predecessor_ended() {
+    let start = |before| {
+        let builder = Reporter::builder("vae").acceptable(5.0).window(1).listen("127.0.0.1:0");
+        let builder = if let Some(before) = before { builder.resume(before) } else { builder };
+        builder.start().unwrap()
+    };
+    let first = start(None);
+    first.step(100);
+    for loss in [9.0, 4.0, f64::NAN] {
+        first.record(Some(loss), Some(Duration::from_millis(20)));
+    }
+    first.epoch(3);
+    first.total_steps(500);
+    let before = progress(&first);
+    drop(first);
+    let second = start(Some(before.clone()));
+    let now = progress(&second);
+    assert_ne!(now.instance, before.instance);
+    assert_eq!((now.step, now.epoch, now.rejected), (Some(103), Some(3), 1));
+    assert_eq!((now.eval.count, now.eval.sum, now.eval.best), (2, 13.0, Some(4.0)));
+    assert_eq!((now.batch_latency.count, now.batch_latency.sum), (3, 0.06));
+    let Reached { acceptable_at, .. } = now.reached;
+    assert!(acceptable_at.is_some() && acceptable_at == before.reached.acceptable_at);
+    second.report(3.0);
+    let later = progress(&second);
+    assert_eq!((later.step, later.eval.count, later.eval.sum), (Some(104), 3, 16.0));
+    assert!(second.checkpoint_requested().is_none(), "it was reached before");
+}
