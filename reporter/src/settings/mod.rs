@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     /// Steps that were made before this process.
     pub(crate) first_step: u64,
     pub(crate) stop_at_objective: bool,
+    #[cfg(feature = "sigterm")]
     pub(crate) stop_on_sigterm: bool,
     pub(crate) status_file: Option<PathBuf>,
     pub(crate) termination_log: Option<PathBuf>,
@@ -57,6 +58,7 @@ impl Settings {
             listen: None,
             first_step: 0,
             stop_at_objective: false,
+            #[cfg(feature = "sigterm")]
             stop_on_sigterm: false,
             status_file: None,
             termination_log: None,
