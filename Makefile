@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images bench clean
+.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images test-burn bench clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -66,6 +66,12 @@ test-deny: ## licences, sources and advisories of all dependencies
 
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
+
+test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
+	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml
+	$(CARGO) clippy --manifest-path reporter/burn/Cargo.toml --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
+	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
 bench: ## speed of the reporter's hot path and of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
