@@ -3,7 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images data demo fmt lint doc unit docker-tests test test-deny test-images bench bench-training clean
+.PHONY: help setup build images data demo fmt lint doc unit docker-tests \
+  test test-deny test-images test-burn bench bench-training clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -37,6 +38,7 @@ demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes on
 fmt: ## format the code
 	$(CARGO) fmt --all
 	$(CARGO) fmt --all --manifest-path images/Cargo.toml
+	$(CARGO) fmt --manifest-path reporter/burn/Cargo.toml
 
 lint:
 	$(CARGO) fmt --all --check
@@ -69,6 +71,12 @@ test-deny: ## licences, sources and advisories of all dependencies
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
 
+test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
+	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml
+	$(CARGO) clippy --manifest-path reporter/burn/Cargo.toml --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
+	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
+
 bench: ## speed and memory of the reporter, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
 
@@ -77,4 +85,4 @@ bench-training: data ## what the reporter costs a real training
 
 clean: ## remove what was built, but not the caches of libtorch and data
 	$(CARGO) clean
-	rm -rf images/target images/.build
+	rm -rf images/target images/.build reporter/burn/target
