@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What a training loop is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum Task {
     /// It makes steps.
     Training,
     /// It looks at held-out data.
@@ -13,24 +13,24 @@ pub(crate) enum Doing {
     Checkpointing,
 }
 
-/// A [`Doing`] that any thread may read or set.
+/// A [`Task`] that any thread may read or set.
 #[derive(Debug, Default)]
 pub(crate) struct NowDoing(AtomicU8);
 
 impl NowDoing {
-    pub(crate) fn get(&self) -> Doing {
+    pub(crate) fn get(&self) -> Task {
         match self.0.load(Ordering::Relaxed) {
-            0 => Doing::Training,
-            1 => Doing::Evaluating,
-            _ => Doing::Checkpointing,
+            0 => Task::Training,
+            1 => Task::Evaluating,
+            _ => Task::Checkpointing,
         }
     }
 
-    pub(crate) fn set(&self, doing: Doing) {
-        let word = match doing {
-            Doing::Training => 0,
-            Doing::Evaluating => 1,
-            Doing::Checkpointing => 2,
+    pub(crate) fn set(&self, task: Task) {
+        let word = match task {
+            Task::Training => 0,
+            Task::Evaluating => 1,
+            Task::Checkpointing => 2,
         };
         self.0.store(word, Ordering::Relaxed);
     }

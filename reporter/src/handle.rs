@@ -9,7 +9,7 @@ use paceline_wire::Progress;
 
 use crate::builder::Builder;
 use crate::checkpoint::CheckpointRequest;
-use crate::doing::Doing;
+use crate::doing::Task;
 use crate::endpoint::{LocalAddr, ServerThread};
 use crate::hot::clock::Clock;
 use crate::hot::ledger::Entry;
@@ -125,7 +125,7 @@ impl Reporter {
     /// is not taken for a stall.
     pub fn evaluating(&self) -> Evaluation<'_> {
         if let Some(job) = self.job() {
-            job.set_doing(Doing::Evaluating);
+            job.set_doing(Task::Evaluating);
         }
         Evaluation { job: self.job() }
     }
@@ -238,7 +238,7 @@ pub struct Evaluation<'r> {
 impl Drop for Evaluation<'_> {
     fn drop(&mut self) {
         if let Some(job) = self.job {
-            job.set_doing(Doing::Training);
+            job.set_doing(Task::Training);
         }
     }
 }

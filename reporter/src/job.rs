@@ -8,7 +8,7 @@ use paceline_wire::{Cpu, Direction, Progress, Reached, SCHEMA, Signals, State};
 
 use crate::bell::Bell;
 use crate::checkpoint::Book;
-use crate::doing::{Doing, NowDoing};
+use crate::doing::{NowDoing, Task};
 use crate::hot::clock::Clock;
 use crate::hot::histogram::Counts;
 use crate::hot::ledger::{Entry, FirstReached, Ledger};
@@ -175,13 +175,13 @@ impl Job {
     }
 
     /// What the loop is at.
-    pub(crate) fn doing(&self) -> Doing {
+    pub(crate) fn doing(&self) -> Task {
         self.doing.get()
     }
 
     /// Says what the loop is at.
-    pub(crate) fn set_doing(&self, doing: Doing) {
-        self.doing.set(doing);
+    pub(crate) fn set_doing(&self, task: Task) {
+        self.doing.set(task);
     }
 
     /// Says how the job ended, unless that has been said.

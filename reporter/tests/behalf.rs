@@ -1,5 +1,7 @@
 //! A program that reports on behalf of a job, and one that goes on where another ended.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 mod client;
 
 use std::io::{Read, Write};
@@ -44,7 +46,8 @@ fn post(reporter: &Reporter, path: &str, body: &str) -> String {
 #[test]
 fn what_is_posted_reaches_the_program_and_what_it_says_is_in_the_progress() {
     let proxy = Arc::new(Proxy::default());
-    let builder = Reporter::builder("vae").on_behalf("sidecar", Arc::clone(&proxy) as _);
+    let extension: Arc<dyn Extension> = proxy.clone();
+    let builder = Reporter::builder("vae").on_behalf("sidecar", extension);
     let reporter = builder.listen("127.0.0.1:0").start().unwrap();
     for (path, body, status) in [
         ("/v1/report", "{}", "204"),

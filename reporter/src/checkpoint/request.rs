@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use crate::checkpoint::book::Saved;
-use crate::doing::Doing;
+use crate::doing::Task;
 use crate::job::Job;
 
 /// Why a checkpoint is wanted.
@@ -41,7 +41,7 @@ impl<'r> CheckpointRequest<'r> {
     pub(crate) fn take(job: &'r Job) -> Option<Self> {
         let loss = job.ledger().recent();
         let (number, reason) = job.checkpoints().take(loss, job.direction())?;
-        job.set_doing(Doing::Checkpointing);
+        job.set_doing(Task::Checkpointing);
         Some(Self { job, number, reason, step: job.step(), loss, answered: false })
     }
 
@@ -83,7 +83,7 @@ impl<'r> CheckpointRequest<'r> {
     fn answer(&mut self, outcome: Result<Saved, String>) {
         self.answered = true;
         self.job.checkpoints().answer(self.number, self.reason, outcome);
-        self.job.set_doing(Doing::Training);
+        self.job.set_doing(Task::Training);
         self.job.ring();
     }
 }

@@ -7,17 +7,20 @@ use paceline_wire::{Progress, State};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use crate::doing::Doing;
+use crate::doing::Task;
 use crate::endpoint::cpu;
 use crate::endpoint::events::Listeners;
 use crate::endpoint::status_file::StatusFiles;
 use crate::extension::Extension;
 use crate::hot::histogram::Counts;
 use crate::job::Job;
-use crate::signals::{self, History, Sample};
+use crate::signals::{self, Doing, History, Sample};
 
 /// News that nobody is waiting for are told no more often than this, in seconds.
 const SELDOM: f64 = 1.0;
+
+/// A look at the job is at most this far away.
+const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 
 /// Reads a job, off its hot path.
 #[derive(Debug)]
@@ -35,8 +38,8 @@ pub(crate) struct Observer {
 #[derive(Debug)]
 struct Past {
     history: History,
-    /// What the loop is at, and since when, in Unix seconds.
-    doing: (Doing, f64),
+    /// What the loop is at.
+    doing: Doing,
     told: Told,
     told_at: f64,
     written: Told,
@@ -68,7 +71,7 @@ impl Observer {
             StatusFiles::new(settings.status_file.clone(), settings.termination_log.clone());
         let past = Past {
             history: History::new(),
-            doing: (Doing::Training, 0.0),
+            doing: Doing { task: Task::Training, since: 0.0 },
             told: Told::default(),
             told_at: f64::NEG_INFINITY,
             written: Told::default(),
@@ -103,7 +106,7 @@ impl Observer {
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let (mut progress, durations) = self.job.read();
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let doing = past.doing_at(self.job.doing(), progress.now);
+        let doing = past.doing_at(self.job.doing(), &progress);
         progress.signals = signals::derive(&past.history, &progress, doing);
         progress.cpu = cpu::read();
         progress.sidecar = self.extension().map(Extension::describe);
@@ -175,24 +178,25 @@ impl Observer {
 
     fn remember(&self, progress: &Progress) -> Duration {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let doing = self.job.doing();
-        past.doing = past.doing_at(doing, progress.now);
+        let task = self.job.doing();
+        past.doing = past.doing_at(task, progress);
         past.history.push(Sample {
             at: progress.now - progress.started_at,
             step: progress.step.unwrap_or(0),
             count: progress.eval.count,
             sum: progress.eval.sum,
             rejected: progress.rejected,
-            paused: doing != Doing::Training,
+            paused: task != Task::Training,
         });
-        past.history.wanted_period()
+        Duration::try_from_secs_f64(past.history.wanted_period()).unwrap_or(LONGEST_PERIOD)
     }
 }
 
 impl Past {
     /// What the loop is at, and since when as far as that has been seen.
-    fn doing_at(&self, doing: Doing, now: f64) -> (Doing, f64) {
-        if self.doing.0 == doing { self.doing } else { (doing, now) }
+    fn doing_at(&self, task: Task, progress: &Progress) -> Doing {
+        let since = progress.now - progress.started_at;
+        if self.doing.task == task { self.doing } else { Doing { task, since } }
     }
 }
 

@@ -1,28 +1,78 @@
-//! placeholder until merged
-#[derive(Debug)]
-pub(crate) struct History;
-#[derive(Debug)]
-pub(crate) struct Sample {
-    pub(crate) at: f64,
-    pub(crate) step: u64,
-    pub(crate) count: u64,
-    pub(crate) sum: f64,
-    pub(crate) rejected: u64,
-    pub(crate) paused: bool,
+//! What follows from the reports so far: how fast a job is, how its loss goes, and when it will
+//! have come to its objective.
+//!
+//! All of it is worked out when somebody asks, from a bounded [`History`] and the current
+//! [`Progress`]; nothing here reads a clock. Whatever the losses and times are, what comes out is a
+//! finite number or is not there.
+
+mod activity;
+mod bucket;
+mod forecast;
+mod health;
+mod history;
+mod number;
+mod pace;
+mod scatter;
+mod series;
+mod smooth;
+
+use paceline_wire::{Progress, Signals, State};
+
+pub(crate) use self::history::{History, Sample};
+use self::number::finite;
+use self::pace::Pace;
+use self::series::Series;
+use self::smooth::Smooth;
+use crate::doing::Task;
+
+/// What the loop says that it is at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Doing {
+    pub(crate) task: Task,
+    /// Since when, in seconds since the start.
+    pub(crate) since: f64,
 }
-impl History {
-    pub(crate) fn new() -> Self {
-        Self
+
+/// The signals at [`Progress::now`].
+pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Signals {
+    let now = now(history, progress);
+    let series = Series::new(history);
+    let series = series.as_ref();
+    let smooth = series.and_then(Smooth::new);
+    let ended = matches!(progress.state, State::Finished | State::Failed);
+    let pace = Pace::new(history, now).filter(|_| !ended);
+    let steps = progress.step.zip(progress.total_steps);
+    let left = steps.map(|(step, total)| number::number(total.saturating_sub(step)));
+    Signals {
+        activity: activity::activity(history, progress.state, doing, now),
+        quiet_seconds: quiet(history, progress, now),
+        health: health::health(history, series, progress),
+        loss_smoothed: smooth.map(|smooth| smooth.level),
+        loss_slope: smooth.and_then(|smooth| smooth.slope),
+        steps_per_second: pace.map(|pace| pace.rate),
+        progress_ratio: steps.and_then(|(step, total)| pace::ratio(step, total)),
+        eta_seconds: pace.zip(left).and_then(|(pace, left)| pace.seconds(left)),
+        to_objective: series
+            .zip(pace)
+            .and_then(|(series, pace)| forecast::forecast(series, progress, &pace)),
     }
-    pub(crate) fn push(&mut self, _s: Sample) {}
-    pub(crate) fn wanted_period(&self) -> std::time::Duration {
-        std::time::Duration::from_millis(250)
-    }
 }
-pub(crate) fn derive(
-    _h: &History,
-    _p: &paceline_wire::Progress,
-    _d: (crate::doing::Doing, f64),
-) -> paceline_wire::Signals {
-    paceline_wire::Signals::default()
+
+/// Seconds since the start. It never lies before the last sample.
+fn now(history: &History, progress: &Progress) -> f64 {
+    let sampled = history.last().map_or(0.0, |last| last.at);
+    finite(progress.now - progress.started_at).map_or(sampled, |now| now.max(sampled))
 }
+
+/// Seconds since the last report, finite or not.
+fn quiet(history: &History, progress: &Progress, now: f64) -> Option<f64> {
+    let finite_at =
+        progress.eval.updated_at.and_then(|updated_at| finite(updated_at - progress.started_at));
+    let last = finite_at.into_iter().chain(history.active_at()).reduce(f64::max)?;
+    finite((now - last).max(0.0))
+}
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;

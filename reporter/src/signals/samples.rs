@@ -1,0 +1,165 @@
+//! Jobs to try the signals on.
+
+use paceline_wire::{
+    Checkpoint, Cpu, Direction, Eval, Latency, Progress, Reached, SCHEMA, Signals, State, Targets,
+};
+
+use super::number::number;
+use super::{Doing, History, Sample, Task};
+
+/// When the jobs here start, in Unix seconds.
+pub(crate) const STARTED: f64 = 1.7e9;
+
+/// Training, as far as the loop says.
+pub(crate) const TRAINING: Doing = Doing { task: Task::Training, since: 0.0 };
+
+/// What a job has reported; it is sampled as often as its history wants.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) history: History,
+    pub(crate) sample: Sample,
+}
+
+impl Job {
+    pub(crate) fn new() -> Self {
+        let mut history = History::new();
+        history.push(Sample::default());
+        Self { history, sample: Sample::default() }
+    }
+
+    /// A job that makes `rate` steps per second, each with one of the losses.
+    pub(crate) fn of(losses: &[f64], rate: f64) -> Self {
+        let mut job = Self::new();
+        job.train(losses, rate);
+        job
+    }
+
+    /// Goes on with a loss at every step.
+    pub(crate) fn train(&mut self, losses: &[f64], rate: f64) {
+        let from = self.sample.at;
+        for (done, loss) in (1..).zip(losses) {
+            self.wait_until(from + number(done) / rate);
+            self.sample.step += 1;
+            if loss.is_finite() {
+                self.sample.count += 1;
+                self.sample.sum += loss;
+            } else {
+                self.sample.rejected += 1;
+            }
+        }
+        self.history.push(self.sample);
+    }
+
+    /// Nothing happens for so many seconds.
+    pub(crate) fn wait(&mut self, seconds: f64) {
+        self.wait_until(self.sample.at + seconds);
+        self.history.push(self.sample);
+    }
+
+    /// Evaluates for so many seconds, and says so.
+    pub(crate) fn pause(&mut self, seconds: f64) {
+        self.sample.paused = true;
+        self.history.push(self.sample);
+        self.wait(seconds);
+        self.sample.paused = false;
+        self.history.push(self.sample);
+    }
+
+    /// The process as a whole stands still for so many seconds.
+    pub(crate) fn freeze(&mut self, seconds: f64) {
+        self.sample.at += seconds;
+        self.history.push(self.sample);
+    }
+
+    fn wait_until(&mut self, at: f64) {
+        loop {
+            let next =
+                self.history.last().map_or(0.0, |last| last.at) + self.history.wanted_period();
+            if next >= at {
+                break;
+            }
+            self.history.push(Sample { at: next, ..self.sample });
+        }
+        self.sample.at = at;
+    }
+
+    /// What the job's endpoint says.
+    pub(crate) fn progress(&self) -> Progress {
+        let Sample { at, step, count, sum, rejected, .. } = self.sample;
+        Progress {
+            now: STARTED + at,
+            step: Some(step),
+            eval: Eval { count, sum, ..progress().eval },
+            rejected,
+            ..progress()
+        }
+    }
+}
+
+/// A job of which nothing is known.
+pub(crate) fn progress() -> Progress {
+    Progress {
+        schema: SCHEMA,
+        job: "job".to_owned(),
+        pid: 1,
+        instance: "0".to_owned(),
+        source: "reporter".to_owned(),
+        state: State::Running,
+        started_at: STARTED,
+        now: STARTED,
+        step: None,
+        epoch: None,
+        total_steps: None,
+        dataset: None,
+        eval: Eval {
+            name: "loss".to_owned(),
+            direction: Direction::Minimize,
+            value: None,
+            window: 5,
+            updated_at: None,
+            count: 0,
+            sum: 0.0,
+            first: None,
+            best: None,
+            max_abs: None,
+        },
+        batch_latency: Latency::default(),
+        targets: Targets::default(),
+        reached: Reached::default(),
+        checkpoint: Checkpoint::default(),
+        validation: None,
+        signals: Signals::default(),
+        cpu: Cpu::default(),
+        rank: None,
+        sidecar: None,
+        dropped: 0,
+        rejected: 0,
+    }
+}
+
+/// Random numbers: Marsaglia, Xorshift RNGs, Journal of Statistical Software 8 (2003).
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        for _ in 0..10 {
+            random.uniform();
+        }
+        random
+    }
+
+    /// From 0 to 1.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        number(self.0 >> 11) / 9_007_199_254_740_992.0
+    }
+
+    /// Near enough to standard normal: the sum of twelve uniform numbers.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}

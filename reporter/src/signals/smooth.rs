@@ -1,0 +1,111 @@
+//! The loss without its noise: a line through the recent losses, as many as agree with one line.
+
+use super::series::{Point, Series, usual};
+
+/// Two estimates agree if they are within so many standard errors of each other.
+const AGREE: f64 = 2.0;
+/// A residual beyond so many standard deviations counts less (Huber, Robust Statistics, 1981).
+const OUTLIER: f64 = 2.5;
+/// The fewest points to lay a line through.
+const FEWEST: usize = 3;
+
+/// A loss without its noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Smooth {
+    /// The level at the end of the record.
+    pub(crate) level: f64,
+    /// Its change with one step; `None` while there are too few points.
+    pub(crate) slope: Option<f64>,
+}
+
+/// A line at the end of the record.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    level: f64,
+    slope: f64,
+    error: f64,
+}
+
+impl Smooth {
+    /// Lays a line through the last points: ever more of them, as long as the levels that follow
+    /// all agree within their errors. So a steep or bent curve is averaged over few losses, and a
+    /// flat one over many.
+    ///
+    /// The intersection of confidence intervals: Goldenshluger and Nemirovski, On spatially
+    /// adaptive estimation of nonparametric regression, Math. Methods of Statistics 6 (1997).
+    pub(crate) fn new(series: &Series) -> Option<Self> {
+        let points = &series.points;
+        let unit = series.unit;
+        // Scatter goes with the level, so that of the early losses says little.
+        let scatters: Vec<(f64, f64)> =
+            series.scattered(0.3).map(|point| (point.scatter, point.triples)).collect();
+        let scatter = usual(&scatters).unwrap_or(0.0);
+        let mut chosen: Option<Line> = None;
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut size = FEWEST.min(points.len());
+        while size >= FEWEST {
+            let window = points.get(points.len() - size..).unwrap_or_default();
+            let Some(line) = line(window, series.end, scatter) else { break };
+            low = low.max(line.level - AGREE * line.error);
+            high = high.min(line.level + AGREE * line.error);
+            if low > high {
+                break;
+            }
+            chosen = Some(line);
+            if size == points.len() {
+                break;
+            }
+            size = (size + size.div_ceil(4)).min(points.len());
+        }
+        let smooth = match chosen {
+            Some(line) => Self { level: line.level * unit, slope: Some(line.slope * unit) },
+            None => Self { level: mean(points)? * unit, slope: None },
+        };
+        let fine = smooth.level.is_finite() && smooth.slope.is_none_or(f64::is_finite);
+        fine.then_some(smooth)
+    }
+}
+
+/// The mean of all losses.
+fn mean(points: &[Point]) -> Option<f64> {
+    let total: f64 = points.iter().map(|point| point.count).sum();
+    (total > 0.0).then(|| points.iter().map(|point| point.count / total * point.y).sum())
+}
+
+/// The line through `points`, at `end`, laid twice: the second time, what lies far from the first
+/// counts less.
+fn line(points: &[Point], end: f64, scatter: f64) -> Option<Line> {
+    let first = weighted_line(points, end, |point| point.count)?;
+    let line = weighted_line(points, end, |point| {
+        let off = point.y - (first.level + first.slope * (point.x - end));
+        let limit = OUTLIER * scatter / point.count.sqrt();
+        if off.abs() > limit { point.count * (limit / off.abs()) } else { point.count }
+    })
+    .unwrap_or(first);
+    Some(Line { error: line.error * scatter, ..line })
+}
+
+/// Weighted least squares about `end`. The error is that of the level for a scatter of 1.
+fn weighted_line(points: &[Point], end: f64, weight: impl Fn(&Point) -> f64) -> Option<Line> {
+    let span = end - points.first()?.x;
+    let (mut w, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for point in points {
+        let (weight, x) = (weight(point), (point.x - end) / span);
+        w += weight;
+        wx += weight * x;
+        wxx += weight * x * x;
+        wy += weight * point.y;
+        wxy += weight * x * point.y;
+    }
+    let determinant = w * wxx - wx * wx;
+    let line = Line {
+        level: (wxx * wy - wx * wxy) / determinant,
+        slope: (w * wxy - wx * wy) / determinant / span,
+        error: (wxx / determinant).sqrt(),
+    };
+    let sound = determinant > 1e-12 * w * wxx;
+    (sound && line.level.is_finite() && line.slope.is_finite()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests;
