@@ -173,7 +173,7 @@ impl Observer {
     }
 
     #[cfg(not(feature = "metrics"))]
-    #[expect(clippy::needless_pass_by_value, clippy::unused_self, reason = "as with the feature")]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     fn record(&self, _: &Progress, _: Counts) {}
 
     fn remember(&self, progress: &Progress) -> Duration {

@@ -83,10 +83,17 @@ impl Job {
         self.sample.at = at;
     }
 
+    /// Whether it has begun to report.
+    pub(crate) fn state(&self) -> State {
+        let Sample { count, rejected, .. } = self.sample;
+        if count + rejected > 0 { State::Running } else { State::Starting }
+    }
+
     /// What the job's endpoint says.
     pub(crate) fn progress(&self) -> Progress {
         let Sample { at, step, count, sum, rejected, .. } = self.sample;
         Progress {
+            state: self.state(),
             now: STARTED + at,
             step: Some(step),
             eval: Eval { count, sum, ..progress().eval },
@@ -104,7 +111,7 @@ pub(crate) fn progress() -> Progress {
         pid: 1,
         instance: "0".to_owned(),
         source: "reporter".to_owned(),
-        state: State::Running,
+        state: State::Starting,
         started_at: STARTED,
         now: STARTED,
         step: None,

@@ -2,7 +2,7 @@ use super::*;
 use crate::signals::samples::{Job, TRAINING};
 
 fn at(job: &Job, task: Task, since: f64) -> Activity {
-    activity(&job.history, State::Running, Doing { task, since }, job.sample.at)
+    activity(&job.history, job.state(), Doing { task, since }, job.sample.at)
 }
 
 fn training(job: &Job) -> Activity {
