@@ -3,6 +3,8 @@
 //! `floor` is what a timed report cannot do without: two readings of the clock and five relaxed
 //! additions. All others record a loss, a step and a duration, too.
 
+#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -23,20 +25,53 @@ const BOUNDS: [f64; 17] = [
     600.0,
 ];
 
+/// Turns and calls of each, for the ratio.
+const TURNS: usize = 2_001;
+const CALLS: u32 = 500;
+
 fn main() {
     divan::main();
+    ratio();
+}
+
+/// The floor and a report in turns, so that whatever else the machine does disturbs both alike.
+fn ratio() {
+    let reporter = start();
+    let words = Words::default();
+    let mut ratios: Vec<f64> = (0..TURNS)
+        .map(|_| {
+            let floor = timed(|| words.add());
+            timed(|| reporter.batch().loss(0.5)) / floor
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let median = ratios.get(TURNS / 2).copied().unwrap_or(f64::NAN);
+    println!("paceline / floor, median of {TURNS} turns of {CALLS} calls each: {median:.3}");
+}
+
+fn timed(mut call: impl FnMut()) -> f64 {
+    let began = now();
+    (0..CALLS).for_each(|_| call());
+    began.elapsed().as_secs_f64()
+}
+
+#[derive(Default)]
+struct Words([AtomicU64; 5]);
+
+impl Words {
+    fn add(&self) {
+        let began = now();
+        let took = now().duration_since(began);
+        for word in &self.0 {
+            word.fetch_add(u64::from(took.subsec_nanos()), Ordering::Relaxed);
+        }
+    }
 }
 
 #[divan::bench]
 fn floor(bencher: Bencher<'_, '_>) {
-    let words: [AtomicU64; 5] = Default::default();
-    bencher.bench_local(|| {
-        let began = now();
-        let took = now().duration_since(began);
-        for word in &words {
-            word.fetch_add(u64::from(took.subsec_nanos()), Ordering::Relaxed);
-        }
-    });
+    let words = Words::default();
+    bencher.bench_local(|| words.add());
 }
 
 #[divan::bench]

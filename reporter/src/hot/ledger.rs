@@ -22,7 +22,10 @@ pub(crate) struct Ledger {
     targets: Targets,
     tally: Tally,
     window: Window,
+    /// Of reports at the first stripe: one thread at a time.
     durations: Histogram,
+    /// Of those at the others.
+    further_durations: Histogram,
     first: Slot,
     last_duration: Span,
     updated_at: Span,
@@ -73,6 +76,7 @@ impl Ledger {
             tally: Tally::default(),
             window: Window::new(window),
             durations: Histogram::new(),
+            further_durations: Histogram::new(),
             first: Slot::unknown(),
             last_duration: Span::unknown(),
             updated_at: Span::unknown(),
@@ -95,11 +99,14 @@ impl Ledger {
     #[inline]
     pub(crate) fn enter(&self, Entry { loss, took }: Entry, now: Instant) -> FirstReached {
         let mut reached = FirstReached::default();
-        let stored = self.tally.update(|totals| {
+        let stored = self.tally.update(|totals, stripe| {
             if let Some(took) = took.map(nanos) {
                 totals.batches += 1;
                 totals.batch_nanos = totals.batch_nanos.saturating_add(took);
-                self.durations.record(took);
+                match stripe {
+                    0 => self.durations.record_alone(took),
+                    _ => self.further_durations.record(took),
+                }
                 self.last_duration.set(took);
             }
             if let Some(loss) = loss {
@@ -158,7 +165,7 @@ impl Ledger {
 
     /// Enters a loss on held-out data.
     pub(crate) fn validate(&self, loss: f64, now: Duration) {
-        let stored = self.validation.update(|totals| {
+        let stored = self.validation.update(|totals, _| {
             totals.steps += 1;
             if loss.abs() <= LARGEST {
                 totals.add_loss(loss, self.direction);
@@ -180,7 +187,7 @@ impl Ledger {
     /// Goes on where `before` ended; to be called before the first report.
     pub(crate) fn resume(&self, before: &Progress) {
         let Progress { eval, batch_latency, reached, rejected, .. } = before;
-        let stored = self.tally.update(|totals| {
+        let stored = self.tally.update(|totals, _| {
             *totals = Totals {
                 steps: eval.count + rejected,
                 losses: eval.count,
@@ -228,7 +235,7 @@ impl Ledger {
         // First the totals: what a counted report stored besides is then there as well.
         let totals = self.tally.read(self.direction);
         let held_out = self.validation.read(self.direction);
-        let durations = self.durations.counts();
+        let durations = self.durations.counts().and(&self.further_durations.counts());
         let of_losses = |number: f64| (totals.losses > 0).then_some(number);
         let unix = |at: &Span| at.get().map(|at| self.clock.unix(at));
         Reading {

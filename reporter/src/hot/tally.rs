@@ -89,13 +89,15 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Changes the totals of a stripe that nobody else is at; `false` if it finds none. What
-    /// `change` stores elsewhere is seen by whoever reads the changed totals.
+    /// `change` stores elsewhere is seen by whoever reads the changed totals, and by whoever is next
+    /// at the same stripe, whose number `change` is told.
     #[must_use]
-    pub(crate) fn update(&self, change: impl FnOnce(&mut Totals)) -> bool {
-        let claimed = self.stripes.iter().find_map(|stripe| Some((stripe, stripe.claim()?)));
-        let Some((stripe, version)) = claimed else { return false };
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Totals, usize)) -> bool {
+        let mut stripes = self.stripes.iter().enumerate();
+        let claimed = stripes.find_map(|(at, stripe)| Some((at, stripe, stripe.claim()?)));
+        let Some((at, stripe, version)) = claimed else { return false };
         let mut totals = stripe.page(version);
-        change(&mut totals);
+        change(&mut totals, at);
         stripe.turn(version, totals);
         true
     }

@@ -6,7 +6,7 @@ use paceline_wire::Direction::{Maximize, Minimize};
 use super::*;
 
 fn add(tally: &Tally, loss: f64) {
-    assert!(tally.update(|totals| totals.add_loss(loss, Minimize)));
+    assert!(tally.update(|totals, _| totals.add_loss(loss, Minimize)));
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn best_follows_the_direction_and_max_abs_the_size() {
     for (direction, best) in [(Minimize, -7.0), (Maximize, 5.0)] {
         let tally = Tally::default();
         for loss in [2.0, -7.0, 5.0] {
-            assert!(tally.update(|totals| totals.add_loss(loss, direction)));
+            assert!(tally.update(|totals, _| totals.add_loss(loss, direction)));
         }
         let totals = tally.read(direction);
         assert_eq!((totals.best, totals.max_abs), (best, 7.0));
@@ -26,7 +26,7 @@ fn best_follows_the_direction_and_max_abs_the_size() {
 fn a_report_within_a_report_takes_another_stripe() {
     let tally = Tally::default();
     add(&tally, 1.0);
-    assert!(tally.update(|outer| {
+    assert!(tally.update(|outer, _| {
         add(&tally, 2.0);
         outer.add_loss(4.0, Minimize);
     }));
@@ -38,7 +38,7 @@ fn a_report_within_a_report_takes_another_stripe() {
 fn a_reading_during_a_report_holds_what_was_before() {
     let tally = Tally::default();
     add(&tally, 1.0);
-    assert!(tally.update(|totals| {
+    assert!(tally.update(|totals, _| {
         totals.add_loss(2.0, Minimize);
         assert_eq!(tally.read(Minimize).losses, 1);
     }));
@@ -50,7 +50,7 @@ fn a_report_is_refused_only_when_every_stripe_is_taken() {
     fn nest(tally: &Tally, depth: usize) -> usize {
         let mut stored = 0;
         let mut within = 0;
-        if tally.update(|totals| {
+        if tally.update(|totals, _| {
             totals.steps += 1;
             stored = 1;
             within = nest(tally, depth + 1);
