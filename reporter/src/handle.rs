@@ -123,11 +123,11 @@ impl Reporter {
 
     /// Says that the loop looks at held-out data until the result is dropped, so that its silence
     /// is not taken for a stall.
-    pub fn evaluating(&self) -> Evaluation<'_> {
+    pub fn evaluating(&self) -> Evaluation {
         if let Some(job) = self.job() {
             job.set_doing(Task::Evaluating);
         }
-        Evaluation { job: self.job() }
+        Evaluation { job: self.job().cloned() }
     }
 
     /// Whether the loop should end after this step: the objective has been reached and
@@ -231,13 +231,13 @@ impl Drop for Batch<'_> {
 /// The time in which a loop looks at held-out data: made by [`Reporter::evaluating`].
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
-pub struct Evaluation<'r> {
-    job: Option<&'r Arc<Job>>,
+pub struct Evaluation {
+    job: Option<Arc<Job>>,
 }
 
-impl Drop for Evaluation<'_> {
+impl Drop for Evaluation {
     fn drop(&mut self) {
-        if let Some(job) = self.job {
+        if let Some(job) = &self.job {
             job.set_doing(Task::Training);
         }
     }

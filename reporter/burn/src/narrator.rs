@@ -1,13 +1,8 @@
-//! Keeps what the reporter lends between two calls of Burn: a running batch, an evaluation.
+//! What lies between two calls of Burn: a running batch, an evaluation.
 
-use std::convert::Infallible;
-use std::future::poll_fn;
-use std::mem::ManuallyDrop;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
-use paceline_reporter::{Batch, Evaluation, Reporter};
+use paceline_reporter::{Evaluation, Reporter};
 
 /// What the training does next.
 #[derive(Clone, Copy, Debug)]
@@ -23,68 +18,43 @@ pub(crate) enum Turn {
 }
 
 /// Tells a reporter how the time of a training is divided.
-///
-/// The reporter's batches and evaluations borrow it, so they cannot lie in a struct beside it. They
-/// can live in a future, which is polled once per turn and then waits for the next one. It never
-/// needs waking, so it needs no executor and no thread.
+#[derive(Debug)]
 pub(crate) struct Narrator {
-    next: NextTurn,
-    tale: Pin<Box<dyn Future<Output = Infallible> + Send + Sync>>,
+    reporter: Reporter,
+    phase: Phase,
+}
+
+/// What the training is at.
+#[derive(Debug)]
+enum Phase {
+    Resting,
+    /// A batch that began then.
+    Training(Instant),
+    Evaluating(#[expect(dead_code, reason = "it is held to be dropped")] Evaluation),
 }
 
 impl Narrator {
     pub(crate) fn new(reporter: Reporter) -> Self {
-        let next = NextTurn::default();
-        Self { tale: Box::pin(tell(reporter, next.clone())), next }
+        Self { reporter, phase: Phase::Resting }
     }
 
     /// Takes a turn; it has been reported when this returns.
     pub(crate) fn turn(&mut self, turn: Turn) {
-        self.next.set(turn);
-        let Poll::Pending = self.tale.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    }
-}
-
-async fn tell(reporter: Reporter, turns: NextTurn) -> Infallible {
-    let mut phase = Phase::Resting;
-    loop {
-        let turn = turns.get().await;
-        if let (Phase::Training(batch), Turn::Next(loss)) = (phase, turn) {
-            let batch = ManuallyDrop::into_inner(batch);
-            match loss {
-                Some(loss) => batch.loss(loss),
-                None => drop(batch),
-            }
+        if let (&Phase::Training(began), Turn::Next(loss)) = (&self.phase, turn) {
+            let took: Duration = began.elapsed();
+            self.reporter.record(loss, Some(took));
         }
-        phase = match turn {
-            Turn::Train | Turn::Next(_) => Phase::Training(ManuallyDrop::new(reporter.batch())),
-            Turn::Evaluate => Phase::Evaluating(reporter.evaluating()),
+        // An evaluation that ends says so when it is dropped: before the next one begins.
+        self.phase = Phase::Resting;
+        self.phase = match turn {
+            Turn::Train | Turn::Next(_) => Phase::Training(now()),
+            Turn::Evaluate => Phase::Evaluating(self.reporter.evaluating()),
             Turn::Rest => Phase::Resting,
         };
     }
 }
 
-/// What the training is at.
-enum Phase<'r> {
-    Resting,
-    /// A batch that was dropped would count, and one that is cut off is none.
-    Training(ManuallyDrop<Batch<'r>>),
-    Evaluating(#[expect(dead_code, reason = "it is held to be dropped")] Evaluation<'r>),
-}
-
-/// The turn that the future waits for.
-#[derive(Clone, Default)]
-struct NextTurn(Arc<Mutex<Option<Turn>>>);
-
-impl NextTurn {
-    fn set(&self, turn: Turn) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
-    }
-
-    fn get(&self) -> impl Future<Output = Turn> {
-        poll_fn(|_| match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(turn) => Poll::Ready(turn),
-            None => Poll::Pending,
-        })
-    }
+#[expect(clippy::disallowed_methods, reason = "a batch is timed from here on")]
+fn now() -> Instant {
+    Instant::now()
 }

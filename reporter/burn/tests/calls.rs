@@ -167,11 +167,9 @@ fn a_validation_has_one_loss_that_of_the_whole_split() {
 }
 
 #[test]
-#[ignore = "the reporter does not tell the activity yet"]
 fn no_step_is_expected_during_a_validation_or_a_test() {
     let Bench { mut renderer, reporter, .. } = started();
-    // The reporter looks several times a second.
-    let becomes = |activity| while progress(&reporter).signals.activity != activity {};
+    let becomes = |activity| assert_eq!(progress(&reporter).signals.activity, activity);
     renderer.start_split("train", 32);
     renderer.update_train(value("Loss", 2.0));
     renderer.update_split(32);
