@@ -4,7 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-burn bench bench-training clean
+  test test-deny test-images test-burn test-frameworks bench \
+  bench-training clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -21,8 +22,8 @@ help: ## list the commands
 setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
 
-build: ## build the `paceline` command
-	$(CARGO) build --release --bin paceline
+build: ## build the `paceline` and `paceline-sidecar` commands
+	$(CARGO) build --release --bin paceline --bin paceline-sidecar
 
 images: setup build ## build the container images
 	@allocator/image.sh
@@ -50,6 +51,9 @@ doc:
 
 unit: ## unit and property tests: seconds
 	$(CARGO) $(RUN_TESTS) --workspace --exclude paceline-system-tests --locked $(FEATURES)
+	@if command -v python3 >/dev/null; then \
+	  cd sidecar/python && PYTHONPATH=src python3 -m unittest discover -q -s tests; \
+	else echo "python3 is missing: the tests of the Python package are skipped"; fi
 	$(CARGO) test --doc --workspace --locked $(FEATURES)
 
 docker-tests: ## tests on the real engine
@@ -77,8 +81,11 @@ test-burn: ## lint and test the reporter's adapter for Burn, which has 200 depen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-bench: ## speed and memory of the reporter, speed of every policy's decision
-	$(CARGO) bench --package paceline-reporter --package paceline-policy
+test-frameworks: ## run the real Python frameworks, and the sidecar's parsers on what they print
+	@sidecar/frameworks/run.sh --check
+
+bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
+	$(CARGO) bench --package paceline-reporter --package paceline-policy --package paceline-sidecar
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh

@@ -12,6 +12,7 @@ use serde_json::Value;
 const EDGES: &[(&str, &[&str])] = &[
     ("paceline-wire", &[]),
     ("paceline-reporter", &["paceline-wire"]),
+    ("paceline-sidecar", &["paceline-reporter"]),
     ("paceline-policy", &["paceline-wire"]),
     ("paceline-allocator", &["paceline-policy", "paceline-wire"]),
 ];

@@ -1,0 +1,58 @@
+"""Checks a fixture of event files with TensorBoard's own reader: all losses are true, and no other.
+
+events.py FOLDER
+"""
+
+from __future__ import annotations
+
+import os
+
+# TensorFlow, which it may find, would fill stderr.
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import json
+import sys
+from pathlib import Path
+
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.util import tensor_util
+
+from verify import close, rows
+
+# Keras says the loss of a validation a second time, of some validations.
+COPIES = {"evaluation_loss_vs_iterations"}
+
+
+def scalars(folder: Path) -> list[tuple]:
+    """The phase, tag, step and value of each loss."""
+    found = []
+    for path in sorted(folder.rglob("events.out.tfevents.*")):
+        for event in EventFileLoader(str(path)).Load():
+            for value in event.summary.value:
+                if "loss" not in value.tag.lower() or value.tag in COPIES:
+                    continue
+                validation = "validation" in (path.parent.name, value.tag.split("/")[-1])
+                number = float(tensor_util.make_ndarray(value.tensor))
+                phase = "validation" if validation else "train"
+                found.append((phase, value.tag, event.step, number))
+    return sorted(found)
+
+
+def main(folder: Path) -> int:
+    within = json.loads((folder / "about.json").read_text())["within"]
+    truth = sorted(
+        (row["phase"], row["name"], row.get("step", row.get("epoch")), float(row["loss"]))
+        for row in rows(folder)
+    )
+    written = scalars(folder)
+    same = len(truth) == len(written) and all(
+        said[:3] == true[:3] and close(said[3], true[3], within[true[0]])
+        for said, true in zip(written, truth)
+    )
+    if not same:
+        print(f"written {written}\ntrue {truth}")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

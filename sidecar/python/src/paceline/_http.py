@@ -1,0 +1,71 @@
+"""One connection to the sidecar, kept open."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from typing import Optional
+
+from ._address import Address
+
+# For connecting, and for each answer: a sidecar is beside the job and takes below a millisecond.
+TIMEOUT = 2.0
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Connection:
+    """Connects when it is needed. It takes no proxy: a sidecar is never behind one."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._connection: Optional[http.client.HTTPConnection] = None
+
+    def post(self, path: str, body: bytes) -> tuple[int, str]:
+        """The status and the beginning of what the answer says; raises what sockets and HTTP do."""
+        # A server may close a connection that has been idle, at the very moment it is used again.
+        if self._connection is not None:
+            try:
+                return self._post(self._connection, path, body)
+            except (ConnectionError, http.client.BadStatusLine):
+                self.close()
+            except BaseException:
+                self.close()
+                raise
+        self._connection = connection = self._open()
+        try:
+            return self._post(connection, path, body)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Forgets the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> http.client.HTTPConnection:
+        host, port, path = self._address
+        if path is not None:
+            return _UnixConnection(path, TIMEOUT)
+        return http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+
+    @staticmethod
+    def _post(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[int, str]:
+        connection.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
+        answer = connection.getresponse()
+        said = answer.read(4096)
+        # There is more to come of it than is of use, so the connection is of no more use either.
+        if not answer.isclosed():
+            connection.close()
+        return answer.status, said.decode("utf-8", "replace")

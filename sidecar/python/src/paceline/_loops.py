@@ -1,0 +1,106 @@
+"""For training loops that are written by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sized
+from types import TracebackType
+from typing import Any, Generic, Optional, TypeVar, cast
+
+from ._reporting import Number, report
+
+Item = TypeVar("Item")
+
+_step = 0
+
+
+def _next_step(step: Optional[int]) -> int:
+    """Steps are counted over the whole process, on from the last one that was said."""
+    global _step
+    _step = _step + 1 if step is None else step
+    return _step
+
+
+class Batch:
+    """One batch: made by `batch`."""
+
+    def __init__(self, step: Optional[int], epoch: Optional[float]) -> None:
+        self._step, self._epoch = step, epoch
+        self._loss: Optional[Number] = None
+        self._began = 0.0
+
+    def loss(self, value: Number) -> None:
+        """Says what the loss of this batch is."""
+        self._loss = value
+
+    def __enter__(self) -> Batch:
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        # A batch that failed is none, and its error is not ours.
+        if kind is None:
+            seconds = time.perf_counter() - self._began
+            step = _next_step(self._step)
+            report(loss=self._loss, batch_seconds=seconds, step=step, epoch=self._epoch)
+
+
+def batch(*, step: Optional[int] = None, epoch: Optional[float] = None) -> Batch:
+    """Times what is done within `with paceline.batch() as b:` and reports it.
+
+    Without a `step`, it is the one after the last.
+    """
+    return Batch(step, epoch)
+
+
+class Track(Generic[Item]):
+    """The batches of a loader: made by `track`."""
+
+    def __init__(self, items: Iterable[Item], epoch: Optional[float]) -> None:
+        self._items, self._epoch = items, epoch
+        self._loss: Optional[Number] = None
+
+    def loss(self, value: Number) -> None:
+        """Says what the loss of the batch is that is being worked on."""
+        self._loss = value
+
+    def __len__(self) -> int:
+        return len(cast(Sized, self._items))
+
+    def __getattr__(self, name: str) -> Any:
+        # Loops ask their loader for `dataset`, `sampler` and the like.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._items, name)
+
+    def __iter__(self) -> Iterator[Item]:
+        began = time.perf_counter()
+        for item in self._items:
+            self._loss = None
+            try:
+                yield item
+            except GeneratorExit:
+                # The loop was left: the last batch was done if it has a loss.
+                if self._loss is not None:
+                    self._report(began)
+                raise
+            began = self._report(began)
+
+    def _report(self, began: float) -> float:
+        now = time.perf_counter()
+        step = _next_step(None)
+        report(loss=self._loss, batch_seconds=now - began, step=step, epoch=self._epoch)
+        return now
+
+
+def track(items: Iterable[Item], *, epoch: Optional[float] = None) -> Track[Item]:
+    """Goes through a loader and reports the time of each batch, from one to the next.
+
+    Its `loss` takes the loss of the batch at hand.
+    """
+    return Track(items, epoch)

@@ -1,0 +1,55 @@
+"""One report, from what a training loop has at hand to a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Optional, Union
+
+# What may be said, with what it is turned into.
+COUNTS = frozenset({"step", "total_steps", "rank"})
+NUMBERS = frozenset({"loss", "val_loss", "test_loss", "batch_seconds", "epoch", "at"})
+
+
+def settled(value: Any) -> Any:
+    """A value that later work of the loop cannot change, without waiting for a device.
+
+    A tensor on a GPU is copied there; whoever sends the report waits for it.
+    """
+    if type(value) is float or not hasattr(value, "detach"):
+        return value
+    value = value.detach()
+    return value.item() if getattr(value, "is_cpu", False) else value.clone()
+
+
+def encode(record: dict[str, Any]) -> Optional[bytes]:
+    """A line, or nothing if it says nothing, or something that is no number."""
+    try:
+        line = {key: _encoded(key, value) for key, value in record.items()}
+    except Exception:
+        return None
+    # A clock that was set back, or stood still, says nothing of the batch.
+    seconds = line.get("batch_seconds")
+    if not isinstance(seconds, float) or seconds <= 0:
+        line.pop("batch_seconds", None)
+    if any(line.get(count, 0) < 0 for count in COUNTS) or not line.keys() - {"at", "rank"}:
+        return None
+    return json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _encoded(key: str, value: Any) -> Any:
+    if key in NUMBERS:
+        return _number(value() if callable(value) else value)
+    if key in COUNTS:
+        return int(value)
+    return str(value)
+
+
+def _number(value: Any) -> Union[float, str]:
+    """JSON has no word for what is not finite: a string says it, and the sidecar counts it."""
+    number = float(value)
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return number

@@ -1,0 +1,158 @@
+"""The reports of this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Callable, Literal, Optional, SupportsFloat, SupportsInt, Union
+
+from . import _address, _record
+from ._sender import Sender, Stats, log
+
+#: A number, a tensor with one element, or a function that gives either: it is called later, in
+#: another thread.
+Number = Union[SupportsFloat, Callable[[], SupportsFloat]]
+#: What a loss is the mean of.
+Mean = Literal["step", "interval", "epoch_so_far", "epoch", "run"]
+
+# How long the end of the process may be held up.
+LAST_WORDS = 0.5
+
+_lock = threading.Lock()
+_sender: Optional[Sender] = None
+_silent = False
+_rank: Optional[int] = None
+
+
+def report(
+    *,
+    loss: Optional[Number] = None,
+    batch_seconds: Optional[Number] = None,
+    step: Optional[SupportsInt] = None,
+    epoch: Optional[SupportsFloat] = None,
+    val_loss: Optional[Number] = None,
+    test_loss: Optional[Number] = None,
+    total_steps: Optional[SupportsInt] = None,
+    mean: Mean = "step",
+) -> None:
+    """Tells the sidecar what is known of a batch. It never raises and never waits.
+
+    A tensor on a GPU is read later, in another thread, so the loop does not wait for the device.
+    """
+    sender = _sender
+    if sender is None:
+        sender = _start()
+        if sender is None:
+            return
+    try:
+        record: dict[str, Any] = {"at": time.time()}
+        if loss is not None:
+            record["loss"] = _record.settled(loss)
+            if mean != "step":
+                record["mean"] = mean
+        if batch_seconds is not None:
+            record["batch_seconds"] = batch_seconds
+        if step is not None:
+            record["step"] = step
+        if epoch is not None:
+            record["epoch"] = epoch
+        if val_loss is not None:
+            record["val_loss"] = _record.settled(val_loss)
+        if test_loss is not None:
+            record["test_loss"] = _record.settled(test_loss)
+        if total_steps is not None:
+            record["total_steps"] = total_steps
+        if _rank is not None:
+            record["rank"] = _rank
+        sender.put(record)
+    except Exception as failure:
+        sender.reject(repr(failure))
+
+
+def flush(timeout: float = LAST_WORDS) -> bool:
+    """Waits until all reports so far are sent, but not for longer; says whether they are."""
+    sender = _sender
+    return sender is None or sender.flush(timeout)
+
+
+def stats() -> Stats:
+    """What became of the reports of this process."""
+    sender = _sender
+    return Stats() if sender is None else sender.stats()
+
+
+def _start() -> Optional[Sender]:
+    """Makes the sender when the first report comes, unless this process is to be silent."""
+    global _sender, _silent, _rank
+    if _silent:
+        return None
+    try:
+        with _lock:
+            if _sender is None and not _silent:
+                if _is_off(os.environ) or _in_data_loader():
+                    _silent = True
+                    return None
+                address = _address.parse(
+                    _setting(os.environ, "PACELINE_LISTEN") or _address.DEFAULT
+                )
+                _rank = _rank_of(os.environ)
+                _sender = Sender(address)
+                _say_last_words()
+            return _sender
+    except ValueError as failure:
+        # This is the user's mistake, and nobody else would say so.
+        log.warning("PACELINE_LISTEN: %s; nothing is reported", failure)
+    except Exception as failure:
+        log.debug("nothing is reported: %r", failure)
+    _silent = True
+    return None
+
+
+def _setting(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name, "").strip()
+
+
+def _is_off(environment: Mapping[str, str]) -> bool:
+    return _setting(environment, "PACELINE_DISABLED") in ("1", "true")
+
+
+def _rank_of(environment: Mapping[str, str]) -> Optional[int]:
+    """As torchrun, Slurm and Open MPI say it."""
+    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
+        text = _setting(environment, name)
+        if text.isascii() and text.isdigit():
+            return int(text)
+    return None
+
+
+def _in_data_loader() -> bool:
+    """Whether this process only reads data for another one."""
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and data.get_worker_info() is not None
+
+
+def _say_last_words() -> None:
+    atexit.register(flush)
+    # A child of multiprocessing ends without the handlers of atexit.
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, flush, exitpriority=10)
+
+
+def _forked() -> None:
+    """In a child: threads and connections stay with the parent, which goes on reporting."""
+    global _lock, _sender, _silent
+    _lock = threading.Lock()
+    if _sender is not None:
+        _sender = None
+        _silent = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

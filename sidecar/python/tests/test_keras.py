@@ -1,0 +1,55 @@
+"""The callback in Keras itself."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+from stub import Stub, needs, run
+
+PROGRAM = """
+import json, keras, numpy as np, paceline
+from paceline.keras import PacelineCallback
+
+class Truth(keras.callbacks.Callback):
+    losses = []
+    def on_train_batch_end(self, batch, logs=None):
+        self.losses.append(logs["loss"])
+
+keras.utils.set_random_seed(7)
+model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.random.default_rng(0).normal(size=(64, 8)).astype("float32")
+y = x[:, :1]
+history = model.fit(
+    x, y, batch_size=16, epochs=2, validation_split=0.25, verbose=0,
+    callbacks=[Truth(), paceline.keras.PacelineCallback()],
+)
+test = model.evaluate(x, y, verbose=0, callbacks=[PacelineCallback()])
+print(json.dumps({"losses": Truth.losses, "val": history.history["val_loss"], "test": test}))
+"""
+
+
+@needs("keras", "tensorflow")
+class Keras(unittest.TestCase):
+    def test_all_that_keras_knows_arrives(self) -> None:
+        with Stub() as stub:
+            done = run(PROGRAM, stub.address, TF_CPP_MIN_LOG_LEVEL="3")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            truth = json.loads(done.stdout.splitlines()[-1])
+        batches = [report for report in stub.reports if "loss" in report]
+        self.assertEqual([report["loss"] for report in batches], truth["losses"])
+        self.assertEqual([report["step"] for report in batches], [1, 2, 3, 4, 5, 6])
+        self.assertEqual([report["epoch"] for report in batches], [1, 1, 1, 2, 2, 2])
+        self.assertEqual({report["total_steps"] for report in batches}, {6})
+        self.assertEqual({report["mean"] for report in batches}, {"epoch_so_far"})
+        self.assertTrue(all(0 < report["batch_seconds"] < 60 for report in batches))
+        validations = [report for report in stub.reports if "val_loss" in report]
+        self.assertEqual([report["val_loss"] for report in validations], truth["val"])
+        self.assertEqual([report["step"] for report in validations], [3, 6])
+        tests = [report["test_loss"] for report in stub.reports if "test_loss" in report]
+        self.assertEqual(tests, [truth["test"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

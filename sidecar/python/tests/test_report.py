@@ -1,0 +1,341 @@
+"""What arrives at the sidecar, and what does not."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+import unittest
+
+from stub import Stub, run
+
+
+def free_address() -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+class Arriving(unittest.TestCase):
+    def test_a_report_arrives_with_what_was_said_and_when(self) -> None:
+        program = "import paceline; paceline.report(loss=0.5, batch_seconds=0.04, step=7, epoch=1)"
+        before = time.time()
+        with Stub() as stub:
+            done = run(program, stub.address)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            (report,) = stub.reports
+            at = report.pop("at")
+            self.assertTrue(before <= at <= time.time())
+            expected = {"loss": 0.5, "batch_seconds": 0.04, "step": 7, "epoch": 1.0}
+            self.assertEqual(report, expected)
+            path, headers, _ = stub.requests[0]
+            self.assertEqual(path, "/v1/report")
+            self.assertEqual(headers["Content-Type"], "application/x-ndjson")
+            self.assertRegex(headers["Host"], r"^127\.0\.0\.1:\d+$")
+
+    def test_a_unix_socket_will_do(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, Stub(f"{folder}/job.sock") as stub:
+            run("import paceline; paceline.report(val_loss=2)", stub.address)
+            self.assertEqual([report["val_loss"] for report in stub.reports], [2.0])
+
+    def test_all_addresses_of_a_server_are_reached_on_this_machine(self) -> None:
+        with Stub() as stub:
+            port = stub.address.rpartition(":")[2]
+            run("import paceline; paceline.report(loss=1)", f"0.0.0.0:{port}")
+            self.assertEqual(len(stub.reports), 1)
+
+    def test_many_reports_go_in_order_over_one_connection(self) -> None:
+        program = """
+import time, paceline
+for step in range(2000):
+    paceline.report(loss=1.0, step=step)
+    if step % 500 == 0:
+        time.sleep(0.1)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            self.assertEqual([report["step"] for report in stub.reports], list(range(2000)))
+            self.assertGreater(len(stub.requests), 3)
+            self.assertEqual(len(stub.connections), 1)
+
+    def test_what_is_not_finite_is_said_in_words(self) -> None:
+        program = """
+import paceline
+for loss in float("nan"), float("inf"), -float("inf"), 1:
+    paceline.report(loss=loss)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            losses = [report["loss"] for report in stub.reports]
+            self.assertEqual(losses, ["nan", "inf", "-inf", 1.0])
+
+    def test_a_function_is_asked_in_another_thread(self) -> None:
+        program = """
+import threading, paceline
+main = threading.get_ident()
+paceline.report(loss=lambda: 5.0 if threading.get_ident() != main else -1.0)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            self.assertEqual([report["loss"] for report in stub.reports], [5.0])
+
+    def test_a_launcher_says_the_rank(self) -> None:
+        with Stub() as stub:
+            run("import paceline; paceline.report(loss=1)", stub.address, RANK="3")
+            self.assertEqual([report["rank"] for report in stub.reports], [3])
+
+    def test_a_sidecar_that_comes_late_gets_what_waits(self) -> None:
+        program = """
+import time, paceline
+for step in range(40):
+    paceline.report(loss=1.0, step=step)
+    time.sleep(0.05)
+assert paceline.flush(5), paceline.stats()
+"""
+        address = free_address()
+        port = int(address.rpartition(":")[2])
+        done: list[object] = []
+        thread = threading.Thread(target=lambda: done.append(run(program, address)))
+        thread.start()
+        time.sleep(1.0)
+        with Stub(port=port) as stub:
+            thread.join()
+            self.assertEqual([report["step"] for report in stub.reports], list(range(40)))
+
+    def test_a_sidecar_may_start_anew(self) -> None:
+        program = """
+import sys, time, paceline
+for step in range(60):
+    paceline.report(step=step, loss=1.0)
+    time.sleep(0.05)
+paceline.flush(5)
+print(paceline.stats().sent)
+"""
+        with Stub() as first:
+            port = int(first.address.rpartition(":")[2])
+            done: list[str] = []
+            thread = threading.Thread(
+                target=lambda: done.append(run(program, first.address).stdout)
+            )
+            thread.start()
+            self.assertTrue(first.wait(lambda reports: len(reports) > 5))
+        with Stub(port=port) as second:
+            thread.join()
+            steps = {report["step"] for report in first.reports + second.reports}
+            self.assertEqual(steps, set(range(60)))
+
+
+class Nothing(unittest.TestCase):
+    """It is as if the package were not there."""
+
+    def test_without_a_sidecar_all_is_quiet_and_fast(self) -> None:
+        program = """
+import time, paceline
+began = time.perf_counter()
+for step in range(20000):
+    paceline.report(loss=1.0, step=step)
+print((time.perf_counter() - began) / 20000)
+time.sleep(0.6)
+"""
+        began = time.monotonic()
+        done = run(program, free_address())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertLess(float(done.stdout), 100e-6)
+        self.assertLess(time.monotonic() - began, 5.0)
+
+    def test_a_failure_is_logged_once_for_debugging(self) -> None:
+        program = """
+import logging, time, paceline
+logging.basicConfig(level=logging.DEBUG)
+for step in range(30):
+    paceline.report(loss=1.0, step=step)
+    paceline.flush()
+"""
+        done = run(program, free_address())
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "^DEBUG:paceline:ConnectionRefusedError: ")
+
+    def test_it_can_be_switched_off(self) -> None:
+        for word in ("1", "true"):
+            with Stub() as stub:
+                program = """
+import threading, paceline
+paceline.report(loss=1)
+with paceline.batch() as b:
+    b.loss(2)
+print(threading.active_count())
+"""
+                done = run(program, stub.address, PACELINE_DISABLED=word)
+                self.assertEqual((done.stdout, done.stderr, stub.requests), ("1\n", "", []))
+
+    def test_an_address_that_is_none_is_said_once(self) -> None:
+        program = "import paceline\nfor _ in range(3): paceline.report(loss=1)"
+        for address in ("7223", "unix:job.sock", "host:0", "::1:7223"):
+            done = run(program, address)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("PACELINE_LISTEN", done.stderr)
+
+    def test_nonsense_is_counted_and_never_raises(self) -> None:
+        program = """
+import paceline
+class Bad:
+    def __float__(self): raise RuntimeError("no")
+class Worse:
+    def detach(self): raise RuntimeError("no")
+def fails(): raise KeyError
+for loss in Bad(), Worse(), fails, "x", [1], object():
+    paceline.report(loss=loss)
+paceline.report(step="a")
+paceline.report(loss=1.5)
+paceline.flush()
+print(paceline.stats())
+"""
+        with Stub() as stub:
+            done = run(program, stub.address)
+            self.assertEqual(done.stderr, "")
+            self.assertEqual([report["loss"] for report in stub.reports], [1.5])
+            self.assertEqual(done.stdout, "Stats(sent=1, waiting=0, dropped=0, rejected=7)\n")
+
+    def test_what_the_sidecar_refuses_is_not_sent_again(self) -> None:
+        with Stub() as stub:
+            stub.answer = (400, b"line 1: no")
+            program = """
+import paceline
+paceline.report(loss=1)
+paceline.flush()
+print(paceline.stats().rejected)
+"""
+            self.assertEqual(run(program, stub.address).stdout, "1\n")
+            self.assertEqual(len(stub.requests), 1)
+
+    def test_a_report_that_is_refused_takes_no_other_with_it(self) -> None:
+        program = """
+import paceline
+for round in range(2):
+    for step in range(5):
+        paceline.report(step=step, loss=1.5)
+    paceline.flush()
+print(paceline.stats())
+"""
+        with Stub() as stub:
+            stub.refuses = b'"step":2'
+            done = run(program, stub.address)
+            self.assertEqual([report["step"] for report in stub.reports], 2 * [0, 1, 3, 4])
+            self.assertEqual(done.stdout, "Stats(sent=8, waiting=0, dropped=0, rejected=2)\n")
+
+    def test_a_time_that_is_none_is_left_out_and_nothing_is_not_sent(self) -> None:
+        program = """
+import paceline
+for seconds in 0.0, -1.0, float("nan"), 0.5:
+    paceline.report(loss=1.0, batch_seconds=seconds)
+paceline.report(batch_seconds=0)
+paceline.report()
+paceline.report(step=-1, loss=1.0)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            times = [report.get("batch_seconds") for report in stub.reports]
+            self.assertEqual(times, [None, None, None, 0.5])
+
+
+class Waiting(unittest.TestCase):
+    def test_a_sidecar_that_hangs_holds_up_nothing_and_the_newest_stay(self) -> None:
+        program = """
+import time, paceline
+slowest = 0.0
+for step in range(6000):
+    began = time.perf_counter()
+    paceline.report(loss=1.0, step=step)
+    slowest = max(slowest, time.perf_counter() - began)
+stats = paceline.stats()
+print(slowest, stats.dropped, stats.waiting, stats.sent)
+began = time.perf_counter()
+import atexit
+atexit.register(lambda: print(time.perf_counter() - began))
+atexit.unregister(paceline.flush)
+atexit.register(paceline.flush)
+"""
+        with Stub() as stub:
+            stub.hold.clear()
+            done = run(program, stub.address)
+            first, last = done.stdout.splitlines()
+            slowest, dropped, waiting, sent = (float(word) for word in first.split())
+            self.assertLess(slowest, 0.5)
+            self.assertEqual(sent, 0)
+            self.assertEqual(dropped + waiting, 6000)
+            self.assertTrue(4096 <= waiting <= 4096 + 256, waiting)
+            self.assertTrue(0.4 < float(last) < 1.5, last)
+            self.assertEqual(done.returncode, 0)
+
+
+class Processes(unittest.TestCase):
+    def test_a_child_of_a_process_that_reports_stays_silent(self) -> None:
+        program = """
+import os, sys, threading, paceline
+paceline.report(loss=1.0, step=1)
+paceline.flush()
+child = os.fork()
+for step in range(10):
+    paceline.report(loss=2.0, step=100 if child == 0 else 2)
+if child == 0:
+    assert threading.active_count() == 1
+    assert paceline.flush() and paceline.stats().sent == 0
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+        with Stub() as stub:
+            # Newer Pythons warn of forks in programs with threads.
+            done = run(program, stub.address, PYTHONWARNINGS="ignore")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual([report["step"] for report in stub.reports], [1] + 10 * [2])
+
+    def test_a_process_that_was_forked_before_reports_for_itself(self) -> None:
+        program = """
+import os, sys, paceline
+child = os.fork()
+paceline.report(loss=1.0, step=1 if child == 0 else 2)
+if child:
+    os.waitpid(child, 0)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            self.assertEqual(sorted(report["step"] for report in stub.reports), [1, 2])
+
+    def test_children_of_multiprocessing_send_their_last_words(self) -> None:
+        program = """
+import multiprocessing, paceline
+def work(step): paceline.report(loss=1.0, step=step)
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=work, args=(step,)) for step in range(2)]
+    for child in children: child.start()
+    for child in children: child.join()
+"""
+        with Stub() as stub:
+            done = run(program, stub.address)
+            self.assertEqual(done.stderr, "")
+            self.assertEqual(sorted(report["step"] for report in stub.reports), [0, 1])
+
+    def test_a_fork_at_any_moment_does_no_harm(self) -> None:
+        program = """
+import os, paceline
+for step in range(200):
+    paceline.report(loss=1.0, step=step)
+    child = os.fork()
+    if child == 0:
+        paceline.report(loss=2.0)
+        paceline.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+        with Stub() as stub:
+            done = run(program, stub.address, PYTHONWARNINGS="ignore")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual([report["step"] for report in stub.reports], list(range(200)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,37 @@
+//! Running a job as a child.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::args::JobArgs;
+use super::{Failure, chain};
+use crate::source::child;
+
+/// The arguments of `exec`.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ExecArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The command, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; its exit code is ours.
+pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
+    let patterns = args.job.patterns()?;
+    let saved = args.job.saved()?;
+    let job = args.job.start(&saved)?;
+    let status = child::run(&job, &args.command, &patterns).map_err(|error| {
+        let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
+        // As a shell says that there is no such program.
+        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+        Failure { code, message: format!("{}: {}", program.unwrap_or_default(), chain(&error)) }
+    })?;
+    if let Some(reporter) = job.reporter() {
+        if status.success() { reporter.finish() } else { reporter.fail() }
+    }
+    Ok(ExitCode::from(child::exit_code(status)))
+}

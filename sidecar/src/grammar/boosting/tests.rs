@@ -1,0 +1,34 @@
+use crate::grammar::testing::check;
+
+#[test]
+fn xgboost() {
+    let table = [
+        (
+            "[0]\ttrain-logloss:0.61\teval-logloss:0.52",
+            "step 0, train-logloss=0.61 Step, eval-logloss=0.52 Validation Epoch",
+        ),
+        (
+            "[10]\tvalidation_0-rmse:0.5\tvalidation_0-auc:0.9",
+            "step 10, validation_0-rmse=0.5 Validation Epoch",
+        ),
+        (
+            "[11]\ttrain-mae:0.5+0.01\ttest-mae:0.6+0.02",
+            "step 11, train-mae=0.5 Step, test-mae=0.6 Test Epoch",
+        ),
+        ("[12]\ttrain-auc:0.9", ""),
+    ];
+    check("xgboost", true, &table);
+}
+
+#[test]
+fn lightgbm() {
+    let table = [
+        ("[10]\tvalid_0's l2: 0.2", "step 10, valid_0's l2=0.2 Validation Epoch"),
+        (
+            "[20]\ttraining's binary_logloss: 0.5\ttraining's auc: 0.9\tvalid_1's binary_logloss: 0.6",
+            "step 20, training's binary_logloss=0.5 Step, valid_1's binary_logloss=0.6 Validation Epoch",
+        ),
+        ("[LightGBM] [Info] Total Bins 255", ""),
+    ];
+    check("lightgbm", true, &table);
+}

@@ -1,0 +1,81 @@
+use super::*;
+use crate::observation::Phase;
+use crate::terminal::End::{Flush, Newline};
+
+fn read(detector: &mut Detector, line: &str) -> Option<Observation> {
+    detector.read(line, Newline).cloned()
+}
+
+fn values(detector: &mut Detector, line: &str) -> Vec<f64> {
+    read(detector, line)
+        .map_or_else(Vec::new, |found| found.losses.iter().map(|loss| loss.value).collect())
+}
+
+#[test]
+fn confidence_is_the_share_of_what_was_read() {
+    let mut detector = Detector::default();
+    assert_eq!((detector.matched(), detector.counts()), (None, Counts::default()));
+    for step in 0..30 {
+        let line = format!("Train Epoch: 1 [{step}/60 ({step}%)]\tLoss: 0.5");
+        assert!(read(&mut detector, &line).is_some());
+        assert!(read(&mut detector, "loading 5 files").is_none());
+    }
+    for _ in 0..6 {
+        assert!(read(&mut detector, "loss: 0.5").is_some());
+        assert!(read(&mut detector, "the loss of 5 files is sad").is_none());
+    }
+    let expected = Match { name: "pytorch mnist", confidence: 30.0 / 42.0 };
+    assert_eq!(detector.matched(), Some(expected));
+    assert_eq!(detector.counts(), Counts { lines: 72, losses: 36, unread: 6 });
+}
+
+#[test]
+fn streams_of_two_programs_are_read() {
+    let mut detector = Detector::default();
+    for step in 0..40 {
+        let mnist = format!("Train Epoch: 1 [{step}/60 ({step}%)]\tLoss: 0.5");
+        let json = format!("{{\"step\": {step}, \"loss\": 0.25}}");
+        assert_eq!(values(&mut detector, &mnist), [0.5]);
+        assert_eq!(values(&mut detector, &json), [0.25]);
+    }
+    assert_eq!(detector.matched().map(|found| found.confidence), Some(0.5));
+}
+
+#[test]
+fn the_particular_is_tried_before_the_general() {
+    let mut detector = Detector::default();
+    for _ in 0..100 {
+        assert!(read(&mut detector, "loss: 0.5").is_some());
+    }
+    let line = "Test: [  1/196]\tTime  5.2 ( 5.2)\tLoss 6.7 (6.8)";
+    assert_eq!(values(&mut detector, line), [6.8]);
+}
+
+#[test]
+fn patterns_come_first_and_see_the_line_with_and_without_its_prefix() {
+    let patterns = ["^obj (?P<loss>.*)", "^W .* (?P<val_loss>.*)", "Loss: (?P<test_loss>.*)"];
+    let mut detector = Detector::new(Patterns::new(patterns).unwrap());
+    let found = read(&mut detector, "[rank3]: obj 0.5").unwrap();
+    assert_eq!((found.rank, found.losses.len()), (Some(3), 1));
+    assert_eq!(values(&mut detector, "W x 0.75"), [0.75]);
+    let found = read(&mut detector, "Train Epoch: 1 [0/60 (0%)]\tLoss: 0.5").unwrap();
+    assert_eq!((found.losses[0].phase, found.step), (Phase::Test, None));
+    assert_eq!(detector.matched(), Some(Match { name: "pattern", confidence: 1.0 }));
+}
+
+#[test]
+fn a_line_that_has_not_ended_is_not_read() {
+    let mut detector = Detector::default();
+    assert_eq!(detector.read("loss: 0.5", Flush), None);
+    assert_eq!(detector.read("Train Epoch: 1 [0/60 (0%)]\tLoss: 0.5", Flush), None);
+    assert_eq!(detector.counts(), Counts::default());
+}
+
+#[test]
+fn a_heading_gives_the_epoch_to_lines_that_lack_it() {
+    let mut detector = Detector::default();
+    assert!(read(&mut detector, "Epoch 3/10").is_none());
+    let found = read(&mut detector, "batch 5 loss: 0.5").unwrap();
+    assert_eq!((found.epoch, found.total_epochs), (Some(3.0), Some(10)));
+    assert_eq!(read(&mut detector, "step 5 loss: 0.5").unwrap().epoch, None);
+}

@@ -1,0 +1,280 @@
+//! JSON objects, and Python's dicts as `print` shows them.
+//!
+//! A program prints dicts whose keys, and all else between the values, are mostly the same. They are
+//! remembered, so that such a dict is compared with them rather than taken apart.
+
+use super::keys::{Field, Keys};
+use super::scan;
+
+/// A value of a dict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    /// A number, also one within quotes or within `tensor(…)`.
+    Number(f64),
+    /// A string that is no number, with its escapes as they are.
+    Text(&'a str),
+    /// `null`, a truth value, a list.
+    Other,
+}
+
+/// What takes the values of a dict.
+pub(super) trait Take {
+    /// Whether a value is of use although its key says nothing that is generally looked for.
+    fn wants(&self, key: &str) -> bool;
+
+    /// Takes the value under `key`, which has the key of the dict around it and a slash before it
+    /// if there is one.
+    fn take(&mut self, field: Field, key: &str, value: Value<'_>);
+
+    /// Forgets what has been taken.
+    fn clear(&mut self);
+}
+
+/// Reads dicts.
+#[derive(Debug, Default)]
+pub(super) struct Dicts {
+    keys: Keys,
+    /// The parts of a recent dict, and what stands behind its last value.
+    parts: Vec<Part>,
+    tail: String,
+    /// How many dicts have been different since.
+    misses: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    /// All that stands before the value and behind the one before.
+    before: String,
+    key: String,
+    field: Field,
+    wanted: bool,
+}
+
+/// Lists and dicts within each other deeper than this are none.
+const DEEPEST: usize = 64;
+/// A dict with more values is not remembered.
+const MOST: usize = 64;
+/// One is remembered after so many that have not been like the one remembered.
+const PATIENCE: u32 = 4;
+
+impl Dicts {
+    /// What keys say.
+    pub(super) fn keys(&mut self) -> &mut Keys {
+        &mut self.keys
+    }
+
+    /// Hands the values of the dict at the start of `text` to `to`, down to dicts within it. Returns
+    /// what follows the dict; `None` if it is malformed.
+    pub(super) fn walk<'a>(&mut self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
+        if !self.parts.is_empty() {
+            if let Some(rest) = self.alike(text, to) {
+                self.misses = 0;
+                return Some(rest);
+            }
+            to.clear();
+        }
+        self.misses += 1;
+        let learn = self.parts.is_empty() || self.misses >= PATIENCE;
+        if learn {
+            self.parts.clear();
+            self.misses = 0;
+        }
+        let mut walk =
+            Walk { text, keys: &mut self.keys, parts: Vec::new(), learn, last: text, to };
+        let rest = walk.entries(text.as_bytes(), None)?;
+        let rest = Bytes { text, rest }.as_str();
+        let Walk { parts, last, .. } = walk;
+        if learn && parts.len() <= MOST {
+            self.parts = parts;
+            self.tail.clear();
+            self.tail.push_str(last.get(..last.len() - rest.len()).unwrap_or_default());
+        }
+        Some(rest)
+    }
+
+    /// What follows a dict like the one remembered.
+    fn alike<'a>(&self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
+        let mut rest = text.as_bytes();
+        for part in &self.parts {
+            rest = rest.strip_prefix(part.before.as_bytes())?;
+            rest = if part.wanted {
+                let (value, after) = value(Bytes { text, rest })?;
+                to.take(part.field, &part.key, value);
+                after
+            } else {
+                pass(rest)?
+            };
+        }
+        let rest = rest.strip_prefix(self.tail.as_bytes())?;
+        Some(Bytes { text, rest }.as_str())
+    }
+}
+
+/// The end of a text.
+#[derive(Clone, Copy, Debug)]
+struct Bytes<'a> {
+    text: &'a str,
+    rest: &'a [u8],
+}
+
+impl<'a> Bytes<'a> {
+    fn as_str(self) -> &'a str {
+        self.text.get(self.text.len() - self.rest.len()..).unwrap_or_default()
+    }
+
+    /// What stands before `end`, which is the end of the same text.
+    fn up_to(self, end: &[u8]) -> &'a str {
+        let start = self.text.len() - self.rest.len();
+        self.text.get(start..self.text.len() - end.len()).unwrap_or_default()
+    }
+}
+
+struct Walk<'a, 'w, T> {
+    text: &'a str,
+    keys: &'w mut Keys,
+    parts: Vec<Part>,
+    learn: bool,
+    /// What follows the last value.
+    last: &'a str,
+    to: &'w mut T,
+}
+
+impl<'a, T: Take> Walk<'a, '_, T> {
+    fn entries(&mut self, rest: &'a [u8], around: Option<&str>) -> Option<&'a [u8]> {
+        let mut rest = rest.strip_prefix(b"{")?;
+        loop {
+            let quote = match space(rest) {
+                // Python allows a comma after the last entry.
+                [b'}', after @ ..] => return Some(after),
+                [quote @ (b'"' | b'\''), after @ ..] => {
+                    rest = after;
+                    *quote
+                }
+                _ => return None,
+            };
+            let end = end_of_string(rest, quote)?;
+            let key = Bytes { text: self.text, rest }.up_to(end);
+            rest = match space(end.get(1..)?) {
+                [b':', after @ ..] => space(after),
+                _ => return None,
+            };
+            rest = match around {
+                None if rest.starts_with(b"{") => self.entries(rest, Some(key))?,
+                None => self.entry(rest, key)?,
+                Some(around) => self.entry(rest, &format!("{around}/{key}"))?,
+            };
+            rest = match space(rest) {
+                [b',', after @ ..] | after @ [b'}', ..] => after,
+                _ => return None,
+            };
+        }
+    }
+
+    fn entry(&mut self, rest: &'a [u8], key: &str) -> Option<&'a [u8]> {
+        let at = Bytes { text: self.text, rest };
+        let field = self.keys.field(key);
+        let wanted = field != Field::Other || self.to.wants(key);
+        let after = if wanted {
+            let (value, after) = value(at)?;
+            self.to.take(field, key, value);
+            after
+        } else {
+            pass(rest)?
+        };
+        if self.learn && self.parts.len() <= MOST {
+            let before = self.last.get(..self.last.len() - rest.len()).unwrap_or_default();
+            let (before, key) = (before.to_owned(), key.to_owned());
+            self.parts.push(Part { before, key, field, wanted });
+        }
+        self.last = Bytes { text: self.text, rest: after }.as_str();
+        Some(after)
+    }
+}
+
+fn space(rest: &[u8]) -> &[u8] {
+    match rest {
+        [first, ..] if *first > b' ' => rest,
+        [b' ', after @ ..] if after.first().is_some_and(|byte| *byte > b' ') => after,
+        _ => rest.trim_ascii_start(),
+    }
+}
+
+fn value(at: Bytes<'_>) -> Option<(Value<'_>, &[u8])> {
+    let Bytes { text, rest } = at;
+    match rest {
+        [quote @ (b'"' | b'\''), inside @ ..] => {
+            let end = end_of_string(inside, *quote)?;
+            let string = Bytes { text, rest: inside }.up_to(end);
+            let value = scan::whole(string).map_or(Value::Text(string), Value::Number);
+            Some((value, end.get(1..)?))
+        }
+        [b'[' | b'{' | b'(', ..] => Some((Value::Other, skip(rest)?)),
+        [b'a'..=b'z' | b'A'..=b'Z' | b'_', ..] => {
+            if let Some((number, after)) = scan::number(at.as_str()) {
+                return Some((Value::Number(number), after.as_bytes()));
+            }
+            let is_of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_');
+            let rest = rest.get(rest.iter().take_while(is_of_word).count()..)?;
+            let [b'(', inside @ ..] = rest else { return Some((Value::Other, rest)) };
+            let number = scan::value(Bytes { text, rest: inside }.as_str());
+            let value = number.map_or(Value::Other, |(number, _)| Value::Number(number));
+            Some((value, skip(rest)?))
+        }
+        _ => {
+            let (number, after) = scan::number(at.as_str())?;
+            Some((Value::Number(number), after.as_bytes()))
+        }
+    }
+}
+
+/// What follows a value that nobody wants.
+fn pass(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [quote @ (b'"' | b'\''), inside @ ..] => end_of_string(inside, *quote)?.get(1..),
+        [b'[' | b'{' | b'(', ..] => skip(rest),
+        [b',' | b'}' | b':', ..] => None,
+        _ => {
+            let ends = |b: &u8| matches!(b, b',' | b'}' | b' ' | b'(' | b'"' | b'\'');
+            let rest = rest.get(rest.iter().position(ends)?..)?;
+            if rest.starts_with(b"(") { skip(rest) } else { Some(rest) }
+        }
+    }
+}
+
+/// What follows a string, from the quote that ends it.
+fn end_of_string(inside: &[u8], quote: u8) -> Option<&[u8]> {
+    let mut rest = inside;
+    loop {
+        let length = rest.iter().position(|byte| *byte == quote || *byte == b'\\')?;
+        rest = rest.get(length..)?;
+        if rest.first() == Some(&quote) {
+            return Some(rest);
+        }
+        rest = rest.get(2..)?;
+    }
+}
+
+/// What follows the list, dict or arguments here.
+fn skip(rest: &[u8]) -> Option<&[u8]> {
+    let mut rest = rest;
+    let mut depth = 0_usize;
+    loop {
+        let (first, after) = rest.split_first()?;
+        rest = after;
+        match first {
+            b'"' | b'\'' => rest = end_of_string(after, *first)?.get(1..)?,
+            b'[' | b'{' | b'(' if depth < DEEPEST => depth += 1,
+            b'[' | b'{' | b'(' => return None,
+            b']' | b'}' | b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(rest);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The dicts that the Hugging Face trainer prints, and those of other Python programs.
+
+use super::dict::{Dicts, Take, Value};
+use super::draft::Draft;
+use super::keys::{Field, main_loss_first, put};
+use super::{Grammar, Reading};
+use crate::observation::{Loss, Phase, Span};
+use crate::terminal::End;
+
+/// `{'loss': 0.5, 'grad_norm': …, 'learning_rate': …, 'epoch': …}`. Its step is only in the bar.
+#[derive(Debug, Default)]
+pub(super) struct HuggingFace {
+    dicts: Dicts,
+    /// Whether the dicts so far have had the trainer's own keys.
+    trainer: bool,
+    evaluated: bool,
+}
+
+impl Grammar for HuggingFace {
+    fn name(&self) -> &'static str {
+        if self.trainer { "hugging face" } else { "python dict" }
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        // Where bars and dicts share a stream, a dict may stand after a bar.
+        let mut starts = memchr::memchr_iter(b'{', line.as_bytes());
+        let text = starts.find_map(|at| line.get(at..).filter(|text| text.starts_with("{'")));
+        let Some(text) = text else { return Reading::Foreign };
+        let Some(ended) = self.dict(text, draft) else {
+            draft.clear();
+            return Reading::Foreign;
+        };
+        let waits = self.trainer && !ended && draft.found.step.is_none();
+        if waits { Reading::SaysBeforeBar } else { Reading::Says }
+    }
+}
+
+impl HuggingFace {
+    /// Whether the training has ended with this dict; `None` if it says no loss.
+    fn dict(&mut self, text: &str, draft: &mut Draft) -> Option<bool> {
+        let mut entries = Entries { draft, trainer: false, rate: None, ended: false };
+        self.dicts.walk(text, &mut entries)?;
+        let Entries { trainer, rate, ended, .. } = entries;
+        let found = &mut draft.found;
+        if found.losses.is_empty() {
+            return None;
+        }
+        self.trainer |= trainer || ended;
+        if ended {
+            let of_training = |loss: &&mut Loss| loss.phase == Phase::Train;
+            found.losses.iter_mut().filter(of_training).for_each(|loss| loss.span = Span::Run);
+            // It counts the time of evaluations in.
+            let rate = rate.filter(|rate| *rate > 0.0 && !self.evaluated);
+            found.batch_seconds = rate.map(|rate| 1.0 / rate);
+        } else if self.trainer {
+            self.evaluated |= found.losses.iter().any(|loss| loss.phase != Phase::Train);
+            self.dicts.keys().widen(&mut found.losses, Span::Interval);
+        }
+        main_loss_first(&mut found.losses);
+        Some(ended)
+    }
+}
+
+struct Entries<'h> {
+    draft: &'h mut Draft,
+    trainer: bool,
+    rate: Option<f64>,
+    ended: bool,
+}
+
+const OF_TRAINER: [&str; 3] = ["learning_rate", "grad_norm", "eval_runtime"];
+
+impl Take for Entries<'_> {
+    fn wants(&self, key: &str) -> bool {
+        OF_TRAINER.contains(&key) || ["train_runtime", "train_steps_per_second"].contains(&key)
+    }
+
+    fn take(&mut self, field: Field, key: &str, value: Value<'_>) {
+        let Value::Number(number) = value else { return };
+        if field != Field::Other {
+            put(field, key, number, self.draft);
+        } else if key == "train_steps_per_second" {
+            self.rate = Some(number);
+        } else if key == "train_runtime" {
+            self.ended = true;
+        } else {
+            self.trainer |= OF_TRAINER.contains(&key);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.draft.clear();
+        (self.trainer, self.rate, self.ended) = (false, None, false);
+    }
+}
+
+#[cfg(test)]
+mod tests;

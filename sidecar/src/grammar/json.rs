@@ -1,0 +1,85 @@
+//! JSON lines.
+
+use super::dict::{Dicts, Take, Value};
+use super::draft::Draft;
+use super::keys::{Field, main_loss_first, put};
+use super::{Grammar, Reading};
+use crate::observation::Span;
+use crate::terminal::{End, stamp};
+
+/// One object on a line, with or without text before it.
+#[derive(Debug, Default)]
+pub(super) struct Json {
+    dicts: Dicts,
+}
+
+impl Grammar for Json {
+    fn name(&self) -> &'static str {
+        "json lines"
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        let bytes = line.as_bytes();
+        let Some(at) = memchr::memchr(b'{', bytes) else { return Reading::Foreign };
+        let Some(text) = line.get(at..).filter(|text| text.starts_with("{\"")) else {
+            return Reading::Foreign;
+        };
+        if self.object(text, draft).is_some() {
+            return Reading::Says;
+        }
+        draft.clear();
+        Reading::Foreign
+    }
+}
+
+impl Json {
+    fn object(&mut self, text: &str, draft: &mut Draft) -> Option<()> {
+        let mut entries = Entries { draft, any: false };
+        let rest = self.dicts.walk(text, &mut entries)?;
+        let any = entries.any;
+        let found = &mut draft.found;
+        let says = !found.losses.is_empty() || found.step.is_some() || found.epoch.is_some();
+        if !any || !says || !rest.trim_ascii_start().is_empty() {
+            return None;
+        }
+        // Without a step, a line an epoch.
+        if found.step.is_none() && found.epoch.is_some() {
+            self.dicts.keys().widen(&mut found.losses, Span::Epoch);
+        }
+        main_loss_first(&mut found.losses);
+        Some(())
+    }
+}
+
+struct Entries<'j> {
+    draft: &'j mut Draft,
+    any: bool,
+}
+
+impl Take for Entries<'_> {
+    fn wants(&self, _: &str) -> bool {
+        false
+    }
+
+    fn take(&mut self, field: Field, key: &str, value: Value<'_>) {
+        match value {
+            Value::Number(number) => {
+                put(field, key, number, self.draft);
+                self.any = true;
+            }
+            Value::Text(text) if field == Field::At => {
+                let at = stamp(text).and_then(|(at, _)| at);
+                self.draft.found.at = at.or(self.draft.found.at);
+            }
+            Value::Text(_) | Value::Other => {}
+        }
+    }
+
+    fn clear(&mut self) {
+        self.draft.clear();
+        self.any = false;
+    }
+}
+
+#[cfg(test)]
+mod tests;

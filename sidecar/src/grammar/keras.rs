@@ -1,0 +1,206 @@
+//! Keras: the bars of `fit` (`verbose=1`) in all versions, and its lines (`verbose=2`).
+//!
+//! `evaluate` and `predict` print the same bars, but only those of `fit` stand below a header such
+//! as `Epoch 1/10`. A bar's loss is the mean of the epoch so far.
+
+use super::draft::Draft;
+use super::keys::{Field, Keys, main_loss_first};
+use super::{Grammar, Reading, scan};
+use crate::observation::{Loss, Observation, Phase, Span};
+use crate::terminal::End;
+
+/// The state between frames.
+#[derive(Debug, Default)]
+pub(super) struct Keras {
+    keys: Keys,
+    /// The epoch, and how many there are, while `fit` is in one.
+    epoch: Option<(u64, u64)>,
+    /// What the last frame of this epoch said: the step, and the bits of the loss.
+    last: Option<(Option<u64>, u64)>,
+    /// The bits of the validation loss that this epoch has said.
+    validated: Option<u64>,
+    bars: bool,
+}
+
+/// A frame or line.
+struct Frame<'a> {
+    step: Option<u64>,
+    total: Option<u64>,
+    samples: bool,
+    seconds: Option<f64>,
+    /// What follows the bar.
+    rest: &'a str,
+    has_bar: bool,
+}
+
+impl Grammar for Keras {
+    fn name(&self) -> &'static str {
+        if self.bars { "keras bar" } else { "keras" }
+    }
+
+    fn is_of_bars(&self) -> bool {
+        true
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte.is_ascii_digit() || byte == b'E' || byte == b'-'
+    }
+
+    fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
+        if let Some(epoch) = header(line) {
+            self.epoch = Some(epoch);
+            self.last = None;
+            self.validated = None;
+            // Other programs have headers like this one.
+            return Reading::Foreign;
+        }
+        let Some(frame) = frame(line) else { return Reading::Foreign };
+        if end == End::Flush && !is_whole(line) {
+            return Reading::Known;
+        }
+        self.bars |= frame.has_bar;
+        Reading::of(self.observation(&frame, end), draft, Reading::Known)
+    }
+}
+
+impl Keras {
+    fn observation(&mut self, frame: &Frame<'_>, end: End) -> Option<Observation> {
+        let mut draft = Draft::default();
+        for (key, value) in pairs(frame.rest) {
+            if matches!(self.keys.field(key), Field::Loss { .. }) {
+                self.keys.put(key, value, &mut draft);
+            }
+        }
+        let mut found = Observation {
+            step: frame.step,
+            step_in_epoch: frame.step.is_some(),
+            step_in_samples: frame.samples,
+            total_steps: frame.total,
+            losses: draft.found.losses,
+            ..Observation::default()
+        };
+        let ended =
+            end == End::Newline && frame.total.is_none_or(|total| frame.step >= Some(total));
+        let Some((epoch, epochs)) = self.epoch else {
+            return if ended { evaluated(found) } else { None };
+        };
+        if ended {
+            self.epoch = None;
+        }
+        let span = if frame.has_bar { Span::EpochSoFar } else { Span::Epoch };
+        let training = found.losses.iter_mut().filter(|loss| loss.phase == Phase::Train);
+        training.for_each(|loss| loss.span = span);
+        main_loss_first(&mut found.losses);
+        // The last frame of an epoch is drawn again when the validation is done, and its time per
+        // step then has that of the validation in it.
+        let validation = found.losses.iter().find(|loss| loss.phase != Phase::Train);
+        let validation = validation.map(|loss| loss.value.to_bits());
+        let now = Some((frame.step, found.losses.first()?.value.to_bits()));
+        let (again, told) = (self.last == now, self.validated == validation);
+        found.losses.retain(|loss| if loss.phase == Phase::Train { !again } else { !told });
+        self.last = now;
+        self.validated = validation;
+        found.epoch = float(epoch);
+        found.total_epochs = Some(epochs);
+        found.batch_seconds = frame.seconds.filter(|_| validation.is_none());
+        (!found.losses.is_empty()).then_some(found)
+    }
+}
+
+/// What `evaluate` says in the end: the losses of held-out data, and nothing of training.
+fn evaluated(found: Observation) -> Option<Observation> {
+    let losses: Vec<Loss> = found
+        .losses
+        .into_iter()
+        .map(|loss| Loss { phase: Phase::Test, span: Span::Epoch, ..loss })
+        .collect();
+    (!losses.is_empty()).then(|| Observation { losses, ..Observation::default() })
+}
+
+/// `Epoch 1/10`, and nothing else.
+fn header(line: &str) -> Option<(u64, u64)> {
+    let (epoch, rest) = scan::count(line.strip_prefix("Epoch ")?)?;
+    let (epochs, rest) = scan::count(rest.strip_prefix('/')?)?;
+    rest.is_empty().then_some((epoch, epochs))
+}
+
+fn frame(line: &str) -> Option<Frame<'_>> {
+    if !line.as_bytes().first()?.is_ascii_digit() && !line.starts_with("- ") {
+        return None;
+    }
+    // Until version 2.2, a line with `verbose=2` began with the time of the epoch.
+    if let Some(rest) = line.strip_prefix("- ") {
+        let (seconds, after) = rest.split_once(" - ")?;
+        let is_seconds = seconds.strip_suffix('s').is_some_and(|s| scan::whole(s).is_some());
+        let (step, total, seconds) = (None, None, None);
+        let frame = Frame { step, total, samples: false, seconds, rest: after, has_bar: false };
+        return is_seconds.then_some(frame);
+    }
+    let (step, rest) = scan::count(line)?;
+    let rest = rest.strip_prefix('/')?;
+    let (total, rest) = match rest.strip_prefix("Unknown") {
+        Some(rest) => (None, rest),
+        None => scan::count(rest).map(|(total, rest)| (Some(total), rest))?,
+    };
+    let rest = rest.trim_start_matches(' ');
+    let after_bar = match rest.as_bytes().first()? {
+        b'[' => rest.split_once(']').filter(|(bar, _)| is_bar(bar)).map(|(_, rest)| rest),
+        b'-' => Some(rest),
+        _ if total.is_none() => Some(rest),
+        _ => rest.strip_prefix('\u{2501}').map(|rest| rest.trim_start_matches('\u{2501}')),
+    }?;
+    let has_bar = after_bar.len() < rest.len() || total.is_none();
+    if !after_bar.starts_with([' ', '-']) && total.is_some() {
+        return None;
+    }
+    let (seconds, samples) = time(after_bar);
+    Some(Frame { step: Some(step), total, samples, seconds, rest: after_bar, has_bar })
+}
+
+fn is_bar(text: &str) -> bool {
+    text.bytes().all(|byte| b"[=>.".contains(&byte))
+}
+
+/// The time per step or sample that stands somewhere in `text`; whether it is of samples.
+fn time(text: &str) -> (Option<f64>, bool) {
+    for (unit, samples) in [("/step", false), ("/sample", true)] {
+        let Some((before, _)) = text.split_once(unit) else { continue };
+        let word = before.rsplit(' ').next().unwrap_or_default();
+        let seconds = scan::number(word).and_then(|(value, unit)| {
+            let of_one = match unit {
+                "s" => 1.0,
+                "ms" => 1e3,
+                "us" => 1e6,
+                _ => return None,
+            };
+            Some(value / of_one).filter(|seconds| *seconds > 0.0)
+        });
+        // How many samples a batch has is not said.
+        return (seconds.filter(|_| !samples), samples);
+    }
+    (None, false)
+}
+
+/// The `key: value` pairs between ` - ` marks.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, f64)> {
+    text.split(" - ").filter_map(|part| {
+        let (key, value) = part.split_once(": ")?;
+        Some((key.trim_start_matches(['-', ' ']), scan::whole(value)?))
+    })
+}
+
+/// Whether the number at the end of `line` has all its digits: Keras prints four behind the point.
+fn is_whole(line: &str) -> bool {
+    let number = line.rsplit(' ').next().unwrap_or_default();
+    let (mantissa, exponent) = number.split_once('e').map_or((number, None), |(m, e)| (m, Some(e)));
+    let fraction = mantissa.split_once('.').map(|(_, fraction)| fraction.len());
+    let word = ["nan", "inf", "-inf"].contains(&number);
+    word || (fraction == Some(4) && exponent.is_none_or(|exponent| exponent.len() >= 3))
+}
+
+fn float(count: u64) -> Option<f64> {
+    u32::try_from(count).ok().map(f64::from)
+}
+
+#[cfg(test)]
+mod tests;

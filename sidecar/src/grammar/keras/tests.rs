@@ -1,0 +1,113 @@
+use crate::grammar::testing::{check, told};
+use crate::terminal::End::{self, Flush, Newline, Return};
+
+fn frames(lines: &[(&'static str, End)]) -> Vec<String> {
+    told(lines)
+}
+
+#[test]
+fn bars_of_version_3() {
+    let lines = [
+        ("Epoch 1/2", Newline),
+        ("1/3 ━━━━━━━━━━━━━━━━━━━━ 6s 906ms/step - accuracy: 0.5000 - loss: 0.8676", Return),
+        ("2/3 ━━━━━━━━━━━━━━━━━━━━ 0s 63ms/step - accuracy: 0.4453 - loss: 8.8360e-04", Return),
+        ("3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 63ms/step - accuracy: 0.4785 - loss: 0.8494", Return),
+        (
+            "3/3 ━━━━━━━━━━━━━━━━━━━━ 2s 132ms/step - accuracy: 0.4785 - loss: 0.8494 - val_accuracy: 0.3750 - val_loss: 0.8917",
+            Newline,
+        ),
+        ("Epoch 2/2", Newline),
+        ("1/3 ━━━━━━━━━━━━━━━━━━━━ 0s 500us/step - accuracy: 0.5000 - loss: nan", Return),
+        ("3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 2s/step - accuracy: 0.5000 - loss: 0.7000", Newline),
+    ];
+    let expected = [
+        "epoch 1/2, batch 1/3, 0.906 s, loss=0.8676 EpochSoFar",
+        "epoch 1/2, batch 2/3, 0.063 s, loss=0.0008836 EpochSoFar",
+        "epoch 1/2, batch 3/3, 0.063 s, loss=0.8494 EpochSoFar",
+        "epoch 1/2, batch 3/3, val_loss=0.8917 Validation Epoch",
+        "epoch 2/2, batch 1/3, 0.0005 s, loss=NaN EpochSoFar",
+        "epoch 2/2, batch 3/3, 2 s, loss=0.7 EpochSoFar",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
+fn evaluate_is_no_training_and_predict_says_nothing() {
+    let lines = [
+        ("1/20 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - accuracy: 0.4062 - loss: 0.8260", Return),
+        ("20/20 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - accuracy: 0.5312 - loss: 0.7651", Newline),
+        ("1/9 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step", Return),
+        ("9/9 ━━━━━━━━━━━━━━━━━━━━ 0s 328ms/step", Newline),
+        ("Epoch 1/1", Newline),
+        ("2/2 - 1s - 5ms/step - accuracy: 0.5312 - loss: 0.5000", Newline),
+        ("20/20 - 0s - 20ms/step - accuracy: 0.5312 - loss: 0.6000", Newline),
+    ];
+    let expected = [
+        "loss=0.7651 Test Epoch",
+        "epoch 1/1, batch 2/2, 0.005 s, loss=0.5 Epoch",
+        "epoch 1/1, loss=0.6 Test Epoch",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
+fn bars_and_lines_of_older_versions() {
+    let lines = [
+        ("Epoch 1/2", Newline),
+        (
+            " 768/60000 [>.............................] - ETA: 56s - loss: 2.1500 - acc: 0.28",
+            Return,
+        ),
+        (
+            "60000/60000 [==============================] - 3s 50us/sample - loss: 0.2000 - acc: 0.9000 - val_loss: 0.1000",
+            Newline,
+        ),
+        ("Epoch 2/2", Newline),
+        ("1875/1875 [==============================] - 2s 1ms/step - loss: 0.2900", Newline),
+        ("Epoch 1/3", Newline),
+        (" - 3s - loss: 0.2500 - acc: 0.9 - val_loss: 0.5000", Newline),
+        ("Epoch 2/3", Newline),
+        ("1875/1875 - 2s - loss: 0.2000 - accuracy: 0.9100 - 2s/epoch - 1ms/step", Newline),
+        ("Epoch 3/3", Newline),
+        ("      7/Unknown 1s 20ms/step - loss: 0.1500", Return),
+        ("12/12 ━━━━━━━━━━━━━━━━━━━━ 1s 20ms/step - loss: 0.1000", Newline),
+    ];
+    let expected = [
+        "epoch 1/2, batch 768/60000, loss=2.15 EpochSoFar",
+        "epoch 1/2, sample 60000/60000, loss=0.2 EpochSoFar, val_loss=0.1 Validation Epoch",
+        "epoch 2/2, batch 1875/1875, 0.001 s, loss=0.29 EpochSoFar",
+        "epoch 1/3, loss=0.25 Epoch, val_loss=0.5 Validation Epoch",
+        "epoch 2/3, batch 1875/1875, 0.001 s, loss=0.2 Epoch",
+        "epoch 3/3, batch 7, 0.02 s, loss=0.15 EpochSoFar",
+        "epoch 3/3, batch 12/12, 0.02 s, loss=0.1 EpochSoFar",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
+fn a_frame_that_has_not_ended_is_read_once_and_only_whole() {
+    let bar = "1/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8";
+    let whole = "1/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8676";
+    let last = "3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.5000 - val_loss: 0.6000";
+    let lines = [
+        ("Epoch 1/1", Newline),
+        (bar, Flush),
+        (whole, Flush),
+        (whole, Return),
+        (last, Flush),
+        (last, Newline),
+    ];
+    let expected = [
+        "epoch 1/1, batch 1/3, 0.005 s, loss=0.8676 EpochSoFar",
+        "epoch 1/1, batch 3/3, loss=0.5 EpochSoFar, val_loss=0.6 Validation Epoch",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
+fn the_name_says_which() {
+    let bar = "3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.5000";
+    check("keras bar", true, &[(bar, "loss=0.5 Test Epoch")]);
+    let line = "3/3 - 0s - 5ms/step - loss: 0.5000";
+    check("keras", true, &[(line, "loss=0.5 Test Epoch"), ("3/3 of the files", "")]);
+}

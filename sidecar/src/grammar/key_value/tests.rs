@@ -1,0 +1,85 @@
+use crate::grammar::testing::check;
+
+#[test]
+fn lines_of_keys_and_values() {
+    let table = [
+        ("loss: 0.5", "loss=0.5 Step"),
+        ("loss=0.5", "loss=0.5 Step"),
+        ("loss = .5", "loss=0.5 Step"),
+        ("Loss 1.", "Loss=1 Step"),
+        ("accuracy=0.98 loss=0.3", "loss=0.3 Step"),
+        ("loss: tensor(0.5123, device='cuda:0', grad_fn=<NllLossBackward0>)", "loss=0.5123 Step"),
+        ("Step 1,000: loss = nan", "step 1000, loss=NaN Step"),
+        ("step: 5 | train loss: 0.5 | lr: 1e-3", "step 5, train loss=0.5 Step"),
+        ("Iteration 10, Loss: 0.5, Accuracy: 42%", "step 10, Loss=0.5 Step"),
+        ("Epoch [3/10], Step [100/600], Loss: 0.5", "epoch 3/10, batch 100/600, Loss=0.5 Step"),
+        (
+            "Epoch 3: train_loss=0.4 val_loss=0.5",
+            "epoch 3, train_loss=0.4 Epoch, val_loss=0.5 Validation Epoch",
+        ),
+        ("epoch 3 avg loss \u{2212}0.5", "epoch 3, avg loss=-0.5 Epoch"),
+        ("epoch: 1, batch: 5, loss: 0.5 (0.6)", "epoch 1, batch 5, loss=0.5 Step"),
+        (
+            "step   10 | loss: 6.5 | lr 6.0000e-04 | norm: 1.2 | 250ms/step | tok/sec: 1550",
+            "step 10, 0.25 s, loss=6.5 Step",
+        ),
+        ("step 10 loss 6.5 (4.0 it/s)", "step 10, 0.25 s, loss=6.5 Step"),
+        ("step 10 loss 6.5, 0.25 sec/step", "step 10, 0.25 s, loss=6.5 Step"),
+        ("[Valid] loss: 0.5", "Valid loss=0.5 Validation Epoch"),
+        (
+            "Validation Results - Epoch: 1  Avg accuracy: 0.9 Avg loss: 0.3",
+            "epoch 1, Avg loss=0.3 Validation Epoch",
+        ),
+        (
+            "Training Results - Epoch: 1  Avg accuracy: 0.9 Avg loss: 0.3",
+            "epoch 1, Avg loss=0.3 Epoch",
+        ),
+        ("eval loss 0.25 at step 7", "step 7, eval loss=0.25 Validation Epoch"),
+        ("total_loss: 5 cls_loss: 2 step: 3", "step 3, total_loss=5 Step, cls_loss=2 Step"),
+    ];
+    check("key value", true, &table);
+}
+
+#[test]
+fn what_is_not_said_now_is_not_read() {
+    for line in [
+        "Using lossless compression level 9",
+        "packet loss: 0%",
+        "loss scale: 65536.0",
+        "loss_scale=65536",
+        "Current loss scale 1024",
+        "criterion: CrossEntropyLoss() 5",
+        "best val loss: 0.3 at epoch 5",
+        "New best! loss: 0.3",
+        "Saved checkpoint with loss 0.5",
+        "val_loss improved from inf to 0.89170, saving model to m.keras",
+        "Epoch 1: val_loss did not improve from 0.89170",
+        "loss: 0,5",
+        "loss: 0:03:45",
+        "loss: 2026-01-01",
+        "loss: 12ms",
+        "loss: 1.2.3",
+        "loss: high",
+        "glossary: 5",
+        "weight_loss: 5",
+        "loss",
+    ] {
+        let mut detector = crate::grammar::Detector::default();
+        assert_eq!(detector.read(line, crate::terminal::End::Newline), None, "{line}");
+    }
+}
+
+#[test]
+fn steps_are_seen_to_begin_anew_or_not() {
+    let anew = [
+        ("epoch 1 step 10 loss 5", "epoch 1, step 10, loss=5 Step"),
+        ("epoch 1 step 20 loss 5", "epoch 1, step 20, loss=5 Step"),
+        ("epoch 2 step 10 loss 5", "epoch 2, batch 10, loss=5 Step"),
+    ];
+    check("key value", false, &anew);
+    let on = [
+        ("epoch [1/3] step [10/90] loss 5", "epoch 1/3, batch 10/90, loss=5 Step"),
+        ("epoch [2/3] step [40/90] loss 5", "epoch 2/3, step 40/90, loss=5 Step"),
+    ];
+    check("key value", false, &on);
+}

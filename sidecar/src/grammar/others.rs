@@ -1,0 +1,135 @@
+//! `MXNet` and RETURNN.
+
+use super::draft::Draft;
+use super::keys::{Field, Keys};
+use super::shape::Shape;
+use super::{Grammar, Reading, scan};
+use crate::observation::{Loss, Observation, Phase, Span};
+use crate::terminal::End;
+
+/// The grammars of this family.
+pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
+    vec![Box::new(MxNet::new()), Box::new(Returnn::default())]
+}
+
+/// `Epoch[1] Batch [70]⇥Speed: 1.08 samples/sec⇥cross-entropy=2.3`, and the epoch's ends.
+#[derive(Debug)]
+struct MxNet {
+    keys: Keys,
+    batch: [Shape; 2],
+    end: Shape,
+}
+
+impl MxNet {
+    fn new() -> Self {
+        let batch = [
+            Shape::new("Epoch[{epoch}] Batch [{batch}] Speed: {_} samples/sec"),
+            Shape::new("Epoch[{epoch}] Batch [{_}-{batch}] Speed: {_} samples/sec"),
+        ];
+        Self { keys: Keys::default(), batch, end: Shape::new("Epoch[{epoch}] ") }
+    }
+}
+
+impl Grammar for MxNet {
+    fn name(&self) -> &'static str {
+        "mxnet"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'E'
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        if let Some(rest) = self.batch.iter().find_map(|shape| shape.read(line, draft)) {
+            for (name, value) in metrics(rest) {
+                if is_loss(&mut self.keys, name) {
+                    draft.push(name, Phase::Train, Span::Interval, value);
+                }
+            }
+            return Reading::Says;
+        }
+        let Some(rest) = self.end.read(line, draft) else { return Reading::Foreign };
+        for (name, value) in metrics(rest) {
+            let (phase, metric) = match name.split_once('-') {
+                Some(("Train", metric)) => (Phase::Train, metric),
+                Some(("Validation", metric)) => (Phase::Validation, metric),
+                _ => continue,
+            };
+            if is_loss(&mut self.keys, metric) {
+                draft.push(name, phase, Span::Epoch, value);
+            }
+        }
+        if !draft.found.losses.is_empty() {
+            return Reading::Says;
+        }
+        draft.clear();
+        Reading::Foreign
+    }
+}
+
+fn metrics(text: &str) -> impl Iterator<Item = (&str, f64)> {
+    text.split_whitespace().take(16).filter_map(|field| {
+        let (name, value) = field.split_once('=')?;
+        Some((name, scan::whole(value)?))
+    })
+}
+
+fn is_loss(keys: &mut Keys, name: &str) -> bool {
+    let known =
+        ["ce", "ctc", "cross-entropy", "mse", "rmse", "mae", "nll", "nll-loss", "kl", "bce"];
+    known.contains(&name) || matches!(keys.field(name), Field::Loss { .. })
+}
+
+/// `ep 55 train, step 1347, ce 0.324, fer 0.9, 0.855 sec/step, exp. remaining 0:03:45`.
+#[derive(Debug, Default)]
+struct Returnn {
+    keys: Keys,
+}
+
+impl Grammar for Returnn {
+    fn name(&self) -> &'static str {
+        "returnn"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'e'
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        Reading::of(self.line(line), draft, Reading::Foreign)
+    }
+}
+
+impl Returnn {
+    fn line(&mut self, line: &str) -> Option<Observation> {
+        let (epoch, rest) = scan::count(line.strip_prefix("ep ")?)?;
+        let (data, rest) = rest.strip_prefix(' ')?.split_once(", step ")?;
+        let (step, rest) = scan::count(rest)?;
+        let phase = if data.starts_with("train") { Phase::Train } else { Phase::Validation };
+        let mut found = Observation {
+            step: Some(step),
+            step_in_epoch: true,
+            epoch: u32::try_from(epoch).ok().map(f64::from),
+            ..Observation::default()
+        };
+        for field in scan::listed(rest).take(32) {
+            if let Some(seconds) = field.strip_suffix(" sec/step").and_then(scan::whole) {
+                found.batch_seconds = Some(seconds).filter(|seconds| *seconds > 0.0);
+            } else if let Some((name, value)) = field.split_once(' ')
+                && is_loss(&mut self.keys, name)
+                && let Some(value) = scan::whole(value)
+            {
+                let name = name.to_owned();
+                found.losses.push(Loss { name, phase, span: Span::Step, value });
+            }
+        }
+        if phase != Phase::Train {
+            // Steps through other data are no steps of the training.
+            (found.step, found.step_in_epoch, found.batch_seconds) = (None, false, None);
+        }
+        (!found.losses.is_empty()).then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

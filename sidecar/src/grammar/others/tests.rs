@@ -1,0 +1,34 @@
+use crate::grammar::testing::check;
+
+#[test]
+fn mxnet() {
+    let table = [
+        (
+            "INFO:root:Epoch[1] Batch [70]\tSpeed: 1.08 samples/sec\taccuracy=0.1\tcross-entropy=2.3",
+            "epoch 1, batch 70, cross-entropy=2.3 Interval",
+        ),
+        (
+            "Epoch[1] Batch [0-140]\tSpeed: 1.08 samples/sec\tce=2.25",
+            "epoch 1, batch 140, ce=2.25 Interval",
+        ),
+        ("Epoch[1] Train-cross-entropy=2.1", "epoch 1, Train-cross-entropy=2.1 Epoch"),
+        ("Epoch[1] Validation-nll=2.2", "epoch 1, Validation-nll=2.2 Validation Epoch"),
+        ("Epoch[1] Validation-accuracy=0.5", ""),
+        ("Epoch[1] Time cost=12.3", ""),
+        ("Epoch[1] Batch [210]\tSpeed: 1.08 samples/sec\taccuracy=0.1", "epoch 1, batch 210"),
+    ];
+    check("mxnet", true, &table);
+}
+
+#[test]
+fn returnn() {
+    let table = [
+        (
+            "ep 55 train, step 1347, ce 0.324, fer 0.1, num_seqs 10, mem_usage:cuda:0 3.2GB, 0.855 sec/step, elapsed 0:20:00, exp. remaining 0:03:45, complete 81.92%",
+            "epoch 55, batch 1347, 0.855 s, ce=0.324 Step",
+        ),
+        ("ep 55 dev eval, step 3, ce 0.5, 0.1 sec/step", "epoch 55, ce=0.5 Validation Step"),
+        ("ep 55 train, finished", ""),
+    ];
+    check("returnn", true, &table);
+}

@@ -1,0 +1,161 @@
+//! A person's own patterns.
+
+use regex::Regex;
+use thiserror::Error;
+
+use super::draft::Draft;
+use super::scan;
+use crate::observation::{Loss, Observation, Phase, Span};
+
+/// The groups that a pattern may have.
+const ALLOWED: [&str; 9] = [
+    "loss",
+    "val_loss",
+    "test_loss",
+    "step",
+    "epoch",
+    "total_steps",
+    "batch_seconds",
+    "batch_ms",
+    "rank",
+];
+
+/// Regular expressions with named groups, tried in their order.
+///
+/// The groups are `loss`, `val_loss`, `test_loss`, `step`, `epoch`, `total_steps`,
+/// `batch_seconds`, `batch_ms` and `rank`. What a group matches must be a number on its own.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns {
+    patterns: Vec<Regex>,
+}
+
+/// Why a pattern cannot be used.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum PatternError {
+    /// It is no regular expression, or too large.
+    #[error("the pattern {pattern:?} is no regular expression: {source}")]
+    Invalid {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong.
+        source: regex::Error,
+    },
+    /// One of its groups has an unknown name.
+    #[error(
+        "the pattern {pattern:?} has a group named {group:?}; groups may be named {}",
+        ALLOWED.join(", ")
+    )]
+    UnknownGroup {
+        /// The pattern.
+        pattern: String,
+        /// The group's name.
+        group: String,
+    },
+    /// It has no named group.
+    #[error(
+        "the pattern {pattern:?} has no named group such as (?P<loss>[0-9.]+); groups may be named {}",
+        ALLOWED.join(", ")
+    )]
+    NoGroup {
+        /// The pattern.
+        pattern: String,
+    },
+}
+
+impl Patterns {
+    /// Checks and compiles `patterns`.
+    ///
+    /// # Errors
+    ///
+    /// The first pattern that cannot be used.
+    pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, PatternError> {
+        let patterns = patterns.into_iter().map(|pattern| compile(pattern.as_ref()));
+        Ok(Self { patterns: patterns.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether a pattern matches `line`; what the first of them says goes into `draft`.
+    pub(super) fn read(&self, line: &str, draft: &mut Draft) -> bool {
+        let told = self.patterns.iter().find_map(|pattern| read(pattern, line));
+        told.map(|told| draft.found = told).is_some()
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, PatternError> {
+    let named = || pattern.to_owned();
+    let regex =
+        Regex::new(pattern).map_err(|source| PatternError::Invalid { pattern: named(), source })?;
+    let mut names = regex.capture_names().flatten().peekable();
+    if names.peek().is_none() {
+        return Err(PatternError::NoGroup { pattern: named() });
+    }
+    match names.find(|name| !ALLOWED.contains(name)) {
+        Some(group) => {
+            Err(PatternError::UnknownGroup { pattern: named(), group: group.to_owned() })
+        }
+        None => Ok(regex),
+    }
+}
+
+fn read(pattern: &Regex, line: &str) -> Option<Observation> {
+    let captures = pattern.captures(line)?;
+    let number = |group| captures.name(group).and_then(|found| scan::whole(found.as_str()));
+    let count = |group| number(group).and_then(scan::whole_number);
+    let positive = |group| number(group).filter(|value| *value > 0.0 && value.is_finite());
+    let kinds = [
+        ("loss", Phase::Train, Span::Step),
+        ("val_loss", Phase::Validation, Span::Epoch),
+        ("test_loss", Phase::Test, Span::Epoch),
+    ];
+    let losses = kinds.into_iter().filter_map(|(name, phase, span)| {
+        Some(Loss { name: name.to_owned(), phase, span, value: number(name)? })
+    });
+    let found = Observation {
+        step: count("step"),
+        total_steps: count("total_steps"),
+        epoch: number("epoch").filter(|epoch| epoch.is_finite()),
+        batch_seconds: positive("batch_seconds")
+            .or_else(|| positive("batch_ms").map(|millis| millis / 1e3)),
+        rank: count("rank").and_then(|rank| u32::try_from(rank).ok()),
+        losses: losses.collect(),
+        ..Observation::default()
+    };
+    (found != Observation::default()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_say_what_they_are_named() {
+        let patterns = Patterns::new([
+            r"it=(?P<step>\d+)/(?P<total_steps>\d+) J=(?P<loss>\S+) (?P<batch_ms>\S+)ms",
+            r"held out (?P<val_loss>\S+)(?: rank (?P<rank>\d+))?",
+        ])
+        .unwrap();
+        let told = |line| {
+            let mut draft = Draft::default();
+            patterns.read(line, &mut draft).then_some(draft.found)
+        };
+        let found = told("it=1000/5000 J=1.5e-3 250ms").unwrap();
+        assert_eq!((found.step, found.total_steps), (Some(1000), Some(5000)));
+        assert_eq!((found.losses[0].value, found.batch_seconds), (1.5e-3, Some(0.25)));
+        let found = told("held out nan rank 3").unwrap();
+        assert!(found.losses[0].value.is_nan() && found.losses[0].phase == Phase::Validation);
+        assert_eq!(found.rank, Some(3));
+        assert_eq!(told("held out well"), None);
+        assert_eq!(told("nothing"), None);
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_used_is_named() {
+        for (pattern, told) in [
+            ("(?P<loss>[0-9", "no regular expression"),
+            ("(?P<los>.*)", "\"los\"; groups may be named loss, val_loss"),
+            ("loss: (.*)", "no named group"),
+        ] {
+            let error = Patterns::new(["(?P<loss>x)", pattern]).unwrap_err().to_string();
+            assert!(error.contains(&format!("{pattern:?}")) && error.contains(told), "{error}");
+        }
+    }
+}

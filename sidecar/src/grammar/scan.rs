@@ -1,0 +1,260 @@
+//! Numbers as programs print them.
+
+/// The longest number at the start of `text`, and what follows.
+///
+/// A sign, which may be U+2212; digits in groups of three with commas, or plain; a point on either
+/// side or in the middle; an exponent; `nan`, `inf` and `infinity` in any case.
+#[inline]
+pub(crate) fn number(text: &str) -> Option<(f64, &str)> {
+    short(text).or_else(|| long(text))
+}
+
+/// Most numbers: up to nine digits, with or without a point among them.
+#[inline]
+fn short(text: &str) -> Option<(f64, &str)> {
+    let bytes = text.as_bytes();
+    let mut all = 0_u32;
+    let mut length = bytes.len();
+    let mut point = None;
+    for (index, byte) in bytes.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            all = all.wrapping_mul(10).wrapping_add(u32::from(digit));
+        } else if *byte == b'.' && point.is_none() {
+            point = Some(index);
+        } else {
+            length = index;
+            break;
+        }
+    }
+    let fraction = point.map_or(0, |point| length - point - 1);
+    let digits = length - usize::from(point.is_some());
+    let is_longer = match bytes.get(length) {
+        Some(b'e' | b'E') => true,
+        Some(b',') => bytes.get(length + 1).is_some_and(u8::is_ascii_digit),
+        _ => false,
+    };
+    if is_longer || !(1..=9).contains(&digits) {
+        return None;
+    }
+    // Both are exact, so that their quotient is rounded only once.
+    let value = f64::from(all);
+    let value = if fraction == 0 { value } else { value / POWERS.get(fraction)? };
+    Some((value, text.get(length..)?))
+}
+
+/// Powers of ten that a double holds exactly.
+const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+
+fn long(text: &str) -> Option<(f64, &str)> {
+    let (negative, unsigned) = sign(text);
+    let length = extent(unsigned);
+    let (digits, rest) = unsigned.split_at_checked(length)?;
+    let (value, rest) = if length == 0 {
+        word(unsigned)?
+    } else if let Some((value, rest)) = grouped(digits, rest) {
+        (value, rest)
+    } else {
+        (digits.parse().ok()?, rest)
+    };
+    Some((if negative { -value } else { value }, rest))
+}
+
+/// What follows the number at the start of `text`.
+#[inline]
+pub(crate) fn skip_number(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let plain = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let length = bytes.iter().take_while(plain).count();
+    match bytes.get(length) {
+        Some(b'e' | b'E' | b',') => number(text).map(|(_, rest)| rest),
+        _ if length == 0 => number(text).map(|(_, rest)| rest),
+        _ => text.get(length..),
+    }
+}
+
+/// A number that stands by itself, and what follows: no unit, no second part of a date, a time, a
+/// version, a range or a fraction comes after it. `12.3k` is 12,300.
+#[inline]
+pub(crate) fn value(text: &str) -> Option<(f64, &str)> {
+    let (value, rest) = number(text)?;
+    if ends_before(rest) {
+        return Some((value, rest));
+    }
+    let (value, rest) = scaled(value, rest);
+    ends_before(rest).then_some((value, rest))
+}
+
+/// All of `text` as a number, with white space around it.
+pub(crate) fn whole(text: &str) -> Option<f64> {
+    let (value, rest) = value(text.trim_ascii())?;
+    rest.is_empty().then_some(value)
+}
+
+/// A count at the start of `text`, and what follows. A point and digits are not part of it.
+#[inline]
+pub(crate) fn count(text: &str) -> Option<(u64, &str)> {
+    let mut count = 0_u64;
+    let mut length = 0;
+    for byte in text.bytes() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        count = count.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    let (number, rest) = text.split_at_checked(length)?;
+    if rest.starts_with(',')
+        && let Some((value, rest)) = grouped(number, rest)
+    {
+        return Some((whole_number(value)?, rest));
+    }
+    // A longer one does not fit, or is no count.
+    (1..=19).contains(&length).then_some((count, rest))
+}
+
+/// A count that may be scaled, as in `1.2k`, and what follows.
+pub(crate) fn scaled_count(text: &str) -> Option<(u64, &str)> {
+    if let Some((count, rest)) = count(text)
+        && !rest.starts_with(['.', 'k', 'K', 'M', 'G', 'T'])
+    {
+        return Some((count, rest));
+    }
+    let (value, rest) = number(text)?;
+    let (value, rest) = scaled(value, rest);
+    Some((whole_number(value)?, rest))
+}
+
+/// A number as a count, without its fraction.
+pub(crate) fn whole_number(value: f64) -> Option<u64> {
+    // Beyond this a double does not hold every whole number.
+    if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
+        return None;
+    }
+    let bits = value.to_bits();
+    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
+    // The power of two that the mantissa is multiplied by; below one for most.
+    let power = u32::try_from(bits >> 52).ok()?.checked_sub(1023).map_or(0, |power| power + 1);
+    Some(if power > 53 { mantissa << 1 } else { mantissa >> (53 - power) })
+}
+
+/// Whether a number may end before `rest`.
+#[inline]
+pub(crate) fn ends_before(rest: &str) -> bool {
+    let mut next = rest.bytes();
+    match next.next() {
+        None => true,
+        Some(b'.' | b',' | b':' | b'-' | b'/') => !next.next().is_some_and(|b| b.is_ascii_digit()),
+        Some(b'%' | b'_') => false,
+        Some(byte) => !byte.is_ascii_alphanumeric(),
+    }
+}
+
+/// `text` without the white space at its start.
+#[inline]
+pub(crate) fn spaces(text: &str) -> &str {
+    let length = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    text.get(length..).unwrap_or(text)
+}
+
+/// The parts of `text` between commas that a space follows.
+pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let (part, after) = first_listed(rest?);
+        rest = after;
+        Some(part)
+    })
+}
+
+/// What stands before the first comma that a space follows, and what stands behind both.
+pub(crate) fn first_listed(text: &str) -> (&str, Option<&str>) {
+    let bytes = text.as_bytes();
+    let mut commas = memchr::memchr_iter(b',', bytes);
+    let comma = commas.find(|at| bytes.get(at + 1) == Some(&b' '));
+    let split = comma.and_then(|at| Some((text.get(..at)?, text.get(at + 2..)?)));
+    split.map_or((text, None), |(part, rest)| (part, Some(rest)))
+}
+
+fn scaled(value: f64, rest: &str) -> (f64, &str) {
+    let factor = match rest.as_bytes().first() {
+        Some(b'k' | b'K') => 1e3,
+        Some(b'M') => 1e6,
+        Some(b'G' | b'B') => 1e9,
+        Some(b'T') => 1e12,
+        _ => return (value, rest),
+    };
+    (value * factor, rest.get(1..).unwrap_or(rest))
+}
+
+fn sign(text: &str) -> (bool, &str) {
+    match text.as_bytes().first() {
+        Some(b'0'..=b'9' | b'.') | None => (false, text),
+        Some(b'-') => (true, text.get(1..).unwrap_or(text)),
+        Some(b'+') => (false, text.get(1..).unwrap_or(text)),
+        Some(_) => text.strip_prefix('\u{2212}').map_or((false, text), |rest| (true, rest)),
+    }
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// The length of the plain number without a sign at the start of `text`; 0 if there is none.
+fn extent(text: &str) -> usize {
+    let whole = digits(text);
+    let after = text.get(whole..).unwrap_or_default();
+    let fraction = after.strip_prefix('.').map(digits);
+    if whole + fraction.unwrap_or(0) == 0 {
+        return 0;
+    }
+    let length = whole + fraction.map_or(0, |digits| digits + 1);
+    length + exponent(text.get(length..).unwrap_or_default())
+}
+
+fn exponent(text: &str) -> usize {
+    let Some(after) = text.strip_prefix(['e', 'E']) else { return 0 };
+    let power = after.strip_prefix(['+', '-']).unwrap_or(after);
+    let digits = digits(power);
+    if digits == 0 { 0 } else { text.len() - power.len() + digits }
+}
+
+/// `2,345.6`: whole digits and the groups of three that follow them.
+fn grouped<'a>(first: &str, rest: &'a str) -> Option<(f64, &'a str)> {
+    if !rest.starts_with(',') || first.starts_with('0') || !(1..=3).contains(&first.len()) {
+        return None;
+    }
+    let mut all = first.to_owned();
+    let mut rest = rest;
+    while let Some(group) = rest.strip_prefix(',')
+        && digits(group) == 3
+        && let Some((three, after)) = group.split_at_checked(3)
+    {
+        all.push_str(three);
+        rest = after;
+    }
+    if all.len() == first.len() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let (fraction, after) = fraction.split_at_checked(digits(fraction))?;
+        return Some((format!("{all}.{fraction}").parse().ok()?, after));
+    }
+    Some((all.parse().ok()?, rest))
+}
+
+fn word(text: &str) -> Option<(f64, &str)> {
+    for (word, value) in [("nan", f64::NAN), ("infinity", f64::INFINITY), ("inf", f64::INFINITY)] {
+        if let Some((start, rest)) = text.split_at_checked(word.len())
+            && start.eq_ignore_ascii_case(word)
+            && !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+        {
+            return Some((value, rest));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

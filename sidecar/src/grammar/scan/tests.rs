@@ -1,0 +1,116 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn numbers_are_read_as_they_are_printed() {
+    for (text, expected) in [
+        ("1.2e-05", 1.2e-5),
+        ("1e0", 1.0),
+        ("1E+3", 1000.0),
+        (".98", 0.98),
+        ("1.", 1.0),
+        ("1.003123E+01", 10.031_23),
+        ("2,345", 2345.0),
+        ("1,234,567.5", 1_234_567.5),
+        ("12.3k", 12_300.0),
+        ("1.5M", 1.5e6),
+        ("-0.5", -0.5),
+        ("+0.5", 0.5),
+        ("\u{2212}0.5", -0.5),
+        ("0010", 10.0),
+        ("4.19803671", 4.198_036_71),
+        ("0.5023738122475573", 0.502_373_812_247_557_3),
+        ("166.1289", 166.1289),
+        ("12345678901234567890", 12_345_678_901_234_567_890.0),
+        ("inf", f64::INFINITY),
+        ("-Infinity", f64::NEG_INFINITY),
+    ] {
+        assert_eq!(whole(text), Some(expected), "{text}");
+        assert_eq!(whole(&format!(" {text} ")), Some(expected), "{text}");
+    }
+    for text in ["nan", "NaN", "-nan", "NAN"] {
+        assert!(whole(text).is_some_and(f64::is_nan), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_number_or_another_is_not_read() {
+    for text in [
+        "",
+        ".",
+        "-",
+        "e5",
+        "42%",
+        "0:03:45",
+        "1.2.3",
+        "2026-01-01",
+        "10/100",
+        "5s",
+        "0,5",
+        "1,23",
+        "0x10",
+        "1_000",
+        "nano",
+        "info",
+        "infinite",
+        "--5",
+        "1 2",
+        "12,3456",
+        "5ms",
+    ] {
+        assert_eq!(whole(text), None, "{text}");
+    }
+}
+
+#[test]
+fn what_follows_a_number_is_told() {
+    assert_eq!(value("3.12345. lr"), Some((3.12345, ". lr")));
+    assert_eq!(value("0.5, next"), Some((0.5, ", next")));
+    assert_eq!(value("0.5]"), Some((0.5, "]")));
+    assert_eq!(number("906ms/step"), Some((906.0, "ms/step")));
+    assert_eq!(number("1.5e"), Some((1.5, "e")));
+    assert_eq!(count("3. Batch"), Some((3, ". Batch")));
+    assert_eq!(count("2,345 x"), Some((2345, " x")));
+    assert_eq!(count("1,2"), Some((1, ",2")));
+    assert_eq!(count("99999999999999999999"), None);
+    assert_eq!(count("x"), None);
+    assert_eq!(listed("a=1, b=2,345,c, ").collect::<Vec<_>>(), ["a=1", "b=2,345,c", ""]);
+    assert_eq!(listed("").collect::<Vec<_>>(), [""]);
+    assert_eq!(scaled_count("1.2k/10k"), Some((1200, "/10k")));
+    for (value, count) in [
+        (0.0, 0),
+        (0.9, 0),
+        (1.0, 1),
+        (1.5, 1),
+        (2.0, 2),
+        (1000.0, 1000),
+        (4_503_599_627_370_496.0, 4_503_599_627_370_496),
+        (9_007_199_254_740_991.0, 9_007_199_254_740_991),
+        (9_007_199_254_740_992.0, 9_007_199_254_740_992),
+    ] {
+        assert_eq!(whole_number(value), Some(count), "{value}");
+    }
+    assert_eq!(whole_number(1e17), None);
+    assert_eq!(whole_number(-1.0), None);
+    assert_eq!(whole_number(f64::NAN), None);
+}
+
+proptest! {
+    #[test]
+    fn every_finite_number_comes_back(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
+        prop_assert_eq!(whole(&format!("{value}")), Some(value));
+        prop_assert_eq!(whole(&format!("{value:e}")), Some(value));
+        let short = format!("{:.4}", value % 1e6);
+        prop_assert_eq!(whole(&short), short.parse().ok());
+    }
+
+    #[test]
+    fn any_text_may_be_scanned(text in "[-+,.:0-9einfa% \u{2212}é]{0,12}") {
+        if let Some((_, rest)) = value(&text) {
+            prop_assert!(text.ends_with(rest) && rest.len() < text.len());
+        }
+        let _: Option<(u64, &str)> = count(&text);
+        let _: Option<(u64, &str)> = scaled_count(&text);
+    }
+}

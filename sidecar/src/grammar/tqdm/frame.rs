@@ -1,0 +1,211 @@
+//! The parts of a frame.
+
+use crate::grammar::scan;
+
+/// `{desc}: {percent}%|{bar}| {n}/{total} [{elapsed}<{remaining}, {rate}, {postfix}]`, or without a
+/// total `{desc}: {n}it [{elapsed}, {rate}, {postfix}]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame<'a> {
+    pub(super) desc: &'a str,
+    pub(super) n: u64,
+    pub(super) total: Option<u64>,
+    pub(super) unit: Unit,
+    /// The time of one unit.
+    pub(super) seconds: Option<f64>,
+    pub(super) postfix: &'a str,
+}
+
+/// What a bar counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Steps,
+    Samples,
+    Epochs,
+    Other,
+}
+
+impl<'a> Frame<'a> {
+    /// The parts of a whole frame; `None` for any other text.
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
+        let bytes = line.as_bytes();
+        memchr::memchr(b'[', bytes)?;
+        let mut pipes = memchr::memchr_iter(b'|', bytes);
+        let first = pipes.clone().next();
+        let after_percent =
+            |at: &usize| at.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&b'%');
+        match pipes.find(after_percent).or(first) {
+            Some(open) => Self::bar(line, open),
+            None => Self::count(line),
+        }
+    }
+
+    fn bar(line: &'a str, open: usize) -> Option<Self> {
+        let (desc, rest) = line.split_at_checked(open)?;
+        let desc = match desc.strip_suffix('%') {
+            Some(desc) => desc.trim_end_matches(|c: char| c.is_ascii_digit()),
+            None => desc,
+        };
+        let (_, rest) = rest.strip_prefix('|')?.split_once('|')?;
+        let (n, rest) = scan::scaled_count(scan::spaces(rest))?;
+        let rest = rest.strip_prefix('/')?;
+        let (total, rest) = match rest.strip_prefix('?') {
+            Some(rest) => (None, rest),
+            None => scan::scaled_count(rest).map(|(total, rest)| (Some(total), rest))?,
+        };
+        let (elapsed, rest) = rest.strip_prefix(" [")?.split_once('<')?;
+        let (_, rest) = rest.split_once([',', ']']).filter(|_| is_time(elapsed))?;
+        Some(Self::with_rate(desc, n, total, rest, None))
+    }
+
+    fn count(line: &'a str) -> Option<Self> {
+        if !line.ends_with(']') {
+            return None;
+        }
+        let (before, rest) = line.split_once(" [")?;
+        let (desc, counted) = before.rsplit_once(' ').unwrap_or(("", before));
+        let (n, unit) = scan::scaled_count(counted)?;
+        let (elapsed, rest) = rest.split_once([',', ']'])?;
+        if !is_time(elapsed) || unit.is_empty() || !unit.bytes().all(|b| b.is_ascii_alphabetic()) {
+            return None;
+        }
+        Some(Self::with_rate(desc, n, None, rest, Some(unit)))
+    }
+
+    /// `rest` is what stands behind the times.
+    fn with_rate(
+        desc: &'a str,
+        n: u64,
+        total: Option<u64>,
+        rest: &'a str,
+        unit: Option<&str>,
+    ) -> Self {
+        // Where streams are mixed, something else may stand behind the frame.
+        let end = memchr::memchr(b'{', rest.as_bytes()).unwrap_or(rest.len());
+        let rest = rest.get(..end).unwrap_or_default();
+        let inside = memchr::memrchr(b']', rest.as_bytes()).and_then(|end| rest.get(..end));
+        let inside = inside.unwrap_or(rest);
+        let (rate, postfix) = scan::first_listed(inside);
+        let postfix = postfix.unwrap_or_default();
+        let (seconds, of) = per(rate.trim_ascii());
+        let unit = unit.or(of).map_or(Unit::Steps, Unit::named);
+        let desc = desc.trim_ascii().trim_end_matches(':');
+        Self { desc, n, total, unit, seconds, postfix }
+    }
+}
+
+const SAMPLES: [&str; 16] = [
+    "img", "imgs", "image", "images", "sample", "samples", "ex", "example", "examples", "sent",
+    "seq", "doc", "docs", "tok", "token", "tokens",
+];
+
+impl Unit {
+    fn named(name: &str) -> Self {
+        let name = name.trim_ascii();
+        let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is(&["it", "its", "step", "steps", "batch", "batches", "ba", "iter", "iters"]) {
+            Self::Steps
+        } else if is(&SAMPLES) {
+            Self::Samples
+        } else if is(&["epoch", "epochs", "ep"]) {
+            Self::Epochs
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// The time of one unit from `19.65it/s` or `1.20s/it`, and the unit.
+fn per(rate: &str) -> (Option<f64>, Option<&str>) {
+    let (number, unit) = match rate.strip_prefix('?') {
+        Some(unit) => (None, unit),
+        None => match scan::number(rate) {
+            Some((number, unit)) => (Some(number).filter(|number| *number > 0.0), unit),
+            None => return (None, None),
+        },
+    };
+    match unit.trim_start().split_once('/') {
+        Some((unit, "s")) => (number.map(|number| 1.0 / number), Some(unit)),
+        Some(("s", unit)) => (number, Some(unit)),
+        _ => (None, None),
+    }
+}
+
+/// `00:01`, `1:00:01`, `?`.
+fn is_time(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_digit() || b":?".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_taken_apart() {
+        let frame = |desc, n, total, unit, seconds, postfix| Frame {
+            desc,
+            n,
+            total,
+            unit,
+            seconds,
+            postfix,
+        };
+        for (line, expected) in [
+            (
+                "Epoch 1/3:   5%|▌         | 2/40 [00:00<00:01, 20.00it/s, loss=1.15, lr=0.001]",
+                frame("Epoch 1/3", 2, Some(40), Unit::Steps, Some(0.05), "loss=1.15, lr=0.001"),
+            ),
+            (
+                "  0%|          | 0/48 [00:00<?, ?it/s]",
+                frame("", 0, Some(48), Unit::Steps, None, ""),
+            ),
+            (
+                "50%|#####     | 5/10 [00:10<00:10,  2.00s/it]",
+                frame("", 5, Some(10), Unit::Steps, Some(2.0), ""),
+            ),
+            (
+                "a | b: 50%|#####| 1.2k/10k [1:00:10<5:00:10, 2.00img/s]",
+                frame("a | b", 1200, Some(10_000), Unit::Samples, Some(0.5), ""),
+            ),
+            (
+                "Epoch 0: |          | 12/? [00:10<00:00, 4.00it/s, v_num=0]",
+                frame("Epoch 0", 12, None, Unit::Steps, Some(0.25), "v_num=0"),
+            ),
+            (
+                "123it [00:05, 25.0it/s, loss=0.5]",
+                frame("", 123, None, Unit::Steps, Some(0.04), "loss=0.5"),
+            ),
+            ("go: 123it [00:05, 25.0it/s]", frame("go", 123, None, Unit::Steps, Some(0.04), "")),
+            (
+                "Map: 100%|██| 5/5 [00:00<00:00, 10.0 examples/s]",
+                frame("Map", 5, Some(5), Unit::Samples, Some(0.1), ""),
+            ),
+            (
+                "x:  1%|▏| 1.00M/99M [00:00<00:09, 9.99MB/s]",
+                frame("x", 1_000_000, Some(99_000_000), Unit::Other, Some(1.0 / 9.99), ""),
+            ),
+            (
+                "5%|▌| 2/40 [00:00<00:01, 20.0it/s]{'loss': 0.5, 'l': [1]}",
+                frame("", 2, Some(40), Unit::Steps, Some(0.05), ""),
+            ),
+        ] {
+            assert_eq!(Frame::parse(line), Some(expected), "{line}");
+        }
+        for line in [
+            "",
+            "|",
+            "| a | b |",
+            "%|",
+            "5%|",
+            "50%|####",
+            "50%|####| 5/",
+            "50%|####| 5/10 [00",
+            "| epoch 1 | 200/ 2983 batches |",
+            "Loss: 1 [640/60000]",
+            "x [12:30, y]",
+            "loss [5]",
+        ] {
+            assert_eq!(Frame::parse(line), None, "{line}");
+        }
+    }
+}

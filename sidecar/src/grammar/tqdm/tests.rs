@@ -1,0 +1,152 @@
+use crate::grammar::testing::{check, told};
+use crate::terminal::End::{Flush, Newline, Return};
+
+#[test]
+fn each_loss_is_told_once_with_its_step() {
+    let frames = [
+        ("Epoch 1/3:   0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("Epoch 1/3:   0%|          | 0/4 [00:00<?, ?it/s, loss=2.3, lr=0.001]", Return),
+        ("Epoch 1/3:   0%|          | 0/4 [00:00<?, ?it/s, loss=1.15, lr=0.001]", Return),
+        ("Epoch 1/3:  50%|█████     | 2/4 [00:00<00:01, 20.00it/s, loss=1.15, lr=0.001]", Return),
+        ("Epoch 1/3:  50%|█████     | 2/4 [00:00<00:01, 20.00it/s, loss=nan, lr=0.001]", Flush),
+        ("Epoch 1/3:  50%|█████     | 2/4 [00:00<00:01, 20.00it/s, loss=nan, lr=0.001]", Return),
+        ("Epoch 1/3: 100%|██████████| 4/4 [00:00<00:00,  2.00s/it, loss=0.5, lr=0.001]", Return),
+        ("Epoch 1/3: 100%|██████████| 4/4 [00:00<00:00,  2.00s/it, loss=0.5, lr=0.001]", Newline),
+        ("Epoch 2/3:   0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("Epoch 2/3:   0%|          | 0/4 [00:00<?, ?it/s, loss=0.4, lr=0.001]", Return),
+    ];
+    let expected = [
+        "epoch 1/3, batch 0/4",
+        "epoch 1/3, batch 1/4, loss=2.3 Step",
+        "epoch 1/3, batch 2/4, loss=1.15 Step",
+        "epoch 1/3, batch 3/4, 0.05 s, loss=NaN Step",
+        "epoch 1/3, batch 4/4, 2 s, loss=0.5 Step",
+        "epoch 2/3, batch 1/4, loss=0.4 Step",
+    ];
+    assert_eq!(told(&frames), expected);
+}
+
+#[test]
+fn lightning_moves_the_counter_first_and_validates_in_bars_of_its_own() {
+    let frames = [
+        (
+            "Sanity Checking DataLoader 0: 100%|██████████| 2/2 [00:00<00:00, 99.00it/s, loss=9]",
+            Return,
+        ),
+        ("Epoch 0:   0%|          | 0/2 [00:00<?, ?it/s]", Return),
+        ("Epoch 0:  50%|█████     | 1/2 [00:00<00:00, 20.00it/s, v_num=0]", Return),
+        (
+            "Epoch 0:  50%|█████     | 1/2 [00:00<00:00, 20.00it/s, v_num=0, train_loss=3.310]",
+            Return,
+        ),
+        (
+            "Epoch 0: 100%|██████████| 2/2 [00:00<00:00, 20.00it/s, v_num=0, train_loss=3.310]",
+            Return,
+        ),
+        (
+            "Epoch 0: 100%|██████████| 2/2 [00:00<00:00, 20.00it/s, v_num=0, train_loss=2.090]",
+            Newline,
+        ),
+        ("Validation DataLoader 0:  50%|█████     | 1/2 [00:00<00:00, 99.00it/s]", Newline),
+        (
+            "Epoch 0: 100%|██████████| 2/2 [00:00<00:00, 20.00it/s, v_num=0, train_loss=2.090, val_loss=0.949]",
+            Return,
+        ),
+        (
+            "Epoch 0: 100%|██████████| 2/2 [00:00<00:00, 20.00it/s, v_num=0, train_loss_step=2.090, val_loss=0.949, train_loss_epoch=2.700]",
+            Return,
+        ),
+        (
+            "Epoch 1:   0%|          | 0/2 [00:00<?, ?it/s, v_num=0, train_loss_step=2.090, val_loss=0.949, train_loss_epoch=2.700]",
+            Return,
+        ),
+        (
+            "Epoch 1:  50%|█████     | 1/2 [00:00<?, 20.00it/s, v_num=0, train_loss_step=1.500, val_loss=0.949, train_loss_epoch=2.700]",
+            Return,
+        ),
+    ];
+    let expected = [
+        "epoch 0, batch 0/2",
+        "epoch 0, batch 1/2, 0.05 s",
+        "epoch 0, batch 1/2, 0.05 s, train_loss=3.31 Step",
+        "epoch 0, batch 2/2, 0.05 s, train_loss=2.09 Step",
+        "epoch 0, batch 2/2, val_loss=0.949 Validation Epoch",
+        "epoch 0, batch 2/2, train_loss_epoch=2.7 Epoch",
+        "epoch 1, batch 1/2, 0.05 s, train_loss_step=1.5 Step",
+    ];
+    assert_eq!(told(&frames), expected);
+    check("lightning", false, &[(frames[3].0, expected[2])]);
+}
+
+#[test]
+fn bars_of_other_things_say_nothing() {
+    let frames = [
+        ("Map: 100%|██████████| 100/100 [00:00<00:00, 999.00 examples/s]", Newline),
+        ("Downloading: 45%|████▌     | 4.5M/10M [00:01<00:01, 2.30MB/s]", Return),
+        ("Epochs:  50%|█████     | 1/2 [00:01<00:01,  1.00s/it]", Return),
+        ("Validating:  50%|█████     | 1/2 [00:01<00:01,  1.00s/it, loss=5]", Return),
+        ("Validating: 100%|██████████| 2/2 [00:01<00:01,  1.00s/it, loss=4]", Return),
+        ("Validating: 100%|██████████| 2/2 [00:01<00:01,  1.00s/it, loss=4]", Newline),
+        ("  5%|▌         | 1/20 [00:01<00:01,  1.00s/it]", Return),
+        (" 50%|█████     | 5/10 [00:01<00:01,  1.00s/it]", Return),
+        (" 10%|█         | 2/20 [00:01<00:01,  1.00s/it]", Return),
+    ];
+    assert_eq!(told(&frames), ["loss=4 Validation Epoch", "step 1/20, 1 s", "step 2/20, 1 s"]);
+}
+
+#[test]
+fn a_bar_that_begins_anew_is_of_the_next_epoch() {
+    let frames = [
+        ("  0%|          | 0/1 [00:00<?, ?it/s]", Return),
+        ("  0%|          | 0/1 [00:00<?, ?it/s, loss=2]", Return),
+        ("100%|██████████| 1/1 [00:00<00:00, 4.00it/s, loss=2]", Newline),
+        ("  0%|          | 0/1 [00:00<?, ?it/s]", Return),
+        ("  0%|          | 0/1 [00:00<?, ?it/s, loss=1]", Return),
+        ("100%|██████████| 1/1 [00:00<00:00, 4.00it/s, loss=1]", Newline),
+        ("Epoch 7/9", Newline),
+        ("  0%|          | 0/1 [00:00<?, ?it/s]", Return),
+        ("  0%|          | 0/1 [00:00<?, ?it/s, loss=0.5]", Return),
+    ];
+    let lines = [
+        ("  0%|          | 0/9 [00:00<?, ?it/s]", Return),
+        ("100%|██████████| 9/9 [00:00<00:00, 4.00it/s]", Newline),
+        ("Epoch 1: train loss 0.5", Newline),
+        ("  0%|          | 0/9 [00:00<?, ?it/s]", Return),
+    ];
+    let expected =
+        ["step 0/9", "step 9/9, 0.25 s", "epoch 1, train loss=0.5 Epoch", "epoch 2, batch 0/9"];
+    assert_eq!(told(&lines), expected);
+    let expected = [
+        "step 0/1",
+        "batch 1/1, loss=2 Step",
+        "epoch 2, batch 1/1, loss=1 Step",
+        "epoch 7/9, batch 1/1, loss=0.5 Step",
+    ];
+    assert_eq!(told(&frames), expected);
+}
+
+#[test]
+fn other_forms_of_bars() {
+    let table = [
+        (
+            "Epochs:  30%|███       | 3/10 [00:01<00:01,  1.00s/it, loss=0.5]",
+            "epoch 3/10, loss=0.5 Epoch",
+        ),
+        ("12it [00:05, 4.00it/s, loss=0.5]", "batch 12, 0.25 s, loss=0.5 Step"),
+        (
+            "Epoch 3, loss 0.25:  30%|███       | 3/10 [00:01<00:01, 4.00it/s]",
+            "epoch 3, batch 3/10, 0.25 s, loss=0.25 Step",
+        ),
+        (
+            "Epoch 3: 100%|██████████| 400/400 [00:01<00:00, 50.00img/s, loss (batch)=0.5]",
+            "epoch 3, sample 400/400, loss (batch)=0.5 Step",
+        ),
+        (
+            "  30%|███       | 3/10 [00:01<00:01, 4.00it/s, Loss: 0.75]",
+            "batch 3/10, 0.25 s, Loss=0.75 Step",
+        ),
+    ];
+    for row in table {
+        check("tqdm", true, &[row]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Lines of the form "value (mean)": the `imagenet` example and torchvision's references.
+
+use super::Grammar;
+use super::shape::Shape;
+use super::table::Table;
+use crate::observation::Phase::Validation;
+use crate::observation::Span::{EpochSoFar, Interval, Step};
+
+/// The grammars of this family.
+pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
+    vec![Box::new(imagenet()), Box::new(torchvision())]
+}
+
+fn imagenet() -> Table {
+    let shapes = [
+        Shape::new(
+            "Epoch: [{epoch}][{batch}/{total}]\tTime {s} ({_})\tData {_} ({_})\tLoss {loss} ({_})",
+        )
+        .train("Loss", Step),
+        // Of held-out data, only the mean means something.
+        Shape::new("Test: [{_}/{_}] Time {_} ({_})\tLoss {_} ({loss})")
+            .loss("Loss", Validation, EpochSoFar),
+    ];
+    Table::new("pytorch imagenet", shapes)
+}
+
+/// The value is the median of the last 20 batches; the time is their mean.
+fn torchvision() -> Table {
+    let shapes = [
+        Shape::new("Epoch: [{epoch}] [{batch}/{total}] eta: {..}loss: {loss} ({_}){..}time: {s}")
+            .train("loss", Interval),
+        Shape::new("Test: [{_}/{_}] eta: {..}loss: {_} ({loss})")
+            .loss("loss", Validation, EpochSoFar),
+    ];
+    Table::new("torchvision", shapes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The job that is reported on: sources on one side, the reporter's endpoint on the other.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use paceline_reporter::wire::{RankLatency, Sidecar, Source};
+use paceline_reporter::{Builder, Extension, Posted, Reporter, StartError};
+
+use crate::clock::Clock;
+use crate::desk::{Desk, Entry, Hints, Kind, LatencyFrom, SourceId};
+use crate::observation::{Observation, Span};
+use crate::push::{report, trainer_status};
+
+/// What stands in the progress as the source of what is posted.
+const PUSH: &str = "push";
+
+/// A job that others report on.
+#[derive(Debug)]
+pub struct Job {
+    clock: Clock,
+    /// Set once, right after the reporter has started.
+    reporter: OnceLock<Reporter>,
+    state: Mutex<State>,
+    push: SourceId,
+}
+
+#[derive(Debug)]
+struct State {
+    desk: Desk,
+    sources: BTreeMap<SourceId, Source>,
+}
+
+impl Job {
+    /// Starts the reporter that `builder` describes, on behalf of a job with these hints.
+    pub fn start(builder: Builder, hints: Hints) -> Result<Arc<Self>, StartError> {
+        let mut desk = Desk::new(hints);
+        let push = desk.add(Kind::Push);
+        let job = Arc::new(Self {
+            clock: Clock::start(),
+            reporter: OnceLock::new(),
+            state: Mutex::new(State { desk, sources: BTreeMap::new() }),
+            push,
+        });
+        let extension: Arc<dyn Extension> = Arc::<Self>::clone(&job);
+        let reporter = builder.on_behalf("sidecar", extension).start()?;
+        // Nobody else sets it.
+        drop(job.reporter.set(reporter));
+        Ok(job)
+    }
+
+    /// One more source; `name` stands in the progress.
+    pub fn add(&self, kind: Kind, name: impl Into<String>) -> SourceId {
+        let mut state = self.state();
+        let id = state.desk.add(kind);
+        state.sources.insert(id, Source { name: name.into(), ..Source::default() });
+        id
+    }
+
+    /// Takes what a source says.
+    pub fn take(&self, source: SourceId, observation: &Observation) {
+        let now = self.clock.unix();
+        let mut state = self.state();
+        if let Some(known) = state.sources.get_mut(&source) {
+            known.observations += 1;
+            known.updated_at = Some(now);
+        }
+        state.desk.take(source, observation, now, |entry| self.report(entry));
+    }
+
+    fn report(&self, entry: Entry) {
+        let Some(reporter) = self.reporter.get() else { return };
+        match entry {
+            Entry::Loss(loss) => reporter.record(Some(loss), None),
+            Entry::Validation(loss) => reporter.validation(loss),
+            Entry::Batch(seconds) => {
+                reporter.record(None, Duration::try_from_secs_f64(seconds).ok());
+            }
+            Entry::Step(step) => reporter.step(step),
+            Entry::Epoch(epoch) => reporter.epoch(epoch),
+            Entry::TotalSteps(steps) => reporter.total_steps(steps),
+        }
+    }
+
+    /// Changes what is said of a source.
+    pub fn describe(&self, source: SourceId, change: impl FnOnce(&mut Source)) {
+        if let Some(known) = self.state().sources.get_mut(&source) {
+            change(known);
+        }
+    }
+
+    /// The reporter; it is there from the start on.
+    pub fn reporter(&self) -> Option<&Reporter> {
+        self.reporter.get()
+    }
+
+    /// The job's time.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes all that was posted at once.
+    fn push(&self, observations: &[Observation]) {
+        let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
+        let source = || Source { name: PUSH.to_owned(), up: true, ..Source::default() };
+        self.state().sources.entry(self.push).or_insert_with(source).lines += count;
+        for observation in observations {
+            self.take(self.push, observation);
+        }
+    }
+}
+
+impl Extension for Job {
+    fn describe(&self) -> Sidecar {
+        let state = self.state();
+        let desk = &state.desk;
+        let name = |id| state.sources.get(&id).map(|source| source.name.clone());
+        Sidecar {
+            loss_from: desk.loss_from().and_then(name),
+            loss_span: desk.loss_span().map(|span| words(span).to_owned()),
+            latency_from: desk.latency_from().map(|from| match from {
+                LatencyFrom::Reported => "reported".to_owned(),
+                LatencyFrom::Inferred => "inferred".to_owned(),
+            }),
+            block_buffered: desk.is_block_buffered(),
+            sources: state.sources.values().cloned().collect(),
+            ranks: desk
+                .ranks()
+                .map(|(rank, count, sum)| RankLatency { rank, count, sum })
+                .collect(),
+        }
+    }
+
+    fn post(&self, path: &str, body: &[u8]) -> Option<Posted> {
+        let read = match path {
+            "/v1/report" => report::parse(body).map_err(|error| error.to_string()),
+            "/v1/trainer-status" => trainer_status::parse(body).map(|one| vec![one]),
+            _ => return None,
+        };
+        Some(match read {
+            Ok(observations) => {
+                self.push(&observations);
+                Posted::Taken
+            }
+            Err(problem) => Posted::Refused(problem),
+        })
+    }
+}
+
+fn words(span: Span) -> &'static str {
+    match span {
+        Span::Step => "step",
+        Span::Interval => "interval",
+        Span::EpochSoFar => "epoch so far",
+        Span::Epoch => "epoch",
+        Span::Run => "run",
+    }
+}

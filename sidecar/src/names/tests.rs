@@ -1,0 +1,140 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn loss(phase: impl Into<Option<Phase>>, span: impl Into<Option<Span>>) -> Meaning {
+    Meaning::Loss { phase: phase.into(), span: span.into() }
+}
+
+#[test]
+fn losses_are_told_apart_by_their_names() {
+    let train = Phase::Train;
+    let validation = loss(Phase::Validation, Span::Epoch);
+    for (name, expected) in [
+        ("loss", loss(None, None)),
+        ("loss1", loss(None, None)),
+        ("Loss_D", loss(None, None)),
+        ("lm loss", loss(None, None)),
+        ("epoch_loss", loss(None, Span::Epoch)),
+        ("batch_loss", loss(None, Span::EpochSoFar)),
+        ("evaluation_loss_vs_iterations", validation),
+        ("train/loss", loss(train, Span::Interval)),
+        ("train/train_loss", loss(train, Span::Run)),
+        ("eval/loss", validation),
+        ("eval_loss", validation),
+        ("eval/wiki_loss", validation),
+        ("test/loss", loss(Phase::Test, Span::Epoch)),
+        ("train_loss", loss(train, None)),
+        ("train_loss_step", loss(train, Span::Step)),
+        ("train_loss_epoch", loss(train, Span::Epoch)),
+        ("val_loss", validation),
+        ("val_loss/dataloader_idx_0", validation),
+        ("valid_loss", validation),
+        ("valLoss", validation),
+        ("TrainLoss", loss(train, None)),
+        ("trainloss", loss(train, None)),
+        ("NLLLoss/val", validation),
+        ("Loss/train", loss(train, None)),
+        ("loss/val", validation),
+        ("loss_metrics/global_avg_loss", loss(None, None)),
+        ("running_loss", loss(None, Span::Interval)),
+        ("train/val_loss", validation),
+        ("Train/Samples/train_loss", loss(train, None)),
+    ] {
+        assert_eq!(meaning(name), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_loss_is_none() {
+    for name in [
+        "loss_scale",
+        "loss-scale vs samples",
+        "lm loss vs samples",
+        "lossless",
+        "glossary",
+        "grad_norm",
+        "loss/grad_norm",
+        "best_val_loss",
+        "loss_metrics/global_max_loss",
+        "loss_weight/kl",
+        "hparam/loss",
+        "accuracy",
+        "lr-SGD",
+        "packet_loss",
+        "train_loss_std",
+        "epoch_learning_rate",
+        "time_step",
+        "data_time",
+        "epoch_time",
+        "train/train_steps_per_second",
+        "eval_steps_per_second",
+        "time_metrics/data_loading(s)",
+        "throughput(tps)",
+        "",
+        "///",
+    ] {
+        assert_eq!(meaning(name), None, "{name}");
+    }
+}
+
+#[test]
+fn times_of_batches_come_with_their_unit() {
+    for (name, per_second) in [
+        ("time_metrics/end_to_end(s)", 1.0),
+        ("batch_latency_ms", 1e3),
+        ("batch_time", 1.0),
+        ("train/step_time", 1.0),
+        ("iteration-time", 1.0),
+        ("timing_s/step", 1.0),
+        ("step_us/time", 1e6),
+        ("ms_per_step", 1e3),
+    ] {
+        assert_eq!(meaning(name), Some(Meaning::BatchTime { per_second }), "{name}");
+    }
+    for name in ["batch_steps_per_second", "epoch_steps_per_second", "train|device/batches_per_sec"]
+    {
+        assert_eq!(meaning(name), Some(Meaning::BatchRate), "{name}");
+    }
+}
+
+#[test]
+fn counters_are_known() {
+    for (name, expected) in [
+        ("epoch", Meaning::Epoch),
+        ("train/epoch", Meaning::Epoch),
+        ("step", Meaning::Step),
+        ("trainer/global_step", Meaning::Step),
+        ("batch", Meaning::Batch),
+        ("batch_idx", Meaning::Batch),
+        ("wall_time", Meaning::WallTime),
+    ] {
+        assert_eq!(meaning(name), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn steps_may_count_something_else() {
+    assert_eq!(axis("epoch_loss"), Axis::Epochs);
+    assert_eq!(axis("Train/Samples/train_loss"), Axis::Samples);
+    for name in ["epoch", "loss", "train_loss_epoch"] {
+        assert_eq!(axis(name), Axis::Steps, "{name}");
+    }
+}
+
+#[test]
+fn a_folder_says_which_data_only_with_all_of_its_name() {
+    assert_eq!(phase_of_folder("validation"), Some(Phase::Validation));
+    assert_eq!(phase_of_folder("Loss_test"), Some(Phase::Test));
+    for name in ["test_run_3", "version_0", ""] {
+        assert_eq!(phase_of_folder(name), None, "{name}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_name_may_be_asked(name in "\\PC*") {
+        let _: Option<Meaning> = meaning(&name);
+        prop_assert!(words(&name).len() <= 32);
+    }
+}

@@ -1,0 +1,244 @@
+//! The body of `POST /v1/report`: one JSON object, or one in each line.
+
+use serde_json::{Map, Value};
+
+use crate::observation::{Loss, Observation, Phase, Span};
+
+/// The fields of a report. All are optional, but one of them must be there; others are ignored.
+const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, rank, at";
+
+/// A body that cannot be understood.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct BadReport {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Reads a body. If any line is wrong, nothing of it is taken.
+pub fn parse(body: &[u8]) -> Result<Vec<Observation>, BadReport> {
+    let bad = |line, problem: &str| BadReport { line, problem: problem.to_owned() };
+    let text = std::str::from_utf8(body).map_err(|error| {
+        let line = body.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
+        bad(line + 1, "it is not UTF-8")
+    })?;
+    // One object may be spread over several lines.
+    if let Ok(value) = read(text) {
+        return observation(&value).map(|one| vec![one]).map_err(|problem| bad(1, &problem));
+    }
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let reports: Vec<_> = lines
+        .map(|(at, line)| {
+            let value = read(line).map_err(|problem| bad(at + 1, &problem))?;
+            observation(&value).map_err(|problem| bad(at + 1, &problem))
+        })
+        .collect::<Result<_, _>>()?;
+    if reports.is_empty() { Err(bad(1, "there is no report")) } else { Ok(reports) }
+}
+
+/// Reads a JSON text, in which Python writes `NaN` and `Infinity` as they stand.
+fn read(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).or_else(|error| {
+        let quoted = quote_words(text);
+        serde_json::from_str(&quoted).map_err(|_| {
+            let message = error.to_string();
+            // The place within the line follows; the line is counted by the caller.
+            message.split(" at line ").next().unwrap_or(&message).to_owned()
+        })
+    })
+}
+
+/// Puts the words for what is no number in quotes, outside of strings.
+fn quote_words(text: &str) -> String {
+    const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    let mut quoted = String::with_capacity(text.len() + 16);
+    let (mut rest, mut in_string) = (text, false);
+    while let Some(first) = rest.chars().next() {
+        let word = WORDS.iter().find(|word| !in_string && rest.starts_with(**word));
+        let taken = match word {
+            Some(word) => {
+                quoted.extend(["\"", word, "\""]);
+                word.len()
+            }
+            None if in_string && first == '\\' => {
+                let escaped = rest.chars().nth(1).map_or(0, char::len_utf8);
+                quoted.push_str(rest.get(..1 + escaped).unwrap_or_default());
+                1 + escaped
+            }
+            None => {
+                in_string ^= first == '"';
+                quoted.push(first);
+                first.len_utf8()
+            }
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    quoted
+}
+
+fn observation(value: &Value) -> Result<Observation, String> {
+    let Value::Object(fields) = value else { return Err("it is not a JSON object".to_owned()) };
+    let count = |name| count(fields, name);
+    let losses = [
+        ("loss", Phase::Train, mean(fields)?),
+        ("val_loss", Phase::Validation, Span::Epoch),
+        ("test_loss", Phase::Test, Span::Epoch),
+    ];
+    let losses: Vec<_> = losses
+        .into_iter()
+        .filter_map(|(name, phase, span)| {
+            let value = number(fields, name).transpose()?;
+            Some(value.map(|value| Loss { name: name.to_owned(), phase, span, value }))
+        })
+        .collect::<Result<_, _>>()?;
+    let rank = count("rank")?.map(u32::try_from).transpose();
+    let found = Observation {
+        at: number(fields, "at")?,
+        step: count("step")?,
+        total_steps: count("total_steps")?,
+        epoch: number(fields, "epoch")?,
+        batch_seconds: positive(fields, "batch_seconds")?,
+        rank: rank.map_err(|_| "rank is too large".to_owned())?,
+        losses,
+        ..Observation::default()
+    };
+    // NaN is what differs from itself: a report of it says something.
+    let says_nothing = found.losses.is_empty() && found == Observation::default();
+    if says_nothing {
+        Err(format!("it says nothing: a report has any of {FIELDS}"))
+    } else {
+        Ok(found)
+    }
+}
+
+/// What the training loss is the mean of: a step unless `mean` says otherwise.
+fn mean(fields: &Map<String, Value>) -> Result<Span, String> {
+    match fields.get("mean").map(|value| value.as_str().unwrap_or_default()) {
+        None | Some("step") => Ok(Span::Step),
+        Some("interval") => Ok(Span::Interval),
+        Some("epoch_so_far") => Ok(Span::EpochSoFar),
+        Some("epoch") => Ok(Span::Epoch),
+        Some("run") => Ok(Span::Run),
+        Some(_) => {
+            let value = fields.get("mean").unwrap_or(&Value::Null);
+            let allowed = "step, interval, epoch_so_far, epoch or run";
+            Err(format!("mean is {value}, but must be {allowed}"))
+        }
+    }
+}
+
+/// A number, or a string that is one, as `"nan"` is; `null` is no number and no mistake.
+fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
+    let wrong = |value: &Value| format!("{name} is {value}, but must be a number");
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value @ Value::Number(number)) => {
+            number.as_f64().map(Some).ok_or_else(|| wrong(value))
+        }
+        Some(value @ Value::String(text)) => {
+            text.trim().parse().map(Some).map_err(|_| wrong(value))
+        }
+        Some(value) => Err(wrong(value)),
+    }
+}
+
+fn positive(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
+    match number(fields, name)? {
+        Some(value) if !(value.is_finite() && value > 0.0) => {
+            Err(format!("{name} is {value}, but must be a number of seconds above 0"))
+        }
+        value => Ok(value),
+    }
+}
+
+fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
+    let wrong = |value: &Value| format!("{name} is {value}, but must be a whole number from 0 on");
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or_else(|| wrong(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(body: &str) -> String {
+        parse(body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn one_report_says_what_it_says() {
+        let body = r#"{"loss":0.31,"batch_seconds":0.042,"step":120,"epoch":1,"accuracy":0.9}"#;
+        let [report] = &parse(body.as_bytes()).unwrap()[..] else { panic!("one") };
+        assert_eq!((report.step, report.epoch), (Some(120), Some(1.0)));
+        assert_eq!((report.batch_seconds, report.losses[0].value), (Some(0.042), 0.31));
+    }
+
+    #[test]
+    fn each_line_may_be_one_and_an_object_may_have_several_lines() {
+        let lines = "{\"loss\":1}\n\n{\"val_loss\":2,\"rank\":3}\r\n";
+        let reports = parse(lines.as_bytes()).unwrap();
+        assert_eq!(reports.len(), 2);
+        assert_eq!((reports[1].losses[0].phase, reports[1].rank), (Phase::Validation, Some(3)));
+        assert_eq!(parse(b"{\n \"loss\": 1\n}\n").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_running_mean_is_marked_as_such() {
+        let body = br#"{"loss":0.5,"mean":"epoch_so_far"}"#;
+        assert_eq!(parse(body).unwrap()[0].losses[0].span, Span::EpochSoFar);
+        let wrong = error(r#"{"loss":0.5,"mean":"week"}"#);
+        assert!(
+            wrong.starts_with("line 1: mean is \"week\", but must be step, interval"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_number_is_taken_as_such() {
+        for text in [r#"{"loss": NaN}"#, r#"{"loss":"nan","note":"a \"NaN\" \\"}"#] {
+            assert!(parse(text.as_bytes()).unwrap()[0].losses[0].value.is_nan(), "{text}");
+        }
+        let negative = parse(br#"{"loss": -Infinity, "note": "Infinity"}"#).unwrap();
+        assert!(negative[0].losses[0].value < f64::MIN);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line_and_its_field() {
+        for (body, expected) in [
+            ("", "line 1: there is no report"),
+            ("[1]", "line 1: it is not a JSON object"),
+            ("{\"loss\":1}\n{\"loss\":", "line 2: EOF while parsing a value"),
+            (
+                "{\"loss\":1}\n{\"step\":-1}",
+                "line 2: step is -1, but must be a whole number from 0 on",
+            ),
+            (r#"{"loss":"low"}"#, r#"line 1: loss is "low", but must be a number"#),
+            (r#"{"loss":[1]}"#, "line 1: loss is [1], but must be a number"),
+            (
+                r#"{"loss":1,"batch_seconds":0}"#,
+                "line 1: batch_seconds is 0, but must be a number of seconds above 0",
+            ),
+            (r#"{"loss":1,"rank":5000000000}"#, "line 1: rank is too large"),
+        ] {
+            assert_eq!(error(body), expected);
+        }
+        assert!(
+            error(r#"{"accuracy":1}"#).starts_with("line 1: it says nothing: a report has any")
+        );
+        assert_eq!(parse(b"{}\n\xff").unwrap_err().line, 2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange(body in any::<Vec<u8>>(), text in r#"[{}":,0-9a-zNI\\\n-]*"#) {
+            drop(parse(&body));
+            drop(parse(text.as_bytes()));
+        }
+    }
+}

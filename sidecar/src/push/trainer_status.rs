@@ -1,0 +1,125 @@
+//! The body of `POST /v1/trainer-status`: Kubeflow Trainer's status update (KEP-2779), so that the
+//! callbacks which ship with training libraries work when they are pointed here.
+
+use serde::Deserialize;
+
+use crate::names::{self, Meaning};
+use crate::number::whole;
+use crate::observation::{Loss, Observation, Phase, Span};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body {
+    trainer_status: Status,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    progress_percentage: Option<f64>,
+    estimated_remaining_seconds: Option<f64>,
+    #[serde(default)]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metric {
+    name: String,
+    /// Strings in the specification, so that NaN survives; numbers are taken as well.
+    value: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Text(String),
+    Number(f64),
+}
+
+/// Reads a body; an error says in one line what is wrong.
+pub fn parse(body: &[u8]) -> Result<Observation, String> {
+    let Body { trainer_status: status } =
+        serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    for (name, value, most, allowed) in [
+        ("progressPercentage", status.progress_percentage, 100.0, "from 0 to 100"),
+        ("estimatedRemainingSeconds", status.estimated_remaining_seconds, f64::MAX, "from 0 on"),
+    ] {
+        if let Some(value) = value.filter(|value| !(0.0..=most).contains(value)) {
+            return Err(format!("trainerStatus.{name} is {value}, but must be {allowed}"));
+        }
+    }
+    // Only the last update of a training has these: its loss is the mean of the whole run.
+    let is_last = status.metrics.iter().any(|metric| metric.name.ends_with("train_runtime"));
+    let usual = if is_last { Span::Run } else { Span::Interval };
+    let mut found = Observation::default();
+    for Metric { name, value } in status.metrics {
+        let value = match value {
+            Value::Number(value) => value,
+            Value::Text(text) => text.trim().parse().map_err(|_| {
+                format!("trainerStatus.metrics: {name} is {text:?}, but must be a number")
+            })?,
+        };
+        take(&mut found, name, value, usual);
+    }
+    Ok(found)
+}
+
+/// What a metric says; most say nothing of use here. A training loss is the mean of `usual`.
+fn take(found: &mut Observation, name: String, value: f64, usual: Span) {
+    match names::meaning(&name) {
+        Some(Meaning::Loss { phase, span }) => {
+            let phase = phase.unwrap_or(Phase::Train);
+            let span = if phase == Phase::Train { usual } else { span.unwrap_or(Span::Epoch) };
+            found.losses.push(Loss { name, phase, span, value });
+        }
+        Some(Meaning::Epoch) => found.epoch = Some(value),
+        Some(Meaning::Step) => found.step = whole(value),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_status_update_gives_its_losses() {
+        let body = r#"{"trainerStatus": {"progressPercentage": 45, "estimatedRemainingSeconds": 60,
+            "lastUpdatedTime": "2026-01-01T00:00:00Z", "metrics": [
+            {"name": "loss", "value": "0.25"}, {"name": "eval_loss", "value": "nan"},
+            {"name": "grad_norm", "value": "1.5"}, {"name": "epoch", "value": "0.5"}]}}"#;
+        let found = parse(body.as_bytes()).unwrap();
+        assert_eq!((found.losses.len(), found.epoch), (2, Some(0.5)));
+        assert_eq!((found.losses[0].phase, found.losses[0].value), (Phase::Train, 0.25));
+        assert!(found.losses[1].phase == Phase::Validation && found.losses[1].value.is_nan());
+    }
+
+    #[test]
+    fn the_last_updates_loss_is_that_of_the_run() {
+        let body = r#"{"trainerStatus": {"progressPercentage": 100, "metrics": [
+            {"name": "train_runtime", "value": "3"}, {"name": "train_loss", "value": "3.1"}]}}"#;
+        assert_eq!(parse(body.as_bytes()).unwrap().losses[0].span, Span::Run);
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        let error = |body: &str| parse(body.as_bytes()).unwrap_err();
+        assert!(error("{}").contains("trainerStatus"));
+        let body = r#"{"trainerStatus":{"metrics":[{"name":"loss","value":"low"}]}}"#;
+        assert_eq!(error(body), "trainerStatus.metrics: loss is \"low\", but must be a number");
+        let body = r#"{"trainerStatus":{"progressPercentage":-1}}"#;
+        assert_eq!(
+            error(body),
+            "trainerStatus.progressPercentage is -1, but must be from 0 to 100"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange(body in any::<Vec<u8>>()) {
+            drop(parse(&body));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! All files that are read: one thread looks after them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use paceline_reporter::wire::Source;
+
+use crate::csv;
+use crate::desk::{Kind, SourceId};
+use crate::follow::wake::Wake;
+use crate::follow::{self, Follower, Piece, State};
+use crate::grammar::Patterns;
+use crate::job::Job;
+use crate::source::text::Text;
+use crate::state::{Saved, SavedFiles};
+use crate::tfevents::folder::Folder;
+
+/// Files are looked at as often as this where the system does not tell of changes.
+const PERIOD: Duration = Duration::from_millis(250);
+/// A line that has not ended is read after this silence: bars are drawn without an end.
+const SILENCE: Duration = Duration::from_millis(40);
+
+/// What is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Logs; `-` is standard input.
+    pub logs: Vec<PathBuf>,
+    /// Rows of loggers.
+    pub csvs: Vec<PathBuf>,
+    /// Folders of event files.
+    pub events: Vec<PathBuf>,
+}
+
+/// Reads files for a job.
+#[derive(Debug)]
+pub struct Files {
+    job: Arc<Job>,
+    wake: Option<Wake>,
+    all: Vec<OneFile>,
+}
+
+#[derive(Debug)]
+struct OneFile {
+    source: SourceId,
+    path: PathBuf,
+    reader: Reader,
+}
+
+#[derive(Debug)]
+enum Reader {
+    Log(Box<(Follower, Text)>),
+    Csv(Box<csv::Reader>),
+    Events(Folder),
+}
+
+/// What a round has come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    more: bool,
+    pending: bool,
+}
+
+impl Files {
+    /// Files that need not be there yet, going on from `saved`.
+    pub fn new(
+        job: &Arc<Job>,
+        wanted: &Wanted,
+        patterns: &Patterns,
+        saved: &SavedFiles,
+    ) -> io::Result<Self> {
+        let mut files = Vec::new();
+        for path in &wanted.logs {
+            let source = job.add(Kind::Text, format!("log:{}", path.display()));
+            let follower = if path.as_os_str() == "-" {
+                Follower::stdin()?
+            } else {
+                Follower::resume(path, saved.logs.get(path).cloned().unwrap_or_default())
+            };
+            let text = Text::new(Arc::clone(job), source, patterns.clone());
+            let reader = Reader::Log(Box::new((follower, text)));
+            files.push(OneFile { source, path: path.clone(), reader });
+        }
+        for path in &wanted.csvs {
+            let source = job.add(Kind::Csv, format!("csv:{}", path.display()));
+            let seen = saved.csvs.get(path).cloned().unwrap_or_default();
+            let reader = Reader::Csv(Box::new(csv::Reader::resume(path, seen)));
+            files.push(OneFile { source, path: path.clone(), reader });
+        }
+        for path in &wanted.events {
+            let source = job.add(Kind::Events, format!("tfevents:{}", path.display()));
+            let before = saved.events.get(path).cloned().unwrap_or_default();
+            let reader = Reader::Events(Folder::resume(path, 0, before));
+            files.push(OneFile { source, path: path.clone(), reader });
+        }
+        // Without it, files are looked at now and then.
+        let mut wake = Wake::new().ok();
+        if let Some(wake) = &mut wake {
+            for file in &files {
+                file.watch(wake);
+            }
+        }
+        Ok(Self { job: Arc::clone(job), wake, all: files })
+    }
+
+    /// Reads until `stop`, and then once more to the end; `save` is called now and then with how far
+    /// that is.
+    pub fn run(&mut self, stop: &AtomicBool, mut save: impl FnMut(SavedFiles)) {
+        while !stop.load(Ordering::Relaxed) {
+            let round = self.round();
+            if round.more {
+                continue;
+            }
+            save(self.saved());
+            let quiet = !self.wait(if round.pending { SILENCE } else { PERIOD });
+            if quiet {
+                self.texts().for_each(Text::flush);
+            }
+        }
+        while self.round().more {}
+        self.texts().for_each(Text::finish);
+        save(self.saved());
+    }
+
+    /// Reads what is there; a bounded amount.
+    fn round(&mut self) -> Round {
+        let mut round = Round::default();
+        for file in &mut self.all {
+            let one = file.read(&self.job, self.wake.as_mut());
+            round.more |= one.more;
+            round.pending |= one.pending;
+        }
+        round
+    }
+
+    /// Waits for a change; whether there was one.
+    fn wait(&self, timeout: Duration) -> bool {
+        if let Some(Ok(changed)) = self.wake.as_ref().map(|wake| wake.wait(timeout)) {
+            return changed;
+        }
+        std::thread::park_timeout(timeout);
+        false
+    }
+
+    fn texts(&mut self) -> impl Iterator<Item = &mut Text> {
+        self.all.iter_mut().filter_map(|file| match &mut file.reader {
+            Reader::Log(log) => Some(&mut log.1),
+            Reader::Csv(_) | Reader::Events(_) => None,
+        })
+    }
+
+    fn saved(&self) -> SavedFiles {
+        let mut saved = Saved::default().files;
+        for OneFile { path, reader, .. } in &self.all {
+            let path = path.clone();
+            match reader {
+                Reader::Log(log) => {
+                    saved.logs.extend(log.0.saved().map(|saved| (path, saved)));
+                }
+                Reader::Csv(reader) => {
+                    saved.csvs.insert(path, reader.seen().clone());
+                }
+                Reader::Events(folder) => {
+                    saved.events.insert(path, folder.saved());
+                }
+            }
+        }
+        saved
+    }
+}
+
+impl OneFile {
+    fn read(&mut self, job: &Job, wake: Option<&mut Wake>) -> Round {
+        let source = self.source;
+        let result = match &mut self.reader {
+            Reader::Log(log) => {
+                let (follower, text) = &mut **log;
+                let read = follower.poll(&mut |piece| match piece {
+                    Piece::Bytes(bytes) => text.feed(bytes),
+                    Piece::Break(_) => text.restart(),
+                });
+                read.map(|progress| {
+                    job.describe(source, |known| known.up = progress.state == State::Up);
+                    (progress.more, text.is_pending(), progress.opened)
+                })
+            }
+            Reader::Csv(reader) => {
+                let read = reader.poll(&mut |observation| job.take(source, &observation));
+                let counts = reader.counts();
+                read.map(|progress: follow::Progress| {
+                    job.describe(source, |known| {
+                        known.up = progress.state == State::Up;
+                        known.grammar = Some("csv".to_owned());
+                        known.bytes = counts.file.bytes;
+                        known.lines = counts.rows.told;
+                        known.errors = counts.rows.malformed;
+                    });
+                    (progress.more, false, progress.opened)
+                })
+            }
+            Reader::Events(folder) => {
+                let now = job.clock().elapsed();
+                let progress = folder.poll(now, &mut |found| job.take(source, &found.observation));
+                let counts = folder.counts();
+                job.describe(source, |known| {
+                    known.up = progress.source_up;
+                    known.grammar = Some("tfevents".to_owned());
+                    known.bytes = counts.bytes;
+                    known.lines = counts.records.whole;
+                    known.errors = counts.malformed + counts.records.damaged;
+                });
+                Ok((progress.more, false, true))
+            }
+        };
+        match result {
+            Ok((more, pending, opened)) => {
+                if let Some(wake) = wake.filter(|_| opened) {
+                    self.watch(wake);
+                }
+                job.describe(source, |known| known.error = None);
+                Round { more, pending }
+            }
+            Err(error) => {
+                job.describe(source, |known: &mut Source| {
+                    known.up = false;
+                    known.error = Some(error.to_string());
+                });
+                Round::default()
+            }
+        }
+    }
+
+    /// Has changes told; whether the system does that.
+    fn watch(&self, wake: &mut Wake) -> bool {
+        match &self.reader {
+            Reader::Log(log) if log.0.readable().is_some() => false,
+            Reader::Log(_) | Reader::Csv(_) => wake.watch_log(&self.path),
+            Reader::Events(folder) => {
+                let folders: Vec<&Path> = folder.folders().collect();
+                wake.watch_folders(folders)
+            }
+        }
+    }
+}

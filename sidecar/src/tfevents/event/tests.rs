@@ -1,0 +1,121 @@
+use proptest::prelude::*;
+
+use super::super::encode;
+use super::*;
+
+fn scalars(values: &[Vec<u8>]) -> Vec<(String, f64)> {
+    let bytes = encode::event(1.7e9, 3, values);
+    let event = Event::read(&bytes).unwrap();
+    let pair = |scalar: Scalar<'_>| (scalar.tag.to_owned(), scalar.value);
+    event.scalars().map(|scalar| pair(scalar.unwrap())).collect()
+}
+
+fn of_tensor(tensor: &[Vec<u8>]) -> Option<f64> {
+    let found = scalars(&[encode::with_plugin("loss", &tensor.concat(), "scalars")]);
+    found.first().map(|(_, value)| *value)
+}
+
+#[test]
+fn both_encodings_of_a_scalar_are_read() {
+    let found = scalars(&[encode::simple("a", 0.5), encode::tensor("b", -0.25)]);
+    assert_eq!(found, [("a".to_owned(), 0.5), ("b".to_owned(), -0.25)]);
+    assert!(scalars(&[encode::simple("a", f32::NAN)])[0].1.is_nan());
+    assert!(scalars(&[encode::tensor("a", f32::NAN)])[0].1.is_nan());
+}
+
+#[test]
+fn tensors_of_one_real_number_are_scalars() {
+    let float = encode::number(1, 1);
+    let double = encode::number(1, 2);
+    let eight = 0.1_f64.to_le_bytes();
+    assert_eq!(of_tensor(&[float.clone(), encode::float(5, 2.5)]), Some(2.5));
+    assert_eq!(of_tensor(&[float.clone(), encode::bytes(5, &2.5_f32.to_le_bytes())]), Some(2.5));
+    assert_eq!(of_tensor(&[double.clone(), encode::bytes(4, &eight)]), Some(0.1));
+    assert_eq!(of_tensor(&[double.clone(), encode::double(6, 0.1)]), Some(0.1));
+    assert_eq!(of_tensor(&[double, encode::bytes(6, &eight)]), Some(0.1));
+    assert_eq!(of_tensor(&[float.clone(), encode::bytes(2, &[])]), Some(0.0));
+    assert_eq!(of_tensor(&[float, encode::bytes(4, &[0; 8])]), None, "two numbers");
+    assert_eq!(of_tensor(&[encode::number(1, 7), encode::bytes(8, b"text")]), None);
+}
+
+#[test]
+fn what_is_no_scalar_is_left_out() {
+    let one = [encode::number(1, 1), encode::float(5, 2.5)].concat();
+    assert_eq!(scalars(&[encode::with_plugin("loss", &one, "mesh")]), []);
+    let picture = [encode::bytes(1, b"loss"), encode::bytes(4, b"png")].concat();
+    assert_eq!(scalars(&[picture]), []);
+    let nameless = encode::float(2, 1.0);
+    assert_eq!(scalars(&[nameless]), []);
+}
+
+#[test]
+fn zeros_that_the_wire_leaves_out_are_there() {
+    let bytes = encode::event(1.7e9, 0, &[encode::bytes(1, b"loss")]);
+    let event = Event::read(&bytes).unwrap();
+    assert_eq!(event.step, 0);
+    let scalars: Vec<_> = event.scalars().collect();
+    assert_eq!(scalars, [Ok(Scalar { tag: "loss", value: 0.0 })]);
+}
+
+#[test]
+fn headers_of_files_and_sessions_are_noticed() {
+    let version = encode::version(5.0);
+    let event = Event::read(&version[12..version.len() - 4]).unwrap();
+    assert_eq!((event.file_version, event.wall_time), (Some("brain.Event:2"), 5.0));
+    let start = encode::start(5.0, 70);
+    let event = Event::read(&start[12..start.len() - 4]).unwrap();
+    assert_eq!((event.starts, event.step), (true, 70));
+}
+
+#[test]
+fn a_time_that_is_no_number_is_refused() {
+    for time in [f64::NAN, f64::INFINITY] {
+        assert_eq!(Event::read(&encode::event(time, 1, &[])), Err(Malformed));
+    }
+}
+
+#[test]
+fn negative_steps_and_long_varints_are_read() {
+    let minus_one = encode::number(2, u64::MAX);
+    assert_eq!(Event::read(&minus_one).unwrap().step, -1);
+    let too_long = [vec![0x10], vec![0xff; 10]].concat();
+    assert_eq!(Event::read(&too_long), Err(Malformed));
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(
+        step in 0..u64::from(u32::MAX),
+        values in prop::collection::vec(("[a-z/_]{0,20}", any::<f32>(), any::<bool>()), 0..5),
+    ) {
+        let write = |(tag, value, old): &(String, f32, bool)| {
+            if *old { encode::simple(tag, *value) } else { encode::tensor(tag, *value) }
+        };
+        let values_bytes: Vec<_> = values.iter().map(write).collect();
+        let bytes = encode::event(1e9, step, &values_bytes);
+        let event = Event::read(&bytes).unwrap();
+        prop_assert_eq!(event.step.cast_unsigned(), step);
+        let bits = |scalar: Scalar<'_>| (scalar.tag.to_owned(), scalar.value.to_bits());
+        let found: Vec<_> = event.scalars().map(|scalar| bits(scalar.unwrap())).collect();
+        let wanted = values.iter().map(|(tag, v, _)| (tag.clone(), f64::from(*v).to_bits()));
+        prop_assert_eq!(found, wanted.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn noise_is_read_or_refused(
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        event in prop::collection::vec(any::<f32>(), 0..4),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+    ) {
+        let values: Vec<_> = event.iter().map(|value| encode::tensor("loss", *value)).collect();
+        let mut damaged = encode::event(1e9, 7, &values);
+        for (at, byte) in flips {
+            let at = at.index(damaged.len());
+            damaged[at] = byte;
+        }
+        for bytes in [noise, damaged] {
+            let count = Event::read(&bytes).map_or(0, |event| event.scalars().count());
+            prop_assert!(count <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The program itself: run, watched, killed, and run again.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use paceline_reporter::wire::{Progress, State};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// A folder with a socket and files in it.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_paceline-sidecar"));
+        let socket = format!("unix:{}", self.path("sidecar.sock").display());
+        command.args(words).env("PACELINE_LISTEN", socket).stderr(Stdio::null());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).stderr(Stdio::piped()).output().unwrap()
+    }
+
+    /// Sends a request; `None` while nobody serves.
+    fn ask(&self, request: &str) -> Option<String> {
+        let mut stream = UnixStream::connect(self.path("sidecar.sock")).ok()?;
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let answer = self.ask("GET /v1/progress HTTP/1.0\r\nhost: localhost\r\n\r\n")?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// Waits up to twenty seconds.
+    fn until(&self, holds: impl Fn(&Progress) -> bool) -> Progress {
+        let mut looks = (0..2000).map(|_| {
+            std::thread::park_timeout(Duration::from_millis(10));
+            self.progress().filter(&holds)
+        });
+        looks.find_map(|found| found).expect("it comes to that")
+    }
+}
+
+/// A child that is ended with its test.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn line(step: u32) -> String {
+    format!("iter {step}: loss {:.4}, time 20.00ms, mfu 3.21%\n", 5.0 / f64::from(step + 1))
+}
+
+#[test]
+fn a_command_runs_as_if_nobody_watched() {
+    let bench = Bench::new();
+    let script = "printf 'iter 1: loss 2.5, time 20ms\\n\\377\\000'; printf 'no end' >&2; exit 7";
+    let watched = bench.run(&["exec", "--", "sh", "-c", script]);
+    let alone = Command::new("sh").args(["-c", script]).output().unwrap();
+    assert_eq!((watched.stdout, watched.stderr), (alone.stdout, alone.stderr));
+    assert_eq!(watched.status.code(), Some(7));
+    let missing = bench.run(&["exec", "--", "/no/such/program"]);
+    assert_eq!(missing.status.code(), Some(127));
+    let killed = bench.run(&["exec", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.status.code(), Some(137));
+}
+
+#[test]
+fn a_command_is_read_while_it_runs_and_gets_the_signals() {
+    let bench = Bench::new();
+    let script = "trap 'echo asked; exit 5' TERM; printf 'iter 1: loss 2.5, time 20ms\\n'; \
+                  printf 'iter 2: loss 1.5, time 20ms\\n'; while true; do sleep 0.05; done";
+    let mut command = bench.command(&["exec", "--job", "toy", "--", "sh", "-c", script]);
+    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+    let read = bench.until(|progress| progress.eval.count == 2);
+    assert_eq!((read.job.as_str(), read.source.as_str()), ("toy", "sidecar"));
+    assert_eq!((read.eval.sum, read.step), (4.0, Some(2)));
+    assert!(bench.run(&["healthcheck", "--ready"]).status.success());
+    running.signal(Signal::TERM);
+    assert_eq!(running.0.wait().unwrap().code(), Some(5));
+    let mut printed = String::new();
+    running.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert!(printed.ends_with("asked\n"), "{printed}");
+    assert_eq!(bench.run(&["healthcheck"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_log_is_followed_from_before_it_is_there_and_through_rotations() {
+    let bench = Bench::new();
+    let log = bench.path("train.log");
+    let mut command = bench.command(&["--log", log.to_str().unwrap()]);
+    let mut running = Running(command.spawn().unwrap());
+    assert!(!bench.until(|_| true).sidecar.unwrap().sources[0].up);
+    append(&log, &line(1));
+    append(&log, &line(2));
+    bench.until(|progress| progress.eval.count == 2);
+    fs::rename(&log, bench.path("train.log.1")).unwrap();
+    append(&bench.path("train.log.1"), &line(3));
+    append(&log, &line(4));
+    let read = bench.until(|progress| progress.step == Some(4));
+    assert_eq!(read.eval.count, 4);
+    let source = &read.sidecar.unwrap().sources[0];
+    assert_eq!((source.grammar.as_deref(), source.up), (Some("nanogpt"), true));
+    running.signal(Signal::TERM);
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_successor_counts_nothing_twice() {
+    let bench = Bench::new();
+    let (log, state) = (bench.path("train.log"), bench.path("state.json"));
+    let words = ["--log", log.to_str().unwrap(), "--state", state.to_str().unwrap()];
+    for step in 1..=50 {
+        append(&log, &line(step));
+    }
+    let first = Running(bench.command(&words).spawn().unwrap());
+    let before = bench.until(|progress| progress.eval.count == 50);
+    let saved = || fs::read_to_string(&state).is_ok_and(|text| text.contains(r#""count":50"#));
+    assert!((0..2000).any(|_| saved() || {
+        std::thread::park_timeout(Duration::from_millis(10));
+        false
+    }));
+    first.signal(Signal::KILL);
+    drop(first);
+    for step in 51..=60 {
+        append(&log, &line(step));
+    }
+    let _second = Running(bench.command(&words).spawn().unwrap());
+    let after = bench.until(|progress| progress.step == Some(60));
+    assert_ne!(after.instance, before.instance);
+    assert_eq!((after.eval.count, after.eval.first), (60, before.eval.first));
+}
+
+#[test]
+fn a_job_may_say_it_itself() {
+    let bench = Bench::new();
+    let _running =
+        Running(bench.command(&["--acceptable", "1", "--objective", "0.1"]).spawn().unwrap());
+    bench.until(|progress| progress.state == State::Starting);
+    let body = "{\"loss\":0.5,\"step\":7,\"batch_seconds\":0.1}\n{\"loss\":NaN,\"step\":8}\n";
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        let head = format!("POST {path} HTTP/1.0\r\nhost: localhost\r\n");
+        bench.ask(&format!("{head}content-length: {length}\r\n\r\n{body}")).unwrap()
+    };
+    assert!(post("/v1/report", body).contains(" 204 "));
+    let refused = post("/v1/report", "{\"loss\":1}\n{\"step\":\"x\"}");
+    assert!(refused.contains(" 400 ") && refused.contains("line 2: step is"), "{refused}");
+    let read = bench.until(|progress| progress.eval.count == 1);
+    assert_eq!((read.step, read.rejected, read.targets.acceptable), (Some(8), 1, Some(1.0)));
+    assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
+}
+
+#[test]
+fn a_replay_shows_what_would_be_reported() {
+    let bench = Bench::new();
+    let log = bench.path("train.log");
+    append(&log, &format!("{}{}something else\n", line(1), line(2)));
+    let path = log.to_str().unwrap();
+    let text = String::from_utf8(bench.run(&["replay", path]).stdout).unwrap();
+    assert!(text.starts_with("loss 2.5, step 1\n"), "{text}");
+    assert!(text.contains("read as nanogpt"), "{text}");
+    let json = String::from_utf8(bench.run(&["replay", "--json", path]).stdout).unwrap();
+    assert!(json.starts_with("{\"loss\":2.5,\"step\":1}\n"), "{json}");
+}
+
+#[test]
+fn bad_usage_ends_with_2_and_one_line_that_names_it() {
+    let bench = Bench::new();
+    for (words, part) in [
+        (&["--pattern", "loss (", "--log", "x"][..], "loss ("),
+        (&["--pattern", "(?P<lass>.*)"], "lass"),
+        (&["replay", "/no/such/log"], "/no/such/log"),
+        (&["--listen", "nowhere"], "nowhere"),
+        (&["exec"], "COMMAND"),
+    ] {
+        let output = bench.run(words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(part), "{words:?}: {said}");
+    }
+}
