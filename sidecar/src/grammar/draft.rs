@@ -20,12 +20,29 @@ impl Draft {
     pub(super) fn clear(&mut self) {
         let mut losses = std::mem::take(&mut self.found.losses);
         while let Some(loss) = losses.pop() {
-            if self.spare.len() < KEPT {
-                self.spare.push(loss);
-            }
+            self.put_away(loss);
         }
         self.counted_epoch = None;
         self.found = Observation { losses, ..Observation::default() };
+    }
+
+    /// Leaves only the losses that are to be kept.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Loss) -> bool) {
+        let mut at = 0;
+        while let Some(loss) = self.found.losses.get(at) {
+            if keep(loss) {
+                at += 1;
+            } else {
+                let loss = self.found.losses.remove(at);
+                self.put_away(loss);
+            }
+        }
+    }
+
+    fn put_away(&mut self, loss: Loss) {
+        if self.spare.len() < KEPT {
+            self.spare.push(loss);
+        }
     }
 
     /// Adds a loss.
@@ -54,6 +71,8 @@ mod tests {
             }
             assert_eq!(draft.found.losses.len(), 100);
             assert_eq!(draft.found.losses[7].name, format!("loss {round} 7"));
+            draft.retain(|loss| loss.name.ends_with('5'));
+            assert_eq!(draft.found.losses.len(), 10);
             draft.clear();
             assert_eq!((&draft.found, draft.spare.len()), (&Observation::default(), KEPT));
         }

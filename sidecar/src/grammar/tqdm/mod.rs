@@ -171,13 +171,13 @@ impl Tqdm {
         if desc.rehearsal || (phase != Phase::Train && frame.total != Some(frame.n)) {
             return None;
         }
-        let found = &mut draft.found;
         let is_step = |loss: &Loss| loss.phase == Phase::Train && loss.span != Span::Epoch;
-        let loss = found.losses.iter().find(|loss| is_step(loss)).map(|loss| loss.value);
+        let loss = draft.found.losses.iter().find(|loss| is_step(loss)).map(|loss| loss.value);
         let step = bar.counter.frame(frame.n, frame.total, loss, again);
-        found.losses.retain(|loss| {
+        draft.retain(|loss| {
             if is_step(loss) && phase == Phase::Train { step.is_some() } else { bar.is_new(loss) }
         });
+        let found = &mut draft.found;
         if found.losses.is_empty() {
             return None;
         }
