@@ -244,9 +244,11 @@ fn fill_epoch(heading: Option<Heading>, counted: Option<u32>, found: &mut Observ
     found.epoch = found.epoch.or(counted.map(f64::from));
 }
 
-#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 lines")]
+/// A share of a count; of more than 2^32, the last digits do not matter.
 fn ratio(part: u64, all: u64) -> f64 {
-    part as f64 / all as f64
+    let shift = (u64::BITS - all.leading_zeros()).saturating_sub(u32::BITS);
+    let float = |count: u64| u32::try_from(count >> shift).map_or(f64::NAN, f64::from);
+    float(part) / float(all)
 }
 
 #[cfg(test)]

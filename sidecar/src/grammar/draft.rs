@@ -18,6 +18,9 @@ const KEPT: usize = 16;
 impl Draft {
     /// Makes it say nothing.
     pub(super) fn clear(&mut self) {
+        if self.spare.is_empty() && self.found.losses.len() <= KEPT {
+            std::mem::swap(&mut self.spare, &mut self.found.losses);
+        }
         let mut losses = std::mem::take(&mut self.found.losses);
         while let Some(loss) = losses.pop() {
             self.put_away(loss);

@@ -104,9 +104,9 @@ pub(crate) fn count(text: &str) -> Option<(u64, &str)> {
         count = count.wrapping_mul(10).wrapping_add(u64::from(digit));
         length += 1;
     }
-    let (number, rest) = text.split_at_checked(length)?;
-    if rest.starts_with(',')
-        && let Some((value, rest)) = grouped(number, rest)
+    let rest = text.get(length..)?;
+    if rest.as_bytes().first() == Some(&b',')
+        && let Some((value, rest)) = grouped(text.get(..length)?, rest)
     {
         return Some((whole_number(value)?, rest));
     }

@@ -16,10 +16,11 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::desk::Kind;
+use crate::desk::{Kind, SourceId};
 use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::source::text::Text;
+use crate::terminal::wrapping::Stream;
 
 /// What is passed on to the child.
 const SIGNALS: [i32; 9] =
@@ -44,13 +45,19 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
         .stderr(Stdio::piped())
         .spawn()?;
     let forwarder = forward(signals, &child)?;
+    let source = job.add(Kind::Text, "output");
+    let text = Text::new(Arc::clone(job), source, patterns.clone());
+    let (sender, receiver) = sync_channel(MOST_WAITING);
+    let way = Way { job: Arc::clone(job), source, sender };
     let mut threads = Vec::new();
     if let Some(output) = child.stdout.take() {
-        threads.extend(pass(job, "stdout", output, io::stdout, patterns)?);
+        threads.push(pass(Stream::Stdout, output, io::stdout, way.clone())?);
     }
     if let Some(output) = child.stderr.take() {
-        threads.extend(pass(job, "stderr", output, io::stderr, patterns)?);
+        threads.push(pass(Stream::Stderr, output, io::stderr, way)?);
     }
+    let reader = thread::Builder::new().name("read output".to_owned());
+    threads.push(reader.spawn(move || read(text, &receiver))?);
     let status = child.wait();
     // A grandchild may hold the pipes open for ever: what the child itself wrote is read by now or
     // soon.
@@ -82,34 +89,27 @@ fn forward(mut signals: Signals, child: &Child) -> io::Result<Handle> {
     Ok(handle)
 }
 
-/// Passes an output through on one thread and reads it on another.
+/// The way of what is passed through to those who read it.
+#[derive(Clone, Debug)]
+struct Way {
+    job: Arc<Job>,
+    source: SourceId,
+    sender: SyncSender<(Stream, Vec<u8>)>,
+}
+
+/// Passes an output through on a thread of its own.
 fn pass<W: Write + Send + 'static>(
-    job: &Arc<Job>,
-    name: &str,
+    stream: Stream,
     output: impl Read + Send + 'static,
     ours: fn() -> W,
-    patterns: &Patterns,
-) -> io::Result<[JoinHandle<()>; 2]> {
-    let source = job.add(Kind::Text, name);
-    let (sender, receiver) = sync_channel(MOST_WAITING);
-    let text = Text::new(Arc::clone(job), source, patterns.clone());
-    let reader = thread::Builder::new().name(format!("read {name}"));
-    let reader = reader.spawn(move || read(text, &receiver))?;
-    let lost = Arc::clone(job);
-    let copier = thread::Builder::new().name(format!("pass {name}"));
-    let copier = copier.spawn(move || {
-        copy(output, ours(), &sender, || lost.describe(source, |known| known.errors += 1));
-    })?;
-    Ok([copier, reader])
+    way: Way,
+) -> io::Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name("pass output".to_owned());
+    thread.spawn(move || copy(stream, output, ours(), &way))
 }
 
 /// Copies as bytes come. Reading them never holds this up.
-fn copy(
-    mut output: impl Read,
-    mut ours: impl Write,
-    reader: &SyncSender<Vec<u8>>,
-    lost: impl Fn(),
-) {
+fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) {
     let mut buffer = vec![0; CHUNK];
     loop {
         let read = match output.read(&mut buffer) {
@@ -123,18 +123,18 @@ fn copy(
         if ours.write_all(bytes).and_then(|()| ours.flush()).is_err() {
             return;
         }
-        if reader.try_send(bytes.to_vec()).is_err() {
-            lost();
+        if way.sender.try_send((stream, bytes.to_vec())).is_err() {
+            way.job.describe(way.source, |known| known.errors += 1);
         }
     }
 }
 
-fn read(mut text: Text, bytes: &Receiver<Vec<u8>>) {
+fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>) {
     loop {
         let next = bytes.recv_timeout(SILENCE);
         // Whatever is wrong with what a program prints, or with how it is read, is not the job's.
         let read = catch_unwind(AssertUnwindSafe(|| match &next {
-            Ok(bytes) => text.feed(bytes),
+            Ok((stream, bytes)) => text.feed_from(*stream, bytes),
             Err(RecvTimeoutError::Timeout) => text.flush(),
             Err(RecvTimeoutError::Disconnected) => text.finish(),
         }));

@@ -14,6 +14,7 @@ use crate::desk::{Kind, SourceId};
 use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::source::text::Text;
+use crate::terminal::wrapping::Stream;
 
 /// After a failure, the engine is asked again after this time.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,8 +27,7 @@ pub struct Container {
     job: Arc<Job>,
     name: String,
     source: SourceId,
-    stdout: Text,
-    stderr: Text,
+    text: Text,
     /// What it wrote before has been read.
     attached: bool,
 }
@@ -36,14 +36,11 @@ impl Container {
     /// The container of this name or id, which need not be there yet.
     pub fn new(job: &Arc<Job>, name: &str, patterns: &Patterns) -> Self {
         let source = job.add(Kind::Text, format!("docker:{name}"));
-        let other = job.add(Kind::Text, format!("docker:{name}:stderr"));
-        let text = |source| Text::new(Arc::clone(job), source, patterns.clone());
         Self {
             job: Arc::clone(job),
             name: name.to_owned(),
             source,
-            stdout: text(source),
-            stderr: text(other),
+            text: Text::new(Arc::clone(job), source, patterns.clone()),
             attached: false,
         }
     }
@@ -83,20 +80,20 @@ impl Container {
         while !stop.load(Ordering::Relaxed) {
             match timeout(SILENCE, output.next()).await {
                 Ok(Some(piece)) => match piece? {
-                    LogOutput::StdErr { message } => self.stderr.feed(&message),
+                    LogOutput::StdErr { message } => {
+                        self.text.feed_from(Stream::Stderr, &message);
+                    }
                     LogOutput::StdOut { message }
                     | LogOutput::StdIn { message }
-                    | LogOutput::Console { message } => self.stdout.feed(&message),
+                    | LogOutput::Console { message } => {
+                        self.text.feed_from(Stream::Stdout, &message);
+                    }
                 },
                 Ok(None) => break,
-                Err(_) => {
-                    self.stdout.flush();
-                    self.stderr.flush();
-                }
+                Err(_) => self.text.flush(),
             }
         }
-        self.stdout.finish();
-        self.stderr.finish();
+        self.text.finish();
         let state =
             docker.inspect_container(&self.name, None::<InspectContainerOptions>).await?.state;
         let ended = state.filter(|state| state.running == Some(false));

@@ -7,6 +7,7 @@ use paceline_reporter::wire::Source;
 use crate::desk::SourceId;
 use crate::grammar::{Detector, Patterns, Reader};
 use crate::job::Job;
+use crate::terminal::wrapping::Stream;
 
 /// Text on its way to a job.
 #[derive(Debug)]
@@ -33,6 +34,18 @@ impl Text {
     pub fn feed(&mut self, bytes: &[u8]) {
         let Self { job, source, reader, .. } = self;
         reader.feed(bytes, &mut |observation| job.take(*source, observation));
+        self.fed(bytes);
+    }
+
+    /// Takes the next bytes of one of a program's two outputs, which belong together: a trainer
+    /// prints its losses to one and the bar with their step to the other.
+    pub fn feed_from(&mut self, stream: Stream, bytes: &[u8]) {
+        let Self { job, source, reader, .. } = self;
+        reader.feed_from(stream, bytes, &mut |observation| job.take(*source, observation));
+        self.fed(bytes);
+    }
+
+    fn fed(&mut self, bytes: &[u8]) {
         self.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.pending = true;
         self.describe();

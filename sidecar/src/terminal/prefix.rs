@@ -35,6 +35,9 @@ const LEVELS: [&str; 11] = [
 /// Takes off the prefixes of torchrun, MPI, Ray, klog, absl and Python's loggers.
 pub fn strip(line: &str) -> Stripped<'_> {
     let mut stripped = Stripped { text: line.trim_ascii(), rank: None, at: None };
+    if let [b'A'..=b'Q' | b'S'..=b'Z', b'a'..=b'z', ..] | [b'{', ..] = stripped.text.as_bytes() {
+        return stripped;
+    }
     let mut before = Before::default();
     for _ in 0..MOST {
         let Some(rest) = one(&mut stripped, &mut before) else { break };

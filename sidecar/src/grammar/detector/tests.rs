@@ -30,6 +30,14 @@ fn confidence_is_the_share_of_what_was_read() {
 }
 
 #[test]
+fn shares_of_large_counts_are_right() {
+    for (part, all, share) in [(1, 4, 0.25), (0, 9, 0.0), (1 << 61, 1 << 63, 0.25), (7, 7, 1.0)] {
+        assert!((ratio(part, all) - share).abs() < 1e-9, "{part}/{all}");
+    }
+    assert!((ratio(u64::MAX, u64::MAX) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn streams_of_two_programs_are_read() {
     let mut detector = Detector::default();
     for step in 0..40 {
