@@ -1,6 +1,7 @@
 //! What the reporter costs a real training: MNIST's classifier with it and without it, in turns.
 //!
-//! Each run trains a fresh model with the same seed on the same batches; its figure is the median
+//! A pair of runs trains two fresh models with the same seed on the same batches, step by step in
+//! turns, so that whatever else the machine does disturbs both alike. A run's figure is the median
 //! duration of its steps. Somebody reads the reporter's progress once a second.
 
 #![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
@@ -19,10 +20,10 @@ use paceline_reporter::{LocalAddr, Reporter};
 use paceline_torch::Images;
 use paceline_workload::{Dataset, Places, Schedule, openmp};
 use tch::Device;
-use tch::nn::{Adam, ModuleT, OptimizerConfig, VarStore};
+use tch::nn::{Adam, ModuleT, Optimizer, OptimizerConfig, VarStore};
 
 const RUNS: usize = 5;
-const STEPS: u64 = 200;
+const STEPS: u64 = 100;
 const BATCH_SIZE: usize = 64;
 const SEED: u32 = 1;
 
@@ -43,18 +44,12 @@ fn main() -> anyhow::Result<()> {
     let disabled = Reporter::disabled();
     println!("median step of {STEPS} steps, {BATCH_SIZE} images each, 1 thread");
     println!("{:>4} {:>12} {:>12} {:>8}", "run", "without", "with", "ratio");
-    // The first run warms libtorch up.
-    run(&setup, &disabled)?;
+    // The first pair warms libtorch up.
+    pair(&setup, &disabled, &disabled)?;
     let mut ratios = Vec::new();
     for number in 1..=RUNS {
         let reporter = Reporter::builder("mnist").listen("127.0.0.1:0").start()?;
-        // Which of the two goes first changes from run to run.
-        let (without, with) = if number.is_multiple_of(2) {
-            let with = watched(&setup, &reporter)?;
-            (run(&setup, &disabled)?, with)
-        } else {
-            (run(&setup, &disabled)?, watched(&setup, &reporter)?)
-        };
+        let [without, with] = watched(&reporter, || pair(&setup, &disabled, &reporter))?;
         let ratio = with.as_secs_f64() / without.as_secs_f64();
         println!("{number:>4} {without:>12.3?} {with:>12.3?} {ratio:>8.4}");
         ratios.push(ratio);
@@ -65,8 +60,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A run whose reporter is read once a second.
-fn watched(setup: &Setup, reporter: &Reporter) -> anyhow::Result<Duration> {
+/// Does `work` while the reporter is read once a second.
+fn watched<T>(reporter: &Reporter, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -75,32 +70,63 @@ fn watched(setup: &Setup, reporter: &Reporter) -> anyhow::Result<Duration> {
                 thread::park_timeout(Duration::from_secs(1));
             }
         });
-        let median = run(setup, reporter);
+        let result = work();
         done.store(true, Ordering::Relaxed);
         reader.thread().unpark();
-        median
+        result
     })
 }
 
-/// Trains a fresh model; the median duration of a step.
-#[expect(clippy::disallowed_methods, reason = "this measures")]
-fn run(setup: &Setup, reporter: &Reporter) -> anyhow::Result<Duration> {
-    tch::manual_seed(SEED.into());
-    let store = VarStore::new(Device::Cpu);
-    let net = Net::new(&store.root(), setup.images.mean_and_deviation());
-    let mut optimizer = Adam::default().build(&store, 1e-3)?;
-    let mut durations = Vec::new();
-    for positions in setup.schedule.batches(1) {
-        let began = Instant::now();
-        let batch = reporter.batch();
-        let (images, labels) = setup.images.batch(&positions);
-        let loss = net.forward_t(&images, true).cross_entropy_for_logits(&labels);
-        optimizer.backward_step(&loss);
-        batch.loss(f64::try_from(loss)?);
-        durations.push(began.elapsed());
+/// A model in training, with the durations of its steps.
+struct Training<'r> {
+    net: Net,
+    optimizer: Optimizer,
+    reporter: &'r Reporter,
+    durations: Vec<Duration>,
+}
+
+impl<'r> Training<'r> {
+    fn new(setup: &Setup, reporter: &'r Reporter) -> anyhow::Result<Self> {
+        tch::manual_seed(SEED.into());
+        let store = VarStore::new(Device::Cpu);
+        let net = Net::new(&store.root(), setup.images.mean_and_deviation());
+        let optimizer = Adam::default().build(&store, 1e-3)?;
+        Ok(Self { net, optimizer, reporter, durations: Vec::new() })
     }
-    durations.sort();
-    durations.get(durations.len() / 2).copied().context("there were steps")
+
+    #[expect(clippy::disallowed_methods, reason = "this measures")]
+    fn step(&mut self, setup: &Setup, positions: &[i64]) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let batch = self.reporter.batch();
+        let (images, labels) = setup.images.batch(positions);
+        let loss = self.net.forward_t(&images, true).cross_entropy_for_logits(&labels);
+        self.optimizer.backward_step(&loss);
+        batch.loss(f64::try_from(loss)?);
+        self.durations.push(began.elapsed());
+        Ok(())
+    }
+
+    fn median(mut self) -> Duration {
+        self.durations.sort();
+        self.durations.get(self.durations.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// Trains a model with each of the reporters; the median durations of their steps.
+fn pair(setup: &Setup, one: &Reporter, other: &Reporter) -> anyhow::Result<[Duration; 2]> {
+    let mut one = Training::new(setup, one)?;
+    let mut other = Training::new(setup, other)?;
+    for (step, positions) in setup.schedule.batches(1).iter().enumerate() {
+        // Which of the two goes first changes from step to step.
+        if step.is_multiple_of(2) {
+            one.step(setup, positions)?;
+            other.step(setup, positions)?;
+        } else {
+            other.step(setup, positions)?;
+            one.step(setup, positions)?;
+        }
+    }
+    Ok([one.median(), other.median()])
 }
 
 fn scrape(reporter: &Reporter) {
