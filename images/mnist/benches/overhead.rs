@@ -1,8 +1,9 @@
 //! What the reporter costs a real training: MNIST's classifier with it and without it, in turns.
 //!
 //! A pair of runs trains two fresh models with the same seed on the same batches, step by step in
-//! turns, so that whatever else the machine does disturbs both alike. A run's figure is the median
-//! duration of its steps. Somebody reads the reporter's progress once a second.
+//! turns, so that whatever else the machine does disturbs both alike. With each step the models
+//! change places, since where a model lies in memory matters more than its reporter. A run's figure
+//! is the median duration of its steps. Somebody reads the reporter's progress once a second.
 
 #![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -23,7 +24,7 @@ use tch::Device;
 use tch::nn::{Adam, ModuleT, Optimizer, OptimizerConfig, VarStore};
 
 const RUNS: usize = 5;
-const STEPS: u64 = 100;
+const STEPS: u64 = 60;
 const BATCH_SIZE: usize = 64;
 const SEED: u32 = 1;
 
@@ -77,56 +78,59 @@ fn watched<T>(reporter: &Reporter, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A model in training, with the durations of its steps.
-struct Training<'r> {
+/// A model in training.
+struct Training {
     net: Net,
     optimizer: Optimizer,
-    reporter: &'r Reporter,
-    durations: Vec<Duration>,
 }
 
-impl<'r> Training<'r> {
-    fn new(setup: &Setup, reporter: &'r Reporter) -> anyhow::Result<Self> {
+impl Training {
+    fn new(setup: &Setup) -> anyhow::Result<Self> {
         tch::manual_seed(SEED.into());
         let store = VarStore::new(Device::Cpu);
         let net = Net::new(&store.root(), setup.images.mean_and_deviation());
         let optimizer = Adam::default().build(&store, 1e-3)?;
-        Ok(Self { net, optimizer, reporter, durations: Vec::new() })
+        Ok(Self { net, optimizer })
     }
 
+    /// Makes a step; how long it took.
     #[expect(clippy::disallowed_methods, reason = "this measures")]
-    fn step(&mut self, setup: &Setup, positions: &[i64]) -> anyhow::Result<()> {
+    fn step(
+        &mut self,
+        setup: &Setup,
+        positions: &[i64],
+        reporter: &Reporter,
+    ) -> anyhow::Result<Duration> {
         let began = Instant::now();
-        let batch = self.reporter.batch();
+        let batch = reporter.batch();
         let (images, labels) = setup.images.batch(positions);
         let loss = self.net.forward_t(&images, true).cross_entropy_for_logits(&labels);
         self.optimizer.backward_step(&loss);
         batch.loss(f64::try_from(loss)?);
-        self.durations.push(began.elapsed());
-        Ok(())
-    }
-
-    fn median(mut self) -> Duration {
-        self.durations.sort();
-        self.durations.get(self.durations.len() / 2).copied().unwrap_or_default()
+        Ok(began.elapsed())
     }
 }
 
-/// Trains a model with each of the reporters; the median durations of their steps.
+/// Makes every step with each of the reporters; the median durations.
 fn pair(setup: &Setup, one: &Reporter, other: &Reporter) -> anyhow::Result<[Duration; 2]> {
-    let mut one = Training::new(setup, one)?;
-    let mut other = Training::new(setup, other)?;
+    let mut models = [Training::new(setup)?, Training::new(setup)?];
+    let (mut with_one, mut with_other) = (Vec::new(), Vec::new());
     for (step, positions) in setup.schedule.batches(1).iter().enumerate() {
-        // Which of the two goes first changes from step to step.
+        let [first, second] = &mut models;
         if step.is_multiple_of(2) {
-            one.step(setup, positions)?;
-            other.step(setup, positions)?;
+            with_one.push(first.step(setup, positions, one)?);
+            with_other.push(second.step(setup, positions, other)?);
         } else {
-            other.step(setup, positions)?;
-            one.step(setup, positions)?;
+            with_other.push(first.step(setup, positions, other)?);
+            with_one.push(second.step(setup, positions, one)?);
         }
     }
-    Ok([one.median(), other.median()])
+    Ok([median(with_one), median(with_other)])
+}
+
+fn median(mut durations: Vec<Duration>) -> Duration {
+    durations.sort();
+    durations.get(durations.len() / 2).copied().unwrap_or_default()
 }
 
 fn scrape(reporter: &Reporter) {
