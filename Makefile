@@ -81,7 +81,7 @@ test-burn: ## lint and test the reporter's adapter for Burn, which has 200 depen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-test-frameworks: ## run the real Python frameworks, and the sidecar's parsers on what they print
+test-frameworks: ## run the real Python frameworks anew; check that the fixtures are still true
 	@sidecar/frameworks/run.sh --check
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision

@@ -103,6 +103,26 @@ fn a_command_runs_as_if_nobody_watched() {
 }
 
 #[test]
+fn what_a_command_wrote_last_is_passed_on_however_slowly_it_is_read() {
+    let bench = Bench::new();
+    let script = "head -c 300000 /dev/zero; exit 0";
+    let mut command = bench.command(&["exec", "--", "sh", "-c", script]);
+    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut output = running.0.stdout.take().unwrap();
+    let mut read = 0;
+    let mut piece = vec![0; 100_000];
+    loop {
+        // Longer than anybody waits for a thread that has nothing to do.
+        std::thread::park_timeout(Duration::from_millis(1200));
+        match output.read(&mut piece).unwrap() {
+            0 => break,
+            more => read += more,
+        }
+    }
+    assert_eq!(read, 300_000);
+}
+
+#[test]
 fn a_command_is_read_while_it_runs_and_gets_the_signals() {
     let bench = Bench::new();
     let script = "trap 'echo asked; exit 5' TERM; printf 'iter 1: loss 2.5, time 20ms\\n'; \

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -48,7 +49,8 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
     let source = job.add(Kind::Text, "output");
     let text = Text::new(Arc::clone(job), source, patterns.clone());
     let (sender, receiver) = sync_channel(MOST_WAITING);
-    let way = Way { job: Arc::clone(job), source, sender };
+    let flow = Arc::new(Flow::default());
+    let way = Way { job: Arc::clone(job), source, sender, flow: Arc::clone(&flow) };
     let mut threads = Vec::new();
     if let Some(output) = child.stdout.take() {
         threads.push(pass(Stream::Stdout, output, io::stdout, way.clone())?);
@@ -59,10 +61,8 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
     let reader = thread::Builder::new().name("read output".to_owned());
     threads.push(reader.spawn(move || read(text, &receiver))?);
     let status = child.wait();
-    // A grandchild may hold the pipes open for ever: what the child itself wrote is read by now or
-    // soon.
     for thread in threads {
-        finish(thread);
+        finish(thread, &flow);
     }
     forwarder.close();
     status
@@ -95,6 +95,15 @@ struct Way {
     job: Arc<Job>,
     source: SourceId,
     sender: SyncSender<(Stream, Vec<u8>)>,
+    flow: Arc<Flow>,
+}
+
+/// Whether bytes still pass through.
+#[derive(Debug, Default)]
+struct Flow {
+    bytes: AtomicU64,
+    /// Threads that wait for whoever reads our output.
+    writing: AtomicUsize,
 }
 
 /// Passes an output through on a thread of its own.
@@ -120,9 +129,13 @@ fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) 
         };
         let bytes = buffer.get(..read).unwrap_or_default();
         // Nobody reads our output any more: the child is to feel it as if it wrote there itself.
-        if ours.write_all(bytes).and_then(|()| ours.flush()).is_err() {
+        way.flow.writing.fetch_add(1, Ordering::Relaxed);
+        let written = ours.write_all(bytes).and_then(|()| ours.flush());
+        way.flow.writing.fetch_sub(1, Ordering::Relaxed);
+        if written.is_err() {
             return;
         }
+        way.flow.bytes.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
         if way.sender.try_send((stream, bytes.to_vec())).is_err() {
             way.job.describe(way.source, |known| known.errors += 1);
         }
@@ -144,12 +157,18 @@ fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>) {
     }
 }
 
-/// Waits for a thread, for a second at the most.
-fn finish(thread: JoinHandle<()>) {
-    for _ in 0..100 {
-        if thread.is_finished() {
-            return drop(thread.join());
-        }
+/// Waits for a thread whose child has ended: as long as bytes pass, however slowly they are read,
+/// and for a second of silence at the most, since a grandchild may hold a pipe open for ever.
+fn finish(thread: JoinHandle<()>, flow: &Flow) {
+    let (mut silent, mut passed) = (0, flow.bytes.load(Ordering::Relaxed));
+    while silent < 100 && !thread.is_finished() {
         thread::park_timeout(Duration::from_millis(10));
+        let bytes = flow.bytes.load(Ordering::Relaxed);
+        let flows = bytes != passed || flow.writing.load(Ordering::Relaxed) > 0;
+        silent = if flows { 0 } else { silent + 1 };
+        passed = bytes;
+    }
+    if thread.is_finished() {
+        drop(thread.join());
     }
 }
