@@ -11,7 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{
     SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH,
 };
@@ -26,6 +27,8 @@ use crate::terminal::wrapping::Stream;
 /// What is passed on to the child.
 const SIGNALS: [i32; 9] =
     [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT];
+/// What a terminal's keys and size make.
+const TERMINAL: [i32; 4] = [SIGINT, SIGQUIT, SIGWINCH, SIGTSTP];
 /// As much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
 /// So many chunks may wait to be read; what comes then passes through unread, and is counted.
@@ -80,6 +83,11 @@ fn forward(mut signals: Signals, child: &Child) -> io::Result<Handle> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
+            // The terminal has told its whole foreground, the child included: twice is once too
+            // often for a job that takes a second Ctrl-C for impatience.
+            if TERMINAL.contains(&signal) && is_in_foreground() {
+                continue;
+            }
             if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
                 // It may have ended just now.
                 kill_process(pid, signal).ok();
@@ -104,6 +112,11 @@ struct Flow {
     bytes: AtomicU64,
     /// Threads that wait for whoever reads our output.
     writing: AtomicUsize,
+}
+
+/// Whether we are what a terminal's keys reach.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 /// Passes an output through on a thread of its own.
