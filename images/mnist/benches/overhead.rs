@@ -24,7 +24,7 @@ use tch::Device;
 use tch::nn::{Adam, ModuleT, Optimizer, OptimizerConfig, VarStore};
 
 const RUNS: usize = 5;
-const STEPS: u64 = 60;
+const STEPS: u64 = 300;
 const BATCH_SIZE: usize = 64;
 const SEED: u32 = 1;
 
