@@ -57,7 +57,7 @@ unit: ## unit and property tests: seconds
 	$(CARGO) test --doc --workspace --locked $(FEATURES)
 
 docker-tests: ## tests on the real engine
-	$(CARGO) build --locked --bin paceline --bin toy-job
+	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
 	$(CARGO) test --locked --package paceline-system-tests
 
 test: ## everything but the heavy targets below
@@ -81,8 +81,13 @@ test-burn: ## lint and test the reporter's adapter for Burn, which has 200 depen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-test-frameworks: ## run the real Python frameworks anew; check that the fixtures are still true
-	@sidecar/frameworks/run.sh --check
+test-frameworks: ## run the real Python frameworks anew, alone and in containers; check what is read of them
+	@fixtures="$$(mktemp -d)"; trap 'rm -rf "$$fixtures"' EXIT; \
+	sidecar/frameworks/run.sh --check --into "$$fixtures"; \
+	PACELINE_FIXTURES="$$fixtures" $(CARGO) test --locked --package paceline-sidecar --test frameworks
+	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
+	PACELINE_FRAMEWORKS="$$(sidecar/frameworks/run.sh --environments)" \
+	  $(CARGO) test --locked --package paceline-system-tests --test docker -- frameworks
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy --package paceline-sidecar

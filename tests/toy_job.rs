@@ -2,7 +2,7 @@
 //! or does not. All of it is by command line, so that a test can have the job that it needs.
 
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -29,6 +29,9 @@ struct Args {
     /// Steps until the end; no end, unless said.
     #[arg(long, default_value_t = u64::MAX)]
     steps: u64,
+    /// Draw a bar that never ends its line, as tqdm does, instead of a line for each step.
+    #[arg(long)]
+    bar: bool,
     /// What the endpoint does.
     #[arg(long, value_enum, default_value_t = Answer::Progress)]
     answer: Answer,
@@ -59,7 +62,7 @@ fn main() -> anyhow::Result<()> {
             Reporter::disabled()
         }
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let mut loss = args.start;
     let began = unix_seconds();
     while unix_seconds() < began + args.sleep {
@@ -82,11 +85,21 @@ fn main() -> anyhow::Result<()> {
         let batch = reporter.batch();
         compute(args.work);
         batch.loss(loss);
-        writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
+        if args.bar {
+            draw(&mut out, step, args.steps, loss)?;
+        } else {
+            writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
+        }
         loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
     }
     reporter.finish();
     Ok(())
+}
+
+fn draw(out: &mut impl Write, step: u64, of: u64, loss: f64) -> io::Result<()> {
+    let percent = step * 100 / of;
+    write!(out, "\r{percent:3}%|###       | {step}/{of} [00:01<00:09, 10.00it/s, loss={loss:.4}]")?;
+    out.flush()
 }
 
 /// Keeps every connection open, answered by nonsense or not at all.

@@ -2,10 +2,11 @@
 # Runs real training scripts and keeps what they print beside what they know.
 #
 #   run.sh [--check] [--into FOLDER] [NAME|GROUP]…
+#   run.sh --environments
 #
 # Without names it makes all fixtures. They go to ../tests/frameworks, or to FOLDER; with --check to
-# a folder of its own, whose name is the last line, and which is compared with those in the
-# repository. Environment: PACELINE_CACHE for the virtual environments, PIP_INDEX_URL and the like
+# FOLDER or one of its own, whose name is the last line, and are compared with those in the
+# repository. --environments prints where the virtual environments are. Environment: PACELINE_CACHE for the virtual environments, PIP_INDEX_URL and the like
 # for pip, PACELINE_TORCH_INDEX for an index of PyTorch's builds for the CPU, which spares gigabytes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,6 +25,7 @@ chosen=()
 while (($#)); do
   case $1 in
     --check) check=yes ;;
+    --environments) echo "$cache" && exit ;;
     --into) into=${2:?--into wants a folder} && shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" && exit ;;
     -*) fail "no option $1" ;;
@@ -83,7 +85,7 @@ for group in $(printf '%s\n' "${groups[@]}" | sort -u); do
   environment "$group"
 done
 
-[[ -z $check ]] || into=$(mktemp -d)
+[[ -z $check || $into != "$here/../tests/frameworks" ]] || into=$(mktemp -d)
 "$python" "$here/make.py" "$cache" "$into" "${names[@]}"
 if [[ -n $check ]]; then
   "$python" "$here/same.py" "$here/../tests/frameworks" "$into" "${names[@]}"

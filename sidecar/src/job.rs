@@ -1,11 +1,11 @@
 //! The job that is reported on: sources on one side, the reporter's endpoint on the other.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use paceline_reporter::wire::{RankLatency, Sidecar, Source};
-use paceline_reporter::{Builder, Extension, Posted, Reporter, StartError};
+use paceline_reporter::wire::{Progress, RankLatency, Sidecar, Source};
+use paceline_reporter::{Builder, Extension, LocalAddr, Posted, Reporter, StartError};
 
 use crate::clock::Clock;
 use crate::desk::{Desk, Entry, Hints, Kind, LatencyFrom, SourceId};
@@ -19,8 +19,6 @@ const PUSH: &str = "push";
 #[derive(Debug)]
 pub struct Job {
     clock: Clock,
-    /// Set once, right after the reporter has started.
-    reporter: OnceLock<Reporter>,
     state: Mutex<State>,
     push: SourceId,
 }
@@ -29,6 +27,8 @@ pub struct Job {
 struct State {
     desk: Desk,
     sources: BTreeMap<SourceId, Source>,
+    /// From the moment it has started until it is closed: its thread has us, so it must go first.
+    reporter: Option<Reporter>,
 }
 
 impl Job {
@@ -38,14 +38,11 @@ impl Job {
         let push = desk.add(Kind::Push);
         let job = Arc::new(Self {
             clock: Clock::start(),
-            reporter: OnceLock::new(),
-            state: Mutex::new(State { desk, sources: BTreeMap::new() }),
+            state: Mutex::new(State { desk, sources: BTreeMap::new(), reporter: None }),
             push,
         });
         let extension: Arc<dyn Extension> = Arc::<Self>::clone(&job);
-        let reporter = builder.on_behalf("sidecar", extension).start()?;
-        // Nobody else sets it.
-        drop(job.reporter.set(reporter));
+        job.state().reporter = Some(builder.on_behalf("sidecar", extension).start()?);
         Ok(job)
     }
 
@@ -60,26 +57,13 @@ impl Job {
     /// Takes what a source says.
     pub fn take(&self, source: SourceId, observation: &Observation) {
         let now = self.clock.unix();
-        let mut state = self.state();
-        if let Some(known) = state.sources.get_mut(&source) {
+        let State { desk, sources, reporter } = &mut *self.state();
+        if let Some(known) = sources.get_mut(&source) {
             known.observations += 1;
             known.updated_at = Some(now);
         }
-        state.desk.take(source, observation, now, |entry| self.report(entry));
-    }
-
-    fn report(&self, entry: Entry) {
-        let Some(reporter) = self.reporter.get() else { return };
-        match entry {
-            Entry::Loss(loss) => reporter.record(Some(loss), None),
-            Entry::Validation(loss) => reporter.validation(loss),
-            Entry::Batch(seconds) => {
-                reporter.record(None, Duration::try_from_secs_f64(seconds).ok());
-            }
-            Entry::Step(step) => reporter.step(step),
-            Entry::Epoch(epoch) => reporter.epoch(epoch),
-            Entry::TotalSteps(steps) => reporter.total_steps(steps),
-        }
+        let Some(reporter) = reporter else { return };
+        desk.take(source, observation, now, |entry| report(reporter, entry));
     }
 
     /// Changes what is said of a source.
@@ -89,9 +73,29 @@ impl Job {
         }
     }
 
-    /// The reporter; it is there from the start on.
-    pub fn reporter(&self) -> Option<&Reporter> {
-        self.reporter.get()
+    /// Where the endpoint is; `None` if reporting is switched off.
+    pub fn address(&self) -> Option<LocalAddr> {
+        self.state().reporter.as_ref()?.local_addr().cloned()
+    }
+
+    /// What the endpoint says now.
+    pub fn progress(&self) -> Option<Progress> {
+        // Asked without the lock: the reporter asks us in turn.
+        let reporter = self.state().reporter.clone();
+        reporter?.progress()
+    }
+
+    /// The job has ended, well or by an error.
+    pub fn end(&self, well: bool) {
+        if let Some(reporter) = &self.state().reporter {
+            if well { reporter.finish() } else { reporter.fail() }
+        }
+    }
+
+    /// Ends the endpoint, which leaves its last words.
+    pub fn close(&self) {
+        let reporter = self.state().reporter.take();
+        drop(reporter);
     }
 
     /// The job's time.
@@ -148,6 +152,17 @@ impl Extension for Job {
             }
             Err(problem) => Posted::Refused(problem),
         })
+    }
+}
+
+fn report(reporter: &Reporter, entry: Entry) {
+    match entry {
+        Entry::Loss(loss) => reporter.record(Some(loss), None),
+        Entry::Validation(loss) => reporter.validation(loss),
+        Entry::Batch(seconds) => reporter.record(None, Duration::try_from_secs_f64(seconds).ok()),
+        Entry::Step(step) => reporter.step(step),
+        Entry::Epoch(epoch) => reporter.epoch(epoch),
+        Entry::TotalSteps(steps) => reporter.total_steps(steps),
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn a_unix_socket_is_read_through_the_containers_root(
 ) -> anyhow::Result<()> {
     let by_socket = |job: Job| Job {
         labels: vec![("paceline.endpoint", "unix:/job.sock")],
-        env: vec!["PACELINE_LISTEN=unix:/job.sock"],
+        env: vec!["PACELINE_LISTEN=unix:/job.sock".to_owned()],
         ..job
     };
     let flat = bed.start(by_socket(flat())).await?;

@@ -5,8 +5,10 @@
 mod dependability;
 mod endpoints;
 mod flowcon;
+mod frameworks;
 mod limits;
 mod policies;
+mod sidecar;
 mod truth;
 mod users;
 
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use bollard::Docker;
 use bollard::query_parameters::RemoveImageOptionsBuilder;
 use libtest_mimic::{Arguments, Failed, Trial};
-use paceline_system_tests::{Allocator, Bed, image_of};
+use paceline_system_tests::{Bed, PrivateEngine, image_of, program};
 use tokio::runtime::Runtime;
 
 /// What a test needs beside an engine.
@@ -26,9 +28,25 @@ enum Needs {
     Nothing,
     /// To write control groups, and to become another user.
     Root,
+    /// To start an engine of its own.
+    PrivateEngine,
+    /// Python's frameworks, which `make test-frameworks` installs.
+    Frameworks,
 }
 
-/// An engine with the toy job's image.
+impl Needs {
+    fn are_met(self) -> bool {
+        let root = rustix::process::geteuid().is_root();
+        match self {
+            Self::Nothing => true,
+            Self::Root => root,
+            Self::PrivateEngine => root && PrivateEngine::is_possible(),
+            Self::Frameworks => frameworks::environments().is_some(),
+        }
+    }
+}
+
+/// An engine with the image of the toy job and the sidecar, and that of the allocator.
 struct Engine {
     docker: Docker,
     runtime: Runtime,
@@ -74,7 +92,9 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
     if let Some(missing) = missing {
         println!("skipped because no engine is reachable: {missing}");
     } else if skipped > 0 {
-        println!("skipped because they need root");
+        println!(
+            "skipped for want of root, of dockerd, or of the frameworks (make test-frameworks)"
+        );
     }
 }
 
@@ -93,8 +113,8 @@ impl Engine {
     fn make_images(&self) -> anyhow::Result<()> {
         self.runtime.block_on(async {
             let toy = env!("CARGO_BIN_EXE_toy-job").as_ref();
-            image_of(&self.docker, &self.toy, toy).await?;
-            image_of(&self.docker, &self.allocator, &Allocator::program()?).await
+            image_of(&self.docker, &self.toy, &[toy, &program("paceline-sidecar")?]).await?;
+            image_of(&self.docker, &self.allocator, &[&program("paceline")?]).await
         })
     }
 
@@ -156,6 +176,12 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         policies::tradl_caps_what_is_acceptable_and_ends_what_is_done;
         policies::dqoes_cuts_what_is_faster_than_asked;
         policies::what_a_job_leaves_unused_is_lent_and_taken_back;
+        sidecar::jobs_that_exec_runs_are_managed_by_what_they_print;
+        sidecar::a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_container;
+        sidecar::a_full_disk_stops_neither_the_job_nor_its_endpoint;
+        sidecar::a_first_process_waits_for_orphans_too;
+        sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
+        frameworks::keras_and_pytorch_are_managed_by_what_they_print needs Frameworks;
         truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
     ];
     let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();
@@ -187,8 +213,7 @@ fn trial<F>(
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let root = rustix::process::geteuid().is_root();
-    let able = engine.is_some() && (root || needs != Needs::Root);
+    let able = engine.is_some() && needs.are_met();
     let engine = engine.cloned();
     let run = move || match engine {
         Some(engine) => engine.test(short, test),

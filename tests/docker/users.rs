@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use paceline_system_tests::{Allocator, Bed, until};
+use paceline_system_tests::{Allocator, Bed, program, until};
 use rustix::process::Signal;
 use tokio::process::Command;
 
@@ -64,10 +64,10 @@ fn by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Command> {
         std::os::unix::fs::chown(folder, Some(SOMEBODY), Some(SOMEBODY))?;
     }
     // Where the tests were built, that user may not even look.
-    let program = bed.file("paceline");
-    if !program.exists() {
-        std::fs::copy(Allocator::program()?, &program)?;
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755))?;
+    let copy = bed.file("paceline");
+    if !copy.exists() {
+        std::fs::copy(program("paceline")?, &copy)?;
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
     }
     let socket = std::env::var("DOCKER_HOST").unwrap_or_default();
     let socket = socket.strip_prefix("unix://").unwrap_or("/var/run/docker.sock");
@@ -76,7 +76,7 @@ fn by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Command> {
     command
         .args(["--reuid", &SOMEBODY.to_string(), "--regid", &SOMEBODY.to_string()])
         .args(["--groups", &docker_group, "--"])
-        .arg(program)
+        .arg(copy)
         .env("PACELINE_ALLOCATOR_IMAGE", image)
         .kill_on_drop(true);
     Ok(command)

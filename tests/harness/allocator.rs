@@ -9,6 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use crate::bed::Bed;
+use crate::image::program;
 use crate::wait::until;
 
 /// `paceline run`, started as a user would, on the containers of one bed only.
@@ -20,18 +21,9 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// Where cargo has put the `paceline` that belongs to these tests.
-    pub fn program() -> anyhow::Result<PathBuf> {
-        let tests = std::env::current_exe()?;
-        let target = tests.ancestors().nth(2).context("tests run from cargo's target folder")?;
-        let program = target.join("paceline");
-        anyhow::ensure!(program.exists(), "first: cargo build --bin paceline --bin toy-job");
-        Ok(program)
-    }
-
     /// `paceline` with the given words, ready to be run.
     pub fn command(words: &[&str]) -> anyhow::Result<Command> {
-        let mut command = Command::new(Self::program()?);
+        let mut command = Command::new(program("paceline")?);
         command.args(words).kill_on_drop(true);
         Ok(command)
     }

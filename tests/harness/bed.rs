@@ -13,6 +13,8 @@ use futures_util::StreamExt;
 use paceline_allocator::observe::cgroup::{Cgroup, Quota};
 use paceline_allocator::observe::container::{self, Container, HostCpu};
 
+use crate::wait::until;
+
 /// One test's containers and files. Whatever comes of the test, [`Bed::clear`] removes them.
 #[derive(Debug)]
 pub struct Bed {
@@ -28,12 +30,14 @@ pub struct Bed {
 pub struct Job {
     /// Its name, without what the bed puts before it.
     pub name: &'static str,
+    /// What runs instead of the toy job, before its command line.
+    pub entrypoint: Vec<&'static str>,
     /// The toy job's command line.
     pub args: Vec<&'static str>,
     /// Labels beside those that opt it in.
     pub labels: Vec<(&'static str, &'static str)>,
     /// Environment, as `KEY=VALUE`.
-    pub env: Vec<&'static str>,
+    pub env: Vec<String>,
     /// Whether it does not opt in.
     pub stranger: bool,
     /// Limits and groups that it is made with.
@@ -96,8 +100,9 @@ impl Bed {
         }
         let body = ContainerCreateBody {
             image: Some(self.image.clone()),
-            cmd: Some(job.args.iter().map(ToString::to_string).collect()),
-            env: Some(job.env.iter().map(ToString::to_string).collect()),
+            entrypoint: (!job.entrypoint.is_empty()).then(|| strings(&job.entrypoint)),
+            cmd: Some(strings(&job.args)),
+            env: Some(job.env),
             labels: Some(labels.into_iter().collect()),
             host_config: Some(job.host),
             ..ContainerCreateBody::default()
@@ -128,6 +133,17 @@ impl Bed {
         Ok(described.state.and_then(|state| state.running).unwrap_or(false))
     }
 
+    /// Waits for its end; its exit code.
+    pub async fn ended(&self, name: &str) -> anyhow::Result<i64> {
+        until("the container ends", || async {
+            let described =
+                self.docker.inspect_container(name, None::<InspectContainerOptions>).await?;
+            let state = described.state.unwrap_or_default();
+            Ok(state.exit_code.filter(|_| state.running == Some(false)))
+        })
+        .await
+    }
+
     /// Everything that it has printed.
     pub async fn log(&self, name: &str) -> anyhow::Result<String> {
         let options = LogsOptionsBuilder::default().stdout(true).stderr(true).build();
@@ -153,4 +169,8 @@ impl Bed {
         }
         Ok(())
     }
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
 }

@@ -1,7 +1,8 @@
-//! Images of one program and the libraries that it is linked with, made from what cargo has built:
+//! Images of programs and the libraries that they are linked with, made from what cargo has built:
 //! no registry and no base image is needed.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
@@ -9,16 +10,27 @@ use bollard::Docker;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt;
 
-/// Makes the image `name` (`repository:tag`) whose entry point is `program`.
-pub async fn image_of(docker: &Docker, name: &str, program: &Path) -> anyhow::Result<()> {
+/// Where cargo has put the program of this name that belongs to these tests.
+pub fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let tests = std::env::current_exe()?;
+    let target = tests.ancestors().nth(2).context("tests run from cargo's target folder")?;
+    let program = target.join(name);
+    anyhow::ensure!(program.exists(), "first: cargo build --bin {name}");
+    Ok(program)
+}
+
+/// Makes the image `name` (`repository:tag`) that holds `programs`, each below `/` by its own name.
+/// The first one is the entry point.
+pub async fn image_of(docker: &Docker, name: &str, programs: &[&Path]) -> anyhow::Result<()> {
+    let first = programs.first().context("an image has a program")?;
     let (repository, tag) = name.split_once(':').context("a name is repository:tag")?;
     let options = CreateImageOptionsBuilder::default()
         .from_src("-")
         .repo(repository)
         .tag(tag)
-        .changes(vec![r#"ENTRYPOINT ["/program"]"#.to_owned()])
+        .changes(vec![format!(r#"ENTRYPOINT ["/{}"]"#, name_of(first)?)])
         .build();
-    let body = bollard::body_full(archive(program)?.into());
+    let body = bollard::body_full(archive(programs)?.into());
     let mut made = std::pin::pin!(docker.create_image(Some(options), Some(body), None));
     while let Some(step) = made.next().await {
         step.context("the engine does not import the image")?;
@@ -26,17 +38,25 @@ pub async fn image_of(docker: &Docker, name: &str, program: &Path) -> anyhow::Re
     Ok(())
 }
 
-/// A file system with the program and its libraries, as a tar.
-fn archive(program: &Path) -> anyhow::Result<Vec<u8>> {
+/// A file system with the programs and their libraries, as a tar.
+fn archive(programs: &[&Path]) -> anyhow::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     // Not every engine reads the entries that a sparse file would become.
     archive.sparse(false);
-    archive.append_path_with_name(program, "program")?;
-    for library in libraries(program)? {
+    let mut needed = BTreeSet::new();
+    for program in programs {
+        archive.append_path_with_name(program, name_of(program)?)?;
+        needed.extend(libraries(program)?);
+    }
+    for library in needed {
         let inside = library.trim_start_matches('/');
         archive.append_path_with_name(&library, inside)?;
     }
     Ok(archive.into_inner()?)
+}
+
+fn name_of(program: &Path) -> anyhow::Result<&str> {
+    program.file_name().and_then(|name| name.to_str()).context("a program has a name")
 }
 
 /// The absolute paths in what `ldd` prints: the libraries, and the loader by its own path.

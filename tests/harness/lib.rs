@@ -4,9 +4,11 @@
 mod allocator;
 mod bed;
 mod image;
+mod private;
 mod wait;
 
 pub use allocator::{Allocator, json_lines};
 pub use bed::{Bed, Job, Limits};
-pub use image::image_of;
+pub use image::{image_of, program};
+pub use private::PrivateEngine;
 pub use wait::until;

@@ -365,6 +365,8 @@ pub struct Source {
     pub observations: u64,
     /// Those that could not be read, and what was cut off for its length.
     pub errors: u64,
+    /// Pieces of a command's output that were not passed on, or passed on without being read.
+    pub dropped: u64,
     /// When something was read last, in Unix seconds.
     pub updated_at: Option<f64>,
     /// What keeps it away, in words.

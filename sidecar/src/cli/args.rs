@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use paceline_reporter::wire::Progress;
 use paceline_reporter::{Direction, Reporter};
 
 use super::{Failure, chain};
@@ -31,6 +32,9 @@ pub(super) struct SourceArgs {
     /// Where to take datagrams of statsd's form: `host:port` or `unix:/path`
     #[arg(long, value_name = "ADDRESS")]
     pub(super) statsd: Vec<String>,
+    /// A file to go on from after a restart, so that nothing is counted twice
+    #[arg(long, value_name = "FILE")]
+    pub(super) state: Option<PathBuf>,
     #[command(flatten)]
     pub(super) job: JobArgs,
 }
@@ -73,9 +77,6 @@ pub(super) struct JobArgs {
     /// A file that always holds the progress, for when the process has gone
     #[arg(long, env = "PACELINE_STATUS_FILE", value_name = "FILE")]
     status_file: Option<PathBuf>,
-    /// A file to go on from after a restart, so that nothing is counted twice
-    #[arg(long, value_name = "FILE")]
-    pub(super) state: Option<PathBuf>,
 }
 
 /// Which way a loss is meant to go.
@@ -90,6 +91,13 @@ impl SourceArgs {
     pub(super) fn files(&self) -> Wanted {
         Wanted { logs: self.log.clone(), csvs: self.csv.clone(), events: self.tfevents.clone() }
     }
+
+    /// What a predecessor left.
+    pub(super) fn saved(&self) -> Result<Saved, Failure> {
+        let Some(path) = &self.state else { return Ok(Saved::default()) };
+        let wrong = |error| Failure::usage(format!("--state {}: {error}", path.display()));
+        Saved::read(path).map_err(wrong)
+    }
 }
 
 impl JobArgs {
@@ -103,21 +111,14 @@ impl JobArgs {
         Hints { loss: self.loss.clone(), batch_size: self.batch_size }
     }
 
-    /// What a predecessor left.
-    pub(super) fn saved(&self) -> Result<Saved, Failure> {
-        let Some(path) = &self.state else { return Ok(Saved::default()) };
-        let wrong = |error| Failure::usage(format!("--state {}: {error}", path.display()));
-        Saved::read(path).map_err(wrong)
-    }
-
-    /// Starts the endpoint.
-    pub(super) fn start(&self, saved: &Saved) -> Result<Arc<Job>, Failure> {
+    /// Starts the endpoint, which goes on from what a predecessor had come to.
+    pub(super) fn start(&self, before: Option<Progress>) -> Result<Arc<Job>, Failure> {
         let direction = match self.direction {
             Way::Minimize => Direction::Minimize,
             Way::Maximize => Direction::Maximize,
         };
         let mut builder = Reporter::builder(self.job.as_str()).direction(direction).from_env();
-        if let Some(progress) = saved.progress.clone() {
+        if let Some(progress) = before {
             builder = builder.resume(progress);
         }
         if let Some(loss) = self.acceptable {

@@ -1,7 +1,7 @@
 //! Running a job as a child.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use clap::Args;
 
@@ -22,16 +22,15 @@ pub(super) struct ExecArgs {
 /// Runs the command; its exit code is ours.
 pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
-    let saved = args.job.saved()?;
-    let job = args.job.start(&saved)?;
-    let status = child::run(&job, &args.command, &patterns).map_err(|error| {
+    let job = args.job.start(None)?;
+    let ended = child::run(&job, &args.command, &patterns);
+    job.end(ended.as_ref().is_ok_and(ExitStatus::success));
+    job.close();
+    let status = ended.map_err(|error| {
         let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
         // As a shell says that there is no such program.
         let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
         Failure { code, message: format!("{}: {}", program.unwrap_or_default(), chain(&error)) }
     })?;
-    if let Some(reporter) = job.reporter() {
-        if status.success() { reporter.finish() } else { reporter.fail() }
-    }
     Ok(ExitCode::from(child::exit_code(status)))
 }

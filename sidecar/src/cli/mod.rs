@@ -6,6 +6,8 @@ mod healthcheck;
 mod replay;
 mod run;
 
+use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -72,11 +74,15 @@ impl Failure {
         Self { code: 1, message: message.into() }
     }
 
-    #[expect(clippy::print_stderr, reason = "this is the command line")]
     fn tell(self) -> ExitCode {
-        eprintln!("paceline-sidecar: {}", self.message);
+        say(format_args!("{}", self.message));
         ExitCode::from(self.code)
     }
+}
+
+/// Says something to a person, who may have gone.
+fn say(what: fmt::Arguments<'_>) {
+    drop(writeln!(io::stderr(), "paceline-sidecar: {what}"));
 }
 
 /// An error and what caused it, in one line.

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::SourceArgs;
-use super::{Failure, chain};
+use super::{Failure, chain, say};
 use crate::job::Job;
 use crate::source::datagram;
 use crate::source::docker::Container;
@@ -19,11 +19,11 @@ use crate::state::Saved;
 /// Runs until it is told to end, or until all containers have ended.
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
-    let saved = args.job.saved()?;
+    let saved = args.saved()?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals =
         Signals::new([SIGTERM, SIGINT]).map_err(|error| Failure::running(chain(&error)))?;
-    let job = args.job.start(&saved)?;
+    let job = args.job.start(saved.progress)?;
     announce(&job);
     for address in &args.statsd {
         datagram::listen(Arc::clone(&job), address)
@@ -48,20 +48,28 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
         if !containers.is_empty() {
             scope.spawn(|| attach(&job, containers, &stop));
         }
-        let state = args.job.state.as_deref();
+        let state = args.state.as_deref();
         let mut written = None;
+        let mut failing = false;
         files.run(&stop, |files| {
             let Some(path) = state else { return };
-            let progress = job.reporter().and_then(paceline_reporter::Reporter::progress);
+            let progress = job.progress();
             let news = progress.as_ref().map(|one| (one.eval.count, one.batch_latency.count));
-            if news != written {
-                written = news;
-                // A full disk is tried again the next time.
-                drop(Saved { progress, files }.write(path));
+            if written != Some(news) {
+                // What cannot be written now, as on a full disk, is tried again.
+                let outcome = Saved { progress, files }.write(path);
+                written = outcome.is_ok().then_some(news);
+                if let Err(error) = &outcome
+                    && !failing
+                {
+                    say(format_args!("--state {}: {error}; it is tried again", path.display()));
+                }
+                failing = outcome.is_err();
             }
         });
         handle.close();
     });
+    job.close();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,20 +82,15 @@ fn attach(job: &Job, containers: Vec<Container>, stop: &AtomicBool) {
         futures_util::future::join_all(all).await
     });
     let known: Vec<_> = ended.into_iter().flatten().collect();
-    if let Some(reporter) = job.reporter().filter(|_| !known.is_empty()) {
-        if known.iter().all(|well| *well) {
-            reporter.finish();
-        } else {
-            reporter.fail();
-        }
+    if !known.is_empty() {
+        job.end(known.iter().all(|well| *well));
         stop.store(true, Ordering::Relaxed);
     }
 }
 
 /// Says where the endpoint is.
-#[expect(clippy::print_stderr, reason = "this is the command line")]
-pub(super) fn announce(job: &Job) {
-    if let Some(address) = job.reporter().and_then(|reporter| reporter.local_addr().cloned()) {
-        eprintln!("paceline-sidecar: listening on {address}");
+fn announce(job: &Job) {
+    if let Some(address) = job.address() {
+        say(format_args!("listening on {address}"));
     }
 }

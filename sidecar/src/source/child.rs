@@ -11,7 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpgrp, kill_process};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{
     SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH,
@@ -63,12 +64,30 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
     }
     let reader = thread::Builder::new().name("read output".to_owned());
     threads.push(reader.spawn(move || read(text, &receiver))?);
-    let status = child.wait();
+    let status = wait(&mut child);
     for thread in threads {
         finish(thread, &flow);
     }
     forwarder.close();
     status
+}
+
+/// Waits for the child's end. The first process of a container inherits the orphans of all others,
+/// and waits for them as well: they would stay as zombies otherwise.
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    if std::process::id() != 1 {
+        return child.wait();
+    }
+    let ours = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if Some(pid) == ours => {
+                return Ok(ExitStatus::from_raw(status.as_raw()));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The exit code that a shell would give.
@@ -106,6 +125,18 @@ struct Way {
     flow: Arc<Flow>,
 }
 
+impl Way {
+    /// Counts a piece that was not passed on, or not read.
+    fn lost(&self, error: Option<String>) {
+        self.job.describe(self.source, |known| {
+            known.dropped += 1;
+            if error.is_some() {
+                known.error = error;
+            }
+        });
+    }
+}
+
 /// Whether bytes still pass through.
 #[derive(Debug, Default)]
 struct Flow {
@@ -133,6 +164,7 @@ fn pass<W: Write + Send + 'static>(
 /// Copies as bytes come. Reading them never holds this up.
 fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) {
     let mut buffer = vec![0; CHUNK];
+    let mut failing = false;
     loop {
         let read = match output.read(&mut buffer) {
             Ok(0) => return,
@@ -141,16 +173,26 @@ fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) 
             Err(_) => return,
         };
         let bytes = buffer.get(..read).unwrap_or_default();
-        // Nobody reads our output any more: the child is to feel it as if it wrote there itself.
         way.flow.writing.fetch_add(1, Ordering::Relaxed);
         let written = ours.write_all(bytes).and_then(|()| ours.flush());
         way.flow.writing.fetch_sub(1, Ordering::Relaxed);
-        if written.is_err() {
-            return;
+        match written {
+            // Nobody reads our output any more: the child is to feel it as if it wrote there itself.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
+            // A disk that is full may have room again. The job trains on meanwhile.
+            Err(error) => {
+                way.lost(Some(format!("not passed on: {error}")));
+                failing = true;
+            }
+            Ok(()) if failing => {
+                way.job.describe(way.source, |known| known.error = None);
+                failing = false;
+            }
+            Ok(()) => {}
         }
         way.flow.bytes.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
         if way.sender.try_send((stream, bytes.to_vec())).is_err() {
-            way.job.describe(way.source, |known| known.errors += 1);
+            way.lost(None);
         }
     }
 }

@@ -2,91 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+mod faults;
+mod program;
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use paceline_reporter::wire::{Progress, State};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use paceline_reporter::wire::State;
+use rustix::process::Signal;
 
-/// A folder with a socket and files in it.
-struct Bench {
-    folder: TempDir,
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_paceline-sidecar"));
-        let socket = format!("unix:{}", self.path("sidecar.sock").display());
-        command.args(words).env("PACELINE_LISTEN", socket).stderr(Stdio::null());
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).stderr(Stdio::piped()).output().unwrap()
-    }
-
-    /// Sends a request; `None` while nobody serves.
-    fn ask(&self, request: &str) -> Option<String> {
-        let mut stream = UnixStream::connect(self.path("sidecar.sock")).ok()?;
-        stream.write_all(request.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer)
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        let answer = self.ask("GET /v1/progress HTTP/1.0\r\nhost: localhost\r\n\r\n")?;
-        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
-    }
-
-    /// Waits up to twenty seconds.
-    fn until(&self, holds: impl Fn(&Progress) -> bool) -> Progress {
-        let mut looks = (0..2000).map(|_| {
-            std::thread::park_timeout(Duration::from_millis(10));
-            self.progress().filter(&holds)
-        });
-        looks.find_map(|found| found).expect("it comes to that")
-    }
-}
-
-/// A child that is ended with its test.
-struct Running(Child);
-
-impl Running {
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.0.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-fn append(path: &Path, text: &str) {
-    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-}
-
-fn line(step: u32) -> String {
-    format!("iter {step}: loss {:.4}, time 20.00ms, mfu 3.21%\n", 5.0 / f64::from(step + 1))
-}
+use program::{Bench, Running, append, line};
 
 #[test]
 fn a_command_runs_as_if_nobody_watched() {
