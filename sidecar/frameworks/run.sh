@@ -6,8 +6,10 @@
 #
 # Without names it makes all fixtures. They go to ../tests/frameworks, or to FOLDER; with --check to
 # FOLDER or one of its own, whose name is the last line, and are compared with those in the
-# repository. --environments prints where the virtual environments are. Environment: PACELINE_CACHE for the virtual environments, PIP_INDEX_URL and the like
-# for pip, PACELINE_TORCH_INDEX for an index of PyTorch's builds for the CPU, which spares gigabytes.
+# repository. --environments prints where the virtual environments are.
+#
+# Environment: PACELINE_CACHE for the virtual environments, PIP_INDEX_URL and the like for pip,
+# PACELINE_TORCH_INDEX for an index of PyTorch's builds for the CPU, which spares gigabytes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${PACELINE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/paceline}/python/venvs

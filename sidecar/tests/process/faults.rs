@@ -7,6 +7,9 @@ use paceline_reporter::wire::{Progress, State};
 
 use crate::program::{Bench, Running, append, line};
 
+/// What a shell does until its folder has a file `end`, but not for ever.
+const WAIT: &str = "for i in $(seq 3000); do [ ! -e end ] || break; sleep 0.01; done";
+
 /// Every write to it fails as on a full disk.
 fn full_disk() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
@@ -15,11 +18,7 @@ fn full_disk() -> Stdio {
 #[test]
 fn a_command_goes_on_when_its_output_finds_no_room() {
     let bench = Bench::new();
-    let script = format!(
-        "printf %s '{}{}'; while [ ! -e end ]; do sleep 0.01; done; exit 3",
-        line(1),
-        line(2)
-    );
+    let script = format!("printf %s '{}{}'; {WAIT}; exit 3", line(1), line(2));
     let mut command = bench.command(&["exec", "--", "sh", "-c", &script]);
     command.current_dir(bench.path("")).stdout(full_disk());
     let mut running = Running(command.spawn().unwrap());
@@ -61,8 +60,7 @@ fn a_log_that_is_deleted_is_gone_on_with_when_there_is_a_new_one() {
 fn a_command_that_is_killed_has_failed() {
     let bench = Bench::new();
     let status = bench.path("status.json");
-    let script =
-        format!("printf %s '{}'; while [ ! -e end ]; do sleep 0.01; done; kill -9 $$", line(1));
+    let script = format!("printf %s '{}'; {WAIT}; kill -9 $$", line(1));
     let words = ["exec", "--status-file", status.to_str().unwrap(), "--", "sh", "-c", &script];
     let mut command = bench.command(&words);
     command.current_dir(bench.path("")).stdout(Stdio::null());
