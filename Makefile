@@ -3,8 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-burn test-frameworks bench \
+.PHONY: help setup build images sidecar-image data demo fmt lint doc unit docker-tests \
+  test test-deny test-images test-burn test-frameworks test-deploy bench \
   bench-training clean
 
 CARGO ?= cargo
@@ -27,7 +27,11 @@ build: ## build the `paceline` and `paceline-sidecar` commands
 
 images: setup build ## build the container images
 	@allocator/image.sh
+	@sidecar/image.sh
 	@images/build.sh
+
+sidecar-image: setup ## build the sidecar's image alone
+	@sidecar/image.sh
 
 data: images ## find or fetch the training images; print their folder
 	@images/data.sh
@@ -88,6 +92,9 @@ test-frameworks: ## run the real Python frameworks anew, alone and in containers
 	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
 	PACELINE_FRAMEWORKS="$$(sidecar/frameworks/run.sh --environments)" \
 	  $(CARGO) test --locked --package paceline-system-tests --test docker -- frameworks
+
+test-deploy: ## try the sidecar's image and examples/deploy, as far as this machine allows
+	@tests/deploy.sh
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy --package paceline-sidecar

@@ -3,6 +3,7 @@
 mod args;
 mod exec;
 mod healthcheck;
+mod install;
 mod replay;
 mod run;
 
@@ -42,6 +43,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Ask a sidecar or reporter whether it serves; for exec probes
     Healthcheck(healthcheck::HealthcheckArgs),
+    /// Copy this program into a folder; for init containers, since its image has no `cp`
+    Install(install::InstallArgs),
 }
 
 /// Runs the command line of this process.
@@ -52,6 +55,7 @@ pub fn main() -> ExitCode {
         Some(Command::Exec(args)) => exec::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Healthcheck(args)) => healthcheck::run(&args),
+        Some(Command::Install(args)) => install::run(&args),
     };
     result.unwrap_or_else(Failure::tell)
 }

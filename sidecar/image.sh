@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds the sidecar as a static program and puts it into an image of its own, paceline/sidecar.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+# Named, so that the flags are the program's alone: build scripts and macros stay dynamic. The
+# program stays in a folder of its own, beside the one that `cargo build --release` makes.
+target=$(rustc -vV | sed -n 's/^host: //p')
+folder=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-../target}/$target/release")
+mkdir -p "$folder"
+"${CC:-cc}" -O2 -Wall -c lookup.c -o "$folder/lookup.o"
+echo "Building the static program (minutes, the first time)." >&2
+RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=symbols \
+  "${CARGO:-cargo}" rustc --release --locked --quiet --target "$target" --bin paceline-sidecar -- \
+  -C link-arg="$folder/lookup.o"
+program=$folder/paceline-sidecar
+version=$("$program" --version | awk '{print $2}')
+
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT
+install -D "$program" "$context/rootfs/paceline-sidecar"
+mkdir "$context/rootfs/state"
+cp Dockerfile "$context"
+
+before=$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest 2>/dev/null || true)
+docker build --quiet --build-arg VERSION="$version" \
+  --tag "paceline/sidecar:$version" --tag paceline/sidecar:latest "$context" 2>&1 |
+  grep -v -e '^DEPRECATED' -e '^ *Install the buildx' -e 'docs.docker.com' -e '^$' >&2 || true
+docker image inspect "paceline/sidecar:$version" >/dev/null
+# What was replaced goes, unless a container still uses it.
+[ "$before" = "$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest)" ] ||
+  docker image rm ${before:+"$before"} >/dev/null 2>&1 || true
+echo "paceline/sidecar:$version" >&2

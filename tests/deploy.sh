@@ -1,0 +1,256 @@
+#!/usr/bin/env bash
+# Tries the sidecar's image and every deployment of examples/deploy for real, as far as this machine
+# allows. Ends with a table of what passed, failed and was skipped, and with exit code 1 if anything
+# failed. What the machine lacks is skipped, never passed. It leaves the images paceline/sidecar and
+# paceline/python.
+#
+# shellcheck disable=SC2317 # the checks are called by their names
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+deploy=examples/deploy
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/paceline/kubernetes-validate
+validator=1.37.0
+job_image=paceline/python
+name=paceline-deploy-$$
+scratch=$(mktemp -d)
+table=() failed=0
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+skip() { say "$*"; exit 77; }
+
+# Waits for a command to succeed, $1 seconds at the most.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || die "still fails: $* ($("$@" 2>&1 | tail -n 1))"
+    sleep 0.2
+  done
+}
+
+# Runs a function and keeps how it ended: exit code 77 means skipped, and its last line says why.
+check() {
+  local what=$1 code=0
+  shift
+  say "== $what"
+  set +e
+  (
+    set -e
+    "$@"
+  ) 2>&1 | tee "$scratch/output" >&2
+  code=${PIPESTATUS[0]}
+  set -e
+  local last
+  last=$(tail -n 1 "$scratch/output")
+  case $code in
+    0) table+=("passed   $what: $last") ;;
+    77) table+=("skipped  $what: $last") ;;
+    *) table+=("FAILED   $what: $last") failed=1 ;;
+  esac
+}
+
+compose=(docker compose)
+"${compose[@]}" version >/dev/null 2>&1 || compose=(docker-compose)
+compose() { "${compose[@]}" --project-name "$name" --file "$deploy/compose.yaml" "$@"; }
+
+# All that podman keeps is below the scratch folder, and pods have no network but their loopback.
+podman() {
+  CONTAINERS_CONF="$scratch/containers.conf" DISABLE_HC_SYSTEMD=true command podman \
+    --root "$scratch/podman" --runroot "$scratch/podman-run" --cgroup-manager cgroupfs "$@"
+}
+
+clean() {
+  {
+    compose down --volumes --timeout 1
+    docker rm --force --volumes "$name-sidecar"
+    docker volume rm "$name-logs" "$name-state"
+    if [ -d "$scratch/podman" ]; then
+      podman pod rm --all --force --time 1
+      podman unmount --all
+    fi
+  } >/dev/null 2>&1 || true
+  rm -rf "$scratch"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+need_engine() { docker version >/dev/null 2>&1 || skip "no Docker engine is reachable"; }
+need_images() {
+  need_engine
+  docker image inspect paceline/sidecar "$job_image" >/dev/null 2>&1 || skip "there is no image"
+}
+# Runs a command in the job's image, with the volumes of the test.
+with_volumes() {
+  docker run --rm --network none --volume "$name-logs:/logs" --volume "$name-state:/state" \
+    "$job_image" "$@"
+}
+say_step() { with_volumes sh -c "echo step $1 loss 0.5 >>/logs/train.log"; }
+# A number of the status file that the sidecar of `restricted` has left.
+count() { with_volumes sed -E 's/.*"eval":\{[^}]*"count":([0-9]+).*/\1/' /state/status.json; }
+
+image() {
+  need_engine
+  sidecar/image.sh
+  docker run --rm --network none paceline/sidecar --version >/dev/null
+  # Modules that nsswitch.conf names may belong to another C library, and crash the program: it does
+  # without them.
+  local said size
+  echo "hosts: elsewhere" >"$scratch/nsswitch.conf"
+  said=$(docker run --rm --network none --volume "$scratch/nsswitch.conf:/etc/nsswitch.conf:ro" \
+    paceline/sidecar healthcheck --listen localhost:1 2>&1 || true)
+  [[ $said == *refused* ]] || die "it looks names up by modules: $said"
+  size=$(docker image inspect --format '{{.Size}}' paceline/sidecar)
+  ((size <= 10 << 20)) || die "it has $size bytes, more than 10 MiB"
+  say "$((size / 1024)) KiB, runs without a C library"
+}
+
+python_image() {
+  need_engine
+  local base
+  base=$(images/base-image.sh | tail -n 1)
+  docker build --quiet --tag "$job_image" - <<DOCKERFILE
+FROM $base
+RUN apt-get update -q \
+  && apt-get install -y -q --no-install-recommends python3 \
+  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin
+DOCKERFILE
+  docker run --rm --network none "$job_image" python3 --version
+}
+
+restricted() {
+  need_images
+  say_step 1
+  docker run --detach --name "$name-sidecar" --read-only --cap-drop ALL \
+    --security-opt no-new-privileges --user 65532:65532 --network none --health-interval 1s \
+    --volume "$name-logs:/logs:ro" --volume "$name-state:/state" paceline/sidecar \
+    --log /logs/train.log --state /state/state.json --status-file /state/status.json >/dev/null
+  within 10 docker exec "$name-sidecar" /paceline-sidecar healthcheck --ready
+  within 10 sh -c "docker inspect --format '{{.State.Health.Status}}' $name-sidecar | grep -x healthy"
+  say_step 2
+  local began=$SECONDS code
+  docker stop --time 20 "$name-sidecar" >/dev/null
+  ((SECONDS - began < 5)) || die "SIGTERM ended it after $((SECONDS - began)) s"
+  code=$(docker inspect --format '{{.State.ExitCode}}' "$name-sidecar")
+  [ "$code" = 0 ] || die "SIGTERM ended it with exit code $code: $(docker logs "$name-sidecar" 2>&1)"
+  [ "$(count)" = 2 ] || die "its status file counts $(count) losses of 2"
+  docker start "$name-sidecar" >/dev/null
+  say_step 3
+  within 10 docker exec "$name-sidecar" /paceline-sidecar healthcheck
+  docker stop "$name-sidecar" >/dev/null
+  [ "$(count)" = 3 ] || die "a successor counts $(count) losses of 3"
+  say "read-only, without capabilities, as 65532; ends at SIGTERM, and its successor goes on"
+}
+
+installed() {
+  need_images
+  mkdir "$scratch/shared"
+  chmod 777 "$scratch/shared"
+  docker run --rm --read-only --cap-drop ALL --network none --volume "$scratch/shared:/paceline" \
+    paceline/sidecar install /paceline
+  local code=0
+  docker run --rm --volume "$scratch/shared:/paceline:ro" --network none "$job_image" \
+    /paceline/paceline-sidecar exec -- python3 -c 'print("step 1 loss 0.5"); exit(7)' || code=$?
+  [ "$code" = 7 ] || die "the job's exit code is $code, not 7"
+  say "the installed program runs a job in its own image"
+}
+
+by_compose() {
+  need_images
+  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is there"
+  export JOB_IMAGE=$job_image
+  compose up --detach
+  local job sidecar
+  job=$(compose ps --quiet job) sidecar=$(compose ps --quiet sidecar)
+  within 30 docker exec "$sidecar" /paceline-sidecar healthcheck --ready
+  docker exec "$job" python3 -c '
+import json, urllib.request
+progress = json.load(urllib.request.urlopen("http://127.0.0.1:7223/v1/progress"))
+assert progress["job"] == "train" and progress["total_steps"] == 5000, progress
+assert 0 < progress["eval"]["value"] < 0.7, progress
+assert progress["batch_latency"]["count"] > 0, progress'
+  compose stop --timeout 10
+  local codes
+  codes=$(docker inspect --format '{{.State.ExitCode}}' "$job" "$sidecar" | xargs)
+  [ "$codes" = "143 0" ] || die "the job and the sidecar ended with $codes, not with 143 and 0"
+  compose down --volumes
+  say "compose $("${compose[@]}" version --short): the endpoint is on the job's loopback"
+}
+
+validator() {
+  command -v python3 >/dev/null || skip "python3 is missing"
+  local installed='import importlib.metadata as packages; print(packages.version("kubernetes-validate"))'
+  if [ "$("$venv/bin/python" -c "$installed" 2>/dev/null)" != "$validator" ]; then
+    python3 -m venv --clear "$venv" || skip "python3 makes no virtual environment"
+    "$venv/bin/pip" install --quiet "kubernetes-validate==$validator" ||
+      skip "kubernetes-validate $validator cannot be fetched"
+  fi
+}
+
+manifests() {
+  validator
+  local version
+  for version in 1.29 "${validator%.*}"; do
+    "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$version" "$deploy"/kubernetes-*.yaml
+  done
+  say "valid for 1.29 and ${validator%.*}, strictly"
+}
+
+# Plays a manifest in podman: $1 its name, $2 the pod and container with the endpoint, $3 its program
+# there, $4 the exit code with which SIGTERM ends it.
+play() {
+  type -P podman >/dev/null || skip "podman is missing"
+  command podman kube play --help >/dev/null 2>&1 || skip "$(command podman --version) is too old"
+  [ "$(id -u)" = 0 ] || skip "podman is tried as root only"
+  need_images
+  validator
+  # By itself podman raises limits as far as the kernel goes, which not every root may.
+  cat >"$scratch/containers.conf" <<CONF
+[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+CONF
+  "$venv/bin/python" tests/deploy/pod.py "$deploy/$1.yaml" "$job_image" "$deploy/train.py" \
+    >"$scratch/pod.yaml"
+  local ours
+  ours=$(sed -n 's/^ *image: \(paceline.*\)/\1/p' "$deploy/$1.yaml")
+  podman image exists "$job_image" || docker save "$ours" "$job_image" | podman load --quiet
+  podman kube play --network none "$scratch/pod.yaml"
+  within 30 podman exec "$2" "$3" healthcheck --ready
+  local code variables
+  variables=$(podman inspect --format '{{.Config.Env}}' "$2")
+  [[ $variables == *"PACELINE_ACCEPTABLE=0.3"* ]] || die "the pod's labels do not reach it: $variables"
+  podman stop --time 10 "$2" >/dev/null
+  code=$(podman inspect --format '{{.State.ExitCode}}' "$2")
+  podman kube down "$scratch/pod.yaml"
+  [ "$code" = "$4" ] || die "SIGTERM ended it with exit code $code, not $4"
+  say "$(podman --version): ready, and ends at SIGTERM"
+}
+
+# Checks the unit without running it.
+unit() {
+  command -v systemd-analyze >/dev/null || skip "systemd is missing"
+  local unit="$scratch/paceline-sidecar@.service" version
+  version=$(systemd-analyze --version | awk 'NR == 1 {print $2}')
+  ((version >= 250)) || skip "systemd $version checks no files: 250 does"
+  # Only whether there is such a program counts here.
+  sed 's|/usr/local/bin/paceline-sidecar|/bin/true|' "$deploy/paceline-sidecar@.service" >"$unit"
+  systemd-analyze verify --man=no --recursive-errors=no "$unit"
+  # The threshold is ten times the exposure that is printed.
+  systemd-analyze security --no-pager --offline=true --threshold=10 "$unit" | tail -n 1
+}
+
+check "image" image
+check "image of a job" python_image
+check "restricted container" restricted
+check "install" installed
+check "compose.yaml" by_compose
+check "manifests" manifests
+check "kubernetes-job.yaml, its sidecar as a container" \
+  play kubernetes-job train-sidecar /paceline-sidecar 0
+check "kubernetes-exec-job.yaml" \
+  play kubernetes-exec-job train-exec-job /paceline/paceline-sidecar 143
+check "systemd unit" unit
+
+printf '%s\n' "" "${table[@]}"
+exit "$failed"
