@@ -27,7 +27,6 @@ build: ## build the `paceline` and `paceline-sidecar` commands
 
 images: setup build ## build the container images
 	@allocator/image.sh
-	@sidecar/image.sh
 	@images/build.sh
 
 sidecar-image: setup ## build the sidecar's image alone

@@ -21,7 +21,8 @@ impl PrivateEngine {
     /// Whether this machine has what an engine is started by.
     pub fn is_possible() -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join("dockerd").exists())
+        let is_there = |name| std::env::split_paths(&path).any(|folder| folder.join(name).exists());
+        is_there("dockerd") && is_there("unshare")
     }
 
     /// Starts an engine that keeps everything below `folder`.
@@ -102,7 +103,9 @@ fn said(folder: &Path) -> String {
 fn daemon(folder: &Path) -> anyhow::Result<Child> {
     let log = std::fs::File::options().create(true).append(true).open(folder.join("log"))?;
     let place = |name: &str| folder.join(name).into_os_string();
-    let mut command = Command::new("dockerd");
+    // In the machine's own network it would take the bridge of the machine's engine away.
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--", "dockerd"]);
     for (option, name) in [
         ("--config-file", "daemon.json"),
         ("--data-root", "data"),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod faults;
+mod install;
 mod program;
 
 use std::fs;
