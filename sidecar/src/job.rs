@@ -1,16 +1,18 @@
 //! The job that is reported on: sources on one side, the reporter's endpoint on the other.
 
+mod listening;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use paceline_reporter::wire::{RankLatency, Sidecar, Source};
 use paceline_reporter::{Builder, Extension, Posted, Reporter, StartError};
 
 use crate::clock::Clock;
-use crate::desk::{Desk, Entry, Hints, Kind, LatencyFrom, SourceId};
+use crate::desk::{Desk, Hints, Kind, LatencyFrom, SourceId};
 use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
+pub use listening::Listening;
 
 /// What stands in the progress as the source of what is posted.
 const PUSH: &str = "push";
@@ -21,6 +23,8 @@ pub struct Job {
     clock: Clock,
     /// Set once, right after the reporter has started.
     reporter: OnceLock<Reporter>,
+    /// Held while the state is waited for.
+    turn: Mutex<()>,
     state: Mutex<State>,
     push: SourceId,
 }
@@ -39,6 +43,7 @@ impl Job {
         let job = Arc::new(Self {
             clock: Clock::start(),
             reporter: OnceLock::new(),
+            turn: Mutex::default(),
             state: Mutex::new(State { desk, sources: BTreeMap::new() }),
             push,
         });
@@ -57,29 +62,14 @@ impl Job {
         id
     }
 
-    /// Takes what a source says.
-    pub fn take(&self, source: SourceId, observation: &Observation) {
-        let now = self.clock.unix();
-        let mut state = self.state();
-        if let Some(known) = state.sources.get_mut(&source) {
-            known.observations += 1;
-            known.updated_at = Some(now);
-        }
-        state.desk.take(source, observation, now, |entry| self.report(entry));
+    /// Listens to a source: what it says until the result is dropped, it says now.
+    pub fn listen(&self, source: SourceId) -> Listening<'_> {
+        Listening::new(self, source)
     }
 
-    fn report(&self, entry: Entry) {
-        let Some(reporter) = self.reporter.get() else { return };
-        match entry {
-            Entry::Loss(loss) => reporter.record(Some(loss), None),
-            Entry::Validation(loss) => reporter.validation(loss),
-            Entry::Batch(seconds) => {
-                reporter.record(None, Duration::try_from_secs_f64(seconds).ok());
-            }
-            Entry::Step(step) => reporter.step(step),
-            Entry::Epoch(epoch) => reporter.epoch(epoch),
-            Entry::TotalSteps(steps) => reporter.total_steps(steps),
-        }
+    /// Takes what a source says.
+    pub fn take(&self, source: SourceId, observation: &Observation) {
+        self.listen(source).take(observation);
     }
 
     /// Changes what is said of a source.
@@ -99,8 +89,13 @@ impl Job {
         &self.clock
     }
 
+    /// Who has waited comes first: a source that has much to say comes again at once, and would
+    /// leave nobody else a chance.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(turn);
+        state
     }
 
     /// Takes all that was posted at once.
@@ -108,8 +103,9 @@ impl Job {
         let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
         let source = || Source { name: PUSH.to_owned(), up: true, ..Source::default() };
         self.state().sources.entry(self.push).or_insert_with(source).lines += count;
+        let mut listening = self.listen(self.push);
         for observation in observations {
-            self.take(self.push, observation);
+            listening.take(observation);
         }
     }
 }

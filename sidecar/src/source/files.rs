@@ -187,7 +187,9 @@ impl OneFile {
                 })
             }
             Reader::Csv(reader) => {
-                let read = reader.poll(&mut |observation| job.take(source, &observation));
+                let mut listening = job.listen(source);
+                let read = reader.poll(&mut |observation| listening.take(&observation));
+                drop(listening);
                 let counts = reader.counts();
                 read.map(|progress: follow::Progress| {
                     job.describe(source, |known| {
@@ -202,7 +204,9 @@ impl OneFile {
             }
             Reader::Events(folder) => {
                 let now = job.clock().elapsed();
-                let progress = folder.poll(now, &mut |found| job.take(source, &found.observation));
+                let mut listening = job.listen(source);
+                let progress = folder.poll(now, &mut |found| listening.take(&found.observation));
+                drop(listening);
                 let counts = folder.counts();
                 job.describe(source, |known| {
                     known.up = progress.source_up;
@@ -239,7 +243,7 @@ impl OneFile {
             Reader::Log(_) | Reader::Csv(_) => wake.watch_log(&self.path),
             Reader::Events(folder) => {
                 let folders: Vec<&Path> = folder.folders().collect();
-                wake.watch_folders(folders)
+                wake.watch_folders(&self.path, folders)
             }
         }
     }
