@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image data demo fmt lint doc unit docker-tests \
   test test-deny test-images test-burn test-frameworks test-deploy bench \
-  bench-training clean
+  bench-sidecar bench-training clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -96,7 +96,11 @@ test-deploy: ## try the sidecar's image and examples/deploy, as far as this mach
 	@tests/deploy.sh
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
-	$(CARGO) bench --package paceline-reporter --package paceline-policy --package paceline-sidecar
+	$(CARGO) bench --package paceline-reporter --package paceline-policy
+	$(CARGO) bench --package paceline-sidecar --bench parse
+
+bench-sidecar: ## the sidecar as a whole: speed (beside `mtail`, if installed), memory, delay, idle CPU
+	$(CARGO) bench --package paceline-sidecar --bench program
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh

@@ -116,7 +116,15 @@ impl Job {
 
     /// Enters a report.
     pub(crate) fn enter(&self, entry: Entry, now: Instant) {
-        let reached = self.ledger.enter(entry, now);
+        self.follow(self.ledger.enter(entry, now));
+    }
+
+    /// Enters the losses of steps that became known together.
+    pub(crate) fn enter_losses(&self, losses: &[f64], now: Instant) {
+        self.follow(self.ledger.enter_losses(losses, now));
+    }
+
+    fn follow(&self, reached: FirstReached) {
         if reached.acceptable || reached.objective {
             self.target_reached(reached);
         }

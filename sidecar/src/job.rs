@@ -1,16 +1,18 @@
 //! The job that is reported on: sources on one side, the reporter's endpoint on the other.
 
+mod listening;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use paceline_reporter::wire::{Progress, RankLatency, Sidecar, Source};
 use paceline_reporter::{Builder, Extension, LocalAddr, Posted, Reporter, StartError};
 
 use crate::clock::Clock;
-use crate::desk::{Desk, Entry, Hints, Kind, LatencyFrom, SourceId};
+use crate::desk::{Desk, Hints, Kind, LatencyFrom, SourceId};
 use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
+pub use listening::Listening;
 
 /// What stands in the progress as the source of what is posted.
 const PUSH: &str = "push";
@@ -19,6 +21,8 @@ const PUSH: &str = "push";
 #[derive(Debug)]
 pub struct Job {
     clock: Clock,
+    /// Held while the state is waited for.
+    turn: Mutex<()>,
     state: Mutex<State>,
     push: SourceId,
 }
@@ -38,6 +42,7 @@ impl Job {
         let push = desk.add(Kind::Push);
         let job = Arc::new(Self {
             clock: Clock::start(),
+            turn: Mutex::default(),
             state: Mutex::new(State { desk, sources: BTreeMap::new(), reporter: None }),
             push,
         });
@@ -54,16 +59,14 @@ impl Job {
         id
     }
 
+    /// Listens to a source: what it says until the result is dropped, it says now.
+    pub fn listen(&self, source: SourceId) -> Listening<'_> {
+        Listening::new(self, source)
+    }
+
     /// Takes what a source says.
     pub fn take(&self, source: SourceId, observation: &Observation) {
-        let now = self.clock.unix();
-        let State { desk, sources, reporter } = &mut *self.state();
-        if let Some(known) = sources.get_mut(&source) {
-            known.observations += 1;
-            known.updated_at = Some(now);
-        }
-        let Some(reporter) = reporter else { return };
-        desk.take(source, observation, now, |entry| report(reporter, entry));
+        self.listen(source).take(observation);
     }
 
     /// Changes what is said of a source.
@@ -103,8 +106,13 @@ impl Job {
         &self.clock
     }
 
+    /// Who has waited comes first: a source that has much to say comes again at once, and would
+    /// leave nobody else a chance.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(turn);
+        state
     }
 
     /// Takes all that was posted at once.
@@ -112,8 +120,9 @@ impl Job {
         let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
         let source = || Source { name: PUSH.to_owned(), up: true, ..Source::default() };
         self.state().sources.entry(self.push).or_insert_with(source).lines += count;
+        let mut listening = self.listen(self.push);
         for observation in observations {
-            self.take(self.push, observation);
+            listening.take(observation);
         }
     }
 }
@@ -152,17 +161,6 @@ impl Extension for Job {
             }
             Err(problem) => Posted::Refused(problem),
         })
-    }
-}
-
-fn report(reporter: &Reporter, entry: Entry) {
-    match entry {
-        Entry::Loss(loss) => reporter.record(Some(loss), None),
-        Entry::Validation(loss) => reporter.validation(loss),
-        Entry::Batch(seconds) => reporter.record(None, Duration::try_from_secs_f64(seconds).ok()),
-        Entry::Step(step) => reporter.step(step),
-        Entry::Epoch(epoch) => reporter.epoch(epoch),
-        Entry::TotalSteps(steps) => reporter.total_steps(steps),
     }
 }
 

@@ -110,18 +110,44 @@ impl Ledger {
                 self.last_duration.set(took);
             }
             if let Some(loss) = loss {
-                totals.steps += 1;
-                // The comparison is false for NaN.
-                if loss.abs() <= LARGEST {
-                    totals.add_loss(loss, self.direction);
-                    reached = self.follow(loss, self.clock.since_start(now));
-                }
+                reached = self.step(totals, loss, self.clock.since_start(now));
             }
         });
         if !stored {
             self.drop_one();
         }
         reached
+    }
+
+    /// Enters the losses of steps that became known together, oldest first, in one go.
+    pub(crate) fn enter_losses(&self, losses: &[f64], now: Instant) -> FirstReached {
+        let now = self.clock.since_start(now);
+        let mut reached = FirstReached::default();
+        let stored = self.tally.update(|totals, _| {
+            for loss in losses {
+                let step = self.step(totals, *loss, now);
+                reached.acceptable |= step.acceptable;
+                reached.objective |= step.objective;
+            }
+        });
+        if !stored {
+            for _ in losses {
+                self.drop_one();
+            }
+        }
+        reached
+    }
+
+    /// Adds a step to totals that nobody else is at.
+    fn step(&self, totals: &mut Totals, loss: f64, now: Duration) -> FirstReached {
+        totals.steps += 1;
+        // The comparison is false for NaN.
+        if loss.abs() <= LARGEST {
+            totals.add_loss(loss, self.direction);
+            self.follow(loss, now)
+        } else {
+            FirstReached::default()
+        }
     }
 
     /// Keeps the recent losses and notices the first time that their mean reaches a target.
@@ -369,6 +395,20 @@ mod tests {
         let reading = read(&ledger);
         assert_eq!((reading.steps, reading.latency.count, reading.eval.count), (0, 1, 0));
         assert_eq!((reading.latency.sum, reading.latency.last), (0.02, Some(0.02)));
+    }
+
+    #[test]
+    fn losses_that_come_together_are_entered_as_they_are_one_by_one() {
+        let losses = [22.0, 6.0, f64::NAN, 10.0, 0.0, 104.0];
+        let [single, together] = [(); 2].map(|()| ledger(Direction::Minimize, TARGETS));
+        enter(&single, &losses);
+        let reached = together.enter_losses(&losses, together.clock().moment(Duration::ZERO));
+        assert_eq!(reached, FirstReached { acceptable: true, objective: true });
+        let (single, together) = (read(&single), read(&together));
+        let counts = |reading: &Reading| (reading.steps, reading.rejected, reading.dropped);
+        assert_eq!(counts(&together), counts(&single));
+        let eval = |reading: Reading| Eval { updated_at: None, ..reading.eval };
+        assert_eq!(eval(together), eval(single));
     }
 
     proptest! {

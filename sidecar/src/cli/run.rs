@@ -57,7 +57,7 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
             let news = progress.as_ref().map(|one| (one.eval.count, one.batch_latency.count));
             if written != Some(news) {
                 // What cannot be written now, as on a full disk, is tried again.
-                let outcome = Saved { progress, files }.write(path);
+                let outcome = Saved { progress, files: files.saved() }.write(path);
                 written = outcome.is_ok().then_some(news);
                 if let Err(error) = &outcome
                     && !failing

@@ -118,7 +118,7 @@ impl Desk {
     ) {
         let Some(told) = self.sources.get_mut(source.0) else { return };
         let leads = told.choice.leads(observation);
-        let loss = told.choice.train(observation, self.hints.loss.as_deref()).cloned();
+        let loss = told.choice.train(observation, self.hints.loss.as_deref());
         let paused = loss.is_none() && !observation.losses.is_empty();
         let position = told.steps.place(observation);
         let pace = match observation.rank {
@@ -146,17 +146,22 @@ impl Desk {
         if self.loss_from.is_some_and(|chosen| chosen != source) {
             return;
         }
-        [
-            position.total.map(Entry::TotalSteps),
-            position.epoch.map(Entry::Epoch),
-            batch.map(Entry::Batch),
-            loss.map(|loss| Entry::Loss(loss.value)),
-            // After the loss, which counts as a step by itself.
-            position.global.map(Entry::Step),
-        ]
-        .into_iter()
-        .flatten()
-        .for_each(report);
+        if let Some(steps) = position.total {
+            report(Entry::TotalSteps(steps));
+        }
+        if let Some(epoch) = position.epoch {
+            report(Entry::Epoch(epoch));
+        }
+        if let Some(seconds) = batch {
+            report(Entry::Batch(seconds));
+        }
+        if let Some(loss) = loss {
+            report(Entry::Loss(loss.value));
+        }
+        // After the loss, which counts as a step by itself.
+        if let Some(step) = position.global {
+            report(Entry::Step(step));
+        }
     }
 
     /// Whether a source of this kind is believed rather than the chosen one.

@@ -1,6 +1,6 @@
 //! Where in the whole run a line is.
 
-use crate::number::whole;
+use crate::number::floor;
 use crate::observation::Observation;
 
 /// Counts steps of the whole run from what a source counts.
@@ -11,6 +11,8 @@ pub(super) struct Steps {
     first_epoch: Option<f64>,
     /// The epoch that was told last.
     epoch: Option<f64>,
+    /// How many there were before it.
+    before: Option<u64>,
 }
 
 /// A place in the run; `None` for what is not known.
@@ -27,20 +29,20 @@ pub(super) struct Position {
 impl Steps {
     /// With the size of a batch, samples can be counted as steps.
     pub(super) fn new(batch_size: Option<u64>) -> Self {
-        Self { batch_size, first_epoch: None, epoch: None }
+        Self { batch_size, first_epoch: None, epoch: None, before: None }
     }
 
     /// Where `observation` is.
     pub(super) fn place(&mut self, observation: &Observation) -> Position {
-        if let Some(epoch) = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0) {
+        if let Some(epoch) = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0)
+            && self.epoch != Some(epoch)
+        {
             // A run that goes on at a later epoch counts from 1, as most do.
-            self.first_epoch.get_or_insert(if epoch < 1.0 { 0.0 } else { 1.0 });
+            let first = *self.first_epoch.get_or_insert(if epoch < 1.0 { 0.0 } else { 1.0 });
             self.epoch = Some(epoch);
+            self.before = floor(epoch - first);
         }
-        let before = self
-            .epoch
-            .zip(self.first_epoch)
-            .and_then(|(epoch, first)| whole((epoch - first).floor()));
+        let before = self.before;
         let batches = |count: u64| match self.batch_size {
             _ if !observation.step_in_samples => Some(count),
             Some(size) if size > 0 => Some(count.div_ceil(size)),

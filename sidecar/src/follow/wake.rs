@@ -1,9 +1,9 @@
 //! A hint that there is something to read, from file systems that give one. Polling works without.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,20 +16,21 @@ const FOLDERS: usize = 64;
 #[derive(Debug)]
 pub struct Wake {
     inotify: OwnedFd,
-    watches: BTreeSet<i32>,
+    /// For each log or root of folders. The system gives two that share a folder the same one.
+    watches: BTreeMap<PathBuf, BTreeSet<i32>>,
 }
 
 impl Wake {
     /// Watches nothing yet. Errs where the system has no watches left.
     pub fn new() -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        Ok(Self { inotify, watches: BTreeSet::new() })
+        Ok(Self { inotify, watches: BTreeMap::new() })
     }
 
-    /// Watches the log at `path`, and no longer what was watched before: its contents, and whether
-    /// another file takes its name. To be called again after each poll that opened a file, and now
-    /// and then while there is none; then poll once more, since what changed before is not told.
-    /// Says whether the contents are watched.
+    /// Watches the log at `path`, and no longer what was watched for it before: its contents, and
+    /// whether another file takes its name. To be called again after each poll that opened a file,
+    /// and now and then while there is none; then poll once more, since what changed before is not
+    /// told. Says whether the contents are watched.
     pub fn watch_log(&mut self, path: &Path) -> bool {
         let contents = WatchFlags::MODIFY
             | WatchFlags::ATTRIB
@@ -44,19 +45,23 @@ impl Wake {
         let target = path.canonicalize().ok().and_then(|target| folder(&target));
         let log = self.add(path, contents);
         let watches = [folder(path), target, log];
-        self.keep(watches.into_iter().flatten().collect());
+        self.keep(path, watches.into_iter().flatten().collect());
         log.is_some()
     }
 
-    /// Watches the files in `folders`, and no longer what was watched before. Says whether all of
-    /// the folders are watched.
-    pub fn watch_folders<'a>(&mut self, folders: impl IntoIterator<Item = &'a Path>) -> bool {
+    /// Watches the files in `folders`, which are those below `root`, and no longer what was watched
+    /// for it before. Says whether all of the folders are watched.
+    pub fn watch_folders<'a>(
+        &mut self,
+        root: &Path,
+        folders: impl IntoIterator<Item = &'a Path>,
+    ) -> bool {
         let flags =
             WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
         let mut folders = folders.into_iter();
         let watches: Vec<_> = folders.by_ref().take(FOLDERS).map(|f| self.add(f, flags)).collect();
         let all = watches.iter().all(Option::is_some) && folders.next().is_none();
-        self.keep(watches.into_iter().flatten().collect());
+        self.keep(root, watches.into_iter().flatten().collect());
         all
     }
 
@@ -87,15 +92,18 @@ impl Wake {
     }
 
     fn add(&self, path: &Path, flags: WatchFlags) -> Option<i32> {
-        inotify::add_watch(&self.inotify, path, flags).ok()
+        // What is watched there for others is watched on.
+        inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).ok()
     }
 
-    fn keep(&mut self, watches: BTreeSet<i32>) {
-        for old in self.watches.difference(&watches) {
-            // The watch of a file that is gone is gone as well.
-            inotify::remove_watch(&self.inotify, *old).ok();
+    fn keep(&mut self, owner: &Path, watches: BTreeSet<i32>) {
+        let before = self.watches.insert(owner.to_owned(), watches).unwrap_or_default();
+        for old in before {
+            if !self.watches.values().any(|watches| watches.contains(&old)) {
+                // The watch of a file that is gone is gone as well.
+                inotify::remove_watch(&self.inotify, old).ok();
+            }
         }
-        self.watches = watches;
     }
 }
 
@@ -170,11 +178,37 @@ mod tests {
     fn folders_wake_for_the_files_in_them() {
         let folder = tempfile::tempdir().unwrap();
         let mut wake = Wake::new().unwrap();
-        assert!(wake.watch_folders([folder.path()]));
+        assert!(wake.watch_folders(folder.path(), [folder.path()]));
         append(&folder.path().join("events"), "a");
         assert!(wake.wait(LONG).unwrap());
         append(&folder.path().join("events"), "b");
         assert!(wake.wait(LONG).unwrap());
-        assert!(!wake.watch_folders([folder.path().join("nowhere").as_path()]));
+        let nowhere = folder.path().join("nowhere");
+        assert!(!wake.watch_folders(&nowhere, [nowhere.as_path()]));
+    }
+
+    #[test]
+    fn one_wakes_for_all_that_are_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, csv) = (folder.path().join("train.log"), folder.path().join("metrics.csv"));
+        append(&log, "a\n");
+        append(&csv, "a\n");
+        let mut wake = Wake::new().unwrap();
+        assert!(wake.watch_log(&log));
+        assert!(wake.watch_log(&csv));
+        assert!(wake.watch_folders(folder.path(), [folder.path()]));
+        // Watched again, as a file is that was opened.
+        assert!(wake.watch_log(&csv));
+        for path in [&log, &csv, &folder.path().join("events")] {
+            wake.clear().unwrap();
+            append(path, "b\n");
+            assert!(wake.wait(LONG).unwrap(), "{}", path.display());
+        }
+        // The folder is still watched for the others.
+        assert!(wake.watch_folders(folder.path(), []));
+        fs::rename(&csv, folder.path().join("metrics.csv.1")).unwrap();
+        wake.clear().unwrap();
+        append(&csv, "c\n");
+        assert!(wake.wait(LONG).unwrap());
     }
 }

@@ -52,8 +52,10 @@ impl Draft {
     pub(super) fn push(&mut self, name: &str, phase: Phase, span: Span, value: f64) {
         let mut loss =
             self.spare.pop().unwrap_or_else(|| Loss { name: String::new(), phase, span, value });
-        loss.name.clear();
-        loss.name.push_str(name);
+        if loss.name != name {
+            loss.name.clear();
+            loss.name.push_str(name);
+        }
         loss.phase = phase;
         loss.span = span;
         loss.value = value;

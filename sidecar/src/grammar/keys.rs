@@ -1,8 +1,8 @@
 //! What the keys of dicts and of `key: value` lines say.
 
 use super::draft::Draft;
-use super::scan;
 use crate::names::{Meaning, meaning};
+use crate::number::floor;
 use crate::observation::{Loss, Phase, Span};
 
 /// What stands under a key.
@@ -80,7 +80,7 @@ impl Keys {
 
 /// Puts `value`, which stands under `key`, into `draft`.
 pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
-    let count = || scan::whole_number(value);
+    let count = || floor(value);
     let positive = Some(value).filter(|value| *value > 0.0 && value.is_finite());
     let found = &mut draft.found;
     match field {

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::draft::Draft;
 use super::scan;
+use crate::number::floor;
 use crate::observation::{Loss, Observation, Phase, Span};
 
 /// The groups that a pattern may have.
@@ -99,7 +100,7 @@ fn compile(pattern: &str) -> Result<Regex, PatternError> {
 fn read(pattern: &Regex, line: &str) -> Option<Observation> {
     let captures = pattern.captures(line)?;
     let number = |group| captures.name(group).and_then(|found| scan::whole(found.as_str()));
-    let count = |group| number(group).and_then(scan::whole_number);
+    let count = |group| number(group).and_then(floor);
     let positive = |group| number(group).filter(|value| *value > 0.0 && value.is_finite());
     let kinds = [
         ("loss", Phase::Train, Span::Step),

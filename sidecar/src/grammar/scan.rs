@@ -1,5 +1,7 @@
 //! Numbers as programs print them.
 
+use crate::number::floor;
+
 /// The longest number at the start of `text`, and what follows.
 ///
 /// A sign, which may be U+2212; digits in groups of three with commas, or plain; a point on either
@@ -13,22 +15,15 @@ pub(crate) fn number(text: &str) -> Option<(f64, &str)> {
 #[inline]
 fn short(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
-    let mut all = 0_u32;
-    let mut length = bytes.len();
-    let mut point = None;
-    for (index, byte) in bytes.iter().enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit < 10 {
-            all = all.wrapping_mul(10).wrapping_add(u32::from(digit));
-        } else if *byte == b'.' && point.is_none() {
-            point = Some(index);
-        } else {
-            length = index;
-            break;
+    let (whole, digits) = run(bytes, 0);
+    let (all, fraction, length) = match bytes.get(digits..) {
+        Some([b'.', after @ ..]) => {
+            let (all, fraction) = run(after, whole);
+            (all, fraction, digits + 1 + fraction)
         }
-    }
-    let fraction = point.map_or(0, |point| length - point - 1);
-    let digits = length - usize::from(point.is_some());
+        _ => (whole, 0, digits),
+    };
+    let digits = digits + fraction;
     let is_longer = match bytes.get(length) {
         Some(b'e' | b'E') => true,
         Some(b',') => bytes.get(length + 1).is_some_and(u8::is_ascii_digit),
@@ -41,6 +36,21 @@ fn short(text: &str) -> Option<(f64, &str)> {
     let value = f64::from(all);
     let value = if fraction == 0 { value } else { value / POWERS.get(fraction)? };
     Some((value, text.get(length..)?))
+}
+
+/// The digits at the start of `bytes`, behind those of `before`; how many they are.
+#[inline]
+fn run(bytes: &[u8], before: u32) -> (u32, usize) {
+    let (mut all, mut length) = (before, 0);
+    for byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        all = all.wrapping_mul(10).wrapping_add(digit.into());
+        length += 1;
+    }
+    (all, length)
 }
 
 /// Powers of ten that a double holds exactly.
@@ -108,7 +118,7 @@ pub(crate) fn count(text: &str) -> Option<(u64, &str)> {
     if rest.as_bytes().first() == Some(&b',')
         && let Some((value, rest)) = grouped(text.get(..length)?, rest)
     {
-        return Some((whole_number(value)?, rest));
+        return Some((floor(value)?, rest));
     }
     // A longer one does not fit, or is no count.
     (1..=19).contains(&length).then_some((count, rest))
@@ -123,20 +133,7 @@ pub(crate) fn scaled_count(text: &str) -> Option<(u64, &str)> {
     }
     let (value, rest) = number(text)?;
     let (value, rest) = scaled(value, rest);
-    Some((whole_number(value)?, rest))
-}
-
-/// A number as a count, without its fraction.
-pub(crate) fn whole_number(value: f64) -> Option<u64> {
-    // Beyond this a double does not hold every whole number.
-    if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
-        return None;
-    }
-    let bits = value.to_bits();
-    let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
-    // The power of two that the mantissa is multiplied by; below one for most.
-    let power = u32::try_from(bits >> 52).ok()?.checked_sub(1023).map_or(0, |power| power + 1);
-    Some(if power > 53 { mantissa << 1 } else { mantissa >> (53 - power) })
+    Some((floor(value)?, rest))
 }
 
 /// Whether a number may end before `rest`.
@@ -154,6 +151,9 @@ pub(crate) fn ends_before(rest: &str) -> bool {
 /// `text` without the white space at its start.
 #[inline]
 pub(crate) fn spaces(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(|byte| *byte > b' ') {
+        return text;
+    }
     let length = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     text.get(length..).unwrap_or(text)
 }

@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 
 use super::draft::Draft;
 use super::scan;
-use crate::observation::{Phase, Span};
+use crate::observation::{Observation, Phase, Span};
 
 /// The shape of a line.
 ///
@@ -25,24 +25,36 @@ use crate::observation::{Phase, Span};
 #[derive(Debug)]
 pub(super) struct Shape {
     start: &'static str,
-    pieces: Vec<Piece>,
+    parts: Vec<Part>,
     losses: Vec<Named>,
 }
 
+/// A field and the text behind it.
 #[derive(Debug)]
-enum Piece {
-    Text(&'static str),
+struct Part {
+    field: Field,
+    after: &'static str,
+}
+
+#[derive(Debug)]
+enum Field {
     Until(Box<Finder<'static>>),
+    Count(Counted),
+    Epoch,
+    /// A time in units of which a second has so many.
+    Seconds(f64),
+    Loss,
+    Number,
+}
+
+/// What a count is of.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
     Step,
     Batch,
     Sample,
     Total,
-    Epoch,
     Epochs,
-    Loss,
-    /// A time in units of which a second has so many.
-    Seconds(f64),
-    Number,
 }
 
 #[derive(Debug)]
@@ -56,20 +68,19 @@ impl Shape {
     /// The shape that `template` describes. Each `{loss}` in it wants a call that names it.
     pub(super) fn new(template: &'static str) -> Self {
         let (start, mut rest) = template.split_at(template.find('{').unwrap_or(template.len()));
-        let mut pieces = Vec::new();
+        let mut parts = Vec::new();
         while let Some((name, after)) = rest.strip_prefix('{').and_then(|r| r.split_once('}')) {
-            let (literal, next) = after.split_at(after.find('{').unwrap_or(after.len()));
+            let (after, next) = after.split_at(after.find('{').unwrap_or(after.len()));
             rest = next;
-            if name == ".." {
-                let needle = literal.trim_end();
-                pieces.push(Piece::Until(Box::new(Finder::new(needle))));
-                pieces.push(Piece::Text(literal.strip_prefix(needle).unwrap_or_default()));
+            parts.push(if name == ".." {
+                let needle = after.trim_end();
+                let after = after.strip_prefix(needle).unwrap_or_default();
+                Part { field: Field::Until(Box::new(Finder::new(needle))), after }
             } else {
-                pieces.push(field(name));
-                pieces.push(Piece::Text(literal));
-            }
+                Part { field: field(name), after }
+            });
         }
-        Self { start, pieces, losses: Vec::new() }
+        Self { start, parts, losses: Vec::new() }
     }
 
     /// Names the next loss, computed on what the model learns from.
@@ -110,58 +121,72 @@ impl Shape {
     fn fields<'a>(&self, line: &'a str, draft: &mut Draft) -> Option<&'a str> {
         let mut rest = line;
         let mut losses = self.losses.iter();
-        for piece in &self.pieces {
-            rest = match piece {
-                Piece::Text(text) => literal(rest, text)?,
-                Piece::Until(needle) => {
+        for Part { field, after } in &self.parts {
+            let behind = match field {
+                Field::Until(needle) => {
                     let at = needle.find(rest.as_bytes())?;
                     rest.get(at + needle.needle().len()..)?
                 }
-                Piece::Step => count(rest, &mut draft.found.step)?,
-                Piece::Batch => {
-                    draft.found.step_in_epoch = true;
-                    count(rest, &mut draft.found.step)?
+                Field::Count(counted) => {
+                    let (count, behind) = scan::count(scan::spaces(rest))?;
+                    counted.put(count, &mut draft.found);
+                    behind
                 }
-                Piece::Sample => {
-                    draft.found.step_in_epoch = true;
-                    draft.found.step_in_samples = true;
-                    count(rest, &mut draft.found.step)?
+                Field::Epoch => {
+                    let (epoch, behind) = scan::number(scan::spaces(rest))?;
+                    draft.found.epoch = positive(epoch);
+                    behind
                 }
-                Piece::Total => count(rest, &mut draft.found.total_steps)?,
-                Piece::Epochs => count(rest, &mut draft.found.total_epochs)?,
-                Piece::Epoch => number(rest, 1.0, &mut draft.found.epoch)?,
-                Piece::Seconds(parts) => number(rest, *parts, &mut draft.found.batch_seconds)?,
-                Piece::Number => scan::skip_number(scan::spaces(rest))?,
-                Piece::Loss => {
-                    let (value, after) = scan::value(scan::spaces(rest))?;
+                Field::Seconds(parts) => {
+                    let (time, behind) = scan::number(scan::spaces(rest))?;
+                    draft.found.batch_seconds = positive(time / parts);
+                    behind
+                }
+                Field::Number => scan::skip_number(scan::spaces(rest))?,
+                Field::Loss => {
+                    let (value, behind) = scan::value(scan::spaces(rest))?;
                     let Named { name, phase, span } = losses.next()?;
                     draft.push(name, *phase, *span, value);
-                    after
+                    behind
                 }
             };
+            rest = literal(behind, after)?;
         }
         Some(rest)
     }
 }
 
-fn count<'a>(text: &'a str, to: &mut Option<u64>) -> Option<&'a str> {
-    let (count, rest) = scan::count(scan::spaces(text))?;
-    *to = Some(count);
-    Some(rest)
+impl Counted {
+    #[inline]
+    fn put(self, count: u64, found: &mut Observation) {
+        match self {
+            Self::Step => found.step = Some(count),
+            Self::Batch => {
+                found.step = Some(count);
+                found.step_in_epoch = true;
+            }
+            Self::Sample => {
+                found.step = Some(count);
+                found.step_in_epoch = true;
+                found.step_in_samples = true;
+            }
+            Self::Total => found.total_steps = Some(count),
+            Self::Epochs => found.total_epochs = Some(count),
+        }
+    }
 }
 
-/// `of_one` is by how much the number is to be divided.
-fn number<'a>(text: &'a str, of_one: f64, to: &mut Option<f64>) -> Option<&'a str> {
-    let (value, rest) = scan::number(scan::spaces(text))?;
-    *to = (value.is_finite() && value >= 0.0).then_some(value / of_one);
-    Some(rest)
+fn positive(number: f64) -> Option<f64> {
+    Some(number).filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 /// What follows `text`, with any white space where it has some.
+#[inline]
 fn literal<'a>(line: &'a str, text: &str) -> Option<&'a str> {
-    if let Some(rest) = line.strip_prefix(text) {
-        return Some(rest);
-    }
+    line.strip_prefix(text).or_else(|| literal_apart_from_spaces(line, text))
+}
+
+fn literal_apart_from_spaces<'a>(line: &'a str, text: &str) -> Option<&'a str> {
     let mut rest = line;
     for byte in text.bytes() {
         rest = match byte {
@@ -173,27 +198,26 @@ fn literal<'a>(line: &'a str, text: &str) -> Option<&'a str> {
     Some(rest)
 }
 
-fn field(name: &'static str) -> Piece {
+fn field(name: &str) -> Field {
     match name {
-        "step" => Piece::Step,
-        "batch" => Piece::Batch,
-        "sample" => Piece::Sample,
-        "total" => Piece::Total,
-        "epoch" => Piece::Epoch,
-        "epochs" => Piece::Epochs,
-        "loss" => Piece::Loss,
-        "s" => Piece::Seconds(1.0),
-        "ms" => Piece::Seconds(1e3),
-        "_" => Piece::Number,
+        "step" => Field::Count(Counted::Step),
+        "batch" => Field::Count(Counted::Batch),
+        "sample" => Field::Count(Counted::Sample),
+        "total" => Field::Count(Counted::Total),
+        "epochs" => Field::Count(Counted::Epochs),
+        "epoch" => Field::Epoch,
+        "loss" => Field::Loss,
+        "s" => Field::Seconds(1.0),
+        "ms" => Field::Seconds(1e3),
         // A template is part of the program: the table test of its grammar shows a slip.
-        other => Piece::Text(other),
+        _ => Field::Number,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{Loss, Observation};
+    use crate::observation::Loss;
 
     #[test]
     fn a_template_reads_what_it_describes() {

@@ -199,7 +199,12 @@ fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) 
 
 fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>) {
     loop {
-        let next = bytes.recv_timeout(SILENCE);
+        // With nothing that could go on, there is nothing to be early for.
+        let next = if text.is_pending() {
+            bytes.recv_timeout(SILENCE)
+        } else {
+            bytes.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
         // Whatever is wrong with what a program prints, or with how it is read, is not the job's.
         let read = catch_unwind(AssertUnwindSafe(|| match &next {
             Ok((stream, bytes)) => text.feed_from(*stream, bytes),

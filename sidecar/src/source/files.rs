@@ -105,15 +105,14 @@ impl Files {
         Ok(Self { job: Arc::clone(job), wake, all: files })
     }
 
-    /// Reads until `stop`, and then once more to the end; `save` is called now and then with how far
-    /// that is.
-    pub fn run(&mut self, stop: &AtomicBool, mut save: impl FnMut(SavedFiles)) {
+    /// Reads until `stop`, and then once more to the end; `save` is called now and then.
+    pub fn run(&mut self, stop: &AtomicBool, mut save: impl FnMut(&Self)) {
         while !stop.load(Ordering::Relaxed) {
             let round = self.round();
             if round.more {
                 continue;
             }
-            save(self.saved());
+            save(self);
             let quiet = !self.wait(if round.pending { SILENCE } else { PERIOD });
             if quiet {
                 self.texts().for_each(Text::flush);
@@ -121,7 +120,7 @@ impl Files {
         }
         while self.round().more {}
         self.texts().for_each(Text::finish);
-        save(self.saved());
+        save(self);
     }
 
     /// Reads what is there; a bounded amount.
@@ -151,7 +150,8 @@ impl Files {
         })
     }
 
-    fn saved(&self) -> SavedFiles {
+    /// How far they have been read.
+    pub fn saved(&self) -> SavedFiles {
         let mut saved = Saved::default().files;
         for OneFile { path, reader, .. } in &self.all {
             let path = path.clone();
@@ -187,7 +187,9 @@ impl OneFile {
                 })
             }
             Reader::Csv(reader) => {
-                let read = reader.poll(&mut |observation| job.take(source, &observation));
+                let mut listening = job.listen(source);
+                let read = reader.poll(&mut |observation| listening.take(&observation));
+                drop(listening);
                 let counts = reader.counts();
                 read.map(|progress: follow::Progress| {
                     job.describe(source, |known| {
@@ -202,7 +204,9 @@ impl OneFile {
             }
             Reader::Events(folder) => {
                 let now = job.clock().elapsed();
-                let progress = folder.poll(now, &mut |found| job.take(source, &found.observation));
+                let mut listening = job.listen(source);
+                let progress = folder.poll(now, &mut |found| listening.take(&found.observation));
+                drop(listening);
                 let counts = folder.counts();
                 job.describe(source, |known| {
                     known.up = progress.source_up;
@@ -239,7 +243,7 @@ impl OneFile {
             Reader::Log(_) | Reader::Csv(_) => wake.watch_log(&self.path),
             Reader::Events(folder) => {
                 let folders: Vec<&Path> = folder.folders().collect();
-                wake.watch_folders(folders)
+                wake.watch_folders(&self.path, folders)
             }
         }
     }

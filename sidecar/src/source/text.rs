@@ -32,16 +32,18 @@ impl Text {
 
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let Self { job, source, reader, .. } = self;
-        reader.feed(bytes, &mut |observation| job.take(*source, observation));
+        let mut listening = self.job.listen(self.source);
+        self.reader.feed(bytes, &mut |observation| listening.take(observation));
+        drop(listening);
         self.fed(bytes);
     }
 
     /// Takes the next bytes of one of a program's two outputs, which belong together: a trainer
     /// prints its losses to one and the bar with their step to the other.
     pub fn feed_from(&mut self, stream: Stream, bytes: &[u8]) {
-        let Self { job, source, reader, .. } = self;
-        reader.feed_from(stream, bytes, &mut |observation| job.take(*source, observation));
+        let mut listening = self.job.listen(self.source);
+        self.reader.feed_from(stream, bytes, &mut |observation| listening.take(observation));
+        drop(listening);
         self.fed(bytes);
     }
 
@@ -55,8 +57,9 @@ impl Text {
     pub fn flush(&mut self) {
         if self.pending {
             self.pending = false;
-            let Self { job, source, reader, .. } = self;
-            reader.flush(&mut |observation| job.take(*source, observation));
+            let mut listening = self.job.listen(self.source);
+            self.reader.flush(&mut |observation| listening.take(observation));
+            drop(listening);
             self.describe();
         }
     }
@@ -77,8 +80,9 @@ impl Text {
 
     /// The text has ended.
     pub fn finish(&mut self) {
-        let Self { job, source, reader, .. } = self;
-        reader.finish(&mut |observation| job.take(*source, observation));
+        let mut listening = self.job.listen(self.source);
+        self.reader.finish(&mut |observation| listening.take(observation));
+        drop(listening);
         self.describe();
     }
 
@@ -90,9 +94,9 @@ impl Text {
             known.bytes = self.bytes;
             known.lines = self.earlier.0 + counts.lines;
             known.errors = self.earlier.1 + counts.unread;
-            if let Some(matched) = matched {
+            known.confidence = matched.map(|matched| matched.confidence).or(known.confidence);
+            if let Some(matched) = matched.filter(|m| known.grammar.as_deref() != Some(m.name)) {
                 known.grammar = Some(matched.name.to_owned());
-                known.confidence = Some(matched.confidence);
             }
         });
     }

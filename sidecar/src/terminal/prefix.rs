@@ -158,6 +158,9 @@ fn klog(text: &str) -> Option<&str> {
 
 /// What follows `INFO` or the like, and the logger's name in `INFO:root:`.
 fn level(text: &str) -> Option<&str> {
+    if !text.as_bytes().first()?.is_ascii_uppercase() {
+        return None;
+    }
     let rest = LEVELS.iter().find_map(|level| text.strip_prefix(level))?;
     if let Some((logger, after)) = rest.strip_prefix(':').and_then(|rest| rest.split_once(':'))
         && is_identifier(logger)
@@ -169,15 +172,15 @@ fn level(text: &str) -> Option<&str> {
 
 /// What follows a logger's name: `__main__ - `, `train.py:12 - `, or `name - INFO - `.
 fn name(text: &str) -> Option<&str> {
-    let (name, rest) = text.split_once(' ')?;
-    let rest = rest.strip_prefix("- ").or_else(|| rest.strip_prefix("| "))?;
-    if name.len() > LONGEST {
+    let length = memchr::memchr(b' ', text.as_bytes()).filter(|length| *length <= LONGEST)?;
+    let (name, rest) = text.split_at_checked(length)?;
+    let rest = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(" | "))?;
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         return None;
     }
     let next_is_level = level(rest).is_some_and(|after| separator(after).len() < after.len());
-    let is_place = name.starts_with("__") || name.contains('.') || name.contains(':');
-    let is_worded = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    (is_worded && (next_is_level || is_place)).then_some(rest)
+    let is_place = || name.starts_with("__") || name.contains(['.', ':']);
+    (next_is_level || is_place()).then_some(rest)
 }
 
 /// A rank at the start of `text`, as in `rank0` and `Rank 3`; what follows.
@@ -194,8 +197,13 @@ fn rank(text: &str) -> Option<(u32, &str)> {
 
 /// What follows one separator.
 fn separator(text: &str) -> &str {
-    let text = text.trim_start();
-    ["- ", "| ", ": ", ":"].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text)
+    let text = text.trim_ascii_start();
+    let length = match text.as_bytes() {
+        [b'-' | b'|' | b':', b' ', ..] => 2,
+        [b':', ..] => 1,
+        _ => 0,
+    };
+    text.get(length..).unwrap_or(text)
 }
 
 fn is_identifier(text: &str) -> bool {

@@ -19,12 +19,22 @@ pub(super) fn time(text: &str) -> Option<(f64, &str)> {
     }
     let whole = f64::from(hours * 3600 + minutes * 60 + seconds);
     let Some(fraction) = rest.strip_prefix(['.', ',']) else { return Some((whole, rest)) };
-    let length = fraction.bytes().take_while(u8::is_ascii_digit).count();
-    let (fraction, rest) = fraction.split_at_checked(length)?;
-    // More than nine digits are finer than any clock.
-    let (fraction, _) = fraction.split_at_checked(length.min(9))?;
-    let scale = (0..fraction.len()).fold(1.0, |scale, _| scale * 10.0);
-    Some((whole + f64::from(fraction.parse::<u32>().unwrap_or(0)) / scale, rest))
+    let (fraction, rest) = part_of_one(fraction);
+    Some((whole + fraction, rest))
+}
+
+/// The digits behind a point as a part of one; what follows.
+fn part_of_one(text: &str) -> (f64, &str) {
+    let (mut digits, mut scale, mut length) = (0_u32, 1_u32, 0);
+    for byte in text.bytes().take_while(u8::is_ascii_digit) {
+        length += 1;
+        // More than nine digits are finer than any clock.
+        if length <= 9 {
+            digits = digits * 10 + u32::from(byte - b'0');
+            scale *= 10;
+        }
+    }
+    (f64::from(digits) / f64::from(scale), text.get(length..).unwrap_or_default())
 }
 
 /// Days since 1970-01-01 from `2026-01-31`, `2026/01/31` or `01/31/2026`; what follows.
@@ -67,10 +77,17 @@ fn zone(text: &str) -> (Option<f64>, &str) {
 }
 
 /// A number of exactly `length` digits; what follows.
+#[inline]
 fn digits(text: &str, length: usize) -> Option<(i32, &str)> {
-    let (digits, rest) = text.split_at_checked(length)?;
-    let all = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if all { Some((digits.parse().ok()?, rest)) } else { None }
+    let mut number = 0;
+    for byte in text.as_bytes().get(..length)? {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + i32::from(digit);
+    }
+    Some((number, text.get(length..)?))
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ const LONGEST: usize = 60;
 impl Heading {
     /// The epoch, if `line` has no other number than it and its total.
     pub(super) fn parse(line: &str) -> Option<Self> {
-        let line = line.trim_start_matches(|c: char| c.is_ascii_punctuation() || c == ' ');
+        let is_frame = |byte: &u8| byte.is_ascii_punctuation() || *byte == b' ';
+        let line = line.get(line.bytes().take_while(is_frame).count()..)?;
         let (word, rest) = line.split_at_checked(5).filter(|_| line.len() <= LONGEST)?;
         if !word.eq_ignore_ascii_case("epoch") {
             return None;
