@@ -20,7 +20,7 @@ class Recorder(keras.callbacks.Callback):
         super().__init__()
         self.truth, self.clock = Truth(), Clock()
         self.output, self.every, self.bar = output, every, bar
-        self.epoch = self.batches = 0
+        self.epoch = self.batches = self.told = 0
         self.drawn = None
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -39,6 +39,7 @@ class Recorder(keras.callbacks.Callback):
             # Keras leaves the first batch out of its mean, as soon as there is another one.
             facts["batch_seconds_printed"] = self.clock.mean(after=1)
             facts |= {"step": batch + 1, "of": self.params["steps"], "epoch": self.epoch + 1}
+            self.told = self.batches
         elif self.output == "tensorboard" and self.batches % self.every == 0:
             facts["step"] = self.batches
         else:
@@ -52,7 +53,13 @@ class Recorder(keras.callbacks.Callback):
         facts["global_step"] = self.batches
         named = "epoch_loss" if self.output == "tensorboard" else "loss"
         of_validation = named if self.output == "tensorboard" else "val_loss"
-        if self.output != "bar":
+        if self.output == "bar":
+            # The last frame, which has the validation in it, is the first one of this batch if the
+            # frame before it came too soon after another.
+            if self.told != self.batches:
+                steps = self.params["steps"]
+                self.truth.loss("train", named, logs["loss"], "epoch", step=steps, of=steps, **facts)
+        else:
             of_epoch = {"batch_seconds": self.clock.mean()}
             if self.output == "lines":
                 # It divides the time of the epoch, with the validation, by the steps.

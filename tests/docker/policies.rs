@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::flowcon::{all_cpus, ensure_unlimited, flat, growing};
 
 /// Two threads that never pause: a job that takes all that it is given.
-pub(crate) fn greedy(job: Job) -> Job {
+fn greedy(job: Job) -> Job {
     let mut args = job.args;
     args.extend(["--burners", "1"]);
     Job { args, ..job }
