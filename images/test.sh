@@ -26,13 +26,54 @@ for workload in vae mnist; do
   say "$(grep '^finished' <<<"$log") ($workload)"
 done
 
-train --detach --name "$name" paceline/workloads vae --log-interval 1 >/dev/null
-for _ in $(seq 1 300); do
-  docker logs "$name" 2>/dev/null | grep -q '^Train Epoch' && break
-  sleep 0.1
+# What must be refused, with one line that has the words $1 and exit code 2; the rest is what to run.
+refused() {
+  local words="$1" log code=0
+  shift
+  log="$(docker run --rm --name "$name" "$@" 2>&1)" || code=$?
+  [ "$code" = 2 ] || die "exit code $code, not 2, for: $*: $log"
+  [ "$(wc -l <<<"$log")" = 1 ] || die "more than one line: $log"
+  grep -qF -- "$words" <<<"$log" || die "the line does not say '$words': $log"
+}
+
+for workload in vae mnist; do
+  refused 'is not a folder of images' paceline/workloads "$workload" --data /missing
+  refused 'no checkpoint can be written to /usr' \
+    --env PACELINE_CHECKPOINTS=/usr paceline/workloads "$workload"
+  refused "unexpected argument '--no-such-option'" paceline/workloads "$workload" --no-such-option
 done
-docker stop --time 10 "$name" >/dev/null
-code="$(docker inspect --format '{{.State.ExitCode}}' "$name")"
-[ "$code" = 0 ] || die "SIGTERM ended the training with exit code $code: $(docker logs "$name" 2>&1 | tail -n 5)"
-docker logs "$name" | tail -n 1 | grep -q '^finished' || die "SIGTERM cut the training off"
-say "SIGTERM ends the training after its batch."
+say "A missing folder, an unwritable one and a bad option are refused with one line."
+
+one_cpu="$(train --rm --name "$name" --cpus 1 paceline/workloads vae --steps 1)"
+grep -q ', 1 threads$' <<<"$one_cpu" || die "a quota of one CPU is not followed: $one_cpu"
+say "A quota of one CPU means one thread."
+
+# The folder belongs to whoever runs this, the container's user is another.
+checkpoints="$(mktemp -d)"
+chmod 777 "$checkpoints"
+trap 'docker rm --force "$name" >/dev/null 2>&1 || true; rm -rf "$checkpoints"' EXIT
+for workload in vae mnist; do
+  train --detach --name "$name" --volume "$checkpoints:/checkpoints" \
+    --env PACELINE_CHECKPOINTS=/checkpoints paceline/workloads "$workload" --log-interval 1 >/dev/null
+  for _ in $(seq 1 300); do
+    docker logs "$name" 2>/dev/null | grep -q '^Train Epoch' && break
+    sleep 0.1
+  done
+  docker stop --time 10 "$name" >/dev/null
+  code="$(docker inspect --format '{{.State.ExitCode}}' "$name")"
+  log="$(docker logs "$name" 2>&1)"
+  docker rm "$name" >/dev/null
+  [ "$code" = 0 ] || die "SIGTERM ended $workload with exit code $code: $log"
+  last="$(tail -n 1 <<<"$log")"
+  step="$(sed -n 's/^finished: steps=\([0-9]*\) .*/\1/p' <<<"$last")"
+  [ -n "$step" ] || die "SIGTERM cut $workload off: $last"
+  [ "$(ls -A "$checkpoints")" = "$workload.safetensors" ] || die "left: $(ls -A "$checkpoints")"
+
+  log="$(train --rm --name "$name" --volume "$checkpoints:/checkpoints" paceline/workloads "$workload" \
+    --checkpoints /checkpoints --resume --steps "$((step + 3))" --log-interval 1)"
+  grep -q "^resumed at step $step from /checkpoints/$workload.safetensors" <<<"$log" ||
+    die "$workload did not resume at step $step: $log"
+  grep -q "^finished: steps=$((step + 3)) " <<<"$log" || die "$workload did not go on: $log"
+  rm -f "$checkpoints/$workload.safetensors"
+  say "SIGTERM left a checkpoint of $workload at step $step, and --resume went on from there."
+done

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use paceline_mnist::Net;
 use paceline_reporter::{LocalAddr, Reporter};
-use paceline_torch::Images;
-use paceline_workload::{Dataset, Places, Schedule, openmp};
+use paceline_torch::{Adam, Images, Optimizer, Parameters};
+use paceline_workload::{Dataset, Places, Schedule, Shuffle, openmp};
 use tch::Device;
-use tch::nn::{Adam, ModuleT, Optimizer, OptimizerConfig, VarStore};
+use tch::nn::{ModuleT, VarStore};
 
 const RUNS: usize = 5;
 const STEPS: u64 = 300;
@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
     tch::set_num_interop_threads(1);
     let folder = Places::of_user(env::var_os("PACELINE_DATA").map(PathBuf::from))?.locate()?;
     let images = Dataset::load(&folder)?.train;
-    let schedule = Schedule::new(images.len(), BATCH_SIZE, 1, Some(STEPS), SEED.into());
+    let schedule = Schedule::new(images.len(), BATCH_SIZE, 1, Some(STEPS));
     let setup = Setup { images: Images::new(&images), schedule };
     let disabled = Reporter::disabled();
     println!("median step of {STEPS} steps, {BATCH_SIZE} images each, 1 thread");
@@ -81,7 +81,8 @@ fn watched<T>(reporter: &Reporter, work: impl FnOnce() -> T) -> T {
 /// A model in training.
 struct Training {
     net: Net,
-    optimizer: Optimizer,
+    parameters: Parameters,
+    optimizer: Adam,
 }
 
 impl Training {
@@ -89,8 +90,9 @@ impl Training {
         tch::manual_seed(SEED.into());
         let store = VarStore::new(Device::Cpu);
         let net = Net::new(&store.root(), setup.images.mean_and_deviation());
-        let optimizer = Adam::default().build(&store, 1e-3)?;
-        Ok(Self { net, optimizer })
+        let parameters = Parameters::of(&store);
+        let optimizer = Adam::new(&parameters, 1e-3)?;
+        Ok(Self { net, parameters, optimizer })
     }
 
     /// Makes a step; how long it took.
@@ -105,7 +107,7 @@ impl Training {
         let batch = reporter.batch();
         let (images, labels) = setup.images.batch(positions);
         let loss = self.net.forward_t(&images, true).cross_entropy_for_logits(&labels);
-        self.optimizer.backward_step(&loss);
+        self.optimizer.step(&self.parameters.gradients(&loss)?)?;
         batch.loss(f64::try_from(loss)?);
         Ok(began.elapsed())
     }
@@ -115,7 +117,9 @@ impl Training {
 fn pair(setup: &Setup, one: &Reporter, other: &Reporter) -> anyhow::Result<[Duration; 2]> {
     let mut models = [Training::new(setup)?, Training::new(setup)?];
     let (mut with_one, mut with_other) = (Vec::new(), Vec::new());
-    for (step, positions) in setup.schedule.batches(1).iter().enumerate() {
+    let mut shuffle = Shuffle::new(setup.schedule, SEED.into());
+    for step in 1..=setup.schedule.steps() {
+        let positions = shuffle.batch(step);
         let [first, second] = &mut models;
         if step.is_multiple_of(2) {
             with_one.push(first.step(setup, positions, one)?);

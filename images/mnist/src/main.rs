@@ -2,15 +2,17 @@
 //! cross entropy as its loss, trained by Adam in batches of 64.
 
 use std::num::NonZeroUsize;
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 use paceline_mnist::Net;
-use paceline_reporter::Reporter;
-use paceline_torch::{Images, Run};
-use paceline_workload::{Stop, Targets, TrainingArgs, note, openmp};
-use tch::nn::{Adam, ModuleT, OptimizerConfig, VarStore};
-use tch::{Device, Kind, Reduction, Tensor, no_grad};
+use paceline_torch::{
+    Adam, BadInput, ImageData, Images, Parameters, Setup, Test, Trainer, exit_code,
+};
+use paceline_workload::{DataArgs, Stop, Targets, TrainingArgs, openmp, parse};
+use tch::nn::{ModuleT, VarStore};
+use tch::{Device, Kind, Reduction, Tensor};
 
 /// As in PyTorch's example.
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
@@ -21,62 +23,42 @@ const FASHION_MNIST: Targets = Targets::new(0.5, 0.4);
 
 /// Trains a convolutional classifier on 28 by 28 images, and reports its loss.
 ///
-/// SIGTERM ends it after the batch that it is at, with exit code 0.
+/// SIGTERM ends it after the batch that it is at, with a checkpoint and exit code 0.
 #[derive(Debug, Parser)]
 #[command(version, after_help = "Example: mnist --steps 500 --threads 1 --target-objective 0.2")]
 struct Args {
     #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
     training: TrainingArgs,
 }
 
-fn main() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
-    let args = Args::parse().training;
-    let Run { kind, dataset, train, test, schedule, stop, mut log } =
-        Run::begin(&args, BATCH_SIZE)?;
-    let store = VarStore::new(Device::Cpu);
-    let net = Net::new(&store.root(), train.mean_and_deviation());
-    let mut optimizer = Adam::default().build(&store, args.learning_rate)?;
-
-    let job = Reporter::builder("mnist")
-        .loss_name("cross entropy")
-        .dataset(dataset)
-        .total_steps(schedule.steps());
-    let targets = args.targets().or(kind.targets(MNIST, FASHION_MNIST));
-    let reporter = targets.tell(job).from_env().start().unwrap_or_else(|error| {
-        note(format_args!("training without reports: {:#}", anyhow::Error::from(error)));
-        Reporter::disabled()
-    });
-
-    'training: for epoch in 1..=schedule.epochs() {
-        reporter.epoch(epoch);
-        for positions in schedule.batches(epoch) {
-            let batch = reporter.batch();
-            let (images, labels) = train.batch(&positions);
-            let loss = net.forward_t(&images, true).cross_entropy_for_logits(&labels);
-            optimizer.backward_step(&loss);
-            let loss = f64::try_from(loss)?;
-            batch.loss(loss);
-
-            log.batch(epoch, loss)?;
-            if stop.requested() {
-                break 'training;
-            }
-        }
-        if schedule.is_whole(epoch) {
-            let (loss, accuracy) = no_grad(|| evaluate(&net, &test, &stop))?;
-            let percent = 100.0 * accuracy;
-            log.line(&format!("Test set: Average loss: {loss:.4}, Accuracy: {percent:.2}%"))?;
-        }
-    }
-    reporter.finish();
-    log.finish()?;
-    Ok(())
+fn main() -> ExitCode {
+    exit_code("mnist", train())
 }
 
-/// The mean loss of the test images, and the part that is classified rightly; of some of them only
-/// once the run is to stop.
-fn evaluate(net: &Net, images: &Images, stop: &Stop) -> anyhow::Result<(f64, f64)> {
+fn train() -> anyhow::Result<()> {
+    openmp::wait_passively().context("cannot start anew")?;
+    let args: Args = parse().map_err(BadInput::new)?;
+    let setup = Setup::begin("mnist", args.training)?;
+    let data = ImageData::load(args.data)?;
+    let store = VarStore::new(Device::Cpu);
+    let net = Net::new(&store.root(), data.train.mean_and_deviation());
+    let adam = Adam::new(&Parameters::of(&store), setup.learning_rate())?;
+    let job = data.job("cross entropy", BATCH_SIZE, [MNIST, FASHION_MNIST]);
+    let trainer = Trainer::begin(setup, &job, &store, Box::new(adam))?;
+    let mut shuffle = trainer.shuffle();
+    trainer.run(
+        |step| {
+            let (images, labels) = data.train.batch(shuffle.batch(step));
+            Ok(net.forward_t(&images, true).cross_entropy_for_logits(&labels))
+        },
+        |stop| test(&net, &data.test, stop),
+    )
+}
+
+/// The mean loss of the test images, and the part that is classified rightly.
+fn test(net: &Net, images: &Images, stop: &Stop) -> anyhow::Result<Test> {
     let (mut loss, mut right, mut count) = (0.0, 0.0, 0);
     for (images, labels) in images.chunks(500).take_while(|_| !stop.requested()) {
         let scores = net.forward_t(&images, false);
@@ -85,5 +67,7 @@ fn evaluate(net: &Net, images: &Images, stop: &Stop) -> anyhow::Result<(f64, f64
         right += f64::try_from(scores.argmax(1, false).eq_tensor(&labels).sum(Kind::Double))?;
         count += i32::try_from(labels.size1()?)?;
     }
-    Ok((loss / f64::from(count), right / f64::from(count)))
+    let (loss, percent) = (loss / f64::from(count), 100.0 * right / f64::from(count));
+    let line = format!("Test set: Average loss: {loss:.4}, Accuracy: {percent:.2}%");
+    Ok(Test { loss, line })
 }

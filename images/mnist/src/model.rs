@@ -41,7 +41,8 @@ impl ModuleT for Net {
 
 #[cfg(test)]
 mod tests {
-    use tch::nn::{Adam, OptimizerConfig, VarStore};
+    use paceline_torch::{Adam, Optimizer, Parameters};
+    use tch::nn::VarStore;
     use tch::{Device, Kind};
 
     use super::*;
@@ -51,7 +52,8 @@ mod tests {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let net = Net::new(&store.root(), (0.5, 0.3));
-        let mut optimizer = Adam::default().build(&store, 1e-3).unwrap();
+        let parameters = Parameters::of(&store);
+        let mut optimizer = Adam::new(&parameters, 1e-3).unwrap();
         let images = Tensor::rand([8, 1, 28, 28], (Kind::Float, Device::Cpu));
         let images = Tensor::cat(&[&images * 0.3, images * 0.3 + 0.7], 0);
         let labels = Tensor::from_slice(&[[0_i64; 8], [1; 8]].concat());
@@ -60,7 +62,7 @@ mod tests {
         assert!((first.unwrap() - 2.3).abs() < 0.3);
         for _ in 0..20 {
             let loss = net.forward_t(&images, true).cross_entropy_for_logits(&labels);
-            optimizer.backward_step(&loss);
+            optimizer.step(&parameters.gradients(&loss).unwrap()).unwrap();
         }
         let accuracy = net.forward_t(&images, false).accuracy_for_logits(&labels);
         assert!(f64::try_from(accuracy).unwrap() > 0.9);

@@ -1,10 +1,63 @@
 //! Images as tensors.
 
-use paceline_workload::Split;
-use tch::{Kind, Tensor};
+use std::num::NonZeroUsize;
+
+use paceline_workload::{DataArgs, Dataset, Kind, Places, Split, Targets};
+use tch::Tensor;
+
+use crate::exit::BadInput;
+use crate::trainer::Job;
 
 /// Any number of images with one channel and the one size that a data set is read with.
 const SHAPE: [i64; 4] = [-1, 1, 28, 28];
+
+/// A data set of images, as the command line names it.
+#[derive(Debug)]
+pub struct ImageData {
+    kind: Kind,
+    name: String,
+    /// What the log says of it.
+    description: String,
+    /// The images to train on.
+    pub train: Images,
+    /// The images to test on.
+    pub test: Images,
+}
+
+impl ImageData {
+    /// Finds or fetches them, and reads them.
+    pub fn load(args: DataArgs) -> anyhow::Result<Self> {
+        let places = Places::of_user(args.data).map_err(BadInput::new)?;
+        let folder = places.locate().map_err(BadInput::new)?;
+        let Dataset { kind, name, train, test } = Dataset::load(&folder).map_err(BadInput::new)?;
+        let (images, tests) = (train.len(), test.len());
+        let description = format!(
+            "{name} from {}: {images} images to train on, {tests} to test on",
+            folder.display(),
+        );
+        let (train, test) = (Images::new(&train), Images::new(&test));
+        Ok(Self { kind, name, description, train, test })
+    }
+
+    /// The job of learning from them, with the targets of the data set that it is; there are none for
+    /// images that nobody has measured.
+    pub fn job(
+        &self,
+        loss_name: &'static str,
+        batch_size: NonZeroUsize,
+        [mnist, fashion_mnist]: [Targets; 2],
+    ) -> Job {
+        Job {
+            loss_name,
+            dataset: self.name.clone(),
+            data: self.description.clone(),
+            unit: "images",
+            items: self.train.count(),
+            batch_size,
+            targets: self.kind.targets(mnist, fashion_mnist),
+        }
+    }
+}
 
 /// Images and their labels, kept as bytes: a batch becomes numbers when it is asked for.
 #[derive(Debug)]
@@ -22,6 +75,11 @@ impl Images {
         Self { pixels, labels, mean_and_deviation: split.mean_and_deviation() }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.labels.numel()
+    }
+
     /// The mean and the standard deviation of all pixels, which are from 0 to 1.
     pub fn mean_and_deviation(&self) -> (f64, f64) {
         self.mean_and_deviation
@@ -35,6 +93,7 @@ impl Images {
             [&self.pixels, &self.labels].map(|all| all.index_select(0, &positions));
         as_numbers(&pixels, &labels)
     }
+
     /// All images in their own order, so many at a time.
     pub fn chunks(&self, size: i64) -> impl Iterator<Item = (Tensor, Tensor)> {
         let pixels = self.pixels.split(size, 0).into_iter();
@@ -44,7 +103,7 @@ impl Images {
 }
 
 fn as_numbers(pixels: &Tensor, labels: &Tensor) -> (Tensor, Tensor) {
-    (pixels.to_kind(Kind::Float) / 255.0, labels.to_kind(Kind::Int64))
+    (pixels.to_kind(tch::Kind::Float) / 255.0, labels.to_kind(tch::Kind::Int64))
 }
 
 #[cfg(test)]

@@ -1,10 +1,21 @@
 //! What the workloads need of libtorch beside their models: images as tensors, layers that start as
-//! PyTorch's do, and the setting up of a run.
+//! PyTorch's do, optimizers, and the loop that trains, reports, and keeps checkpoints.
 
+mod exit;
 mod images;
 mod layers;
-mod run;
+mod optimizer;
+mod parameters;
+mod recent;
+mod saver;
+mod setup;
+mod state;
+mod trainer;
 
-pub use crate::images::Images;
+pub use crate::exit::{BadInput, exit_code};
+pub use crate::images::{ImageData, Images};
 pub use crate::layers::{conv2d, linear};
-pub use crate::run::Run;
+pub use crate::optimizer::{Adam, Optimizer, Sgd};
+pub use crate::parameters::Parameters;
+pub use crate::setup::Setup;
+pub use crate::trainer::{Job, Loss, Test, Trainer};

@@ -52,7 +52,8 @@ impl Vae {
 
 #[cfg(test)]
 mod tests {
-    use tch::nn::{Adam, OptimizerConfig, VarStore};
+    use paceline_torch::{Adam, Optimizer, Parameters};
+    use tch::nn::VarStore;
     use tch::{Device, Tensor};
 
     use super::*;
@@ -62,14 +63,16 @@ mod tests {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let model = Vae::new(&store.root());
-        let mut optimizer = Adam::default().build(&store, 1e-3).unwrap();
+        let parameters = Parameters::of(&store);
+        let mut optimizer = Adam::new(&parameters, 1e-3).unwrap();
         let images = Tensor::rand([16, 784], (Kind::Float, Device::Cpu));
         let per_image = |loss: Tensor| f64::try_from(loss).unwrap() / 16.0;
         // A guess of 0.5 for each pixel costs 784 ln 2 = 543.
         let first = per_image(model.loss(&images));
         assert!((first - 543.0).abs() < 15.0, "{first}");
         for _ in 0..100 {
-            optimizer.backward_step(&model.loss(&images));
+            let gradients = parameters.gradients(&model.loss(&images)).unwrap();
+            optimizer.step(&gradients).unwrap();
         }
         let last = per_image(model.loss(&images));
         assert!(last < first - 20.0, "{first} to {last}");

@@ -3,30 +3,36 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Parser};
 
 use crate::targets::Targets;
+use crate::threads::Threads;
 
-/// What the workloads have in common.
+/// Where images are, for those workloads that need some.
 #[derive(Args, Clone, Debug)]
-pub struct TrainingArgs {
+pub struct DataArgs {
     /// A folder of IDX files, plain or compressed. Otherwise the user's cache, which is filled with
     /// MNIST or, where no server of MNIST is reached, with Fashion-MNIST from Debian
     #[arg(long, env = "PACELINE_DATA", value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// How many times to train on all images
+}
+
+/// What all workloads have in common.
+#[derive(Args, Clone, Debug)]
+pub struct TrainingArgs {
+    /// How many times to train on all of the data
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = positive())]
     pub epochs: u64,
     /// Stop after so many optimizer steps, whatever the epochs
     #[arg(long, value_name = "N", value_parser = positive())]
     pub steps: Option<u64>,
-    /// Images in a batch [default: 128 for `vae`, 64 for `mnist`]
+    /// Items in a batch [default: 128 for `vae`, 64 for `mnist`]
     #[arg(long, value_name = "N")]
     pub batch_size: Option<NonZeroUsize>,
-    /// Threads to compute with [default: the CPUs that are available]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1024))]
-    pub threads: Option<i32>,
-    /// Of the initial weights and of the order of the images
+    /// Threads to compute with, or `auto`: the CPUs that affinity and the CPU quota leave
+    #[arg(long, value_name = "auto|N", default_value = "auto")]
+    pub threads: Threads,
+    /// Of the initial weights, the order of the data and all else that is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// The step size of Adam
@@ -42,6 +48,21 @@ pub struct TrainingArgs {
     /// The loss at which the training is done. `PACELINE_OBJECTIVE` takes precedence
     #[arg(long, value_name = "LOSS")]
     pub target_objective: Option<f64>,
+    /// End once the objective is reached
+    #[arg(long)]
+    pub stop_at_objective: bool,
+    /// A folder to write checkpoints to: on request, at the acceptable loss, and at the end
+    #[arg(long, env = "PACELINE_CHECKPOINTS", value_name = "DIR")]
+    pub checkpoints: Option<PathBuf>,
+    /// Write a checkpoint after every so many steps, too
+    #[arg(long, value_name = "N", requires = "checkpoints", value_parser = positive())]
+    pub checkpoint_every: Option<u64>,
+    /// Go on from the latest checkpoint, if there is one
+    #[arg(long, requires = "checkpoints")]
+    pub resume: bool,
+    /// Write the loss of every step to a file, with all digits
+    #[arg(long, value_name = "FILE")]
+    pub losses: Option<PathBuf>,
 }
 
 impl TrainingArgs {
@@ -49,12 +70,26 @@ impl TrainingArgs {
     pub fn targets(&self) -> Targets {
         Targets { acceptable: self.target_acceptable, objective: self.target_objective }
     }
+}
 
-    /// The threads to compute with. What is available is what affinity and quota allow.
-    pub fn threads(&self) -> i32 {
-        let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.unwrap_or_else(|| i32::try_from(available()).unwrap_or(i32::MAX))
-    }
+/// A command line that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} (--help lists all options)")]
+pub struct UsageError(String);
+
+/// The program's command line. Where it asks for help or the version, that is printed, and the program
+/// ends.
+pub fn parse<T: Parser>() -> Result<T, UsageError> {
+    T::try_parse().map_err(|error| if error.use_stderr() { one_line(&error) } else { error.exit() })
+}
+
+/// What clap says in several paragraphs, but for the usage, in one line.
+fn one_line(error: &clap::Error) -> UsageError {
+    let text = error.to_string();
+    let said = text.trim().trim_start_matches("error: ").split("\n\n");
+    let said = said.take_while(|paragraph| !paragraph.starts_with("Usage:"));
+    let lines = said.map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    UsageError(lines.collect::<Vec<_>>().join("; "))
 }
 
 fn positive() -> clap::builder::RangedU64ValueParser {
@@ -63,8 +98,6 @@ fn positive() -> clap::builder::RangedU64ValueParser {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
     #[derive(Debug, Parser)]
@@ -80,23 +113,52 @@ mod tests {
     #[test]
     fn without_arguments_every_available_cpu_is_used_and_no_target_set() {
         let training = parse("vae").unwrap();
-        assert!(training.threads() >= 1);
+        assert!(training.threads.count() >= 1);
         assert_eq!(training.targets(), Targets::default());
         assert_eq!((training.epochs, training.steps), (10, None));
+        assert_eq!(training.checkpoints, None);
     }
 
     #[test]
     fn arguments_are_taken() {
-        let training = parse("vae --threads 3 --target-objective 90 --data /images").unwrap();
-        assert_eq!(training.threads(), 3);
+        let training = parse("vae --threads 3 --target-objective 90 --checkpoints /ck --resume");
+        let training = training.unwrap();
+        assert_eq!(training.threads, Threads::Fixed(3));
         assert_eq!(training.targets().objective, Some(90.0));
-        assert_eq!(training.data.unwrap().to_str(), Some("/images"));
+        assert_eq!(training.checkpoints.unwrap().to_str(), Some("/ck"));
+        assert!(training.resume);
+        assert_eq!(parse("vae --threads auto").unwrap().threads, Threads::Auto);
     }
 
     #[test]
-    fn no_steps_and_no_threads_are_refused() {
-        for line in ["vae --steps 0", "vae --epochs 0", "vae --threads 0", "vae --log-interval 0"] {
-            assert!(parse(line).is_err(), "{line}");
+    fn a_wrong_option_is_named_in_one_line() {
+        let said = |line| one_line(&parse(line).unwrap_err()).to_string();
+        assert_eq!(
+            said("vae --step 3"),
+            "unexpected argument '--step' found; tip: a similar argument exists: '--steps' \
+             (--help lists all options)",
+        );
+        assert_eq!(
+            said("vae --resume"),
+            "the following required arguments were not provided: --checkpoints <DIR> \
+             (--help lists all options)",
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "--steps 0",
+            "--epochs 0",
+            "--threads 0",
+            "--threads 1025",
+            "--threads many",
+            "--log-interval 0",
+            "--checkpoint-every 5",
+            "--checkpoints /ck --checkpoint-every 0",
+            "--resume",
+        ] {
+            assert!(parse(&format!("vae {line}")).is_err(), "{line}");
         }
     }
 }

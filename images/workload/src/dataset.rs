@@ -36,6 +36,9 @@ pub struct Split {
 /// Why a folder is not a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
+    /// There is no such folder.
+    #[error("{0} is not a folder of images")]
+    NoFolder(PathBuf),
     /// A file is not there.
     #[error("{folder} has no {name}, compressed or not")]
     Missing {
@@ -66,6 +69,9 @@ impl Dataset {
     /// Reads the four files of a folder, or splits the test images if there are no others: nine of
     /// ten, by position, are trained on.
     pub fn load(folder: &Path) -> Result<Self, DatasetError> {
+        if !folder.is_dir() {
+            return Err(DatasetError::NoFolder(folder.to_owned()));
+        }
         let test = load_split(folder, files::TEST_IMAGES, files::TEST_LABELS)?;
         let kind = Kind::of_test_labels(&test.labels);
         if files::find(folder, files::TRAIN_IMAGES).is_some() {

@@ -1,28 +1,18 @@
-//! Which images are trained on in which step.
+//! How many steps a run has, and in which epoch each of them is.
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-
-/// A run over shuffled images, in batches, until a number of steps is reached.
+/// A run over a number of items, in batches, until a number of steps is reached. Steps and epochs are
+/// counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    images: usize,
+    items: usize,
     batch_size: usize,
     steps: u64,
-    seed: u64,
 }
 
 impl Schedule {
     /// A run of so many epochs, unless a number of steps is given.
-    pub fn new(
-        images: usize,
-        batch_size: usize,
-        epochs: u64,
-        steps: Option<u64>,
-        seed: u64,
-    ) -> Self {
-        let unlimited = Self { images, batch_size, steps: u64::MAX, seed };
+    pub fn new(items: usize, batch_size: usize, epochs: u64, steps: Option<u64>) -> Self {
+        let unlimited = Self { items, batch_size, steps: u64::MAX };
         let steps = steps.unwrap_or_else(|| epochs.saturating_mul(unlimited.steps_per_epoch()));
         Self { steps, ..unlimited }
     }
@@ -32,105 +22,55 @@ impl Schedule {
         self.steps
     }
 
-    /// The images of an epoch.
-    pub fn images(&self) -> usize {
-        self.images
+    /// The items of an epoch.
+    pub fn items(&self) -> usize {
+        self.items
     }
 
-    /// The images of a batch, except for the last one of an epoch.
+    /// The items of a batch, except for the last one of an epoch.
     pub fn batch_size(&self) -> usize {
         self.batch_size
     }
 
     /// The steps of an epoch that is not cut short.
     pub fn steps_per_epoch(&self) -> u64 {
-        count(self.images.div_ceil(self.batch_size))
+        let steps = self.items.div_ceil(self.batch_size).max(1);
+        // No machine has more than 64 bits.
+        u64::try_from(steps).unwrap_or(u64::MAX)
     }
 
-    /// The epochs that are at least begun.
-    pub fn epochs(&self) -> u64 {
-        self.steps.div_ceil(self.steps_per_epoch())
+    /// The epoch that a step is in.
+    pub fn epoch_of(&self, step: u64) -> u64 {
+        step.saturating_sub(1) / self.steps_per_epoch() + 1
     }
 
-    /// Whether an epoch, counted from 1, is run to its end.
-    pub fn is_whole(&self, epoch: u64) -> bool {
-        epoch.saturating_mul(self.steps_per_epoch()) <= self.steps
+    /// The batches of its epoch that come before a step's.
+    pub fn batches_before(&self, step: u64) -> u64 {
+        step.saturating_sub(1) % self.steps_per_epoch()
     }
 
-    /// The batches of an epoch, counted from 1: each one the positions of its images.
-    ///
-    /// Each epoch has an order of its own that follows from the seed alone.
-    pub fn batches(&self, epoch: u64) -> Vec<Vec<i64>> {
-        let mut order: Vec<i64> = (0..).take(self.images).collect();
-        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
-        random.set_stream(epoch);
-        order.shuffle(&mut random);
-        let before = epoch.saturating_sub(1) * self.steps_per_epoch();
-        let left = self.steps.saturating_sub(before);
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        order.chunks(self.batch_size).take(left).map(<[i64]>::to_vec).collect()
+    /// Whether an epoch ends with a step.
+    pub fn ends_epoch(&self, step: u64) -> bool {
+        step.is_multiple_of(self.steps_per_epoch())
     }
-}
-
-fn count(number: usize) -> u64 {
-    u64::try_from(number).expect("no machine has more than 64 bits")
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn epochs(images: usize, batch_size: usize, epochs: u64, seed: u64) -> Schedule {
-        Schedule::new(images, batch_size, epochs, None, seed)
-    }
-
-    proptest! {
-        #[test]
-        fn every_epoch_sees_every_image_once(
-            images in 1_usize..200,
-            batch_size in 1_usize..50,
-            epoch in 1_u64..4,
-            seed: u64,
-        ) {
-            let batches = epochs(images, batch_size, 3, seed).batches(epoch);
-            let (last, full) = batches.split_last().unwrap();
-            prop_assert!(full.iter().all(|batch| batch.len() == batch_size));
-            prop_assert!((1..=batch_size).contains(&last.len()));
-            let mut seen = batches.concat();
-            seen.sort_unstable();
-            prop_assert!(seen.into_iter().eq((0..).take(images)));
-        }
-
-        #[test]
-        fn a_number_of_steps_is_taken_exactly(
-            images in 1_usize..200,
-            batch_size in 1_usize..50,
-            steps in 1_u64..100,
-        ) {
-            let schedule = Schedule::new(images, batch_size, 1, Some(steps), 0);
-            let taken = (1..=schedule.epochs()).map(|epoch| count(schedule.batches(epoch).len()));
-            prop_assert_eq!(taken.sum::<u64>(), steps);
-        }
+    #[test]
+    fn steps_are_counted_through_all_epochs() {
+        let schedule = Schedule::new(95, 10, 3, None);
+        assert_eq!((schedule.steps(), schedule.steps_per_epoch()), (30, 10));
+        let places = [1, 10, 11, 30].map(|step| {
+            (schedule.epoch_of(step), schedule.batches_before(step), schedule.ends_epoch(step))
+        });
+        assert_eq!(places, [(1, 0, false), (1, 9, true), (2, 0, false), (3, 9, true)]);
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_order_and_another_seed_or_epoch_another() {
-        let order = |seed, epoch| epochs(1000, 64, 2, seed).batches(epoch);
-        assert_eq!(order(1, 1), order(1, 1));
-        assert_ne!(order(1, 1), order(2, 1));
-        assert_ne!(order(1, 1), order(1, 2));
-        let first: Vec<Vec<i64>> = order(1, 1);
-        assert_ne!(first.concat(), (0..1000).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn an_epoch_that_is_cut_short_is_not_whole() {
-        let schedule = Schedule::new(100, 10, 9, Some(25), 0);
-        assert_eq!((schedule.steps(), schedule.epochs()), (25, 3));
-        assert!(schedule.is_whole(2));
-        assert!(!schedule.is_whole(3));
-        assert_eq!(schedule.batches(3).len(), 5);
+    fn a_number_of_steps_rules_over_the_epochs() {
+        assert_eq!(Schedule::new(95, 10, 3, Some(7)).steps(), 7);
     }
 }

@@ -12,15 +12,21 @@ use signal_hook::flag;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on, SIGTERM or Ctrl-C asks the program to end, and another one ends it at once.
-    pub fn on_signals() -> io::Result<Self> {
-        let requested = Arc::new(AtomicBool::new(false));
+    /// From now on, SIGTERM or Ctrl-C ends the program at once. That is what they do anyway, but not
+    /// to the first process of a container, which obeys only the signals that it handles.
+    pub fn at_once() -> io::Result<Self> {
+        let requested = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
             // In this order, as the first signal must not find that it has been here already.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&requested))?;
             flag::register(signal, Arc::clone(&requested))?;
         }
         Ok(Self(requested))
+    }
+
+    /// From now on, they ask the program to end, and another one ends it at once.
+    pub fn when_asked(&self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 
     /// Whether it has been asked to end.
@@ -35,7 +41,8 @@ mod tests {
 
     #[test]
     fn the_first_signal_asks_and_does_not_end() {
-        let stop = Stop::on_signals().unwrap();
+        let stop = Stop::at_once().unwrap();
+        stop.when_asked();
         assert!(!stop.requested());
         signal_hook::low_level::raise(SIGTERM).unwrap();
         assert!(stop.requested());

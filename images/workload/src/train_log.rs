@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::schedule::Schedule;
 
-/// Prints the loss of some batches, and their mean at the end.
+/// Prints the loss of some batches, and the mean of all of them at the end.
 #[derive(Debug)]
 pub struct TrainLog<W> {
     out: W,
@@ -17,14 +17,14 @@ pub struct TrainLog<W> {
 }
 
 impl<W: Write> TrainLog<W> {
-    /// A log of a run, of every `interval`th batch of an epoch, the first included.
-    pub fn new(out: W, schedule: Schedule, interval: u64) -> Self {
-        Self { out, schedule, interval, steps: 0, finite: 0, sum: 0.0, last: f64::NAN }
+    /// A log of a run that has made so many steps before, of every `interval`th batch of an epoch,
+    /// the first included.
+    pub fn new(out: W, schedule: Schedule, interval: u64, steps: u64) -> Self {
+        Self { out, schedule, interval, steps, finite: 0, sum: 0.0, last: f64::NAN }
     }
 
-    /// A batch of an epoch, counted from 1, and its loss.
-    pub fn batch(&mut self, epoch: u64, loss: f64) -> io::Result<()> {
-        let batch = self.steps % self.schedule.steps_per_epoch();
+    /// The loss of the next batch.
+    pub fn batch(&mut self, loss: f64) -> io::Result<()> {
         self.steps += 1;
         self.last = loss;
         // As at the endpoint, what is not a number does not enter the mean.
@@ -32,17 +32,19 @@ impl<W: Write> TrainLog<W> {
             self.sum += loss;
             self.finite += 1;
         }
+        let Self { out, schedule, steps, .. } = self;
+        let batch = schedule.batches_before(*steps);
         if !batch.is_multiple_of(self.interval) {
             return Ok(());
         }
-        let Self { out, schedule, steps, .. } = self;
-        let images = schedule.images();
+        let epoch = schedule.epoch_of(*steps);
+        let items = schedule.items();
         let batches = schedule.steps_per_epoch();
-        let seen = usize::try_from(batch).map_or(images, |batch| batch * schedule.batch_size());
+        let seen = usize::try_from(batch).map_or(items, |batch| batch * schedule.batch_size());
         let percent = (200 * batch + batches) / (2 * batches);
         writeln!(
             out,
-            "Train Epoch: {epoch} [{seen}/{images} ({percent}%)]\tLoss: {loss:.6}\tStep: {steps}"
+            "Train Epoch: {epoch} [{seen}/{items} ({percent}%)]\tLoss: {loss:.6}\tStep: {steps}"
         )
     }
 
@@ -66,11 +68,11 @@ mod tests {
     #[test]
     fn it_reads_as_that_of_pytorch() {
         let mut out = Vec::new();
-        let mut log = TrainLog::new(&mut out, Schedule::new(60_000, 64, 1, None, 0), 10);
+        let mut log = TrainLog::new(&mut out, Schedule::new(60_000, 64, 1, None), 10, 0);
         for step in 0..11 {
-            log.batch(1, 500.0 + f64::from(step)).unwrap();
+            log.batch(500.0 + f64::from(step)).unwrap();
         }
-        log.batch(1, f64::NAN).unwrap();
+        log.batch(f64::NAN).unwrap();
         log.line("Test").unwrap();
         log.finish().unwrap();
         let text = "Train Epoch: 1 [0/60000 (0%)]\tLoss: 500.000000\tStep: 1\n\
@@ -83,13 +85,22 @@ mod tests {
     #[test]
     fn a_new_epoch_counts_its_images_anew() {
         let mut out = Vec::new();
-        let mut log = TrainLog::new(&mut out, Schedule::new(30, 10, 2, None, 0), 2);
-        for epoch in [1, 1, 1, 2] {
-            log.batch(epoch, 1.0).unwrap();
+        let mut log = TrainLog::new(&mut out, Schedule::new(30, 10, 2, None), 2, 0);
+        for _ in 0..4 {
+            log.batch(1.0).unwrap();
         }
         let text = "Train Epoch: 1 [0/30 (0%)]\tLoss: 1.000000\tStep: 1\n\
             Train Epoch: 1 [20/30 (67%)]\tLoss: 1.000000\tStep: 3\n\
             Train Epoch: 2 [0/30 (0%)]\tLoss: 1.000000\tStep: 4\n";
+        assert_eq!(String::from_utf8(out).unwrap(), text);
+    }
+
+    #[test]
+    fn a_resumed_run_goes_on_within_its_epoch() {
+        let mut out = Vec::new();
+        let mut log = TrainLog::new(&mut out, Schedule::new(30, 10, 2, None), 1, 4);
+        log.batch(1.0).unwrap();
+        let text = "Train Epoch: 2 [10/30 (33%)]\tLoss: 1.000000\tStep: 5\n";
         assert_eq!(String::from_utf8(out).unwrap(), text);
     }
 }

@@ -53,6 +53,8 @@ fn test_images_alone_are_split_nine_to_one_by_position() {
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
+    let missing = Dataset::load(&folder.path().join("missing")).unwrap_err().to_string();
+    assert!(missing.ends_with("missing is not a folder of images"), "{missing}");
     assert_eq!(refusal(&folder), "DIR has no t10k-images-idx3-ubyte, compressed or not");
     write_split(&folder, "t10k", 20);
     let write = |name: &str, file: &[u8]| fs::write(folder.path().join(name), file).unwrap();

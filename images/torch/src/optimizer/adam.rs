@@ -1,0 +1,142 @@
+//! Adam (Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015).
+
+use std::collections::BTreeMap;
+
+use tch::{TchError, Tensor, no_grad};
+
+use super::blocks::{Room, blocks, number};
+use super::{Optimizer, copy_from};
+use crate::parameters::Parameters;
+
+/// How far the mean of the gradients and that of their squares look back: PyTorch's defaults.
+const BETAS: (f64, f64) = (0.9, 0.999);
+/// Keeps the denominator above zero.
+const EPSILON: f64 = 1e-8;
+/// The name of the number of steps in the state.
+const STEP: &str = "step";
+
+/// Adam with the arithmetic of `torch.optim.Adam`, and its names in the state.
+#[derive(Debug)]
+pub struct Adam {
+    learning_rate: f64,
+    weight_decay: f64,
+    steps: u32,
+    moments: Vec<(String, Tensor)>,
+    /// Those of each parameter.
+    blocks: Vec<Vec<Block>>,
+}
+
+/// A part of a parameter, of the means of its gradients and of their squares, and room to compute in.
+#[derive(Debug)]
+struct Block {
+    parameter: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    scaled: Tensor,
+    denominator: Tensor,
+    decayed: Tensor,
+}
+
+/// The factors of one step.
+struct Factors {
+    decay: Option<Tensor>,
+    square: Tensor,
+    correction: f64,
+    step: Tensor,
+}
+
+impl Adam {
+    /// Adam with PyTorch's defaults, apart from the learning rate.
+    pub fn new(parameters: &Parameters, learning_rate: f64) -> Result<Self, TchError> {
+        let room = || Room::beside(parameters.tensors());
+        let (scaled, denominator, decayed) = (room()?, room()?, room()?);
+        let (mut moments, mut all) = (Vec::new(), Vec::new());
+        for (name, parameter) in parameters.names().iter().zip(parameters.tensors()) {
+            let (exp_avg, exp_avg_sq) = (parameter.f_zeros_like()?, parameter.f_zeros_like()?);
+            let parts = blocks(parameter)?.into_iter().zip(blocks(&exp_avg)?);
+            let block = |((parameter, exp_avg), exp_avg_sq)| {
+                let scaled = scaled.like(&parameter)?;
+                let denominator = denominator.like(&parameter)?;
+                let decayed = decayed.like(&parameter)?;
+                Ok(Block { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed })
+            };
+            let parts = parts.zip(blocks(&exp_avg_sq)?).map(block);
+            all.push(parts.collect::<Result<_, TchError>>()?);
+            moments.push((format!("{name}.exp_avg"), exp_avg));
+            moments.push((format!("{name}.exp_avg_sq"), exp_avg_sq));
+        }
+        Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, blocks: all })
+    }
+
+    /// Adds so much of a parameter to its gradient: the penalty on large weights.
+    #[must_use]
+    pub fn weight_decay(mut self, weight_decay: f64) -> Self {
+        self.weight_decay = weight_decay;
+        self
+    }
+
+    fn factors(&self, beside: &Tensor) -> Result<Factors, TchError> {
+        let steps = f64::from(self.steps);
+        let corrections = (1.0 - BETAS.0.powf(steps), 1.0 - BETAS.1.powf(steps));
+        let decay = (self.weight_decay != 0.0).then(|| number(self.weight_decay, beside));
+        Ok(Factors {
+            decay: decay.transpose()?,
+            square: number(1.0 - BETAS.1, beside)?,
+            correction: corrections.1.sqrt(),
+            step: number(-self.learning_rate / corrections.0, beside)?,
+        })
+    }
+}
+
+impl Block {
+    fn step(&mut self, gradient: &Tensor, factors: &Factors) -> Result<(), TchError> {
+        let Self { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed } = self;
+        let gradient = match &factors.decay {
+            Some(decay) => &gradient.f_addcmul_out(decayed, parameter, decay)?,
+            None => gradient,
+        };
+        drop(exp_avg.f_lerp_(gradient, 1.0 - BETAS.0)?);
+        drop(exp_avg_sq.f_mul_scalar_(BETAS.1)?);
+        // tch's `addcmul_` and `addcdiv_` lack PyTorch's factor, which is applied beforehand, as it
+        // is inside PyTorch's.
+        drop(gradient.f_mul_out(scaled, &factors.square)?);
+        drop(exp_avg_sq.f_addcmul_(scaled, gradient)?);
+        drop(exp_avg_sq.f_sqrt_out(denominator)?);
+        drop(denominator.f_div_scalar_(factors.correction)?);
+        drop(denominator.f_add_scalar_(EPSILON)?);
+        drop(exp_avg.f_mul_out(scaled, &factors.step)?);
+        drop(parameter.f_addcdiv_(scaled, denominator)?);
+        Ok(())
+    }
+}
+
+impl Optimizer for Adam {
+    fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError> {
+        let Some(first) = gradients.iter().find(|it| it.defined()) else { return Ok(()) };
+        self.steps = self.steps.saturating_add(1);
+        let factors = self.factors(first)?;
+        no_grad(|| {
+            let known = self.blocks.iter_mut().zip(gradients).filter(|(_, it)| it.defined());
+            for (parts, gradient) in known {
+                for (block, gradient) in parts.iter_mut().zip(blocks(gradient)?) {
+                    block.step(&gradient, &factors)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn state(&self) -> Vec<(String, Tensor)> {
+        let moments =
+            self.moments.iter().map(|(name, moment)| (name.clone(), moment.shallow_clone()));
+        moments.chain([(STEP.to_owned(), Tensor::from(i64::from(self.steps)))]).collect()
+    }
+
+    fn restore(&mut self, saved: &BTreeMap<String, Tensor>) -> Result<(), TchError> {
+        let state = self.state();
+        copy_from(saved, &state)?;
+        let steps = state.last().map_or(Ok(0), |(_, steps)| steps.f_int64_value(&[]))?;
+        self.steps = u32::try_from(steps).unwrap_or_default();
+        Ok(())
+    }
+}

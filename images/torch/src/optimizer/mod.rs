@@ -1,0 +1,54 @@
+//! Optimizers whose state can be saved: tch does not give out that of libtorch's own.
+//!
+//! They compute what PyTorch's do. PyTorch goes through all of a parameter with one operation after
+//! the other, and so through memory as often; here a large parameter is worked on in blocks that
+//! stay in the cache meanwhile.
+
+mod adam;
+mod blocks;
+mod sgd;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use tch::{TchError, Tensor, no_grad};
+
+pub use self::adam::Adam;
+pub use self::sgd::Sgd;
+
+/// What makes better parameters out of gradients.
+pub trait Optimizer: Debug {
+    /// Makes a step by gradients in the order of the parameters. One that is undefined leaves its
+    /// parameter as it is.
+    fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError>;
+
+    /// All that the next step depends on besides parameters and gradients, by name.
+    fn state(&self) -> Vec<(String, Tensor)>;
+
+    /// Goes on from a state that was saved. What `state` gives must share the optimizer's memory, or
+    /// else this is not enough.
+    fn restore(&mut self, saved: &BTreeMap<String, Tensor>) -> Result<(), TchError> {
+        copy_from(saved, &self.state())
+    }
+}
+
+/// Copies what was saved into the tensors of the same names, shapes and kinds.
+pub(crate) fn copy_from(
+    saved: &BTreeMap<String, Tensor>,
+    tensors: &[(String, Tensor)],
+) -> Result<(), TchError> {
+    no_grad(|| {
+        tensors.iter().try_for_each(|(name, tensor)| {
+            let wrong = |what| Err(TchError::Shape(format!("{name} {what}")));
+            let Some(saved) = saved.get(name) else { return wrong("is missing".to_owned()) };
+            let [is, must] = [saved, tensor].map(|it| format!("{:?} {:?}", it.kind(), it.size()));
+            if is != must {
+                return wrong(format!("is {is}, but must be {must}"));
+            }
+            tensor.shallow_clone().f_copy_(saved)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! What a model learns.
+
+use std::collections::BTreeMap;
+
+use tch::nn::VarStore;
+use tch::{TchError, Tensor};
+
+/// A model's trainable parameters, in the order of their names.
+#[derive(Debug)]
+pub struct Parameters {
+    names: Vec<String>,
+    tensors: Vec<Tensor>,
+}
+
+impl Parameters {
+    /// Those of a store. They share its memory: what is written into one is seen by the model.
+    pub fn of(store: &VarStore) -> Self {
+        let variables: BTreeMap<_, _> = store.variables().into_iter().collect();
+        let trainable = variables.into_iter().filter(|(_, tensor)| tensor.requires_grad());
+        let (names, tensors) = trainable.unzip();
+        Self { names, tensors }
+    }
+
+    /// Their names, such as `fc1.weight`.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The tensors, in the same order.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The gradients of a loss, in the same order; undefined where it does not depend on a
+    /// parameter.
+    ///
+    /// They are new tensors: unlike those that libtorch collects, they need no clearing before the
+    /// next step.
+    pub fn gradients(&self, loss: &Tensor) -> Result<Vec<Tensor>, TchError> {
+        Tensor::f_run_backward(&[loss], &self.tensors, false, false)
+    }
+}

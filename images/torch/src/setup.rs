@@ -1,0 +1,34 @@
+//! What comes before data and model.
+
+use paceline_workload::{Checkpoints, Stop, TrainingArgs};
+
+use crate::exit::BadInput;
+
+/// A run whose command line is in order and whose libtorch is set up.
+#[derive(Debug)]
+pub struct Setup {
+    pub(crate) workload: &'static str,
+    pub(crate) args: TrainingArgs,
+    pub(crate) stop: Stop,
+    pub(crate) checkpoints: Option<Checkpoints>,
+}
+
+impl Setup {
+    /// Sets libtorch up, and makes sure that checkpoints can be written where they are wanted.
+    pub fn begin(workload: &'static str, args: TrainingArgs) -> anyhow::Result<Self> {
+        let stop = Stop::at_once()?;
+        let open = |folder| Checkpoints::open(folder, workload).map_err(BadInput::new);
+        let checkpoints = args.checkpoints.clone().map(open).transpose()?;
+        tch::set_num_threads(args.threads.count());
+        // No operation here runs beside another one; threads for that would only compete.
+        tch::set_num_interop_threads(1);
+        // Of the initial weights.
+        tch::manual_seed(args.seed.cast_signed());
+        Ok(Self { workload, args, stop, checkpoints })
+    }
+
+    /// The step size of the optimizer.
+    pub fn learning_rate(&self) -> f64 {
+        self.args.learning_rate
+    }
+}

@@ -1,0 +1,266 @@
+//! The loop that the workloads share: they differ in the loss of a step and in how they are tested.
+
+use std::io::{Stdout, stdout};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use paceline_reporter::{Reason, Reporter};
+use paceline_workload::{
+    CheckpointError, Identity, LossFile, Schedule, Shuffle, Stop, Targets, TrainLog, TrainingArgs,
+    note, seed_of_step,
+};
+use tch::nn::VarStore;
+use tch::{Tensor, no_grad};
+
+use crate::exit::BadInput;
+use crate::optimizer::Optimizer;
+use crate::parameters::Parameters;
+use crate::recent::Recent;
+use crate::saver::{Now, Saver};
+use crate::setup::Setup;
+use crate::state;
+
+/// What is trained on, and to what end.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What the loss is called.
+    pub loss_name: &'static str,
+    /// What the data set is called.
+    pub dataset: String,
+    /// What the log says of the data.
+    pub data: String,
+    /// What the items of the data are called.
+    pub unit: &'static str,
+    /// The items of an epoch.
+    pub items: usize,
+    /// The items of a batch, unless the command line says otherwise.
+    pub batch_size: NonZeroUsize,
+    /// The losses to reach, unless the command line says otherwise.
+    pub targets: Targets,
+}
+
+/// The loss of a batch.
+#[derive(Debug)]
+pub struct Loss {
+    tensor: Tensor,
+    items: i32,
+}
+
+/// How a model does on data that it is not trained on.
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// Its mean loss.
+    pub loss: f64,
+    /// What the log says of it.
+    pub line: String,
+}
+
+/// A run that is about to train.
+#[derive(Debug)]
+pub struct Trainer {
+    seed: u64,
+    schedule: Schedule,
+    /// The steps that have been made.
+    step: u64,
+    parameters: Parameters,
+    optimizer: Box<dyn Optimizer>,
+    reporter: Reporter,
+    recent: Recent,
+    log: TrainLog<Stdout>,
+    losses: Option<LossFile>,
+    saver: Saver,
+    checkpoint_every: Option<u64>,
+    stop: Stop,
+}
+
+impl Loss {
+    /// A loss that is minimized as a sum over so many items, and reported for one of them.
+    pub fn sum(tensor: Tensor, items: i32) -> Self {
+        Self { tensor, items }
+    }
+}
+
+impl From<Tensor> for Loss {
+    fn from(tensor: Tensor) -> Self {
+        Self { tensor, items: 1 }
+    }
+}
+
+impl Trainer {
+    /// Begins a run, or goes on with one from its checkpoint.
+    pub fn begin(
+        setup: Setup,
+        job: &Job,
+        store: &VarStore,
+        mut optimizer: Box<dyn Optimizer>,
+    ) -> anyhow::Result<Self> {
+        let Setup { workload, args, stop, checkpoints } = setup;
+        let seed = args.seed;
+        let batch_size = args.batch_size.unwrap_or(job.batch_size).get();
+        let dataset = job.dataset.clone();
+        let run = Identity { workload: workload.to_owned(), dataset, seed, batch_size };
+        let model = state::variables(store);
+        let mut saver = Saver { folder: checkpoints, run, model, saved: 0 };
+        let resumed = if args.resume { saver.resume(&mut *optimizer) } else { Ok(None) };
+        let resumed = resumed.map_err(BadInput::new)?;
+        let step = saver.saved;
+
+        let schedule = Schedule::new(job.items, batch_size, args.epochs, args.steps);
+        let losses = args.losses.as_ref().map(|path| {
+            let cannot = || format!("no losses can be written to {}", path.display());
+            LossFile::begin(path, step).with_context(cannot).map_err(BadInput::new)
+        });
+        let mut log = TrainLog::new(stdout(), schedule, args.log_interval, step);
+        let (steps, threads) = (schedule.steps(), args.threads.count());
+        let Job { data, unit, .. } = job;
+        log.line(&format!("{data}; {steps} steps of {batch_size} {unit}, {threads} threads"))?;
+        match resumed {
+            Some(path) => log.line(&format!("resumed at step {step} from {}", path.display()))?,
+            None if args.resume => note("There is no checkpoint yet: training from the start."),
+            None => {}
+        }
+        stop.when_asked();
+        Ok(Self {
+            seed,
+            schedule,
+            step,
+            parameters: Parameters::of(store),
+            optimizer,
+            reporter: reporter(workload, job, &args, schedule, step),
+            recent: Recent::default(),
+            log,
+            losses: losses.transpose()?,
+            saver,
+            checkpoint_every: args.checkpoint_every,
+            stop,
+        })
+    }
+
+    /// Which items are trained on in which step.
+    pub fn shuffle(&self) -> Shuffle {
+        Shuffle::new(self.schedule, self.seed)
+    }
+
+    /// Trains to the end, or until it is asked to stop.
+    ///
+    /// `loss` is called with the number of each step, counted from 1, and `test` after each epoch.
+    /// What is random in `loss` must come from libtorch's generator or follow from seed and step:
+    /// then a resumed run is the same as one that was never interrupted.
+    pub fn run<L: Into<Loss>>(
+        mut self,
+        loss: impl FnMut(u64) -> anyhow::Result<L>,
+        test: impl FnMut(&Stop) -> anyhow::Result<Test>,
+    ) -> anyhow::Result<()> {
+        let result = self.train(loss, test);
+        match &result {
+            Ok(()) => self.reporter.finish(),
+            Err(_) => self.reporter.fail(),
+        }
+        result
+    }
+
+    fn train<L: Into<Loss>>(
+        &mut self,
+        mut loss: impl FnMut(u64) -> anyhow::Result<L>,
+        mut test: impl FnMut(&Stop) -> anyhow::Result<Test>,
+    ) -> anyhow::Result<()> {
+        while self.step < self.schedule.steps() && !self.is_to_stop() {
+            self.make_step(&mut loss)?;
+            self.answer_request();
+            if self.checkpoint_every.is_some_and(|every| self.step.is_multiple_of(every)) {
+                complain(self.save());
+            }
+            if self.schedule.ends_epoch(self.step) && !self.is_to_stop() {
+                self.test(&mut test)?;
+            }
+        }
+        if self.saver.is_behind(self.step) {
+            self.save()?;
+        }
+        self.log.finish()?;
+        Ok(())
+    }
+
+    fn make_step<L: Into<Loss>>(
+        &mut self,
+        loss: &mut impl FnMut(u64) -> anyhow::Result<L>,
+    ) -> anyhow::Result<()> {
+        let step = self.step + 1;
+        self.reporter.epoch(self.schedule.epoch_of(step));
+        let batch = self.reporter.batch();
+        tch::manual_seed(seed_of_step(self.seed, step).cast_signed());
+        let Loss { tensor, items } = loss(step)?.into();
+        self.optimizer.step(&self.parameters.gradients(&tensor)?)?;
+        let loss = f64::try_from(tensor)? / f64::from(items);
+        batch.loss(loss);
+
+        self.step = step;
+        self.recent.add(loss);
+        if let Some(file) = &mut self.losses {
+            file.add(step, loss).context("the file of losses cannot be written")?;
+        }
+        self.log.batch(loss)?;
+        Ok(())
+    }
+
+    fn test(&mut self, test: &mut impl FnMut(&Stop) -> anyhow::Result<Test>) -> anyhow::Result<()> {
+        let evaluation = self.reporter.evaluating();
+        let Test { loss, line } = no_grad(|| test(&self.stop))?;
+        drop(evaluation);
+        // What was cut short says nothing.
+        if !self.stop.requested() {
+            self.reporter.validation(loss);
+            self.log.line(&line)?;
+        }
+        Ok(())
+    }
+
+    fn is_to_stop(&self) -> bool {
+        self.stop.requested() || self.reporter.should_stop()
+    }
+
+    /// Saves what the reporter wants saved. A failure is told to whoever asked; training goes on.
+    fn answer_request(&mut self) {
+        let Self { reporter, saver, optimizer, step, recent, .. } = self;
+        let Some(request) = reporter.checkpoint_requested() else { return };
+        let now = Now { step: *step, loss: recent.mean(), optimizer: &**optimizer };
+        let outcome = request.save(|reason| saver.save(reason, &now));
+        if saver.folder.is_some() {
+            complain(outcome);
+        }
+    }
+
+    fn save(&mut self) -> Result<PathBuf, CheckpointError> {
+        let Self { saver, optimizer, step, recent, .. } = self;
+        saver
+            .save(Reason::Asked, &Now { step: *step, loss: recent.mean(), optimizer: &**optimizer })
+    }
+}
+
+/// A checkpoint that could not be written is no reason to stop: there is the one before.
+fn complain(outcome: Result<PathBuf, CheckpointError>) {
+    if let Err(error) = outcome {
+        note(error);
+    }
+}
+
+fn reporter(
+    workload: &str,
+    job: &Job,
+    args: &TrainingArgs,
+    schedule: Schedule,
+    step: u64,
+) -> Reporter {
+    let builder = Reporter::builder(workload)
+        .loss_name(job.loss_name)
+        .dataset(&job.dataset)
+        .total_steps(schedule.steps())
+        .first_step(step);
+    let builder = if args.stop_at_objective { builder.stop_at_objective() } else { builder };
+    let reporter = args.targets().or(job.targets).tell(builder).from_env().start();
+    reporter.unwrap_or_else(|error| {
+        note(format_args!("training without reports: {:#}", anyhow::Error::from(error)));
+        Reporter::disabled()
+    })
+}
