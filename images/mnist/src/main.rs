@@ -8,9 +8,9 @@ use anyhow::Context;
 use clap::Parser;
 use paceline_mnist::Net;
 use paceline_torch::{
-    Adam, BadInput, ImageData, Images, Parameters, Setup, Test, Trainer, exit_code,
+    BadInput, ImageData, Images, Parameters, Setup, Test, Trainer, exit_code, serve,
 };
-use paceline_workload::{DataArgs, Stop, Targets, TrainingArgs, openmp, parse};
+use paceline_workload::{DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, openmp, parse};
 use tch::nn::{ModuleT, VarStore};
 use tch::{Device, Kind, Reduction, Tensor};
 
@@ -31,6 +31,8 @@ struct Args {
     data: DataArgs,
     #[command(flatten)]
     training: TrainingArgs,
+    #[command(flatten)]
+    role: RoleArgs,
 }
 
 fn main() -> ExitCode {
@@ -41,12 +43,15 @@ fn train() -> anyhow::Result<()> {
     openmp::wait_passively().context("cannot start anew")?;
     let args: Args = parse().map_err(BadInput::new)?;
     let setup = Setup::begin("mnist", args.training)?;
+    if args.role.role == Role::Ps {
+        return serve(setup, &args.role);
+    }
     let data = ImageData::load(args.data)?;
     let store = VarStore::new(Device::Cpu);
     let net = Net::new(&store.root(), data.train.mean_and_deviation());
-    let adam = Adam::new(&Parameters::of(&store), setup.learning_rate())?;
+    let adam = setup.adam(&args.role, &Parameters::of(&store))?;
     let job = data.job("cross entropy", BATCH_SIZE, [MNIST, FASHION_MNIST]);
-    let trainer = Trainer::begin(setup, &job, &store, Box::new(adam))?;
+    let trainer = Trainer::begin(setup, &job, &store, adam)?;
     let mut shuffle = trainer.shuffle();
     trainer.run(
         |step| {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     /// The step size.
-    pub learning_rate: f32,
+    pub learning_rate: f64,
     /// How slowly the mean of gradients forgets.
     pub beta1: f32,
     /// How slowly the mean of their squares forgets.
@@ -65,7 +65,7 @@ impl Shard {
         self.version += 1;
         self.decayed.0 *= f64::from(beta1);
         self.decayed.1 *= f64::from(beta2);
-        let step = f64::from(learning_rate) / (1.0 - self.decayed.0);
+        let step = learning_rate / (1.0 - self.decayed.0);
         let (step, scale) = (single(step), single((1.0 - self.decayed.1).sqrt().recip()));
         let moments = self.means.iter_mut().zip(&mut self.squares);
         for ((parameter, (mean, square)), slope) in

@@ -1,8 +1,10 @@
 //! What comes before data and model.
 
-use paceline_workload::{Checkpoints, Stop, TrainingArgs};
+use paceline_workload::{Checkpoints, Role, RoleArgs, Stop, TrainingArgs};
 
 use crate::exit::BadInput;
+use crate::optimizer::{Adam, Optimizer, Remote};
+use crate::parameters::Parameters;
 
 /// A run whose command line is in order and whose libtorch is set up.
 #[derive(Debug)]
@@ -30,5 +32,19 @@ impl Setup {
     /// The step size of the optimizer.
     pub fn learning_rate(&self) -> f64 {
         self.args.learning_rate
+    }
+
+    /// What improves the parameters: Adam, here or at the parameter servers.
+    pub fn adam(
+        &self,
+        role: &RoleArgs,
+        parameters: &Parameters,
+    ) -> anyhow::Result<Box<dyn Optimizer>> {
+        Ok(match role.role {
+            Role::Worker => {
+                Box::new(Remote::connect(&role.servers, parameters, self.stop.clone())?)
+            }
+            Role::Alone | Role::Ps => Box::new(Adam::new(parameters, self.learning_rate())?),
+        })
     }
 }

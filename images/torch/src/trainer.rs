@@ -191,8 +191,10 @@ impl Trainer {
         let batch = self.reporter.batch();
         tch::manual_seed(seed_of_step(self.seed, step).cast_signed());
         let Loss { tensor, items } = loss(step)?.into();
-        self.optimizer.step(&self.parameters.gradients(&tensor)?)?;
+        let gradients = self.parameters.gradients(&tensor)?;
         let loss = f64::try_from(tensor)? / f64::from(items);
+        self.optimizer.tell(loss);
+        self.optimizer.step(&gradients)?;
         batch.loss(loss);
 
         self.step = step;

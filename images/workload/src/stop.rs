@@ -29,6 +29,16 @@ impl Stop {
         self.0.store(false, Ordering::Relaxed);
     }
 
+    /// Asks the program to end.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// What is set when it has been asked to end.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether it has been asked to end.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

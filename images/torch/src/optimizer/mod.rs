@@ -6,6 +6,7 @@
 
 mod adam;
 mod blocks;
+mod remote;
 mod sgd;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::fmt::Debug;
 use tch::{TchError, Tensor, no_grad};
 
 pub use self::adam::Adam;
+pub use self::remote::Remote;
 pub use self::sgd::Sgd;
 
 /// What makes better parameters out of gradients.
@@ -21,6 +23,9 @@ pub trait Optimizer: Debug {
     /// Makes a step by gradients in the order of the parameters. One that is undefined leaves its
     /// parameter as it is.
     fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError>;
+
+    /// Tells the loss that the next step's gradients are of, to an optimizer that passes it on.
+    fn tell(&mut self, _loss: f64) {}
 
     /// All that the next step depends on besides parameters and gradients, by name.
     fn state(&self) -> Vec<(String, Tensor)>;
