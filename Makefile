@@ -3,8 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-burn test-frameworks bench \
+.PHONY: help setup build images images-python data demo fmt lint doc unit docker-tests \
+  test test-deny test-images test-images-python test-burn test-frameworks bench \
   bench-training clean
 
 CARGO ?= cargo
@@ -17,7 +17,7 @@ FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
 RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
@@ -28,6 +28,9 @@ build: ## build the `paceline` and `paceline-sidecar` commands
 images: setup build ## build the container images
 	@allocator/image.sh
 	@images/build.sh
+
+images-python: setup ## build the images of the Python workloads: 2 GB to fetch where PyTorch's CPU index is not reached
+	@images/python/build.sh
 
 data: images ## find or fetch the training images; print their folder
 	@images/data.sh
@@ -74,6 +77,9 @@ test-deny: ## licences, sources and advisories of all dependencies
 
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
+
+test-images-python: images-python ## train the Python workloads for a moment in their containers
+	@images/python/test.sh
 
 test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
 	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml
