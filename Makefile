@@ -3,8 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sidecar-image data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-burn test-frameworks test-deploy bench \
+.PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
+  test test-deny test-images test-images-python test-burn test-frameworks test-deploy bench \
   bench-sidecar bench-training clean
 
 CARGO ?= cargo
@@ -17,7 +17,7 @@ FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
 RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
@@ -31,6 +31,9 @@ images: setup build ## build the container images
 
 sidecar-image: setup ## build the sidecar's image alone
 	@sidecar/image.sh
+
+images-python: sidecar-image ## build the images of the Python workloads: minutes, and up to 2 GB to fetch
+	@images/python/build.sh
 
 data: images ## find or fetch the training images; print their folder
 	@images/data.sh
@@ -77,6 +80,9 @@ test-deny: ## licences, sources and advisories of all dependencies
 
 test-images: images ## lint and test the workloads, train for a moment in their containers
 	@images/test.sh
+
+test-images-python: images-python ## train the Python workloads for a moment in their containers
+	@images/python/test.sh
 
 test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
 	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml
