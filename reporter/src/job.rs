@@ -226,7 +226,7 @@ impl Job {
             pid: self.pid,
             instance: self.instance.clone(),
             source: self.settings.source.as_deref().unwrap_or(SOURCE).to_owned(),
-            state: self.state(reading.steps),
+            state: self.state(reading.steps > 0 || reading.latency.count > 0),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),
             step: (step > 0).then_some(step),
@@ -252,11 +252,11 @@ impl Job {
         (progress, reading.durations)
     }
 
-    fn state(&self, steps: u64) -> State {
+    fn state(&self, has_begun: bool) -> State {
         match self.ending.load(Ordering::Relaxed) {
             FINISHED => State::Finished,
             FAILED => State::Failed,
-            _ if steps > 0 => State::Running,
+            _ if has_begun => State::Running,
             _ => State::Starting,
         }
     }

@@ -64,7 +64,7 @@ fn a_batch_counts_when_it_is_dropped_but_not_when_a_panic_cuts_it_short() {
     });
     assert!(panicked.join().is_err());
     let read = progress(&reporter);
-    assert_eq!((read.batch_latency.count, read.step, read.state), (1, None, State::Starting));
+    assert_eq!((read.batch_latency.count, read.step, read.state), (1, None, State::Running));
 }
 
 #[test]

@@ -241,9 +241,10 @@ impl Ledger {
         }
     }
 
-    /// Whether any loss has been reported.
+    /// Whether anything has been reported: a job that only serves has latencies and no loss.
     pub(crate) fn has_begun(&self) -> bool {
-        self.steps() > 0
+        let totals = self.tally.read(self.direction);
+        totals.steps > 0 || totals.batches > 0
     }
 
     /// How many losses have been reported, finite or not.

@@ -1,7 +1,9 @@
 //! Keras: the bars of `fit` (`verbose=1`) in all versions, and its lines (`verbose=2`).
 //!
 //! `evaluate` and `predict` print the same bars, but only those of `fit` stand below a header such
-//! as `Epoch 1/10`. A bar's loss is the mean of the epoch so far.
+//! as `Epoch 1/10`. A `fit` of one epoch has no header: it is known by the validation loss in its
+//! last frame, or since nobody evaluates twice on as many batches without training in between. A
+//! bar's loss is the mean of the epoch so far.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -15,6 +17,12 @@ pub(super) struct Keras {
     keys: Keys,
     /// The epoch, and how many there are, while `fit` is in one.
     epoch: Option<(u64, u64)>,
+    /// A header was seen: bars without one are no training.
+    headed: bool,
+    /// How many steps the last bar without a header had.
+    evaluated: Option<Option<u64>>,
+    /// How many steps the bars of a `fit` without headers have.
+    headless: Option<Option<u64>>,
     /// What the last frame of this epoch said: the step, and the bits of the loss.
     last: Option<(Option<u64>, u64)>,
     /// The bits of the validation loss that this epoch has said.
@@ -49,6 +57,7 @@ impl Grammar for Keras {
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         if let Some(epoch) = header(line) {
             self.epoch = Some(epoch);
+            self.headed = true;
             self.last = None;
             self.validated = None;
             // Other programs have headers like this one.
@@ -81,11 +90,11 @@ impl Keras {
         };
         let ended =
             end == End::Newline && frame.total.is_none_or(|total| frame.step >= Some(total));
-        let Some((epoch, epochs)) = self.epoch else {
+        if self.epoch.is_none() && !self.is_headless_fit(frame, &found.losses) {
+            if ended && !found.losses.is_empty() {
+                self.evaluated = Some(frame.total);
+            }
             return if ended { evaluated(found) } else { None };
-        };
-        if ended {
-            self.epoch = None;
         }
         let span = if frame.has_bar { Span::EpochSoFar } else { Span::Epoch };
         let training = found.losses.iter_mut().filter(|loss| loss.phase == Phase::Train);
@@ -98,12 +107,29 @@ impl Keras {
         let now = Some((frame.step, found.losses.first()?.value.to_bits()));
         let (again, told) = (self.last == now, self.validated == validation);
         found.losses.retain(|loss| if loss.phase == Phase::Train { !again } else { !told });
-        self.last = now;
-        self.validated = validation;
-        found.epoch = float(epoch);
-        found.total_epochs = Some(epochs);
+        self.last = now.filter(|_| !ended);
+        self.validated = validation.filter(|_| !ended);
+        found.epoch = self.epoch.and_then(|(epoch, _)| float(epoch));
+        found.total_epochs = self.epoch.map(|(_, epochs)| epochs);
+        if ended {
+            self.epoch = None;
+        }
         found.batch_seconds = frame.seconds.filter(|_| validation.is_none());
         (!found.losses.is_empty()).then_some(found)
+    }
+}
+
+impl Keras {
+    /// Whether a frame below no header is one of `fit` all the same.
+    fn is_headless_fit(&mut self, frame: &Frame<'_>, losses: &[Loss]) -> bool {
+        if self.headed || losses.is_empty() {
+            return false;
+        }
+        let validates = losses.iter().any(|loss| loss.phase == Phase::Validation);
+        if validates || self.evaluated == Some(frame.total) {
+            self.headless = Some(frame.total);
+        }
+        self.headless == Some(frame.total)
     }
 }
 

@@ -51,6 +51,44 @@ fn evaluate_is_no_training_and_predict_says_nothing() {
 }
 
 #[test]
+fn a_fit_of_one_epoch_has_no_header() {
+    let lines = [
+        ("1/2 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - loss: 0.9000", Return),
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - loss: 0.8000 - val_loss: 0.8500", Newline),
+        ("5/5 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - loss: 0.7900", Newline),
+        ("1/2 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - loss: 0.7000", Return),
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - loss: 0.6000 - val_loss: 0.6500", Newline),
+    ];
+    let expected = [
+        "batch 2/2, loss=0.8 EpochSoFar, val_loss=0.85 Validation Epoch",
+        "loss=0.79 Test Epoch",
+        "batch 1/2, 0.328 s, loss=0.7 EpochSoFar",
+        "batch 2/2, loss=0.6 EpochSoFar, val_loss=0.65 Validation Epoch",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
+fn what_is_evaluated_again_and_again_is_trained() {
+    let lines = [
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8000", Newline),
+        ("1/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.7000", Return),
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.6000", Newline),
+        ("Epoch 1/2", Newline),
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.5000", Newline),
+        ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.4000", Newline),
+    ];
+    let expected = [
+        "loss=0.8 Test Epoch",
+        "batch 1/2, 0.005 s, loss=0.7 EpochSoFar",
+        "batch 2/2, 0.005 s, loss=0.6 EpochSoFar",
+        "epoch 1/2, batch 2/2, 0.005 s, loss=0.5 EpochSoFar",
+        "epoch 1/2, loss=0.4 Test Epoch",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
 fn bars_and_lines_of_older_versions() {
     let lines = [
         ("Epoch 1/2", Newline),
