@@ -77,3 +77,5 @@ for workload in vae mnist; do
   rm -f "$checkpoints/$workload.safetensors"
   say "SIGTERM left a checkpoint of $workload at step $step, and --resume went on from there."
 done
+
+ps/test.sh

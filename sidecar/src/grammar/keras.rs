@@ -20,9 +20,9 @@ pub(super) struct Keras {
     /// A header was seen: bars without one are no training.
     headed: bool,
     /// How many steps the last bar without a header had.
-    evaluated: Option<Option<u64>>,
+    evaluated: Option<u64>,
     /// How many steps the bars of a `fit` without headers have.
-    headless: Option<Option<u64>>,
+    headless: Option<u64>,
     /// What the last frame of this epoch said: the step, and the bits of the loss.
     last: Option<(Option<u64>, u64)>,
     /// The bits of the validation loss that this epoch has said.
@@ -92,7 +92,7 @@ impl Keras {
             end == End::Newline && frame.total.is_none_or(|total| frame.step >= Some(total));
         if self.epoch.is_none() && !self.is_headless_fit(frame, &found.losses) {
             if ended && !found.losses.is_empty() {
-                self.evaluated = Some(frame.total);
+                self.evaluated = frame.total;
             }
             return if ended { evaluated(found) } else { None };
         }
@@ -122,14 +122,14 @@ impl Keras {
 impl Keras {
     /// Whether a frame below no header is one of `fit` all the same.
     fn is_headless_fit(&mut self, frame: &Frame<'_>, losses: &[Loss]) -> bool {
-        if self.headed || losses.is_empty() {
+        if self.headed || losses.is_empty() || frame.total.is_none() {
             return false;
         }
         let validates = losses.iter().any(|loss| loss.phase == Phase::Validation);
-        if validates || self.evaluated == Some(frame.total) {
-            self.headless = Some(frame.total);
+        if validates || self.evaluated == frame.total {
+            self.headless = frame.total;
         }
-        self.headless == Some(frame.total)
+        self.headless == frame.total
     }
 }
 
