@@ -33,7 +33,7 @@ const ADDITIONS: &str = r#"{
              "block_buffered": false, "ranks": [{"rank": 0, "count": 10, "sum": 0.5}],
              "sources": [{"name": "log:/logs/train.log", "up": true, "grammar": "keras bar",
                           "confidence": 1.0, "bytes": 100, "lines": 9, "observations": 8,
-                          "errors": 0, "updated_at": 1760000042.4, "error": null}]}}"#;
+                          "errors": 0, "dropped": 0, "updated_at": 1760000042.4, "error": null}]}}"#;
 
 #[test]
 fn every_field_of_the_body_is_read_and_written_under_its_name() {

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Measures the workloads in their containers: how long a step takes beside the twin in Python, and
+what two jobs that share the CPUs get done.
+
+    measure.py speed [WORKLOAD…]      step times, Rust and Python in turns, one thread and two
+    measure.py together [WORKLOAD…]   two jobs of two threads, side by side and one after the other
+
+It needs the images of `make images images-python`, and a machine that does nothing else. A step's
+time is the difference of a long and a short run over the difference of their steps, so that the
+start does not count. Every figure is the median of RUNS (5 unless the environment says otherwise).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+RUNS = int(os.environ.get("RUNS", "5"))
+# Two jobs side by side must get this part of what they get done one after the other.
+TOGETHER = 0.9
+# The step of a Rust workload may take so much longer than its twin's.
+SLOWER = 1.03
+
+
+class Workload(NamedTuple):
+    """A workload and its twin: commands within the images, and steps of a short and a long run."""
+
+    rust: list[str]
+    image: str
+    python: list[str]
+    short: int
+    long: int
+
+
+WORKLOADS = {
+    "vae": Workload(["vae"], "python-torch", ["python", "vae.py"], 50, 450),
+    "mnist": Workload(["mnist"], "python-torch", ["python", "mnist.py"], 10, 90),
+    "gru": Workload(["gru", "adding"], "python-keras", ["python", "keras_gru.py"], 20, 220),
+    "resnet50": Workload(["resnet50"], "python-torch", ["python", "resnet50.py"], 1, 4),
+}
+
+
+def command(image: str, inside: list[str], data: str, steps: int, threads: int) -> list[str]:
+    """A run of so many steps in a container without a network."""
+    folder = ["--volume", f"{data}:/data:ro", "--env", "PACELINE_DATA=/data"]
+    run = ["docker", "run", "--rm", "--network", "none", *folder, f"paceline/{image}", *inside]
+    return [*run, "--steps", str(steps), "--threads", str(threads)]
+
+
+def seconds(*commands: list[str]) -> float:
+    """How long commands take that are started together."""
+    began = time.perf_counter()
+    running = [
+        subprocess.Popen(one, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for one in commands
+    ]
+    for one in running:
+        _, errors = one.communicate()
+        if one.returncode:
+            sys.exit(f"{' '.join(one.args)}: {errors.decode(errors='replace')[-500:]}")
+    return time.perf_counter() - began
+
+
+def speed(name: str, data: str) -> bool:
+    """Prints step times with one thread and two; whether Rust is quick enough."""
+    workload, quick = WORKLOADS[name], True
+    twins = [("workloads", workload.rust), (workload.image, workload.python)]
+    for threads in (1, 2):
+        times: list[list[float]] = [[], []]
+        for _ in range(RUNS):
+            for of, (image, inside) in zip(times, twins, strict=True):
+                short, long = (
+                    seconds(command(image, inside, data, steps, threads))
+                    for steps in (workload.short, workload.long)
+                )
+                of.append((long - short) / (workload.long - workload.short))
+        rust, python = (statistics.median(of) for of in times)
+        ratio = statistics.median(ours / twin for ours, twin in zip(*times, strict=True))
+        quick &= ratio <= SLOWER
+        print(
+            f"{name:10}{threads:8}{rust * 1e3:12.2f}{python * 1e3:12.2f}{ratio:9.3f}"
+            f"   {'ok' if ratio <= SLOWER else f'above {SLOWER}'}",
+            flush=True,
+        )
+    return quick
+
+
+def together(name: str, data: str) -> bool:
+    """Prints what two jobs get done side by side, beside one after the other; whether it is enough."""
+    workload = WORKLOADS[name]
+    parts = []
+    for _ in range(RUNS):
+        one = command("workloads", workload.rust, data, workload.long, 2)
+        apart = seconds(one) + seconds(one)
+        parts.append(apart / seconds(one, one))
+    part = statistics.median(parts)
+    print(f"{name:10}{part:10.2f}   {'ok' if part >= TOGETHER else f'below {TOGETHER}'}", flush=True)
+    return part >= TOGETHER
+
+
+def main() -> int:
+    what, *names = sys.argv[1:] or ["--help"]
+    measures = {
+        "speed": (speed, f"{'workload':10}{'threads':>8}{'Rust ms':>12}{'Python ms':>12}{'ratio':>9}"),
+        "together": (together, f"{'workload':10}{'throughput':>10}"),
+    }
+    if what not in measures or not set(names) <= set(WORKLOADS):
+        print(__doc__.strip())
+        return 0 if what in ("-h", "--help") else 2
+    data = subprocess.run([HERE / "data.sh"], check=True, capture_output=True, text=True)
+    folder = data.stdout.split()[-1]
+    measure, head = measures[what]
+    print(head, flush=True)
+    enough = [measure(name, folder) for name in names or WORKLOADS]
+    return 0 if all(enough) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
