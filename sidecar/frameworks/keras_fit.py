@@ -13,22 +13,36 @@ from truth import Clock, Truth
 SAMPLES, FEATURES, BATCH = 192, 16, 16
 
 
-class Recorder(keras.callbacks.Callback):
-    """Writes down what is printed on the chosen output."""
+class Watch(keras.callbacks.Callback):
+    """Times batches. It comes before the bar, whose drawing would be in its times otherwise."""
 
-    def __init__(self, output: str, every: int, bar: keras.callbacks.ProgbarLogger) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.truth, self.clock = Truth(), Clock()
+        self.clock = Clock()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.clock.epoch_began()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.clock.batch_ended()
+
+
+class Recorder(keras.callbacks.Callback):
+    """Writes down what is printed on the chosen output. It comes after the bar."""
+
+    def __init__(
+        self, output: str, every: int, watch: Watch, bar: keras.callbacks.ProgbarLogger
+    ) -> None:
+        super().__init__()
+        self.truth, self.clock = Truth(), watch.clock
         self.output, self.every, self.bar = output, every, bar
         self.epoch = self.batches = self.told = 0
         self.drawn = None
 
     def on_epoch_begin(self, epoch, logs=None):
         self.epoch = epoch
-        self.clock.epoch_began()
 
     def on_train_batch_end(self, batch, logs=None):
-        self.clock.batch_ended()
         self.batches += 1
         facts = {"global_step": self.batches}
         if self.output == "bar":
@@ -111,9 +125,9 @@ def main() -> None:
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     # Keras adds it by itself; it is made here so that the recorder can see what it has drawn.
-    bar = keras.callbacks.ProgbarLogger()
-    recorder = Recorder(asked.output, asked.every, bar)
-    callbacks = [bar, recorder]
+    bar, watch = keras.callbacks.ProgbarLogger(), Watch()
+    recorder = Recorder(asked.output, asked.every, watch, bar)
+    callbacks = [watch, bar, recorder]
     if asked.output == "csv":
         callbacks.append(keras.callbacks.CSVLogger(f"{folder}/log.csv"))
     if asked.output == "tensorboard":
