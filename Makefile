@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-images-python test-burn test-frameworks test-deploy bench \
+  test test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
   bench-sidecar bench-training clean
 
 CARGO ?= cargo
@@ -83,6 +83,9 @@ test-images: images ## lint and test the workloads, train for a moment in their 
 
 test-images-python: images-python ## train the Python workloads for a moment in their containers
 	@images/python/test.sh
+
+compare-pytorch: ## the workloads' models beside PyTorch's: outputs, losses, gradients (needs torch in Python)
+	@images/compare/compare.sh
 
 test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
 	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml

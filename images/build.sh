@@ -27,7 +27,7 @@ for part in lib LICENSE; do
   cp -a --link "$LIBTORCH/$part" "$context/libtorch/" 2>/dev/null ||
     cp -a --force "$LIBTORCH/$part" "$context/libtorch/"
 done
-cp target/release/vae target/release/mnist "$context/bin/"
+cp target/release/{vae,mnist,gru,resnet50} "$context/bin/"
 cp Dockerfile "$context/"
 
 say "Building the image."

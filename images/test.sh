@@ -20,11 +20,15 @@ trap 'docker rm --force "$name" >/dev/null 2>&1 || true' EXIT
 trap 'exit 130' INT TERM
 train() { docker run --volume "$data:/data:ro" --env PACELINE_DATA=/data "$@"; }
 
-for workload in vae mnist; do
-  log="$(train --rm --name "$name" paceline/workloads "$workload" --steps 20)"
+for workload in vae mnist gru 'resnet50 --stem imagenet --batch-size 8'; do
+  read -ra line <<<"$workload"
+  log="$(train --rm --name "$name" paceline/workloads "${line[@]}" --steps 20)"
   grep -q '^finished: steps=20 mean_loss=' <<<"$log" || die "$workload did not finish: $log"
   say "$(grep '^finished' <<<"$log") ($workload)"
 done
+log="$(train --rm --name "$name" paceline/workloads resnet50 --inference --stem imagenet --steps 3 --arrivals 5)"
+grep -q '^finished: batches=3 mean_latency=' <<<"$log" || die "inference did not finish: $log"
+say "$(grep '^finished' <<<"$log") (inference)"
 
 # What must be refused, with one line that has the words $1 and exit code 2; the rest is what to run.
 refused() {
@@ -36,8 +40,11 @@ refused() {
   grep -qF -- "$words" <<<"$log" || die "the line does not say '$words': $log"
 }
 
-for workload in vae mnist; do
+for workload in vae mnist resnet50; do
   refused 'is not a folder of images' paceline/workloads "$workload" --data /missing
+done
+refused '/missing cannot be trained on' paceline/workloads gru text --text /missing
+for workload in vae mnist gru resnet50; do
   refused 'no checkpoint can be written to /usr' \
     --env PACELINE_CHECKPOINTS=/usr paceline/workloads "$workload"
   refused "unexpected argument '--no-such-option'" paceline/workloads "$workload" --no-such-option

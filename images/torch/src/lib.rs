@@ -12,12 +12,14 @@ mod serve;
 mod setup;
 mod state;
 mod trainer;
+mod weights;
 
 pub use crate::exit::{BadInput, exit_code};
 pub use crate::images::{ImageData, Images};
-pub use crate::layers::{conv2d, linear};
-pub use crate::optimizer::{Adam, Optimizer, Remote, Sgd};
+pub use crate::layers::{conv2d, gru, linear};
+pub use crate::optimizer::{Adam, Clipped, Optimizer, Remote, Scheduled, Sgd};
 pub use crate::parameters::Parameters;
 pub use crate::serve::serve;
 pub use crate::setup::Setup;
 pub use crate::trainer::{Job, Loss, Test, Trainer};
+pub use crate::weights::load_weights;

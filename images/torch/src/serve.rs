@@ -9,14 +9,14 @@ use paceline_reporter::Reporter;
 use paceline_workload::{RoleArgs, note};
 
 use crate::exit::BadInput;
-use crate::setup::Setup;
+use crate::setup::{ADAM, Setup};
 
 /// Keeps parameters for workers until `--steps` of their gradients have come and they have gone, or
 /// until it is asked to stop. It reports the losses of all workers, and prints how many bytes go to
 /// and come from each.
 pub fn serve(setup: Setup, role: &RoleArgs) -> anyhow::Result<()> {
     let Setup { workload, args, stop, .. } = setup;
-    let adam = Adam { learning_rate: args.learning_rate, ..Adam::default() };
+    let adam = Adam { learning_rate: args.learning_rate.unwrap_or(ADAM), ..Adam::default() };
     let config = ServerConfig { slice: role.part, adam, steps: args.steps.unwrap_or(u64::MAX) };
     let cannot = || format!("cannot listen on {}", role.listen);
     let server = Server::bind(&role.listen, config).with_context(cannot).map_err(BadInput::new)?;

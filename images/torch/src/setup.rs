@@ -1,10 +1,14 @@
 //! What comes before data and model.
 
-use paceline_workload::{Checkpoints, Role, RoleArgs, Stop, TrainingArgs};
+use paceline_workload::{Checkpoints, Role, RoleArgs, Schedule, Stop, TrainingArgs};
 
 use crate::exit::BadInput;
 use crate::optimizer::{Adam, Optimizer, Remote};
 use crate::parameters::Parameters;
+use crate::trainer::Job;
+
+/// The step size of Adam where nobody chose one: PyTorch's default.
+pub(crate) const ADAM: f64 = 1e-3;
 
 /// A run whose command line is in order and whose libtorch is set up.
 #[derive(Debug)]
@@ -29,9 +33,26 @@ impl Setup {
         Ok(Self { workload, args, stop, checkpoints })
     }
 
-    /// The step size of the optimizer.
-    pub fn learning_rate(&self) -> f64 {
-        self.args.learning_rate
+    /// The step size of the optimizer: that of the command line, or else this one.
+    pub fn learning_rate(&self, default: f64) -> f64 {
+        self.args.learning_rate.unwrap_or(default)
+    }
+
+    /// The steps of a job.
+    pub fn schedule(&self, job: &Job) -> Schedule {
+        let TrainingArgs { batch_size, epochs, steps, .. } = &self.args;
+        let batch_size = batch_size.unwrap_or(job.batch_size).get();
+        Schedule::new(job.items, batch_size, *epochs, *steps)
+    }
+
+    /// What the command line says.
+    pub fn args(&self) -> &TrainingArgs {
+        &self.args
+    }
+
+    /// What tells when to stop.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// What improves the parameters: Adam, here or at the parameter servers.
@@ -44,7 +65,7 @@ impl Setup {
             Role::Worker => {
                 Box::new(Remote::connect(&role.servers, parameters, self.stop.clone())?)
             }
-            Role::Alone | Role::Ps => Box::new(Adam::new(parameters, self.learning_rate())?),
+            Role::Alone | Role::Ps => Box::new(Adam::new(parameters, self.learning_rate(ADAM))?),
         })
     }
 }

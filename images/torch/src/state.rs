@@ -11,7 +11,7 @@ use tch::{TchError, Tensor};
 use crate::optimizer::{Optimizer, copy_from};
 
 /// What the names of a model's tensors begin with.
-const MODEL: &str = "model.";
+pub(crate) const MODEL: &str = "model.";
 /// What the names of an optimizer's begin with.
 const OPTIMIZER: &str = "optimizer.";
 

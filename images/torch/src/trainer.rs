@@ -95,9 +95,10 @@ impl Trainer {
         store: &VarStore,
         mut optimizer: Box<dyn Optimizer>,
     ) -> anyhow::Result<Self> {
+        let schedule = setup.schedule(job);
         let Setup { workload, args, stop, checkpoints } = setup;
         let seed = args.seed;
-        let batch_size = args.batch_size.unwrap_or(job.batch_size).get();
+        let batch_size = schedule.batch_size();
         let dataset = job.dataset.clone();
         let run = Identity { workload: workload.to_owned(), dataset, seed, batch_size };
         let model = state::variables(store);
@@ -106,7 +107,6 @@ impl Trainer {
         let resumed = resumed.map_err(BadInput::new)?;
         let step = saver.saved;
 
-        let schedule = Schedule::new(job.items, batch_size, args.epochs, args.steps);
         let losses = args.losses.as_ref().map(|path| {
             let cannot = || format!("no losses can be written to {}", path.display());
             LossFile::begin(path, step).with_context(cannot).map_err(BadInput::new)

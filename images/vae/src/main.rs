@@ -3,8 +3,6 @@
 //!
 //! The loss that it prints and reports is that of one image.
 
-mod model;
-
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
@@ -13,11 +11,10 @@ use clap::Parser;
 use paceline_torch::{
     BadInput, ImageData, Images, Loss, Parameters, Setup, Test, Trainer, exit_code, serve,
 };
+use paceline_vae::Vae;
 use paceline_workload::{DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, openmp, parse};
 use tch::nn::VarStore;
 use tch::{Device, Tensor};
-
-use crate::model::Vae;
 
 /// As in PyTorch's example.
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not 0");

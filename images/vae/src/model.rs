@@ -7,7 +7,7 @@ use tch::{Kind, Reduction, Tensor};
 /// An encoder to the mean and the logarithm of the variance of 20 hidden numbers, and a decoder
 /// from a sample of them. The layers have the names that they have in PyTorch's example.
 #[derive(Debug)]
-pub(crate) struct Vae {
+pub struct Vae {
     fc1: Linear,
     fc21: Linear,
     fc22: Linear,
@@ -16,7 +16,8 @@ pub(crate) struct Vae {
 }
 
 impl Vae {
-    pub(crate) fn new(path: &Path<'_>) -> Self {
+    /// A model with the initial weights of PyTorch's.
+    pub fn new(path: &Path<'_>) -> Self {
         Self {
             fc1: linear(&(path / "fc1"), 784, 400),
             fc21: linear(&(path / "fc21"), 400, 20),
@@ -29,14 +30,28 @@ impl Vae {
     /// The loss of a batch of flat images, summed over its pixels: the binary cross entropy of the
     /// reconstruction, and the divergence of the hidden numbers from standard normal ones (Kingma
     /// and Welling, "Auto-Encoding Variational Bayes", 2014, appendix B).
-    pub(crate) fn loss(&self, images: &Tensor) -> Tensor {
-        let (mean, log_variance) = self.encode(images);
-        let deviation = (&log_variance * 0.5).exp();
-        let sample = &mean + deviation.randn_like() * deviation;
+    pub fn loss(&self, images: &Tensor) -> Tensor {
+        let code = self.encode(images);
+        let noise = code.0.randn_like();
+        self.loss_of(images, &code, &noise)
+    }
+
+    /// The same where the hidden numbers are drawn by a given noise.
+    pub fn loss_with(&self, images: &Tensor, noise: &Tensor) -> Tensor {
+        self.loss_of(images, &self.encode(images), noise)
+    }
+
+    fn loss_of(
+        &self,
+        images: &Tensor,
+        (mean, log_variance): &(Tensor, Tensor),
+        noise: &Tensor,
+    ) -> Tensor {
+        let sample = mean + noise * (log_variance * 0.5).exp();
         let cross_entropy =
             self.decode(&sample).binary_cross_entropy::<Tensor>(images, None, Reduction::Sum);
         let divergence =
-            (1.0_f64 + &log_variance - mean.square() - log_variance.exp()).sum(Kind::Float) * -0.5;
+            (1.0_f64 + log_variance - mean.square() - log_variance.exp()).sum(Kind::Float) * -0.5;
         cross_entropy + divergence
     }
 

@@ -26,7 +26,7 @@ pub struct TrainingArgs {
     /// Stop after so many optimizer steps, whatever the epochs
     #[arg(long, value_name = "N", value_parser = positive())]
     pub steps: Option<u64>,
-    /// Items in a batch [default: 128 for `vae`, 64 for `mnist`]
+    /// Items in a batch [default: fits the workload]
     #[arg(long, value_name = "N")]
     pub batch_size: Option<NonZeroUsize>,
     /// Threads to compute with, or `auto`: the CPUs that affinity and the CPU quota leave
@@ -35,13 +35,13 @@ pub struct TrainingArgs {
     /// Of the initial weights, the order of the data and all else that is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// The step size of Adam
-    #[arg(long, value_name = "X", default_value_t = 1e-3)]
-    pub learning_rate: f64,
+    /// The step size of the optimizer [default: fits the workload]
+    #[arg(long, value_name = "X", value_parser = rate)]
+    pub learning_rate: Option<f64>,
     /// Print the loss of every so many batches
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = positive())]
     pub log_interval: u64,
-    /// The loss from which on the model is usable [default: fits MNIST or Fashion-MNIST]. Once you
+    /// The loss from which on the model is usable [default: fits the data]. Once you
     /// set one target, the other one has no default. `PACELINE_ACCEPTABLE` takes precedence
     #[arg(long, value_name = "LOSS")]
     pub target_acceptable: Option<f64>,
@@ -90,6 +90,12 @@ fn one_line(error: &clap::Error) -> UsageError {
     let said = said.take_while(|paragraph| !paragraph.starts_with("Usage:"));
     let lines = said.map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
     UsageError(lines.collect::<Vec<_>>().join("; "))
+}
+
+/// A finite number above 0.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "it must be a number above 0".to_owned())
 }
 
 fn positive() -> clap::builder::RangedU64ValueParser {
@@ -153,6 +159,8 @@ mod tests {
             "--threads 0",
             "--threads 1025",
             "--threads many",
+            "--learning-rate 0",
+            "--learning-rate inf",
             "--log-interval 0",
             "--checkpoint-every 5",
             "--checkpoints /ck --checkpoint-every 0",

@@ -9,7 +9,7 @@ use crate::kind::Kind;
 /// The side of an image, in pixels: the models are made for this size.
 const SIDE: usize = 28;
 /// Labels are 0 to 9.
-const CLASSES: u8 = 10;
+pub(crate) const CLASSES: u8 = 10;
 
 /// Images to train on, and others to test on.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 
 mod args;
 mod checkpoint;
+mod cifar;
 mod dataset;
 mod debian;
 mod files;
@@ -15,6 +16,7 @@ mod losses;
 mod mirror;
 mod note;
 pub mod openmp;
+mod rates;
 mod role;
 mod schedule;
 mod seed;
@@ -26,12 +28,14 @@ mod train_log;
 
 pub use crate::args::{DataArgs, TrainingArgs, UsageError, parse};
 pub use crate::checkpoint::{Checkpoint, CheckpointError, Checkpoints, Identity, Metadata};
+pub use crate::cifar::{Cifar10, CifarError};
 pub use crate::dataset::{Dataset, DatasetError, Split};
 pub use crate::idx::{Idx, IdxError};
 pub use crate::kind::Kind;
 pub use crate::locate::{LocateError, Places};
 pub use crate::losses::LossFile;
 pub use crate::note::note;
+pub use crate::rates::WarmUpCosine;
 pub use crate::role::{Role, RoleArgs};
 pub use crate::schedule::Schedule;
 pub use crate::seed::seed_of_step;

@@ -6,7 +6,9 @@
 
 mod adam;
 mod blocks;
+mod clipped;
 mod remote;
+mod scheduled;
 mod sgd;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,9 @@ use std::fmt::Debug;
 use tch::{TchError, Tensor, no_grad};
 
 pub use self::adam::Adam;
+pub use self::clipped::Clipped;
 pub use self::remote::Remote;
+pub use self::scheduled::Scheduled;
 pub use self::sgd::Sgd;
 
 /// What makes better parameters out of gradients.

@@ -74,6 +74,11 @@ impl Sgd {
         self
     }
 
+    /// Changes the learning rate.
+    pub(super) fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.learning_rate = learning_rate;
+    }
+
     fn factors(&self, beside: &Tensor) -> Result<Factors, TchError> {
         let decay = (self.weight_decay != 0.0).then(|| number(self.weight_decay, beside));
         let ahead = self.nesterov.then(|| number(self.momentum, beside));

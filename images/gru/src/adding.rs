@@ -1,0 +1,108 @@
+//! The adding problem (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997), in the form of
+//! Arjovsky, Shah and Bengio, "Unitary Evolution Recurrent Neural Networks", 2016: one number of each
+//! half of a sequence is marked, and what the two add up to is to be told at the end.
+
+use paceline_torch::{gru, linear};
+use tch::nn::{GRU, Linear, Path, RNN};
+use tch::{Device, Kind, Reduction, Tensor};
+
+/// How many numbers a sequence has.
+pub const LENGTH: i64 = 100;
+/// The hidden units.
+pub const HIDDEN: i32 = 128;
+
+/// A layer of gated recurrent units, and a linear one that makes the answer of its last state.
+#[derive(Debug)]
+pub struct AddingNet {
+    gru: GRU,
+    fc: Linear,
+}
+
+/// Sequences and their answers.
+#[derive(Debug)]
+pub struct Sequences {
+    /// Two numbers for each place of each sequence: one from 0 to 1, and a mark of 0 or 1.
+    pub inputs: Tensor,
+    /// The sums of the marked numbers.
+    pub sums: Tensor,
+}
+
+impl AddingNet {
+    /// A network with the initial weights of PyTorch's.
+    pub fn new(path: &Path<'_>) -> Self {
+        Self { gru: gru(&(path / "gru"), 2, HIDDEN), fc: linear(&(path / "fc"), HIDDEN, 1) }
+    }
+
+    /// The answer to each sequence.
+    pub fn forward(&self, inputs: &Tensor) -> Tensor {
+        let (_, last) = self.gru.seq(inputs);
+        last.value().squeeze_dim(0).apply(&self.fc).squeeze_dim(1)
+    }
+
+    /// The mean squared error of the answers. To answer 1 whatever was marked costs 1/6.
+    pub fn loss(&self, sequences: &Sequences) -> Tensor {
+        self.forward(&sequences.inputs).mse_loss(&sequences.sums, Reduction::Mean)
+    }
+}
+
+impl Sequences {
+    /// New sequences, from libtorch's generator.
+    pub fn draw(count: i64) -> Self {
+        let half = LENGTH / 2;
+        let float = (Kind::Float, Device::Cpu);
+        let integer = (Kind::Int64, Device::Cpu);
+        let numbers = Tensor::rand([count, LENGTH], float);
+        let places =
+            [0, half].map(|first| Tensor::randint_low(first, first + half, [count, 1], integer));
+        let places = Tensor::cat(&places, 1);
+        let marks = Tensor::zeros([count, LENGTH], float).scatter_value(1, &places, 1.0);
+        let sums = (&numbers * &marks).sum_dim_intlist(1, false, Kind::Float);
+        Self { inputs: Tensor::stack(&[numbers, marks], 2), sums }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use paceline_torch::{Adam, Clipped, Optimizer, Parameters};
+    use tch::nn::VarStore;
+    use tch::no_grad;
+
+    use super::*;
+
+    #[test]
+    fn a_sequence_marks_one_number_of_each_half_and_its_sum_is_the_answer() {
+        tch::manual_seed(1);
+        let Sequences { inputs, sums } = Sequences::draw(50);
+        assert_eq!((inputs.size(), sums.size()), (vec![50, LENGTH, 2], vec![50]));
+        let (numbers, marks) = (inputs.select(2, 0), inputs.select(2, 1));
+        assert!(numbers.min().double_value(&[]) >= 0.0 && numbers.max().double_value(&[]) < 1.0);
+        for half in marks.split(LENGTH / 2, 1) {
+            let marked = half.eq(1.0).sum_dim_intlist(1, false, Kind::Int64);
+            let unmarked = half.eq(0.0).sum_dim_intlist(1, false, Kind::Int64);
+            assert_eq!(Vec::<i64>::try_from(marked).unwrap(), [1; 50]);
+            assert_eq!(Vec::<i64>::try_from(unmarked).unwrap(), [LENGTH / 2 - 1; 50]);
+        }
+        let apart = (numbers * marks).sum_dim_intlist(1, false, Kind::Float) - sums;
+        assert!(apart.abs().max().double_value(&[]) < 1e-6);
+    }
+
+    #[test]
+    fn an_untrained_network_is_as_wrong_as_a_guess_and_training_helps() {
+        tch::manual_seed(1);
+        let store = VarStore::new(Device::Cpu);
+        let net = AddingNet::new(&store.root());
+        let parameters = Parameters::of(&store);
+        assert_eq!(parameters.tensors().iter().map(Tensor::numel).sum::<usize>(), 50_817);
+        let mut optimizer = Clipped::new(Adam::new(&parameters, 1e-2).unwrap(), 1.0);
+        let sequences = Sequences::draw(16);
+        let loss = || no_grad(|| net.loss(&sequences).double_value(&[]));
+        // An answer of 0 costs 1 + 1/6.
+        let first = loss();
+        assert!((0.1..2.0).contains(&first), "{first}");
+        for _ in 0..30 {
+            optimizer.step(&parameters.gradients(&net.loss(&sequences)).unwrap()).unwrap();
+        }
+        let last = loss();
+        assert!(last < 0.5 * first.min(0.5), "{first} to {last}");
+    }
+}

@@ -1,0 +1,5 @@
+//! The autoencoder that `vae` trains.
+
+mod model;
+
+pub use model::Vae;
