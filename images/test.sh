@@ -20,13 +20,13 @@ trap 'docker rm --force "$name" >/dev/null 2>&1 || true' EXIT
 trap 'exit 130' INT TERM
 train() { docker run --volume "$data:/data:ro" --env PACELINE_DATA=/data "$@"; }
 
-for workload in vae mnist gru 'resnet50 --stem imagenet --batch-size 8'; do
+for workload in vae mnist gru 'resnet50 --batch-size 8'; do
   read -ra line <<<"$workload"
   log="$(train --rm --name "$name" paceline/workloads "${line[@]}" --steps 20)"
   grep -q '^finished: steps=20 mean_loss=' <<<"$log" || die "$workload did not finish: $log"
   say "$(grep '^finished' <<<"$log") ($workload)"
 done
-log="$(train --rm --name "$name" paceline/workloads resnet50 --inference --stem imagenet --steps 3 --arrivals 5)"
+log="$(train --rm --name "$name" paceline/workloads resnet50 --inference --steps 3 --arrivals 5)"
 grep -q '^finished: batches=3 mean_latency=' <<<"$log" || die "inference did not finish: $log"
 say "$(grep '^finished' <<<"$log") (inference)"
 

@@ -48,7 +48,7 @@ struct Command {
     #[command(flatten)]
     training: TrainingArgs,
     /// What the network begins with
-    #[arg(long, value_enum, default_value = "cifar")]
+    #[arg(long, value_enum, default_value = "imagenet")]
     stem: Stem,
     #[command(flatten)]
     inference: InferenceArgs,
