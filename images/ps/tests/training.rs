@@ -16,6 +16,9 @@ const MODEL: Model = Model { fingerprint: 7, parameters: 5 };
 /// What is to be learned: the model is right when its parameters are these.
 const TRUTH: [f32; 5] = [1.0, -2.0, 0.5, 3.0, -0.25];
 
+/// Enough that workers who come while others train are never too late.
+const STEPS: u64 = 60_000;
+
 /// A server on a thread of its own.
 struct Running {
     address: SocketAddr,
@@ -92,7 +95,7 @@ fn train(servers: &[String], most: u64) -> Result<(Vec<f32>, Traffic), WorkerErr
 #[test]
 fn workers_learn_together_while_some_leave_and_others_come() {
     let servers =
-        [Running::start("127.0.0.1:0", "0/2", 1500), Running::start("127.0.0.1:0", "1/2", 1500)];
+        [Running::start("127.0.0.1:0", "0/2", STEPS), Running::start("127.0.0.1:0", "1/2", STEPS)];
     let reached = addresses(&[&servers[0], &servers[1]]);
     let work = |most| {
         let reached = reached.clone();
@@ -109,7 +112,7 @@ fn workers_learn_together_while_some_leave_and_others_come() {
     let [first, second] = servers;
     // It ends by itself: all has been learned, and all have gone.
     first.thread.join().unwrap();
-    assert_eq!(first.pushed.load(Ordering::Relaxed), 1500);
+    assert_eq!(first.pushed.load(Ordering::Relaxed), STEPS);
     let joined = first.news.lock().unwrap();
     assert_eq!(joined.iter().filter(|one| matches!(one, News::Joined { .. })).count(), 3);
     assert!(matches!(joined.last(), Some(News::Left { workers: 0, .. })), "{joined:?}");
