@@ -56,7 +56,7 @@ worker 4
 at="$(gradients)"
 until_gradients "$((at + 30))"
 [ "$(workers)" = 3 ] || die "$(workers) workers, not 3"
-until_gradients 300
+until_gradients 450
 loss="$(log | sed -n 's/^Step: .*Loss: \([0-9.]*\).*/\1/p' | tail -n 10 | awk '{ sum += $1 } END { print sum / NR }')"
 awk -v loss="$loss" -v target="$target" 'BEGIN { exit !(loss < target) }' ||
   die "after $(gradients) gradients the loss is $loss, not below $target"
