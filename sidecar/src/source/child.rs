@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
     let text = Text::new(Arc::clone(job), source, patterns.clone());
     let (sender, receiver) = sync_channel(MOST_WAITING);
     let flow = Arc::new(Flow::default());
-    let way = Way { job: Arc::clone(job), source, sender, flow: Arc::clone(&flow) };
+    let way = Way { sender, flow: Arc::clone(&flow) };
     let mut threads = Vec::new();
     if let Some(output) = child.stdout.take() {
         threads.push(pass(Stream::Stdout, output, io::stdout, way.clone())?);
@@ -63,7 +63,8 @@ pub fn run(job: &Arc<Job>, command: &[OsString], patterns: &Patterns) -> io::Res
         threads.push(pass(Stream::Stderr, output, io::stderr, way)?);
     }
     let reader = thread::Builder::new().name("read output".to_owned());
-    threads.push(reader.spawn(move || read(text, &receiver))?);
+    let account = Account { job: Arc::clone(job), source, flow: Arc::clone(&flow), told: None };
+    threads.push(reader.spawn(move || read(text, &receiver, account))?);
     let status = wait(&mut child);
     for thread in threads {
         finish(thread, &flow);
@@ -119,30 +120,60 @@ fn forward(mut signals: Signals, child: &Child) -> io::Result<Handle> {
 /// The way of what is passed through to those who read it.
 #[derive(Clone, Debug)]
 struct Way {
-    job: Arc<Job>,
-    source: SourceId,
     sender: SyncSender<(Stream, Vec<u8>)>,
     flow: Arc<Flow>,
 }
 
-impl Way {
-    /// Counts a piece that was not passed on, or not read.
-    fn lost(&self, error: Option<String>) {
-        self.job.describe(self.source, |known| {
-            known.dropped += 1;
-            if error.is_some() {
-                known.error = error;
-            }
-        });
-    }
-}
-
-/// Whether bytes still pass through.
+/// How bytes pass through. Those who pass them on never wait for the job's own lock, which whoever
+/// reads a flood of them holds most of the time.
 #[derive(Debug, Default)]
 struct Flow {
     bytes: AtomicU64,
     /// Threads that wait for whoever reads our output.
     writing: AtomicUsize,
+    /// Pieces that were not passed on, or not read.
+    lost: AtomicU64,
+    /// Why pieces are not passed on, for as long as that is so.
+    failure: Mutex<Option<String>>,
+}
+
+impl Flow {
+    fn lose(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn set_failure(&self, failure: Option<String>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn losses(&self) -> (u64, Option<String>) {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (self.lost.load(Ordering::Relaxed), failure)
+    }
+}
+
+/// Tells the job what the flow has lost.
+#[derive(Debug)]
+struct Account {
+    job: Arc<Job>,
+    source: SourceId,
+    flow: Arc<Flow>,
+    told: Option<(u64, Option<String>)>,
+}
+
+impl Account {
+    fn settle(&mut self) {
+        let losses = Some(self.flow.losses());
+        if self.told != losses {
+            self.told.clone_from(&losses);
+            if let Some((lost, failure)) = losses {
+                self.job.describe(self.source, |known| {
+                    known.dropped = lost;
+                    known.error = failure;
+                });
+            }
+        }
+    }
 }
 
 /// Whether we are what a terminal's keys reach.
@@ -181,23 +212,24 @@ fn copy(stream: Stream, mut output: impl Read, mut ours: impl Write, way: &Way) 
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
             // A disk that is full may have room again. The job trains on meanwhile.
             Err(error) => {
-                way.lost(Some(format!("not passed on: {error}")));
+                way.flow.lose();
+                way.flow.set_failure(Some(format!("not passed on: {error}")));
                 failing = true;
             }
             Ok(()) if failing => {
-                way.job.describe(way.source, |known| known.error = None);
+                way.flow.set_failure(None);
                 failing = false;
             }
             Ok(()) => {}
         }
         way.flow.bytes.fetch_add(u64::try_from(read).unwrap_or(0), Ordering::Relaxed);
         if way.sender.try_send((stream, bytes.to_vec())).is_err() {
-            way.lost(None);
+            way.flow.lose();
         }
     }
 }
 
-fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>) {
+fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>, mut account: Account) {
     loop {
         // With nothing that could go on, there is nothing to be early for.
         let next = if text.is_pending() {
@@ -211,6 +243,7 @@ fn read(mut text: Text, bytes: &Receiver<(Stream, Vec<u8>)>) {
             Err(RecvTimeoutError::Timeout) => text.flush(),
             Err(RecvTimeoutError::Disconnected) => text.finish(),
         }));
+        account.settle();
         if read.is_err() || matches!(next, Err(RecvTimeoutError::Disconnected)) {
             return;
         }
