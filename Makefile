@@ -4,8 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
-  test test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
-  bench-sidecar bench-training clean
+  test test-faults test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
+  bench-sidecar bench-training bench-reaction clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -64,7 +64,11 @@ unit: ## unit and property tests: seconds
 
 docker-tests: ## tests on the real engine
 	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
-	$(CARGO) test --locked --package paceline-system-tests
+	$(CARGO) test --locked --package paceline-system-tests -- --skip faults::
+
+test-faults: ## tests on the real engine that kill, fill, restart and contradict: minutes
+	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
+	$(CARGO) test --locked --package paceline-system-tests --test docker -- faults::
 
 test: ## everything but the heavy targets below
 	@images/setup.sh || echo "The tests that need a Docker engine will be skipped."
@@ -101,7 +105,7 @@ test-frameworks: ## run the real Python frameworks anew, alone and in containers
 	PACELINE_FRAMEWORKS="$$(sidecar/frameworks/run.sh --environments)" \
 	  $(CARGO) test --locked --package paceline-system-tests --test docker -- frameworks
 
-test-deploy: ## try the sidecar's image and examples/deploy, as far as this machine allows
+test-deploy: ## try examples/deploy and its images, as far as this machine allows
 	@tests/deploy.sh
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
@@ -110,6 +114,10 @@ bench: ## speed and memory of the reporter and the sidecar's parsers, speed of e
 
 bench-sidecar: ## the sidecar as a whole: speed (beside `mtail`, if installed), memory, delay, idle CPU
 	$(CARGO) bench --package paceline-sidecar --bench program
+
+bench-reaction: ## from a target that is reached to the new quota, beside a bare `docker update`
+	$(CARGO) build --release --locked --bin paceline
+	$(CARGO) bench --package paceline-system-tests --bench reaction
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh

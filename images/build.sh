@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the workloads and their image, paceline/workloads.
+# Builds the workloads and their images: paceline/workloads, which holds all, and one for each.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -27,15 +27,32 @@ for part in lib LICENSE; do
   cp -a --link "$LIBTORCH/$part" "$context/libtorch/" 2>/dev/null ||
     cp -a --force "$LIBTORCH/$part" "$context/libtorch/"
 done
-cp target/release/{vae,mnist,gru,resnet50} "$context/bin/"
+workloads=(vae mnist gru resnet50)
+(cd target/release && cp "${workloads[@]}" "../../$context/bin/")
+cp healthcheck.sh "$context/bin/healthcheck"
 cp Dockerfile "$context/"
 
-say "Building the image."
-before="$(docker image inspect --format '{{.Id}}' paceline/workloads:latest 2>/dev/null || true)"
-docker build --quiet --build-arg BASE="$base" \
-  --tag "paceline/workloads:$version" --tag paceline/workloads:latest "$context" >&2
+say "Building the images."
+id() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || true; }
+# Tags what is built from the arguments as $1.
+build() {
+  local image=$1 before
+  shift
+  before="$(id "$image:latest")"
+  docker build --quiet --tag "$image:$version" --tag "$image:latest" "$@" >&2
+  [ "$before" = "$(id "$image:latest")" ] || replaced=(${before:+"$before"} "${replaced[@]}")
+}
+replaced=()
+build paceline/workloads --build-arg BASE="$base" --build-arg VERSION="$version" "$context"
 rm -rf "$context"
-# What was replaced goes, unless a container still uses it.
-[ "$before" = "$(docker image inspect --format '{{.Id}}' paceline/workloads:latest)" ] ||
-  docker image rm ${before:+"$before"} >/dev/null 2>&1 || true
-say "The image paceline/workloads:$version is ready."
+# One for each workload, which adds nothing but what is run.
+for workload in "${workloads[@]}"; do
+  build "paceline/$workload" --label org.opencontainers.image.title="Paceline: $workload" - \
+    <<<"$(printf 'FROM paceline/workloads:%s\nENTRYPOINT ["%s"]\nCMD []' "$version" "$workload")"
+done
+# What was replaced goes, children before their parent, unless a container still uses it.
+for image in "${replaced[@]}"; do
+  docker image rm "$image" >/dev/null 2>&1 || true
+done
+size="$(docker image inspect --format '{{.Size}}' paceline/workloads:latest)"
+say "The image paceline/workloads:$version is ready, $((size / 1000000)) MB; of the same layers: ${workloads[*]/#/paceline/}."

@@ -4,18 +4,22 @@ what two jobs that share the CPUs get done.
 
     measure.py speed [WORKLOAD…]      step times, Rust and Python in turns, one thread and two
     measure.py together [WORKLOAD…]   two jobs of two threads, side by side and one after the other
+    measure.py targets [WORKLOAD…]    how long it takes to reach the acceptable loss and the objective
 
 It needs the images of `make images images-python`, and a machine that does nothing else. A step's
 time is the difference of a long and a short run over the difference of their steps, so that the
-start does not count. Every figure is the median of RUNS (5 unless the environment says otherwise).
+start does not count. Every figure is the median of RUNS (5 unless the environment says otherwise);
+targets are reached once, counted from the start of the container. `PACELINE_DATA` chooses the images.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +30,8 @@ RUNS = int(os.environ.get("RUNS", "5"))
 TOGETHER = 0.9
 # The step of a Rust workload may take so much longer than its twin's.
 SLOWER = 1.03
+# A job that has not reached its objective after so many seconds is given up.
+PATIENCE = float(os.environ.get("PATIENCE", "1800"))
 
 
 class Workload(NamedTuple):
@@ -44,6 +50,10 @@ WORKLOADS = {
     "gru": Workload(["gru", "adding"], "python-keras", ["python", "keras_gru.py"], 20, 220),
     "resnet50": Workload(["resnet50"], "python-torch", ["python", "resnet50.py"], 1, 4),
 }
+
+
+# Twins of a workload that are measured for their targets alone.
+FURTHER = {"mnist": [("python-keras", ["python", "keras_mnist.py"])]}
 
 
 def command(image: str, inside: list[str], data: str, steps: int, threads: int) -> list[str]:
@@ -103,11 +113,65 @@ def together(name: str, data: str) -> bool:
     return part >= TOGETHER
 
 
+def targets(name: str, data: str) -> bool:
+    """Prints when a workload and its twins reach the targets; whether all of them do."""
+    workload = WORKLOADS[name]
+    wanted, reached = {}, True
+    jobs = [("workloads", workload.rust), (workload.image, workload.python)]
+    for image, inside in [*jobs, *FURTHER.get(name, [])]:
+        progress, seconds = until_objective(image, inside, data, wanted)
+        wanted = wanted or progress["targets"]
+        acceptable, objective = seconds
+        reached &= objective is not None
+        shown = [f"{at:8.1f}s" if at is not None else f"{'never':>9}" for at in seconds]
+        print(
+            f"{' '.join(inside):24}{progress.get('dataset') or '':26}"
+            f"{wanted['acceptable']:>8g}{wanted['objective']:>8g}{progress['step'] or 0:>8}"
+            f"{''.join(shown)}",
+            flush=True,
+        )
+    return reached
+
+
+def until_objective(
+    image: str, inside: list[str], data: str, wanted: dict[str, float]
+) -> tuple[dict, list[float | None]]:
+    """Runs a job until it reports its objective: the last report, and seconds to both targets."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        status, name = Path(folder, "progress.json"), f"paceline-measure-{os.getpid()}"
+        own = ["--volume", f"{folder}:/status", "--env", "PACELINE_STATUS_FILE=/status/progress.json"]
+        for tier in ("acceptable", "objective") if wanted else ():
+            own += ["--env", f"PACELINE_{tier.upper()}={wanted[tier]}"]
+        line = command(image, inside, data, steps=10**6, threads=2)
+        line[3:3] = ["--detach", "--name", name, *own]
+        began = time.time()
+        try:
+            subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+            while time.time() - began < PATIENCE:
+                time.sleep(0.5)
+                progress = json.loads(status.read_text()) if status.exists() else None
+                if progress and progress["reached"]["objective_at"]:
+                    break
+            else:
+                if progress is None:
+                    sys.exit(f"{' '.join(inside)} has reported nothing")
+        finally:
+            subprocess.run(["docker", "rm", "--force", name], capture_output=True, check=False)
+    moments = (progress["reached"][f"{tier}_at"] for tier in ("acceptable", "objective"))
+    return progress, [at and at - began for at in moments]
+
+
 def main() -> int:
     what, *names = sys.argv[1:] or ["--help"]
     measures = {
         "speed": (speed, f"{'workload':10}{'threads':>8}{'Rust ms':>12}{'Python ms':>12}{'ratio':>9}"),
         "together": (together, f"{'workload':10}{'throughput':>10}"),
+        "targets": (
+            targets,
+            f"{'program':24}{'data':26}{'accept.':>8}{'object.':>8}{'steps':>8}"
+            f"{'acceptable':>9}{'objective':>10}",
+        ),
     }
     if what not in measures or not set(names) <= set(WORKLOADS):
         print(__doc__.strip())

@@ -20,9 +20,11 @@ trap 'docker rm --force "$name" >/dev/null 2>&1 || true' EXIT
 trap 'exit 130' INT TERM
 train() { docker run --volume "$data:/data:ro" --env PACELINE_DATA=/data "$@"; }
 
-for workload in vae mnist gru 'resnet50 --batch-size 8'; do
+# Each by the image that is named after it; small batches where one takes long.
+workloads=(vae mnist gru 'resnet50 --batch-size 8')
+for workload in "${workloads[@]}"; do
   read -ra line <<<"$workload"
-  log="$(train --rm --name "$name" paceline/workloads "${line[@]}" --steps 20)"
+  log="$(train --rm --name "$name" "paceline/${line[0]}" "${line[@]:1}" --steps 20)"
   grep -q '^finished: steps=20 mean_loss=' <<<"$log" || die "$workload did not finish: $log"
   say "$(grep '^finished' <<<"$log") ($workload)"
 done
@@ -59,14 +61,19 @@ say "A quota of one CPU means one thread."
 checkpoints="$(mktemp -d)"
 chmod 777 "$checkpoints"
 trap 'docker rm --force "$name" >/dev/null 2>&1 || true; rm -rf "$checkpoints"' EXIT
-for workload in vae mnist; do
+for workload in "${workloads[@]}"; do
+  read -ra line <<<"$workload"
+  workload="${line[0]}"
   train --detach --name "$name" --volume "$checkpoints:/checkpoints" \
-    --env PACELINE_CHECKPOINTS=/checkpoints paceline/workloads "$workload" --log-interval 1 >/dev/null
+    --env PACELINE_CHECKPOINTS=/checkpoints "paceline/$workload" "${line[@]:1}" --log-interval 1 >/dev/null
   for _ in $(seq 1 300); do
     docker logs "$name" 2>/dev/null | grep -q '^Train Epoch' && break
     sleep 0.1
   done
+  docker exec "$name" healthcheck || die "the endpoint of $workload does not answer."
+  began=$SECONDS
   docker stop --time 10 "$name" >/dev/null
+  took=$((SECONDS - began))
   code="$(docker inspect --format '{{.State.ExitCode}}' "$name")"
   log="$(docker logs "$name" 2>&1)"
   docker rm "$name" >/dev/null
@@ -76,13 +83,32 @@ for workload in vae mnist; do
   [ -n "$step" ] || die "SIGTERM cut $workload off: $last"
   [ "$(ls -A "$checkpoints")" = "$workload.safetensors" ] || die "left: $(ls -A "$checkpoints")"
 
-  log="$(train --rm --name "$name" --volume "$checkpoints:/checkpoints" paceline/workloads "$workload" \
-    --checkpoints /checkpoints --resume --steps "$((step + 3))" --log-interval 1)"
+  log="$(train --rm --name "$name" --volume "$checkpoints:/checkpoints" "paceline/$workload" \
+    "${line[@]:1}" --checkpoints /checkpoints --resume --steps "$((step + 3))" --log-interval 1)"
   grep -q "^resumed at step $step from /checkpoints/$workload.safetensors" <<<"$log" ||
     die "$workload did not resume at step $step: $log"
   grep -q "^finished: steps=$((step + 3)) " <<<"$log" || die "$workload did not go on: $log"
   rm -f "$checkpoints/$workload.safetensors"
-  say "SIGTERM left a checkpoint of $workload at step $step, and --resume went on from there."
+  say "$workload stopped within $((took + 1)) s, left a checkpoint of step $step, and went on from there."
 done
+
+# What the engine and the allocator find.
+for workload in workloads vae mnist gru resnet50; do
+  described="$(docker inspect --format '{{.Config.User}} {{.Config.Healthcheck.Test}}
+{{- range $label, $value := .Config.Labels}} {{$label}}={{$value}}{{end}}' "paceline/$workload")"
+  for words in '^trainer ' healthcheck org.opencontainers.image.{title,version,licenses}= \
+    paceline.endpoint=7223; do
+    grep -q -- "$words" <<<"$described" || die "paceline/$workload lacks $words: $described"
+  done
+done
+train --detach --name "$name" --health-interval 1s paceline/gru >/dev/null
+for _ in $(seq 1 300); do
+  health="$(docker inspect --format '{{.State.Health.Status}}' "$name")"
+  [ "$health" = starting ] || break
+  sleep 0.1
+done
+[ "$health" = healthy ] || die "a container that trains is $health."
+docker rm --force "$name" >/dev/null
+say "The images have a user, labels, and a health check that succeeds."
 
 ps/test.sh

@@ -38,6 +38,14 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
         (&["run", "--enforcement", "hope"], &["hope", "quota+leftover"]),
         (&["replay", "--policy", "best"], &["best", "none", "tradl", "fifo-gang"]),
         (&["replay", "no-such-file"], &["no-such-file"]),
+        (&["pin", "vae", "1.5"], &["\"1.5\"", "above 0 and at most 1"]),
+        (&["set", "vae"], &["--acceptable", "--objective", "--batch-latency"]),
+        (&["guard", "vae", "luck", "on"], &["luck", "slew, fairness, canary"]),
+        (&["top", "--every", "0"], &["--every", "0.1", "3600"]),
+        (&["status", "--control", "none"], &["--control none"]),
+        (&["explain", "vae", "--state-dir", "/no/such"], &["no audit log", "/no/such"]),
+        (&["audit", "verify", "--state-dir", "/no/such"], &["no audit log", "/no/such"]),
+        (&["audit", "verify", "--anchor", "12"], &["\"12\"", "64 hexadecimal digits"]),
         (&["fly"], &["fly"]),
     ] {
         let (code, _, said) = paceline(words).await;
@@ -47,9 +55,43 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_form_or_a_level_of_the_log_that_there_is_not_ends_with_2_and_says_which_there_are() {
+    for (name, value, parts) in [
+        ("PACELINE_LOG", "verbose", &["PACELINE_LOG", "\"verbose\"", "debug", "MODULE=LEVEL"][..]),
+        ("PACELINE_LOG_FORMAT", "xml", &["--log-format", "xml", "text", "json"]),
+    ] {
+        let mut command = Allocator::command(&["policies"]).unwrap();
+        let Output { status, stderr, .. } = command.env(name, value).output().await.unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(2), "{said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{name}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn every_command_has_help_that_fits_the_page() {
-    for command in ["", "run", "restore", "check", "policies", "replay", "bench"] {
-        let words: Vec<&str> = [command, "--help"].into_iter().filter(|w| !w.is_empty()).collect();
+    for command in [
+        "",
+        "run",
+        "status",
+        "top",
+        "explain",
+        "manage",
+        "release",
+        "pin",
+        "set",
+        "guard",
+        "log-level",
+        "audit",
+        "audit verify",
+        "audit tail",
+        "restore",
+        "check",
+        "policies",
+        "replay",
+        "bench",
+    ] {
+        let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let (code, help, _) = paceline(&words).await;
         assert_eq!(code, Some(0));
         assert!(help.contains("Usage:"), "{help}");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries the sidecar's image and every deployment of examples/deploy for real, as far as this machine
-# allows. Ends with a table of what passed, failed and was skipped, and with exit code 1 if anything
-# failed. What the machine lacks is skipped, never passed. It leaves the images paceline/sidecar and
-# paceline/python.
+# Tries the images of the sidecar and the allocator and every deployment of examples/deploy for real,
+# as far as this machine allows. Ends with a table of what passed, failed and was skipped, and with
+# exit code 1 if anything failed. What the machine lacks is skipped, never passed. It leaves the images
+# paceline/sidecar, paceline/allocator and paceline/python.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 set -euo pipefail
@@ -54,6 +54,12 @@ check() {
 compose=(docker compose)
 "${compose[@]}" version >/dev/null 2>&1 || compose=(docker-compose)
 compose() { "${compose[@]}" --project-name "$name" --file "$deploy/compose.yaml" "$@"; }
+# The allocator's, with what confines it to the jobs of this test.
+allocator_compose() {
+  PACELINE_STATE_DIR="$scratch/state" PACELINE_RUN_DIR="$scratch/run" "${compose[@]}" \
+    --project-name "$name-allocator" --file "$scratch/compose/allocator-compose.yaml" \
+    --file "$scratch/compose/test.yaml" "$@"
+}
 
 # All that podman keeps is below the scratch folder, and pods have no network but their loopback.
 podman() {
@@ -64,7 +70,8 @@ podman() {
 clean() {
   {
     compose down --volumes --timeout 1
-    docker rm --force --volumes "$name-sidecar"
+    [ ! -d "$scratch/compose" ] || allocator_compose down --timeout 10
+    docker rm --force --volumes "$name-sidecar" "$name-allocator" "$name-loopback" "$name-socket"
     docker volume rm "$name-logs" "$name-state"
     if [ -d "$scratch/podman" ]; then
       podman pod rm --all --force --time 1
@@ -227,17 +234,134 @@ CONF
   say "$(podman --version): ready, and ends at SIGTERM"
 }
 
-# Checks the unit without running it.
+# Checks a unit without running it: $1 its name, $2 ten times the exposure that it may have.
 unit() {
   command -v systemd-analyze >/dev/null || skip "systemd is missing"
-  local unit="$scratch/paceline-sidecar@.service" version
+  local unit="$scratch/$1" version
   version=$(systemd-analyze --version | awk 'NR == 1 {print $2}')
   ((version >= 250)) || skip "systemd $version checks no files: 250 does"
   # Only whether there is such a program counts here.
-  sed 's|/usr/local/bin/paceline-sidecar|/bin/true|' "$deploy/paceline-sidecar@.service" >"$unit"
+  sed 's|/usr/local/bin/paceline[a-z-]*|/bin/true|' "$deploy/$1" >"$unit"
   systemd-analyze verify --man=no --recursive-errors=no "$unit"
-  # The threshold is ten times the exposure that is printed.
-  systemd-analyze security --no-pager --offline=true --threshold=10 "$unit" | tail -n 1
+  systemd-analyze security --no-pager --offline=true --threshold="$2" "$unit" | tail -n 1
+}
+
+allocator_image() {
+  need_engine
+  "${CARGO:-cargo}" build --release --locked --quiet --bin paceline
+  allocator/image.sh
+  docker run --rm --network none paceline/allocator --version
+}
+
+need_allocator() {
+  need_images
+  docker image inspect paceline/allocator >/dev/null 2>&1 || skip "there is no image of the allocator"
+}
+
+# Starts two jobs that may have half a CPU: one of root's on its loopback, and one of another user's
+# on a socket that is closed to all others.
+start_jobs() {
+  mkdir -p "$scratch/program" "$scratch/state" "$scratch/run"
+  chmod 777 "$scratch/program"
+  docker run --rm --network none --volume "$scratch/program:/paceline" paceline/sidecar install /paceline
+  start_job loopback
+  start_job socket --user 65532:65532 --env PACELINE_LISTEN=unix:/tmp/job.sock \
+    --label paceline.endpoint=unix:/tmp/job.sock
+}
+start_job() {
+  local job=$name-$1
+  shift
+  docker run --detach --name "$job" --label paceline.enable=true --label "paceline.test=$name" \
+    --label paceline.max-cpus=0.5 --volume "$scratch/program:/paceline:ro" \
+    --volume "$PWD/$deploy/train.py:/train.py:ro" "$@" "$job_image" \
+    /paceline/paceline-sidecar exec -- python3 -u /train.py 1000000 >/dev/null
+}
+end_jobs() { docker rm --force --volumes "$name-loopback" "$name-socket" >/dev/null; }
+cpus_of() { docker inspect --format '{{.HostConfig.NanoCpus}}' "$name-loopback" "$name-socket" | xargs; }
+are_limited() { [ "$(cpus_of)" = "500000000 500000000" ]; }
+# A limit that was put back is all CPUs to the engine: it has no way back to none.
+are_free() {
+  local all
+  all=$(docker info --format '{{.NCPU}}')000000000
+  [ "$(cpus_of)" = "$all $all" ]
+}
+
+allocator_by_compose() {
+  need_allocator
+  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is there"
+  local version container
+  version=$("${compose[@]}" version --short)
+  mkdir "$scratch/compose"
+  cp "$deploy/allocator-compose.yaml" "$deploy/paceline.toml" "$scratch/compose"
+  # The first compose knows no such key; where it is still in use the host's namespace is the default.
+  [[ $version != 1.* ]] || sed -i '/^ *cgroup: host$/d' "$scratch/compose/allocator-compose.yaml"
+  cat >"$scratch/compose/test.yaml" <<YAML
+services:
+  allocator:
+    command: [run, --config, /etc/paceline/paceline.toml, --with-label, paceline.test=$name]
+YAML
+  # The first compose wants it said in both files.
+  sed -n '/^version:/p' "$scratch/compose/allocator-compose.yaml" >>"$scratch/compose/test.yaml"
+  start_jobs
+  allocator_compose up --detach
+  within 30 are_limited
+  container=$(allocator_compose ps --quiet allocator)
+  docker logs "$container" 2>&1 | grep '"message":"allocator runs"' | head -n 1
+  allocator_compose stop
+  are_free || die "limits are left: $(cpus_of)"
+  local code
+  code=$(docker inspect --format '{{.State.ExitCode}}' "$container")
+  [ "$code" = 0 ] || die "SIGTERM ended it with exit code $code: $(docker logs "$container" 2>&1)"
+  allocator_compose down
+  end_jobs
+  say "compose $version: jobs are limited, and at the end every limit is back"
+}
+
+# The system calls of systemd's groups.
+calls_of() {
+  local word
+  systemd-analyze syscall-filter "$1" | sed -n 's/^ \+\([@a-z0-9_-]\+\)$/\1/p' | while read -r word; do
+    case $word in
+      @*) calls_of "$word" ;;
+      *) echo "$word" ;;
+    esac
+  done | sort --unique
+}
+
+# Runs the allocator with the unit's capabilities and system calls and no others.
+confined() {
+  local capabilities
+  read -ra capabilities < <(sed -n 's/^CapabilityBoundingSet=//p' "$deploy/paceline.service")
+  docker run --pid host --network host --read-only --cap-drop ALL "${capabilities[@]/#/--cap-add=}" \
+    --security-opt no-new-privileges --security-opt apparmor=unconfined \
+    --security-opt "seccomp=$scratch/seccomp.json" --volume /var/run/docker.sock:/var/run/docker.sock \
+    --volume /sys/fs/cgroup:/sys/fs/cgroup --volume "$scratch/state:/var/lib/paceline" \
+    --volume "$scratch/run:/run/paceline" "$@"
+}
+
+unit_is_enough() {
+  need_allocator
+  command -v systemd-analyze >/dev/null || skip "systemd is missing"
+  # RestrictNamespaces=net: 0x40000000 is CLONE_NEWNET.
+  {
+    echo '{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": ['
+    echo '{"action": "SCMP_ACT_ALLOW", "names": ["setns"],'
+    echo '"args": [{"index": 1, "value": 1073741824, "op": "SCMP_CMP_EQ"}]},'
+    echo '{"action": "SCMP_ACT_ALLOW", "names": ['
+    comm -23 <(calls_of @system-service) <(calls_of @privileged) |
+      sed '/^setns$/d; s/.*/"&"/' | paste -s -d ,
+    echo ']}]}'
+  } >"$scratch/seccomp.json"
+  start_jobs
+  confined --detach --name "$name-allocator" paceline/allocator run --policy none \
+    --with-label "paceline.test=$name" >/dev/null
+  within 30 are_limited
+  docker kill "$name-allocator" >/dev/null
+  are_limited || die "a killed allocator has left no limit: $(cpus_of)"
+  confined --rm paceline/allocator restore
+  are_free || die "limits are left: $(cpus_of)"
+  end_jobs
+  say "its capabilities and system calls are enough to run and to restore after a kill"
 }
 
 check "image" image
@@ -250,7 +374,11 @@ check "kubernetes-job.yaml, its sidecar as a container" \
   play kubernetes-job train-sidecar /paceline-sidecar 0
 check "kubernetes-exec-job.yaml" \
   play kubernetes-exec-job train-exec-job /paceline/paceline-sidecar 143
-check "systemd unit" unit
+check "paceline-sidecar@.service" unit paceline-sidecar@.service 10
+check "paceline.service" unit paceline.service 39
+check "image of the allocator" allocator_image
+check "allocator-compose.yaml" allocator_by_compose
+check "paceline.service, its confinement" unit_is_enough
 
 printf '%s\n' "" "${table[@]}"
 exit "$failed"

@@ -1,4 +1,6 @@
-//! What is served to Prometheus, judged by its own checker: `promtool check metrics`.
+//! What is served to Prometheus and made for it, judged by its own checker, `promtool`.
+
+#![expect(clippy::indexing_slicing, reason = "of JSON, where what is missing is null")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,18 +9,25 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, ensure};
 use libtest_mimic::{Arguments, Trial};
 use paceline_reporter::{LocalAddr, Reporter};
+use paceline_system_tests::made_up;
+use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let promtool = if args.list { None } else { find() };
     let missing = promtool.is_none();
-    let check = move |reporter: fn() -> anyhow::Result<Reporter>| {
+    let judged = move |test: fn(&str) -> anyhow::Result<()>| {
         let promtool = promtool.clone();
-        move || Ok(check(promtool.as_deref().unwrap_or_default(), &reporter()?)?)
+        move || Ok(test(promtool.as_deref().unwrap_or_default())?)
     };
     let trials = [
-        Trial::test("metrics_of_a_silent_job", check(silent)),
-        Trial::test("metrics_of_a_busy_job", check(busy)),
+        Trial::test("metrics_of_a_silent_job", judged(|promtool| metrics_of(promtool, &silent()?))),
+        Trial::test("metrics_of_a_busy_job", judged(|promtool| metrics_of(promtool, &busy()?))),
+        Trial::test("metrics_of_the_allocator", judged(metrics_of_the_allocator)),
+        Trial::test("alert_rules", judged(alert_rules)),
+        Trial::test("alerts_fire_when_they_are_to", judged(alerts_fire)),
+        Trial::test("queries_of_the_dashboard", judged(dashboard)),
+        Trial::test("configuration_of_the_example", judged(configuration)),
     ];
     let trials = trials.map(|trial| trial.with_ignored_flag(missing));
     libtest_mimic::run(&args, trials.into()).exit_code()
@@ -49,8 +58,63 @@ fn busy() -> anyhow::Result<Reporter> {
     Ok(reporter)
 }
 
-fn check(promtool: &str, reporter: &Reporter) -> anyhow::Result<()> {
-    let text = metrics(reporter)?;
+fn metrics_of(promtool: &str, reporter: &Reporter) -> anyhow::Result<()> {
+    let Some(LocalAddr::Tcp(address)) = reporter.local_addr() else {
+        anyhow::bail!("it listens on a port");
+    };
+    check_metrics(promtool, &served(&address.to_string())?)
+}
+
+fn metrics_of_the_allocator(promtool: &str) -> anyhow::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let page = runtime.block_on(made_up::page("127.0.0.1:0", 1_760_000_000.0, 60))?;
+    check_metrics(promtool, &served(&page.0.address().to_string())?)
+}
+
+fn alert_rules(promtool: &str) -> anyhow::Result<()> {
+    judge(promtool, &["check", "rules", &example("alerts.yml")]).map(drop)
+}
+
+fn alerts_fire(promtool: &str) -> anyhow::Result<()> {
+    judge(promtool, &["test", "rules", &example("alerts.test.yml")]).map(drop)
+}
+
+fn configuration(promtool: &str) -> anyhow::Result<()> {
+    judge(promtool, &["check", "config", &example("prometheus.yml")]).map(drop)
+}
+
+/// Each query becomes a rule, since rules are what can be checked.
+fn dashboard(promtool: &str) -> anyhow::Result<()> {
+    let dashboard: Value = serde_json::from_slice(&std::fs::read(example("grafana.json"))?)?;
+    let panels = dashboard["panels"].as_array().context("it has panels")?;
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let queries = targets.filter_map(|target| target["expr"].as_str());
+    let rule = |(number, query): (usize, &str)| json!({"record": format!("query:{number}"), "expr": query});
+    let rules: Vec<Value> = queries.enumerate().map(rule).collect();
+    let count = rules.len();
+    let file = tempfile::NamedTempFile::with_suffix(".yml")?;
+    // JSON is YAML as well.
+    let groups = json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    std::fs::write(file.path(), groups.to_string())?;
+    let said = judge(promtool, &["check", "rules", &file.path().to_string_lossy()])?;
+    ensure!(count > 20 && said.contains(&format!("{count} rules found")), "{said}");
+    Ok(())
+}
+
+fn example(name: &str) -> String {
+    format!("{}/../examples/monitoring/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What it says when it is content.
+fn judge(promtool: &str, words: &[&str]) -> anyhow::Result<String> {
+    let said = Command::new(promtool).args(words).output()?;
+    let [out, err] = [&said.stdout, &said.stderr].map(|said| String::from_utf8_lossy(said));
+    ensure!(said.status.success(), "{out}{err}");
+    Ok(out.into_owned())
+}
+
+fn check_metrics(promtool: &str, text: &str) -> anyhow::Result<()> {
     let mut child = Command::new(promtool)
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -65,14 +129,13 @@ fn check(promtool: &str, reporter: &Reporter) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn metrics(reporter: &Reporter) -> anyhow::Result<String> {
-    let Some(LocalAddr::Tcp(address)) = reporter.local_addr() else {
-        anyhow::bail!("it listens on a port");
-    };
+/// The metrics that are served at an address.
+fn served(address: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (_, body) = answer.split_once("\r\n\r\n").context("the head ends")?;
+    ensure!(!body.is_empty(), "{answer}");
     Ok(body.to_owned())
 }

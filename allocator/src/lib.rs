@@ -11,15 +11,20 @@
 //! - nothing that one container does stops the others from being managed.
 
 pub mod actuate;
+pub mod audit;
 pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod driver;
 pub mod exit;
 pub mod json_lines;
 pub mod labels;
+pub mod live;
+pub mod log;
 pub mod observe;
 pub mod samples;
 pub mod signals;
 mod toml_error;
+pub mod web;

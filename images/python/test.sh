@@ -77,8 +77,8 @@ described() {
   local user
   user=$(docker inspect --format '{{.Config.User}}' "$1")
   [ "$user" = trainer ] || die "$1 runs as ${user:-root}."
-  [ -n "$(docker inspect --format '{{index .Config.Labels "paceline.job"}}' "$1")" ] ||
-    die "$1 names no job."
+  [ "$(docker inspect --format '{{index .Config.Labels "paceline.endpoint"}}' "$1")" = 7223 ] ||
+    die "$1 names no endpoint."
   docker inspect --format '{{.Config.Healthcheck}}' "$1" | grep -q 'paceline-sidecar healthcheck' ||
     die "$1 has no health check."
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use paceline_wire::Progress;
 
@@ -11,7 +11,7 @@ use crate::builder::Builder;
 use crate::checkpoint::CheckpointRequest;
 use crate::doing::Task;
 use crate::endpoint::{LocalAddr, ServerThread};
-use crate::hot::clock::Clock;
+use crate::hot::clock::{Clock, Moment};
 use crate::hot::ledger::Entry;
 use crate::job::Job;
 
@@ -185,6 +185,7 @@ impl Reporter {
         }
     }
 
+    #[inline]
     fn job(&self) -> Option<&Arc<Job>> {
         self.running.as_ref().map(|running| &running.job)
     }
@@ -194,13 +195,14 @@ impl Reporter {
 #[derive(Debug)]
 #[must_use = "a batch that is dropped at once took no time"]
 pub struct Batch<'r> {
-    timed: Option<(&'r Arc<Job>, Instant)>,
+    timed: Option<(&'r Arc<Job>, Moment)>,
 }
 
 impl Batch<'_> {
     /// Ends the batch: one step, with its loss and its latency.
     ///
     /// A loss that is NaN or infinite is counted as rejected; the latency counts all the same.
+    #[inline]
     pub fn loss(mut self, loss: impl Into<f64>) {
         self.end(Some(loss.into()));
     }
@@ -212,16 +214,16 @@ impl Batch<'_> {
     pub fn loss_later(mut self, loss: impl FnOnce() -> f64 + Send + 'static) {
         if let Some((job, began)) = self.timed.take() {
             let now = Clock::now();
-            let took = now.saturating_duration_since(began);
+            let took = now.since(began);
             job.enter(Entry { loss: None, took: Some(took) }, now);
             Job::enter_later(job, Box::new(loss));
         }
     }
 
+    #[inline]
     fn end(&mut self, loss: Option<f64>) {
         if let Some((job, began)) = self.timed.take() {
-            let now = Clock::now();
-            job.enter(Entry { loss, took: Some(now.saturating_duration_since(began)) }, now);
+            job.end_batch(began, loss);
         }
     }
 }
@@ -229,6 +231,7 @@ impl Batch<'_> {
 /// Ends the batch with its latency alone, which is no step. A batch that a panic cuts short does
 /// not count.
 impl Drop for Batch<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.timed.is_some() && !thread::panicking() {
             self.end(None);

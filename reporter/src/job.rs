@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use paceline_wire::{Cpu, Direction, Progress, Reached, SCHEMA, Signals, State};
 
 use crate::bell::Bell;
 use crate::checkpoint::Book;
 use crate::doing::{NowDoing, Task};
-use crate::hot::clock::Clock;
+use crate::hot::clock::{Clock, Moment};
 use crate::hot::histogram::Counts;
 use crate::hot::ledger::{Entry, FirstReached, Ledger};
 use crate::instance;
@@ -114,16 +114,25 @@ impl Job {
         std::process::id() == self.pid
     }
 
+    /// Enters a batch that ends now. One call from wherever a loop is, all of it in one piece.
+    #[inline(never)]
+    pub(crate) fn end_batch(&self, began: Moment, loss: Option<f64>) {
+        let now = Clock::now();
+        self.enter(Entry { loss, took: Some(now.since(began)) }, now);
+    }
+
     /// Enters a report.
-    pub(crate) fn enter(&self, entry: Entry, now: Instant) {
+    #[inline]
+    pub(crate) fn enter(&self, entry: Entry, now: Moment) {
         self.follow(self.ledger.enter(entry, now));
     }
 
     /// Enters the losses of steps that became known together.
-    pub(crate) fn enter_losses(&self, losses: &[f64], now: Instant) {
+    pub(crate) fn enter_losses(&self, losses: &[f64], now: Moment) {
         self.follow(self.ledger.enter_losses(losses, now));
     }
 
+    #[inline]
     fn follow(&self, reached: FirstReached) {
         if reached.acceptable || reached.objective {
             self.target_reached(reached);

@@ -23,16 +23,10 @@ pub(crate) async fn after_a_kill_restore_puts_every_limit_back(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let flat = killed(&bed).await?;
-    let restore = || async {
-        let mut command = Allocator::command(&["restore"])?;
-        let output = command.arg("--state-dir").arg(Allocator::state(&bed)).output().await?;
-        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(String::from_utf8(output.stdout)?)
-    };
-    let said = restore().await?;
+    let said = Allocator::restore(&bed).await?;
     anyhow::ensure!(said.contains("as it was"), "{said}");
     ensure_unlimited(&bed, &flat).await?;
-    let said = restore().await?;
+    let said = Allocator::restore(&bed).await?;
     anyhow::ensure!(said.contains("nothing to put back"), "{said}");
     Ok(())
 }
@@ -66,6 +60,7 @@ pub(crate) async fn a_second_allocator_is_turned_away(bed: Arc<Bed>) -> anyhow::
     let mut second = Allocator::run(&bed, &["--policy", "none"])?;
     let status = second.ended().await?;
     anyhow::ensure!(status.code() == Some(1), "{status}");
-    second.says(&["another allocator", "process"]).await?;
+    let holder = format!("process {} on ", first.id()?);
+    second.says(&["another allocator", &holder, " since 2", "policy none"]).await?;
     first.end().await
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bollard::models::HostConfig;
 use paceline_system_tests::{Allocator, Bed, Job, until};
 
 use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
@@ -93,4 +94,24 @@ pub(crate) async fn check_says_what_is_wrong(bed: Arc<Bed>) -> anyhow::Result<()
     let (code, _) = check("no-such-container".to_owned()).await?;
     anyhow::ensure!(code == Some(2), "{code:?}");
     Ok(())
+}
+
+pub(crate) async fn on_the_machines_network_nobody_answers_for_another(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    const PORT: &str = "17431";
+    let on_the_machine = |job: Job| Job {
+        labels: vec![("paceline.endpoint", PORT)],
+        env: vec![format!("PACELINE_LISTEN=127.0.0.1:{PORT}")],
+        host: HostConfig { network_mode: Some("host".to_owned()), ..HostConfig::default() },
+        ..job
+    };
+    let args = vec!["--answer", "nothing", "--work", "10000000"];
+    bed.start(on_the_machine(Job { name: "mute", args, ..Job::default() })).await?;
+    bed.start(on_the_machine(growing())).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    allocator.says(&["job appeared", "growing"]).await?;
+    let stranger = format!("port {PORT} is not the container's own");
+    allocator.says(&["WARN", &bed.name("mute"), "left alone", &stranger]).await?;
+    allocator.end().await
 }

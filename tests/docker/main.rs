@@ -4,6 +4,7 @@
 
 mod dependability;
 mod endpoints;
+mod faults;
 mod flowcon;
 mod frameworks;
 mod limits;
@@ -168,10 +169,23 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         dependability::the_next_run_puts_back_what_a_killed_one_left;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;
+        faults::killed_at_any_step_the_allocator_leaves_a_way_back needs Root;
+        faults::twenty_kills_later_every_value_is_what_it_was needs Root;
+        faults::twenty_kills_of_the_cgroup_actuator_leave_no_trace needs Root;
+        faults::a_container_that_changes_in_mid_update_gets_its_limits_back needs Root;
+        faults::somebody_elses_update_is_overruled_and_comes_back_at_the_end;
+        faults::somebody_elses_update_stays_where_the_allocator_yields;
+        faults::a_limit_that_was_changed_past_the_engine_is_written_again needs Root;
+        faults::without_room_for_the_originals_nothing_is_limited needs Root;
+        faults::an_engine_that_restarts_in_mid_run_keeps_nothing_of_ours needs PrivateEngine;
+        limits::the_cgroup_actuator_limits_and_the_engine_learns_nothing needs Root;
+        limits::memory_is_never_limited_under_its_peak_and_comes_back needs Root;
+        limits::what_an_orchestrator_looks_after_is_left_alone_unless_asked_for;
         endpoints::what_does_not_report_is_named_and_left_alone;
         endpoints::a_unix_socket_is_read_through_the_containers_root needs Root;
         endpoints::a_container_that_did_not_opt_in_is_never_touched;
         endpoints::check_says_what_is_wrong;
+        endpoints::on_the_machines_network_nobody_answers_for_another needs Root;
         policies::flowcon_replays_what_it_recorded;
         policies::tradl_caps_what_is_acceptable_and_ends_what_is_done;
         policies::dqoes_cuts_what_is_faster_than_asked;

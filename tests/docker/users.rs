@@ -51,7 +51,7 @@ pub(crate) async fn the_allocators_own_container_does_not_outlive_who_started_it
 /// The bed's jobs, managed by a user who is not root.
 fn managed_by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Allocator> {
     let mut command = by_somebody(bed, image)?;
-    command.args(["run", "--with-label", &bed.label()]).args(QUICK);
+    command.args(["run", "--listen", "none", "--with-label", &bed.label()]).args(QUICK);
     command.arg("--state-dir").arg(Allocator::state(bed));
     Allocator::spawn(command)
 }

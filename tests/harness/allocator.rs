@@ -33,10 +33,17 @@ impl Allocator {
         bed.file("state")
     }
 
+    /// Where a bed's allocator is asked and told.
+    pub fn control(bed: &Bed) -> PathBuf {
+        bed.file("control.sock")
+    }
+
     /// Starts the allocator with `args` beside those that confine it to the bed.
     pub fn run(bed: &Bed, args: &[&str]) -> anyhow::Result<Self> {
-        let mut command = Self::command(&["run", "--with-label", &bed.label()])?;
-        command.arg("--state-dir").arg(Self::state(bed)).args(args);
+        let mut command =
+            Self::command(&["run", "--listen", "none", "--with-label", &bed.label()])?;
+        command.arg("--state-dir").arg(Self::state(bed));
+        command.arg("--control").arg(Self::control(bed)).args(args);
         Self::spawn(command)
     }
 
@@ -71,10 +78,22 @@ impl Allocator {
         heard.await.with_context(|| self.said())
     }
 
+    /// The process.
+    pub fn id(&self) -> anyhow::Result<u32> {
+        self.child.id().context("it has ended")
+    }
+
+    /// Puts back what an allocator of this bed has left. Returns what the command says.
+    pub async fn restore(bed: &Bed) -> anyhow::Result<String> {
+        let mut command = Self::command(&["restore"])?;
+        let output = command.arg("--state-dir").arg(Self::state(bed)).output().await?;
+        anyhow::ensure!(output.status.success(), "{output:?}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let id = self.child.id().context("it has ended")?;
-        let pid = Pid::from_raw(i32::try_from(id)?).context("no process has id 0")?;
+        let pid = Pid::from_raw(i32::try_from(self.id()?)?).context("no process has id 0")?;
         Ok(kill_process(pid, signal)?)
     }
 

@@ -10,8 +10,8 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions,
 };
 use futures_util::StreamExt;
-use paceline_allocator::observe::cgroup::{Cgroup, Quota};
-use paceline_allocator::observe::container::{self, Container, HostCpu};
+use paceline_allocator::observe::cgroup::{Cgroup, MemoryLimit, Quota};
+use paceline_allocator::observe::container::{self, Container, HostCpu, HostMemory};
 
 use crate::wait::until;
 
@@ -49,8 +49,42 @@ pub struct Job {
 pub struct Limits {
     /// What the engine keeps.
     pub host: HostCpu,
+    /// The memory limit that it keeps.
+    pub host_memory: HostMemory,
     /// What the kernel enforces; `None` when the container does not run.
     pub kernel: Option<Quota>,
+    /// The CPU weight in the kernel's measure.
+    pub weight: Option<u64>,
+    /// The kernel's memory limit.
+    pub memory: Option<MemoryLimit>,
+}
+
+impl Limits {
+    /// Fails unless the kernel enforces what it did `before`, and the engine keeps the same or, of
+    /// what was not set, its equivalent on a node with `cpus` billionths of a CPU.
+    pub fn ensure_back(&self, before: &Self, cpus: i64) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            (self.kernel, self.weight, self.memory)
+                == (before.kernel, before.weight, before.memory),
+            "the kernel had {before:?}, and has {self:?}"
+        );
+        let plain = |host: HostCpu| HostCpu {
+            // Neither can be taken back: all CPUs come to no limit, and 1024 is the default.
+            nano_cpus: if host.nano_cpus >= cpus || host.cpu_quota < 0 {
+                0
+            } else {
+                host.nano_cpus
+            },
+            cpu_quota: host.cpu_quota.max(0),
+            cpu_shares: if host.cpu_shares == 1024 { 0 } else { host.cpu_shares },
+            ..host
+        };
+        anyhow::ensure!(
+            plain(self.host) == plain(before.host) && self.host_memory == before.host_memory,
+            "the engine kept {before:?}, and keeps {self:?}"
+        );
+        Ok(())
+    }
 }
 
 impl Bed {
@@ -121,9 +155,14 @@ impl Bed {
     /// Its limits.
     pub async fn limits(&self, name: &str) -> anyhow::Result<Limits> {
         let container = self.inspect(name).await?;
-        let quota = |pid| Cgroup::of(Path::new("/proc"), pid)?.quota();
-        let kernel = container.pid.map(quota).transpose()?;
-        Ok(Limits { host: container.host_config, kernel })
+        let cgroup = container.pid.map(|pid| Cgroup::of(Path::new("/proc"), pid)).transpose()?;
+        Ok(Limits {
+            host: container.host_config,
+            host_memory: container.host_memory,
+            kernel: cgroup.as_ref().map(Cgroup::quota).transpose()?,
+            weight: cgroup.as_ref().map(Cgroup::weight).transpose()?,
+            memory: cgroup.as_ref().map(Cgroup::memory_limit).transpose()?,
+        })
     }
 
     /// Whether it runs.

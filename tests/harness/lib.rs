@@ -4,11 +4,14 @@
 mod allocator;
 mod bed;
 mod image;
+pub mod made_up;
+mod office;
 mod private;
 mod wait;
 
 pub use allocator::{Allocator, json_lines};
 pub use bed::{Bed, Job, Limits};
 pub use image::{image_of, program};
+pub use office::{Office, example};
 pub use private::PrivateEngine;
 pub use wait::until;

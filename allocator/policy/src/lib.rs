@@ -22,6 +22,7 @@ pub mod params;
 pub mod policies;
 pub mod policy;
 pub mod replay;
+pub mod shadow;
 pub mod signal;
 pub mod unit;
 
@@ -31,4 +32,5 @@ pub use engine::{Effect, Engine, Event, JobSpec};
 pub use frame::Frame;
 pub use params::{ParamError, Params};
 pub use policy::{Policy, Variant};
+pub use shadow::Shadow;
 pub use unit::{JobId, Moment, Share};

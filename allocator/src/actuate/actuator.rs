@@ -1,91 +1,69 @@
-use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use bollard::Docker;
-use bollard::errors::Error as EngineError;
 use bollard::models::{ContainerUpdateBody, RestartPolicy, RestartPolicyNameEnum};
 use bollard::query_parameters::StopContainerOptionsBuilder;
 use paceline_policy::limiter::Setting;
+use tracing::info;
 
-use super::originals::{Original, Originals, OriginalsError};
-use super::ways::{self, Way};
+use super::error::{LimitError, chain};
+use super::ledger::Ledger;
+use super::means::{Means, OnDrift};
+use super::originals::{Originals, OriginalsError};
+use super::target::{Target, Unseen};
+use super::way::Way;
+use super::{crash, ways};
 use crate::observe::cgroup::Cgroup;
-use crate::observe::container::{self, Container, HostCpu, is_missing};
+use crate::observe::cgroup::block_io::IoWeight;
+use crate::observe::container;
+
+/// How long the engine may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often a value is written that does not show in the kernel.
+const TRIES: usize = 2;
 
 /// Writes limits to the containers of one engine, and puts them back.
+///
+/// One container is written to by one call at a time.
 #[derive(Debug)]
 pub struct Actuator {
     docker: Docker,
-    originals: Originals,
+    pub(super) originals: Originals,
     proc: PathBuf,
-    cpus: f64,
-}
-
-/// Why a limit was not written or not put back.
-#[derive(Debug, thiserror::Error)]
-pub enum LimitError {
-    /// The container is no more: nothing is left to do.
-    #[error("container {0} is gone")]
-    Gone(String),
-    /// The engine failed.
-    #[error("the engine failed on container {0}")]
-    Engine(String, #[source] EngineError),
-    /// The original could not be kept, so nothing was written; or could not be read.
-    #[error("the original limits of container {0} cannot be kept")]
-    Originals(String, #[source] OriginalsError),
-    /// Every way was refused.
-    #[error("no way is left to change the limit of container {name}: {refused}")]
-    Refused {
-        /// The container.
-        name: String,
-        /// What was tried, and the answers.
-        refused: String,
-    },
-}
-
-/// How a container's limits were put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Restored {
-    /// The kernel enforces what it did, and the engine keeps what it did.
-    Exactly,
-    /// The kernel enforces what it did; the engine, which has no way back to "not set", keeps
-    /// something that comes to the same.
-    Equivalently,
-    /// The container is no more.
-    Gone,
+    pub(super) cpus: f64,
+    pub(super) means: Means,
+    pub(super) on_drift: OnDrift,
+    pub(super) ledger: Ledger,
+    /// That is worth saying once.
+    pub(super) said_no_io_weight: AtomicBool,
 }
 
 impl Actuator {
     /// An actuator for a node with `cpus` CPUs, whose `/proc` is at `proc`.
     pub fn new(docker: Docker, originals: Originals, proc: PathBuf, cpus: f64) -> Self {
-        Self { docker, originals, proc, cpus }
+        let (means, on_drift, ledger, said_no_io_weight) = Default::default();
+        Self { docker, originals, proc, cpus, means, on_drift, ledger, said_no_io_weight }
+    }
+
+    /// The same, writing by `means` and answering drift by `on_drift`.
+    #[must_use]
+    pub fn by(self, means: Means, on_drift: OnDrift) -> Self {
+        Self { means, on_drift, ..self }
     }
 
     /// Writes one setting for container `id`. Returns what is in force then, as read back.
     pub async fn set(&self, id: &str, setting: Setting) -> Result<Setting, LimitError> {
-        let container = self.inspect(id).await?;
-        let cgroup = self.cgroup(&container);
-        self.keep_original(&container, cgroup.as_ref())?;
-        match setting {
-            Setting::Cap(share) => {
-                let ways = ways::to_limit(container.host_config, share, self.cpus);
-                self.first_accepted(&container, cgroup.as_ref(), &ways).await?;
-                let quota = cgroup.and_then(|cgroup| cgroup.quota().ok());
-                Ok(Setting::Cap(quota.map_or(share, |quota| quota.share(self.cpus))))
-            }
-            Setting::Weight(weight) => {
-                let way = ways::to_weigh(i64::try_from(weight).unwrap_or(i64::MAX));
-                self.first_accepted(&container, None, &[way]).await?;
-                let now = self.inspect(id).await?.host_config.weight();
-                Ok(Setting::Weight(now.unwrap_or(weight)))
-            }
-        }
+        let target = self.prepare(id).await?;
+        crash::point("after-snapshot");
+        self.write_setting(&target, setting).await
     }
 
     /// Ends container `id` for good: it is not started again, is asked to end, and has `patience`
     /// seconds to do so (T13).
     pub async fn end(&self, id: &str, patience: i32) -> Result<(), LimitError> {
-        let failed = |error| engine_error(id.to_owned(), error);
+        let failed = |error| LimitError::engine(id.to_owned(), error);
         let never =
             RestartPolicy { name: Some(RestartPolicyNameEnum::NO), ..RestartPolicy::default() };
         let body = ContainerUpdateBody { restart_policy: Some(never), ..Default::default() };
@@ -94,146 +72,176 @@ impl Actuator {
         self.docker.stop_container(id, Some(options)).await.map_err(failed)
     }
 
-    /// On return, what the container had before the first write to it is on the disk.
-    fn keep_original(
-        &self,
-        container: &Container,
-        cgroup: Option<&Cgroup>,
-    ) -> Result<(), LimitError> {
-        let quota = cgroup.and_then(|cgroup| cgroup.quota().ok());
-        let (id, name) = (container.id.clone(), container.name.clone());
-        let original = Original::new(id, name, container.host_config, quota);
-        self.originals
-            .keep(&original)
-            .map_err(|error| LimitError::Originals(container.name.clone(), error))
-    }
-
-    /// Puts back what container `id` had before the first write; nothing if there was none.
-    ///
-    /// The engine's ways come first, since what it keeps is what a restart brings back. Then the
-    /// kernel's own value is set right where the engine's word for it differs.
-    pub async fn restore(&self, id: &str) -> Result<Option<Restored>, LimitError> {
-        let failed = |error| LimitError::Originals(id.to_owned(), error);
-        let Some(original) = self.originals.get(id).map_err(failed)? else { return Ok(None) };
-        let restored = match self.put_back(&original).await {
-            Err(LimitError::Gone(_)) => Restored::Gone,
-            other => other?,
-        };
-        self.originals.forget(id).map_err(failed)?;
-        Ok(Some(restored))
-    }
-
     /// The ids of all containers that have something to be put back.
     pub fn pending(&self) -> Result<Vec<String>, OriginalsError> {
         self.originals.ids()
     }
 
-    async fn put_back(&self, original: &Original) -> Result<Restored, LimitError> {
-        let container = self.inspect(&original.id).await?;
-        let mut refused = Vec::new();
-        let (was, is) = (original.host_config, container.host_config);
-        if was.cpu_shares != is.cpu_shares
-            && let Err(error) = self.write(&container, None, ways::to_weigh(was.cpu_shares)).await
-        {
-            refused.push(chain(&error));
+    /// On return, what container `id` had before the first write to it is on the disk.
+    pub(super) async fn prepare(&self, id: &str) -> Result<Target, LimitError> {
+        if self.ledger.get(id).is_some_and(|account| account.yielded) {
+            return Err(LimitError::Yielded(id.to_owned()));
         }
-        if (HostCpu { cpu_shares: was.cpu_shares, ..is }) != was {
-            for way in ways::to_restore(was, self.cpus) {
-                match self.write(&container, None, way).await {
-                    Ok(()) => break,
-                    Err(LimitError::Gone(name)) => return Err(LimitError::Gone(name)),
-                    Err(error) => refused.push(format!("{way}: {}", chain(&error))),
-                }
-            }
+        let target = self.look(id).await?;
+        if self.follow_owner(&target)? && self.on_drift == OnDrift::Yield {
+            self.yield_to_owner(&target).await?;
+            return Err(LimitError::Yielded(target.name()));
         }
-        let container = self.inspect(&original.id).await?;
-        if let (Some(cgroup), Some(quota)) = (self.cgroup(&container), original.cgroup) {
-            if cgroup.quota().ok() != Some(quota)
-                && let Err(error) = cgroup.set_quota(quota)
-            {
-                refused.push(format!("{}: {error}", Way::File(quota)));
-            }
-            let now = cgroup.quota().map(|now| now.share(self.cpus)).ok();
-            if now != Some(quota.share(self.cpus)) {
-                let name = container.name.clone();
-                return Err(LimitError::Refused { name, refused: refused.join("; ") });
-            }
+        crash::point("before-snapshot");
+        self.originals.keep(&target.original()).map_err(|error| kept(target.name(), error))?;
+        self.ledger.enter(target.id(), |account| account.look(&target));
+        Ok(target)
+    }
+
+    /// What somebody else has set since our last write is that container's new original: it is what
+    /// is to be put back. Returns whether there is such a thing.
+    pub(super) fn follow_owner(&self, target: &Target) -> Result<bool, LimitError> {
+        let now = target.container.host_config;
+        let Some(account) = self.ledger.get(target.id()) else { return Ok(false) };
+        let (cap, weight) = (account.has_foreign_cap(now), account.has_foreign_weight(now));
+        let failed = |error| kept(target.name(), error);
+        let Some(mut original) = self.originals.get(target.id()).map_err(failed)? else {
+            return Ok(false);
+        };
+        if cap {
+            let cpu_shares = original.host_config.cpu_shares;
+            original.host_config = container::HostCpu { cpu_shares, ..now };
+            original.cgroup = target.quota();
         }
-        let now = container.host_config;
-        if now == original.host_config {
-            Ok(Restored::Exactly)
-        } else if ways::equivalent(original.host_config, now, self.cpus) {
-            Ok(Restored::Equivalently)
-        } else {
-            let name = container.name.clone();
-            Err(LimitError::Refused { name, refused: refused.join("; ") })
+        if weight {
+            original.host_config.cpu_shares = now.cpu_shares;
+            original.weight = target.weight();
+        }
+        if cap || weight {
+            info!("somebody else has set limits of container {}: they are kept", target.name());
+            self.originals.replace(&original).map_err(failed)?;
+        }
+        Ok(cap || weight)
+    }
+
+    async fn write_setting(
+        &self,
+        target: &Target,
+        setting: Setting,
+    ) -> Result<Setting, LimitError> {
+        let host = target.container.host_config;
+        let ways = match (setting, self.means) {
+            (Setting::Cap(share), Means::Engine) => ways::to_limit(host, share, self.cpus),
+            (Setting::Cap(share), Means::Cgroup) => {
+                let now = target.quota().ok_or_else(|| unseen(target))?;
+                vec![ways::to_write(now, share, self.cpus)]
+            }
+            (Setting::Weight(weight), Means::Engine) => {
+                vec![ways::to_weigh(i64::try_from(weight).unwrap_or(i64::MAX))]
+            }
+            (Setting::Weight(weight), Means::Cgroup) => {
+                let cgroup = target.cgroup.as_ref().ok_or_else(|| unseen(target))?;
+                vec![Way::WeightFile(cgroup.weight_of(weight))]
+            }
+        };
+        self.first_accepted(target, &ways).await?;
+        crash::point("before-audit");
+        match setting {
+            Setting::Cap(share) => {
+                let quota = target.quota();
+                self.ledger.enter(target.id(), |account| account.cap = Some((share, quota)));
+                Ok(Setting::Cap(quota.map_or(share, |quota| quota.share(self.cpus))))
+            }
+            Setting::Weight(weight) => {
+                let left = Some((weight, target.weight()));
+                self.ledger.enter(target.id(), |account| account.weight = left);
+                self.weigh_block_io(target, weight);
+                Ok(setting)
+            }
         }
     }
 
-    async fn first_accepted(
+    pub(super) async fn first_accepted(
         &self,
-        container: &Container,
-        cgroup: Option<&Cgroup>,
+        target: &Target,
         ways: &[Way],
     ) -> Result<(), LimitError> {
         let mut refused = Vec::new();
         for way in ways {
-            match self.write(container, cgroup, *way).await {
+            match self.write_and_see(target, *way).await {
                 Ok(()) => return Ok(()),
-                Err(LimitError::Gone(name)) => return Err(LimitError::Gone(name)),
+                Err(error) if error.is_final() => return Err(error),
                 Err(error) => refused.push(format!("{way}: {}", chain(&error))),
             }
         }
-        let name = container.name.clone();
-        Err(LimitError::Refused { name, refused: refused.join("; ") })
+        Err(LimitError::Refused { name: target.name(), refused: refused.join("; ") })
     }
 
-    async fn write(
-        &self,
-        container: &Container,
-        cgroup: Option<&Cgroup>,
-        way: Way,
-    ) -> Result<(), LimitError> {
-        let name = || container.name.clone();
-        if let Some(request) = way.request() {
-            let answer = self.docker.update_container(&container.id, request).await;
-            return answer.map_err(|error| engine_error(name(), error));
-        }
-        let Way::File(quota) = way else { return Ok(()) };
-        let refused = |refused| LimitError::Refused { name: name(), refused };
-        let cgroup = cgroup.ok_or_else(|| refused("its cgroup cannot be seen".to_owned()))?;
-        cgroup.set_quota(quota).map_err(|error| refused(error.to_string()))
-    }
-
-    async fn inspect(&self, id: &str) -> Result<Container, LimitError> {
-        match container::inspect(&self.docker, id).await {
-            Ok(Some(container)) => Ok(container),
-            Ok(None) => Err(LimitError::Gone(id.to_owned())),
-            Err(error) => Err(LimitError::Engine(id.to_owned(), error)),
+    /// Writes, and reads back. What the kernel has counts: an engine that fails may have changed it
+    /// all the same, and one that is content may have changed nothing.
+    async fn write_and_see(&self, target: &Target, way: Way) -> Result<(), LimitError> {
+        let mut tries = 1;
+        loop {
+            let written = self.write(target, way).await;
+            crash::point("between-writes");
+            match (target.other_than(way), written) {
+                (_, Err(error)) if error.is_final() => return Err(error),
+                (Ok(None), _) | (Err(Unseen), Ok(())) => return Ok(()),
+                (_, Err(error)) => return Err(error),
+                (Ok(Some(_)), Ok(())) if tries < TRIES => tries += 1,
+                (Ok(Some(found)), Ok(())) => {
+                    let (name, wanted) = (target.name(), way.to_string());
+                    return Err(LimitError::Unverified { name, wanted, found });
+                }
+            }
         }
     }
 
-    fn cgroup(&self, container: &Container) -> Option<Cgroup> {
-        container.pid.and_then(|pid| Cgroup::of(&self.proc, pid).ok())
+    async fn write(&self, target: &Target, way: Way) -> Result<(), LimitError> {
+        let Some(request) = way.request() else {
+            let cgroup = target.cgroup.as_ref().ok_or_else(|| unseen(target))?;
+            return write_file(cgroup, way).map_err(|error| LimitError::Refused {
+                name: target.name(),
+                refused: error.to_string(),
+            });
+        };
+        let after = way.after(target.container.host_config);
+        self.ledger.enter(target.id(), |account| account.ask(after));
+        let answer = self.docker.update_container(target.id(), request);
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => answer.map_err(|error| LimitError::engine(target.name(), error)),
+            Err(_) => Err(silent(target.name())),
+        }
+    }
+
+    /// A container as it is now.
+    pub(super) async fn look(&self, id: &str) -> Result<Target, LimitError> {
+        let asked = tokio::time::timeout(PATIENCE, container::inspect(&self.docker, id));
+        let container = match asked.await {
+            Ok(Ok(Some(container))) => container,
+            Ok(Ok(None)) => return Err(LimitError::Gone(id.to_owned())),
+            Ok(Err(error)) => return Err(LimitError::Engine(id.to_owned(), error)),
+            Err(_) => return Err(silent(id.to_owned())),
+        };
+        let cgroup = container.pid.and_then(|pid| Cgroup::of(&self.proc, pid).ok());
+        let seen = container.pid.zip(cgroup.as_ref());
+        let io = seen.and_then(|(pid, group)| IoWeight::of(&self.proc, pid, group.cpu_folder()));
+        Ok(Target { container, cgroup, io })
     }
 }
 
-fn engine_error(name: String, error: EngineError) -> LimitError {
-    if is_missing(&error) { LimitError::Gone(name) } else { LimitError::Engine(name, error) }
-}
-
-/// An error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| (*error).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
-impl fmt::Display for Restored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exactly => "as it was",
-            Self::Equivalently => "as it was (the engine keeps all CPUs in place of no limit)",
-            Self::Gone => "the container is gone",
-        })
+pub(super) fn write_file(cgroup: &Cgroup, way: Way) -> std::io::Result<()> {
+    match way {
+        Way::File(quota) => cgroup.set_quota(quota),
+        Way::WeightFile(weight) => cgroup.set_weight(weight),
+        Way::MemoryFile(limit) => cgroup.set_memory_limit(limit),
+        Way::NanoCpus(_) | Way::CpuQuota(_) | Way::CpuShares(_) | Way::Memory(_) => Ok(()),
     }
+}
+
+pub(super) fn kept(name: String, error: OriginalsError) -> LimitError {
+    LimitError::Originals(name, error)
+}
+
+pub(super) fn unseen(target: &Target) -> LimitError {
+    LimitError::Refused { name: target.name(), refused: "its cgroup cannot be seen".to_owned() }
+}
+
+fn silent(name: String) -> LimitError {
+    LimitError::Silent { name, seconds: PATIENCE.as_secs() }
 }

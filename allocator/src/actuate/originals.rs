@@ -4,17 +4,19 @@
 //! container, complete or absent, written through to the disk before the container is touched.
 //! The folder also holds the lock that keeps a second allocator away from the same engine.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::cgroup::Quota;
-use crate::observe::container::HostCpu;
+use super::lock;
+use crate::observe::cgroup::{MemoryLimit, Quota};
+use crate::observe::container::{Container, HostCpu, HostMemory};
 
-/// The version of the files' format.
-const FORMAT: u32 = 1;
+/// The version of the files' format. Version 1 knew of no weight in the kernel's measure, and of no
+/// memory.
+const FORMAT: u32 = 2;
 
 /// What one container had.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,12 +30,39 @@ pub struct Original {
     pub host_config: HostCpu,
     /// What the kernel enforced, where that could be read.
     pub cgroup: Option<Quota>,
+    /// Its CPU weight in the kernel's measure.
+    #[serde(default)]
+    pub weight: Option<u64>,
+    /// The weight of its block I/O, where the kernel has one.
+    #[serde(default)]
+    pub io_weight: Option<u64>,
+    /// Its memory limit; `None` as long as it was never written to.
+    #[serde(default)]
+    pub memory: Option<OriginalMemory>,
+}
+
+/// The memory limit that one container had.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OriginalMemory {
+    /// What the engine kept for it.
+    pub host_config: HostMemory,
+    /// What the kernel enforced.
+    pub cgroup: Option<MemoryLimit>,
 }
 
 impl Original {
-    /// What container `id` has now.
-    pub fn new(id: String, name: String, host_config: HostCpu, cgroup: Option<Quota>) -> Self {
-        Self { format: FORMAT, id, name, host_config, cgroup }
+    /// What `container` has now, where the kernel has `quota` and `weight` for it.
+    pub fn new(container: &Container, quota: Option<Quota>, weight: Option<u64>) -> Self {
+        Self {
+            format: FORMAT,
+            id: container.id.clone(),
+            name: container.name.clone(),
+            host_config: container.host_config,
+            cgroup: quota,
+            weight,
+            io_weight: None,
+            memory: None,
+        }
     }
 }
 
@@ -59,42 +88,41 @@ pub enum OriginalsError {
         /// The lock's file.
         lock: PathBuf,
     },
-    /// A file that is not ours, or of another version.
+    /// A file that a newer version has written.
+    #[error("{} has format {format}; this version reads up to {FORMAT}", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// A file that is not ours.
     #[error("{} does not hold a container's original limits", .0.display())]
     Malformed(PathBuf, #[source] serde_json::Error),
 }
 
 impl Originals {
-    /// Opens, and makes if need be, the folder for the engine `engine` below `state`.
-    pub fn open(state: &Path, engine: &str) -> Result<Self, OriginalsError> {
+    /// Opens, and makes if need be, the folder for the engine `engine` below `state`. Others are
+    /// told that it is held for `purpose`.
+    pub fn open(state: &Path, engine: &str, purpose: &str) -> Result<Self, OriginalsError> {
         let plain: String =
             engine.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let folder = state.join(plain);
         fs::create_dir_all(&folder).map_err(at(&folder))?;
-        let path = folder.join("lock");
-        let options =
-            || File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut lock = options().map_err(at(&path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                return Err(OriginalsError::Held { holder: holder.trim().to_owned(), lock: path });
-            }
-            Err(TryLockError::Error(error)) => return Err(OriginalsError::Io(path, error)),
-        }
-        lock.set_len(0)
-            .and_then(|()| writeln!(lock, "process {}", std::process::id()))
-            .map_err(at(&path))?;
+        let lock = lock::take(&folder, purpose)?;
+        // Whatever a killed run had put here and not yet seen through to the disk.
+        File::open(&folder).and_then(|folder| folder.sync_all()).map_err(at(&folder))?;
         Ok(Self { folder, _lock: lock })
     }
 
     /// Keeps `original`, unless the container has one already. On return it is on the disk.
     pub fn keep(&self, original: &Original) -> Result<(), OriginalsError> {
+        if self.path(&original.id).exists() { Ok(()) } else { self.replace(original) }
+    }
+
+    /// Keeps `original` in the place of whatever the container has. On return it is on the disk.
+    pub fn replace(&self, original: &Original) -> Result<(), OriginalsError> {
         let path = self.path(&original.id);
-        if path.exists() {
-            return Ok(());
-        }
         let unfinished = path.with_extension("part");
         let write = || {
             let mut file = File::create(&unfinished)?;
@@ -103,7 +131,11 @@ impl Originals {
             fs::rename(&unfinished, &path)?;
             File::open(&self.folder)?.sync_all()
         };
-        write().map_err(at(&path))
+        write().map_err(|error| {
+            // On a full disk even half a file is in the way.
+            drop(fs::remove_file(&unfinished));
+            at(&path)(error)
+        })
     }
 
     /// Forgets a container whose limits are back.
@@ -121,9 +153,13 @@ impl Originals {
     pub fn get(&self, id: &str) -> Result<Option<Original>, OriginalsError> {
         let path = self.path(id);
         match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|e| OriginalsError::Malformed(path, e)),
+            Ok(bytes) => match serde_json::from_slice::<Original>(&bytes) {
+                Ok(original) if original.format > FORMAT => {
+                    Err(OriginalsError::Newer { path, format: original.format })
+                }
+                Ok(original) => Ok(Some(original)),
+                Err(error) => Err(OriginalsError::Malformed(path, error)),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OriginalsError::Io(path, error)),
         }
@@ -147,52 +183,10 @@ impl Originals {
     }
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> OriginalsError {
+pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> OriginalsError {
     let path = path.to_owned();
     move |error| OriginalsError::Io(path.clone(), error)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn original(nano_cpus: i64) -> Original {
-        let host = HostCpu { nano_cpus, ..HostCpu::default() };
-        let quota = Quota { quota: None, period: 100_000 };
-        Original::new("4f2a".to_owned(), "vae".to_owned(), host, Some(quota))
-    }
-
-    #[test]
-    fn what_was_first_kept_stays() {
-        let state = tempfile::tempdir().unwrap();
-        let originals = Originals::open(state.path(), "ABCD:EFGH").unwrap();
-        originals.keep(&original(0)).unwrap();
-        originals.keep(&original(500_000_000)).unwrap();
-        assert_eq!(originals.ids().unwrap(), ["4f2a"]);
-        assert_eq!(originals.get("4f2a").unwrap(), Some(original(0)));
-        originals.forget("4f2a").unwrap();
-        originals.forget("4f2a").unwrap();
-        assert_eq!(originals.get("4f2a").unwrap(), None);
-    }
-
-    #[test]
-    fn a_second_allocator_is_told_who_holds_the_engine() {
-        let state = tempfile::tempdir().unwrap();
-        let first = Originals::open(state.path(), "one").unwrap();
-        let held = Originals::open(state.path(), "one").unwrap_err().to_string();
-        assert!(held.contains(&format!("process {}", std::process::id())), "{held}");
-        drop(Originals::open(state.path(), "two").unwrap());
-        drop(first);
-        drop(Originals::open(state.path(), "one").unwrap());
-    }
-
-    #[test]
-    fn a_half_written_file_is_not_taken_for_a_container() {
-        let state = tempfile::tempdir().unwrap();
-        let originals = Originals::open(state.path(), "one").unwrap();
-        fs::write(state.path().join("one/4f2a.part"), "{").unwrap();
-        assert!(originals.ids().unwrap().is_empty());
-        fs::write(state.path().join("one/4f2a.json"), "{").unwrap();
-        assert!(matches!(originals.get("4f2a"), Err(OriginalsError::Malformed(..))));
-    }
-}
+mod tests;

@@ -4,12 +4,10 @@
 //! that was made or ever updated with `NanoCpus` refuses a quota, one with a quota or period refuses
 //! `NanoCpus`. Neither field can be cleared: 0 means "leave it".
 
-use std::fmt;
-
-use bollard::models::ContainerUpdateBody;
 use paceline_policy::Share;
 use paceline_policy::limiter::LEAST_CPUS;
 
+use super::way::Way;
 use crate::observe::cgroup::Quota;
 use crate::observe::container::{DEFAULT_PERIOD, HostCpu};
 
@@ -17,19 +15,6 @@ use crate::observe::container::{DEFAULT_PERIOD, HostCpu};
 const DEFAULT_SHARES: i64 = 1024;
 /// The smallest quota that the engine accepts, in microseconds.
 const LEAST_QUOTA: i64 = 1000;
-
-/// One way to write a CPU limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// By the engine, in billionths of a CPU.
-    NanoCpus(i64),
-    /// By the engine, in microseconds of a period that stays; −1 is no limit.
-    CpuQuota(i64),
-    /// By the engine, as a weight.
-    CpuShares(i64),
-    /// Past the engine, into the control group's own file.
-    File(Quota),
-}
 
 /// The ways to give a container `share` of a node with `cpus` CPUs, best first.
 pub(super) fn to_limit(host: HostCpu, share: Share, cpus: f64) -> Vec<Way> {
@@ -45,6 +30,14 @@ pub(super) fn to_limit(host: HostCpu, share: Share, cpus: f64) -> Vec<Way> {
     } else {
         vec![Way::NanoCpus(whole(cores * 1e9).min(whole(cpus * 1e9))), file]
     }
+}
+
+/// The way to give it to a control group that has the quota `now`, past the engine.
+pub(super) fn to_write(now: Quota, share: Share, cpus: f64) -> Way {
+    let period = i64::try_from(now.period).unwrap_or(DEFAULT_PERIOD);
+    let quota = whole((share.get() * cpus).max(LEAST_CPUS) * float(period)).max(LEAST_QUOTA);
+    let quota = (!share.is_all()).then(|| quota.unsigned_abs());
+    Way::File(Quota { quota, period: period.unsigned_abs() })
 }
 
 /// The request that would give a container `share`, in words.
@@ -78,46 +71,13 @@ pub(super) fn equivalent(original: HostCpu, now: HostCpu, cpus: f64) -> bool {
         (host.nano_cpus == 0 || host.nano_cpus >= whole(cpus * 1e9) || host.cpu_quota == -1)
             && host.cpu_quota <= 0
     };
-    let caps = |host: HostCpu| HostCpu { cpu_shares: 0, ..host };
     let weight = |host: HostCpu| if host.cpu_shares > 0 { host.cpu_shares } else { DEFAULT_SHARES };
     weight(original) == weight(now)
-        && (caps(original) == caps(now) || (unlimited(original) && unlimited(now)))
+        && (original.caps() == now.caps() || (unlimited(original) && unlimited(now)))
 }
 
 fn by_quota(host: HostCpu) -> bool {
     host.nano_cpus == 0 && (host.cpu_quota != 0 || host.cpu_period != 0)
-}
-
-impl Way {
-    /// The engine's request; `None` when this way goes past the engine.
-    pub(super) fn request(self) -> Option<ContainerUpdateBody> {
-        match self {
-            Self::NanoCpus(nano) => {
-                Some(ContainerUpdateBody { nano_cpus: Some(nano), ..Default::default() })
-            }
-            Self::CpuQuota(quota) => {
-                Some(ContainerUpdateBody { cpu_quota: Some(quota), ..Default::default() })
-            }
-            Self::CpuShares(weight) => {
-                Some(ContainerUpdateBody { cpu_shares: Some(weight), ..Default::default() })
-            }
-            Self::File(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NanoCpus(nano) => write!(f, "NanoCpus={nano}"),
-            Self::CpuQuota(quota) => write!(f, "CpuQuota={quota}"),
-            Self::CpuShares(weight) => write!(f, "CpuShares={weight}"),
-            Self::File(Quota { quota: Some(quota), period }) => {
-                write!(f, "cgroup file {quota}/{period}")
-            }
-            Self::File(Quota { quota: None, .. }) => f.write_str("cgroup file without a limit"),
-        }
-    }
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 µs")]
@@ -145,6 +105,27 @@ mod tests {
         let ways = to_limit(UNSET, Share::nearest(0.25), 2.0);
         let file = Quota { quota: Some(50_000), period: 100_000 };
         assert_eq!(ways, [Way::NanoCpus(500_000_000), Way::File(file)]);
+    }
+
+    #[test]
+    fn a_control_group_keeps_its_period() {
+        let now = Quota { quota: Some(45_000), period: 50_000 };
+        let half = Quota { quota: Some(50_000), period: 50_000 };
+        assert_eq!(to_write(now, Share::nearest(0.5), 2.0), Way::File(half));
+        let none = Quota { quota: None, period: 50_000 };
+        assert_eq!(to_write(now, Share::ALL, 2.0), Way::File(none));
+        let least = Quota { quota: Some(1000), period: 50_000 };
+        assert_eq!(to_write(now, Share::nearest(1e-9), 2.0), Way::File(least));
+    }
+
+    #[test]
+    fn what_the_kernel_will_have_is_known_beforehand() {
+        let quarter = Quota { quota: Some(50_000), period: 100_000 };
+        assert_eq!(Way::NanoCpus(500_000_000).quota(UNSET), Some(quarter));
+        let host = HostCpu { cpu_quota: 40_000, cpu_period: 50_000, ..UNSET };
+        let none = Quota { quota: None, period: 50_000 };
+        assert_eq!(Way::CpuQuota(-1).quota(host), Some(none));
+        assert_eq!(Way::CpuShares(2).quota(host), None);
     }
 
     #[test]

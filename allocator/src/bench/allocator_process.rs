@@ -60,7 +60,7 @@ impl Launcher {
         let program = std::env::current_exe().context("cannot tell which program this is")?;
         let child = Command::new(program)
             .args(self.host.iter().flat_map(|host| ["--host", host]))
-            .args(["run", "--policy", policy])
+            .args(["run", "--listen", "none", "--control", "none", "--policy", policy])
             .args(params.iter().flat_map(|param| ["--param", param]))
             .args(["--with-label", &self.label])
             .arg("--samples")

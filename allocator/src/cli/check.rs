@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
+use crate::actuate::fence::fence;
 use crate::actuate::first_way;
 use crate::exit::BadUsage;
 use crate::labels::{ENABLE, Labels};
@@ -82,6 +83,9 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
         found.see("opted in", format!("{ENABLE}=true"));
     } else {
         found.wrong.push(format!("label {ENABLE}=true is missing: it is never touched"));
+    }
+    if let Err(refused) = fence(&container.labels, container.host_config, machine.cpus, &[]) {
+        found.wrong.push(format!("it is left alone: {refused}"));
     }
     let labels = match Labels::parse(&container.labels) {
         Ok(labels) => labels,

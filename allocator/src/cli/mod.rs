@@ -1,22 +1,31 @@
 //! The command line.
 
+mod actuator_arg;
+mod audit;
 mod check;
+mod control_args;
 mod engine;
+mod explain;
+mod figures;
+mod orders;
 mod own_container;
+mod plain;
 mod policies;
 mod policy_args;
 mod replay;
 mod restore;
 mod run;
 mod state;
+mod status;
+mod top;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
 
 use crate::bench::{self, BenchArgs};
-use crate::exit;
+use crate::exit::{self, BadUsage};
+use crate::log::{self, Log, LogArgs};
 use engine::EngineArgs;
 
 /// Move CPU between the training jobs that share a machine
@@ -25,6 +34,9 @@ use engine::EngineArgs;
 struct Cli {
     #[command(flatten)]
     engine: EngineArgs,
+
+    #[command(flatten)]
+    log: LogArgs,
 
     #[command(subcommand)]
     command: Command,
@@ -35,6 +47,9 @@ Examples:
   paceline run --policy flowcon            manage every opted-in container of this machine
   paceline run --policy flowcon --dry-run  say what would be done, write nothing
   paceline check vae                       what the allocator sees of container vae
+  paceline status                          what the running allocator knows; `top` as it changes
+  paceline explain vae                     the last decisions about job vae
+  paceline pin vae 25%                     hold its limit; `release`, `manage`, `set`, `guard` …
   paceline restore                         put limits back after a crash
   paceline policies                        what there is to choose from
   paceline replay --policy tradl frames.jsonl
@@ -46,7 +61,13 @@ Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 no engine, 130 Ctrl-C.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
+    Status(status::StatusArgs),
+    Top(top::TopArgs),
+    Explain(explain::ExplainArgs),
+    #[command(flatten)]
+    Orders(orders::Orders),
+    Audit(audit::AuditArgs),
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
     Policies(policies::PoliciesArgs),
@@ -65,22 +86,28 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if wrong { exit::USAGE } else { 0 });
         }
     };
-    log_to_stderr();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let done = match runtime {
-        Ok(runtime) => runtime.block_on(cli.dispatch()),
-        Err(error) => Err(error.into()),
-    };
-    done.unwrap_or_else(|error| {
+    cli.start().unwrap_or_else(|error| {
         complain(&error);
         exit::code(&error)
     })
 }
 
 impl Cli {
-    async fn dispatch(self) -> anyhow::Result<ExitCode> {
+    fn start(self) -> anyhow::Result<ExitCode> {
+        let log = log::to_stderr(self.log)
+            .map_err(|error| BadUsage(format!("{}: {error}", log::FILTER)))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.dispatch(log))
+    }
+
+    async fn dispatch(self, log: Log) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::Run(args) => run::run(args, &self.engine).await,
+            Command::Run(args) => run::run(*args, &self.engine, log).await,
+            Command::Status(args) => status::run(args).await,
+            Command::Top(args) => top::run(args).await,
+            Command::Explain(args) => explain::run(args).await,
+            Command::Orders(orders) => orders::run(orders).await,
+            Command::Audit(args) => audit::run(args).await,
             Command::Restore(args) => restore::run(args, &self.engine).await,
             Command::Check(args) => check::run(args, &self.engine).await,
             Command::Policies(args) => policies::run(&args),
@@ -97,19 +124,9 @@ impl Cli {
     }
 }
 
-/// `PACELINE_LOG` says how much: `info` unless set, in the form of tracing's filters.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("PACELINE_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("warn,paceline_allocator=info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .with_target(false)
-        .init();
-}
-
 #[expect(clippy::print_stderr, reason = "the one line that says why the command failed")]
 fn complain(error: &anyhow::Error) {
-    eprintln!("paceline: {error:#}");
+    let text = format!("{error:#}");
+    let lines: Vec<String> = text.lines().map(plain::plain).collect();
+    eprintln!("paceline: {}", lines.join("\n"));
 }

@@ -23,6 +23,7 @@ use tracing::debug;
 
 use super::engine::EngineArgs;
 use crate::exit::BadUsage;
+use crate::log;
 use crate::signals::{Ending, Signals};
 
 /// The allocator's own image, of this very version; `PACELINE_ALLOCATOR_IMAGE` names another.
@@ -78,8 +79,10 @@ async fn create(docker: &Docker, engine: &EngineArgs, errand: Errand) -> anyhow:
         Some(socket) => binds.push(format!("{}:/var/run/docker.sock", socket.display())),
         None => env.push(format!("DOCKER_HOST={}", engine.host)),
     }
-    if let Ok(filter) = std::env::var("PACELINE_LOG") {
-        env.push(format!("PACELINE_LOG={filter}"));
+    for name in [log::FILTER, log::FORMAT] {
+        if let Ok(value) = std::env::var(name) {
+            env.push(format!("{name}={value}"));
+        }
     }
     for folder in errand.folders {
         // Made here, so that it belongs to the user: the engine would make it root's.

@@ -30,7 +30,7 @@ pub(super) async fn run(args: RestoreArgs, engine: &EngineArgs) -> anyhow::Resul
         return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
     }
     let described = engine::info(&docker).await?;
-    let originals = Originals::open(&args.state.folder(), &described.id)?;
+    let originals = Originals::open(&args.state.folder(), &described.id, "paceline restore")?;
     let machine = described.machine;
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
     let pending = actuator.pending()?;

@@ -1,45 +1,61 @@
 //! One opted-in container: watched until its endpoint answers, a managed job from then on.
 
+mod ordered;
+
 use std::sync::Arc;
 
 use bollard::Docker;
 use paceline_policy::engine::Reading;
-use paceline_policy::limiter::Setting;
-use paceline_policy::signal::mean_between;
+use paceline_policy::limiter::Guard;
 use paceline_policy::unit::counter;
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
-use paceline_wire::Progress;
+use paceline_wire::{Progress, Targets};
+use tokio::sync::Notify;
 use tracing::{info, warn};
 
+use super::figures::{Figures, Mark};
 use crate::clock::Clock;
 use crate::labels::Labels;
+use crate::live::snapshot::Standing;
 use crate::observe::cgroup::{Cgroup, Used};
 use crate::observe::container::Container;
-use crate::observe::endpoint::{self, EndpointError, Way};
+use crate::observe::endpoint::{Feed, Heard, Trouble};
+use crate::observe::meters::Meters;
 use crate::observe::node::Machine;
 use crate::observe::stats::Stats;
 use crate::samples::SampleJob;
 
 /// A container that has just begun may take this long, in seconds, until its endpoint answers.
 const GRACE: f64 = 15.0;
-/// From then on it is asked this often, in seconds.
-const RETRY: f64 = 5.0;
+/// A limit that differs from what was written by more than this is somebody else's: less is
+/// rounding.
+const OFF: f64 = 0.0005;
 
 #[derive(Debug)]
 pub(super) struct Candidate {
-    container: Container,
-    labels: Labels,
+    pub(super) container: Container,
+    pub(super) labels: Labels,
     job: JobId,
     began_in_this_run: bool,
-    ways: Vec<Way>,
+    /// `None` while it is left alone.
+    feed: Option<Feed>,
     use_of: Source,
-    managed: bool,
+    meters: Meters,
+    pub(super) standing: Standing,
+    /// What was set by orders.
+    ordered: Targets,
+    switched: Vec<(Guard, bool)>,
     first_look: Option<Moment>,
-    ask_at: Moment,
+    /// What the engine knows of what the job said.
+    told: Option<Arc<Progress>>,
+    urgent: u64,
     /// What was last warned of: not said again until it changes.
-    trouble: Option<Arc<str>>,
-    /// What the last sample was taken from.
+    trouble: Option<Trouble>,
+    warned: bool,
+    /// The cap that was last written and not put back.
+    pub(super) written: Option<Share>,
     mark: Mark,
+    pub(super) figures: Figures,
 }
 
 /// Where the container's use of resources is read.
@@ -50,13 +66,6 @@ enum Source {
     Engine(Option<Stats>),
 }
 
-#[derive(Debug, Default)]
-struct Mark {
-    used: Option<(Moment, f64)>,
-    /// Process, count and sum of its losses.
-    losses: Option<(String, u64, f64)>,
-}
-
 /// What a look has shown.
 #[derive(Debug)]
 pub(super) enum Seen {
@@ -64,17 +73,29 @@ pub(super) enum Seen {
     Appeared(Box<JobSpec>),
     /// News of a managed job.
     Event(Event),
+    /// Something that a policy may act on at once.
+    Urgent,
+    /// A limit that was written is another now.
+    Drifted { job: JobId, container: String },
+}
+
+/// What a candidate is made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    pub(super) machine: &'a Machine,
+    /// Told of what cannot wait.
+    pub(super) nudge: &'a Arc<Notify>,
 }
 
 impl Candidate {
     pub(super) fn new(
-        machine: &Machine,
+        around: Surroundings<'_>,
         container: Container,
         labels: Labels,
         job: JobId,
         began_in_this_run: bool,
     ) -> Self {
-        let ways = endpoint::ways(&machine.proc, &container, &labels.endpoint);
+        let machine = around.machine;
         let cgroup = container.pid.map(|pid| Cgroup::of(&machine.proc, pid));
         let use_of = match cgroup {
             Some(Ok(cgroup)) => Source::Files(cgroup),
@@ -84,59 +105,81 @@ impl Candidate {
             }
             None => Source::Engine(None),
         };
-        Self {
+        let meters = container.pid.and_then(|pid| Meters::of(&machine.proc, pid).ok());
+        let mut candidate = Self {
             container,
             labels,
             job,
             began_in_this_run,
-            ways,
+            feed: None,
             use_of,
-            managed: false,
+            meters: meters.unwrap_or_default(),
+            standing: Standing::Waiting,
+            ordered: Targets::default(),
+            switched: Vec::new(),
             first_look: None,
-            ask_at: Moment::default(),
+            told: None,
+            urgent: 0,
             trouble: None,
+            warned: false,
+            written: None,
             mark: Mark::default(),
-        }
-    }
-
-    pub(super) fn started_at(&self) -> &str {
-        &self.container.started_at
+            figures: Figures::default(),
+        };
+        candidate.take_back(around);
+        candidate
     }
 
     pub(super) fn job(&self) -> &JobId {
         &self.job
     }
 
-    /// The job, once it is one.
+    /// The job, if the engine knows it as one.
     pub(super) fn managed(&self) -> Option<&JobId> {
-        self.managed.then_some(&self.job)
+        match self.standing {
+            Standing::Managed | Standing::Pinned | Standing::Ending => Some(&self.job),
+            Standing::Waiting | Standing::Released => None,
+        }
     }
 
-    /// Reads the endpoint and the use of resources.
-    pub(super) async fn look(
+    /// What was last heard of the job, if it answers.
+    pub(super) fn progress(&self) -> Option<Arc<Progress>> {
+        self.heard().progress
+    }
+
+    /// What keeps it from being managed, or its figures from being fresh.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.as_ref().map(|trouble| trouble.text.as_ref().to_owned())
+    }
+
+    /// Reads what the endpoint has said and the use of resources. Figures are those from one
+    /// `whole` look to the next; the engine is told at any look.
+    pub(super) fn look(
         &mut self,
         docker: &Docker,
         machine: &Machine,
         clock: &Clock,
+        whole: bool,
     ) -> (Vec<Seen>, Option<SampleJob>) {
         let now = clock.now();
-        let first_look = *self.first_look.get_or_insert(now);
+        let heard = self.heard();
+        self.note(&heard, now);
+        let progress = heard.progress.filter(|_| heard.trouble.is_none());
         let mut seen = Vec::new();
-        let progress = self.ask(machine, now, first_look).await;
-        if progress.is_some() && !self.managed {
-            self.managed = true;
-            seen.push(Seen::Appeared(Box::new(self.spec(machine))));
-            if let Some(weight) = self.container.host_config.weight() {
-                let setting = Setting::Weight(weight);
-                seen.push(Seen::Event(Event::Applied(self.job.clone(), setting)));
-            }
+        if progress.is_some() && self.standing == Standing::Waiting {
+            seen.extend(self.appear(machine, Standing::Managed));
         }
-        if !self.managed {
+        let used = self.used(docker);
+        if whole {
+            let figures = (used, self.meters.read());
+            self.figures = self.mark.figures(now, machine.cpus, figures, progress.as_deref());
+        }
+        if self.managed().is_none() {
             return (seen, None);
         }
-        // Read after the endpoint was: an answer may take its time.
-        let now = clock.now();
-        let used = self.used(docker);
+        if std::mem::replace(&mut self.urgent, heard.urgent) != heard.urgent {
+            seen.push(Seen::Urgent);
+        }
         if let Some(used) = used {
             let reading = Reading {
                 cpu_seconds: used.cpu_seconds,
@@ -145,50 +188,43 @@ impl Candidate {
             };
             seen.push(Seen::Event(Event::Used(self.job.clone(), reading)));
         }
-        let sample = self.sample(machine, now, used, progress.as_ref());
-        if let Some(progress) = progress {
-            seen.push(Seen::Event(Event::Reported(self.job.clone(), Box::new(progress))));
+        let in_force = self.in_force(machine);
+        seen.extend(self.drift(in_force));
+        let sample = whole.then(|| self.sample(in_force, progress.as_deref()));
+        if let Some(progress) = progress
+            && !self.told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &progress))
+        {
+            let report = Box::new(progress.as_ref().clone());
+            seen.push(Seen::Event(Event::Reported(self.job.clone(), report)));
+            self.told = Some(progress);
         }
-        (seen, Some(sample))
+        (seen, sample)
     }
 
-    /// The endpoint's answer. A container that is new is given time; one that does not answer is
-    /// named once, left alone, and asked again less often.
-    async fn ask(
-        &mut self,
-        machine: &Machine,
-        now: Moment,
-        first_look: Moment,
-    ) -> Option<Progress> {
-        if now < self.ask_at {
-            return None;
-        }
-        match endpoint::read(&machine.proc, &self.ways).await {
-            Ok((way, progress)) => {
-                // The way that works is the first to be tried from now on.
-                self.ways.swap(0, way);
-                self.ask_at = Moment::default();
-                if self.trouble.take().is_some() {
-                    info!(job = %self.job, "its endpoint answers");
-                }
-                Some(progress)
-            }
-            Err(error) => {
-                if self.managed || now.seconds_since(first_look) >= GRACE || !error.may_pass() {
-                    self.ask_at = now.after(RETRY);
-                    self.warn(error);
-                }
-                None
-            }
-        }
+    fn heard(&self) -> Heard {
+        self.feed.as_ref().map(Feed::heard).unwrap_or_default()
     }
 
-    fn warn(&mut self, error: EndpointError) {
-        let trouble: Arc<str> = format!("{:#}", anyhow::Error::from(error)).into();
-        if self.trouble.as_ref() != Some(&trouble) {
-            let what = if self.managed { "keeps its limit for now" } else { "is left alone" };
-            warn!("container {} {what}: {trouble}", self.container.name);
-            self.trouble = Some(trouble);
+    /// Says what is wrong with the endpoint, once; a container that is new is given time.
+    fn note(&mut self, heard: &Heard, now: Moment) {
+        let first_look = *self.first_look.get_or_insert(now);
+        if heard.trouble == self.trouble && (self.warned || heard.trouble.is_none()) {
+            return;
+        }
+        let new = heard.trouble != self.trouble;
+        self.trouble.clone_from(&heard.trouble);
+        let Some(trouble) = &heard.trouble else {
+            if std::mem::take(&mut self.warned) {
+                info!(job = %self.job, "its endpoint answers");
+            }
+            return;
+        };
+        let managed = self.managed().is_some();
+        let ripe = managed || now.seconds_since(first_look) >= GRACE || !trouble.may_pass;
+        if ripe && (new || !self.warned) {
+            let what = if managed { "keeps its limit for now" } else { "is left alone" };
+            warn!("container {} {what}: {}", self.container.name, trouble.text);
+            self.warned = true;
         }
     }
 
@@ -209,13 +245,21 @@ impl Candidate {
     }
 
     /// The limit that the kernel has, or else the engine's word for it.
-    fn in_force(&self, machine: &Machine) -> Share {
-        if let Source::Files(cgroup) = &self.use_of
-            && let Ok(quota) = cgroup.quota()
-        {
-            return quota.share(machine.cpus);
-        }
-        self.container.host_config.share(machine.cpus)
+    pub(super) fn in_force(&self, machine: &Machine) -> Share {
+        self.kernels(machine).unwrap_or_else(|| self.container.host_config.share(machine.cpus))
+    }
+
+    fn kernels(&self, machine: &Machine) -> Option<Share> {
+        let Source::Files(cgroup) = &self.use_of else { return None };
+        cgroup.quota().ok().map(|quota| quota.share(machine.cpus))
+    }
+
+    /// Whether a limit that was written is another now.
+    fn drift(&self, found: Share) -> Option<Seen> {
+        let Source::Files(_) = &self.use_of else { return None };
+        let written = self.written?;
+        let off = (written.get() - found.get()).abs() > OFF;
+        off.then(|| Seen::Drifted { job: self.job.clone(), container: self.container.id.clone() })
     }
 
     fn used(&mut self, docker: &Docker) -> Option<Used> {
@@ -227,43 +271,17 @@ impl Candidate {
         }
     }
 
-    fn sample(
-        &mut self,
-        machine: &Machine,
-        now: Moment,
-        used: Option<Used>,
-        progress: Option<&Progress>,
-    ) -> SampleJob {
-        let before = self.mark.used;
-        let cpu = used.and_then(|used| {
-            self.mark.used = Some((now, used.cpu_seconds));
-            let (from, seconds) = before?;
-            let passed = now.seconds_since(from);
-            (passed > 0.0).then(|| (used.cpu_seconds - seconds) / passed / machine.cpus)
-        });
+    fn sample(&self, in_force: Share, progress: Option<&Progress>) -> SampleJob {
         let asked = progress.map(|progress| progress.targets).unwrap_or_default();
-        let own = self.labels.targets;
+        let own = self.own_targets();
         SampleJob {
             id: self.job.to_string(),
-            loss: progress.and_then(|progress| self.mark.loss(progress)),
+            loss: self.figures.loss,
             steps: progress.and_then(|progress| progress.step),
-            cpu,
-            limit: Some(self.in_force(machine).get()),
+            cpu: self.figures.cpu,
+            limit: Some(in_force.get()),
             target_acceptable: own.acceptable.or(asked.acceptable),
             target_objective: own.objective.or(asked.objective),
         }
-    }
-}
-
-impl Mark {
-    /// The mean of the losses that came since this was last asked for.
-    fn loss(&mut self, progress: &Progress) -> Option<f64> {
-        let (count, sum) = (progress.eval.count, progress.eval.sum);
-        let before = self.losses.replace((progress.instance.clone(), count, sum));
-        let from = match before {
-            Some((instance, count, sum)) if instance == progress.instance => (count, sum),
-            _ => (0, 0.0),
-        };
-        mean_between(from, (count, sum))
     }
 }

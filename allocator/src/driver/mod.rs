@@ -1,66 +1,97 @@
 //! The live loop: observe, let the engine decide, obey it.
 //!
-//! One task owns all state. What wakes it is a timer, the engine's events, or a signal; each only
-//! says that it is time to look, and what is then done depends on what is seen alone.
+//! One task owns all state. What wakes it is a timer, the engine's events, a job's, an order, a
+//! write that is done, or a signal; each only says that it is time to look or to go on, and what is
+//! then done depends on what is seen alone. Nothing that may take its time is waited for in between:
+//! endpoints are listened to by tasks of their own ([`crate::observe::endpoint`]), and so are
+//! surveys of the engine (`survey`) and writes (`hands`).
 
 mod candidate;
 mod engine_events;
+mod figures;
+mod hands;
+mod judge;
+mod looks;
+mod names;
+mod orders;
+mod publish;
 mod roster;
+mod settle;
+mod survey;
+mod tally;
+mod targets;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use futures_util::StreamExt;
-use paceline_policy::limiter::Change;
-use paceline_policy::{Decision, Effect, Engine, Event, Frame, JobId, Moment};
+use paceline_policy::{Engine, Event, JobId, Moment, Shadow};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::actuate::{Actuator, LimitError, Restored};
-use crate::clock::{Clock, unix_seconds};
+use crate::actuate::Actuator;
+use crate::audit::{Audit, Entry};
+use crate::clock::Clock;
 use crate::json_lines::JsonLines;
-use crate::observe::node;
-use crate::samples::{Sample, SampleNode};
+use crate::live::Backstage;
 use crate::signals::Ending;
-use candidate::Seen;
-use engine_events::EngineEvents;
+use engine_events::{EngineEvents, Touched};
+use hands::Hands;
+use publish::Decided;
+use tally::Tally;
 
+pub use orders::{Hook, Hooks};
 pub use roster::Roster;
 
 /// How often jobs are looked at. Policies run less often, by their own interval.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often the list of containers is compared, events or not: an event can be lost.
+/// How often all containers are compared, events or not: an event can be lost.
 const RECONCILE: Duration = Duration::from_secs(10);
 /// What happens within this time is one change.
 const COALESCE: Duration = Duration::from_millis(20);
-/// How many limits are written at once.
-const WRITERS: usize = 4;
-/// How long a job at its objective has to end by itself, in seconds.
-const END_PATIENCE: i32 = 30;
-/// How long putting back one container's limits may take.
-const RESTORE_PATIENCE: Duration = Duration::from_secs(20);
+/// Before the policy runs by itself, every endpoint is asked. So long, in seconds, is waited for
+/// those that take their time …
+const LATEST: f64 = 0.8;
+/// … and this often it is seen whether all have answered.
+const CHECK: f64 = 0.005;
 
 /// One node under one policy.
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
     engine: Engine,
-    cpus: f64,
     roster: Roster,
     /// `None` in a dry run: everything is decided, nothing is written.
-    actuator: Option<Arc<Actuator>>,
+    hands: Option<Hands>,
     /// Jobs on their way to their end: that takes as long as they take.
     endings: JoinSet<()>,
-    frames: Option<JsonLines>,
-    samples: Option<JsonLines>,
+    records: Records,
+    stage: Backstage,
+    hooks: Hooks,
+    shadows: Vec<Shadow>,
+    tally: Tally,
+    decided: Option<Decided>,
     node_used: Option<(Moment, f64)>,
+    node_cpu: Option<f64>,
     /// Whether a policy run is due before its time.
     changed: bool,
     refresh_at: Moment,
+    /// Known containers are to be looked at again.
+    touched: Touched,
+    reconcile_at: Moment,
     look_at: Moment,
+    decided_at: Option<Moment>,
+    /// When to look for what cannot wait.
+    hurry_at: Option<Moment>,
     wake_at: Option<Moment>,
+    asking: Option<Asking>,
+}
+
+/// Endpoints have been asked for a run of the policy.
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    check_at: Moment,
+    until: Moment,
 }
 
 /// Where a run leaves its records.
@@ -70,6 +101,8 @@ pub struct Records {
     pub frames: Option<JsonLines>,
     /// One line for each look.
     pub samples: Option<JsonLines>,
+    /// All that was done and why.
+    pub audit: Option<Audit>,
 }
 
 impl Driver {
@@ -79,22 +112,45 @@ impl Driver {
         roster: Roster,
         actuator: Option<Actuator>,
         records: Records,
+        stage: Backstage,
     ) -> Self {
+        let clock = Clock::start();
         Self {
-            clock: Clock::start(),
+            clock,
             engine,
-            cpus: roster.cpus(),
             roster,
-            actuator: actuator.map(Arc::new),
+            hands: actuator.map(|actuator| Hands::new(Arc::new(actuator), clock)),
             endings: JoinSet::new(),
-            frames: records.frames,
-            samples: records.samples,
+            records,
+            stage,
+            hooks: Hooks::default(),
+            shadows: Vec::new(),
+            tally: Tally::default(),
+            decided: None,
             node_used: None,
+            node_cpu: None,
             changed: false,
             refresh_at: Moment::default(),
+            touched: Touched::Any,
+            reconcile_at: Moment::default(),
             look_at: Moment::default(),
+            decided_at: None,
+            hurry_at: None,
             wake_at: None,
+            asking: None,
         }
+    }
+
+    /// Policies that watch and do not act.
+    #[must_use]
+    pub fn shadowed_by(self, shadows: Vec<Shadow>) -> Self {
+        Self { shadows, ..self }
+    }
+
+    /// Who answers orders that are not the driver's own business.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Hooks) -> Self {
+        Self { hooks, ..self }
     }
 
     /// Runs until a signal comes, then puts every limit back.
@@ -102,213 +158,124 @@ impl Driver {
         mut self,
         mut ending: watch::Receiver<Option<Ending>>,
     ) -> anyhow::Result<Ending> {
-        let mut events = EngineEvents::follow(self.roster.docker().clone());
+        self.began();
+        let events = EngineEvents::follow(self.roster.docker().clone());
+        let nudge = self.roster.nudge();
         let ended = loop {
-            let next =
-                self.wake_at.into_iter().fold(self.refresh_at.min(self.look_at), Moment::min);
+            let timer = self.clock.instant(self.next());
+            // Everything that is waited for here can be given up without losing anything.
             tokio::select! {
                 biased;
-                // Cancel safe: a watch keeps its value.
-                ended = ending.wait_for(Option::is_some) => {
-                    break ended.ok().and_then(|ended| *ended).unwrap_or(Ending::Terminated);
+                ended = async { ending.wait_for(Option::is_some).await.ok().and_then(|e| *e) } => {
+                    break ended.unwrap_or(Ending::Terminated);
                 }
-                // Cancel safe: a notification that is not taken stays.
+                Some(order) = self.stage.orders.recv() => {
+                    self.serve(order).await;
+                    events.adopt(self.roster.adopted());
+                }
+                done = done(&mut self.hands) => self.settle(done),
+                () = nudge.notified() => self.hurry(),
+                survey = self.roster.surveyed() => self.compare(survey),
                 () = events.changed() => {
                     let soon = self.clock.now().after(COALESCE.as_secs_f64());
                     self.refresh_at = self.refresh_at.min(soon);
                 }
-                () = tokio::time::sleep_until(self.clock.instant(next)) => self.turn().await,
+                () = tokio::time::sleep_until(timer) => {
+                    self.turn(&events);
+                }
             }
         };
         drop(events);
-        self.restore_all().await?;
-        Ok(ended)
-    }
-
-    /// One turn of the loop: whatever is due.
-    async fn turn(&mut self) {
-        let now = self.clock.now();
-        if now >= self.refresh_at {
-            self.refresh_at = now.after(RECONCILE.as_secs_f64());
-            self.refresh().await;
-        }
-        let due = self.changed || self.wake_at.is_some_and(|wake| now >= wake);
-        let looked = due || now >= self.look_at;
-        if looked {
-            self.look().await;
-            self.look_at = self.clock.now().after(LOOK.as_secs_f64());
-        }
-        if due || self.changed {
-            self.changed = false;
-            self.obey(Event::Decide).await;
-        } else if looked && self.actuator.is_some() {
-            self.obey(Event::Look).await;
-        }
-    }
-
-    /// Compares the list of containers with the one before.
-    async fn refresh(&mut self) {
-        let change = match self.roster.refresh().await {
-            Ok(change) => change,
-            Err(error) => {
-                warn!("the engine does not list its containers: {:#}", anyhow::Error::from(error));
-                return;
-            }
-        };
-        for (container, job) in change.gone {
-            if let Some(job) = job {
-                info!(%job, "job is gone");
-                self.tell(Event::Gone(job));
-                self.changed = true;
-            }
-            // A container that only stopped would come back with our limit.
-            self.restore(&container).await;
-        }
-    }
-
-    /// Reads every container, and tells the engine.
-    async fn look(&mut self) {
-        let now = self.clock.now();
-        let before = self.node_used;
-        self.node_used = node::used_seconds(self.roster.proc()).ok().map(|used| (now, used));
-        if let Some((_, used)) = self.node_used {
-            self.tell(Event::NodeUsed(used));
-        }
-        let (seen, jobs) = self.roster.look(&self.clock).await;
-        for seen in seen {
-            match seen {
-                Seen::Appeared(spec) => {
-                    info!(job = %spec.id, "job appeared");
-                    self.tell(Event::Appeared(*spec));
-                    self.changed = true;
-                }
-                Seen::Event(event) => self.tell(event),
-            }
-        }
-        let cpu = before.zip(self.node_used).and_then(|((from, before), (to, used))| {
-            let seconds = to.seconds_since(from);
-            (seconds > 0.0).then(|| (used - before) / seconds / self.cpus)
-        });
-        if let Some(samples) = &mut self.samples {
-            let node = SampleNode { cpus: self.cpus, cpu };
-            samples.write(&Sample { t: now.seconds(), unix: unix_seconds(), node, jobs });
-        }
-    }
-
-    fn tell(&mut self, event: Event) {
-        let effects = self.engine.step(self.clock.now(), event);
-        debug_assert!(effects.is_empty(), "only a look and a decision have effects");
-    }
-
-    /// Lets the engine judge, and does what it says.
-    async fn obey(&mut self, event: Event) {
-        let mut changes = Vec::new();
-        for effect in self.engine.step(self.clock.now(), event) {
-            match effect {
-                Effect::Decided(decided) => self.record(&decided.0, &decided.1),
-                Effect::Set(set) => changes = set,
-                Effect::End(done) => done.iter().for_each(|job| self.end(job)),
-                Effect::WakeAt(moment) => self.wake_at = Some(moment),
-            }
-        }
-        // Decreases stand first; all of them are through before the first increase.
-        let (grow, shrink): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::grows);
-        self.apply(shrink).await;
-        self.apply(grow).await;
-    }
-
-    fn record(&mut self, frame: &Frame, decision: &Decision) {
-        if let Some(frames) = &mut self.frames {
-            frames.write(frame);
-        }
-        for (job, of) in &decision.jobs {
-            let limit = decision.limits.get(job).map(ToString::to_string).unwrap_or_default();
-            tracing::debug!(%job, class = of.class, limit, why = %of.why, "decided");
-        }
-    }
-
-    async fn apply(&mut self, changes: Vec<Change>) {
-        let Some(actuator) = &self.actuator else {
-            for Change { job, from, to, why } in changes {
-                info!(%job, "dry run: would change the limit from {from} to {to}: {why}");
-            }
-            return;
-        };
-        let roster = &self.roster;
-        let write = |change: Change| async move {
-            let id = roster.container(&change.job)?;
-            Some((actuator.set(id, change.to).await, change))
-        };
-        let written: Vec<_> =
-            futures_util::stream::iter(changes).map(write).buffered(WRITERS).collect().await;
-        for (answer, Change { job, from, to, why }) in written.into_iter().flatten() {
-            match answer {
-                Ok(in_force) => {
-                    info!(%job, "limit {from} -> {in_force}: {why}");
-                    self.tell(Event::Applied(job, in_force));
-                }
-                // Its going is noticed by the next refresh.
-                Err(LimitError::Gone(_)) => {}
-                Err(error) => {
-                    let error = anyhow::Error::from(error);
-                    warn!(%job, "limit stays {from}, not {to}: {error:#}");
-                }
-            }
-        }
-    }
-
-    /// Begins to end a job that has reached its objective.
-    fn end(&mut self, job: &JobId) {
-        let Some(actuator) = self.actuator.clone() else {
-            info!(%job, "dry run: would end it, it is at its objective");
-            return;
-        };
-        let Some(id) = self.roster.container(job).map(str::to_owned) else { return };
-        info!(%job, "at its objective: it is ended");
-        let job = job.clone();
-        self.endings.spawn(async move {
-            if let Err(error) = actuator.end(&id, END_PATIENCE).await {
-                warn!(%job, "it was not ended: {:#}", anyhow::Error::from(error));
-            }
-        });
-    }
-
-    /// Puts one container's limits back; says so when that fails.
-    async fn restore(&self, container: &str) -> bool {
-        let Some(actuator) = &self.actuator else { return true };
-        let restored = tokio::time::timeout(RESTORE_PATIENCE, actuator.restore(container)).await;
-        match restored {
-            Ok(Ok(None | Some(Restored::Gone))) => true,
-            Ok(Ok(Some(restored))) => {
-                info!("limits of container {}: {restored}", short(container));
-                true
-            }
-            Ok(Err(error)) => {
-                warn!("{:#}", anyhow::Error::from(error));
-                false
-            }
-            Err(_) => {
-                warn!("limits of container {} were not put back in time", short(container));
-                false
-            }
-        }
-    }
-
-    async fn restore_all(&self) -> anyhow::Result<()> {
-        let Some(actuator) = &self.actuator else { return Ok(()) };
-        let pending = actuator.pending().context("the original limits cannot be read")?;
-        let restored: Vec<bool> = futures_util::stream::iter(&pending)
-            .map(|id| self.restore(id))
-            .buffered(WRITERS)
-            .collect()
-            .await;
-        let left = restored.iter().filter(|restored| !**restored).count();
+        let left = self.restore_all().await?;
+        self.write(&Entry::Ended { left: u64::try_from(left).unwrap_or(u64::MAX) });
         anyhow::ensure!(
             left == 0,
             "the limits of {left} containers were not put back: `paceline restore` tries again"
         );
-        info!("every limit is back");
-        Ok(())
+        if self.hands.is_some() {
+            info!("every limit is back");
+        }
+        Ok(ended)
+    }
+
+    /// When something is due by itself.
+    fn next(&self) -> Moment {
+        let wake_at = self.asking.map(|asking| asking.check_at).or(self.wake_at);
+        let due = [self.hurry_at, wake_at].into_iter().flatten();
+        due.fold(self.refresh_at.min(self.look_at), Moment::min)
+    }
+
+    /// One turn of the loop: whatever is due.
+    fn turn(&mut self, events: &EngineEvents) {
+        let now = self.clock.now();
+        if now >= self.refresh_at {
+            self.refresh(now, events.take());
+        }
+        let hurry = self.hurry_at.is_some_and(|hurry| now >= hurry);
+        let due = self.is_due(now);
+        let whole = now >= self.look_at;
+        if !(whole || hurry || due) {
+            return;
+        }
+        self.hurry_at = None;
+        self.look(now, whole);
+        if due || self.changed {
+            (self.changed, self.decided_at) = (false, Some(now));
+            let changes = self.judge(Event::Decide);
+            self.apply(changes);
+        } else if self.hands.is_some() {
+            let changes = self.judge(Event::Look);
+            self.apply(changes);
+        }
+        self.publish();
+    }
+
+    /// Looks and decides as soon as may be: at once, unless that was done a moment ago.
+    fn hurry(&mut self) {
+        let now = self.clock.now();
+        let soonest = self.decided_at.map(|at| at.after(COALESCE.as_secs_f64()));
+        let at = soonest.map_or(now, |soonest| soonest.max(now));
+        self.hurry_at = Some(self.hurry_at.map_or(at, |before| before.min(at)));
+        self.changed = true;
+    }
+
+    /// Whether the policy is to run by itself, and by what every job says now.
+    fn is_due(&mut self, now: Moment) -> bool {
+        let check_at = now.after(CHECK);
+        if let Some(asking) = &mut self.asking {
+            asking.check_at = check_at;
+            return now >= asking.until || self.roster.has_answered();
+        }
+        if self.wake_at.is_some_and(|wake| now >= wake) {
+            self.roster.ask_all();
+            self.asking = Some(Asking { check_at, until: now.after(LATEST) });
+        }
+        false
+    }
+
+    fn began(&mut self) {
+        let first = Arc::clone(&self.stage.snapshots.borrow());
+        self.write(&Entry::Began {
+            version: first.version.clone(),
+            pid: first.pid,
+            policy: first.policy.name.clone(),
+            actuator: first.policy.actuator.clone(),
+            dry_run: first.policy.dry_run,
+        });
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        if let Some(audit) = &mut self.records.audit {
+            audit.write(entry);
+        }
+    }
+}
+
+/// What was written, for ever to come in a dry run.
+async fn done(hands: &mut Option<Hands>) -> hands::Done {
+    match hands {
+        Some(hands) => hands.done().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -321,3 +288,6 @@ pub(crate) fn short(id: &str) -> &str {
 pub(crate) fn job_id(name: &str, id: &str) -> JobId {
     JobId::new(name).or_else(|_| JobId::new(short(id))).expect("a container has an id")
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,17 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use bollard::Docker;
-use futures_util::future::join_all;
 use paceline_policy::JobId;
+use tokio::sync::Notify;
 use tracing::warn;
 
-use super::candidate::{Candidate, Seen};
+use super::candidate::{Candidate, Seen, Surroundings};
+use super::engine_events::Touched;
+use super::names::{self, Named};
+use super::survey::{Scope, Survey, SurveyError, Surveys};
 use super::{job_id, short};
+use crate::actuate::fence::{Owner, fence};
 use crate::clock::Clock;
 use crate::labels::Labels;
-use crate::observe::container::{self, Container};
+use crate::live::Refusal;
+use crate::observe::container::Container;
 use crate::observe::node::Machine;
 use crate::samples::SampleJob;
 
@@ -25,10 +31,25 @@ pub struct Roster {
     labels: Vec<String>,
     /// By the engine's full id.
     candidates: BTreeMap<String, Candidate>,
-    /// Containers that are left alone, by id and start: that is said once.
-    refused: BTreeSet<(String, String)>,
+    /// Containers that are left alone, as another's or for their labels, by id: that is said once.
+    refused: BTreeMap<String, Refused>,
+    /// Containers that were opted in by an order, by id.
+    adopted: BTreeSet<String>,
+    /// Told of what cannot wait.
+    nudge: Arc<Notify>,
+    surveys: Surveys,
+    /// Whose containers are managed though somebody else looks after them.
+    owners: Vec<Owner>,
     /// Containers that run already when the first list is read began before this run.
     listed_before: bool,
+}
+
+/// A container that cannot be managed.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) name: String,
+    pub(super) why: String,
+    started_at: String,
 }
 
 /// What a comparison of lists has shown.
@@ -41,20 +62,45 @@ pub(super) struct Change {
 impl Roster {
     /// An empty roster.
     pub fn new(docker: Docker, machine: Machine, labels: Vec<String>) -> Self {
-        let (candidates, refused) = (BTreeMap::new(), BTreeSet::new());
-        Self { docker, machine, labels, candidates, refused, listed_before: false }
+        Self {
+            docker,
+            machine,
+            labels,
+            candidates: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            adopted: BTreeSet::new(),
+            nudge: Arc::new(Notify::new()),
+            surveys: Surveys::default(),
+            owners: Vec::new(),
+            listed_before: false,
+        }
+    }
+
+    /// The same, taking containers of these owners too.
+    #[must_use]
+    pub fn adopting(self, owners: Vec<Owner>) -> Self {
+        Self { owners, ..self }
     }
 
     pub(super) fn docker(&self) -> &Docker {
         &self.docker
     }
 
-    pub(super) fn cpus(&self) -> f64 {
-        self.machine.cpus
+    pub(super) fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     pub(super) fn proc(&self) -> &Path {
         &self.machine.proc
+    }
+
+    pub(super) fn adopted(&self) -> &BTreeSet<String> {
+        &self.adopted
+    }
+
+    /// Notified when a container has news that cannot wait.
+    pub(super) fn nudge(&self) -> Arc<Notify> {
+        Arc::clone(&self.nudge)
     }
 
     /// The container of a managed job.
@@ -63,52 +109,139 @@ impl Roster {
         self.candidates.iter().find(managed).map(|(id, _)| id.as_str())
     }
 
-    /// Compares with what the engine lists now.
-    pub(super) async fn refresh(&mut self) -> Result<Change, bollard::errors::Error> {
-        let listed = container::opted_in(&self.docker, &self.labels).await?;
-        let asked = listed.iter().map(|id| container::inspect(&self.docker, id));
-        let mut running = BTreeMap::new();
-        for container in join_all(asked).await {
-            if let Some(container) = container?.filter(|container| container.pid.is_some()) {
-                running.insert(container.id.clone(), container);
-            }
+    pub(super) fn candidates(&self) -> impl Iterator<Item = (&str, &Candidate)> {
+        self.candidates.iter().map(|(id, candidate)| (id.as_str(), candidate))
+    }
+
+    pub(super) fn refused(&self) -> impl Iterator<Item = (&str, &Refused)> {
+        self.refused.iter().map(|(id, refused)| (id.as_str(), refused))
+    }
+
+    /// One container, by its id.
+    pub(super) fn get(&mut self, id: &str) -> Option<&mut Candidate> {
+        self.candidates.get_mut(id)
+    }
+
+    /// The id of the container that `name` means.
+    pub(super) fn find(&self, name: &str) -> Result<String, Refusal> {
+        let watched = self.candidates.iter().map(|(id, candidate)| Named {
+            id,
+            name: &candidate.container.name,
+            job: candidate.job().as_str(),
+        });
+        let refused =
+            self.refused.iter().map(|(id, refused)| Named { id, name: &refused.name, job: "" });
+        let known: Vec<Named<'_>> = watched.chain(refused).collect();
+        let id = names::resolve(name, &known)?;
+        match self.refused.get(id) {
+            Some(refused) => Err(Refusal::Impossible(format!(
+                "container {} cannot be managed: {}",
+                refused.name, refused.why
+            ))),
+            None => Ok(id.to_owned()),
         }
-        let mut change = Change::default();
+    }
+
+    /// Has the engine asked what there is, unless it is being asked. Known containers are looked at
+    /// again where they were `touched`.
+    pub(super) fn survey(&mut self, touched: Touched) -> bool {
+        if self.surveys.is_under_way() {
+            return false;
+        }
+        let known = self.candidates.keys().chain(self.refused.keys()).cloned().collect();
+        let (labels, adopted) = (self.labels.clone(), self.adopted.clone());
+        self.surveys.begin(self.docker.clone(), Scope { labels, adopted, known, touched });
+        true
+    }
+
+    /// What the engine says that there is.
+    pub(super) async fn surveyed(&mut self) -> Result<Survey, SurveyError> {
+        self.surveys.ended().await
+    }
+
+    /// Compares with what there was.
+    pub(super) fn compare(&mut self, survey: Survey) -> Change {
+        let Survey { present, described, known, missing } = survey;
+        let described: BTreeMap<String, Container> =
+            described.into_iter().map(|container| (container.id.clone(), container)).collect();
         // A new start is a new life, also under the same id.
-        let ended = |id: &String, candidate: &mut Candidate| {
-            running.get(id).is_none_or(|now| now.started_at != candidate.started_at())
+        let ended = |id: &str, started_at: &str| {
+            let anew = |now: &Container| now.started_at != started_at;
+            known.contains(id) && (!present.contains(id) || described.get(id).is_some_and(anew))
         };
-        for (id, candidate) in self.candidates.extract_if(.., ended) {
+        let mut change = Change::default();
+        let gone = |id: &String, one: &mut Candidate| ended(id, &one.container.started_at);
+        for (id, candidate) in self.candidates.extract_if(.., gone) {
             change.gone.push((id, candidate.managed().cloned()));
         }
-        self.refused
-            .retain(|(id, start)| running.get(id).is_some_and(|now| now.started_at == *start));
-        for (id, container) in running {
-            if !self.candidates.contains_key(&id) {
-                self.admit(container);
-            }
+        self.refused.retain(|id, refused| !ended(id, &refused.started_at));
+        self.adopted.retain(|id| !missing.contains(id));
+        for container in described.into_values() {
+            self.admit(container);
         }
         self.listed_before = true;
-        Ok(change)
+        change
+    }
+
+    /// Opts a container in that lacks the label, for as long as it exists. Returns its job's name.
+    pub(super) fn adopt(&mut self, container: Container) -> Result<String, Refusal> {
+        let (id, name) = (container.id.clone(), container.name.clone());
+        self.admit(container);
+        match (self.refused.get(&id), self.candidates.get(&id)) {
+            (None, Some(candidate)) => {
+                self.adopted.insert(id);
+                Ok(candidate.job().to_string())
+            }
+            (refused, _) => {
+                let why = refused.map_or("it has ended", |refused| &refused.why);
+                Err(Refusal::Impossible(format!("container {name} cannot be managed: {why}")))
+            }
+        }
+    }
+
+    /// A container that was opted in by an order is a stranger again.
+    pub(super) fn disown(&mut self, id: &str) -> bool {
+        let adopted = self.adopted.remove(id);
+        if adopted {
+            self.candidates.remove(id);
+        }
+        adopted
+    }
+
+    /// Watches a container again that was left alone or held.
+    pub(super) fn take_back(&mut self, id: &str) {
+        let around = Surroundings { machine: &self.machine, nudge: &self.nudge };
+        if let Some(candidate) = self.candidates.get_mut(id) {
+            candidate.take_back(around);
+        }
     }
 
     fn admit(&mut self, container: Container) {
-        let key = (container.id.clone(), container.started_at.clone());
-        if self.refused.contains(&key) {
+        if self.candidates.contains_key(&container.id) || self.refused.contains_key(&container.id) {
             return;
         }
-        match Labels::parse(&container.labels) {
+        match self.admissible(&container) {
             Ok(labels) => {
                 let job = self.name(&container, labels.job.as_deref());
-                let candidate =
-                    Candidate::new(&self.machine, container, labels, job, self.listed_before);
-                self.candidates.insert(key.0, candidate);
+                let around = Surroundings { machine: &self.machine, nudge: &self.nudge };
+                let id = container.id.clone();
+                let candidate = Candidate::new(around, container, labels, job, self.listed_before);
+                self.candidates.insert(id, candidate);
             }
-            Err(error) => {
-                warn!("container {} is left alone: {error}", container.name);
-                self.refused.insert(key);
+            Err(why) => {
+                let Container { id, name, started_at, .. } = container;
+                warn!("container {name} is left alone: {why}");
+                self.refused.insert(id, Refused { name, why, started_at });
             }
         }
+    }
+
+    /// What a container's labels ask for, if it may be managed at all.
+    fn admissible(&self, container: &Container) -> Result<Labels, String> {
+        let Container { labels, host_config, .. } = container;
+        fence(labels, *host_config, self.machine.cpus, &self.owners)
+            .map_err(|error| error.to_string())?;
+        Labels::parse(labels).map_err(|error| error.to_string())
     }
 
     /// The job's name: its label, else the container's; never one that another job has.
@@ -123,13 +256,22 @@ impl Roster {
         other
     }
 
-    /// Looks at every container, all at once.
-    pub(super) async fn look(&mut self, clock: &Clock) -> (Vec<Seen>, Vec<SampleJob>) {
-        let (docker, machine) = (&self.docker, &self.machine);
-        let looks = self.candidates.values_mut().map(|one| one.look(docker, machine, clock));
+    /// Has every endpoint asked now.
+    pub(super) fn ask_all(&self) {
+        self.candidates.values().for_each(Candidate::ask);
+    }
+
+    /// Whether something has come of that from everyone.
+    pub(super) fn has_answered(&self) -> bool {
+        self.candidates.values().all(Candidate::has_answered)
+    }
+
+    /// Looks at every container.
+    pub(super) fn look(&mut self, clock: &Clock, whole: bool) -> (Vec<Seen>, Vec<SampleJob>) {
         let mut seen = Vec::new();
         let mut samples = Vec::new();
-        for (saw, sample) in join_all(looks).await {
+        for candidate in self.candidates.values_mut() {
+            let (saw, sample) = candidate.look(&self.docker, &self.machine, clock, whole);
             seen.extend(saw);
             samples.extend(sample);
         }

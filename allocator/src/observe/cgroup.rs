@@ -1,11 +1,16 @@
 //! The control group of one container: what it uses, and the limit that the kernel enforces.
 
+pub mod block_io;
+mod knobs;
+
 use std::path::Path;
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use paceline_policy::Share;
 
 use super::mounts::{self, Folders};
+
+pub use knobs::MemoryLimit;
 
 /// One container's control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,21 +86,6 @@ impl Cgroup {
         }
     }
 
-    /// Writes a limit past the engine: the engine does not learn of it.
-    pub fn set_quota(&self, quota: Quota) -> io::Result<()> {
-        match &self.0 {
-            Folders::V1 { cpu, .. } => {
-                fs::write(cpu.join("cpu.cfs_period_us"), quota.period.to_string())?;
-                let text = quota.quota.map_or_else(|| "-1".to_owned(), |us| us.to_string());
-                fs::write(cpu.join("cpu.cfs_quota_us"), text)
-            }
-            Folders::V2(folder) => {
-                let us = quota.quota.map_or_else(|| "max".to_owned(), |us| us.to_string());
-                fs::write(folder.join("cpu.max"), format!("{us} {}", quota.period))
-            }
-        }
-    }
-
     /// What the group has used.
     pub fn used(&self) -> io::Result<Used> {
         match &self.0 {
@@ -124,7 +114,29 @@ impl Quota {
             _ => Share::ALL,
         }
     }
+
+    /// Whether both come to the same CPU time, but for what an engine or systemd rounds.
+    pub fn is_near(self, other: Self) -> bool {
+        let cores = |of: Self| of.quota.map(|quota| micros(quota) / micros(of.period));
+        match (cores(self), cores(other)) {
+            (Some(one), Some(other)) => (one - other).abs() < ROUNDING,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
 }
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.quota {
+            Some(quota) => write!(f, "{quota}/{} us", self.period),
+            None => f.write_str("no limit"),
+        }
+    }
+}
+
+/// Limits that differ by fewer CPUs than this are one limit.
+const ROUNDING: f64 = 0.01;
 
 /// Each period in which the group ran out of quota counts whole: that is what "at its cap" means,
 /// and unlike `throttled_time` it does not count each CPU by itself.
@@ -155,65 +167,4 @@ fn bad(path: &Path, text: &str) -> io::Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn v1(files: &[(&str, &str)]) -> (tempfile::TempDir, Cgroup) {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        let path = folder.path().to_owned();
-        let group = Folders::V1 { cpu: path.clone(), cpuacct: path.clone(), memory: Some(path) };
-        (folder, Cgroup(group))
-    }
-
-    const V1: [(&str, &str); 4] = [
-        ("cpu.cfs_quota_us", "50000\n"),
-        ("cpu.cfs_period_us", "100000\n"),
-        ("cpuacct.usage", "2500000000\n"),
-        ("cpu.stat", "nr_periods 40\nnr_throttled 20\nthrottled_time 9000000000\n"),
-    ];
-
-    #[test]
-    fn version_1_is_read() {
-        let (_folder, group) = v1(&V1);
-        let quota = group.quota().unwrap();
-        assert_eq!(quota, Quota { quota: Some(50_000), period: 100_000 });
-        assert_eq!(quota.share(2.0), Share::nearest(0.25));
-        let used = group.used().unwrap();
-        let expected = Used { cpu_seconds: 2.5, throttled_seconds: 2.0, memory: None };
-        assert_eq!(used, expected);
-    }
-
-    #[test]
-    fn version_1_without_a_limit() {
-        let (folder, group) = v1(&V1);
-        fs::write(folder.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
-        assert_eq!(group.quota().unwrap().share(2.0), Share::ALL);
-        group.set_quota(Quota { quota: Some(30_000), period: 100_000 }).unwrap();
-        assert_eq!(group.quota().unwrap().quota, Some(30_000));
-    }
-
-    #[test]
-    fn version_2_is_read_and_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let stat = "usage_usec 1500000\nnr_periods 10\nnr_throttled 5\nthrottled_usec 70\n";
-        fs::write(folder.path().join("cpu.stat"), stat).unwrap();
-        fs::write(folder.path().join("cpu.max"), "max 100000\n").unwrap();
-        fs::write(folder.path().join("memory.current"), "4096\n").unwrap();
-        let group = Cgroup(Folders::V2(folder.path().to_owned()));
-        assert_eq!(group.quota().unwrap(), Quota { quota: None, period: 100_000 });
-        let expected = Used { cpu_seconds: 1.5, throttled_seconds: 0.5, memory: Some(4096) };
-        assert_eq!(group.used().unwrap(), expected);
-        group.set_quota(Quota { quota: Some(5000), period: 100_000 }).unwrap();
-        assert_eq!(group.quota().unwrap().share(1.0), Share::nearest(0.05));
-    }
-
-    #[test]
-    fn a_malformed_file_is_named() {
-        let (folder, group) = v1(&V1);
-        fs::write(folder.path().join("cpuacct.usage"), "many\n").unwrap();
-        assert!(group.used().unwrap_err().to_string().contains("cpuacct.usage"));
-    }
-}
+mod tests;

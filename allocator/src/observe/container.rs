@@ -34,6 +34,8 @@ pub struct Container {
     pub published: Vec<(u16, SocketAddr)>,
     /// The CPU limit that the engine keeps for it.
     pub host_config: HostCpu,
+    /// The memory limit that the engine keeps for it.
+    pub host_memory: HostMemory,
 }
 
 /// The CPU fields of a container's `HostConfig`. 0 is "not set" in the engine's own terms.
@@ -50,10 +52,25 @@ pub struct HostCpu {
     pub cpu_shares: i64,
 }
 
+/// The memory fields of a container's `HostConfig`, in bytes. 0 is "not set".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct HostMemory {
+    /// Memory.
+    pub memory: i64,
+    /// Memory and swap together; −1 is no limit.
+    pub memory_swap: i64,
+}
+
 impl HostCpu {
     /// The CPU weight, where one was asked for.
     pub fn weight(self) -> Option<u64> {
         u64::try_from(self.cpu_shares).ok().filter(|weight| *weight > 0)
+    }
+
+    /// The same without the weight.
+    #[must_use]
+    pub fn caps(self) -> Self {
+        Self { cpu_shares: 0, ..self }
     }
 
     /// The limit as a share of a node with `cpus` CPUs.
@@ -127,6 +144,10 @@ impl From<ContainerInspectResponse> for Container {
                 cpu_quota: host.cpu_quota.unwrap_or(0),
                 cpu_period: host.cpu_period.unwrap_or(0),
                 cpu_shares: host.cpu_shares.unwrap_or(0),
+            },
+            host_memory: HostMemory {
+                memory: host.memory.unwrap_or(0),
+                memory_swap: host.memory_swap.unwrap_or(0),
             },
         }
     }

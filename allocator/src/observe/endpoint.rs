@@ -1,26 +1,28 @@
-//! Reading a job's endpoint.
+//! Reading a job's endpoint, which is never trusted: what it says is bounded in size and time.
+
+mod call;
+mod events;
+mod feed;
+mod lines;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::Bytes;
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper::StatusCode;
 use paceline_wire::{Progress, SCHEMA};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
 
 use super::container::Container;
-use super::namespace;
 use crate::labels::Endpoint;
+use call::Call;
+
+pub use feed::{Feed, Heard, Owned, Trouble};
 
 /// A whole answer must be here within this time: it comes from the same machine.
 const PATIENCE: Duration = Duration::from_millis(800);
 /// A longer answer is no answer.
-const LONGEST: usize = 256 * 1024;
+const LONGEST: usize = 64 * 1024;
 
 /// A way to a job's endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,14 +56,20 @@ pub enum EndpointError {
     #[error("{0} does not speak HTTP")]
     Http(String, #[source] hyper::Error),
     /// HTTP, but no success.
-    #[error("{0} answers GET /v1/progress with status {1}")]
-    Status(String, StatusCode),
+    #[error("{0} answers GET {1} with status {2}")]
+    Status(String, &'static str, StatusCode),
     /// The answer is too long or broke off.
     #[error("{0} sends an answer that is too long or breaks off")]
     Body(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// Not a progress report.
     #[error("{0} answers with something that is not a progress report")]
     Json(String, #[source] serde_json::Error),
+    /// Events were asked for, and something else came.
+    #[error("{0} answers GET /v1/events with something that is not a stream of events")]
+    Events(String),
+    /// The events have ended.
+    #[error("{0} sends no more events")]
+    Ended(String),
     /// A progress report of another time.
     #[error("{0} answers with schema {1}, but this allocator reads schema {SCHEMA}")]
     Schema(String, u32),
@@ -117,62 +125,22 @@ pub async fn read(proc: &Path, ways: &[Way]) -> Result<(usize, Progress), Endpoi
 }
 
 async fn read_by(proc: &Path, way: &Way) -> Result<Progress, EndpointError> {
-    let name = way.to_string();
     let asked = async {
-        let failed = |source| EndpointError::Unreachable { way: name.clone(), source };
-        match way {
-            Way::Namespace { pid, port } => {
-                let stream = namespace::connect(proc, *pid, *port, PATIENCE).await;
-                let stream = stream.and_then(TcpStream::from_std).map_err(failed)?;
-                get(&name, stream).await
-            }
-            Way::Address(address) => {
-                get(&name, TcpStream::connect(address).await.map_err(failed)?).await
-            }
-            Way::Unix(path) => get(&name, UnixStream::connect(path).await.map_err(failed)?).await,
-        }
+        let call = Call::get(proc, way, "/v1/progress").await?;
+        parse(&way.to_string(), &call.whole().await?)
     };
-    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|late| {
-        Err(EndpointError::Unreachable { way: name.clone(), source: late.into() })
-    })
+    tokio::time::timeout(PATIENCE, asked)
+        .await
+        .unwrap_or_else(|late| Err(call::unreachable(way, late.into())))
 }
 
-/// One request over one connection.
-async fn get<S>(way: &str, stream: S) -> Result<Progress, EndpointError>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let http = |error| EndpointError::Http(way.to_owned(), error);
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
-    let request = Request::get("/v1/progress")
-        .header("host", "localhost")
-        .header("connection", "close")
-        .body(Empty::<Bytes>::new())
-        .expect("the request is made of constants");
-    let asked = async {
-        let response = sender.send_request(request).await.map_err(http)?;
-        if response.status() != StatusCode::OK {
-            return Err(EndpointError::Status(way.to_owned(), response.status()));
-        }
-        let body = Limited::new(response.into_body(), LONGEST).collect().await;
-        let body = body.map_err(|error| EndpointError::Body(way.to_owned(), error))?.to_bytes();
-        let progress: Progress = serde_json::from_slice(&body)
-            .map_err(|error| EndpointError::Json(way.to_owned(), error))?;
-        match progress.schema {
-            SCHEMA => Ok(progress),
-            other => Err(EndpointError::Schema(way.to_owned(), other)),
-        }
-    };
-    let mut asked = std::pin::pin!(asked);
-    tokio::select! {
-        biased;
-        answer = &mut asked => answer,
-        // The connection drives the request; it may end with the last byte of the answer.
-        ended = connection => match ended {
-            Ok(()) => asked.await,
-            Err(error) => Err(http(error)),
-        },
+/// A progress report from its JSON.
+fn parse(way: &str, json: &[u8]) -> Result<Progress, EndpointError> {
+    let progress: Progress =
+        serde_json::from_slice(json).map_err(|error| EndpointError::Json(way.to_owned(), error))?;
+    match progress.schema {
+        SCHEMA => Ok(progress),
+        other => Err(EndpointError::Schema(way.to_owned(), other)),
     }
 }
 

@@ -4,7 +4,9 @@
 pub mod cgroup;
 pub mod container;
 pub mod endpoint;
+pub mod meters;
 pub mod mounts;
 pub mod namespace;
 pub mod node;
+mod owner;
 pub mod stats;

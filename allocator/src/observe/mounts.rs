@@ -36,14 +36,7 @@ pub enum Folders {
 /// Finds the folders from the text of `/proc/PID/cgroup` and of `/proc/self/mountinfo`.
 pub fn folders(cgroup: &str, mountinfo: &str) -> Option<Folders> {
     let mounts: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
-    let v1 = |controller: &str| {
-        let mut groups = cgroup.lines().filter_map(group);
-        let path = groups.find(|(of, _)| of.split(',').any(|c| c == controller))?.1;
-        let holds = |mount: &&Mount| {
-            mount.controllers.as_ref().is_some_and(|all| all.iter().any(|c| c == controller))
-        };
-        mounts.iter().filter(holds).find_map(|mount| mount.place(path))
-    };
+    let v1 = |controller: &str| v1(controller, cgroup, &mounts);
     // A machine may mount both versions: the one that has the cpu controller rules.
     if let (Some(cpu), Some(cpuacct)) = (v1("cpu"), v1("cpuacct")) {
         return Some(Folders::V1 { cpu, cpuacct, memory: v1("memory") });
@@ -51,6 +44,21 @@ pub fn folders(cgroup: &str, mountinfo: &str) -> Option<Folders> {
     let (_, path) = cgroup.lines().filter_map(group).find(|(of, _)| of.is_empty())?;
     let mut unified = mounts.iter().filter(|mount| mount.controllers.is_none());
     unified.find_map(|mount| mount.place(path)).map(Folders::V2)
+}
+
+/// Finds the folder of one version-1 controller; `None` where it is another version's or missing.
+pub fn v1_folder(controller: &str, cgroup: &str, mountinfo: &str) -> Option<PathBuf> {
+    let mounts: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
+    v1(controller, cgroup, &mounts)
+}
+
+fn v1(controller: &str, cgroup: &str, mounts: &[Mount]) -> Option<PathBuf> {
+    let mut groups = cgroup.lines().filter_map(group);
+    let path = groups.find(|(of, _)| of.split(',').any(|c| c == controller))?.1;
+    let holds = |mount: &&Mount| {
+        mount.controllers.as_ref().is_some_and(|all| all.iter().any(|c| c == controller))
+    };
+    mounts.iter().filter(holds).find_map(|mount| mount.place(path))
 }
 
 /// One line of `/proc/PID/cgroup`: controllers and path.

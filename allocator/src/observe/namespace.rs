@@ -13,20 +13,28 @@ use std::time::Duration;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::sync::oneshot;
 
+use super::owner;
+
 /// Connects to `port` of the loopback of process `pid`'s network. Needs `CAP_SYS_ADMIN`.
+///
+/// Where that is the machine's own network, anybody may listen there: who does must be of the same
+/// container.
 pub async fn connect(
     proc: &Path,
     pid: u32,
     port: u16,
     patience: Duration,
 ) -> io::Result<TcpStream> {
-    let namespace = proc.join(pid.to_string()).join("ns/net");
+    let (proc, namespace) = (proc.to_owned(), proc.join(pid.to_string()).join("ns/net"));
     let (answer, answered) = oneshot::channel();
     std::thread::Builder::new().name("paceline-netns".to_owned()).spawn(move || {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         // Nobody may be waiting any more: the connection is closed then.
         drop(answer.send(enter(&namespace).and_then(|()| {
             let stream = TcpStream::connect_timeout(&address, patience)?;
+            if owner::is_of_the_machine(&proc, pid)? {
+                owner::ensure_listens(&proc, pid, port)?;
+            }
             stream.set_nonblocking(true)?;
             Ok(stream)
         })));

@@ -1,6 +1,7 @@
 //! What the workloads need of libtorch beside their models: images as tensors, layers that start as
 //! PyTorch's do, optimizers, and the loop that trains, reports, and keeps checkpoints.
 
+mod aims;
 mod exit;
 mod images;
 mod layers;

@@ -8,6 +8,7 @@ use paceline_ps::{Adam, News, Server, ServerConfig, Traffic};
 use paceline_reporter::Reporter;
 use paceline_workload::{RoleArgs, note};
 
+use crate::aims::aiming;
 use crate::exit::BadInput;
 use crate::setup::{ADAM, Setup};
 
@@ -23,7 +24,7 @@ pub fn serve(setup: Setup, role: &RoleArgs) -> anyhow::Result<()> {
     let address = server.local_addr()?;
 
     let job = Reporter::builder(format!("{workload}-ps")).loss_name("loss of the workers");
-    let job = args.targets().tell(job);
+    let job = aiming(job, args.targets());
     let job = match args.steps {
         Some(steps) => job.total_steps(steps),
         None => job,

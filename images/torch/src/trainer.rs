@@ -13,6 +13,7 @@ use paceline_workload::{
 use tch::nn::VarStore;
 use tch::{Tensor, no_grad};
 
+use crate::aims::aiming;
 use crate::exit::BadInput;
 use crate::optimizer::Optimizer;
 use crate::parameters::Parameters;
@@ -260,7 +261,7 @@ fn reporter(
         .total_steps(schedule.steps())
         .first_step(step);
     let builder = if args.stop_at_objective { builder.stop_at_objective() } else { builder };
-    let reporter = args.targets().or(job.targets).tell(builder).from_env().start();
+    let reporter = aiming(builder, args.targets().or(job.targets)).from_env().start();
     reporter.unwrap_or_else(|error| {
         note(format_args!("training without reports: {:#}", anyhow::Error::from(error)));
         Reporter::disabled()

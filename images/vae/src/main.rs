@@ -20,7 +20,7 @@ use tch::{Device, Tensor};
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not 0");
 /// Reached after about 600 and 1100 steps.
 const MNIST: Targets = Targets::new(120.0, 110.0);
-/// Reached after as many.
+/// Reached after about 600 and 1200 steps.
 const FASHION_MNIST: Targets = Targets::new(250.0, 245.0);
 
 /// Trains a variational autoencoder on 28 by 28 images, and reports its loss.

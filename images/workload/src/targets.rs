@@ -1,7 +1,5 @@
 //! The losses that a job is to reach.
 
-use paceline_reporter::Builder;
-
 /// The losses that a job is to reach, where it is known what they should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Targets {
@@ -22,17 +20,6 @@ impl Targets {
     #[must_use]
     pub fn or(self, defaults: Self) -> Self {
         if self == Self::default() { defaults } else { self }
-    }
-
-    /// Tells a reporter those that there are.
-    pub fn tell(self, mut job: Builder) -> Builder {
-        if let Some(loss) = self.acceptable {
-            job = job.acceptable(loss);
-        }
-        if let Some(loss) = self.objective {
-            job = job.objective(loss);
-        }
-        job
     }
 }
 

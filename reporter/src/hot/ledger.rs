@@ -1,11 +1,11 @@
 //! All that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use paceline_wire::{Direction, Eval, Latency, Progress, Reached, Targets, Validation};
 
-use crate::hot::clock::{Clock, nanos};
+use crate::hot::clock::{Clock, Moment, nanos};
 use crate::hot::histogram::{Counts, Histogram};
 use crate::hot::slot::{Slot, Span};
 use crate::hot::tally::{Tally, Totals};
@@ -97,7 +97,7 @@ impl Ledger {
 
     /// Enters what happened at `now`.
     #[inline]
-    pub(crate) fn enter(&self, Entry { loss, took }: Entry, now: Instant) -> FirstReached {
+    pub(crate) fn enter(&self, Entry { loss, took }: Entry, now: Moment) -> FirstReached {
         let mut reached = FirstReached::default();
         let stored = self.tally.update(|totals, stripe| {
             if let Some(took) = took.map(nanos) {
@@ -120,7 +120,7 @@ impl Ledger {
     }
 
     /// Enters the losses of steps that became known together, oldest first, in one go.
-    pub(crate) fn enter_losses(&self, losses: &[f64], now: Instant) -> FirstReached {
+    pub(crate) fn enter_losses(&self, losses: &[f64], now: Moment) -> FirstReached {
         let now = self.clock.since_start(now);
         let mut reached = FirstReached::default();
         let stored = self.tally.update(|totals, _| {

@@ -91,15 +91,25 @@ impl Tally {
     /// Changes the totals of a stripe that nobody else is at; `false` if it finds none. What
     /// `change` stores elsewhere is seen by whoever reads the changed totals, and by whoever is next
     /// at the same stripe, whose number `change` is told.
+    #[inline]
     #[must_use]
     pub(crate) fn update(&self, change: impl FnOnce(&mut Totals, usize)) -> bool {
-        let mut stripes = self.stripes.iter().enumerate();
-        let claimed = stripes.find_map(|(at, stripe)| Some((at, stripe, stripe.claim()?)));
-        let Some((at, stripe, version)) = claimed else { return false };
+        let [first, ..] = &self.stripes;
+        let claimed = first.claim().map(|version| (0, first, version));
+        let Some((at, stripe, version)) = claimed.or_else(|| self.claim_another()) else {
+            return false;
+        };
         let mut totals = stripe.page(version);
         change(&mut totals, at);
         stripe.turn(version, totals);
         true
+    }
+
+    /// Claims a stripe while another thread has the first.
+    #[cold]
+    fn claim_another(&self) -> Option<(usize, &Stripe, u64)> {
+        let mut others = self.stripes.iter().enumerate().skip(1);
+        others.find_map(|(at, stripe)| Some((at, stripe, stripe.claim()?)))
     }
 
     /// The totals of all stripes.

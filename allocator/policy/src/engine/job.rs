@@ -1,12 +1,12 @@
 //! One job as the engine knows it: cumulative readings, and the marks that the last frame set.
 
-use paceline_wire::{Progress, Targets};
+use paceline_wire::{Direction, Progress, Targets};
 
 use super::JobSpec;
 use super::reading::{Reading, Taken};
 use super::window::{Sight, Window};
 use crate::frame::{self, Limit, Reached, Usage};
-use crate::limiter::{DEFAULT_WEIGHT, InForce, Setting, View};
+use crate::limiter::{Change, DEFAULT_WEIGHT, InForce, Setting, Switches, View, Why};
 use crate::signal::mean_between;
 use crate::unit::{Moment, Share, counter};
 
@@ -14,6 +14,8 @@ use crate::unit::{Moment, Share, counter};
 const SILENT_PERIODS: f64 = 3.0;
 /// … once as many intervals of the policy have passed, too.
 const SILENT_INTERVALS: f64 = 2.0;
+/// A held share is written when what is in force differs by this much: less is rounding.
+const OFF: f64 = 0.0005;
 
 #[derive(Debug)]
 pub(super) struct Job {
@@ -23,6 +25,12 @@ pub(super) struct Job {
     pub(super) in_force: InForce,
     /// What was last asked for, in force or not, and when.
     pub(super) asked: Option<(Moment, Setting)>,
+    /// The share that it is held at by an order.
+    pub(super) pinned: Option<Share>,
+    /// The guards that were switched by an order.
+    pub(super) switches: Switches,
+    /// The targets that were set by an order: these rule over its owner's and its endpoint's.
+    pub(super) ordered: Targets,
     appeared: Moment,
     progress: Option<Progress>,
     /// Count and sum of the losses as of the last frame.
@@ -52,6 +60,9 @@ impl Job {
             chosen: Share::ALL,
             in_force: InForce { cap: spec.in_force, weight: DEFAULT_WEIGHT },
             asked: None,
+            pinned: None,
+            switches: Switches::default(),
+            ordered: Targets::default(),
             appeared: now,
             progress: None,
             losses: began,
@@ -149,8 +160,9 @@ impl Job {
             usage: seen.usage,
             pressed: seen.pressed,
             batch_latency: seen.batch_latency,
-            budget: self.targets(self.asked_targets()).batch_latency,
+            budget: self.targets().batch_latency,
             max_slowdown: self.spec.max_slowdown,
+            switches: self.switches,
             silent,
         }
     }
@@ -158,18 +170,14 @@ impl Job {
     pub(super) fn in_frame(&self, node: &str, cpus: f64) -> frame::Job {
         let progress = self.progress.as_ref();
         let asked = self.asked_targets();
-        let targets = self.targets(asked);
+        let targets = self.targets();
         let reached = progress.map(|p| p.reached).unwrap_or_default();
         frame::Job {
             id: self.spec.id.clone(),
             node: Some(node.to_owned()),
             loss: self.loss(),
             loss_max: progress.and_then(|p| p.eval.max_abs),
-            direction: self
-                .spec
-                .direction
-                .or(progress.map(|p| p.eval.direction))
-                .unwrap_or_default(),
+            direction: self.direction(),
             batch_latency: self.batch_latency(),
             usage: self.usage(cpus),
             limit: Limit {
@@ -197,13 +205,33 @@ impl Job {
         self.progress.as_ref().map(|progress| progress.targets).unwrap_or_default()
     }
 
-    fn targets(&self, asked: Targets) -> Targets {
-        let own = self.spec.targets;
-        Targets {
-            acceptable: own.acceptable.or(asked.acceptable),
-            objective: own.objective.or(asked.objective),
-            batch_latency: own.batch_latency.or(asked.batch_latency),
-        }
+    /// The targets in force.
+    pub(super) fn targets(&self) -> Targets {
+        over(self.ordered, over(self.spec.targets, self.asked_targets()))
+    }
+
+    /// Which way its loss goes.
+    pub(super) fn direction(&self) -> Direction {
+        let own = self.progress.as_ref().map(|progress| progress.eval.direction);
+        self.spec.direction.or(own).unwrap_or_default()
+    }
+
+    /// Sets targets; what is not given stays.
+    pub(super) fn order_targets(&mut self, targets: Targets) {
+        self.ordered = over(targets, self.ordered);
+    }
+
+    /// What is to be written to hold the job at the share that was ordered, if it is not there.
+    pub(super) fn hold(&self, least: Share) -> Option<Change> {
+        let pinned = self.pinned?;
+        let share = if pinned < least { least } else { pinned };
+        let off = (self.in_force.cap.get() - share.get()).abs() >= OFF;
+        off.then(|| Change {
+            job: self.spec.id.clone(),
+            from: Setting::Cap(self.in_force.cap),
+            to: Setting::Cap(share),
+            why: Why::Pinned,
+        })
     }
 
     fn loss(&self) -> Option<f64> {
@@ -227,6 +255,15 @@ impl Job {
 
     fn throttled(&self) -> Option<f64> {
         self.usage?.throttled_since(&self.usage_mark?)
+    }
+}
+
+/// Targets over those that count less.
+fn over(targets: Targets, others: Targets) -> Targets {
+    Targets {
+        acceptable: targets.acceptable.or(others.acceptable),
+        objective: targets.objective.or(others.objective),
+        batch_latency: targets.batch_latency.or(others.batch_latency),
     }
 }
 

@@ -7,6 +7,7 @@
 //! Between decisions, [`Event::Look`] lets the limiter alone judge anew: what others leave unused
 //! is lent and taken back, and guards act, without the policy.
 
+mod account;
 mod job;
 mod reading;
 mod window;
@@ -17,11 +18,14 @@ use paceline_wire::{Direction, Progress, Targets};
 
 use crate::decision::Decision;
 use crate::frame::{Frame, Node, Usage};
-use crate::limiter::{Change, Counters, Limiter, LimiterSettings, Setting, SettingError, View};
+use crate::limiter::{
+    self, Change, Counters, Guard, Limiter, LimiterSettings, Setting, SettingError, View,
+};
 use crate::policy::Policy;
 use crate::unit::{JobId, Moment, Share, saturate};
 use job::Job;
 
+pub use account::Account;
 pub use reading::Reading;
 
 /// What was asked for and refused is asked for again by the next decision, and by looks after this
@@ -33,7 +37,7 @@ const RETRY: f64 = 5.0;
 pub enum Event {
     /// A managed job runs.
     Appeared(JobSpec),
-    /// It no longer does.
+    /// It no longer does, or is left alone from now on.
     Gone(JobId),
     /// Its endpoint was read.
     Reported(JobId, Box<Progress>),
@@ -41,6 +45,13 @@ pub enum Event {
     Used(JobId, Reading),
     /// A setting is in force. Of a weight that nobody told of, the default is assumed.
     Applied(JobId, Setting),
+    /// It is held at this share from now on, whatever the policy says: the policy does not see it
+    /// any more, and nobody is lent of its share. Appeared anew, it is held no longer.
+    Pinned(JobId, Share),
+    /// Targets that rule over all others are set; those that are not given stay.
+    Targets(JobId, Targets),
+    /// A guard is switched on or off for this job.
+    Guarded(JobId, Guard, bool),
     /// The CPU time that everything on the node has used since it booted was read, in seconds.
     NodeUsed(f64),
     /// What there is to be read has been read.
@@ -145,11 +156,20 @@ impl Engine {
             Event::Appeared(spec) => {
                 self.limiter.forget(&spec.id);
                 self.jobs.insert(spec.id.clone(), Job::new(now, spec));
+                self.reserve();
             }
             Event::Gone(id) => {
                 self.jobs.remove(&id);
                 self.ending.remove(&id);
+                self.reserve();
             }
+            Event::Pinned(id, share) => {
+                self.limiter.forget(&id);
+                self.on(&id, |job| (job.pinned, job.asked) = (Some(share), None));
+                self.reserve();
+            }
+            Event::Targets(id, targets) => self.on(&id, |job| job.order_targets(targets)),
+            Event::Guarded(id, guard, on) => self.on(&id, |job| job.switches.set(guard, on)),
             Event::Reported(id, progress) => {
                 self.on(&id, |job| job.reported(now, *progress));
             }
@@ -166,6 +186,11 @@ impl Engine {
         if let Some(job) = self.jobs.get_mut(id) {
             act(job);
         }
+    }
+
+    /// Keeps the pinned jobs' shares from being lent.
+    fn reserve(&mut self) {
+        self.limiter.reserve(self.jobs.values().filter_map(|job| job.pinned).map(Share::get).sum());
     }
 
     fn decide(&mut self, now: Moment) -> Vec<Effect> {
@@ -203,7 +228,7 @@ impl Engine {
     fn views(&mut self, now: Moment) -> Vec<View> {
         let (cpus, patience) = (self.cpus, self.patience);
         let view = |job: &mut Job| job.view(now, cpus, job.is_silent(now, patience));
-        self.jobs.values_mut().map(view).collect()
+        self.jobs.values_mut().filter(|job| job.pinned.is_none()).map(view).collect()
     }
 
     /// What is to be written, unless it was asked for before.
@@ -211,6 +236,9 @@ impl Engine {
         let effective = self.limiter.look(now.seconds(), views);
         let in_force = |id: &JobId| self.jobs.get(id).map(|job| job.in_force);
         let mut changes = self.limiter.changes(&effective, in_force);
+        let least = self.limiter.least();
+        changes.extend(self.jobs.values().filter_map(|job| job.hold(least)));
+        limiter::order(&mut changes);
         let jobs = effective.len();
         changes.retain(|Change { job, to, .. }| {
             let Some(job) = self.jobs.get_mut(job) else { return false };
@@ -230,7 +258,8 @@ impl Engine {
         let name = self.node.name.clone();
         let node =
             Node { usage: Usage { cpu: self.node_use(), ..Usage::default() }, ..self.node.clone() };
-        let jobs = self.jobs.values().map(|job| job.in_frame(&name, self.cpus)).collect();
+        let free = self.jobs.values().filter(|job| job.pinned.is_none());
+        let jobs = free.map(|job| job.in_frame(&name, self.cpus)).collect();
         Frame { t: now.seconds(), nodes: vec![node], jobs }
     }
 

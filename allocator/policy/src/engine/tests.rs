@@ -1,4 +1,5 @@
 mod look;
+mod orders;
 
 use super::*;
 use crate::limiter::Why;

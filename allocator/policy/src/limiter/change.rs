@@ -84,7 +84,7 @@ impl Change {
 }
 
 /// Decreases before increases, so that the node is never promised twice (X14).
-pub(super) fn order(changes: &mut [Change]) {
+pub(crate) fn order(changes: &mut [Change]) {
     changes.sort_by(|a, b| a.grows().cmp(&b.grows()).then_with(|| a.job.cmp(&b.job)));
 }
 

@@ -80,8 +80,8 @@ impl Guards {
 impl Standing {
     /// Raises a job that has fallen behind an equal share to one.
     fn keep_fair(&mut self, rules: &Rules, Look { t, equal }: Look, view: &View) {
-        let general = rules.settings.fairness.map(|fairness| fairness.max_slowdown);
-        let Some(max_slowdown) = view.max_slowdown.or(general) else { return };
+        let allowed = view.switches.max_slowdown(view.max_slowdown, rules.settings);
+        let Some(max_slowdown) = allowed else { return };
         let received = self.guards.received.after(t, view, equal, max_slowdown);
         if received.behind && equal.min(self.ceiling) > self.own {
             self.own = equal.min(self.ceiling);
@@ -92,8 +92,8 @@ impl Standing {
 
     /// Undoes a cut that the job does not stand.
     fn undo_cut(&mut self, rules: &Rules, step: Step, view: &View) {
-        let Some(canary) = &rules.settings.canary else { return };
-        let watch = self.guards.watch.after(canary, step, view);
+        let Some(canary) = view.switches.over(rules.settings).canary else { return };
+        let watch = self.guards.watch.after(&canary, step, view);
         if let Watch::Spared(spared) = watch
             && spared.hold.min(self.ceiling) > self.own
         {

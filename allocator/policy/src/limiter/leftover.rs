@@ -49,26 +49,27 @@ pub(super) struct Party {
     pub(super) appetite: Appetite,
 }
 
-/// The cap of each job, its own share and a loan together, and how it stands now.
-pub(super) fn lend(parties: &[Party]) -> Vec<(f64, Appetite)> {
+/// The cap of each job, its own share and a loan together, and how it stands now. All of them
+/// share `room` of the node.
+pub(super) fn lend(parties: &[Party], room: f64) -> Vec<(f64, Appetite)> {
     let all_own: f64 = parties.iter().map(|party| party.own).sum();
     let appetites: Vec<Appetite> =
         parties.iter().map(|party| party.appetite_after(HEAD * party.own / all_own)).collect();
     let wants = |(party, appetite): (&Party, &Appetite)| party.demand(*appetite);
     let demands: Vec<f64> = parties.iter().zip(&appetites).map(wants).collect();
-    let caps = caps(parties, &demands);
+    let caps = caps(parties, &demands, room);
     caps.into_iter().zip(appetites).collect()
 }
 
 /// The cap of each job when its demand is known.
-fn caps(parties: &[Party], demands: &[f64]) -> Vec<f64> {
+fn caps(parties: &[Party], demands: &[f64], room: f64) -> Vec<f64> {
     let kept: f64 = parties.iter().zip(demands).map(|(party, demand)| party.own.min(*demand)).sum();
     let taker = |(party, demand): (&Party, &f64)| Taker {
         room: (demand - party.own).max(0.0),
         weight: party.weight.clamp(1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT),
     };
     let takers: Vec<Taker> = parties.iter().zip(demands).map(taker).collect();
-    let lent = fill((1.0 - kept).max(0.0), &takers);
+    let lent = fill((room - kept).max(0.0), &takers);
     // The room ends at the ceiling but for rounding.
     parties.iter().zip(lent).map(|(party, lent)| (party.own + lent).min(party.ceiling)).collect()
 }

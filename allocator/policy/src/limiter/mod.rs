@@ -21,6 +21,7 @@ mod guards;
 mod leftover;
 mod settings;
 mod slew;
+mod switches;
 mod verdict;
 mod view;
 mod why;
@@ -38,12 +39,14 @@ use leftover::Party;
 use verdict::Verdict;
 
 pub use canary::Canary;
+pub(crate) use change::order;
 pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting};
 pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
 pub use enforcement::Enforcement;
 pub use fairness::Fairness;
 pub use settings::{LimiterSettings, SettingError};
 pub use slew::Slew;
+pub use switches::{Guard, Switches};
 pub use view::View;
 pub(crate) use view::presses;
 pub use why::Why;
@@ -52,6 +55,8 @@ pub use why::Why;
 #[derive(Debug)]
 pub struct Limiter {
     rules: Rules,
+    /// How much of the node is held for jobs that are not judged here.
+    reserved: f64,
     /// As of the moment before the one that is judged.
     before: State,
     now: State,
@@ -104,7 +109,7 @@ impl Limiter {
         let start =
             State { t: f64::NEG_INFINITY, jobs: BTreeMap::new(), counters: Counters::default() };
         let rules = Rules { settings: LimiterSettings::default(), least: clamp::least(cpus) };
-        Self { rules, before: start.clone(), now: start }
+        Self { rules, reserved: 0.0, before: start.clone(), now: start }
     }
 
     /// The limiter of a node with `cpus` CPUs.
@@ -117,6 +122,22 @@ impl Limiter {
     /// How often the guards acted so far.
     pub fn counters(&self) -> Counters {
         self.now.counters
+    }
+
+    /// The guards that are on for a job with these switches and this word of its owner.
+    pub fn guards(&self, switches: Switches, max_slowdown: Option<f64>) -> Vec<Guard> {
+        switches.guards_on(max_slowdown, self.rules.settings)
+    }
+
+    /// The least share that Docker accepts.
+    pub(crate) fn least(&self) -> Share {
+        Share::nearest(self.rules.least)
+    }
+
+    /// From now on, so much of the node is held for jobs that are not judged here: nobody is lent
+    /// of it, and it is no part of an equal share.
+    pub(crate) fn reserve(&mut self, share: f64) {
+        self.reserved = share.clamp(0.0, 1.0);
     }
 
     /// What the limiter makes of a recorded decision. Frames come in the order of their time.
@@ -150,7 +171,7 @@ impl Limiter {
     /// What each job is to have at `t` seconds. A job that no decision has seen is left alone.
     pub fn look(&mut self, t: f64, views: &[View]) -> BTreeMap<JobId, Effective> {
         self.turn_to(t);
-        let look = Look { t, equal: 1.0 / count(views.len()) };
+        let look = Look { t, equal: (1.0 - self.reserved) / count(views.len()) };
         let by_id: BTreeMap<&JobId, &View> = views.iter().map(|view| (&view.job, view)).collect();
         let judged = std::mem::take(&mut self.now.jobs);
         let mut counters = Counters { slewed: self.now.counters.slewed, ..self.before.counters };
@@ -191,7 +212,7 @@ impl Limiter {
             })
         };
         let mut changes: Vec<Change> = effective.iter().filter_map(change).collect();
-        change::order(&mut changes);
+        order(&mut changes);
         changes
     }
 
@@ -212,7 +233,8 @@ impl Limiter {
     /// Lends what is left over, where that is wanted, and remembers how everyone stands.
     fn settle(&mut self, seen: Vec<Seen<'_>>) -> BTreeMap<JobId, Effective> {
         let caps = if self.rules.settings.enforcement == Enforcement::QuotaLeftover {
-            leftover::lend(&seen.iter().map(Seen::party).collect::<Vec<_>>())
+            let parties: Vec<Party> = seen.iter().map(Seen::party).collect();
+            leftover::lend(&parties, 1.0 - self.reserved)
         } else {
             seen.iter().map(|job| (job.standing.own, job.standing.guards.appetite)).collect()
         };

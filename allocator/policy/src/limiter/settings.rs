@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Canary, Enforcement, Fairness, Slew};
+use super::{Canary, Enforcement, Fairness, Guard, Slew, Switches};
 
 /// The settings of a node's limiter. A guard that is not named is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,11 @@ pub enum SettingError {
 }
 
 impl LimiterSettings {
+    /// The guards that are on for every job that is not said otherwise of.
+    pub fn guards(self) -> Vec<Guard> {
+        Switches::default().guards_on(None, self)
+    }
+
     pub(super) fn check(self) -> Result<(), SettingError> {
         self.slew.map_or(Ok(()), Slew::check)?;
         self.fairness.map_or(Ok(()), Fairness::check)?;

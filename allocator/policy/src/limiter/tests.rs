@@ -22,6 +22,7 @@ pub(super) fn view(job: &str, cap: f64) -> View {
         batch_latency: None,
         budget: None,
         max_slowdown: None,
+        switches: Switches::default(),
         silent: false,
     }
 }

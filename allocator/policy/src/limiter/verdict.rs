@@ -22,7 +22,7 @@ impl Verdict {
         }
         let bounds = rules.bounds(view);
         let wanted = bounds.clamp(chosen);
-        let share = match rules.settings.slew {
+        let share = match view.switches.over(rules.settings).slew {
             Some(slew) => bounds.clamp(slew.step(from, wanted)),
             None => wanted,
         };

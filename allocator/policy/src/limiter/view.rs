@@ -1,3 +1,4 @@
+use super::Switches;
 use crate::frame;
 use crate::unit::{JobId, Share};
 
@@ -32,6 +33,8 @@ pub struct View {
     pub budget: Option<f64>,
     /// By how much it may be slowed down beside an equal share, where its owner says so.
     pub max_slowdown: Option<f64>,
+    /// The guards that somebody has switched for it.
+    pub switches: Switches,
     /// Whether it has gone silent.
     pub silent: bool,
 }
@@ -63,6 +66,7 @@ impl From<&frame::Job> for View {
             batch_latency: known(job.batch_latency),
             budget: known(job.targets.batch_latency).filter(|budget| *budget > 0.0),
             max_slowdown: known(limit.max_slowdown).filter(|slowdown| *slowdown >= 1.0),
+            switches: Switches::default(),
             silent: limit.held,
         }
     }

@@ -55,6 +55,8 @@ pub enum Why {
     },
     /// It has gone silent: it keeps what it has.
     Silent,
+    /// Somebody has ordered this share.
+    Pinned,
 }
 
 impl fmt::Display for Why {
@@ -82,6 +84,7 @@ impl fmt::Display for Why {
                 write!(f, "its own {own:.3} and {lent:.3} that others leave unused")
             }
             Self::Silent => f.write_str("silent: keeps what it has"),
+            Self::Pinned => f.write_str("held there by an order"),
         }
     }
 }

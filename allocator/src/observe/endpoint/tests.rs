@@ -21,11 +21,11 @@ async fn answered(answer: Vec<u8>) -> Result<Progress, EndpointError> {
     read.map(|(_, progress)| progress)
 }
 
-fn ok(body: &str) -> Vec<u8> {
+pub(super) fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn progress(schema: u32) -> String {
+pub(super) fn progress(schema: u32) -> String {
     format!(
         r#"{{"schema": {schema}, "job": "vae", "pid": 7, "instance": "01J", "source": "reporter",
             "state": "running", "started_at": 1.0, "now": 2.0, "step": 9, "epoch": 1,
@@ -56,7 +56,7 @@ async fn garbage_is_told_apart_from_silence() {
     let html = answered(ok("<html>")).await.unwrap_err();
     assert!(matches!(html, EndpointError::Json(..)), "{html:?}");
     let missing = answered(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec()).await;
-    assert!(matches!(missing.unwrap_err(), EndpointError::Status(_, StatusCode::NOT_FOUND)));
+    assert!(matches!(missing.unwrap_err(), EndpointError::Status(_, _, StatusCode::NOT_FOUND)));
     let other = answered(ok(&progress(2))).await.unwrap_err();
     assert!(matches!(other, EndpointError::Schema(_, 2)), "{other:?}");
 }

@@ -6,7 +6,7 @@ use crate::policies::Unlimited;
 
 /// A policy that always chooses the same.
 #[derive(Debug)]
-struct Fixed(BTreeMap<JobId, Share>);
+pub(super) struct Fixed(pub(super) BTreeMap<JobId, Share>);
 
 impl Policy for Fixed {
     fn name(&self) -> &'static str {

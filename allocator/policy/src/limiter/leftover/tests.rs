@@ -95,7 +95,7 @@ fn an_owner_that_grows_is_not_held_back() {
 #[test]
 fn what_is_lent_goes_by_share_and_weight() {
     let taker = |own, weight| Party { pressed: true, weight: own * weight, ..party(own, 1.0) };
-    let lent = lend(&[taker(0.1, 1.0), taker(0.2, 1.0), taker(0.1, 3.0)]);
+    let lent = lend(&[taker(0.1, 1.0), taker(0.2, 1.0), taker(0.1, 3.0)], 1.0);
     let caps: Vec<f64> = lent.into_iter().map(|(cap, _)| cap).collect();
     for (cap, expected) in caps.into_iter().zip([0.2, 0.4, 0.4]) {
         assert!((cap - expected).abs() < 1e-9, "{cap} {expected}");
@@ -105,7 +105,7 @@ fn what_is_lent_goes_by_share_and_weight() {
 #[test]
 fn a_job_is_not_lent_more_than_it_may_have() {
     let taker = |ceiling| Party { pressed: true, ..party(0.25, ceiling) };
-    let lent = lend(&[taker(0.4), taker(1.0)]);
+    let lent = lend(&[taker(0.4), taker(1.0)], 1.0);
     assert!((lent[0].0 - 0.4).abs() < 1e-9);
     assert!((lent[1].0 - 0.6).abs() < 1e-9, "what it may not have goes to the other");
 }
@@ -113,27 +113,33 @@ fn a_job_is_not_lent_more_than_it_may_have() {
 #[test]
 fn no_cap_is_lowered_for_anothers_sake() {
     let idle = Party { usage: Some(0.0), ..party(0.9, 1.0) };
-    let lent = lend(&[idle, Party { pressed: true, ..party(0.5, 1.0) }]);
+    let lent = lend(&[idle, Party { pressed: true, ..party(0.5, 1.0) }], 1.0);
     assert!((lent[0].0 - 0.9).abs() < 1e-9);
     assert!((lent[1].0 - (1.0 - HEAD * 0.9 / 1.4)).abs() < 1e-9);
 }
 
 #[test]
 fn of_a_share_of_whose_use_nothing_is_known_nothing_is_lent() {
-    let lent = lend(&[Party { pressed: true, ..party(0.25, 1.0) }, party(0.75, 1.0)]);
+    let lent = lend(&[Party { pressed: true, ..party(0.25, 1.0) }, party(0.75, 1.0)], 1.0);
     assert!((lent[0].0 - 0.25).abs() < 1e-9);
 }
 
 #[test]
 fn where_use_was_not_read_loans_stay() {
-    let first = lend(&[
-        Party { pressed: true, usage: Some(0.25), ..party(0.25, 1.0) },
-        Party { usage: Some(0.0), ..party(0.75, 1.0) },
-    ]);
-    let again = lend(&[
-        Party { appetite: first[0].1, ..party(0.25, 1.0) },
-        Party { appetite: first[1].1, ..party(0.75, 1.0) },
-    ]);
+    let first = lend(
+        &[
+            Party { pressed: true, usage: Some(0.25), ..party(0.25, 1.0) },
+            Party { usage: Some(0.0), ..party(0.75, 1.0) },
+        ],
+        1.0,
+    );
+    let again = lend(
+        &[
+            Party { appetite: first[0].1, ..party(0.25, 1.0) },
+            Party { appetite: first[1].1, ..party(0.75, 1.0) },
+        ],
+        1.0,
+    );
     assert!(first[0].0 > 0.9);
     assert_eq!(again, first);
 }
@@ -170,7 +176,7 @@ proptest! {
         let parties: Vec<Party> =
             jobs.iter().map(|(own, _, weight)| Party { weight: own * weight, ..party(*own, 1.0) }).collect();
         let demands: Vec<f64> = jobs.iter().map(|(_, demand, _)| *demand).collect();
-        let caps = caps(&parties, &demands);
+        let caps = caps(&parties, &demands, 1.0);
         let met: f64 = caps.iter().zip(&demands).map(|(cap, demand)| cap.min(*demand)).sum();
         prop_assert!(met >= demands.iter().sum::<f64>().min(1.0) - 1e-9);
         for (cap, party) in caps.iter().zip(&parties) {

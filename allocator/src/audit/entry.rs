@@ -1,0 +1,132 @@
+//! What stands in the audit log: one entry for each thing that was done, decided or noticed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::live::{Command, Who};
+
+/// One thing. Shares are fractions of the node; `container` is the engine's full id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum Entry {
+    /// A run began.
+    Began {
+        /// Of the program.
+        version: String,
+        /// The allocator's process.
+        pid: u32,
+        /// The policy.
+        policy: String,
+        /// `engine` or `cgroup`.
+        actuator: String,
+        /// Nothing is written.
+        dry_run: bool,
+    },
+    /// A run ended with every limit back, or with so many that are not.
+    Ended {
+        /// Limits that could not be put back.
+        left: u64,
+    },
+    /// A container became a managed job.
+    Appeared {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+    },
+    /// A job's container ended.
+    Gone {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+    },
+    /// What the policy said of one job.
+    Decided {
+        /// The decision's number, from 1.
+        number: u64,
+        /// The job.
+        job: String,
+        /// The class that it was given.
+        class: String,
+        /// The figure that it was classed by.
+        score: Option<f64>,
+        /// The share that it chose.
+        chosen: f64,
+        /// Why.
+        why: String,
+    },
+    /// A limit was written, and read back.
+    Limited {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+        /// What was in force, as the limiter puts it.
+        from: String,
+        /// What is in force now.
+        to: String,
+        /// Why.
+        why: String,
+        /// How long the write took, in seconds.
+        seconds: f64,
+    },
+    /// A limit was not written.
+    Failed {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+        /// What was to be written.
+        to: String,
+        /// What came in the way.
+        error: String,
+    },
+    /// A container has back what it had before the first write to it.
+    Restored {
+        /// Its container.
+        container: String,
+        /// How well.
+        how: String,
+    },
+    /// Somebody else changed a limit, or a restart lost it.
+    Drifted {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+        /// What was written.
+        written: String,
+        /// What is there.
+        found: String,
+        /// `reasserted` or `yielded`.
+        response: String,
+    },
+    /// An order was given.
+    Ordered {
+        /// By whom.
+        who: Who,
+        /// To do what.
+        command: Command,
+        /// What came of it: the answer's sentence.
+        outcome: String,
+        /// Whether it was carried out.
+        done: bool,
+    },
+    /// A job at its objective is ended.
+    Terminated {
+        /// The job.
+        job: String,
+        /// Its container.
+        container: String,
+    },
+    /// Entries could not be written here: the disk was full, or failed.
+    Missed {
+        /// How many.
+        count: u64,
+    },
+    /// The last line was not whole: whoever wrote it was cut short. It was taken off.
+    Torn {
+        /// How long it was.
+        bytes: u64,
+    },
+}

@@ -1,0 +1,102 @@
+//! The entries as sentences, and whom they are about.
+
+use std::fmt;
+
+use super::Entry;
+
+impl Entry {
+    /// The job that the entry is about.
+    pub fn job(&self) -> Option<&str> {
+        match self {
+            Self::Appeared { job, .. }
+            | Self::Gone { job, .. }
+            | Self::Decided { job, .. }
+            | Self::Limited { job, .. }
+            | Self::Failed { job, .. }
+            | Self::Drifted { job, .. }
+            | Self::Terminated { job, .. } => Some(job),
+            Self::Began { .. }
+            | Self::Ended { .. }
+            | Self::Restored { .. }
+            | Self::Ordered { .. }
+            | Self::Missed { .. }
+            | Self::Torn { .. } => None,
+        }
+    }
+
+    /// The container that the entry names.
+    pub fn container(&self) -> Option<&str> {
+        match self {
+            Self::Appeared { container, .. }
+            | Self::Gone { container, .. }
+            | Self::Limited { container, .. }
+            | Self::Failed { container, .. }
+            | Self::Restored { container, .. }
+            | Self::Drifted { container, .. }
+            | Self::Terminated { container, .. } => Some(container),
+            Self::Began { .. }
+            | Self::Ended { .. }
+            | Self::Decided { .. }
+            | Self::Ordered { .. }
+            | Self::Missed { .. }
+            | Self::Torn { .. } => None,
+        }
+    }
+
+    /// Whether the entry is about the job or container `name`.
+    pub fn is_about(&self, name: &str) -> bool {
+        let ordered = if let Self::Ordered { command, .. } = self { command.name() } else { None };
+        [self.job(), self.container(), ordered].contains(&Some(name))
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Began { version, pid, policy, actuator, dry_run } => {
+                let dry = if *dry_run { ", writing nothing" } else { "" };
+                write!(f, "paceline {version} began as process {pid}: {policy} by {actuator}{dry}")
+            }
+            Self::Ended { left: 0 } => f.write_str("the run ended, every limit is back"),
+            Self::Ended { left } => write!(f, "the run ended, {left} limits are not back"),
+            Self::Appeared { job, container } => {
+                write!(f, "{job} is managed, in container {}", short(container))
+            }
+            Self::Gone { job, container } => {
+                write!(f, "{job} is gone, with container {}", short(container))
+            }
+            Self::Decided { number, job, class, score, chosen, why } => {
+                write!(f, "decision {number}: {job} is given {:.1} % ({class}", chosen * 100.0)?;
+                score.map_or(Ok(()), |score| write!(f, ", score {score:.4}"))?;
+                write!(f, "): {why}")
+            }
+            Self::Limited { job, from, to, why, seconds, .. } => {
+                let ms = seconds * 1000.0;
+                write!(f, "{job} was limited from {from} to {to} in {ms:.1} ms: {why}")
+            }
+            Self::Failed { job, to, error, .. } => {
+                write!(f, "{job} was not limited to {to}: {error}")
+            }
+            Self::Restored { container, how } => {
+                write!(f, "limits of container {}: {how}", short(container))
+            }
+            Self::Drifted { job, written, found, response, .. } => {
+                write!(f, "{job} has {found} where {written} was written: {response}")
+            }
+            Self::Ordered { who, command, outcome, done } => {
+                let came = if *done { "done" } else { "refused" };
+                write!(f, "{who} ordered to {command}; {came}: {outcome}")
+            }
+            Self::Terminated { job, .. } => write!(f, "{job} is at its objective, and is ended"),
+            Self::Missed { count } => write!(f, "{count} entries could not be written here"),
+            Self::Torn { bytes } => {
+                write!(f, "a writer was cut short here: {bytes} bytes of a line were taken off")
+            }
+        }
+    }
+}
+
+/// A container's id as people write it.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}

@@ -1,0 +1,274 @@
+//! What a running allocator can be told: `paceline manage`, `release`, `pin`, `set`, `guard`,
+//! `log-level`.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, Subcommand};
+use paceline_policy::Share;
+use paceline_wire::Targets;
+
+use super::control_args::ControlArgs;
+use super::plain::{plain, plain_json, print};
+use crate::control::{Reply, Request};
+use crate::exit::BadUsage;
+use crate::live::order::Guard;
+use crate::live::{Command, Refusal};
+
+/// An order, as it is typed.
+#[derive(Debug, Subcommand)]
+pub(super) enum Orders {
+    /// Let the policy manage a running container from now on
+    ///
+    /// The container need not have the label paceline.enable=true: naming it opts it in. A job that
+    /// was released or pinned is taken back.
+    #[command(after_help = "Example:
+  paceline manage vae")]
+    Manage(Named),
+
+    /// Leave a job alone from now on; its limits are put back at once
+    #[command(after_help = "Example:
+  paceline release vae        until `paceline manage vae`")]
+    Release(Named),
+
+    /// Hold a job's CPU limit at a share of the node, whatever the policy says
+    #[command(after_help = "Examples:
+  paceline pin vae 0.25       a quarter of the node's CPU
+  paceline pin vae 25%        the same
+  paceline manage vae         gives it back to the policy")]
+    Pin {
+        #[command(flatten)]
+        named: Named,
+
+        /// The share: above 0 and at most 1, or as a percentage
+        #[arg(value_parser = share)]
+        share: Share,
+    },
+
+    /// Set a job's targets, over those of its labels and its endpoint
+    #[command(
+        override_usage = "paceline set <NAME> [--acceptable <LOSS>] [--objective <LOSS>] \
+[--batch-latency <SECONDS>]",
+        after_help = "Examples:
+  paceline set vae --acceptable 120 --objective 110
+  paceline set dqn --batch-latency 0.05"
+    )]
+    Set {
+        #[command(flatten)]
+        named: Named,
+
+        #[command(flatten)]
+        targets: TargetArgs,
+    },
+
+    /// Switch a guard of the limiter on or off for one job
+    ///
+    /// slew bounds the size of a step, fairness keeps a job from falling far behind an equal share,
+    /// canary undoes a cut that the job does not stand.
+    #[command(after_help = "Example:
+  paceline guard vae canary on")]
+    Guard {
+        #[command(flatten)]
+        named: Named,
+
+        /// Which guard
+        #[arg(value_parser = guard())]
+        guard: Guard,
+
+        /// Whether it is to be on
+        #[arg(action = ArgAction::Set, value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
+        on: bool,
+    },
+
+    /// Change how much the running allocator logs
+    #[command(after_help = "Examples:
+  paceline log-level debug
+  paceline log-level info,hyper=debug")]
+    LogLevel {
+        /// A level (error, warn, info, debug, trace), or a filter as `PACELINE_LOG` takes it
+        filter: String,
+
+        #[command(flatten)]
+        how: How,
+    },
+}
+
+/// The job that is meant.
+#[derive(Debug, Args)]
+pub(super) struct Named {
+    /// A job's name, a container's name, or the beginning of a container's id
+    name: String,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// How the order is given, and its answer shown.
+#[derive(Debug, Args)]
+pub(super) struct How {
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+/// Targets; at least one.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(super) struct TargetArgs {
+    /// The loss from which on the model is usable
+    #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
+    acceptable: Option<f64>,
+
+    /// The loss at which the job is done
+    #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
+    objective: Option<f64>,
+
+    /// How long a batch is to take, in seconds
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = positive)]
+    batch_latency: Option<f64>,
+}
+
+/// A share as a fraction or a percentage.
+fn share(text: &str) -> Result<Share, String> {
+    let allowed = || format!("a share is above 0 and at most 1, or 100%, not {text:?}");
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    let fraction = number.trim().parse::<f64>().map_err(|_| allowed())? / whole;
+    Share::new(fraction).map_err(|_| allowed())
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "a finite number is expected".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "a number above 0 is expected".to_owned())
+}
+
+fn guard() -> impl TypedValueParser<Value = Guard> {
+    let all = [Guard::Slew, Guard::Fairness, Guard::Canary];
+    PossibleValuesParser::new(["slew", "fairness", "canary"]).try_map(move |word| {
+        all.into_iter().find(|guard| guard.to_string() == word).ok_or("no such guard")
+    })
+}
+
+impl Orders {
+    fn into_parts(self) -> (Command, How) {
+        match self {
+            Self::Manage(Named { name, how }) => (Command::Manage { name }, how),
+            Self::Release(Named { name, how }) => (Command::Release { name }, how),
+            Self::Pin { named: Named { name, how }, share } => (Command::Pin { name, share }, how),
+            Self::Set { named: Named { name, how }, targets } => {
+                let TargetArgs { acceptable, objective, batch_latency } = targets;
+                let targets = Targets { acceptable, objective, batch_latency };
+                (Command::Set { name, targets }, how)
+            }
+            Self::Guard { named: Named { name, how }, guard, on } => {
+                (Command::Guard { name, guard, on }, how)
+            }
+            Self::LogLevel { filter, how } => (Command::LogLevel { filter }, how),
+        }
+    }
+}
+
+/// Gives the order, and shows what came of it.
+pub(super) async fn run(orders: Orders) -> anyhow::Result<ExitCode> {
+    let (command, how) = orders.into_parts();
+    let reply = how.control.ask(&Request::Order(command)).await?;
+    if how.json {
+        print(&(plain_json(&serde_json::to_string(&reply)?) + "\n"))?;
+    }
+    match reply {
+        Reply::Done(sentence) => {
+            if !how.json {
+                print(&format!("{}\n", plain(&sentence)))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Reply::Refused(refusal @ (Refusal::Unknown(_) | Refusal::Ambiguous(_))) => {
+            Err(BadUsage(plain(&refusal.to_string())).into())
+        }
+        Reply::Refused(refusal) => Err(anyhow!(plain(&refusal.to_string()))),
+        reply @ (Reply::Denied(_) | Reply::Failed(_) | Reply::Status(_) | Reply::Audit(_)) => {
+            Err(unexpected(reply))
+        }
+    }
+}
+
+/// The error of a reply that is not what was asked for.
+pub(super) fn unexpected(reply: Reply) -> anyhow::Error {
+    match reply {
+        Reply::Denied(why) | Reply::Failed(why) => anyhow!(plain(&why)),
+        Reply::Done(_) | Reply::Refused(_) | Reply::Status(_) | Reply::Audit(_) => {
+            anyhow!("the allocator answers something else than what it was asked")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        orders: Orders,
+    }
+
+    fn order(line: &str) -> Result<String, String> {
+        let words = std::iter::once("paceline").chain(line.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_string(&line.orders.into_parts().0).unwrap())
+    }
+
+    #[test]
+    fn what_is_typed_is_the_order_that_is_given() {
+        let targets = r#"{"acceptable":0.3,"objective":-2.0,"batch_latency":null}"#;
+        for (line, expected) in [
+            ("manage vae", r#"{"command":"manage","name":"vae"}"#.to_owned()),
+            ("release 4f2a", r#"{"command":"release","name":"4f2a"}"#.to_owned()),
+            ("pin vae 0.5", r#"{"command":"pin","name":"vae","share":0.5}"#.to_owned()),
+            ("pin vae 25%", r#"{"command":"pin","name":"vae","share":0.25}"#.to_owned()),
+            ("pin vae 100%", r#"{"command":"pin","name":"vae","share":1.0}"#.to_owned()),
+            (
+                "set vae --acceptable 0.3 --objective -2",
+                format!(r#"{{"command":"set","name":"vae","targets":{targets}}}"#),
+            ),
+            (
+                "guard vae slew off",
+                r#"{"command":"guard","name":"vae","guard":"slew","on":false}"#.to_owned(),
+            ),
+            ("log-level debug", r#"{"command":"log-level","filter":"debug"}"#.to_owned()),
+        ] {
+            assert_eq!(order(line), Ok(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
+        for (line, part) in [
+            ("pin vae 0", "above 0 and at most 1"),
+            ("pin vae 1.1", "above 0 and at most 1"),
+            ("pin vae 101%", "above 0 and at most 1"),
+            ("pin vae half", "\"half\""),
+            ("pin vae nan", "above 0 and at most 1"),
+            ("pin vae", "<SHARE>"),
+            ("set vae", "--acceptable"),
+            ("set vae --acceptable inf", "finite"),
+            ("set vae --batch-latency 0", "above 0"),
+            ("set vae --batch-latency -1", "above 0"),
+            ("guard vae hope on", "fairness"),
+            ("guard vae slew maybe", "off"),
+        ] {
+            let said = order(line).unwrap_err();
+            assert!(said.contains(part), "{line}: {said}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `paceline status`: what the running allocator knows now, as a table.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::control_args::ControlArgs;
+use super::figures::{latency, number, share, span, steps};
+use super::orders::unexpected;
+use super::plain::{fit, left, plain_json, print, right};
+use crate::control::{Reply, Request};
+use crate::live::order::Guard;
+use crate::live::snapshot::{JobView, Snapshot, Standing};
+
+/// Show the jobs of the running allocator: loss, limit, use of CPU, and what is in the way
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline status
+  paceline status --json | jq '.jobs[] | {job, loss, limit}'
+
+A dash is what is not known (yet). `paceline top` shows the same as it changes, `paceline explain`
+why it is so.")]
+pub(super) struct StatusArgs {
+    /// Print the whole snapshot as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+pub(super) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
+    let snapshot = snapshot(&args.control).await?;
+    let text = if args.json {
+        plain_json(&serde_json::to_string_pretty(&snapshot)?) + "\n"
+    } else {
+        text(&snapshot)
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks for the snapshot.
+pub(super) async fn snapshot(control: &ControlArgs) -> anyhow::Result<Snapshot> {
+    let reply = control.ask(&Request::Status).await?;
+    if let Reply::Status(snapshot) = reply { Ok(*snapshot) } else { Err(unexpected(reply)) }
+}
+
+/// No line is longer.
+const WIDTH: usize = 100;
+/// A name is shown to this length.
+const NAME: usize = 20;
+
+/// The columns, and how wide they are.
+const HEAD: [(&str, usize); 9] = [
+    ("job", NAME),
+    ("standing", 8),
+    ("loss", 10),
+    ("target", 10),
+    ("step", 14),
+    ("batch", 9),
+    ("use", 7),
+    ("limit", 7),
+    ("class", 5),
+];
+
+fn text(snapshot: &Snapshot) -> String {
+    let mut lines = heading(snapshot).to_vec();
+    if snapshot.jobs.is_empty() {
+        lines.push("no container has opted in".to_owned());
+    } else {
+        lines.push(String::new());
+        lines.extend(table(&snapshot.jobs).lines().map(str::to_owned));
+        lines.push(String::new());
+    }
+    lines.extend(remarks(snapshot));
+    lines.iter().map(|line| fit(line.trim_end(), WIDTH) + "\n").collect()
+}
+
+/// Who runs, on what, by what.
+pub(super) fn heading(snapshot: &Snapshot) -> [String; 2] {
+    let Snapshot { version, pid, started_at, now, node, policy, .. } = snapshot;
+    let up = span(now - started_at);
+    let used = node.cpu.map_or(String::new(), |used| format!(", {} in use", share(Some(used))));
+    let dry = if policy.dry_run { ", dry run: nothing is written" } else { "" };
+    let decided = snapshot.decision.as_ref().map_or("no decision yet".to_owned(), |decision| {
+        format!("decision {}, {} ago", decision.number, span(now - decision.at))
+    });
+    [
+        format!(
+            "paceline {version}, process {pid}, up {up}; {}: {} CPUs{used}",
+            node.name, node.cpus
+        ),
+        format!(
+            "{} ({}), {} by {}{dry}; guards: {}; {decided}",
+            policy.name,
+            policy.variant,
+            policy.enforcement,
+            policy.actuator,
+            guards(&policy.guards),
+        ),
+    ]
+}
+
+fn guards(on: &[Guard]) -> String {
+    if on.is_empty() {
+        return "none".to_owned();
+    }
+    on.iter().map(Guard::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn table(jobs: &[JobView]) -> String {
+    let head = line(&HEAD.map(|(name, _)| name.to_owned()));
+    let rule = "-".repeat(head.len());
+    let rows = jobs.iter().map(|job| line(&cells(job)));
+    [head, rule].into_iter().chain(rows).map(|line| line + "\n").collect()
+}
+
+/// Words stand at the left of their columns, figures at the right.
+fn line(cells: &[String; HEAD.len()]) -> String {
+    let cells = cells.iter().zip(HEAD).map(|(cell, (name, width))| match name {
+        "job" | "standing" | "class" => left(cell, width),
+        _ => right(cell, width),
+    });
+    cells.collect::<Vec<_>>().join(" ")
+}
+
+fn cells(job: &JobView) -> [String; HEAD.len()] {
+    [
+        job.job.clone(),
+        standing(job.standing).to_owned(),
+        number(job.loss.or(job.last_loss)),
+        number(job.targets.objective.or(job.targets.acceptable)),
+        steps(job.step, job.total_steps),
+        latency(job.batch_latency),
+        share(job.cpu),
+        share(job.limit),
+        job.class.clone().unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+/// In one word.
+pub(super) const fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Waiting => "waiting",
+        Standing::Managed => "managed",
+        Standing::Pinned => "pinned",
+        Standing::Released => "released",
+        Standing::Ending => "ending",
+    }
+}
+
+/// What has no column.
+fn remarks(snapshot: &Snapshot) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for job in &snapshot.jobs {
+        let name = fit(&job.job, NAME);
+        if let Some(trouble) = &job.trouble {
+            remarks.push(format!("{name}: {trouble}"));
+        }
+        if job.guards != snapshot.policy.guards {
+            remarks.push(format!("{name}: guards: {}", guards(&job.guards)));
+        }
+    }
+    for shadow in &snapshot.shadows {
+        let (differs, of) = (shadow.disagreements, shadow.decisions);
+        let by =
+            shadow.distance.map_or(String::new(), |by| format!(", by {} now", share(Some(by))));
+        remarks.push(format!("{} would differ in {differs} of {of} decisions{by}", shadow.policy));
+    }
+    let cost = &snapshot.cost;
+    let memory = cost.memory.map_or(String::new(), |m| format!(", {:.1} MiB", m / 1_048_576.0));
+    remarks.push(format!(
+        "cost: {:.1} s of CPU{memory}; {} limits written in {:.2} s, {} failed, {} changed by others",
+        cost.cpu_seconds, cost.writes, cost.write_seconds, cost.failed_writes, cost.drifts
+    ));
+    remarks
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use paceline_wire::Targets;
+
+    use super::*;
+    use crate::live::snapshot::{CostView, DecisionView, NodeView, PolicyView, ShadowView};
+
+    /// Two jobs, one of them with a name that is an attack.
+    pub(in crate::cli) fn example() -> Snapshot {
+        let vae = JobView {
+            job: "vae".to_owned(),
+            container: "c1".to_owned(),
+            standing: Standing::Managed,
+            loss: Some(118.2),
+            targets: Targets { acceptable: Some(120.0), ..Targets::default() },
+            step: Some(1234),
+            total_steps: Some(4936),
+            batch_latency: Some(0.031),
+            cpu: Some(0.48),
+            limit: Some(0.5),
+            class: Some("CL".to_owned()),
+            why: Some("converged".to_owned()),
+            ..JobView::default()
+        };
+        let hostile = JobView {
+            job: "x\x1b]0;owned\x07\x1b[2Jy\nvae managed".to_owned(),
+            container: "c2".to_owned(),
+            trouble: Some("no answer\x1b[31m".to_owned()),
+            guards: vec![Guard::Slew],
+            ..JobView::default()
+        };
+        Snapshot {
+            version: "0.1.0".to_owned(),
+            pid: 812,
+            started_at: 1000.0,
+            now: 4725.0,
+            node: NodeView {
+                name: "n1".to_owned(),
+                cpus: 2.0,
+                cpu: Some(0.93),
+                ..NodeView::default()
+            },
+            policy: PolicyView {
+                name: "flowcon".to_owned(),
+                variant: "resolved".to_owned(),
+                enforcement: "quota".to_owned(),
+                actuator: "engine".to_owned(),
+                ..PolicyView::default()
+            },
+            jobs: vec![vae, hostile],
+            decision: Some(DecisionView { number: 12, at: 4721.0, interval: 20.0 }),
+            shadows: vec![ShadowView {
+                policy: "tradl".to_owned(),
+                distance: Some(0.12),
+                decisions: 12,
+                disagreements: 3,
+                ..ShadowView::default()
+            }],
+            cost: CostView { cpu_seconds: 1.26, writes: 24, ..CostView::default() },
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn the_table_reads_as_it_is_meant_to() {
+        let expected = "\
+paceline 0.1.0, process 812, up 1h 2m 5s; n1: 2 CPUs, 93.0 % in use
+flowcon (resolved), quota by engine; guards: none; decision 12, 4s ago
+
+job                  standing       loss     target           step     batch     use   limit class
+--------------------------------------------------------------------------------------------------
+vae                  managed      118.20     120.00    1234 (25 %)   31.0 ms  48.0 %  50.0 % CL
+x\\u{1b}]0;owned\\u{7… waiting           -          -              -         -       -       - -
+
+x\\u{1b}]0;owned\\u{7…: no answer\\u{1b}[31m
+x\\u{1b}]0;owned\\u{7…: guards: slew
+tradl would differ in 3 of 12 decisions, by 12.0 % now
+cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
+";
+        assert_eq!(text(&example()), expected);
+    }
+
+    #[test]
+    fn whatever_jobs_are_called_no_line_is_too_long_and_none_is_obeyed() {
+        let mut snapshot = example();
+        snapshot.node.name = "n".repeat(300);
+        for name in ["学习".repeat(60), "\x1b[A".repeat(50), "e\u{301}".repeat(90)] {
+            let trouble = Some(name.clone());
+            let job = JobView { job: name, loss: Some(-1e300), trouble, ..JobView::default() };
+            snapshot.jobs.push(job);
+        }
+        let text = text(&snapshot);
+        for line in text.lines() {
+            assert!(unicode_width::UnicodeWidthStr::width(line) <= 100, "{line}");
+            assert!(!line.chars().any(char::is_control), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_jobs_says_so() {
+        assert!(text(&Snapshot::default()).contains("no container has opted in"));
+    }
+}

@@ -1,0 +1,58 @@
+//! What the engine is told, and what it says.
+
+use paceline_policy::limiter::Change;
+use paceline_policy::{Decision, Effect, Event, Frame};
+
+use super::Driver;
+use super::publish::Decided;
+use crate::audit::Entry;
+use crate::clock::unix_seconds;
+use crate::live::snapshot::DecisionView;
+
+impl Driver {
+    pub(super) fn tell(&mut self, event: Event) {
+        let effects = self.engine.step(self.clock.now(), event);
+        debug_assert!(effects.is_empty(), "only a look and a decision have effects");
+    }
+
+    /// Lets the engine judge, and does what it says but for the changes of limits, which are
+    /// returned.
+    pub(super) fn judge(&mut self, event: Event) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for effect in self.engine.step(self.clock.now(), event) {
+            match effect {
+                Effect::Decided(decided) => self.record(&decided.0, decided.1),
+                Effect::Set(set) => changes = set,
+                Effect::End(done) => done.iter().for_each(|job| self.end(job)),
+                Effect::WakeAt(moment) => (self.wake_at, self.asking) = (Some(moment), None),
+            }
+        }
+        changes
+    }
+
+    fn record(&mut self, frame: &Frame, decision: Decision) {
+        if let Some(frames) = &mut self.records.frames {
+            frames.write(frame);
+        }
+        for shadow in &mut self.shadows {
+            shadow.watch(frame, &decision);
+        }
+        let number = self.decided.as_ref().map_or(0, |decided| decided.view.number) + 1;
+        for (job, of) in &decision.jobs {
+            let limit = decision.limits.get(job);
+            let text = limit.map(ToString::to_string).unwrap_or_default();
+            tracing::debug!(%job, class = of.class, limit = text, why = %of.why, "decided");
+            let Some(audit) = &mut self.records.audit else { continue };
+            audit.write(&Entry::Decided {
+                number,
+                job: job.to_string(),
+                class: of.class.to_owned(),
+                score: of.score,
+                chosen: limit.map_or(1.0, |share| share.get()),
+                why: of.why.to_string(),
+            });
+        }
+        let view = DecisionView { number, at: unix_seconds(), interval: decision.interval };
+        self.decided = Some(Decided { view, decision });
+    }
+}

@@ -1,0 +1,118 @@
+//! What is seen: which containers there are, and how they do.
+
+use paceline_policy::{Event, JobId, Moment};
+use tracing::{info, warn};
+
+use super::candidate::Seen;
+use super::engine_events::Touched;
+use super::hands::{Deed, What};
+use super::orders::{self, Pending};
+use super::survey::{Survey, SurveyError};
+use super::{COALESCE, Driver, LOOK, RECONCILE};
+use crate::audit::Entry;
+use crate::clock::unix_seconds;
+use crate::live::Refusal;
+use crate::observe::node;
+use crate::samples::{Sample, SampleNode};
+
+impl Driver {
+    /// Has the list of containers compared with the one before.
+    pub(super) fn refresh(&mut self, now: Moment, touched: Touched) {
+        self.touched.add_all(touched);
+        if now >= self.reconcile_at {
+            self.touched = Touched::Any;
+        }
+        if !self.roster.survey(self.touched.clone()) {
+            self.refresh_at = now.after(COALESCE.as_secs_f64());
+            return;
+        }
+        if self.touched == Touched::Any {
+            self.reconcile_at = now.after(RECONCILE.as_secs_f64());
+        }
+        self.touched = Touched::None;
+        self.refresh_at = self.reconcile_at;
+    }
+
+    /// Takes in what there is now.
+    pub(super) fn compare(&mut self, survey: Result<Survey, SurveyError>) {
+        let change = match survey {
+            Ok(survey) => self.roster.compare(survey),
+            Err(error) => {
+                warn!("{:#}", anyhow::Error::from(error));
+                self.touched = Touched::Any;
+                return;
+            }
+        };
+        if change.gone.is_empty() {
+            return;
+        }
+        for (container, job) in change.gone {
+            if let Some(job) = &job {
+                info!(%job, "job is gone");
+                self.tell(Event::Gone(job.clone()));
+                self.write(&Entry::Gone { job: job.to_string(), container: container.clone() });
+            }
+            // A container that only stopped would come back with our limit.
+            if let Some(hands) = &mut self.hands {
+                let overtaken = hands.first(orders::restore(container, job));
+                for Pending { order, .. } in overtaken {
+                    let gone = Refusal::Failed("the container has ended".to_owned());
+                    self.answer(order, Err(gone));
+                }
+            }
+        }
+        self.hurry();
+    }
+
+    /// Reads every container, and tells the engine.
+    pub(super) fn look(&mut self, now: Moment, whole: bool) {
+        let before = self.node_used;
+        let used = node::used_seconds(self.roster.proc()).ok();
+        if let Some(used) = used {
+            self.tell(Event::NodeUsed(used));
+        }
+        let (seen, jobs) = self.roster.look(&self.clock, whole);
+        self.take_in(seen);
+        if !whole {
+            return;
+        }
+        self.look_at = self.clock.now().after(LOOK.as_secs_f64());
+        self.node_used = used.map(|used| (now, used));
+        let cpus = self.roster.machine().cpus;
+        self.node_cpu = before.zip(self.node_used).and_then(|((from, before), (to, used))| {
+            let seconds = to.seconds_since(from);
+            (seconds > 0.0).then(|| (used - before) / seconds / cpus)
+        });
+        if let Some(samples) = &mut self.records.samples {
+            let node = SampleNode { cpus, cpu: self.node_cpu };
+            samples.write(&Sample { t: now.seconds(), unix: unix_seconds(), node, jobs });
+        }
+    }
+
+    pub(super) fn take_in(&mut self, seen: Vec<Seen>) {
+        for seen in seen {
+            match seen {
+                Seen::Appeared(spec) => {
+                    info!(job = %spec.id, "job appeared");
+                    let job = spec.id.clone();
+                    self.tell(Event::Appeared(*spec));
+                    let container = self.roster.container(&job).unwrap_or_default().to_owned();
+                    self.write(&Entry::Appeared { job: job.to_string(), container });
+                    self.changed = true;
+                }
+                Seen::Event(event) => self.tell(event),
+                Seen::Urgent => self.changed = true,
+                Seen::Drifted { job, container } => self.drifted(job, container),
+            }
+        }
+    }
+
+    /// A limit is not what was written. Whose doing that is takes a closer look, and an answer.
+    fn drifted(&mut self, job: JobId, container: String) {
+        let Some(hands) = &mut self.hands else { return };
+        // What is being written is ours.
+        if !hands.has_to_do_with(&container) {
+            hands.last(Deed { container, job: Some(job), what: What::Answer, order: None });
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What people are shown: a snapshot of all that is known.
+
+use std::sync::Arc;
+
+use paceline_policy::engine::Account;
+use paceline_policy::{Decision, JobDecision, Shadow};
+
+use super::Driver;
+use super::candidate::Candidate;
+use crate::clock::unix_seconds;
+use crate::live::snapshot::{DecisionView, JobView, ShadowView, Snapshot, Standing};
+use crate::observe::node::Machine;
+
+impl Driver {
+    /// Shows what is known now.
+    pub(super) fn publish(&self) {
+        let before = Arc::clone(&self.stage.snapshots.borrow());
+        let mut node = before.node.clone();
+        node.cpu = self.node_cpu;
+        let snapshot = Snapshot {
+            now: unix_seconds(),
+            t: self.clock.now().seconds(),
+            node,
+            jobs: self.views(),
+            decision: self.decided.as_ref().map(|decided| decided.view.clone()),
+            shadows: self.shadows.iter().map(shadow).collect(),
+            cost: self.tally.view(self.roster.proc(), self.engine.counters()),
+            ..Snapshot::clone(&before)
+        };
+        self.stage.snapshots.send_replace(Arc::new(snapshot));
+    }
+
+    fn views(&self) -> Vec<JobView> {
+        let decisions = self.decided.as_ref().map(|decided| &decided.decision);
+        let watched = self.roster.candidates().map(|(_, candidate)| {
+            let account = self.engine.account(candidate.job());
+            let said = decisions.and_then(|decision| decision.jobs.get(candidate.job()));
+            view(self.roster.machine(), candidate, account, said)
+        });
+        let refused = self.roster.refused().map(|(id, refused)| JobView {
+            job: refused.name.clone(),
+            container: id.to_owned(),
+            name: refused.name.clone(),
+            trouble: Some(refused.why.clone()),
+            ..JobView::default()
+        });
+        let mut views: Vec<JobView> = watched.chain(refused).collect();
+        views.sort_by(|a, b| (&a.job, &a.container).cmp(&(&b.job, &b.container)));
+        views
+    }
+}
+
+/// The latest decision.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) view: DecisionView,
+    pub(super) decision: Decision,
+}
+
+fn view(
+    machine: &Machine,
+    candidate: &Candidate,
+    account: Option<Account>,
+    said: Option<&JobDecision>,
+) -> JobView {
+    let progress = candidate.progress();
+    let progress = progress.as_deref();
+    let (labels, figures) = (&candidate.labels, &candidate.figures);
+    let share = |cpus: f64| (cpus / machine.cpus).min(1.0);
+    let reached = progress.map(|progress| progress.reached).unwrap_or_default();
+    // The policy has no say in what is held or left alone.
+    let free = matches!(candidate.standing, Standing::Managed | Standing::Ending);
+    let said = said.filter(|_| free);
+    JobView {
+        job: candidate.job().to_string(),
+        container: candidate.container.id.clone(),
+        name: candidate.container.name.clone(),
+        standing: candidate.standing,
+        trouble: candidate.trouble(),
+        state: progress.map(|progress| format!("{:?}", progress.state).to_lowercase()),
+        loss: figures.loss,
+        last_loss: progress.and_then(|progress| progress.eval.value),
+        direction: account.as_ref().map_or(labels.direction.unwrap_or_default(), |a| a.direction),
+        targets: account.as_ref().map_or_else(|| candidate.own_targets(), |a| a.targets),
+        acceptable_at: reached.acceptable_at,
+        objective_at: reached.objective_at,
+        step: progress.and_then(|progress| progress.step),
+        total_steps: progress.and_then(|progress| progress.total_steps),
+        batch_latency: figures.batch_latency,
+        reported_at: progress.and_then(|progress| progress.eval.updated_at),
+        cpu: figures.cpu,
+        throttled: figures.throttled,
+        memory: figures.memory,
+        memory_peak: figures.metered.memory_peak,
+        blkio: figures.metered.blkio,
+        net: figures.metered.net,
+        limit: Some(candidate.in_force(machine).get()),
+        chosen: account.as_ref().filter(|_| free).map(|account| account.chosen.get()),
+        min: labels.min_cpus.map(share),
+        max: labels.max_cpus.map(share),
+        weight: labels.weight,
+        guards: account.map(|account| account.guards).unwrap_or_default().into_iter().collect(),
+        class: said.map(|said| said.class.to_owned()),
+        score: said.and_then(|said| said.score),
+        why: said.map(|said| said.why.to_string()),
+    }
+}
+
+fn shadow(shadow: &Shadow) -> ShadowView {
+    ShadowView {
+        policy: shadow.policy().to_owned(),
+        limits: shadow.limits().iter().map(|(job, share)| (job.to_string(), share.get())).collect(),
+        distance: shadow.distance(),
+        decisions: shadow.decisions(),
+        disagreements: shadow.disagreements(),
+    }
+}

@@ -1,0 +1,242 @@
+//! The driver as a whole, on a stand-in for the engine, the kernel and the jobs.
+
+mod bed;
+
+use std::time::Duration;
+
+use paceline_policy::policies::{self, AnyPolicy};
+use paceline_policy::{Params, Policy, Shadow, Share, Variant};
+use paceline_wire::Targets;
+
+use crate::live::order::Guard;
+use crate::live::snapshot::{JobView, Standing};
+use crate::live::{Command, Refusal, Snapshot};
+use bed::{Bed, names};
+
+/// What an order may take.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+fn policy(name: &str) -> Box<dyn Policy> {
+    let mut params = Params::default();
+    if name == "tradl" {
+        // It runs when something happens only, and however little the node has to do.
+        params.set("interval", 3600.0);
+        params.set("alpha", 0.0);
+    }
+    match policies::build(name, Variant::Resolved, &params).unwrap() {
+        AnyPolicy::Jobs(policy) => policy,
+        other @ (AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_)) => panic!("{other:?}"),
+    }
+}
+
+fn view<'a>(snapshot: &'a Snapshot, job: &str) -> &'a JobView {
+    snapshot.jobs.iter().find(|view| view.job == job).unwrap()
+}
+
+fn stands(job: &'static str, standing: Standing) -> impl Fn(&Snapshot) -> bool {
+    move |snapshot| snapshot.jobs.iter().any(|one| one.job == job && one.standing == standing)
+}
+
+fn pin(name: &str, share: f64) -> Command {
+    Command::Pin { name: name.to_owned(), share: Share::nearest(share) }
+}
+
+fn release(name: &str) -> Command {
+    Command::Release { name: name.to_owned() }
+}
+
+fn manage(name: &str) -> Command {
+    Command::Manage { name: name.to_owned() }
+}
+
+#[tokio::test]
+async fn a_pinned_job_is_held_at_once_and_managed_again_when_that_is_asked_for() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "b"]);
+    bed.shows("both", |snapshot| {
+        ["a", "b"].iter().all(|job| {
+            snapshot.jobs.iter().any(|v| v.job == *job && v.standing == Standing::Managed)
+        })
+    })
+    .await;
+    let (answer, took) = bed.order(pin("a", 0.3)).await;
+    assert_eq!(answer.unwrap(), "job a is held at 30.0 % of the node");
+    assert_eq!(bed.quota("a"), 60_000, "it was answered when it was so");
+    assert!(took < AT_ONCE, "{took:?}");
+    let snapshot = bed.shows("the pin", stands("a", Standing::Pinned)).await;
+    assert_eq!(view(&snapshot, "a").chosen, None, "no policy has a say in it");
+    assert_eq!(bed.quota("b"), -1);
+    let (answer, took) = bed.order(manage("a")).await;
+    assert_eq!(answer.unwrap(), "job a is managed again");
+    assert!(took < AT_ONCE, "{took:?}");
+    assert_eq!(bed.quota("a"), -1);
+    bed.shows("the job under the policy", stands("a", Standing::Managed)).await;
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn a_released_job_has_its_limits_back_and_is_left_alone() {
+    let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
+    bed.shows("both", stands("b", Standing::Managed)).await;
+    bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
+    bed.has_quota("a", 66_666).await;
+    let (answer, took) = bed.order(release("a")).await;
+    assert_eq!(answer.unwrap(), "job a is left alone, its limits are what they were");
+    assert!(took < AT_ONCE, "{took:?}");
+    assert_eq!(bed.quota("a"), -1);
+    bed.says("b", |progress| progress.reached.acceptable_at = Some(1.0));
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(bed.quota("a"), -1);
+    assert_eq!(bed.live.now().jobs.len(), 2, "it is shown all the same");
+    let (answer, _) = bed.order(manage("a")).await;
+    assert!(answer.unwrap().contains("is watched"));
+    bed.shows("the job under the policy", stands("a", Standing::Managed)).await;
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn a_job_that_reaches_its_target_is_limited_at_once_and_looks_do_not_wait_for_it() {
+    let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b", "c"]);
+    bed.shows("all", |snapshot| {
+        snapshot.jobs.iter().filter(|view| view.standing == Standing::Managed).count() == 3
+    })
+    .await;
+    // A job wakes the driver once a second, and its first words did.
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
+    let took = bed.has_quota("a", 50_000).await;
+    assert!(took < AT_ONCE, "{took:?}");
+    let folder = bed.end().await;
+    let group = folder.path().join("cgroup").join(format!("a{}", "0".repeat(63)));
+    let quota = std::fs::read_to_string(group.join("cpu.cfs_quota_us")).unwrap();
+    assert_eq!(quota.trim(), "-1", "every limit is back");
+}
+
+#[tokio::test]
+async fn a_target_that_is_set_is_in_force_and_watched_for() {
+    let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
+    bed.shows("both", stands("b", Standing::Managed)).await;
+    let targets = Targets { acceptable: Some(3.0), ..Targets::default() };
+    let (answer, took) = bed.order(Command::Set { name: "a".to_owned(), targets }).await;
+    assert_eq!(answer.unwrap(), "job a: acceptable is 3");
+    assert!(took < AT_ONCE, "{took:?}");
+    let set = |snapshot: &Snapshot| view(snapshot, "a").targets.acceptable == Some(3.0);
+    bed.shows("the target", set).await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    bed.says("a", |progress| {
+        progress.eval.value = Some(2.0);
+        (progress.eval.count, progress.eval.sum) = (2, 6.0);
+    });
+    let took = bed.has_quota("a", 66_666).await;
+    assert!(took < AT_ONCE, "the job does not know of the target: {took:?}");
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn a_container_without_the_label_is_managed_only_when_somebody_says_so() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "stranger"]);
+    let snapshot = bed.shows("the job", stands("a", Standing::Managed)).await;
+    assert_eq!(names(&snapshot), ["a"].into());
+    let (answer, _) = bed.order(manage("stranger")).await;
+    assert!(answer.unwrap().contains("container stranger is watched"));
+    bed.shows("the stranger", stands("stranger", Standing::Managed)).await;
+    let (answer, _) = bed.order(pin("stranger", 0.5)).await;
+    answer.unwrap();
+    assert_eq!(bed.quota("stranger"), 100_000);
+    let (answer, _) = bed.order(release("stranger")).await;
+    answer.unwrap();
+    assert_eq!(bed.quota("stranger"), -1);
+    bed.shows("the job alone", |snapshot| names(snapshot) == ["a"].into()).await;
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_refused_with_the_reason() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["ab", "ac"]);
+    bed.shows("both", stands("ac", Standing::Managed)).await;
+    let unknown = || Refusal::Unknown("nobody".to_owned());
+    let none = Command::Set { name: "ab".to_owned(), targets: Targets::default() };
+    for (command, expected) in [
+        (pin("nobody", 0.5), Some(unknown())),
+        (manage("nobody"), Some(unknown())),
+        (release("a"), Some(Refusal::Ambiguous("a".to_owned()))),
+        (none, None),
+    ] {
+        let refusal = bed.order(command).await.0.unwrap_err();
+        let impossible = matches!(refusal, Refusal::Impossible(_));
+        assert!(expected.map_or(impossible, |expected| refusal == expected), "{refusal:?}");
+    }
+    let on = Command::Guard { name: "ab".to_owned(), guard: Guard::Canary, on: true };
+    assert_eq!(bed.order(on).await.0.unwrap(), "job ab: guard canary is on");
+    let on = |snapshot: &Snapshot| view(snapshot, "ab").guards == [Guard::Canary];
+    bed.shows("the guard", on).await;
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_somebody_else_changed_is_noticed_and_written_again() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a"]);
+    bed.shows("the job", stands("a", Standing::Managed)).await;
+    bed.order(pin("a", 0.25)).await.0.unwrap();
+    bed.meddle("a", 10_000);
+    bed.shows("the drift", |snapshot| snapshot.cost.drifts == 1).await;
+    bed.has_quota("a", 50_000).await;
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn all_that_is_done_stands_in_the_audit_log() {
+    let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
+    bed.shows("both", stands("b", Standing::Managed)).await;
+    bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
+    bed.has_quota("a", 66_666).await;
+    bed.order(release("a")).await.0.unwrap();
+    bed.order(release("nobody")).await.0.unwrap_err();
+    let folder = bed.end().await;
+    let mut written = String::new();
+    for file in std::fs::read_dir(folder.path()).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with("audit") {
+            written += &std::fs::read_to_string(file.path()).unwrap();
+        }
+    }
+    let kinds: Vec<String> = written
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|entry| entry["what"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    for kind in ["began", "appeared", "decided", "limited", "ordered", "restored", "ended"] {
+        assert!(kinds.iter().any(|one| one == kind), "{kind}: {written}");
+    }
+    assert_eq!(kinds.iter().filter(|kind| *kind == "ordered").count(), 2, "refused ones, too");
+    assert_eq!(kinds.first().map(String::as_str), Some("began"));
+    assert_eq!(kinds.last().map(String::as_str), Some("ended"));
+}
+
+#[tokio::test]
+async fn a_container_that_is_gone_is_shown_no_more() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "b"]);
+    bed.shows("both", stands("b", Standing::Managed)).await;
+    bed.remove("a");
+    bed.shows("one", |snapshot| names(snapshot) == ["b"].into()).await;
+    assert!(bed.order(release("a")).await.0.is_err());
+    bed.end().await;
+}
+
+#[tokio::test]
+async fn the_snapshot_tells_of_jobs_decisions_shadows_and_costs() {
+    let shadows = vec![Shadow::new(policy("tradl")), Shadow::new(policy("dqoes"))];
+    let bed = Bed::new(policy("none"), shadows, &["a", "b"]);
+    let whole = |snapshot: &Snapshot| {
+        snapshot.decision.is_some() && snapshot.jobs.iter().all(|view| view.class.is_some())
+    };
+    let snapshot = bed.shows("a decision", |snapshot| snapshot.jobs.len() == 2 && whole(snapshot));
+    let snapshot = snapshot.await;
+    let a = view(&snapshot, "a");
+    assert_eq!((a.state.as_deref(), a.last_loss, a.step), (Some("running"), Some(4.0), Some(1)));
+    assert_eq!((a.limit, a.chosen, a.weight), (Some(1.0), Some(1.0), 1.0));
+    assert_eq!(a.targets.acceptable, Some(1.0));
+    assert_eq!(a.container.len(), 64);
+    let names: Vec<&str> = snapshot.shadows.iter().map(|one| one.policy.as_str()).collect();
+    assert_eq!(names, ["tradl", "dqoes"]);
+    assert!(snapshot.shadows.iter().all(|one| one.decisions > 0));
+    bed.end().await;
+}

@@ -1,0 +1,125 @@
+//! What can be set about the page, and what of that is refused.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::access::{Access, Token};
+use super::address::Address;
+use super::listen::Plan;
+use super::tls;
+use crate::exit::BadUsage;
+
+/// Where and how the page, the API and the metrics are served.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the page, the API and the metrics are served: `host:port`, `unix:/path.sock` or `none`
+    /// [default: 127.0.0.1:7224]
+    ///
+    /// An address that other machines can reach needs a token and TLS, too.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<Address>,
+
+    /// A file with the token that readers must show; nobody but its owner may read it
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// The server's certificate and those that it depends on, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+
+    /// The certificate's private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What is to be done to serve at `address`; nothing if that is nowhere.
+    pub(super) async fn plan(&self, address: &Address) -> Result<Option<Plan>, BadUsage> {
+        let token = self.token_file.as_deref().map(Token::read).transpose()?;
+        let tls = match (&self.tls_certificate, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
+            (None, None) => None,
+            (Some(_), None) => return Err(alone("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(alone("tls_key", "tls_certificate")),
+        };
+        let (place, is_loopback) = match address {
+            Address::None => return Ok(None),
+            Address::Unix(path) => (Place::Unix(path.clone()), false),
+            Address::Tcp(name) => {
+                let found = resolve(name).await?;
+                let own = found.iter().all(|address| address.ip().to_canonical().is_loopback());
+                if !own && (token.is_none() || tls.is_none()) {
+                    return Err(BadUsage(format!(
+                        "listen {name}: other machines can reach this address, so it needs a \
+                         token_file, a tls_certificate and a tls_key; without them allowed are \
+                         loopback addresses, such as {}, and unix:/path.sock",
+                        Address::default()
+                    )));
+                }
+                (Place::Tcp(found), own)
+            }
+        };
+        let access = Access { token, checks_host: is_loopback };
+        Ok(Some(Plan { asked: address.clone(), place, access, tls }))
+    }
+}
+
+/// Where to bind.
+#[derive(Debug)]
+pub(super) enum Place {
+    Tcp(Vec<SocketAddr>),
+    Unix(PathBuf),
+}
+
+async fn resolve(name: &str) -> Result<Vec<SocketAddr>, BadUsage> {
+    let unknown = |why: &str| BadUsage(format!("listen {name}: the host is not known: {why}"));
+    let found = tokio::net::lookup_host(name).await.map_err(|error| unknown(&error.to_string()))?;
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { Err(unknown("it has no address")) } else { Ok(found) }
+}
+
+fn alone(given: &str, missing: &str) -> BadUsage {
+    BadUsage(format!("{given} is given without {missing}: both are needed for TLS"))
+}
+
+/// A setting's file that cannot be used.
+pub(super) fn unusable(setting: &str, path: &Path, why: &str) -> BadUsage {
+    BadUsage(format!("{setting} {}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn the_command_line_and_a_file_say_the_same() {
+        let line =
+            "page --listen unix:/run/page.sock --token-file t --tls-certificate c --tls-key k";
+        let given = Line::try_parse_from(line.split_whitespace()).unwrap().settings;
+        let file = "listen = 'unix:/run/page.sock'\ntoken_file = 't'\n\
+                    tls_certificate = 'c'\ntls_key = 'k'";
+        assert_eq!(toml::from_str::<Settings>(file).unwrap(), given);
+        assert_eq!(given.listen, Some(Address::Unix("/run/page.sock".into())));
+    }
+
+    #[test]
+    fn what_cannot_be_an_address_is_refused_with_what_is_allowed() {
+        let said = Line::try_parse_from(["page", "--listen", "7224"]).unwrap_err().to_string();
+        assert!(said.contains("7224") && said.contains("unix:/path.sock"), "{said}");
+        let said = toml::from_str::<Settings>("listen = '7224'").unwrap_err().to_string();
+        assert!(said.contains("unix:/path.sock"), "{said}");
+        assert!(toml::from_str::<Settings>("lisen = 'none'").is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! Guests that are strange, slow or many.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::client::{PATIENCE, Served};
+use crate::web::Settings;
+
+#[tokio::test]
+async fn a_request_that_names_a_strange_host_or_comes_from_a_strange_page_is_refused() {
+    let served = Served::start().await;
+    for headers in [
+        "host: evil.example\r\n",
+        "host: localhost\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n",
+    ] {
+        let answer = served.ask("GET /v1/status", headers).await;
+        assert!(answer.starts_with("HTTP/1.1 403") && !answer.contains("vae"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn only_reading_is_offered() {
+    let served = Served::start().await;
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
+        let headers = "host: localhost\r\ncontent-length: 2\r\n\r\n{}";
+        let answer = served.ask(&format!("{method} /v1/status"), headers).await;
+        assert!(answer.starts_with("HTTP/1.1 405"), "{method}: {answer}");
+        assert!(answer.contains("allow: GET, HEAD"), "{answer}");
+    }
+    let head = served.ask("HEAD /v1/status", "host: localhost\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_cut_off() {
+    let served = Served::start().await;
+    for flood in [format!("GET /{} HTTP/1.1\r\n", "x".repeat(100_000)), "a: b\r\n".repeat(10_000)] {
+        let mut stream = served.connect().await;
+        // It may hang up before all of it is written.
+        drop(stream.write_all(b"GET / HTTP/1.1\r\n").await);
+        drop(stream.write_all(flood.as_bytes()).await);
+        let mut answer = Vec::new();
+        drop(timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("it hangs up"));
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
+    }
+    served.get("/healthz").await;
+}
+
+#[tokio::test]
+async fn connections_beyond_what_there_is_room_for_are_closed_and_room_comes_back() {
+    let served = Served::start().await;
+    let mut held = Vec::new();
+    for _ in 0..64 {
+        held.push(served.connect().await);
+    }
+    let one_more = async {
+        let mut answer = Vec::new();
+        drop(served.connect().await.read_to_end(&mut answer).await);
+        answer
+    };
+    assert!(timeout(PATIENCE, one_more).await.unwrap().is_empty());
+    drop(held);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    served.get("/healthz").await;
+}
+
+#[tokio::test]
+async fn listeners_leave_room_for_others() {
+    let served = Served::start().await;
+    let mut held = Vec::new();
+    let mut refused = 0;
+    for _ in 0..40 {
+        let mut stream = served.connect().await;
+        stream.write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut head = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
+        refused += usize::from(&head == b"HTTP/1.1 503");
+        held.push(stream);
+    }
+    assert_eq!(refused, 8);
+    served.get("/v1/status").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_says_nothing_is_cut_off() {
+    let served = Served::start().await;
+    let mut stream = served.connect().await;
+    stream.write_all(b"GET / HT").await.unwrap();
+    let mut answer = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    assert!(read.is_ok(), "it hangs up");
+}
+
+#[tokio::test]
+async fn names_that_are_unknown_or_no_text_are_not_found() {
+    let served = Served::start().await;
+    for path in
+        ["/v1/jobs/nobody/history", "/v1/jobs/%ff/history", "/v1/decisions?job=nobody", "/x"]
+    {
+        let answer = served.ask(&format!("GET {path}"), "host: localhost\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+    }
+    let whose = served.ask("GET /v1/decisions", "host: localhost\r\n").await;
+    assert!(whose.starts_with("HTTP/1.1 400"), "{whose}");
+}
+
+#[tokio::test]
+async fn a_unix_socket_serves_and_goes_with_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.sock");
+    let listen = Some(format!("unix:{}", path.display()).parse().unwrap());
+    let served = Served::with(Settings { listen, ..Settings::default() }).await;
+    let stream = tokio::net::UnixStream::connect(&path).await.unwrap();
+    let answer = super::client::ask(stream, "GET /v1/status", "host: proxy.example\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(served);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!path.exists());
+}

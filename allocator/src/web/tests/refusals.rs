@@ -1,0 +1,64 @@
+//! What is refused at the start.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::example::example;
+use crate::exit::BadUsage;
+use crate::live::pair;
+use crate::web::{Settings, serve};
+
+fn listen(address: &str) -> Settings {
+    Settings { listen: Some(address.parse().unwrap()), ..Settings::default() }
+}
+
+async fn refused(settings: &Settings) -> String {
+    let (live, _backstage) = pair(example(0.0));
+    let error = serve(settings, live).await.unwrap_err();
+    assert!(error.is::<BadUsage>(), "{error:#}");
+    let said = error.to_string();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_needs_a_token_and_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "0123456789abcdef").unwrap();
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).unwrap();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7224"] {
+        let only_token = Settings { token_file: Some(token.clone()), ..listen(address) };
+        for settings in [listen(address), only_token] {
+            let said = refused(&settings).await;
+            assert!(said.contains(address) && said.contains("127.0.0.1:7224"), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn half_of_tls_and_files_that_are_none_are_refused() {
+    let nowhere = Some("/nowhere/file.pem".into());
+    let certificate = Settings { tls_certificate: nowhere.clone(), ..listen("127.0.0.1:0") };
+    assert!(refused(&certificate).await.contains("tls_key"));
+    let key = Settings { tls_key: nowhere.clone(), ..listen("127.0.0.1:0") };
+    assert!(refused(&key).await.contains("tls_certificate"));
+    let both = Settings { tls_key: nowhere.clone(), ..certificate };
+    assert!(refused(&both).await.contains("/nowhere/file.pem"));
+    let token = Settings { token_file: nowhere, ..listen("127.0.0.1:0") };
+    assert!(refused(&token).await.contains("/nowhere/file.pem"));
+}
+
+#[tokio::test]
+async fn nothing_is_served_where_nothing_is_asked_for() {
+    let (live, _backstage) = pair(example(0.0));
+    assert!(serve(&listen("none"), live).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_an_error_where_it_was_asked_for() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (live, _backstage) = pair(example(0.0));
+    let error = serve(&listen(&address), live).await.unwrap_err();
+    assert!(format!("{error:#}").contains(&address), "{error:#}");
+}

@@ -1,0 +1,117 @@
+//! The allocator's page in a real browser, with made-up jobs. Where there is no Chromium with its
+//! driver, the tests are reported as skipped.
+//!
+//! With `PACELINE_PICTURES=DIR` pictures of the page are left there, to be looked at.
+
+#![expect(clippy::indexing_slicing, reason = "of JSON, where what is missing is null")]
+
+mod seen;
+mod webdriver;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use libtest_mimic::{Arguments, Trial};
+use paceline_allocator::live::{Backstage, Snapshot};
+use paceline_allocator::web::Web;
+use paceline_system_tests::made_up;
+use tokio::runtime::Runtime;
+use webdriver::{Browser, Programs};
+
+/// When the made-up run began, in Unix seconds.
+const BEGAN: f64 = 1_760_000_000.0;
+/// Seconds of it that are over when the page is opened.
+const PAST: u32 = 400;
+
+type Test = fn(&Stage) -> anyhow::Result<()>;
+
+const TESTS: [(&str, Test); 7] = [
+    ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
+    ("charts_show_what_was_before_the_page_was_opened", seen::charts_have_a_past),
+    ("a_name_that_would_be_a_script_stays_text", seen::names_stay_text),
+    ("nothing_comes_from_elsewhere_and_the_browser_has_no_complaint", seen::all_is_own),
+    ("text_can_be_read_in_the_light_and_in_the_dark_on_wide_and_narrow_screens", seen::is_readable),
+    ("whoever_does_not_see_or_has_no_mouse_is_served_too", seen::is_accessible),
+    ("a_lost_connection_is_said_and_made_again", seen::connection_comes_back),
+];
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let programs = Programs::find();
+    let trials = TESTS.map(|(name, test)| {
+        let programs = programs.clone();
+        let missing = programs.is_none();
+        let run = move || Ok(test(&Stage::set(&programs.context("there is a browser")?)?)?);
+        Trial::test(name, run).with_ignored_flag(missing)
+    });
+    libtest_mimic::run(&args, trials.into()).exit_code()
+}
+
+/// A page and a browser.
+struct Stage {
+    browser: Browser,
+    runtime: Runtime,
+    web: std::cell::RefCell<Option<(Web, Backstage)>>,
+    address: String,
+}
+
+impl Stage {
+    fn set(programs: &Programs) -> anyhow::Result<Self> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let web = runtime.block_on(made_up::page("127.0.0.1:0", BEGAN, PAST))?;
+        let address = web.0.address().to_string();
+        let browser = Browser::start(programs)?;
+        let web = std::cell::RefCell::new(Some(web));
+        let stage = Self { browser, runtime, web, address };
+        stage.browser.open(&format!("http://{}/", stage.address))?;
+        stage.browser.until("the page is live", "return document.querySelector('.state.on')")?;
+        Ok(stage)
+    }
+
+    /// The driver looks, `t` seconds after the run began.
+    fn look(&self, t: f64) {
+        if let Some((_, backstage)) = &*self.web.borrow() {
+            backstage.snapshots.send_replace(Arc::new(made_up::snapshot(BEGAN, t)));
+        }
+    }
+
+    /// The allocator ends.
+    fn end(&self) {
+        drop(self.web.take());
+    }
+
+    /// The allocator begins again.
+    fn begin(&self) -> anyhow::Result<()> {
+        let web = self.runtime.block_on(made_up::page(&self.address, BEGAN, PAST))?;
+        self.web.replace(Some(web));
+        Ok(())
+    }
+
+    /// What the API says at this moment.
+    fn status(&self) -> anyhow::Result<Snapshot> {
+        let text = self.browser.run(
+            "const ask = new XMLHttpRequest(); ask.open('GET', 'v1/status', false); ask.send();
+             return ask.responseText;",
+        )?;
+        Ok(serde_json::from_str(text.as_str().context("the status is text")?)?)
+    }
+
+    /// Leaves a picture, if anybody wants one.
+    fn picture(&self, name: &str) -> anyhow::Result<()> {
+        let Some(folder) = std::env::var_os("PACELINE_PICTURES").map(PathBuf::from) else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(&folder)?;
+        let picture = decode(&self.browser.picture()?)?;
+        Ok(std::fs::write(folder.join(format!("{name}.png")), picture)?)
+    }
+}
+
+/// The bytes of a text in base64.
+fn decode(text: &str) -> anyhow::Result<Vec<u8>> {
+    use base64::Engine;
+    Ok(base64::engine::general_purpose::STANDARD.decode(text)?)
+}

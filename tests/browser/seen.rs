@@ -1,0 +1,241 @@
+//! What is seen of the page.
+
+use anyhow::ensure;
+use paceline_allocator::live::snapshot::Standing;
+use paceline_system_tests::made_up::HOSTILE;
+use serde_json::Value;
+
+use super::{PAST, Stage};
+
+/// Gives, for each job, the texts of its row: name, standing, class, loss, batch, use, limit.
+const ROWS: &str = "return [...document.querySelectorAll('#overview tbody tr')]
+    .map((row) => [...row.cells].map((cell) => cell.textContent));";
+
+/// The figures that the card of each job has, by name.
+const CARDS: &str = "return [...document.querySelectorAll('.card')].map((card) => ({
+    name: card.querySelector('h3 b').textContent,
+    badge: card.querySelector('.badge').textContent,
+    trouble: card.querySelector('.trouble').hidden ? null : card.querySelector('.trouble').textContent,
+    why: card.querySelector('.why').textContent,
+    figures: [...card.querySelectorAll('.figures dd')].map((dd) => dd.firstChild.textContent),
+}));";
+
+pub(super) fn figures_agree(stage: &Stage) -> anyhow::Result<()> {
+    for t in [f64::from(PAST) + 1.0, f64::from(PAST) + 30.0] {
+        stage.look(t);
+        let running = format!(
+            "return document.querySelector('#run dd').textContent.startsWith('{} min {} s')",
+            (t / 60.0).floor(),
+            t % 60.0
+        );
+        stage.browser.until("the look is shown", &running)?;
+        let status = stage.status()?;
+        let (rows, cards) = (stage.browser.run(ROWS)?, stage.browser.run(CARDS)?);
+        let (rows, cards) = (list(&rows), list(&cards));
+        ensure!(rows.len() == status.jobs.len() && cards.len() == rows.len(), "{rows:?} {cards:?}");
+        for (job, (row, card)) in status.jobs.iter().zip(rows.iter().zip(cards)) {
+            let figures = &card["figures"];
+            ensure!(row[0] == job.job.as_str() && card["name"] == job.job.as_str(), "{row} {card}");
+            let standing = format!("{:?}", job.standing).to_lowercase();
+            ensure!(
+                row[1] == standing.as_str() && card["badge"] == standing.as_str(),
+                "{row} {card}"
+            );
+            for (shown, known) in [(&row[3], job.last_loss), (&figures[0], job.last_loss)] {
+                ensure!(close(shown, known, 1.0), "loss {shown} is not {known:?}");
+            }
+            for shown in [&row[4], &figures[1]] {
+                let unit = if text(shown).ends_with("ms") { 1000.0 } else { 1.0 };
+                ensure!(close(shown, job.batch_latency, unit), "{shown}: {:?}", job.batch_latency);
+            }
+            for shown in [&row[5], &figures[3]] {
+                ensure!(close(shown, job.cpu, 100.0), "use {shown} is not {:?}", job.cpu);
+            }
+            let limit = job.limit.filter(|limit| *limit < 1.0);
+            for shown in [&row[6], &figures[2]] {
+                let none = limit.is_none() && (text(shown) == "none") == job.limit.is_some();
+                ensure!(none || close(shown, limit, 100.0), "limit {shown} is not {:?}", job.limit);
+            }
+            ensure!(card["trouble"].as_str() == job.trouble.as_deref(), "{card}");
+            ensure!(text(&card["why"]).ends_with(job.why.as_deref().unwrap_or_default()), "{card}");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn charts_have_a_past(stage: &Stage) -> anyhow::Result<()> {
+    stage.browser.run("document.querySelector('.card svg').scrollIntoView()")?;
+    stage.browser.until("the first chart has a line of many points",
+        "return document.querySelector('.card path.line').getAttribute('d').split('L').length > 100")?;
+    let names = stage.browser.run("return [...document.querySelectorAll('.card:first-child .chart .tag')].map((tag) => tag.textContent)")?;
+    ensure!(list(&names).iter().any(|name| name == "acceptable"), "{names}");
+    stage.browser.run("document.querySelector('.card summary').click()")?;
+    stage.browser.until(
+        "decisions are listed with their reasons",
+        "const rows = document.querySelectorAll('.card:first-child .past tbody tr');
+         return rows.length >= 20 && rows[0].textContent.includes('growth 0.0041')",
+    )
+}
+
+pub(super) fn names_stay_text(stage: &Stage) -> anyhow::Result<()> {
+    let seen = stage.browser.run(
+        "return [...document.querySelectorAll('h3 b, #overview b')].map((b) => b.textContent)",
+    )?;
+    let times = list(&seen).iter().filter(|name| *name == HOSTILE).count();
+    ensure!(times == 2, "in its row and on its card: {seen}");
+    let images =
+        stage.browser.run("return document.querySelectorAll('img:not([alt=\"\"])').length")?;
+    ensure!(images == 0, "{images} images");
+    // The page's own policy forbids what would make markup of text.
+    let refused = stage.browser.run(
+        "try { document.body.innerHTML = '<b>x</b>'; return false; } catch { return true; }",
+    )?;
+    ensure!(refused == true, "markup could be made of text");
+    Ok(())
+}
+
+pub(super) fn all_is_own(stage: &Stage) -> anyhow::Result<()> {
+    let elsewhere = stage.browser.run(
+        "return performance.getEntriesByType('resource').map((entry) => entry.name)
+             .filter((name) => !name.startsWith(location.origin + '/'))",
+    )?;
+    ensure!(list(&elsewhere).is_empty(), "{elsewhere}");
+    let complaints = stage.browser.complaints()?;
+    ensure!(list(&complaints).is_empty(), "{complaints}");
+    Ok(())
+}
+
+/// Texts whose contrast with what is behind them is under 4.5, and what is wider than the screen.
+const UNREADABLE: &str = "
+    const light = (rgb) => {
+      const [r, g, b] = rgb.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const ground = (element) => {
+      for (let at = element; at; at = at.parentElement) {
+        const found = parts(getComputedStyle(at).backgroundColor);
+        if (found[3] !== 0) return found.slice(0, 3);
+      }
+      return [255, 255, 255];
+    };
+    const bad = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const element = walk.currentNode.parentElement;
+      if (!walk.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+      if (element.closest('script, noscript, .skip')) continue;
+      const style = getComputedStyle(element);
+      const ink = parts(element.closest('svg') ? style.fill : style.color).slice(0, 3);
+      const [dark, bright] = [light(ink), light(ground(element))].sort((a, b) => a - b);
+      const contrast = (bright + 0.05) / (dark + 0.05);
+      if (contrast < 4.5) bad.push(`${walk.currentNode.textContent}: ${contrast.toFixed(2)}`);
+    }
+    if (document.documentElement.scrollWidth > innerWidth) bad.push(`${document.documentElement.scrollWidth} px wide`);
+    return bad;";
+
+pub(super) fn is_readable(stage: &Stage) -> anyhow::Result<()> {
+    let mut now = f64::from(PAST);
+    for scheme in ["light", "dark"] {
+        for (kind, width, height) in [("wide", 1280, 2000), ("narrow", 360, 3600)] {
+            stage.browser.look(scheme, width, height)?;
+            stage.browser.run("document.querySelector('details').open = true; scrollTo(0, 0)")?;
+            now += 1.0;
+            stage.look(now);
+            stage.browser.until(
+                "charts are drawn",
+                "return document.querySelectorAll('.card path.line').length >= 6",
+            )?;
+            let bad = stage.browser.run(UNREADABLE)?;
+            ensure!(list(&bad).is_empty(), "{scheme}, {width} px: {bad}");
+            stage.picture(&format!("{scheme}-{kind}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What has no name for a screen reader, or cannot be reached by the keyboard.
+const NAMELESS: &str = "
+    const bad = [];
+    for (const svg of document.querySelectorAll('svg')) if (!svg.getAttribute('aria-label')) bad.push('a chart has no words');
+    for (const input of document.querySelectorAll('input')) if (!input.labels.length) bad.push('an input has no label');
+    for (const image of document.querySelectorAll('img')) if (!image.hasAttribute('alt')) bad.push('an image has no alt');
+    for (const head of document.querySelectorAll('th')) if (!head.scope) bad.push('a heading has no scope');
+    for (const region of document.querySelectorAll('[role=region], .bar')) if (!region.getAttribute('aria-label')) bad.push('a region has no name');
+    for (const region of document.querySelectorAll('.scroll')) if (region.tabIndex !== 0) bad.push('what scrolls cannot be reached');
+    const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
+    if (new Set(ids).size !== ids.length) bad.push('an id is there twice');
+    for (const one of document.querySelectorAll('[aria-labelledby]')) if (!document.getElementById(one.getAttribute('aria-labelledby'))) bad.push('a label is missing');
+    if (!document.documentElement.lang || !document.title) bad.push('no language or no title');
+    if (document.querySelectorAll('h1').length !== 1) bad.push('not one h1');
+    if (!document.querySelector('[role=status]') || !document.querySelector('main')) bad.push('no status or no main');
+    return bad;";
+
+pub(super) fn is_accessible(stage: &Stage) -> anyhow::Result<()> {
+    stage.browser.until("charts are drawn", "return document.querySelector('.card path.line')")?;
+    let bad = stage.browser.run(NAMELESS)?;
+    ensure!(list(&bad).is_empty(), "{bad}");
+    let alt = stage
+        .browser
+        .run("return document.querySelector('.card svg').getAttribute('aria-label')")?;
+    ensure!(text(&alt).starts_with("Loss over ") && text(&alt).contains("acceptable 120"), "{alt}");
+    // The choice of a time is made by the keyboard's own ways, and the focus outlives a look.
+    stage.browser.run("document.querySelector('#overview a').focus()")?;
+    stage.look(f64::from(PAST) + 1.0);
+    stage.browser.until(
+        "the look is shown",
+        "return document.querySelector('#run dd').textContent.startsWith('6 min 41 s')",
+    )?;
+    let focused = stage.browser.run("return document.activeElement.textContent")?;
+    ensure!(focused == "vae", "{focused}");
+    let moving = stage.browser.run("return document.getAnimations().length")?;
+    ensure!(moving == 0, "something moves by itself");
+    Ok(())
+}
+
+pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
+    stage.end();
+    stage.browser.until(
+        "the loss is said",
+        "return document.querySelector('#notice').checkVisibility()
+        && document.querySelector('#state').textContent.trim() === 'Not connected'",
+    )?;
+    stage.picture("lost")?;
+    let shown = stage.browser.run(ROWS)?;
+    ensure!(!list(&shown).is_empty(), "what was known stays there");
+    stage.begin()?;
+    // The same look as before would be no news.
+    stage.look(f64::from(PAST) + 1.0);
+    stage.browser.until(
+        "it is live again",
+        "return document.querySelector('.state.on')
+        && !document.querySelector('#notice').checkVisibility()",
+    )?;
+    let status = stage.status()?;
+    let waiting = status.jobs.iter().filter(|job| job.standing == Standing::Waiting).count();
+    let summary = stage.browser.run("return document.querySelector('#summary').textContent")?;
+    ensure!(text(&summary).contains(&format!("{waiting} waiting")), "{summary}");
+    Ok(())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Whether what is shown is `known` times `unit`, as far as its digits go; a dash is nothing.
+fn close(shown: &Value, known: Option<f64>, unit: f64) -> bool {
+    let number = text(shown).split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    match (number, known) {
+        (Some(number), Some(known)) => {
+            let known = known * unit;
+            let exact = if text(shown).ends_with('%') { 0.0501 } else { 1e-3 * known.abs() };
+            (number - known).abs() <= exact
+        }
+        (None, None) => text(shown) == "–",
+        _ => false,
+    }
+}
