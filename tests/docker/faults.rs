@@ -133,8 +133,8 @@ async fn kill_and_kill_again(bed: &Bed, means: &str) -> anyhow::Result<()> {
     let mut wait = 17_u64;
     let mut interrupted = 0;
     for _ in 0..20 {
-        let words = ["--policy", "flowcon", "--param", "interval=1", "--enforcement", "quota"];
-        let mut allocator = Allocator::run(bed, &[&words[..], &["--actuator", means]].concat())?;
+        let words = ["--param", "interval=1", "--actuator", means];
+        let mut allocator = Allocator::run(bed, &[&QUICK[..], &words].concat())?;
         wait = wait * 1_103 % 3_989;
         tokio::time::sleep(Duration::from_millis(500 + wait)).await;
         allocator.signal(Signal::KILL)?;

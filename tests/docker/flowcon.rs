@@ -7,13 +7,22 @@ use paceline_allocator::observe::cgroup::Quota;
 use paceline_system_tests::{Allocator, Bed, Job, until};
 
 /// FlowCon, quick enough for a test: a flat job is cut after two measurements, and gets nothing of
-/// what the other leaves.
-pub(crate) const QUICK: [&str; 6] =
-    ["--policy", "flowcon", "--param", "interval=2", "--enforcement", "quota"];
+/// what the other leaves. With this `alpha`, [`growing`] grows for minutes on a fast machine, and is
+/// seen to on a slow one.
+pub(crate) const QUICK: [&str; 8] = [
+    "--policy",
+    "flowcon",
+    "--param",
+    "interval=2",
+    "--param",
+    "alpha=0.0001",
+    "--enforcement",
+    "quota",
+];
 
 /// A job whose loss falls for as long as the test lasts.
 pub(crate) fn growing() -> Job {
-    Job { name: "growing", args: vec!["--half-life", "4000"], ..Job::default() }
+    Job { name: "growing", args: vec!["--half-life", "40000"], ..Job::default() }
 }
 
 /// A job whose loss stands still: it is cut to 1/(beta·n).

@@ -8,7 +8,7 @@ use bollard::models::{HostConfig, RestartPolicy, RestartPolicyNameEnum};
 use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
 use serde_json::Value;
 
-use crate::flowcon::{all_cpus, ensure_unlimited, flat, growing};
+use crate::flowcon::{QUICK, all_cpus, ensure_unlimited, flat, growing};
 
 /// Two threads that never pause: a job that takes all that it is given.
 fn greedy(job: Job) -> Job {
@@ -61,17 +61,16 @@ pub(crate) async fn flowcon_replays_what_it_recorded(bed: Arc<Bed>) -> anyhow::R
     let flat = bed.start(flat()).await?;
     bed.start(growing()).await?;
     let frames = bed.file("frames.jsonl");
-    let policy = ["--policy", "flowcon", "--param", "interval=2"];
+    let (policy, _) = QUICK.split_at(6);
     let record = frames.to_string_lossy();
-    let quota = ["--enforcement", "quota", "--record", &record];
-    let allocator = Allocator::run(&bed, &[&policy[..], &quota].concat())?;
+    let allocator = Allocator::run(&bed, &[&QUICK[..], &["--record", &record]].concat())?;
     until("the flat job is cut", || async { has(&bed, &flat, 0.25).await }).await?;
     until("there are frames", || async {
         Ok(json_lines(&frames).ok().filter(|frames| frames.len() >= 6))
     })
     .await?;
     allocator.end().await?;
-    ensure_replays(&policy, &frames).await
+    ensure_replays(policy, &frames).await
 }
 
 pub(crate) async fn tradl_caps_what_is_acceptable_and_ends_what_is_done(

@@ -1,0 +1,115 @@
+//! Somebody sets the machine's clock while a job trains: an hour ahead, and two back.
+//!
+//! The test runs itself a second time with a wall clock of its own before libc's
+//! (`clock_steps.c`), so that whatever reads the time there, by whichever library, reads that.
+
+mod client;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, fs};
+
+use client::{Events, progress};
+use paceline_reporter::Reporter;
+use paceline_wire::{Activity, Progress, State};
+
+/// Where the second run finds how far its clock is off, in seconds as eight bytes.
+const CLOCK: &str = "PACELINE_TEST_CLOCK";
+/// What the test takes at the longest, in seconds, and far less than the clock is set.
+const WHOLE: f64 = 60.0;
+
+#[test]
+fn a_clock_that_is_set_moves_no_stamp() {
+    if let Some(clock) = env::var_os(CLOCK) {
+        return train(Path::new(&clock));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [library, clock] = ["clock.so", "clock"].map(|name| folder.path().join(name));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clock_steps.c");
+    // The compiler that Rust links by.
+    let mut compiler = Command::new("cc");
+    let compiler = compiler.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]);
+    assert!(compiler.arg(&library).arg(source).status().unwrap().success());
+    set(&clock, 0);
+    let again = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "a_clock_that_is_set_moves_no_stamp", "--nocapture"])
+        .env("LD_PRELOAD", library)
+        .env(CLOCK, clock)
+        .output()
+        .unwrap();
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("1 passed"), "it ran another test");
+}
+
+fn train(clock: &Path) {
+    let began = wall();
+    let builder = Reporter::builder("vae").acceptable(1.0).objective(0.5);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    let mut events = Events::of(&reporter);
+    let mut readings = vec![progress(&reporter)];
+    for (seconds, loss) in [(0, 2.0), (3_600, 0.9), (-7_200, 0.4)] {
+        {
+            let batch = reporter.batch();
+            set(clock, seconds);
+            std::thread::park_timeout(Duration::from_millis(20));
+            batch.loss(loss);
+        }
+        let off = wall() - began - f64::from(i32::try_from(seconds).unwrap());
+        assert!((0.0..WHOLE).contains(&off), "the clock was not set: it is off by {off} s");
+        reporter.validation(loss);
+        if let Some(request) = reporter.checkpoint_requested() {
+            request.saved("kept.pt");
+        }
+        readings.push(progress(&reporter));
+    }
+    let told = events.find(|progress| progress.reached.objective_at.is_some()).unwrap();
+    readings.push(told);
+    readings.push(progress(&reporter));
+    let stamps: Vec<f64> = readings.iter().map(|reading| reading.now).collect();
+    assert!(stamps.is_sorted(), "{stamps:?}");
+    for reading in &readings {
+        ensure_sound(reading, began);
+    }
+    let last = readings.last().unwrap();
+    assert!(last.reached.acceptable_at < last.reached.objective_at, "{last:?}");
+    assert_eq!((last.step, last.checkpoint.saved), (Some(3), 1));
+}
+
+/// Whatever a reading says of time is within the test's.
+fn ensure_sound(reading: &Progress, began: f64) {
+    let Progress { eval, reached, validation, checkpoint, signals, .. } = reading;
+    let latency = &reading.batch_latency;
+    let stamps = [
+        Some(reading.started_at),
+        Some(reading.now),
+        eval.updated_at,
+        reached.acceptable_at,
+        reached.objective_at,
+        validation.map(|validation| validation.updated_at),
+        checkpoint.at,
+    ];
+    for stamp in stamps.into_iter().flatten() {
+        // A stamp is as old as the clock's reading by some nanoseconds.
+        assert!((-0.001..WHOLE).contains(&(stamp - began)), "{stamp} in {reading:?}");
+    }
+    for seconds in [latency.last, latency.p50, latency.p99, signals.quiet_seconds] {
+        assert!(seconds.is_none_or(|seconds| (0.0..WHOLE).contains(&seconds)), "{reading:?}");
+    }
+    let batches = f64::from(u32::try_from(latency.count).unwrap());
+    assert!((0.019 * batches..=WHOLE).contains(&latency.sum), "{latency:?}");
+    assert_ne!(signals.activity, Activity::Stalled);
+    assert_eq!(reading.state == State::Running, latency.count > 0, "{reading:?}");
+}
+
+fn set(clock: &Path, seconds: i64) {
+    // By another name first: a clock that is half written would be read.
+    let new = clock.with_extension("new");
+    fs::write(&new, seconds.to_ne_bytes()).unwrap();
+    fs::rename(new, clock).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is seen whether the clock is off")]
+fn wall() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+}
