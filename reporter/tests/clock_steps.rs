@@ -44,8 +44,8 @@ fn a_clock_that_is_set_moves_no_stamp() {
 
 fn train(clock: &Path) {
     let began = wall();
-    let builder = Reporter::builder("vae").acceptable(1.0).objective(0.5);
-    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    let builder = Reporter::builder("vae").window(1).acceptable(1.0).objective(0.5);
+    let reporter = builder.listen("127.0.0.1:0").start().expect("a port is free");
     let mut events = Events::of(&reporter);
     let mut readings = vec![progress(&reporter)];
     for (seconds, loss) in [(0, 2.0), (3_600, 0.9), (-7_200, 0.4)] {
@@ -55,7 +55,7 @@ fn train(clock: &Path) {
             std::thread::park_timeout(Duration::from_millis(20));
             batch.loss(loss);
         }
-        let off = wall() - began - f64::from(i32::try_from(seconds).unwrap());
+        let off = wall() - began - f64::from(i32::try_from(seconds).expect("an hour or two"));
         assert!((0.0..WHOLE).contains(&off), "the clock was not set: it is off by {off} s");
         reporter.validation(loss);
         if let Some(request) = reporter.checkpoint_requested() {
@@ -63,15 +63,14 @@ fn train(clock: &Path) {
         }
         readings.push(progress(&reporter));
     }
-    let told = events.find(|progress| progress.reached.objective_at.is_some()).unwrap();
-    readings.push(told);
     readings.push(progress(&reporter));
     let stamps: Vec<f64> = readings.iter().map(|reading| reading.now).collect();
     assert!(stamps.is_sorted(), "{stamps:?}");
-    for reading in &readings {
+    let told = events.find(|progress| progress.reached.objective_at.is_some()).expect("it is told");
+    for reading in readings.iter().chain([&told]) {
         ensure_sound(reading, began);
     }
-    let last = readings.last().unwrap();
+    let last = readings.last().expect("there are some");
     assert!(last.reached.acceptable_at < last.reached.objective_at, "{last:?}");
     assert_eq!((last.step, last.checkpoint.saved), (Some(3), 1));
 }
@@ -96,7 +95,7 @@ fn ensure_sound(reading: &Progress, began: f64) {
     for seconds in [latency.last, latency.p50, latency.p99, signals.quiet_seconds] {
         assert!(seconds.is_none_or(|seconds| (0.0..WHOLE).contains(&seconds)), "{reading:?}");
     }
-    let batches = f64::from(u32::try_from(latency.count).unwrap());
+    let batches = f64::from(u32::try_from(latency.count).expect("a few batches"));
     assert!((0.019 * batches..=WHOLE).contains(&latency.sum), "{latency:?}");
     assert_ne!(signals.activity, Activity::Stalled);
     assert_eq!(reading.state == State::Running, latency.count > 0, "{reading:?}");
@@ -105,11 +104,11 @@ fn ensure_sound(reading: &Progress, began: f64) {
 fn set(clock: &Path, seconds: i64) {
     // By another name first: a clock that is half written would be read.
     let new = clock.with_extension("new");
-    fs::write(&new, seconds.to_ne_bytes()).unwrap();
-    fs::rename(new, clock).unwrap();
+    fs::write(&new, seconds.to_ne_bytes()).expect("the folder is ours");
+    fs::rename(new, clock).expect("the folder is ours");
 }
 
 #[expect(clippy::disallowed_methods, reason = "it is seen whether the clock is off")]
 fn wall() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("it is past 1970").as_secs_f64()
 }

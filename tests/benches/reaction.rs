@@ -49,7 +49,10 @@ async fn measure(bed: &Bed, means: &str) -> anyhow::Result<()> {
         ..Job::default()
     };
     bed.start(never).await?;
-    let words = ["--policy", "tradl", "--enforcement", "quota", "--actuator", means];
+    // Between two jobs the machine has moments of rest, in which TRADL would lift all caps: here it
+    // never does.
+    let policy = ["--policy", "tradl", "--param", "alpha=0"];
+    let words = [&policy[..], &["--enforcement", "quota", "--actuator", means]].concat();
     let allocator = Allocator::run(bed, &words)?;
     allocator.says(&["job appeared", "never"]).await?;
     let (mut reactions, mut updates) = (Vec::new(), Vec::new());

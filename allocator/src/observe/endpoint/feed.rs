@@ -1,6 +1,8 @@
 //! What a job says, as it says it: its events are followed, and where there are none it is asked
 //! once a second.
 
+mod nudges;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::events::Events;
 use super::{EndpointError, Way, read};
+use nudges::Nudges;
 
 /// How often a job without events is asked, and a new one that does not answer yet.
 const POLL: Duration = Duration::from_secs(1);
@@ -24,8 +27,6 @@ const FIRST_BREAK: Duration = Duration::from_secs(1);
 const LONGEST_BREAK: Duration = Duration::from_mins(1);
 /// After so long without an event a job is asked whether it is still there.
 const QUIET: Duration = Duration::from_secs(10);
-/// A job can wake the allocator at once this often; what comes sooner waits for the next look.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The latest that one job has said. Nobody listens any more once this is dropped.
 #[derive(Debug)]
@@ -75,8 +76,9 @@ impl Feed {
         let (sender, heard) = watch::channel(Heard::default());
         let (owned, owned_by) = watch::channel(owned);
         let (asks, asked) = watch::channel(0);
+        let nudges = Nudges::default();
         let listener =
-            Listener { proc, ways, heard: sender, owned: owned_by, asked, nudge, nudged: None };
+            Listener { proc, ways, heard: sender, owned: owned_by, asked, nudge, nudges };
         Self { heard, owned, asks, _task: AbortOnDropHandle::new(tokio::spawn(listener.run())) }
     }
 
@@ -108,8 +110,7 @@ struct Listener {
     owned: watch::Receiver<Owned>,
     asked: watch::Receiver<u64>,
     nudge: Arc<Notify>,
-    /// When the allocator was last woken.
-    nudged: Option<Instant>,
+    nudges: Nudges,
 }
 
 impl Listener {
@@ -197,9 +198,7 @@ impl Listener {
             heard.trouble = None;
             heard.urgent += u64::from(urgent);
         });
-        let now = Instant::now();
-        if urgent && self.nudged.is_none_or(|last| now.duration_since(last) >= PAUSE) {
-            self.nudged = Some(now);
+        if urgent && self.nudges.take(Instant::now()) {
             self.nudge.notify_one();
         }
     }

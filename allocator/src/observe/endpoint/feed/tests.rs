@@ -54,7 +54,6 @@ async fn events_are_followed_and_what_cannot_wait_wakes_the_allocator_at_once() 
     stream.write_all(&event(&of(|p| p.eval.count = 10))).await.unwrap();
     let after = heard(&feed, |heard| heard.progress.as_ref().is_some_and(|p| p.eval.count == 10));
     assert_eq!(after.await.urgent, 1, "a loss alone can wait");
-    sleep(PAUSE).await;
     stream.write_all(&event(&of(|p| p.reached.acceptable_at = Some(2.0)))).await.unwrap();
     timeout(Duration::from_secs(5), nudge.notified()).await.unwrap();
     assert_eq!(feed.heard().urgent, 2);
