@@ -11,10 +11,11 @@ use serde_json::Value;
 /// Every edge that there may be between crates of the workspace.
 const EDGES: &[(&str, &[&str])] = &[
     ("paceline-wire", &[]),
-    ("paceline-reporter", &["paceline-wire"]),
+    ("paceline-local", &[]),
+    ("paceline-reporter", &["paceline-local", "paceline-wire"]),
     ("paceline-sidecar", &["paceline-reporter"]),
     ("paceline-policy", &["paceline-wire"]),
-    ("paceline-allocator", &["paceline-policy", "paceline-wire"]),
+    ("paceline-allocator", &["paceline-local", "paceline-policy", "paceline-wire"]),
 ];
 
 /// What the pure crates never use, at whatever remove.

@@ -10,7 +10,7 @@ from argparse import Namespace
 import cli
 
 LENGTH = 100
-UNITS = 64
+UNITS = 128
 BATCHES = 100
 
 

@@ -12,6 +12,7 @@ mod own_container;
 mod plain;
 mod policies;
 mod policy_args;
+mod priority;
 mod replay;
 mod restore;
 mod run;

@@ -15,6 +15,7 @@ use super::control_args::ControlArgs;
 use super::engine::{self, EngineArgs, EngineInfo};
 use super::own_container::{self, Errand};
 use super::policy_args::{Chosen, PolicyArgs};
+use super::priority;
 use super::state::StateArgs;
 use crate::actuate::originals::Originals;
 use crate::actuate::{Actuator, Means};
@@ -219,6 +220,7 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         signals.end_with_stdin()?;
     }
     allow_many_files();
+    priority::raise();
     let docker = engine.connect().await?;
     if own_container::is_needed() {
         let mut errand = args.errand()?;

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use paceline_local::{Acceptor, SocketFile, bind_unix};
 use tokio::net::{TcpListener, UnixListener};
 use tokio_rustls::rustls::ServerConfig;
 
@@ -36,24 +37,6 @@ pub(super) struct Bound {
     pub(super) file: Option<SocketFile>,
 }
 
-/// What takes connections.
-#[derive(Debug)]
-pub(super) enum Acceptor {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-/// A Unix socket's file, which goes with its listener.
-#[derive(Debug)]
-pub(super) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Somebody may have been quicker: what counts is that it is gone.
-        drop(fs::remove_file(&self.0));
-    }
-}
-
 impl Plan {
     /// Binds, and says where that is.
     pub(super) async fn bind(&self) -> anyhow::Result<Bound> {
@@ -72,24 +55,10 @@ async fn tcp(addresses: &[SocketAddr]) -> io::Result<Bound> {
 }
 
 fn unix(path: &Path) -> io::Result<Bound> {
-    let listener = UnixListener::bind(path).or_else(|error| {
-        if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) {
-            fs::remove_file(path)?;
-            return UnixListener::bind(path);
-        }
-        Err(error)
-    })?;
-    let file = Some(SocketFile(path.to_owned()));
+    let (listener, file) = bind_unix(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
-    let address = Address::Unix(path.to_owned());
-    Ok(Bound { acceptor: Acceptor::Unix(listener), address, file })
-}
-
-/// Whether this is the socket of a process that ended without removing it.
-fn is_left_over(path: &Path) -> bool {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(refused)
+    let acceptor = Acceptor::Unix(UnixListener::from_std(listener)?);
+    Ok(Bound { acceptor, address: Address::Unix(path.to_owned()), file: Some(file) })
 }
 
 #[cfg(test)]
@@ -97,28 +66,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_socket_of_a_dead_process_is_replaced_and_goes_with_its_listener() {
+    async fn a_socket_is_for_its_owner_and_group_and_goes_with_its_listener() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.sock");
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let bound = unix(&path).unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, SOCKET_MODE);
         drop(bound);
         assert!(!path.exists());
-    }
-
-    #[tokio::test]
-    async fn a_live_socket_and_a_plain_file_are_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let live = folder.path().join("live.sock");
-        let _listener = std::os::unix::net::UnixListener::bind(&live).unwrap();
-        let plain = folder.path().join("plain");
-        fs::write(&plain, "kept").unwrap();
-        for path in [live, plain] {
-            let error = unix(&path).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
-            assert!(path.exists());
-        }
     }
 }

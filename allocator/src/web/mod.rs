@@ -9,12 +9,10 @@ mod access;
 mod address;
 mod answer;
 mod history;
-mod host;
 mod keeper;
 mod listen;
 mod metrics;
 mod page;
-mod patience;
 mod routes;
 mod server;
 mod settings;
@@ -24,12 +22,13 @@ mod tls;
 
 use std::sync::Arc;
 
+use paceline_local::SocketFile;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::live::Live;
 use keeper::Keeper;
-use listen::{Bound, SocketFile};
+use listen::Bound;
 use routes::Routes;
 use server::Server;
 

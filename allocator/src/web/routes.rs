@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use hyper::body::Bytes;
 use hyper::{Method, Request, Response, StatusCode};
+use paceline_local::{is_local, is_strangers};
 use percent_encoding::percent_decode_str;
 use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::answer::{self, Body, JSON, METRICS, line, whole};
 use super::keeper::Keeper;
-use super::{host, page};
+use super::page;
 
 /// So many listen to events at once: fewer than there may be connections, so that listeners leave
 /// room for everybody else.
@@ -31,10 +32,10 @@ impl Routes {
 
     /// The answer to a request, of which only the head counts.
     pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<Body> {
-        if self.access.checks_host && !host::is_local(request) {
+        if self.access.checks_host && !is_local(request) {
             return line(StatusCode::FORBIDDEN, "ask for localhost or an address");
         }
-        if host::is_strangers(request.headers()) {
+        if is_strangers(request.headers()) {
             return line(StatusCode::FORBIDDEN, "another site's page may not ask");
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {

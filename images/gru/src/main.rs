@@ -13,7 +13,7 @@ use paceline_gru::text::{Corpus, TextNet, WINDOW};
 use paceline_torch::{
     Adam, BadInput, Clipped, Job, Optimizer, Parameters, Setup, Test, Trainer, exit_code,
 };
-use paceline_workload::{Stop, Targets, TrainingArgs, openmp, parse};
+use paceline_workload::{Stop, Targets, TrainingArgs, environment, parse};
 use tch::nn::VarStore;
 use tch::{Device, TchError};
 
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 }
 
 fn train() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     let command: Command = parse().map_err(BadInput::new)?;
     match command.task.unwrap_or(Task::Adding(command.adding)) {
         Task::Adding(training) => add(training),

@@ -19,7 +19,7 @@ use anyhow::Context;
 use paceline_mnist::Net;
 use paceline_reporter::{LocalAddr, Reporter};
 use paceline_torch::{Adam, Images, Optimizer, Parameters};
-use paceline_workload::{Dataset, Places, Schedule, Shuffle, openmp};
+use paceline_workload::{Dataset, Places, Schedule, Shuffle, environment};
 use tch::Device;
 use tch::nn::{ModuleT, VarStore};
 
@@ -35,7 +35,7 @@ struct Setup {
 }
 
 fn main() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     tch::set_num_threads(1);
     tch::set_num_interop_threads(1);
     let folder = Places::of_user(env::var_os("PACELINE_DATA").map(PathBuf::from))?.locate()?;

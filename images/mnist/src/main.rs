@@ -10,7 +10,9 @@ use paceline_mnist::Net;
 use paceline_torch::{
     BadInput, ImageData, Images, Parameters, Setup, Test, Trainer, exit_code, serve,
 };
-use paceline_workload::{DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, openmp, parse};
+use paceline_workload::{
+    DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, environment, parse,
+};
 use tch::nn::{ModuleT, VarStore};
 use tch::{Device, Kind, Reduction, Tensor};
 
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 fn train() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     let args: Args = parse().map_err(BadInput::new)?;
     let setup = Setup::begin("mnist", args.training)?;
     if args.role.role == Role::Ps {

@@ -16,7 +16,7 @@ use paceline_torch::{
     BadInput, Optimizer, Parameters, Scheduled, Setup, Sgd, Test, Trainer, exit_code, load_weights,
 };
 use paceline_workload::{
-    DataArgs, Schedule, Stop, TrainingArgs, WarmUpCosine, note, openmp, parse,
+    DataArgs, Schedule, Stop, TrainingArgs, WarmUpCosine, environment, note, parse,
 };
 use tch::nn::{ModuleT, VarStore};
 use tch::{Device, Kind, Reduction, no_grad};
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     let Command { data, training, stem, inference } = parse().map_err(BadInput::new)?;
     let setup = Setup::begin("resnet50", training)?;
     let data = ColorData::load(data)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use paceline_torch::{Adam, Optimizer, Parameters};
-use paceline_workload::openmp;
+use paceline_workload::environment;
 use tch::nn::{self, OptimizerConfig, VarStore};
 use tch::{Device, Kind, Tensor};
 
@@ -26,7 +26,7 @@ const MODELS: [(&str, &[i64]); 3] = [
 ];
 
 fn main() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     tch::set_num_interop_threads(1);
     println!("median step of Adam, of {STEPS} in turns");
     println!("{:>8} {:>8} {:>12} {:>12} {:>8}", "model", "threads", "libtorch", "ours", "ratio");

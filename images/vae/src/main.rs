@@ -12,7 +12,9 @@ use paceline_torch::{
     BadInput, ImageData, Images, Loss, Parameters, Setup, Test, Trainer, exit_code, serve,
 };
 use paceline_vae::Vae;
-use paceline_workload::{DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, openmp, parse};
+use paceline_workload::{
+    DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, environment, parse,
+};
 use tch::nn::VarStore;
 use tch::{Device, Tensor};
 
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn train() -> anyhow::Result<()> {
-    openmp::wait_passively().context("cannot start anew")?;
+    environment::complete().context("cannot start anew")?;
     let args: Args = parse().map_err(BadInput::new)?;
     let setup = Setup::begin("vae", args.training)?;
     if args.role.role == Role::Ps {

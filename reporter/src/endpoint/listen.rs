@@ -1,13 +1,12 @@
 //! Binding, before anything else happens, so that a failure is seen where the reporter is started.
 
-use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 
+use paceline_local::{SocketFile, bind_unix};
 use paceline_wire::DEFAULT_PORT;
 
 use super::address::{Address, LocalAddr};
@@ -23,17 +22,6 @@ pub(crate) enum Listener {
     Unix(UnixListener, SocketFile),
 }
 
-/// A Unix socket's file, which goes with its listener.
-#[derive(Debug)]
-pub(crate) struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Somebody may have been quicker: what counts is that it is gone.
-        drop(fs::remove_file(&self.0));
-    }
-}
-
 /// Binds the address or, without one, the default port of a process with this rank on its machine.
 /// A port that is taken gives way to the first free one of [`FURTHER_PORTS`].
 pub(crate) fn bind(
@@ -44,7 +32,7 @@ pub(crate) fn bind(
     let address = address.map_or_else(default, Clone::clone);
     let bound = match &address {
         Address::Tcp(address) => bind_tcp(address).and_then(tcp),
-        Address::Unix(path) => bind_unix(path),
+        Address::Unix(path) => unix(path),
     };
     bound.map_err(|source| StartError::Listen { address: address.to_string(), source })
 }
@@ -86,58 +74,14 @@ fn tcp(listener: TcpListener) -> io::Result<(Listener, LocalAddr)> {
     Ok((Listener::Tcp(listener), address))
 }
 
-fn bind_unix(path: &Path) -> io::Result<(Listener, LocalAddr)> {
-    let listener = UnixListener::bind(path).or_else(|error| {
-        if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) {
-            fs::remove_file(path)?;
-            return UnixListener::bind(path);
-        }
-        Err(error)
-    })?;
-    let file = SocketFile(path.to_owned());
-    listener.set_nonblocking(true)?;
+fn unix(path: &Path) -> io::Result<(Listener, LocalAddr)> {
+    let (listener, file) = bind_unix(path)?;
     Ok((Listener::Unix(listener, file), LocalAddr::Unix(path.to_owned())))
-}
-
-/// Whether this is the socket of a process that ended without removing it.
-fn is_left_over(path: &Path) -> bool {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    is_socket && UnixStream::connect(path).is_err_and(refused)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_socket_of_a_dead_process_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("job.sock");
-        drop(UnixListener::bind(&path).unwrap());
-        assert!(path.exists());
-        bind_unix(&path).unwrap();
-    }
-
-    #[test]
-    fn a_live_socket_and_a_plain_file_are_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let [live, plain] = ["live.sock", "plain.txt"].map(|name| folder.path().join(name));
-        let _listener = UnixListener::bind(&live).unwrap();
-        fs::write(&plain, "text").unwrap();
-        for path in [&live, &plain] {
-            assert_eq!(bind_unix(path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-            assert!(path.exists());
-        }
-    }
-
-    #[test]
-    fn the_socket_file_goes_with_its_listener() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("job.sock");
-        drop(bind_unix(&path).unwrap());
-        assert!(!path.exists());
-    }
 
     fn port(bound: &(Listener, LocalAddr)) -> u16 {
         let LocalAddr::Tcp(address) = bound.1 else { panic!("{:?}", bound.1) };

@@ -8,11 +8,12 @@ use std::time::Duration;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use paceline_local::is_local;
 use tokio::time::timeout;
 
 use crate::endpoint::body::Answer;
+use crate::endpoint::metrics_text;
 use crate::endpoint::observer::Observer;
-use crate::endpoint::{host, metrics_text};
 use crate::extension::Posted;
 
 /// Bytes of a body that are taken: some ten thousand reports.
@@ -70,7 +71,7 @@ impl Routes {
     }
 
     fn refuses_host<B>(&self, request: &Request<B>) -> bool {
-        self.checks_host && !host::is_local(request)
+        self.checks_host && !is_local(request)
     }
 
     /// The answer to a request whose body does not matter. The server leaves the answer's body out

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use paceline_local::SocketFile;
 use tokio::sync::oneshot;
 use tokio::{net, runtime};
 
 use crate::endpoint::address::LocalAddr;
-use crate::endpoint::listen::{Listener, SocketFile};
+use crate::endpoint::listen::Listener;
 use crate::endpoint::observer::Observer;
 use crate::endpoint::server::Server;
 use crate::job::Job;

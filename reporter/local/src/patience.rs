@@ -1,5 +1,6 @@
 //! A connection that ends when its peer stops reading.
 
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 /// A stream whose writes fail once the peer has taken nothing for a while.
 #[derive(Debug)]
-pub(super) struct Patience<S> {
+pub struct Patience<S> {
     stream: S,
     limit: Duration,
     /// Runs while a write waits.
@@ -19,7 +20,7 @@ pub(super) struct Patience<S> {
 
 impl<S> Patience<S> {
     /// Gives a write this long.
-    pub(super) fn new(stream: S, limit: Duration) -> Self {
+    pub fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, waiting: None }
     }
 }

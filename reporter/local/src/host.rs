@@ -12,7 +12,7 @@ use hyper::http::uri::Authority;
 
 /// Whether a request names this machine: by address, as `localhost` or, as only a program does that
 /// is no browser, not at all.
-pub(super) fn is_local<B>(request: &Request<B>) -> bool {
+pub fn is_local<B>(request: &Request<B>) -> bool {
     let in_headers = request.headers().get_all(HOST).iter().all(|host| {
         let parsed = host.to_str().ok().and_then(|host| host.parse().ok());
         parsed.as_ref().is_some_and(names_local)
@@ -29,7 +29,7 @@ fn names_local(authority: &Authority) -> bool {
 }
 
 /// Whether a browser says that another site's page asks, and not a person who follows a link.
-pub(super) fn is_strangers(headers: &HeaderMap) -> bool {
+pub fn is_strangers(headers: &HeaderMap) -> bool {
     let says = |name: &str, values: &[&str]| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| values.contains(&value))
