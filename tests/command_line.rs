@@ -55,6 +55,27 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_bad_configuration_ends_with_2_before_anything_and_names_file_line_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("paceline.toml");
+    let config = config.to_string_lossy();
+    for (text, parts) in [
+        ("actuator = \"hand\"", &["line 1: actuator = \"hand\"", "`engine` or `cgroup`"][..]),
+        ("\n[web]\nlisten = \"7224\"", &["line 3: listen = \"7224\"", "unix:/path.sock"]),
+        ("on-drift = \"yield\"", &["line 1", "did you mean \"on_drift\"?"]),
+        ("policy = \"flocon\"", &["did you mean \"flowcon\"?"]),
+        ("[limiter.slew]\nmax_decrease = 2", &["slew.max_decrease is 2", "at most 1"]),
+    ] {
+        std::fs::write(&*config, text).unwrap();
+        let (code, _, said) = paceline(&["run", "--config", &config]).await;
+        assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(&*config) && parts.iter().all(|part| said.contains(part)), "{said}");
+    }
+    let (code, _, said) = paceline(&["restore", "--config", "/no/such.toml"]).await;
+    assert!(code == Some(2) && said.contains("/no/such.toml"), "{said}");
+}
+
+#[tokio::test]
 async fn a_form_or_a_level_of_the_log_that_there_is_not_ends_with_2_and_says_which_there_are() {
     for (name, value, parts) in [
         ("PACELINE_LOG", "verbose", &["PACELINE_LOG", "\"verbose\"", "debug", "MODULE=LEVEL"][..]),

@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "steer/reload.rs"]
+mod reload;
+#[path = "steer/stand_in.rs"]
+mod stand_in;
+
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;

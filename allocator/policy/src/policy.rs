@@ -1,7 +1,10 @@
 //! What a policy is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+use serde::Deserialize;
 
 use crate::decision::Decision;
 use crate::frame::Frame;
@@ -13,12 +16,19 @@ pub trait Policy: fmt::Debug + Send {
     /// Its name, as a user gives it and as its decisions carry it.
     fn name(&self) -> &'static str;
 
+    /// Its parameters as they are in force: those that are not given have defaults that may depend
+    /// on its variant and on each other. A policy without parameters has none.
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::new()
+    }
+
     /// Answers one frame. Frames come in the order of their time.
     fn decide(&mut self, frame: &Frame) -> Decision;
 }
 
 /// How closely a policy keeps to the print of its paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Variant {
     /// What a careful reader of the paper would build.
     #[default]
@@ -41,6 +51,14 @@ impl FromStr for Variant {
             "published" => Ok(Self::Published),
             _ => Err(UnknownVariant(name.to_owned())),
         }
+    }
+}
+
+impl TryFrom<String> for Variant {
+    type Error = UnknownVariant;
+
+    fn try_from(name: String) -> Result<Self, UnknownVariant> {
+        name.parse()
     }
 }
 

@@ -112,6 +112,11 @@ pub enum Entry {
         /// Whether it was carried out.
         done: bool,
     },
+    /// The configuration was read again, and taken up.
+    Reloaded {
+        /// What has changed: `key: before -> after`.
+        changes: Vec<String>,
+    },
     /// A job at its objective is ended.
     Terminated {
         /// The job.

@@ -19,6 +19,7 @@ impl Entry {
             | Self::Ended { .. }
             | Self::Restored { .. }
             | Self::Ordered { .. }
+            | Self::Reloaded { .. }
             | Self::Missed { .. }
             | Self::Torn { .. } => None,
         }
@@ -38,6 +39,7 @@ impl Entry {
             | Self::Ended { .. }
             | Self::Decided { .. }
             | Self::Ordered { .. }
+            | Self::Reloaded { .. }
             | Self::Missed { .. }
             | Self::Torn { .. } => None,
         }
@@ -86,6 +88,9 @@ impl fmt::Display for Entry {
             Self::Ordered { who, command, outcome, done } => {
                 let came = if *done { "done" } else { "refused" };
                 write!(f, "{who} ordered to {command}; {came}: {outcome}")
+            }
+            Self::Reloaded { changes } => {
+                write!(f, "the configuration was read again: {}", changes.join("; "))
             }
             Self::Terminated { job, .. } => write!(f, "{job} is at its objective, and is ended"),
             Self::Missed { count } => write!(f, "{count} entries could not be written here"),

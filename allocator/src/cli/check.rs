@@ -13,6 +13,7 @@ use crate::actuate::fence::fence;
 use crate::actuate::first_way;
 use crate::exit::BadUsage;
 use crate::labels::{ENABLE, Labels};
+use crate::log::Log;
 use crate::observe::cgroup::Cgroup;
 use crate::observe::container::{self, Container};
 use crate::observe::endpoint;
@@ -42,13 +43,18 @@ struct Findings {
 }
 
 #[expect(clippy::print_stdout, reason = "this is what the command is for")]
-pub(super) async fn run(args: CheckArgs, engine: &EngineArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    args: CheckArgs,
+    engine: &EngineArgs,
+    log: &Log,
+) -> anyhow::Result<ExitCode> {
     let docker = engine.connect().await?;
     // What `run` would see from there; without its image, what can be seen from here.
     if own_container::is_needed() && own_container::image(&docker).await.is_ok() {
-        let json = args.json.then_some("--json");
-        let words = ["check", args.container.as_str()].into_iter().chain(json);
-        let errand = Errand { words: words.map(str::to_owned).collect(), folders: Vec::new() };
+        let json = args.json.then_some("--json".to_owned());
+        let words = ["check".to_owned(), args.container].into_iter().chain(json);
+        let words = words.chain(log.given().words()).collect();
+        let errand = Errand { words, folders: Vec::new() };
         return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
     }
     let machine = engine::info(&docker).await?.machine;

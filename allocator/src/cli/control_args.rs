@@ -1,6 +1,6 @@
 //! Where a running allocator is asked and told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tracing::warn;
@@ -13,14 +13,26 @@ use crate::live::Live;
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(super) struct ControlArgs {
     /// The Unix socket by which the running allocator is asked and told
-    #[arg(long, env = "PACELINE_CONTROL", value_name = "PATH|none", default_value = DEFAULT_PATH)]
-    control: PathBuf,
+    /// [default: /run/paceline/control.sock]
+    #[arg(long, env = "PACELINE_CONTROL", value_name = "PATH|none")]
+    control: Option<PathBuf>,
 }
 
 impl ControlArgs {
+    /// The same with the word of a file, which counts where nothing is given.
+    pub(super) fn over(&self, file: Option<&PathBuf>) -> Self {
+        Self { control: self.control.as_ref().or(file).cloned() }
+    }
+
+    /// What is given, in a word.
+    pub(super) fn given(&self) -> Option<&Path> {
+        self.control.as_deref()
+    }
+
     /// The socket's path, unless there is to be none.
     pub(super) fn socket(&self) -> Option<PathBuf> {
-        (self.control.as_os_str() != "none").then(|| self.control.clone())
+        let path = self.control.clone().unwrap_or_else(|| DEFAULT_PATH.into());
+        (path.as_os_str() != "none").then_some(path)
     }
 
     /// Serves there for as long as the result lives. A path that was asked for and cannot be had is
@@ -41,7 +53,7 @@ impl ControlArgs {
 
     /// Whether nobody has asked for anything else.
     pub(super) fn is_default(&self) -> bool {
-        self.control.as_os_str() == DEFAULT_PATH
+        self.control.as_ref().is_none_or(|path| path.as_os_str() == DEFAULT_PATH)
     }
 
     /// Asks the allocator that listens there.

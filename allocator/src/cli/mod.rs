@@ -109,8 +109,8 @@ impl Cli {
             Command::Explain(args) => explain::run(args).await,
             Command::Orders(orders) => orders::run(orders).await,
             Command::Audit(args) => audit::run(args).await,
-            Command::Restore(args) => restore::run(args, &self.engine).await,
-            Command::Check(args) => check::run(args, &self.engine).await,
+            Command::Restore(args) => restore::run(args, &self.engine, &log).await,
+            Command::Check(args) => check::run(args, &self.engine, &log).await,
             Command::Policies(args) => policies::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Bench(mut args) => {

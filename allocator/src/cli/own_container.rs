@@ -18,8 +18,7 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
-use tokio::sync::watch;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::engine::EngineArgs;
 use crate::exit::BadUsage;
@@ -64,7 +63,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let id = create(docker, engine, errand).await?;
     debug!("not root: the allocator runs in container {}", crate::driver::short(&id));
-    let ended = follow(docker, &id, signals.ending()).await;
+    let ended = follow(docker, &id, signals).await;
     // It removes itself; this is for when it was never started.
     let options = RemoveContainerOptionsBuilder::default().force(true).build();
     drop(docker.remove_container(&id, Some(options)).await);
@@ -117,11 +116,7 @@ async fn create(docker: &Docker, engine: &EngineArgs, errand: Errand) -> anyhow:
 }
 
 /// Passes its output on and signals to it, until it ends.
-async fn follow(
-    docker: &Docker,
-    id: &str,
-    mut ending: watch::Receiver<Option<Ending>>,
-) -> anyhow::Result<ExitCode> {
+async fn follow(docker: &Docker, id: &str, signals: &Signals) -> anyhow::Result<ExitCode> {
     let attach = AttachContainerOptionsBuilder::default()
         .stream(true)
         .stdin(true)
@@ -134,6 +129,7 @@ async fn follow(
     let wait = WaitContainerOptionsBuilder::default().condition("next-exit").build();
     let mut ended = std::pin::pin!(docker.wait_container(id, Some(wait)));
     let mut start = std::pin::pin!(docker.start_container(id, None::<StartContainerOptions>));
+    let (mut ending, mut reloads) = (signals.ending(), signals.reloads());
     let (mut started, mut talks, mut asked) = (false, true, false);
     loop {
         tokio::select! {
@@ -161,11 +157,20 @@ async fn follow(
                     Some(Ending::Interrupted) => "SIGINT",
                     Some(Ending::Terminated) | None => "SIGTERM",
                 };
-                let options = KillContainerOptionsBuilder::default().signal(signal).build();
-                docker.kill_container(id, Some(options)).await?;
+                pass_signal_on(docker, id, signal).await?;
+            }
+            Ok(()) = reloads.changed(), if started && !asked => {
+                if let Err(error) = pass_signal_on(docker, id, "SIGHUP").await {
+                    warn!("the allocator is not told to read its configuration again: {error}");
+                }
             }
         }
     }
+}
+
+async fn pass_signal_on(docker: &Docker, id: &str, signal: &str) -> Result<(), EngineError> {
+    let options = KillContainerOptionsBuilder::default().signal(signal).build();
+    docker.kill_container(id, Some(options)).await
 }
 
 fn exit_code(

@@ -1,7 +1,6 @@
 //! Which policy: on the command line, in a file, or both.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use paceline_policy::limiter::{Enforcement, LimiterSettings};
@@ -33,8 +32,8 @@ pub(super) struct PolicyArgs {
     #[arg(long)]
     pub(super) enforcement: Option<Enforcement>,
 
-    /// A TOML file with `policy`, `variant`, and the tables `[params]` and `[limiter]`; the command
-    /// line rules over it
+    /// A TOML file; examples/deploy/paceline.toml shows all that it may say. The command line rules
+    /// over it, and SIGHUP has a run read it again
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
@@ -49,18 +48,27 @@ pub(super) struct Chosen {
 }
 
 impl PolicyArgs {
+    /// What the file says; nothing where there is none.
+    pub(super) fn file(&self) -> Result<Config, BadUsage> {
+        self.config.as_deref().map(Config::read).transpose().map(Option::unwrap_or_default)
+    }
+
     /// The file's words, with those of the command line over them.
     pub(super) fn chosen(&self) -> Result<Chosen, BadUsage> {
-        let file = self.config.as_deref().map(read).transpose()?.unwrap_or_default();
-        let policy = self.policy.clone().or(file.policy);
+        Ok(self.over(&self.file()?))
+    }
+
+    /// The same of a file that has been read.
+    pub(super) fn over(&self, file: &Config) -> Chosen {
+        let policy = self.policy.clone().or_else(|| file.policy.clone());
         let mut params = Params::default();
-        for (name, value) in file.params {
-            params.set(name, value);
+        for (name, value) in &file.params {
+            params.set(name.clone(), *value);
         }
         for Param { name, value } in &self.params {
             params.set(name.clone(), *value);
         }
-        Ok(Chosen {
+        Chosen {
             policy: policy.unwrap_or_else(|| "flowcon".to_owned()),
             variant: self.variant.or(file.variant).unwrap_or_default(),
             params,
@@ -68,18 +76,14 @@ impl PolicyArgs {
                 enforcement: self.enforcement.unwrap_or(file.limiter.enforcement),
                 ..file.limiter
             },
-        })
-    }
-
-    /// The policy, ready to run.
-    pub(super) fn build(&self) -> Result<AnyPolicy, BadUsage> {
-        let Chosen { policy, variant, params, .. } = self.chosen()?;
-        policies::build(&policy, variant, &params).map_err(|error| BadUsage(error.to_string()))
+        }
     }
 }
 
-fn read(path: &Path) -> Result<Config, BadUsage> {
-    let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| at(&error))?;
-    Config::parse(&text).map_err(|error| at(&error))
+impl Chosen {
+    /// The policy, ready to run.
+    pub(super) fn build(&self) -> Result<AnyPolicy, BadUsage> {
+        policies::build(&self.policy, self.variant, &self.params)
+            .map_err(|error| BadUsage(error.to_string()))
+    }
 }

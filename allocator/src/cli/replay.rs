@@ -43,8 +43,8 @@ pub(super) struct ReplayArgs {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let mut replay = Replay::new(args.policy.build()?);
     let chosen = args.policy.chosen()?;
+    let mut replay = Replay::new(chosen.build()?);
     let mut limited = args.effective.then_some(Limited { settings: chosen.limiter, limiter: None });
     let frames = open(args.frames.as_deref())?;
     let mut out = BufWriter::new(io::stdout().lock());

@@ -1,8 +1,10 @@
 //! `paceline restore`: the way back after a crash.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use tracing::warn;
 
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
@@ -10,7 +12,11 @@ use super::run::absolute;
 use super::state::StateArgs;
 use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
+use crate::audit::{Audit, Entry};
+use crate::config::Config;
 use crate::driver::short;
+use crate::exit::BadUsage;
+use crate::log::Log;
 use crate::signals::Signals;
 
 /// Put back every limit that an allocator left behind when it was killed
@@ -18,29 +24,54 @@ use crate::signals::Signals;
 pub(super) struct RestoreArgs {
     #[command(flatten)]
     state: StateArgs,
+
+    /// The run's TOML file, where that says which folder original limits are kept in
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl RestoreArgs {
+    fn folder(&self) -> Result<PathBuf, BadUsage> {
+        let file = self.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        Ok(self.state.over(file.state_dir.as_ref()).folder())
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "this is what the command is for")]
-pub(super) async fn run(args: RestoreArgs, engine: &EngineArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    args: RestoreArgs,
+    engine: &EngineArgs,
+    log: &Log,
+) -> anyhow::Result<ExitCode> {
+    let folder = args.folder()?;
     let docker = engine.connect().await?;
     if own_container::is_needed() {
-        let folder = std::path::absolute(args.state.folder())?;
-        let words = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned).to_vec();
+        let folder = std::path::absolute(folder)?;
+        let words = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned);
+        let words = words.into_iter().chain(log.given().words()).collect();
         let errand = Errand { words, folders: vec![folder] };
         return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
     }
     let described = engine::info(&docker).await?;
-    let originals = Originals::open(&args.state.folder(), &described.id, "paceline restore")?;
+    let originals = Originals::open(&folder, &described.id, "paceline restore")?;
     let machine = described.machine;
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
     let pending = actuator.pending()?;
     if pending.is_empty() {
         println!("nothing to put back");
+        return Ok(ExitCode::SUCCESS);
     }
+    let mut audit = audit(&folder);
     let mut failed = 0_u32;
     for id in pending {
         match actuator.restore(&id).await {
-            Ok(Some(restored)) => println!("{}: {restored}", short(&id)),
+            Ok(Some(restored)) => {
+                println!("{}: {restored}", short(&id));
+                let how = format!("by `paceline restore`, {restored}");
+                if let Some(audit) = &mut audit {
+                    audit.write(&Entry::Restored { container: id, how });
+                }
+            }
             Ok(None) => {}
             Err(error) => {
                 failed += 1;
@@ -50,4 +81,14 @@ pub(super) async fn run(args: RestoreArgs, engine: &EngineArgs) -> anyhow::Resul
     }
     anyhow::ensure!(failed == 0, "the limits of {failed} containers were not put back");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The log of the runs. Limits are put back with it or without.
+fn audit(folder: &Path) -> Option<Audit> {
+    Audit::open(folder)
+        .inspect_err(|error| {
+            let source = std::error::Error::source(error).map(ToString::to_string);
+            warn!("nothing is added to the audit log: {error}: {}", source.unwrap_or_default());
+        })
+        .ok()
 }

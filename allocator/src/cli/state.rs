@@ -14,6 +14,11 @@ pub(super) struct StateArgs {
 }
 
 impl StateArgs {
+    /// The same with the word of a file, which counts where nothing is given.
+    pub(super) fn over(&self, file: Option<&PathBuf>) -> Self {
+        Self { state_dir: self.state_dir.as_ref().or(file).cloned() }
+    }
+
     pub(super) fn folder(&self) -> PathBuf {
         self.state_dir.clone().unwrap_or_else(|| {
             if rustix::process::geteuid().is_root() {

@@ -15,6 +15,7 @@ mod looks;
 mod names;
 mod orders;
 mod publish;
+mod renewal;
 mod roster;
 mod settle;
 mod survey;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use paceline_policy::{Engine, Event, JobId, Moment, Shadow};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::info;
 
@@ -41,6 +42,7 @@ use publish::Decided;
 use tally::Tally;
 
 pub use orders::{Hook, Hooks};
+pub use renewal::Renewal;
 pub use roster::Roster;
 
 /// How often jobs are looked at. Policies run less often, by their own interval.
@@ -68,6 +70,7 @@ pub struct Driver {
     records: Records,
     stage: Backstage,
     hooks: Hooks,
+    renewals: mpsc::Receiver<Renewal>,
     shadows: Vec<Shadow>,
     tally: Tally,
     decided: Option<Decided>,
@@ -124,6 +127,8 @@ impl Driver {
             records,
             stage,
             hooks: Hooks::default(),
+            // Whoever renews nothing has let go of the other end.
+            renewals: mpsc::channel(1).1,
             shadows: Vec::new(),
             tally: Tally::default(),
             decided: None,
@@ -173,6 +178,7 @@ impl Driver {
                     self.serve(order).await;
                     events.adopt(self.roster.adopted());
                 }
+                Some(renewal) = self.renewals.recv() => self.renew(renewal),
                 done = done(&mut self.hands) => self.settle(done),
                 () = nudge.notified() => self.hurry(),
                 survey = self.roster.surveyed() => self.compare(survey),

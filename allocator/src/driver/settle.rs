@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::StreamExt;
-use paceline_policy::limiter::{Change, Setting};
+use paceline_policy::limiter::{Change, DEFAULT_WEIGHT, Setting};
 use paceline_policy::{Event, JobId};
 use tracing::{info, warn};
 
@@ -171,7 +171,8 @@ impl Driver {
         candidate.written = None;
         let in_force = candidate.in_force(&machine);
         if let Some(job) = job {
-            self.tell(Event::Applied(job, Setting::Cap(in_force)));
+            self.tell(Event::Applied(job.clone(), Setting::Cap(in_force)));
+            self.tell(Event::Applied(job, Setting::Weight(DEFAULT_WEIGHT)));
         }
     }
 

@@ -1,12 +1,15 @@
 //! The driver as a whole, on a stand-in for the engine, the kernel and the jobs.
 
 mod bed;
+mod renewal;
 
 use std::time::Duration;
 
 use paceline_policy::policies::{self, AnyPolicy};
 use paceline_policy::{Params, Policy, Shadow, Share, Variant};
 use paceline_wire::Targets;
+use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::live::order::Guard;
 use crate::live::snapshot::{JobView, Standing};
@@ -35,6 +38,17 @@ fn view<'a>(snapshot: &'a Snapshot, job: &str) -> &'a JobView {
 
 fn stands(job: &'static str, standing: Standing) -> impl Fn(&Snapshot) -> bool {
     move |snapshot| snapshot.jobs.iter().any(|one| one.job == job && one.standing == standing)
+}
+
+/// What a run has left in its audit log.
+fn audit(folder: &TempDir) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The entries of one kind.
+fn audited(folder: &TempDir, kind: &str) -> Vec<Value> {
+    audit(folder).into_iter().filter(|entry| entry["what"] == kind).collect()
 }
 
 fn pin(name: &str, share: f64) -> Command {
@@ -71,6 +85,23 @@ async fn a_pinned_job_is_held_at_once_and_managed_again_when_that_is_asked_for()
     assert_eq!(bed.quota("a"), -1);
     bed.shows("the job under the policy", stands("a", Standing::Managed)).await;
     bed.end().await;
+}
+
+#[tokio::test]
+async fn a_pin_is_written_once() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "b"]);
+    bed.shows("both", stands("b", Standing::Managed)).await;
+    // After a decision of a moment ago the next one would come when the write is through.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let number = |snapshot: &Snapshot| snapshot.decision.as_ref().map_or(0, |one| one.number);
+    let before = number(&bed.live.now());
+    bed.order(pin("a", 0.3)).await.0.unwrap();
+    bed.shows("the decision without it", |snapshot| number(snapshot) > before).await;
+    // Whatever that decision had written would be through before this is.
+    bed.order(pin("b", 0.3)).await.0.unwrap();
+    let limited = audited(&bed.end().await, "limited");
+    let of_a = limited.iter().filter(|entry| entry["job"] == "a");
+    assert_eq!(of_a.count(), 1, "{limited:?}");
 }
 
 #[tokio::test]
@@ -192,23 +223,13 @@ async fn all_that_is_done_stands_in_the_audit_log() {
     bed.order(release("a")).await.0.unwrap();
     bed.order(release("nobody")).await.0.unwrap_err();
     let folder = bed.end().await;
-    let mut written = String::new();
-    for file in std::fs::read_dir(folder.path()).unwrap().flatten() {
-        if file.file_name().to_string_lossy().starts_with("audit") {
-            written += &std::fs::read_to_string(file.path()).unwrap();
-        }
-    }
-    let kinds: Vec<String> = written
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-        .map(|entry| entry["what"].as_str().unwrap_or_default().to_owned())
-        .collect();
+    let written = audit(&folder);
+    let kinds: Vec<&str> = written.iter().filter_map(|entry| entry["what"].as_str()).collect();
     for kind in ["began", "appeared", "decided", "limited", "ordered", "restored", "ended"] {
-        assert!(kinds.iter().any(|one| one == kind), "{kind}: {written}");
+        assert!(kinds.contains(&kind), "{kind}: {written:?}");
     }
-    assert_eq!(kinds.iter().filter(|kind| *kind == "ordered").count(), 2, "refused ones, too");
-    assert_eq!(kinds.first().map(String::as_str), Some("began"));
-    assert_eq!(kinds.last().map(String::as_str), Some("ended"));
+    assert_eq!(kinds.iter().filter(|kind| **kind == "ordered").count(), 2, "refused ones, too");
+    assert_eq!((kinds.first(), kinds.last()), (Some(&"began"), Some(&"ended")));
 }
 
 #[tokio::test]

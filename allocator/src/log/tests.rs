@@ -1,7 +1,6 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use proptest::prelude::*;
 use tracing::{debug, info, warn};
 
 use super::*;
@@ -31,8 +30,8 @@ impl Write for Page {
 fn logged(format: Format, act: impl FnOnce(&Page, &Log)) {
     let page = Page::default();
     let writer = page.clone();
-    let (subscriber, log) =
-        subscriber(format, read(DEFAULT).unwrap(), false, move || writer.clone());
+    let given = Given { level: None, format: Some(format) };
+    let (subscriber, log) = subscriber(given, false, move || writer.clone());
     tracing::subscriber::with_default(subscriber, || act(&page, &log));
 }
 
@@ -91,9 +90,30 @@ fn a_line_of_json_has_time_level_module_and_every_field() {
     });
 }
 
-proptest! {
-    #[test]
-    fn no_filter_makes_the_reader_panic(filter in "[a-z=,: \\[\\]{}]*|\\PC*") {
-        drop(read(&filter));
-    }
+#[test]
+fn the_form_changes_from_one_line_to_the_next() {
+    logged(Format::Text, |page, log| {
+        info!("for people");
+        log.set_filter(&"debug".parse().unwrap()).unwrap();
+        log.set_format(Format::Json).unwrap();
+        debug!("for programs");
+        log.set_filter(&Filter::default()).unwrap();
+        log.set_format(Format::Text).unwrap();
+        debug!("unheard");
+        info!("for people again");
+        let lines = page.lines();
+        let is_json = |line: &String| serde_json::from_str::<serde_json::Value>(line).is_ok();
+        assert_eq!(
+            lines.iter().map(is_json).collect::<Vec<_>>(),
+            [false, true, false],
+            "{lines:?}"
+        );
+    });
+}
+
+#[test]
+fn the_form_that_was_given_is_handed_on_and_no_other() {
+    let given = |format| Given { level: None, format };
+    assert_eq!(given(Some(Format::Json)).words(), Some("--log-format=json".to_owned()));
+    assert_eq!(given(None).words(), None);
 }

@@ -10,6 +10,7 @@
 mod account;
 mod job;
 mod reading;
+mod renewal;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,7 +202,10 @@ impl Engine {
         self.interval = interval;
         for (id, job) in &mut self.jobs {
             job.begin_frame(decision.limits.get(id).copied());
-            job.asked = None;
+            // The policy has no say in what is held: asked for once is enough for a while.
+            if job.pinned.is_none() {
+                job.asked = None;
+            }
         }
         self.node_mark = self.node_used;
         let views = self.views(now);

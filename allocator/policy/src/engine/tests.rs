@@ -1,5 +1,6 @@
 mod look;
 mod orders;
+mod renewal;
 
 use super::*;
 use crate::limiter::Why;

@@ -119,6 +119,12 @@ impl Limiter {
         Ok(Self { rules: Rules { settings, ..default.rules }, ..default })
     }
 
+    /// Goes by other settings from now on; returns those before.
+    pub(crate) fn set(&mut self, new: LimiterSettings) -> Result<LimiterSettings, SettingError> {
+        new.check()?;
+        Ok(std::mem::replace(&mut self.rules.settings, new))
+    }
+
     /// How often the guards acted so far.
     pub fn counters(&self) -> Counters {
         self.now.counters

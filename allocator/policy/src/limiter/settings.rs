@@ -42,7 +42,8 @@ impl LimiterSettings {
         Switches::default().guards_on(None, self)
     }
 
-    pub(super) fn check(self) -> Result<(), SettingError> {
+    /// Whether every value makes sense.
+    pub fn check(self) -> Result<(), SettingError> {
         self.slew.map_or(Ok(()), Slew::check)?;
         self.fairness.map_or(Ok(()), Fairness::check)?;
         self.canary.map_or(Ok(()), Canary::check)

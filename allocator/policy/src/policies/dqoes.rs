@@ -269,6 +269,11 @@ impl Policy for Dqoes {
         Self::NAME
     }
 
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        let interval = self.listener.base();
+        BTreeMap::from([("alpha", self.alpha), ("beta", self.beta), ("interval", interval)])
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         let disturbed = self.follow(frame);
         let round = self.round();

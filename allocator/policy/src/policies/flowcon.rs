@@ -252,6 +252,15 @@ impl Policy for FlowCon {
         Self::NAME
     }
 
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::from([
+            ("alpha", self.alpha),
+            ("beta", self.beta),
+            ("interval", self.base_interval),
+            ("max_interval", self.max_interval),
+        ])
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         let some_went = self.follow(frame);
         let round = self.round(some_went);

@@ -1,5 +1,7 @@
 //! `none`, the baseline: the engine's own sharing, every limit 1.
 
+use std::collections::BTreeMap;
+
 use crate::decision::{Decision, JobDecision};
 use crate::frame::Frame;
 use crate::params::{ParamError, Parameter, Params, Reader};
@@ -32,6 +34,10 @@ impl Unlimited {
 impl Policy for Unlimited {
     fn name(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::from([("interval", self.interval)])
     }
 
     fn decide(&mut self, frame: &Frame) -> Decision {

@@ -152,6 +152,8 @@ pub fn build(name: &str, variant: Variant, params: &Params) -> Result<AnyPolicy,
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -166,6 +168,39 @@ mod tests {
                 assert_eq!(name, entry.name);
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_force_is_told_of_every_parameter_of_those_that_answer_frames_of_jobs() {
+        for entry in ALL {
+            let AnyPolicy::Jobs(policy) =
+                build(entry.name, Variant::Resolved, &Params::default()).unwrap()
+            else {
+                continue;
+            };
+            let defaults: BTreeMap<_, _> =
+                entry.parameters.iter().map(|of| (of.name, of.default)).collect();
+            assert_eq!(policy.params(), defaults);
+        }
+    }
+
+    #[test]
+    fn defaults_that_depend_on_the_variant_or_on_others_are_told_as_they_are_in_force() {
+        let in_force = |name, variant, given: &[(&str, f64)]| {
+            let mut params = Params::default();
+            for (name, value) in given {
+                params.set(*name, *value);
+            }
+            match build(name, variant, &params).unwrap() {
+                AnyPolicy::Jobs(policy) => policy.params(),
+                AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => BTreeMap::new(),
+            }
+        };
+        assert_eq!(in_force("tradl", Variant::Published, &[]).get("confirm"), Some(&1.0));
+        let given = in_force("tradl", Variant::Published, &[("confirm", 2.0)]);
+        assert_eq!(given.get("confirm"), Some(&2.0));
+        let flowcon = in_force("flowcon", Variant::Resolved, &[("interval", 5.0)]);
+        assert_eq!((flowcon["interval"], flowcon["max_interval"]), (5.0, 80.0));
     }
 
     #[test]

@@ -115,6 +115,17 @@ impl Policy for SpeCon {
         Self::NAME
     }
 
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        let Weights { progressing, watching, converged } = self.weights;
+        BTreeMap::from([
+            ("alpha", self.rule.alpha),
+            ("interval", self.interval),
+            ("w_pc", progressing),
+            ("w_wc", watching),
+            ("w_cc", converged),
+        ])
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         let mut entries = self.observe(frame);
         let mut cluster = Cluster::new(frame, &entries, self.weights);

@@ -53,6 +53,10 @@ impl Policy for Spread {
         Self::NAME
     }
 
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::from([("interval", self.interval)])
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         let mut held: BTreeMap<&str, usize> =
             frame.nodes.iter().map(|node| (node.name.as_str(), 0)).collect();

@@ -270,6 +270,15 @@ impl Policy for Tradl {
         Self::NAME
     }
 
+    fn params(&self) -> BTreeMap<&'static str, f64> {
+        BTreeMap::from([
+            ("alpha", self.alpha),
+            ("confirm", self.confirm),
+            ("hold", self.hold),
+            ("interval", self.interval),
+        ])
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         self.follow(frame);
         let jobs = self.jobs.values().filter(|job| job.runs()).count();

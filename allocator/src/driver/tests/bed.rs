@@ -15,13 +15,13 @@ use paceline_wire::Progress;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
 use crate::audit::Audit;
-use crate::driver::{Driver, Records, Roster};
+use crate::driver::{Driver, Records, Renewal, Roster};
 use crate::live::{self, Answer, Command, Live, Snapshot, Who};
 use crate::observe::node::Machine;
 use crate::signals::Ending;
@@ -35,6 +35,7 @@ pub(super) struct Bed {
     containers: Containers,
     jobs: BTreeMap<String, watch::Sender<Progress>>,
     ending: watch::Sender<Option<Ending>>,
+    renewals: mpsc::Sender<Renewal>,
     driver: JoinSet<anyhow::Result<Ending>>,
     tasks: JoinSet<()>,
 }
@@ -46,6 +47,7 @@ struct Container {
     pid: usize,
     labels: Value,
     nano_cpus: f64,
+    cpu_shares: i64,
     group: PathBuf,
 }
 
@@ -89,9 +91,15 @@ impl Bed {
         let records = Records { audit, ..Records::default() };
         let driver = Driver::new(engine, roster, Some(actuator), records, stage);
         let (ending, ended) = watch::channel(None);
-        let running = driver.shadowed_by(shadows).run(ended);
+        let (renewals, renewed) = mpsc::channel(1);
+        let running = driver.shadowed_by(shadows).renewed_by(renewed).run(ended);
         let driver = std::iter::once(running).collect();
-        Self { live, folder, containers, jobs: endpoints, ending, driver, tasks }
+        Self { live, folder, containers, jobs: endpoints, ending, renewals, driver, tasks }
+    }
+
+    /// Hands new settings in.
+    pub(super) async fn renew(&self, renewal: Renewal) {
+        self.renewals.send(renewal).await.unwrap();
     }
 
     /// Gives an order; its answer, and how long that took.
@@ -126,8 +134,22 @@ impl Bed {
     }
 
     pub(super) fn quota(&self, job: &str) -> i64 {
-        let text = fs::read_to_string(self.group(job).join("cpu.cfs_quota_us")).unwrap();
-        text.trim().parse().unwrap()
+        self.number(job, "cpu.cfs_quota_us")
+    }
+
+    /// The kernel's weight of a job; 1024 is that of a job which nobody has weighed.
+    pub(super) fn weight(&self, job: &str) -> i64 {
+        self.number(job, "cpu.shares")
+    }
+
+    fn number(&self, job: &str, file: &str) -> i64 {
+        // A file that is being written is empty for a moment.
+        loop {
+            let text = fs::read_to_string(self.group(job).join(file)).unwrap();
+            if !text.is_empty() {
+                return text.trim().parse().unwrap();
+            }
+        }
     }
 
     /// Somebody else sets a quota, past everyone.
@@ -182,7 +204,7 @@ fn put(proc: &Path, groups: &Path, id: &str, pid: usize, labelled: bool) -> Cont
     if labelled {
         labels["paceline.enable"] = json!("true");
     }
-    Container { pid, labels, nano_cpus: 0.0, group }
+    Container { pid, labels, nano_cpus: 0.0, cpu_shares: 0, group }
 }
 
 /// What a job says at first.
@@ -284,6 +306,10 @@ impl Container {
             let quota = (nano / 10_000.0).floor().to_string();
             fs::write(self.group.join("cpu.cfs_quota_us"), quota).unwrap();
         }
+        if let Some(weight) = body["CpuShares"].as_i64().filter(|weight| *weight > 0) {
+            self.cpu_shares = weight;
+            fs::write(self.group.join("cpu.shares"), weight.to_string()).unwrap();
+        }
     }
 
     fn describe(&self, id: &str) -> Value {
@@ -293,7 +319,7 @@ impl Container {
             "Id": id, "Name": format!("/{name}"),
             "State": {"Running": true, "Pid": self.pid, "StartedAt": "once"},
             "Config": {"Labels": self.labels},
-            "HostConfig": {"NanoCpus": nano, "CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0},
+            "HostConfig": {"NanoCpus": nano, "CpuQuota": 0, "CpuPeriod": 0, "CpuShares": self.cpu_shares},
         })
     }
 }

@@ -6,10 +6,10 @@ use super::look::Fixed;
 use super::*;
 use crate::limiter::{Enforcement, Slew};
 
-const NAMES: [&str; 3] = ["a", "b", "c"];
+pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// Three jobs on two CPUs under a policy that always chooses these shares.
-fn fixed(shares: [f64; 3], settings: LimiterSettings) -> Engine {
+pub(super) fn fixed(shares: [f64; 3], settings: LimiterSettings) -> Engine {
     let limits = NAMES.into_iter().zip(shares);
     let limits = limits.map(|(name, share)| (id(name), Share::nearest(share))).collect();
     let engine = Engine::new("here".to_owned(), 2.0, None, Box::new(Fixed(limits)));
@@ -20,12 +20,12 @@ fn fixed(shares: [f64; 3], settings: LimiterSettings) -> Engine {
     engine
 }
 
-fn settings(enforcement: Enforcement) -> LimiterSettings {
+pub(super) fn settings(enforcement: Enforcement) -> LimiterSettings {
     LimiterSettings { enforcement, ..LimiterSettings::default() }
 }
 
 /// What is to be written at `t`; it is written.
-fn written(engine: &mut Engine, t: f64, event: Event) -> Vec<Change> {
+pub(super) fn written(engine: &mut Engine, t: f64, event: Event) -> Vec<Change> {
     let effects = engine.step(at(t), event);
     let set = |effect| match effect {
         Effect::Set(changes) => changes,
@@ -59,6 +59,23 @@ fn a_pin_is_a_cap_also_where_shares_are_weights_and_never_below_what_docker_acce
     tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.0001)));
     let changes = written(&mut engine, 1.0, Event::Look);
     assert_eq!(changes.iter().map(|change| change.to).collect::<Vec<_>>(), [cap(0.005)]);
+}
+
+#[test]
+fn a_pin_that_is_on_its_way_is_not_asked_for_again_by_a_decision_unless_it_is_late() {
+    let mut engine = fixed([0.5, 0.25, 0.25], settings(Enforcement::Quota));
+    tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
+    let asked = |engine: &mut Engine, t, event| {
+        let effects = engine.step(at(t), event);
+        let pins = |effect: &Effect| match effect {
+            Effect::Set(changes) => changes.iter().filter(|one| one.why == Why::Pinned).count(),
+            Effect::Decided(_) | Effect::End(_) | Effect::WakeAt(_) => 0,
+        };
+        effects.iter().map(pins).sum::<usize>()
+    };
+    assert_eq!(asked(&mut engine, 1.0, Event::Look), 1);
+    assert_eq!(asked(&mut engine, 1.1, Event::Decide), 0);
+    assert_eq!(asked(&mut engine, 6.5, Event::Decide), 1, "it was not written in all that time");
 }
 
 #[test]

@@ -36,6 +36,11 @@ impl Listener {
         Self { variant, base, interval: base, calm: 0, last: Qualities::default() }
     }
 
+    /// The interval that it begins with and comes back to.
+    pub(super) fn base(&self) -> f64 {
+        self.base
+    }
+
     /// Takes in what a run left behind and returns the seconds until the next; `disturbed` tells
     /// that jobs or targets are not those of the run before (E8).
     pub(super) fn hear(&mut self, disturbed: bool, now: Qualities) -> f64 {

@@ -1,0 +1,63 @@
+//! The command line of `paceline run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::super::actuator_arg::ActuatorArgs;
+use super::super::control_args::ControlArgs;
+use super::super::policy_args::PolicyArgs;
+use super::super::state::StateArgs;
+use crate::web;
+
+/// Manage the opted-in containers of this machine until SIGTERM or Ctrl-C
+///
+/// Every limit is put back at the end. A user who is not root but may use the engine is served too:
+/// the allocator then runs in a container of its own.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(after_help = "Examples:
+  paceline run --policy flowcon --param alpha=0.05 --param interval=30
+  paceline run --policy none --samples samples.jsonl
+  paceline run --config /etc/paceline/paceline.toml
+
+SIGHUP has the file of --config read again; one that cannot be used leaves the run as it is.")]
+pub(in crate::cli) struct RunArgs {
+    #[command(flatten)]
+    pub(super) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(super) actuator: ActuatorArgs,
+
+    /// Decide, but write no limit
+    #[arg(long)]
+    pub(super) dry_run: bool,
+
+    /// Let these policies watch and say what they would do; they change nothing
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(super) shadow: Vec<String>,
+
+    /// Manage only those opted-in containers that also have this label; may be given several times
+    #[arg(long = "with-label", value_name = "KEY=VALUE")]
+    pub(super) with_label: Vec<String>,
+
+    /// Write what the policy saw: one JSON line for each of its runs
+    #[arg(long, value_name = "FILE")]
+    pub(super) record: Option<PathBuf>,
+
+    /// Write loss, CPU use and limit of every job: one JSON line a second
+    #[arg(long, value_name = "FILE")]
+    pub(super) samples: Option<PathBuf>,
+
+    /// End when standard input closes, as by a signal
+    #[arg(long, hide = true)]
+    pub(super) until_stdin_closes: bool,
+
+    #[command(flatten)]
+    pub(super) control: ControlArgs,
+
+    #[command(flatten)]
+    pub(super) web: web::Settings,
+
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}

@@ -1,0 +1,198 @@
+//! All that a run is set to: the command line and the environment over the file over what is usual.
+
+use std::collections::BTreeMap;
+
+use paceline_policy::policies::{self, AnyPolicy, Scope};
+use paceline_policy::{Params, Policy, Shadow, Variant};
+use serde_json::{Value, json};
+
+use super::super::control_args::ControlArgs;
+use super::super::policy_args::Chosen;
+use super::super::state::StateArgs;
+use super::RunArgs;
+use crate::actuate::fence::Owner;
+use crate::actuate::{Means, OnDrift};
+use crate::config::Config;
+use crate::exit::BadUsage;
+use crate::log::{Filter, Format, Given};
+use crate::web::{self, Address};
+
+/// Settings that can be used.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub(super) chosen: Chosen,
+    pub(super) shadow: Vec<String>,
+    pub(super) log_level: Filter,
+    pub(super) log_format: Format,
+    pub(super) fixed: Fixed,
+}
+
+/// What a run cannot change once it has begun.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fixed {
+    pub(super) actuator: Means,
+    pub(super) on_drift: OnDrift,
+    pub(super) adopt: Vec<Owner>,
+    pub(super) dry_run: bool,
+    pub(super) with_label: Vec<String>,
+    pub(super) control: ControlArgs,
+    pub(super) web: web::Settings,
+    pub(super) state: StateArgs,
+}
+
+/// What the settings are about, ready to run.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) shadows: Vec<Shadow>,
+}
+
+impl RunArgs {
+    /// Reads the file and makes sure that what comes of it can be used. An error names the file
+    /// where the file is at fault.
+    pub(super) fn settings(&self, log: &Given) -> Result<Settings, BadUsage> {
+        let settings = self.over(&self.policy.file()?, log);
+        settings.build().map(drop).map_err(|error| match &self.policy.config {
+            Some(path) if self.over(&Config::default(), log).build().is_ok() => {
+                BadUsage(format!("{}: {error}", path.display()))
+            }
+            Some(_) | None => error,
+        })?;
+        Ok(settings)
+    }
+
+    fn over(&self, file: &Config, log: &Given) -> Settings {
+        let web = self.web.clone();
+        Settings {
+            chosen: self.policy.over(file),
+            shadow: given_or(&self.shadow, &file.shadow),
+            log_level: log.level.as_ref().or(file.log_level.as_ref()).cloned().unwrap_or_default(),
+            log_format: log.format.or(file.log_format).unwrap_or_default(),
+            fixed: Fixed {
+                actuator: self.actuator.actuator.or(file.actuator).unwrap_or_default(),
+                on_drift: self.actuator.on_drift.or(file.on_drift).unwrap_or_default(),
+                adopt: given_or(&self.actuator.adopt, &file.adopt),
+                dry_run: self.dry_run || file.dry_run,
+                with_label: given_or(&self.with_label, &file.with_label),
+                control: self.control.over(file.control.as_ref()),
+                web: web::Settings {
+                    listen: web.listen.or_else(|| file.web.listen.clone()),
+                    token_file: web.token_file.or_else(|| file.web.token_file.clone()),
+                    tls_certificate: web
+                        .tls_certificate
+                        .or_else(|| file.web.tls_certificate.clone()),
+                    tls_key: web.tls_key.or_else(|| file.web.tls_key.clone()),
+                },
+                state: self.state.over(file.state_dir.as_ref()),
+            },
+        }
+    }
+}
+
+fn given_or<T: Clone>(given: &[T], file: &[T]) -> Vec<T> {
+    if given.is_empty() { file.to_vec() } else { given.to_vec() }
+}
+
+impl Settings {
+    /// The policy, if it is one that a single node can run, and those that watch, as they come
+    /// without being set.
+    pub(super) fn build(&self) -> Result<Built, BadUsage> {
+        self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
+        let policy = of_one_node(&self.chosen.policy, self.chosen.build()?)?;
+        let shadow = |name: &String| {
+            let policy = policies::build(name, Variant::default(), &Params::default())
+                .map_err(|error| BadUsage(format!("shadow: {error}")))?;
+            Ok(Shadow::new(of_one_node(name, policy)?))
+        };
+        let shadows = self.shadow.iter().map(shadow).collect::<Result<_, BadUsage>>()?;
+        Ok(Built { policy, shadows })
+    }
+
+    /// What a run can take up that is other than in `self`, as `key: before -> after`.
+    pub(super) fn changes(&self, new: &Self) -> Vec<String> {
+        let (before, after) = (self.by_key(), new.by_key());
+        let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        let unset = "unset".to_owned();
+        let value = |of: &BTreeMap<String, String>, key| of.get(key).unwrap_or(&unset).clone();
+        keys.into_iter()
+            .filter(|key| before.get(*key) != after.get(*key))
+            .map(|key| format!("{key}: {} -> {}", value(&before, key), value(&after, key)))
+            .collect()
+    }
+
+    /// What a run can take up, by the file's keys.
+    fn by_key(&self) -> BTreeMap<String, String> {
+        let Self { chosen, shadow, log_level, log_format, fixed: _ } = self;
+        let Chosen { policy, variant, params, limiter } = chosen;
+        let mut keys = BTreeMap::new();
+        let all = json!({
+            "policy": policy,
+            "variant": variant.to_string(),
+            "params": params.iter().collect::<BTreeMap<_, _>>(),
+            "limiter": limiter,
+            "shadow": shadow.join(", "),
+            "log_level": log_level.to_string(),
+            "log_format": log_format.to_string(),
+        });
+        flatten("", &all, &mut keys);
+        keys
+    }
+}
+
+/// The leaves of a tree, each by the way to it.
+fn flatten(key: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                flatten(&key, member, keys);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => drop(keys.insert(key.to_owned(), text.clone())),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            keys.insert(key.to_owned(), value.to_string());
+        }
+    }
+}
+
+impl Fixed {
+    /// The keys of what is other in `new`.
+    pub(super) fn differences(&self, new: &Self) -> Vec<&'static str> {
+        let Self { actuator, on_drift, adopt, dry_run, with_label, control, web, state } = self;
+        let web::Settings { listen, token_file, tls_certificate, tls_key } = web;
+        let usual = |address: &Option<Address>| address.clone().unwrap_or_default();
+        let all = [
+            ("actuator", *actuator == new.actuator),
+            ("on_drift", *on_drift == new.on_drift),
+            ("adopt", *adopt == new.adopt),
+            ("dry_run", *dry_run == new.dry_run),
+            ("with_label", *with_label == new.with_label),
+            ("control", control.socket() == new.control.socket()),
+            ("state_dir", state.folder() == new.state.folder()),
+            ("web.listen", usual(listen) == usual(&new.web.listen)),
+            ("web.token_file", *token_file == new.web.token_file),
+            ("web.tls_certificate", *tls_certificate == new.web.tls_certificate),
+            ("web.tls_key", *tls_key == new.web.tls_key),
+        ];
+        all.into_iter().filter_map(|(key, same)| (!same).then_some(key)).collect()
+    }
+}
+
+fn of_one_node(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsage> {
+    let of_cluster =
+        policies::ALL.iter().any(|entry| entry.name == name && entry.scope == Scope::Cluster);
+    match policy {
+        AnyPolicy::Jobs(policy) if !of_cluster => Ok(policy),
+        AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => Err(BadUsage(format!(
+            "{name} is a policy of a cluster, and `paceline run` manages one node: \
+             `paceline manager` is to run it"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+use clap::Parser;
+
+use super::*;
+use crate::web::Address;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+fn args(line: &str) -> RunArgs {
+    Line::try_parse_from(line.split_whitespace()).unwrap().run
+}
+
+fn settings(line: &str, file: &str) -> Settings {
+    args(line).over(&Config::parse(file).unwrap(), &Given::default())
+}
+
+const FILE: &str = r#"
+policy = "tradl"
+variant = "published"
+shadow = ["none"]
+with_label = ["a=b"]
+actuator = "cgroup"
+on_drift = "yield"
+adopt = ["swarm"]
+state_dir = "/file/state"
+control = "/file/control"
+log_level = "warn"
+log_format = "json"
+[params]
+hold = 4
+[limiter]
+enforcement = "shares"
+fairness = {}
+[web]
+listen = "none"
+token_file = "/file/token"
+tls_certificate = "/file/certificate"
+tls_key = "/file/key"
+"#;
+
+#[test]
+fn the_file_says_what_the_command_line_does_not() {
+    let all = settings("run", FILE);
+    assert_eq!((all.chosen.policy.as_str(), all.chosen.variant), ("tradl", Variant::Published));
+    assert_eq!(all.shadow, ["none"]);
+    assert_eq!((all.log_level.to_string().as_str(), all.log_format), ("warn", Format::Json));
+    let Fixed { actuator, on_drift, adopt, dry_run, with_label, control, web, state } = all.fixed;
+    assert_eq!((actuator, on_drift, dry_run), (Means::Cgroup, OnDrift::Yield, false));
+    assert_eq!((adopt, with_label), (vec![Owner::Swarm], vec!["a=b".to_owned()]));
+    assert_eq!(control.socket(), Some("/file/control".into()));
+    assert_eq!(state.folder(), std::path::Path::new("/file/state"));
+    assert_eq!(web.listen, Some(Address::None));
+    assert_eq!(web.tls_key, Some("/file/key".into()));
+}
+
+#[test]
+fn the_command_line_rules_over_the_file() {
+    let given = Given { level: Some("debug".parse().unwrap()), format: Some(Format::Text) };
+    let line = "run --policy dqoes --variant resolved --shadow flowcon --with-label c=d \
+                --actuator engine --on-drift reassert --adopt compose --dry-run \
+                --state-dir /line/state --control none --enforcement quota --listen [::1]:1 \
+                --param alpha=0.3 --token-file /line/token --tls-certificate /line/certificate \
+                --tls-key /line/key";
+    let all = args(line).over(&Config::parse(FILE).unwrap(), &given);
+    let alone = args(line).over(&Config::default(), &given);
+    assert_eq!(all.fixed, alone.fixed);
+    assert_eq!(
+        (all.shadow, all.log_level, all.log_format),
+        (alone.shadow, alone.log_level, alone.log_format)
+    );
+    assert_eq!(
+        (all.chosen.policy, all.chosen.variant),
+        (alone.chosen.policy, alone.chosen.variant)
+    );
+    assert_eq!(all.chosen.limiter.enforcement, alone.chosen.limiter.enforcement);
+    assert!(all.chosen.limiter.fairness.is_some(), "of this the command line says nothing");
+    assert_eq!(all.chosen.params.iter().collect::<Vec<_>>(), [("alpha", 0.3), ("hold", 4.0)]);
+}
+
+#[test]
+fn what_has_changed_is_told_by_the_files_keys() {
+    let before = settings("run", "[params]\nalpha = 0.02\n[limiter]\nslew = {}");
+    let after = settings(
+        "run",
+        "policy = 'tradl'\nshadow = ['none', 'flowcon']\nlog_level = 'debug'\n\
+         [limiter]\nenforcement = 'quota'\nslew = { max_decrease = 0.2 }",
+    );
+    assert_eq!(
+        before.changes(&after),
+        [
+            "limiter.enforcement: quota+leftover -> quota",
+            "limiter.slew.max_decrease: 0.1 -> 0.2",
+            "log_level: info -> debug",
+            "params.alpha: 0.02 -> unset",
+            "policy: flowcon -> tradl",
+            "shadow: unset -> none, flowcon",
+        ]
+    );
+    assert_eq!(before.changes(&before), [""; 0]);
+}
+
+#[test]
+fn every_key_that_cannot_change_is_told_of_and_what_is_usual_is_no_change() {
+    let (usual, other) = (settings("run", ""), settings("run", &format!("dry_run = true\n{FILE}")));
+    assert_eq!(
+        usual.fixed.differences(&other.fixed),
+        [
+            "actuator",
+            "on_drift",
+            "adopt",
+            "dry_run",
+            "with_label",
+            "control",
+            "state_dir",
+            "web.listen",
+            "web.token_file",
+            "web.tls_certificate",
+            "web.tls_key",
+        ]
+    );
+    let same = "actuator = 'engine'\ncontrol = '/run/paceline/control.sock'\n\
+                [web]\nlisten = '127.0.0.1:7224'";
+    assert_eq!(usual.fixed.differences(&settings("run", same).fixed), [""; 0]);
+}
+
+#[test]
+fn whoever_is_at_fault_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("paceline.toml");
+    let said = |line: &str, text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let line = format!("{line} --config {}", file.display());
+        args(&line).settings(&Given::default()).unwrap_err().to_string()
+    };
+    let path = file.display().to_string();
+    for (text, part) in [
+        ("policy = 'tradle'", "did you mean \"tradl\"?"),
+        ("[params]\nbeta = -1", "beta is -1, but must be"),
+        ("shadow = ['all']", "shadow: policy \"all\" is not known"),
+        ("[limiter.slew]\nmax_decrease = 3", "slew.max_decrease is 3, but must be"),
+        ("policy = 'kod2'", "a policy of a cluster"),
+        ("polcy = 'none'", "did you mean \"policy\"?"),
+    ] {
+        let said = said("run", text);
+        assert!(said.starts_with(&path) && said.contains(part), "{said}");
+    }
+    let said = said("run --policy best", "policy = 'none'");
+    assert!(said.contains("\"best\"") && !said.contains(&path), "{said}");
+}
+
+#[test]
+fn the_parameters_that_are_shown_are_those_in_force() {
+    let shown = |line: &str| {
+        let settings = settings(line, "");
+        settings.policy_view(&settings.build().unwrap().policy.params()).params
+    };
+    let printed = shown("run --policy tradl --variant published");
+    assert_eq!(printed.get("confirm"), Some(&1.0));
+    assert_eq!(shown("run --policy tradl").get("confirm"), Some(&3.0));
+    let flowcon = shown("run --param interval=5");
+    assert_eq!((flowcon["interval"], flowcon["max_interval"], flowcon["alpha"]), (5.0, 80.0, 0.01));
+}
+
+/// The example that is shipped.
+const EXAMPLE: &str = include_str!("../../../../../examples/deploy/paceline.toml");
+
+#[test]
+fn the_example_is_read_and_what_it_shows_in_comments_is_what_is_usual() {
+    let shown: Vec<&str> = EXAMPLE
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .collect();
+    let usual = settings("run", EXAMPLE);
+    assert_eq!(usual, settings("run", ""));
+    let whole = Config::parse(&shown.join("\n")).unwrap();
+    for key in ["policy", "variant", "actuator", "on_drift", "state_dir", "control", "dry_run"]
+        .into_iter()
+        .chain(["log_level", "log_format", "shadow", "with_label", "adopt", "[params]", "[web]"])
+        .chain(["listen", "token_file", "tls_certificate", "tls_key", "enforcement"])
+        .chain(["slew", "fairness", "canary"])
+    {
+        assert!(shown.iter().any(|line| line.starts_with(key)), "{key} is not shown");
+    }
+    let all = args("run").over(&whole, &Given::default());
+    assert_eq!(
+        all.fixed.differences(&usual.fixed).join(" "),
+        "web.token_file web.tls_certificate web.tls_key"
+    );
+    all.build().unwrap();
+}

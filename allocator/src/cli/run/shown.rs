@@ -1,0 +1,41 @@
+//! What is shown of a run before the first look, and of its policy.
+
+use std::collections::BTreeMap;
+
+use super::super::engine::EngineInfo;
+use super::settings::Settings;
+use crate::clock::unix_seconds;
+use crate::live::snapshot::{NodeView, PolicyView, SCHEMA, Snapshot};
+
+/// What is known before the first look.
+pub(super) fn first_snapshot(described: &EngineInfo, policy: PolicyView) -> Snapshot {
+    Snapshot {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        started_at: unix_seconds(),
+        node: NodeView {
+            name: described.name.clone(),
+            cpus: described.machine.cpus,
+            memory: described.machine.memory,
+            cpu: None,
+        },
+        policy,
+        ..Snapshot::default()
+    }
+}
+
+impl Settings {
+    /// The policy that is set, with the parameters that it says are in force.
+    pub(super) fn policy_view(&self, in_force: &BTreeMap<&'static str, f64>) -> PolicyView {
+        PolicyView {
+            name: self.chosen.policy.clone(),
+            variant: self.chosen.variant.to_string(),
+            params: in_force.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            enforcement: self.chosen.limiter.enforcement.to_string(),
+            actuator: self.fixed.actuator.to_string(),
+            dry_run: self.fixed.dry_run,
+            guards: self.chosen.limiter.guards(),
+        }
+    }
+}
