@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
-  test test-faults test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
+  test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
   bench-sidecar bench-training bench-reaction clean
 
 CARGO ?= cargo
@@ -17,7 +17,7 @@ FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
 RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
@@ -69,6 +69,9 @@ docker-tests: ## tests on the real engine
 test-faults: ## tests on the real engine that kill, fill, restart and contradict: minutes
 	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
 	$(CARGO) test --locked --package paceline-system-tests --test docker -- faults::
+
+test-cgroup2: ## tests of observing, limiting and restoring under cgroup v2, in a virtual machine: minutes
+	@tests/cgroup2/run.sh
 
 test: ## everything but the heavy targets below
 	@images/setup.sh || echo "The tests that need a Docker engine will be skipped."

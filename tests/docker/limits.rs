@@ -56,10 +56,11 @@ impl Parent {
     /// Made beside the groups that the engine makes, with room for `us` of a 100 ms period.
     pub(crate) fn make(name: String, us: i64) -> anyhow::Result<Self> {
         let own = Cgroup::of(Path::new("/proc"), std::process::id())?;
-        let mount = own.cpu_folder().ancestors().find(|folder| {
-            folder.parent().is_some_and(|parent| parent == Path::new("/sys/fs/cgroup"))
-        });
-        let folder = mount.unwrap_or(Path::new("/sys/fs/cgroup")).join(&name);
+        let all = Path::new("/sys/fs/cgroup");
+        // Version 1 has a folder for each controller there, version 2 has the groups themselves.
+        let mut above = own.cpu_folder().ancestors();
+        let controller = above.find(|folder| own.version() == 1 && folder.parent() == Some(all));
+        let folder = controller.unwrap_or(all).join(&name);
         std::fs::create_dir(&folder)?;
         let parent = Self { name, folder };
         if parent.folder.join("cpu.max").exists() {
@@ -93,7 +94,7 @@ pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let all = all_cpus(&bed).await?;
-    // Three quarters of the machine: all of it is refused to what is below.
+    // Three quarters of the machine: version 1 refuses all of it to what is below.
     let parent = Parent::make(bed.name("parent"), all / 40_000 * 3)?;
     let host = HostConfig { cgroup_parent: Some(parent.path()), ..HostConfig::default() };
     let flat = bed.start(Job { host, ..flat() }).await?;
@@ -108,9 +109,8 @@ pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
     allocator.end().await?;
     let after = bed.limits(&flat).await?;
     bed.clear().await?;
-    anyhow::ensure!(after.kernel == before.kernel, "{before:?} became {after:?}");
-    anyhow::ensure!(after.host.cpu_quota == -1, "a restart would bring the limit back: {after:?}");
-    Ok(())
+    // Version 1 refuses all CPUs below such a group, so there the engine keeps a quota of -1.
+    after.ensure_back(&before, all)
 }
 
 pub(crate) async fn weights_take_the_place_of_caps_and_are_put_back(
@@ -118,8 +118,7 @@ pub(crate) async fn weights_take_the_place_of_caps_and_are_put_back(
 ) -> anyhow::Result<()> {
     let flat = bed.start(flat()).await?;
     let growing = bed.start(growing()).await?;
-    let words = ["--policy", "flowcon", "--param", "interval=2", "--enforcement", "shares"];
-    let allocator = Allocator::run(&bed, &words)?;
+    let allocator = Allocator::run(&bed, &[&QUICK[..6], &["--enforcement", "shares"]].concat())?;
     // A quarter of the machine, where an equal share of two jobs has the weight 1024.
     until("the flat job has half the usual weight", || async {
         Ok((bed.limits(&flat).await?.host.cpu_shares == 512).then_some(()))
@@ -145,9 +144,8 @@ pub(crate) async fn the_cgroup_actuator_limits_and_the_engine_learns_nothing(
     let before = (bed.limits(&flat).await?, bed.limits(&growing).await?);
     let free = before.0;
     for (enforcement, cut) in [("quota", true), ("shares", false)] {
-        let words = ["--policy", "flowcon", "--param", "interval=2", "--actuator", "cgroup"];
-        let words = [&words[..], &["--enforcement", enforcement]].concat();
-        let allocator = Allocator::run(&bed, &words)?;
+        let words = ["--actuator", "cgroup", "--enforcement", enforcement];
+        let allocator = Allocator::run(&bed, &[&QUICK[..6], &words].concat())?;
         let now = until("the flat job has less", || async {
             let now = bed.limits(&flat).await?;
             let less = if cut { now.kernel != free.kernel } else { now.weight < free.weight };

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::bed::Bed;
 use crate::image::program;
-use crate::wait::until;
+use crate::wait::{patience, until};
 
 /// `paceline run`, started as a user would, on the containers of one bed only.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Allocator {
 
     /// Waits for its end.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
-        let wait = tokio::time::timeout(std::time::Duration::from_secs(45), self.child.wait());
+        let wait = tokio::time::timeout(patience(), self.child.wait());
         Ok(wait.await.with_context(|| format!("it does not end: {}", self.said()))??)
     }
 
