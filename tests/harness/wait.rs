@@ -5,7 +5,19 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(45);
 
 /// Waits until `look` sees what it looks for, and fails with `what` when it never does.
-pub async fn until<T, F>(what: &str, mut look: impl FnMut() -> F) -> anyhow::Result<T>
+pub async fn until<T, F>(what: &str, look: impl FnMut() -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+{
+    until_within(PATIENCE, what, look).await
+}
+
+/// The same, of what may take longer.
+pub async fn until_within<T, F>(
+    patience: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> anyhow::Result<T>
 where
     F: Future<Output = anyhow::Result<Option<T>>>,
 {
@@ -17,7 +29,7 @@ where
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    match tokio::time::timeout(PATIENCE, waiting).await {
+    match tokio::time::timeout(patience, waiting).await {
         Ok(seen) => seen,
         Err(_) => anyhow::bail!("it never came to this: {what}"),
     }
