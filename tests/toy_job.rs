@@ -2,8 +2,8 @@
 //! or does not. All of it is by command line, so that a test can have the job that it needs.
 
 use std::hint::black_box;
-use std::io::{self, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
@@ -47,18 +47,22 @@ enum Answer {
     Silence,
     /// It says something else.
     Garbage,
+    /// It answers with a gigabyte.
+    Huge,
+    /// Its answer does not end.
+    Endless,
+    /// Its answer does not end either, and takes a second for three bytes.
+    Drip,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a job that sleeps is what a test asks for")]
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let reporter = match args.answer {
         Answer::Progress => Reporter::builder("toy").from_env().start()?,
         Answer::Nothing => Reporter::disabled(),
-        Answer::Silence | Answer::Garbage => {
+        Answer::Silence | Answer::Garbage | Answer::Huge | Answer::Endless | Answer::Drip => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 7223))?;
-            let garbage = args.answer == Answer::Garbage;
-            std::thread::spawn(move || misbehave(&listener, garbage));
+            std::thread::spawn(move || misbehave(&listener, args.answer));
             Reporter::disabled()
         }
     };
@@ -67,7 +71,7 @@ fn main() -> anyhow::Result<()> {
     let began = unix_seconds();
     while unix_seconds() < began + args.sleep {
         let batch = reporter.batch();
-        std::thread::sleep(Duration::from_millis(100));
+        pause(Duration::from_millis(100));
         batch.loss(loss);
         loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
     }
@@ -103,16 +107,49 @@ fn draw(out: &mut impl Write, step: u64, of: u64, loss: f64) -> io::Result<()> {
 }
 
 /// Keeps every connection open, answered by nonsense or not at all.
-fn misbehave(listener: &TcpListener, garbage: bool) {
+fn misbehave(listener: &TcpListener, how: Answer) {
     let mut open = Vec::new();
-    for stream in listener.incoming().flatten().take(1000) {
-        let mut stream = stream;
-        if garbage {
-            // The reader may be gone already.
-            drop(stream.write_all(b"220 mail.example.org ESMTP\r\n"));
-        }
+    for mut stream in listener.incoming().flatten().take(1000) {
+        // The reader may be gone already, and is to be.
+        drop(say(&mut stream, how));
         open.push(stream);
     }
+}
+
+fn say(stream: &mut TcpStream, how: Answer) -> io::Result<()> {
+    const GIGABYTE: u64 = 1 << 30;
+    let head = b"HTTP/1.1 200 OK\r\n";
+    let begun = br#"{"schema": 1, "job": ""#;
+    match how {
+        Answer::Progress | Answer::Nothing | Answer::Silence => Ok(()),
+        Answer::Garbage => stream.write_all(b"220 mail.example.org ESMTP\r\n"),
+        Answer::Huge => {
+            stream.write_all(head)?;
+            write!(stream, "content-length: {GIGABYTE}\r\n\r\n")?;
+            stream.write_all(begun)?;
+            let rest = GIGABYTE - u64::try_from(begun.len()).unwrap_or(0);
+            io::copy(&mut io::repeat(b'x').take(rest), stream).map(drop)
+        }
+        Answer::Endless => {
+            stream.write_all(head)?;
+            stream.write_all(b"\r\n")?;
+            stream.write_all(begun)?;
+            io::copy(&mut io::repeat(b'x'), stream).map(drop)
+        }
+        Answer::Drip => {
+            stream.write_all(head)?;
+            stream.write_all(b"\r\n")?;
+            loop {
+                stream.write_all(b" ")?;
+                pause(Duration::from_millis(300));
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a job that sleeps is what a test asks for")]
+fn pause(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// Arithmetic that no compiler can leave out, and that is in registers alone: its time is exactly

@@ -1,10 +1,12 @@
-//! The allocator's page in a real browser, with made-up jobs. Where there is no Chromium with its
-//! driver, the tests are reported as skipped.
+//! The allocator's page in a real browser, with made-up jobs, and with real ones on a real engine.
+//! Where there is no Chromium with its driver, or no engine, the tests are reported as skipped.
 //!
 //! With `PACELINE_PICTURES=DIR` pictures of the page are left there, to be looked at.
 
 #![expect(clippy::indexing_slicing, reason = "of JSON, where what is missing is null")]
 
+mod figures;
+mod real;
 mod seen;
 mod webdriver;
 
@@ -46,7 +48,12 @@ fn main() -> ExitCode {
         let run = move || Ok(test(&Stage::set(&programs.context("there is a browser")?)?)?);
         Trial::test(name, run).with_ignored_flag(missing)
     });
-    libtest_mimic::run(&args, trials.into()).exit_code()
+    let mut trials = Vec::from(trials);
+    let missing = programs.is_none() || (!args.list && !real::has_engine());
+    let run = move || Ok(real::a_real_run_is_shown(&programs.context("there is a browser")?)?);
+    let name = "on_a_real_run_the_page_shows_what_the_api_says_at_that_moment";
+    trials.push(Trial::test(name, run).with_ignored_flag(missing));
+    libtest_mimic::run(&args, trials).exit_code()
 }
 
 /// A page and a browser.
@@ -89,25 +96,25 @@ impl Stage {
         self.web.replace(Some(web));
         Ok(())
     }
+}
 
-    /// What the API says at this moment.
-    fn status(&self) -> anyhow::Result<Snapshot> {
-        let text = self.browser.run(
-            "const ask = new XMLHttpRequest(); ask.open('GET', 'v1/status', false); ask.send();
-             return ask.responseText;",
-        )?;
-        Ok(serde_json::from_str(text.as_str().context("the status is text")?)?)
-    }
+/// What the API says at this moment.
+fn status(browser: &Browser) -> anyhow::Result<Snapshot> {
+    let text = browser.run(
+        "const ask = new XMLHttpRequest(); ask.open('GET', 'v1/status', false); ask.send();
+         return ask.responseText;",
+    )?;
+    Ok(serde_json::from_str(text.as_str().context("the status is text")?)?)
+}
 
-    /// Leaves a picture, if anybody wants one.
-    fn picture(&self, name: &str) -> anyhow::Result<()> {
-        let Some(folder) = std::env::var_os("PACELINE_PICTURES").map(PathBuf::from) else {
-            return Ok(());
-        };
-        std::fs::create_dir_all(&folder)?;
-        let picture = decode(&self.browser.picture()?)?;
-        Ok(std::fs::write(folder.join(format!("{name}.png")), picture)?)
-    }
+/// Leaves a picture, if anybody wants one.
+fn picture(browser: &Browser, name: &str) -> anyhow::Result<()> {
+    let Some(folder) = std::env::var_os("PACELINE_PICTURES").map(PathBuf::from) else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(&folder)?;
+    let picture = decode(&browser.picture()?)?;
+    Ok(std::fs::write(folder.join(format!("{name}.png")), picture)?)
 }
 
 /// The bytes of a text in base64.

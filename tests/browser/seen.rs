@@ -3,22 +3,10 @@
 use anyhow::ensure;
 use paceline_allocator::live::snapshot::Standing;
 use paceline_system_tests::made_up::HOSTILE;
-use serde_json::Value;
 
-use super::{PAST, Stage};
-
-/// Gives, for each job, the texts of its row: name, standing, class, loss, batch, use, limit.
-const ROWS: &str = "return [...document.querySelectorAll('#overview tbody tr')]
-    .map((row) => [...row.cells].map((cell) => cell.textContent));";
-
-/// The figures that the card of each job has, by name.
-const CARDS: &str = "return [...document.querySelectorAll('.card')].map((card) => ({
-    name: card.querySelector('h3 b').textContent,
-    badge: card.querySelector('.badge').textContent,
-    trouble: card.querySelector('.trouble').hidden ? null : card.querySelector('.trouble').textContent,
-    why: card.querySelector('.why').textContent,
-    figures: [...card.querySelectorAll('.figures dd')].map((dd) => dd.firstChild.textContent),
-}));";
+use super::figures::{ROWS, Shown, list, text};
+use super::webdriver::Browser;
+use super::{PAST, Stage, picture, status};
 
 pub(super) fn figures_agree(stage: &Stage) -> anyhow::Result<()> {
     for t in [f64::from(PAST) + 1.0, f64::from(PAST) + 30.0] {
@@ -29,36 +17,7 @@ pub(super) fn figures_agree(stage: &Stage) -> anyhow::Result<()> {
             t % 60.0
         );
         stage.browser.until("the look is shown", &running)?;
-        let status = stage.status()?;
-        let (rows, cards) = (stage.browser.run(ROWS)?, stage.browser.run(CARDS)?);
-        let (rows, cards) = (list(&rows), list(&cards));
-        ensure!(rows.len() == status.jobs.len() && cards.len() == rows.len(), "{rows:?} {cards:?}");
-        for (job, (row, card)) in status.jobs.iter().zip(rows.iter().zip(cards)) {
-            let figures = &card["figures"];
-            ensure!(row[0] == job.job.as_str() && card["name"] == job.job.as_str(), "{row} {card}");
-            let standing = format!("{:?}", job.standing).to_lowercase();
-            ensure!(
-                row[1] == standing.as_str() && card["badge"] == standing.as_str(),
-                "{row} {card}"
-            );
-            for (shown, known) in [(&row[3], job.last_loss), (&figures[0], job.last_loss)] {
-                ensure!(close(shown, known, 1.0), "loss {shown} is not {known:?}");
-            }
-            for shown in [&row[4], &figures[1]] {
-                let unit = if text(shown).ends_with("ms") { 1000.0 } else { 1.0 };
-                ensure!(close(shown, job.batch_latency, unit), "{shown}: {:?}", job.batch_latency);
-            }
-            for shown in [&row[5], &figures[3]] {
-                ensure!(close(shown, job.cpu, 100.0), "use {shown} is not {:?}", job.cpu);
-            }
-            let limit = job.limit.filter(|limit| *limit < 1.0);
-            for shown in [&row[6], &figures[2]] {
-                let none = limit.is_none() && (text(shown) == "none") == job.limit.is_some();
-                ensure!(none || close(shown, limit, 100.0), "limit {shown} is not {:?}", job.limit);
-            }
-            ensure!(card["trouble"].as_str() == job.trouble.as_deref(), "{card}");
-            ensure!(text(&card["why"]).ends_with(job.why.as_deref().unwrap_or_default()), "{card}");
-        }
+        Shown::read(&stage.browser)?.ensure_is(&status(&stage.browser)?)?;
     }
     Ok(())
 }
@@ -136,19 +95,32 @@ const UNREADABLE: &str = "
 
 pub(super) fn is_readable(stage: &Stage) -> anyhow::Result<()> {
     let mut now = f64::from(PAST);
+    in_every_light(&stage.browser, "", || {
+        now += 1.0;
+        stage.look(now);
+        Ok(())
+    })
+}
+
+/// Looks at the page by day and by night, wide and narrow, and leaves pictures of it whose names
+/// begin with `kind`. `prepare` is called before each look.
+pub(super) fn in_every_light(
+    browser: &Browser,
+    kind: &str,
+    mut prepare: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     for scheme in ["light", "dark"] {
-        for (kind, width, height) in [("wide", 1280, 2000), ("narrow", 360, 3600)] {
-            stage.browser.look(scheme, width, height)?;
-            stage.browser.run("document.querySelector('details').open = true; scrollTo(0, 0)")?;
-            now += 1.0;
-            stage.look(now);
-            stage.browser.until(
+        for (size, width, height) in [("wide", 1280, 2000), ("narrow", 360, 3600)] {
+            browser.look(scheme, width, height)?;
+            browser.run("document.querySelector('details').open = true; scrollTo(0, 0)")?;
+            prepare()?;
+            browser.until(
                 "charts are drawn",
                 "return document.querySelectorAll('.card path.line').length >= 6",
             )?;
-            let bad = stage.browser.run(UNREADABLE)?;
+            let bad = browser.run(UNREADABLE)?;
             ensure!(list(&bad).is_empty(), "{scheme}, {width} px: {bad}");
-            stage.picture(&format!("{scheme}-{kind}"))?;
+            picture(browser, &format!("{kind}{scheme}-{size}"))?;
         }
     }
     Ok(())
@@ -200,7 +172,7 @@ pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
         "return document.querySelector('#notice').checkVisibility()
         && document.querySelector('#state').textContent.trim() === 'Not connected'",
     )?;
-    stage.picture("lost")?;
+    picture(&stage.browser, "lost")?;
     let shown = stage.browser.run(ROWS)?;
     ensure!(!list(&shown).is_empty(), "what was known stays there");
     stage.begin()?;
@@ -211,31 +183,9 @@ pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
         "return document.querySelector('.state.on')
         && !document.querySelector('#notice').checkVisibility()",
     )?;
-    let status = stage.status()?;
+    let status = status(&stage.browser)?;
     let waiting = status.jobs.iter().filter(|job| job.standing == Standing::Waiting).count();
     let summary = stage.browser.run("return document.querySelector('#summary').textContent")?;
     ensure!(text(&summary).contains(&format!("{waiting} waiting")), "{summary}");
     Ok(())
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// Whether what is shown is `known` times `unit`, as far as its digits go; a dash is nothing.
-fn close(shown: &Value, known: Option<f64>, unit: f64) -> bool {
-    let number = text(shown).split(' ').next().and_then(|word| word.parse::<f64>().ok());
-    match (number, known) {
-        (Some(number), Some(known)) => {
-            let known = known * unit;
-            let exact = if text(shown).ends_with('%') { 0.0501 } else { 1e-3 * known.abs() };
-            (number - known).abs() <= exact
-        }
-        (None, None) => text(shown) == "–",
-        _ => false,
-    }
 }

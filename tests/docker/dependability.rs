@@ -5,14 +5,11 @@ use std::sync::Arc;
 use paceline_system_tests::{Allocator, Bed};
 use rustix::process::Signal;
 
-use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
+use crate::flowcon::{cut_job, ensure_unlimited};
 
 /// Two jobs, the flat one cut, and the allocator killed. Returns the flat one.
 async fn killed(bed: &Bed) -> anyhow::Result<String> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
-    let mut allocator = Allocator::run(bed, &QUICK)?;
-    until_cut(bed, &flat).await?;
+    let (flat, mut allocator) = cut_job(bed, &[]).await?;
     allocator.signal(Signal::KILL)?;
     allocator.ended().await?;
     anyhow::ensure!(ensure_unlimited(bed, &flat).await.is_err(), "nobody could have put it back");
@@ -44,10 +41,7 @@ pub(crate) async fn the_next_run_puts_back_what_a_killed_one_left(
 pub(crate) async fn ctrl_c_puts_every_limit_back_and_ends_with_130(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
-    let mut allocator = Allocator::run(&bed, &QUICK)?;
-    until_cut(&bed, &flat).await?;
+    let (flat, mut allocator) = cut_job(&bed, &[]).await?;
     allocator.signal(Signal::INT)?;
     let status = allocator.ended().await?;
     anyhow::ensure!(status.code() == Some(130), "{status}");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use bollard::query_parameters::{RestartContainerOptions, StopContainerOptionsBuilder};
 use paceline_allocator::observe::cgroup::Quota;
 use paceline_system_tests::{Allocator, Bed, Job, until};
@@ -48,6 +49,16 @@ pub(crate) async fn until_cut(bed: &Bed, flat: &str) -> anyhow::Result<()> {
     .await
 }
 
+/// A flat job that is cut beside a growing one, and the allocator, told `words` beside [`QUICK`],
+/// that has cut it.
+pub(crate) async fn cut_job(bed: &Bed, words: &[&str]) -> anyhow::Result<(String, Allocator)> {
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let allocator = Allocator::run(bed, &[&QUICK[..], words].concat())?;
+    until_cut(bed, &flat).await.with_context(|| allocator.said())?;
+    Ok((flat, allocator))
+}
+
 /// Whether a container that was made without a limit is without one again.
 pub(crate) async fn ensure_unlimited(bed: &Bed, name: &str) -> anyhow::Result<()> {
     let (limits, all) = (bed.limits(name).await?, all_cpus(bed).await?);
@@ -78,10 +89,7 @@ pub(crate) async fn cpu_moves_to_the_growing_job_and_every_limit_is_put_back(
 pub(crate) async fn a_job_that_ends_leaves_its_container_without_our_limit(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
-    let allocator = Allocator::run(&bed, &QUICK)?;
-    until_cut(&bed, &flat).await?;
+    let (flat, allocator) = cut_job(&bed, &[]).await?;
     let now = StopContainerOptionsBuilder::default().t(0).build();
     bed.docker().stop_container(&flat, Some(now)).await?;
     // Stopped, it would start again with whatever the engine keeps.
@@ -93,10 +101,7 @@ pub(crate) async fn a_job_that_ends_leaves_its_container_without_our_limit(
 }
 
 pub(crate) async fn a_restarted_container_is_managed_anew(bed: Arc<Bed>) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
-    let allocator = Allocator::run(&bed, &QUICK)?;
-    until_cut(&bed, &flat).await?;
+    let (flat, allocator) = cut_job(&bed, &[]).await?;
     let before = bed.inspect(&flat).await?.started_at;
     bed.docker().restart_container(&flat, None::<RestartContainerOptions>).await?;
     anyhow::ensure!(bed.inspect(&flat).await?.started_at != before, "it was not restarted");

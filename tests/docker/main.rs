@@ -8,6 +8,7 @@ mod faults;
 mod flowcon;
 mod frameworks;
 mod limits;
+mod orders;
 mod policies;
 mod sidecar;
 mod truth;
@@ -142,15 +143,15 @@ impl Engine {
     }
 }
 
-/// Lists the tests: `name` in `module`, and what it needs.
+/// Lists the tests by their paths, and what each needs.
 macro_rules! trials {
-    ($engine:expr, $($module:ident :: $name:ident $(needs $needs:ident)?;)+) => {
+    ($engine:expr, $($first:ident $(:: $then:ident)+ $(needs $needs:ident)?;)+) => {
         vec![$(trial(
             $engine,
-            concat!(stringify!($module), "::", stringify!($name)),
-            stringify!($name),
+            concat!(stringify!($first) $(, "::", stringify!($then))+),
+            [$(stringify!($then)),+].last().copied().unwrap_or_default(),
             [$(Needs::$needs,)? Needs::Nothing][0],
-            $module::$name,
+            $first$(::$then)+,
         )),+]
     };
 }
@@ -169,15 +170,22 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         dependability::the_next_run_puts_back_what_a_killed_one_left;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;
-        faults::killed_at_any_step_the_allocator_leaves_a_way_back needs Root;
-        faults::twenty_kills_later_every_value_is_what_it_was needs Root;
-        faults::twenty_kills_of_the_cgroup_actuator_leave_no_trace needs Root;
-        faults::a_container_that_changes_in_mid_update_gets_its_limits_back needs Root;
-        faults::somebody_elses_update_is_overruled_and_comes_back_at_the_end;
-        faults::somebody_elses_update_stays_where_the_allocator_yields;
-        faults::a_limit_that_was_changed_past_the_engine_is_written_again needs Root;
-        faults::without_room_for_the_originals_nothing_is_limited needs Root;
-        faults::an_engine_that_restarts_in_mid_run_keeps_nothing_of_ours needs PrivateEngine;
+        faults::kills::killed_at_any_step_the_allocator_leaves_a_way_back needs Root;
+        faults::kills::twenty_kills_later_every_value_is_what_it_was needs Root;
+        faults::kills::twenty_kills_of_the_cgroup_actuator_leave_no_trace needs Root;
+        faults::others::a_container_that_changes_in_mid_update_gets_its_limits_back needs Root;
+        faults::others::somebody_elses_update_is_overruled_and_comes_back_at_the_end;
+        faults::others::somebody_elses_update_stays_where_the_allocator_yields;
+        faults::others::a_limit_that_was_changed_past_the_engine_is_written_again needs Root;
+        faults::room::without_room_for_the_originals_nothing_is_limited needs Root;
+        faults::room::without_room_for_the_audit_log_limits_are_written_and_put_back needs Root;
+        faults::engine::an_engine_that_restarts_in_mid_run_keeps_nothing_of_ours needs PrivateEngine;
+        faults::answers::an_answer_without_end_is_not_held_in_memory_and_harms_nobody;
+        faults::answers::jobs_that_fall_silent_or_report_no_number_or_get_worse_end_with_their_limits needs Root;
+        faults::clock::a_clock_that_is_set_changes_no_decision;
+        faults::crowd::two_hundred_containers_at_once_are_all_seen_and_all_put_back;
+        orders::timing::orders_are_in_force_within_moments_and_stand_in_the_audit_log;
+        orders::clients::two_clients_at_once_lose_nothing;
         limits::the_cgroup_actuator_limits_and_the_engine_learns_nothing needs Root;
         limits::memory_is_never_limited_under_its_peak_and_comes_back needs Root;
         limits::what_an_orchestrator_looks_after_is_left_alone_unless_asked_for;

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::bed::Bed;
 use crate::image::program;
-use crate::wait::{patience, until};
+use crate::wait::{PATIENCE, times_longer, until};
 
 /// `paceline run`, started as a user would, on the containers of one bed only.
 #[derive(Debug)]
@@ -40,11 +40,17 @@ impl Allocator {
 
     /// Starts the allocator with `args` beside those that confine it to the bed.
     pub fn run(bed: &Bed, args: &[&str]) -> anyhow::Result<Self> {
-        let mut command =
-            Self::command(&["run", "--listen", "none", "--with-label", &bed.label()])?;
-        command.arg("--state-dir").arg(Self::state(bed));
-        command.arg("--control").arg(Self::control(bed)).args(args);
+        let mut command = Self::running(bed)?;
+        command.args(["--listen", "none"]).args(args);
         Self::spawn(command)
+    }
+
+    /// `paceline run`, confined to the bed, ready to be told more and to be run.
+    pub fn running(bed: &Bed) -> anyhow::Result<Command> {
+        let mut command = Self::command(&["run", "--with-label", &bed.label()])?;
+        command.arg("--state-dir").arg(Self::state(bed));
+        command.arg("--control").arg(Self::control(bed));
+        Ok(command)
     }
 
     /// Starts any command of `paceline` and keeps what it says on stderr.
@@ -83,6 +89,14 @@ impl Allocator {
         self.child.id().context("it has ended")
     }
 
+    /// The most memory that it has held so far, in bytes.
+    pub fn memory_peak(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.split_whitespace().next());
+        Ok(kib.context("a process has a peak of memory")?.parse::<u64>()? * 1024)
+    }
+
     /// Puts back what an allocator of this bed has left. Returns what the command says.
     pub async fn restore(bed: &Bed) -> anyhow::Result<String> {
         let mut command = Self::command(&["restore"])?;
@@ -99,7 +113,7 @@ impl Allocator {
 
     /// Waits for its end.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
-        let wait = tokio::time::timeout(patience(), self.child.wait());
+        let wait = tokio::time::timeout(PATIENCE * times_longer(), self.child.wait());
         Ok(wait.await.with_context(|| format!("it does not end: {}", self.said()))??)
     }
 

@@ -15,6 +15,9 @@ use paceline_allocator::observe::container::{self, Container, HostCpu, HostMemor
 
 use crate::wait::until;
 
+/// The engine is asked for so many things at once.
+const AT_ONCE: usize = 16;
+
 /// One test's containers and files. Whatever comes of the test, [`Bed::clear`] removes them.
 #[derive(Debug)]
 pub struct Bed {
@@ -122,6 +125,24 @@ impl Bed {
     /// Starts a job. Returns its container's full name.
     pub async fn start(&self, job: Job) -> anyhow::Result<String> {
         let name = self.name(job.name);
+        self.make(&name, job).await?;
+        self.docker.start_container(&name, None::<StartContainerOptions>).await?;
+        Ok(name)
+    }
+
+    /// Starts as many jobs of one kind as there are `names`, all of which are made before the first
+    /// begins: then they come as fast as the engine can start them.
+    pub async fn start_at_once(&self, names: &[String], job: &Job) -> anyhow::Result<()> {
+        let made = names.iter().map(|name| self.make(name, job.clone()));
+        at_once(made).await?;
+        let started = names
+            .iter()
+            .map(|name| self.docker.start_container(name, None::<StartContainerOptions>));
+        at_once(started).await
+    }
+
+    /// Makes a container of this name.
+    async fn make(&self, name: &str, job: Job) -> anyhow::Result<()> {
         let mut labels: BTreeMap<String, String> = job
             .labels
             .iter()
@@ -141,10 +162,9 @@ impl Bed {
             host_config: Some(job.host),
             ..ContainerCreateBody::default()
         };
-        let options = CreateContainerOptionsBuilder::default().name(&name).build();
+        let options = CreateContainerOptionsBuilder::default().name(name).build();
         self.docker.create_container(Some(options), body).await?;
-        self.docker.start_container(&name, None::<StartContainerOptions>).await?;
-        Ok(name)
+        Ok(())
     }
 
     /// What the engine says of a container of this bed.
@@ -201,13 +221,24 @@ impl Bed {
             .all(true)
             .filters(&filters)
             .build();
-        for container in self.docker.list_containers(Some(options)).await? {
-            let id = container.id.unwrap_or_default();
+        let containers = self.docker.list_containers(Some(options)).await?;
+        at_once(containers.into_iter().map(|container| async move {
             let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            self.docker.remove_container(&id, Some(force)).await?;
-        }
-        Ok(())
+            self.docker.remove_container(&container.id.unwrap_or_default(), Some(force)).await
+        }))
+        .await
     }
+}
+
+/// Does all of this, some of it at a time; the first error is that of all.
+async fn at_once<F, E>(works: impl Iterator<Item = F>) -> anyhow::Result<()>
+where
+    F: Future<Output = Result<(), E>>,
+    anyhow::Error: From<E>,
+{
+    let done = futures_util::stream::iter(works).buffer_unordered(AT_ONCE);
+    let done: Vec<Result<(), E>> = done.collect().await;
+    done.into_iter().try_for_each(|one| Ok(one?))
 }
 
 fn strings(words: &[&str]) -> Vec<String> {

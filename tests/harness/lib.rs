@@ -8,10 +8,12 @@ pub mod made_up;
 mod office;
 mod private;
 mod wait;
+mod wall_clock;
 
 pub use allocator::{Allocator, json_lines};
 pub use bed::{Bed, Job, Limits};
 pub use image::{image_of, program};
 pub use office::{Office, example};
 pub use private::PrivateEngine;
-pub use wait::until;
+pub use wait::{until, until_within};
+pub use wall_clock::WallClock;

@@ -1,15 +1,29 @@
 use std::future::Future;
 use std::time::Duration;
 
-/// How long anything may take that a test waits for: as many times longer than on a real machine as
-/// `PACELINE_TEST_PATIENCE` says.
-pub(crate) fn patience() -> Duration {
+/// How long anything may take that a test waits for, unless it says more.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
+
+/// So many times longer than on a real machine all may take, by `PACELINE_TEST_PATIENCE`.
+pub(crate) fn times_longer() -> u32 {
     let times = std::env::var("PACELINE_TEST_PATIENCE").ok().and_then(|times| times.parse().ok());
-    Duration::from_secs(45) * times.unwrap_or(1)
+    times.unwrap_or(1)
 }
 
 /// Waits until `look` sees what it looks for, and fails with `what` when it never does.
-pub async fn until<T, F>(what: &str, mut look: impl FnMut() -> F) -> anyhow::Result<T>
+pub async fn until<T, F>(what: &str, look: impl FnMut() -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+{
+    until_within(PATIENCE, what, look).await
+}
+
+/// The same, of what may take longer.
+pub async fn until_within<T, F>(
+    patience: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> anyhow::Result<T>
 where
     F: Future<Output = anyhow::Result<Option<T>>>,
 {
@@ -21,7 +35,7 @@ where
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    match tokio::time::timeout(patience(), waiting).await {
+    match tokio::time::timeout(patience * times_longer(), waiting).await {
         Ok(seen) => seen,
         Err(_) => anyhow::bail!("it never came to this: {what}"),
     }

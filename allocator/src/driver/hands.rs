@@ -59,8 +59,8 @@ pub(super) struct Done {
 
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// This is in force now.
-    Set(Setting),
+    /// This is in force now; before, somebody else had changed what was written.
+    Set(Setting, Option<Drift>),
     /// What was there before the first write is there again; `None`: nothing was ever written.
     Restored(Option<Restored>),
     /// What had drifted, and what was done about it; `None`: nothing had.
@@ -178,7 +178,11 @@ async fn work(actuator: Arc<Actuator>, clock: Clock, deed: Deed) -> Done {
     let began = clock.now();
     let acting = async {
         Ok(match &deed.what {
-            What::Set(change) => Outcome::Set(actuator.set(&deed.container, change.to).await?),
+            What::Set(change) => {
+                // The policy may be quicker than the look that is to notice it.
+                let drift = actuator.drifted(&deed.container).await;
+                Outcome::Set(actuator.set(&deed.container, change.to).await?, drift)
+            }
             What::Restore => Outcome::Restored(actuator.restore(&deed.container).await?),
             What::Answer => match actuator.drifted(&deed.container).await {
                 Some(drift) => {

@@ -45,7 +45,11 @@ impl Driver {
     pub(super) fn settle(&mut self, done: Done) {
         let Done { deed: Deed { container, job, what, order }, outcome, seconds } = done;
         let came = match (outcome, what) {
-            (Ok(Outcome::Set(in_force)), What::Set(change)) => {
+            (Ok(Outcome::Set(in_force, drift)), What::Set(change)) => {
+                if let Some(drift) = drift {
+                    let answered = Some((drift, OnDrift::Reassert));
+                    self.answered(&container, job, answered);
+                }
                 self.limited(container, change, in_force, seconds);
                 Ok(())
             }
@@ -57,7 +61,7 @@ impl Driver {
                 self.answered(&container, job, answered);
                 Ok(())
             }
-            (Ok(Outcome::Set(_)), What::Restore | What::Answer) => Ok(()),
+            (Ok(Outcome::Set(..)), What::Restore | What::Answer) => Ok(()),
             (Err(failure), What::Set(change)) => self.not_limited(container, change, &failure),
             (Err(failure), What::Restore) => {
                 let what = called(job.as_ref(), &container);

@@ -4,6 +4,7 @@ mod call;
 mod events;
 mod feed;
 mod lines;
+mod unix;
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,8 +37,13 @@ pub enum Way {
     },
     /// An address that the engine publishes or bridges to it.
     Address(SocketAddr),
-    /// A Unix socket, through the container's root.
-    Unix(PathBuf),
+    /// A Unix socket of the container.
+    Unix {
+        /// The container's root, seen from here.
+        root: PathBuf,
+        /// The socket's path, seen from inside.
+        path: PathBuf,
+    },
 }
 
 /// Why an endpoint gave no progress.
@@ -88,8 +94,8 @@ pub fn ways(proc: &Path, container: &Container, endpoint: &Endpoint) -> Vec<Way>
     let Some(pid) = container.pid else { return Vec::new() };
     match endpoint {
         Endpoint::Unix(path) => {
-            let inside = path.strip_prefix("/").unwrap_or(path);
-            vec![Way::Unix(proc.join(pid.to_string()).join("root").join(inside))]
+            let root = proc.join(pid.to_string()).join("root");
+            vec![Way::Unix { root, path: path.clone() }]
         }
         Endpoint::Port(port) => {
             let published = container.published.iter().filter(|(inside, _)| inside == port);
@@ -149,7 +155,7 @@ impl std::fmt::Display for Way {
         match self {
             Self::Namespace { port, .. } => write!(f, "port {port} of its loopback"),
             Self::Address(address) => write!(f, "{address}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Unix { path, .. } => write!(f, "unix:{}", path.display()),
         }
     }
 }

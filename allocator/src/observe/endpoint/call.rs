@@ -11,9 +11,9 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 
-use super::{EndpointError, LONGEST, PATIENCE, Way};
+use super::{EndpointError, LONGEST, PATIENCE, Way, unix};
 use crate::observe::namespace;
 
 /// An answer whose body may still be coming.
@@ -139,7 +139,7 @@ async fn connect(proc: &Path, way: &Way) -> io::Result<Box<dyn Stream>> {
             Box::new(TcpStream::from_std(stream)?)
         }
         Way::Address(address) => Box::new(TcpStream::connect(address).await?),
-        Way::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        Way::Unix { root, path } => Box::new(unix::connect(root, path).await?),
     })
 }
 

@@ -74,11 +74,12 @@ impl Feed {
     #[expect(clippy::disallowed_methods, reason = "the handle ends the task when it is dropped")]
     pub fn follow(proc: PathBuf, ways: Vec<Way>, owned: Owned, nudge: Arc<Notify>) -> Self {
         let (sender, heard) = watch::channel(Heard::default());
+        let judged = owned;
         let (owned, owned_by) = watch::channel(owned);
         let (asks, asked) = watch::channel(0);
         let nudges = Nudges::default();
         let listener =
-            Listener { proc, ways, heard: sender, owned: owned_by, asked, nudge, nudges };
+            Listener { proc, ways, heard: sender, owned: owned_by, judged, asked, nudge, nudges };
         Self { heard, owned, asks, _task: AbortOnDropHandle::new(tokio::spawn(listener.run())) }
     }
 
@@ -97,7 +98,8 @@ impl Feed {
         self.heard.borrow().answered == *self.asks.borrow()
     }
 
-    /// The job is to reach something else from now on.
+    /// The job is to reach something else from now on. It is asked at once where it stands: a policy
+    /// judges by what a job says, and it may say nothing by itself for a while.
     pub fn own(&self, owned: Owned) {
         self.owned.send_replace(owned);
     }
@@ -108,6 +110,8 @@ struct Listener {
     ways: Vec<Way>,
     heard: watch::Sender<Heard>,
     owned: watch::Receiver<Owned>,
+    /// What it was to reach when it was last heard.
+    judged: Owned,
     asked: watch::Receiver<u64>,
     nudge: Arc<Notify>,
     nudges: Nudges,
@@ -145,6 +149,7 @@ impl Listener {
             tokio::select! {
                 () = sleep(pause) => {}
                 _ = self.asked.changed() => {}
+                _ = self.owned.changed() => {}
             }
         }
     }
@@ -167,18 +172,14 @@ impl Listener {
         let Ok(mut events) = Events::open(&self.proc, way).await else { return };
         loop {
             let event = tokio::select! {
-                event = timeout(QUIET, events.next()) => event,
-                _ = self.asked.changed() => {
-                    if self.ask().await.is_err() {
-                        return;
-                    }
-                    continue;
-                }
+                event = timeout(QUIET, events.next()) => event.ok(),
+                _ = self.asked.changed() => None,
+                _ = self.owned.changed() => None,
             };
             match event {
-                Ok(Ok(progress)) => self.hear(progress),
-                Ok(Err(_)) => return,
-                Err(_) => {
+                Some(Ok(progress)) => self.hear(progress),
+                Some(Err(_)) => return,
+                None => {
                     if self.ask().await.is_err() {
                         return;
                     }
@@ -192,13 +193,15 @@ impl Listener {
         progress.sidecar = None;
         let before = self.heard.borrow().progress.clone();
         let owned = *self.owned.borrow();
-        let urgent = before.is_none_or(|before| cannot_wait(&before, &progress, owned));
+        let ordered = std::mem::replace(&mut self.judged, owned) != owned;
+        let urgent = ordered || before.is_none_or(|before| cannot_wait(&before, &progress, owned));
         self.heard.send_modify(|heard| {
             heard.progress = Some(Arc::new(progress));
             heard.trouble = None;
             heard.urgent += u64::from(urgent);
         });
-        if urgent && self.nudges.take(Instant::now()) {
+        // An order is no whim of the job's.
+        if ordered || (urgent && self.nudges.take(Instant::now())) {
             self.nudge.notify_one();
         }
     }

@@ -62,6 +62,27 @@ async fn garbage_is_told_apart_from_silence() {
 }
 
 #[tokio::test]
+async fn a_report_that_is_nested_deeply_is_refused_or_passed_over() {
+    let depth = LONGEST / 4;
+    let nests = ["[", "{\"a\":"].map(|open| open.repeat(depth / open.len()));
+    for nest in nests {
+        // In place of a whole report, of a number, and of a member that is not known.
+        let broken = answered(ok(&nest)).await.unwrap_err();
+        assert!(matches!(broken, EndpointError::Json(..)), "{broken:?}");
+        for member in [r#""pid": 7"#, r#""later": true"#] {
+            let (name, _) = member.split_once(' ').unwrap();
+            let nested = progress(1).replace(member, &format!("{name} {nest}"));
+            let broken = answered(ok(&nested)).await.unwrap_err();
+            assert!(matches!(broken, EndpointError::Json(..)), "{member}: {broken:?}");
+        }
+    }
+    let whole = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let nested = progress(1).replace("\"later\": true", &format!("\"later\": {whole}"));
+    let read = answered(ok(&nested)).await.unwrap();
+    assert_eq!((read.job.as_str(), read.eval.count), ("vae", 9), "what it holds beside is nothing");
+}
+
+#[tokio::test]
 async fn an_endless_answer_is_cut_off() {
     let endless = answered(ok(&" ".repeat(LONGEST + 1))).await.unwrap_err();
     assert!(matches!(endless, EndpointError::Body(..)), "{endless:?}");

@@ -78,6 +78,28 @@ async fn a_job_is_asked_when_that_is_wanted_though_it_has_events() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_to_reach_something_else_is_asked_at_once_where_it_stands() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (feed, nudge) = follow(listener.local_addr().unwrap(), Owned::default());
+    let (_, mut stream) = asked(&listener).await;
+    stream.write_all(&ok(&progress(1))).await.unwrap();
+    let (_, mut events) = asked(&listener).await;
+    events.write_all(EVENTS).await.unwrap();
+    nudge.notified().await;
+    // However often it is told so: it is not the job that wakes the allocator.
+    for count in 10_u32..30 {
+        let targets = Targets { acceptable: Some(f64::from(count)), ..Targets::default() };
+        feed.own(Owned { targets, direction: None });
+        let (page, mut stream) = asked(&listener).await;
+        assert_eq!(page, "/v1/progress");
+        let json = serde_json::to_string(&of(|p| p.eval.count = count.into())).unwrap();
+        stream.write_all(&ok(&json)).await.unwrap();
+        timeout(Duration::from_secs(5), nudge.notified()).await.unwrap();
+        assert_eq!(feed.heard().progress.unwrap().eval.count, u64::from(count));
+    }
+}
+
+#[tokio::test]
 async fn a_job_without_events_is_asked_again_and_again() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let (feed, _) = follow(listener.local_addr().unwrap(), Owned::default());

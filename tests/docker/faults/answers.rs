@@ -1,0 +1,108 @@
+//! Jobs whose reports stop, make no sense, or have no end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::{all_limits, ensure_back};
+use crate::flowcon::{QUICK, flat, growing, until_cut};
+
+/// The most memory that an allocator holds that is told gigabytes, in bytes: some times what a build
+/// for tests holds that is told nothing.
+const MOST: u64 = 128 << 20;
+
+pub(crate) async fn an_answer_without_end_is_not_held_in_memory_and_harms_nobody(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let kinds = [("huge", "huge"), ("endless", "endless"), ("dripping", "drip")];
+    let mut names = Vec::new();
+    for (name, answer) in kinds {
+        let args = vec!["--answer", answer, "--work", "10000000"];
+        names.push(bed.start(Job { name, args, ..Job::default() }).await?);
+    }
+    let before = all_limits(&bed, &names).await?;
+    let flat = bed.start(flat()).await?;
+    bed.start(growing()).await?;
+    let allocator = Allocator::run(&bed, &QUICK)?;
+    let too_long = "sends an answer that is too long or breaks off";
+    for (name, reason) in
+        [("huge", too_long), ("endless", too_long), ("dripping", "no answer from port 7223")]
+    {
+        allocator.says(&["WARN", &bed.name(name), "left alone", reason]).await?;
+    }
+    // Two jobs count.
+    until_cut(&bed, &flat).await?;
+    let peak = allocator.memory_peak()?;
+    anyhow::ensure!(peak <= MOST, "it has held {} MiB", peak >> 20);
+    anyhow::ensure!(all_limits(&bed, &names).await? == before, "what does not report was limited");
+    allocator.end().await?;
+    ensure_back(&bed, &names, &before).await
+}
+
+pub(crate) async fn jobs_that_fall_silent_or_report_no_number_or_get_worse_end_with_their_limits(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let no_number = Job { name: "no-number", args: vec!["--start", "NaN"], ..Job::default() };
+    let worse = Job { name: "worse", args: vec!["--half-life=-40000"], ..Job::default() };
+    let flat = bed.start(flat()).await?;
+    let names = [
+        flat.clone(),
+        bed.start(growing()).await?,
+        bed.start(no_number).await?,
+        bed.start(worse).await?,
+    ];
+    let before = all_limits(&bed, &names).await?;
+    let frames = bed.file("frames.jsonl");
+    let record = frames.to_string_lossy();
+    let allocator = Allocator::run(&bed, &[&QUICK[..], &["--record", &record]].concat())?;
+    until("the flat job is cut", || async {
+        Ok(bed.limits(&flat).await?.kernel.and_then(|quota| quota.quota))
+    })
+    .await?;
+    // It hangs: its socket takes connections, and nobody answers.
+    let pid = bed.inspect(&flat).await?.pid.context("it runs")?;
+    let pid = Pid::from_raw(i32::try_from(pid)?).context("no process has id 0")?;
+    kill_process(pid, Signal::STOP)?;
+    allocator.says(&["WARN", &flat, "keeps its limit for now", "no answer from"]).await?;
+    // Two runs of the policy that hear nothing of it, and two more.
+    until_silent(&frames, 2).await?;
+    let kept = bed.limits(&flat).await?;
+    let later = until_silent(&frames, 4).await?;
+    anyhow::ensure!(bed.limits(&flat).await? == kept, "a silent job's limit was changed");
+    anyhow::ensure!(kept.kernel.is_some_and(|quota| quota.quota.is_some()), "{kept:?}");
+    kill_process(pid, Signal::CONT)?;
+    allocator.says(&["INFO", "its endpoint answers", "job=flat"]).await?;
+    allocator.end().await?;
+    ensure_back(&bed, &names, &before).await?;
+    let losses = |job: &str| losses(&later, job);
+    anyhow::ensure!(
+        losses("no-number").iter().all(Option::is_none),
+        "what is no number is no loss"
+    );
+    let worse: Vec<f64> = losses("worse").into_iter().flatten().collect();
+    anyhow::ensure!(worse.len() >= 2 && worse.is_sorted(), "{worse:?}");
+    Ok(())
+}
+
+/// Waits until so many frames in a row say nothing of the flat job's loss; gives all.
+async fn until_silent(frames: &Path, times: usize) -> anyhow::Result<Vec<Value>> {
+    until("the policy hears nothing", || async {
+        // The last line may be half written.
+        let Ok(frames) = json_lines(frames) else { return Ok(None) };
+        let losses = losses(&frames, "flat");
+        let silent = losses.iter().rev().take_while(|loss| loss.is_none()).count();
+        Ok((silent >= times).then_some(frames))
+    })
+    .await
+}
+
+/// The loss of a job in each frame that has it.
+fn losses(frames: &[Value], job: &str) -> Vec<Option<f64>> {
+    let jobs = frames.iter().filter_map(|frame| frame.get("jobs")?.as_array());
+    let one = jobs.flatten().filter(|one| one.get("id").and_then(Value::as_str) == Some(job));
+    one.map(|one| one.get("loss").and_then(Value::as_f64)).collect()
+}
