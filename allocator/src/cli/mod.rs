@@ -16,6 +16,8 @@ mod priority;
 mod replay;
 mod restore;
 mod run;
+mod scenarios;
+mod simulate;
 mod state;
 mod status;
 mod top;
@@ -54,6 +56,7 @@ Examples:
   paceline restore                         put limits back after a crash
   paceline policies                        what there is to choose from
   paceline replay --policy tradl frames.jsonl
+  paceline simulate FC-3                   policies side by side, and the best possible
   paceline bench examples/schedules/demo.toml
 
 A container opts in by the label paceline.enable=true; nothing else is ever touched.
@@ -73,6 +76,8 @@ enum Command {
     Check(check::CheckArgs),
     Policies(policies::PoliciesArgs),
     Replay(replay::ReplayArgs),
+    Simulate(simulate::SimulateArgs),
+    Scenarios(scenarios::ScenariosArgs),
     Bench(BenchArgs),
 }
 
@@ -113,6 +118,8 @@ impl Cli {
             Command::Check(args) => check::run(args, &self.engine, &log).await,
             Command::Policies(args) => policies::run(&args),
             Command::Replay(args) => replay::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
+            Command::Scenarios(args) => scenarios::run(&args),
             Command::Bench(mut args) => {
                 args.host = Some(self.engine.host.clone());
                 let docker = self.engine.connect().await?;

@@ -150,6 +150,18 @@ impl Engine {
         self.policy.name()
     }
 
+    /// Whether [`Event::Look`], and what is read for it, can matter before the next decision or to
+    /// it: shares can be lent, a guard is on for some job, or a job's batches have a target, since
+    /// only a reading in between tells which of them began after the last frame.
+    pub fn has_use_for_looks(&self) -> bool {
+        let guarded = |job: &Job| {
+            let guards = self.limiter.guards(job.switches, job.spec.max_slowdown);
+            let timed = job.targets().batch_latency.is_some();
+            timed || job.pinned.is_some() || !guards.is_empty()
+        };
+        self.limiter.lends() || self.jobs.values().any(guarded)
+    }
+
     /// Takes in one event that happened at `now`. Events come in the order of their time.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {

@@ -146,6 +146,13 @@ impl Limiter {
         self.reserved = share.clamp(0.0, 1.0);
     }
 
+    /// Whether looks between decisions can change anything: only where shares are lent, and only
+    /// while somebody is limited.
+    pub(crate) fn lends(&self) -> bool {
+        let lends = self.rules.settings.enforcement == Enforcement::QuotaLeftover;
+        lends && self.now.jobs.values().any(|job| job.verdict.share < 1.0)
+    }
+
     /// What the limiter makes of a recorded decision. Frames come in the order of their time.
     pub fn effective(&mut self, frame: &Frame, decision: &Decision) -> BTreeMap<JobId, Effective> {
         let views: Vec<View> = frame.jobs.iter().map(View::from).collect();

@@ -1,0 +1,226 @@
+//! How a job's loss falls with the work that was done.
+//!
+//! A curve is a function of the fraction of the job's work, 0 at its start and 1 at its end, so
+//! that it stays the same when all work is scaled.
+
+use paceline_policy::unit::counter;
+use serde::Deserialize;
+
+/// So many points are enough for the mean of a smooth curve over one frame.
+const BLOCKS: u64 = 64;
+
+/// The shape of a loss.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "curve", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Curve {
+    /// `end + (start − end) · exp(−u/tau)`.
+    Exponential {
+        /// The loss before any work.
+        start: f64,
+        /// The loss that it tends to.
+        end: f64,
+        /// The fraction of the work in which the distance to `end` falls to 1/e.
+        tau: f64,
+    },
+    /// `end + (start − end) · (1 + u/scale)^(−exponent)`.
+    Power {
+        /// The loss before any work.
+        start: f64,
+        /// The loss that it tends to.
+        end: f64,
+        /// The fraction of the work at which the fall begins to slow down.
+        scale: f64,
+        /// How steep the tail is.
+        exponent: f64,
+    },
+    /// Straight lines between points of a recorded run, by growing fraction of the work; flat
+    /// before the first and after the last.
+    Recorded {
+        /// Fractions of the work and the losses there.
+        points: Vec<(f64, f64)>,
+    },
+}
+
+impl Curve {
+    /// The loss after the fraction `u` of the work.
+    pub fn at(&self, u: f64) -> f64 {
+        match self {
+            Self::Exponential { start, end, tau } => end + (start - end) * (-u / tau).exp(),
+            Self::Power { start, end, scale, exponent } => {
+                end + (start - end) * (1.0 + u / scale).powf(-exponent)
+            }
+            Self::Recorded { points } => between(points, u),
+        }
+    }
+
+    /// The sum of the losses at the ends of the batches `from + 1` to `to`, each of which is the
+    /// fraction `step` of the work.
+    pub fn sum(&self, from: u64, to: u64, step: f64) -> f64 {
+        let batches = counter(to.saturating_sub(from));
+        if let Self::Exponential { start, end, tau } = self {
+            // A geometric series.
+            let first = (-(counter(from) + 1.0) * step / tau).exp();
+            let series = first * (-batches * step / tau).exp_m1() / (-step / tau).exp_m1();
+            return end * batches + (start - end) * series;
+        }
+        let blocks = to.saturating_sub(from).min(BLOCKS);
+        let size = batches / counter(blocks.max(1));
+        let middle = |block: u64| counter(from) + (counter(block) + 0.5) * size + 0.5;
+        (0..blocks).map(|block| size * self.at(middle(block) * step)).sum()
+    }
+
+    /// The mean loss between two fractions of the work.
+    pub fn mean(&self, from: f64, to: f64) -> f64 {
+        let width = to - from;
+        if width <= 0.0 {
+            return self.at(from);
+        }
+        if let Self::Exponential { start, end, tau } = self {
+            let fall = (-from / tau).exp() * -(-width / tau).exp_m1() * tau / width;
+            return end + (start - end) * fall;
+        }
+        let block = width / counter(BLOCKS);
+        let middle = |at: u64| from + (counter(at) + 0.5) * block;
+        (0..BLOCKS).map(|at| self.at(middle(at))).sum::<f64>() / counter(BLOCKS)
+    }
+
+    /// The part of the whole fall that is still to come, on average between two fractions of the
+    /// work: 1 before any work, 0 when all is done.
+    pub fn to_come(&self, from: f64, to: f64) -> f64 {
+        let last = self.at(1.0);
+        (self.mean(from, to) - last) / (self.at(0.0) - last)
+    }
+
+    /// The fraction of the work after which the loss is `target`: `None` if it never is. A loss
+    /// that is `target` from the start is so after no work.
+    pub fn reach(&self, target: f64) -> Option<f64> {
+        let fraction = match self {
+            Self::Exponential { start, end, tau } => -tau * ((target - end) / (start - end)).ln(),
+            Self::Power { start, end, scale, exponent } => {
+                scale * (((target - end) / (start - end)).powf(-1.0 / exponent) - 1.0)
+            }
+            Self::Recorded { points } => crossing(points, target)?,
+        };
+        fraction.is_finite().then(|| fraction.max(0.0))
+    }
+
+    /// Whether the loss is one that rises.
+    pub fn rises(&self) -> bool {
+        match self {
+            Self::Exponential { start, end, .. } | Self::Power { start, end, .. } => end > start,
+            Self::Recorded { points } => {
+                points.last().zip(points.first()).is_some_and(|(last, first)| last.1 > first.1)
+            }
+        }
+    }
+
+    /// What is wrong with it, as the field's name, its value and what is allowed.
+    pub(crate) fn problem(&self) -> Option<(&'static str, String, &'static str)> {
+        let wrong = |name, value: f64, allowed| Some((name, value.to_string(), allowed));
+        let positive = |name, value: f64| {
+            let fits = value.is_finite() && value > 0.0;
+            if fits { None } else { wrong(name, value, "must be a number above 0") }
+        };
+        match self {
+            Self::Exponential { start, end, tau } => differ(*start, *end).or(positive("tau", *tau)),
+            Self::Power { start, end, scale, exponent } => differ(*start, *end)
+                .or(positive("scale", *scale))
+                .or(positive("exponent", *exponent)),
+            Self::Recorded { points } => {
+                let finite = points.iter().all(|(u, loss)| u.is_finite() && loss.is_finite());
+                let grow = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a.0 < b.0);
+                let fits = finite && grow && points.len() >= 2;
+                let rule = "must be at least two pairs of numbers, by growing fraction of the work";
+                (!fits).then(|| ("points", format!("{points:?}"), rule))
+            }
+        }
+    }
+}
+
+fn differ(start: f64, end: f64) -> Option<(&'static str, String, &'static str)> {
+    let fits = start.is_finite() && end.is_finite() && start.total_cmp(&end).is_ne();
+    (!fits).then(|| ("end", end.to_string(), "must be a number other than start"))
+}
+
+/// The value at `u` on the lines between `points`.
+fn between(points: &[(f64, f64)], u: f64) -> f64 {
+    let after = points.partition_point(|(at, _)| *at <= u);
+    let before = after.checked_sub(1).and_then(|at| points.get(at));
+    match (before, points.get(after)) {
+        (Some((u0, l0)), Some((u1, l1))) => l0 + (l1 - l0) * (u - u0) / (u1 - u0),
+        (Some((_, loss)), None) | (None, Some((_, loss))) => *loss,
+        (None, None) => 0.0,
+    }
+}
+
+/// Where the lines between `points` first meet `target`.
+fn crossing(points: &[(f64, f64)], target: f64) -> Option<f64> {
+    let meets = |((u0, l0), (u1, l1)): (&(f64, f64), &(f64, f64))| {
+        let within = (l0.min(*l1)..=l0.max(*l1)).contains(&target);
+        let steep = (l1 - l0).abs() > 0.0;
+        within.then(|| if steep { u0 + (u1 - u0) * (target - l0) / (l1 - l0) } else { *u0 })
+    };
+    points.iter().zip(points.iter().skip(1)).find_map(meets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curves() -> [Curve; 3] {
+        [
+            Curve::Exponential { start: 500.0, end: 100.0, tau: 0.2 },
+            Curve::Power { start: 3.0, end: 0.5, scale: 0.1, exponent: 0.7 },
+            Curve::Recorded { points: vec![(0.0, 4.0), (0.25, 1.0), (1.0, 0.5)] },
+        ]
+    }
+
+    #[test]
+    fn a_sum_over_batches_is_that_of_the_losses_at_their_ends() {
+        for curve in curves() {
+            for (from, to) in [(0, 1), (3, 40), (0, 1000), (990, 1000), (7, 7)] {
+                let step = 1e-3;
+                let each: f64 = (from + 1..=to).map(|k| curve.at(counter(k) * step)).sum();
+                let sum = curve.sum(from, to, step);
+                assert!((sum - each).abs() <= 2e-3 * each, "{curve:?} {from} {to}: {sum} {each}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mean_is_that_of_many_points() {
+        for curve in curves() {
+            let points = (0..10_000).map(|at| curve.at(0.1 + 0.6 * (counter(at) + 0.5) / 1e4));
+            let mean = points.sum::<f64>() / 1e4;
+            assert!((curve.mean(0.1, 0.7) - mean).abs() < 1e-3 * mean, "{curve:?}");
+            assert!((curve.mean(0.3, 0.3) - curve.at(0.3)).abs() < 1e-12);
+            assert!((curve.to_come(0.0, 0.0) - 1.0).abs() < 1e-12);
+            assert!(curve.to_come(1.0, 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_target_is_reached_where_the_curve_has_it() {
+        for curve in curves() {
+            for u in [0.01, 0.3, 0.9] {
+                let reached = curve.reach(curve.at(u)).unwrap();
+                assert!((reached - u).abs() < 1e-9, "{curve:?} {u} {reached}");
+            }
+            assert!(!curve.rises());
+            assert_eq!(curve.problem(), None);
+        }
+        assert_eq!(curves()[0].reach(99.0), None, "below what it tends to");
+        assert_eq!(curves()[0].reach(600.0), Some(0.0), "from the start");
+        assert!(Curve::Exponential { start: 0.1, end: 0.9, tau: 0.2 }.rises());
+    }
+
+    #[test]
+    fn a_shape_that_cannot_be_is_named() {
+        let flat = Curve::Exponential { start: 1.0, end: 1.0, tau: 0.2 };
+        assert_eq!(flat.problem().unwrap().0, "end");
+        let steep = Curve::Power { start: 1.0, end: 0.0, scale: 0.0, exponent: 1.0 };
+        assert_eq!(steep.problem().unwrap().0, "scale");
+        let back = Curve::Recorded { points: vec![(0.5, 1.0), (0.2, 2.0)] };
+        assert_eq!(back.problem().unwrap().0, "points");
+    }
+}

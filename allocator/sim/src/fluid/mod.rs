@@ -1,0 +1,272 @@
+//! One node's CPU, shared among its jobs as a fluid.
+//!
+//! Each job has a weight and a cap, and all are to have as much as their caps allow in proportion
+//! to their weights: water is filled up to one level, under which a job has its cap and over which
+//! it has its weight times the level. Between two changes every share is constant.
+//!
+//! A change touches only the jobs that cross the level. All others go on by one of the node's
+//! clocks: one that ticks with time for those at their caps, one that ticks with the level for those
+//! that share. A job's next goal is a mark on its clock that stays where it is whatever happens to
+//! others, so an event costs O(log n), amortised over the crossings.
+
+mod member;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::number::Key;
+use member::{Clocks, Member, Side};
+
+pub use member::{Party, Tally};
+
+/// A job's number in the simulation.
+pub type Index = usize;
+
+/// One node.
+#[derive(Clone, Debug, Default)]
+pub struct Fluid {
+    now: f64,
+    /// How much one job more slows all others down.
+    contention: f64,
+    clocks: Clocks,
+    members: BTreeMap<Index, Member>,
+    /// Jobs at their caps, and those that share the rest, by cap over weight.
+    capped: BTreeSet<(Key, Index)>,
+    sharing: BTreeSet<(Key, Index)>,
+    /// The sums of the caps and of the weights.
+    capped_sum: f64,
+    sharing_sum: f64,
+    /// How many are held back by their limits.
+    held: usize,
+    /// Sharing jobs whose speed is not in proportion to their share.
+    bent: BTreeSet<Index>,
+    /// Next goals, as marks on the clock of time and on that of the level.
+    own_goals: BTreeSet<(Key, Index)>,
+    shared_goals: BTreeSet<(Key, Index)>,
+}
+
+impl Fluid {
+    /// An empty node on which `k` jobs each run at `1/(1 + contention·(k − 1))` of their speed.
+    pub fn new(contention: f64) -> Self {
+        Self { contention, ..Self::default() }
+    }
+
+    /// Lets time pass. No goal may lie before `to`: whoever drives asks [`Fluid::next`] first.
+    pub fn advance(&mut self, to: f64) {
+        let seconds = (to - self.now).max(0.0);
+        self.clocks.tick(seconds, self.level(), self.efficiency());
+        self.now = self.now.max(to);
+    }
+
+    /// A job begins to run here, at work 0 and with its first goal.
+    pub fn insert(&mut self, job: Index, party: Party, goal: f64) {
+        self.members.insert(job, Member::new(party, goal, self.now, self.clocks));
+        self.enlist(job);
+        self.level_out();
+    }
+
+    /// A job runs here no longer: what it did and used.
+    pub fn remove(&mut self, job: Index) -> Option<Tally> {
+        let tally = self.tally(job)?;
+        self.detach(job);
+        self.members.remove(&job);
+        self.level_out();
+        Some(tally)
+    }
+
+    /// Gives a job another cap, weight or speed.
+    pub fn set(&mut self, job: Index, party: Party) {
+        self.settle(job);
+        self.detach(job);
+        if let Some(member) = self.members.get_mut(&job) {
+            (member.party, member.side) = (party, Side::Sharing);
+            self.enlist(job);
+        }
+        self.level_out();
+    }
+
+    /// A job has reached its goal, and this is its next one.
+    pub fn reached(&mut self, job: Index, next: f64) {
+        self.settle(job);
+        self.unmark(job);
+        if let Some(member) = self.members.get_mut(&job) {
+            // The goal itself, not what rounding made of it.
+            member.work = member.goal;
+            member.goal = next;
+        }
+        self.mark(job);
+    }
+
+    /// When the next goal is reached, and by whom.
+    pub fn next(&self) -> Option<(f64, Index)> {
+        let efficiency = self.efficiency();
+        let due = |goals: &BTreeSet<(Key, Index)>, clock: f64, pace: f64| {
+            let (mark, job) = *goals.first()?;
+            (mark.0 < f64::INFINITY && pace > 0.0)
+                .then(|| (self.now + ((mark.0 - clock) / pace).max(0.0), job))
+        };
+        let own = due(&self.own_goals, self.clocks.own, efficiency);
+        let shared = due(&self.shared_goals, self.clocks.shared, efficiency * self.level());
+        [own, shared].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+    }
+
+    /// What a job has done and used so far.
+    pub fn tally(&mut self, job: Index) -> Option<Tally> {
+        self.settle(job);
+        self.members.get(&job).map(Member::tally)
+    }
+
+    /// The share of the node that a job has now.
+    pub fn share_of(&self, job: Index) -> f64 {
+        self.members.get(&job).map_or(0.0, |member| member.share(self.level()))
+    }
+
+    /// The share of the node that is in use.
+    pub fn in_use(&self) -> f64 {
+        self.capped_sum + self.sharing_sum * self.level()
+    }
+
+    /// CPU time that was used since the start, as seconds of the whole node.
+    pub fn used(&self) -> f64 {
+        self.clocks.used
+    }
+
+    /// CPU time that nobody used while a job was held back by its limit, in the same measure.
+    pub fn wasted(&self) -> f64 {
+        self.clocks.wasted
+    }
+
+    /// The jobs here, by number.
+    pub fn jobs(&self) -> impl Iterator<Item = Index> {
+        self.members.keys().copied()
+    }
+
+    /// How many jobs there are here.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The share of a sharing job of weight 1.
+    fn level(&self) -> f64 {
+        if self.sharing.is_empty() { 0.0 } else { (1.0 - self.capped_sum) / self.sharing_sum }
+    }
+
+    fn efficiency(&self) -> f64 {
+        let others = self.members.len().saturating_sub(1);
+        1.0 / (1.0 + self.contention * paceline_policy::unit::count(others))
+    }
+
+    /// Moves jobs over the level until it is where it belongs. Each move raises it, so this ends.
+    fn level_out(&mut self) {
+        while let Some((cap, job)) = self.capped.last().copied() {
+            let alone = self.sharing.is_empty();
+            let fits = if alone { self.capped_sum <= 1.0 } else { cap.0 <= self.level() };
+            if fits {
+                break;
+            }
+            self.change_side(job, Side::Sharing);
+        }
+        while let Some((cap, job)) = self.sharing.first().copied() {
+            if cap.0 > self.level() {
+                break;
+            }
+            self.change_side(job, Side::Capped);
+        }
+        for job in self.bent.clone() {
+            self.settle(job);
+            self.unmark(job);
+            self.mark(job);
+        }
+        self.clocks.in_use = self.in_use();
+        self.clocks.stranded =
+            if self.held > 0 { (1.0 - self.clocks.in_use).max(0.0) } else { 0.0 };
+    }
+
+    fn change_side(&mut self, job: Index, side: Side) {
+        self.settle(job);
+        self.detach(job);
+        if let Some(member) = self.members.get_mut(&job) {
+            member.side = side;
+        }
+        self.enlist(job);
+    }
+
+    /// Puts a job among those of its side.
+    fn enlist(&mut self, job: Index) {
+        let Some(Member { party, side, .. }) = self.members.get(&job) else { return };
+        let key = (party.threshold(), job);
+        match side {
+            Side::Sharing => {
+                self.sharing.insert(key);
+                self.sharing_sum += party.weight;
+                if party.is_bent() {
+                    self.bent.insert(job);
+                }
+            }
+            Side::Capped => {
+                self.capped.insert(key);
+                self.capped_sum += party.cap;
+                self.held += usize::from(party.limited);
+            }
+        }
+        self.mark(job);
+    }
+
+    fn detach(&mut self, job: Index) {
+        self.unmark(job);
+        let Some(member) = self.members.get(&job) else { return };
+        let key = (member.party.threshold(), job);
+        match member.side {
+            Side::Sharing => {
+                self.sharing.remove(&key);
+                self.sharing_sum -= member.party.weight;
+                self.bent.remove(&job);
+            }
+            Side::Capped => {
+                self.capped.remove(&key);
+                self.capped_sum -= member.party.cap;
+                self.held -= usize::from(member.party.limited);
+            }
+        }
+        // What rounding left behind would add up.
+        if self.sharing.is_empty() {
+            self.sharing_sum = 0.0;
+        }
+        if self.capped.is_empty() {
+            self.capped_sum = 0.0;
+        }
+    }
+
+    /// Brings a job's tally up to now.
+    fn settle(&mut self, job: Index) {
+        if let Some(member) = self.members.get_mut(&job) {
+            member.settle(self.now, self.clocks);
+        }
+    }
+
+    fn unmark(&mut self, job: Index) {
+        let Some(member) = self.members.get(&job) else { return };
+        let key = (member.marked, job);
+        self.own_goals.remove(&key);
+        self.shared_goals.remove(&key);
+    }
+
+    fn mark(&mut self, job: Index) {
+        let level = self.level();
+        let Some(member) = self.members.get_mut(&job) else { return };
+        member.marked = member.mark(level);
+        let key = (member.marked, job);
+        if member.runs_by_level() {
+            self.shared_goals.insert(key);
+        } else {
+            self.own_goals.insert(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

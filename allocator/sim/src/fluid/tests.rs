@@ -1,0 +1,224 @@
+use proptest::prelude::*;
+
+use super::*;
+use paceline_policy::unit::count;
+
+const NEVER: f64 = f64::INFINITY;
+
+fn party(weight: f64, cap: f64) -> Party {
+    Party { weight, cap, limited: cap < 1.0, speed: 1.0, bend: 0.0, batch: 1.0 }
+}
+
+/// Lets all jobs run until they are done, and says when each was.
+fn run_out(node: &mut Fluid) -> Vec<(Index, f64)> {
+    let mut done = Vec::new();
+    while let Some((at, job)) = node.next() {
+        node.advance(at);
+        node.reached(job, NEVER);
+        node.remove(job).unwrap();
+        done.push((job, at));
+    }
+    done
+}
+
+fn shares(node: &Fluid) -> Vec<f64> {
+    node.jobs().map(|job| node.share_of(job)).collect()
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * (1.0 + a.abs().max(b.abs()))
+}
+
+#[test]
+fn one_job_ends_at_exactly_its_work_over_its_capacity() {
+    for cap in [1.0, 0.5, 0.125] {
+        let mut node = Fluid::new(0.0);
+        node.insert(0, party(1.0, cap), 40.0);
+        assert_eq!(run_out(&mut node), [(0, 40.0 / cap)]);
+    }
+}
+
+#[test]
+fn two_equal_jobs_end_together_at_twice_the_time() {
+    let mut node = Fluid::new(0.0);
+    node.insert(0, party(1.0, 1.0), 30.0);
+    node.insert(1, party(1.0, 1.0), 30.0);
+    assert_eq!(run_out(&mut node), [(0, 60.0), (1, 60.0)]);
+}
+
+#[test]
+fn processor_sharing_with_arrivals_is_that_of_the_closed_form() {
+    // 10 s alone, then two: 20 of the first are left, and the second ends its 10 after 20 s; then
+    // the first has 10 left.
+    let mut node = Fluid::new(0.0);
+    node.insert(0, party(1.0, 1.0), 30.0);
+    node.advance(10.0);
+    node.insert(1, party(1.0, 1.0), 10.0);
+    assert_eq!(run_out(&mut node), [(1, 30.0), (0, 40.0)]);
+
+    // n equal shares from the start: job k of growing works ends at Σ (n − i + 1)(w_i − w_(i−1)).
+    let works = [3.0, 5.0, 6.0, 10.0];
+    let mut node = Fluid::new(0.0);
+    for (job, work) in works.into_iter().enumerate() {
+        node.insert(job, party(1.0, 1.0), work);
+    }
+    let (mut at, mut before) = (0.0, 0.0);
+    for (job, end) in run_out(&mut node) {
+        at += count(works.len() - job) * (works[job] - before);
+        before = works[job];
+        assert!(close(end, at), "{job}: {end} {at}");
+    }
+}
+
+#[test]
+fn a_cap_binds_exactly_and_the_rest_is_shared() {
+    let mut node = Fluid::new(0.0);
+    node.insert(0, party(1.0, 0.25), NEVER);
+    node.insert(1, party(1.0, 1.0), NEVER);
+    node.insert(2, party(1.0, 1.0), NEVER);
+    assert_eq!(shares(&node), [0.25, 0.375, 0.375]);
+    node.set(0, party(1.0, 0.5));
+    let third = 1.0 / 3.0;
+    assert_eq!(shares(&node), [third; 3], "it does not bind");
+    node.advance(8.0);
+    let tally = node.tally(0).unwrap();
+    assert!(close(tally.cpu, 8.0 / 3.0) && close(tally.throttled, 0.0), "{tally:?}");
+    node.set(0, party(1.0, 0.25));
+    node.advance(12.0);
+    let tally = node.tally(0).unwrap();
+    assert!(close(tally.cpu, 8.0 / 3.0 + 1.0) && close(tally.throttled, 4.0), "{tally:?}");
+}
+
+#[test]
+fn weights_split_exactly() {
+    let mut node = Fluid::new(0.0);
+    for (job, weight) in [1.0, 2.0, 5.0].into_iter().enumerate() {
+        node.insert(job, party(weight, 1.0), NEVER);
+    }
+    assert_eq!(shares(&node), [0.125, 0.25, 0.625]);
+    // The heaviest is capped: the others share what it leaves, one to two.
+    node.set(2, party(5.0, 0.4));
+    let shares = shares(&node);
+    assert!(close(shares[0], 0.2) && close(shares[1], 0.4) && close(shares[2], 0.4), "{shares:?}");
+}
+
+#[test]
+fn neighbours_slow_each_other_down_by_their_contention() {
+    let mut node = Fluid::new(0.05);
+    node.insert(0, party(1.0, 0.5), 10.0);
+    node.insert(1, party(1.0, 0.5), 10.0);
+    let (first, _) = node.next().unwrap();
+    assert!(close(first, 21.0), "{first}");
+    node.advance(10.0);
+    node.remove(1);
+    let (end, _) = node.next().unwrap();
+    assert!(close(end, 10.0 + (10.0 - 5.0 / 1.05) / 0.5), "{end}");
+}
+
+#[test]
+fn a_batch_takes_what_no_share_shortens_and_the_rest_by_its_share() {
+    // 3.4 + 2.82/l seconds, of which ten share the node: 31.6.
+    let mut node = Fluid::new(0.0);
+    let model = Party { bend: 3.4 / 2.82, batch: 2.82, ..party(1.0, 1.0) };
+    for job in 0..10 {
+        node.insert(job, model, NEVER);
+    }
+    node.advance(100.0);
+    let tally = node.tally(4).unwrap();
+    assert_eq!(tally.batches, 3);
+    assert!(close(tally.batch_seconds, 3.0 * 31.6), "{tally:?}");
+    // Half of a batch under one cap, half under another: its true time, not that of the last speed.
+    let mut node = Fluid::new(0.0);
+    node.insert(0, Party { batch: 10.0, ..party(1.0, 0.5) }, NEVER);
+    node.advance(10.0);
+    node.set(0, Party { batch: 10.0, ..party(1.0, 1.0) });
+    node.advance(40.0);
+    let tally = node.tally(0).unwrap();
+    assert_eq!((tally.batches, tally.batch_seconds), (3, 35.0));
+}
+
+/// Something that happens to a node.
+#[derive(Clone, Debug)]
+enum Act {
+    Insert(f64, f64, f64),
+    Remove(usize),
+    Cap(usize, f64),
+    Pass(f64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let number = |low: u32, high: u32| (low..high).prop_map(|n| f64::from(n) / 100.0);
+    let act = prop_oneof![
+        (number(1, 400), number(1, 101), number(1, 500)).prop_map(|(w, c, g)| Act::Insert(w, c, g)),
+        (0..12_usize).prop_map(Act::Remove),
+        ((0..12_usize), number(1, 101)).prop_map(|(job, cap)| Act::Cap(job, cap)),
+        number(1, 300).prop_map(Act::Pass),
+    ];
+    prop::collection::vec(act, 1..60)
+}
+
+/// Shares by trying all levels: what the node is to agree with.
+fn water(parties: &[Party]) -> Vec<f64> {
+    let at = |level: f64| parties.iter().map(move |p| p.cap.min(p.weight * level));
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if at(middle).sum::<f64>() > 1.0 { high = middle } else { low = middle }
+    }
+    at(low).collect()
+}
+
+proptest! {
+    #[test]
+    fn cpu_is_conserved_and_filled_like_water_whatever_happens(acts in acts()) {
+        let mut node = Fluid::new(0.0);
+        let mut parties: BTreeMap<Index, Party> = BTreeMap::new();
+        let (mut now, mut used, mut gone) = (0.0, 0.0, 0.0);
+        for (number, act) in acts.into_iter().enumerate() {
+            match act {
+                Act::Insert(weight, cap, goal) => {
+                    parties.insert(number, party(weight, cap));
+                    node.insert(number, party(weight, cap), goal);
+                }
+                Act::Remove(at) => {
+                    if let Some(job) = parties.keys().nth(at).copied() {
+                        parties.remove(&job);
+                        gone += node.remove(job).unwrap().cpu;
+                    }
+                }
+                Act::Cap(at, cap) => {
+                    if let Some(job) = parties.keys().nth(at).copied() {
+                        let party = Party { cap, limited: true, ..parties[&job] };
+                        parties.insert(job, party);
+                        node.set(job, party);
+                    }
+                }
+                Act::Pass(seconds) => {
+                    let until = now + seconds;
+                    while let Some((at, job)) = node.next().filter(|(at, _)| *at <= until) {
+                        prop_assert!(at >= now);
+                        used += node.in_use() * (at - now);
+                        now = at;
+                        node.advance(at);
+                        node.reached(job, NEVER);
+                        let tally = node.remove(job).unwrap();
+                        prop_assert!(close(tally.cpu, tally.work), "{tally:?}");
+                        gone += tally.cpu;
+                        parties.remove(&job);
+                    }
+                    used += node.in_use() * (until - now);
+                    node.advance(until);
+                    now = until;
+                }
+            }
+            let expected = water(&parties.values().copied().collect::<Vec<_>>());
+            for (job, share) in parties.keys().zip(&expected) {
+                prop_assert!((node.share_of(*job) - share).abs() < 1e-6);
+            }
+            let demand: f64 = parties.values().map(|party| party.cap).sum();
+            prop_assert!(close(node.in_use(), demand.min(1.0)), "{} {demand}", node.in_use());
+            let held: f64 = parties.keys().map(|job| node.tally(*job).unwrap().cpu).sum();
+            prop_assert!(close(gone + held, used) && close(node.used(), used));
+        }
+    }
+}

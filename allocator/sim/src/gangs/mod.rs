@@ -1,0 +1,240 @@
+//! Distributed jobs: admission and scaling over time, and what their placement sends over the
+//! network.
+//!
+//! A gang's tasks hold what they ask for, so nothing is shared as a fluid: a gang runs at the speed
+//! of its workers, from one decision to the next.
+
+mod exchange;
+
+use std::collections::BTreeMap;
+
+use paceline_policy::cluster::gangs::{self, Change, GangFrame, Layout, Servers, Start, Workers};
+use paceline_policy::frame::Node as FrameNode;
+use paceline_policy::policies::AnyPolicy;
+use paceline_policy::{GangPolicy, Scaling};
+
+use crate::outcome::{JobOutcome, Line};
+use crate::scenario::{Arm, Gang, Node, Scenario, ScenarioError};
+use crate::world::Done;
+
+pub use exchange::{Exchange, exchanges};
+
+/// How often the policy runs when nothing happens, in seconds: `kod2` waits for time to pass.
+const PERIOD: f64 = 10.0;
+
+/// Simulates a scenario's gangs under a policy that admits and scales them. Nothing about them is
+/// random.
+pub fn simulate(scenario: &Scenario, arm: &Arm, record: bool) -> Result<Done, ScenarioError> {
+    if scenario.until.is_infinite() {
+        let rule = "gangs can wait for each other for ever: the scenario needs an end";
+        return Err(ScenarioError::value("until", &"missing", rule));
+    }
+    match scenario.policy(arm)? {
+        AnyPolicy::Gangs(policy) => Ok(Yard::new(scenario, policy, record).run()),
+        AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) => {
+            Err(ScenarioError::NotOfGangs(arm.policy.clone()))
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Yard<'a> {
+    scenario: &'a Scenario,
+    policy: Box<dyn GangPolicy>,
+    record: bool,
+    now: f64,
+    gangs: Vec<Member<'a>>,
+    done: Done,
+    /// Core-seconds that tasks held.
+    held: f64,
+}
+
+#[derive(Debug)]
+struct Member<'a> {
+    gang: &'a Gang,
+    state: gangs::State,
+    layout: Layout,
+    left: f64,
+    outcome: JobOutcome,
+}
+
+impl<'a> Yard<'a> {
+    fn new(scenario: &'a Scenario, policy: Box<dyn GangPolicy>, record: bool) -> Self {
+        let member = |gang: &'a Gang| Member {
+            gang,
+            state: gangs::State::Waiting,
+            layout: Layout::default(),
+            left: gang.work,
+            outcome: JobOutcome {
+                id: gang.id.to_string(),
+                arrived: gang.arrive,
+                alone: Some(gang.work / gang.speed(gang.workers.max)),
+                ..JobOutcome::default()
+            },
+        };
+        let gangs = scenario.gangs.iter().map(member).collect();
+        Self { scenario, policy, record, now: 0.0, gangs, done: Done::default(), held: 0.0 }
+    }
+
+    fn run(mut self) -> Done {
+        while let Some(next) = self.next().filter(|next| *next <= self.scenario.until) {
+            self.advance(next);
+            self.decide();
+        }
+        let all: f64 = self.scenario.nodes.iter().map(|node| node.cpus).sum();
+        let last = self.gangs.iter().filter_map(|member| member.outcome.finished);
+        let open = self.gangs.iter().any(|member| member.outcome.finished.is_none());
+        let end = if open { self.now } else { last.fold(0.0, f64::max) };
+        self.done.outcome.until = end;
+        self.done.outcome.utilisation = if end > 0.0 { self.held / (all * end) } else { 0.0 };
+        self.done.outcome.jobs = self.gangs.into_iter().map(|member| member.outcome).collect();
+        self.done
+    }
+
+    /// When something happens next: `None` once every gang is done.
+    fn next(&self) -> Option<f64> {
+        let open = || self.gangs.iter().filter(|member| member.state != gangs::State::Finished);
+        let arrivals = open().map(|member| member.gang.arrive);
+        if self.done.outcome.decisions == 0 {
+            return arrivals.min_by(f64::total_cmp);
+        }
+        let arrivals = arrivals.filter(|at| *at > self.now);
+        let ends = open().filter_map(|member| {
+            let speed = member.speed();
+            (speed > 0.0).then(|| self.now + member.left / speed)
+        });
+        let here = open().any(|member| member.gang.arrive <= self.now);
+        let period = here.then_some(self.now + PERIOD);
+        arrivals.chain(ends).chain(period).min_by(f64::total_cmp)
+    }
+
+    fn advance(&mut self, to: f64) {
+        let seconds = to - self.now;
+        for member in &mut self.gangs {
+            self.held += seconds * member.held();
+            let speed = member.speed();
+            member.left -= seconds * speed;
+            // What is left of a hundred-millionth of it is rounding.
+            if speed > 0.0 && member.left <= 1e-8 * member.gang.work {
+                member.state = gangs::State::Finished;
+                member.layout = Layout::default();
+                member.outcome.finished = Some(to);
+                self.done.outcome.events += 1;
+            }
+        }
+        self.now = to;
+    }
+
+    fn decide(&mut self) {
+        let frame = GangFrame {
+            t: self.now,
+            nodes: self.scenario.nodes.iter().map(frame_node).collect(),
+            jobs: self
+                .gangs
+                .iter()
+                .filter(|member| member.gang.arrive <= self.now)
+                .map(Member::in_frame)
+                .collect(),
+        };
+        let scaling = self.policy.decide(&frame);
+        self.done.outcome.events += 1;
+        self.done.outcome.decisions += 1;
+        if self.record {
+            let json = |value: serde_json::Result<String>| value.expect("names are keys");
+            self.done.lines.push(Line {
+                frame: json(serde_json::to_string(&frame)),
+                decision: json(serde_json::to_string(&scaling)),
+            });
+        }
+        self.obey(&scaling);
+    }
+
+    fn obey(&mut self, scaling: &Scaling) {
+        let now = self.now;
+        for Change { job, node, count, .. } in &scaling.scale_in {
+            if let Some(member) = find(&mut self.gangs, job.as_str()) {
+                if let Some(workers) = member.layout.workers.get_mut(node) {
+                    *workers = workers.saturating_sub(*count);
+                }
+                member.outcome.writes += u64::from(*count);
+            }
+        }
+        for Start { job, layout, .. } in &scaling.start {
+            let Some(member) = find(&mut self.gangs, job.as_str()) else { continue };
+            add(&mut member.layout.ps, &layout.ps);
+            add(&mut member.layout.workers, &layout.workers);
+            let servers: u32 = member.layout.ps.values().sum();
+            if servers >= member.gang.servers.min && member.workers() >= member.gang.workers.min {
+                member.state = gangs::State::Running;
+                member.outcome.started.get_or_insert(now);
+            }
+        }
+        for Change { job, node, count, .. } in &scaling.scale_out {
+            if let Some(member) = find(&mut self.gangs, job.as_str()) {
+                *member.layout.workers.entry(node.clone()).or_default() += count;
+                member.outcome.writes += u64::from(*count);
+            }
+        }
+    }
+}
+
+impl Member<'_> {
+    fn workers(&self) -> u32 {
+        self.layout.workers.values().sum()
+    }
+
+    /// Work per second; a gang that is not whole does none.
+    fn speed(&self) -> f64 {
+        if self.state == gangs::State::Running { self.gang.speed(self.workers()) } else { 0.0 }
+    }
+
+    /// The cores that its tasks hold, working or not.
+    fn held(&self) -> f64 {
+        let servers: u32 = self.layout.ps.values().sum();
+        f64::from(servers) * self.gang.servers.cpu
+            + f64::from(self.workers()) * self.gang.workers.cpu
+    }
+
+    fn in_frame(&self) -> gangs::Gang {
+        let Gang { servers, workers, .. } = self.gang;
+        gangs::Gang {
+            id: self.gang.id.clone(),
+            submitted: Some(self.gang.arrive),
+            state: self.state,
+            ps: Servers {
+                count: servers.min,
+                cpu: Some(servers.cpu),
+                memory: Some(servers.memory),
+            },
+            worker: Workers {
+                min: workers.min,
+                max: Some(workers.max),
+                cpu: Some(workers.cpu),
+                memory: Some(workers.memory),
+            },
+            placement: self.layout.clone(),
+        }
+    }
+}
+
+fn frame_node(node: &Node) -> FrameNode {
+    FrameNode {
+        name: node.name.clone(),
+        cpus: Some(node.cpus),
+        memory: node.memory,
+        ..FrameNode::default()
+    }
+}
+
+fn find<'m, 'a>(gangs: &'m mut [Member<'a>], id: &str) -> Option<&'m mut Member<'a>> {
+    gangs.iter_mut().find(|member| member.gang.id.as_str() == id)
+}
+
+fn add(to: &mut BTreeMap<String, u32>, more: &BTreeMap<String, u32>) {
+    for (node, count) in more {
+        *to.entry(node.clone()).or_default() += count;
+    }
+}
+
+#[cfg(test)]
+mod tests;

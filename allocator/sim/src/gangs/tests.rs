@@ -1,0 +1,71 @@
+use super::*;
+use crate::scenario::LIBRARY;
+
+fn scenario(name: &str) -> Scenario {
+    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
+    Scenario::parse(listed.text).unwrap()
+}
+
+#[test]
+fn the_three_placements_of_dl_3_cross_in_six_four_and_two_pairs() {
+    let scenario = scenario("DL-3");
+    let all = exchanges(&scenario, &scenario.arms).unwrap();
+    let crossing: Vec<(&str, u32, u32)> = all
+        .iter()
+        .map(|exchange| (exchange.placement.as_str(), exchange.pairs, exchange.crossing))
+        .collect();
+    assert_eq!(crossing, [("default", 6, 6), ("ideal", 6, 4), ("dltap", 6, 2)]);
+    // Two ways, four bytes, half of three million parameters, and two pairs.
+    assert!((all[2].step_bytes - 24e6).abs() < 1.0, "{all:?}");
+    assert!((all[2].bytes - 24e10).abs() < 1e4, "{all:?}");
+}
+
+#[test]
+fn gangs_are_done_under_every_policy_that_starts_them_whole() {
+    let scenario = scenario("KO-10");
+    for name in ["fifo-gang", "kod2"] {
+        let done = simulate(&scenario, &name.parse().unwrap(), false).unwrap();
+        for job in &done.outcome.jobs {
+            assert!(
+                job.completion().unwrap() >= job.alone.unwrap() * (1.0 - 1e-9),
+                "{name}: {job:?}"
+            );
+        }
+        assert!(done.outcome.utilisation > 0.0 && done.outcome.utilisation <= 1.0);
+    }
+}
+
+#[test]
+fn no_policy_puts_more_on_a_node_than_it_has() {
+    let scenario = scenario("KO-10");
+    for name in ["fifo", "fifo-gang", "kod2"] {
+        let done = simulate(&scenario, &name.parse().unwrap(), true).unwrap();
+        for line in &done.lines {
+            let frame = GangFrame::parse(&line.frame).unwrap();
+            for node in &frame.nodes {
+                let cpu = |gang: &gangs::Gang| {
+                    let on = |tasks: &BTreeMap<String, u32>| {
+                        f64::from(tasks.get(&node.name).copied().unwrap_or(0))
+                    };
+                    on(&gang.placement.ps) * gang.ps.cpu.unwrap()
+                        + on(&gang.placement.workers) * gang.worker.cpu.unwrap()
+                };
+                let held: f64 = frame.jobs.iter().map(cpu).sum();
+                assert!(held <= node.cpus.unwrap() + 1e-9, "{name}: {}", line.frame);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_recorded_replays_to_the_same_decisions() {
+    use paceline_policy::replay::Replay;
+    let scenario = scenario("KO-10");
+    let arm: Arm = "kod2".parse().unwrap();
+    let done = simulate(&scenario, &arm, true).unwrap();
+    let mut replay = Replay::new(scenario.policy(&arm).unwrap());
+    for line in &done.lines {
+        let answer = replay.line(&line.frame).unwrap().unwrap();
+        assert_eq!(serde_json::to_string(&answer).unwrap(), line.decision);
+    }
+}

@@ -1,0 +1,85 @@
+//! What came of a run.
+
+use paceline_wire::Targets;
+use serde::Serialize;
+
+use crate::scenario::Job;
+
+/// One job's fate. Moments are seconds since the run began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JobOutcome {
+    /// Its name.
+    pub id: String,
+    /// When it arrived.
+    pub arrived: f64,
+    /// When it began to run.
+    pub started: Option<f64>,
+    /// When it was done, or was ended at its objective.
+    pub finished: Option<f64>,
+    /// When its loss was acceptable.
+    pub acceptable: Option<f64>,
+    /// When it had reached its objective.
+    pub objective: Option<f64>,
+    /// Whether it was ended there.
+    pub ended: bool,
+    /// The area under its loss: seconds, weighted by the part of its fall that was still to come.
+    pub loss_area: f64,
+    /// How long it takes on a node that it has for itself; `None` if it never ends.
+    pub alone: Option<f64>,
+    /// How often it was moved.
+    pub moves: u64,
+    /// What it is asked to reach.
+    pub targets: Targets,
+    /// What its batches took at its last share, in seconds.
+    pub batch_latency: Option<f64>,
+    /// How often its limit or weight was written.
+    pub writes: u64,
+}
+
+impl JobOutcome {
+    pub(crate) fn new(job: &Job) -> Self {
+        Self {
+            id: job.id.to_string(),
+            arrived: job.arrive,
+            alone: job.work.is_finite().then(|| job.alone()),
+            targets: job.targets,
+            ..Self::default()
+        }
+    }
+
+    /// From its arrival to its end.
+    pub fn completion(&self) -> Option<f64> {
+        self.finished.map(|finished| finished - self.arrived)
+    }
+
+    /// Its completion time over the time that it takes alone.
+    pub fn slowdown(&self) -> Option<f64> {
+        Some(self.completion()? / self.alone?)
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Each job, in the order of the scenario.
+    pub jobs: Vec<JobOutcome>,
+    /// When the last event happened.
+    pub until: f64,
+    /// CPU time in use over what there was, from the start to the end.
+    pub utilisation: f64,
+    /// CPU time that nobody used while a job was held back by its limit, over what there was.
+    pub stranded: f64,
+    /// Arrivals, ends, runs of a policy and changes of limits.
+    pub events: u64,
+    /// Runs of a policy.
+    pub decisions: u64,
+}
+
+/// One run of a policy as a line of each kind: what it saw and what it said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The frame, as `paceline replay` reads it.
+    pub frame: String,
+    /// The decision, as `paceline replay` prints it.
+    pub decision: String,
+}

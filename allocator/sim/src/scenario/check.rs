@@ -1,0 +1,238 @@
+//! The rules for a scenario's values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use paceline_policy::limiter::Limiter;
+use paceline_policy::{JobId, Params, Variant, policies};
+
+use super::file::{GangFile, JobFile, NodeFile, ScenarioFile, TasksFile};
+use super::rules::{Checked, arrival, count, known, listed, numbered, require, twice};
+use super::{Arm, Gang, Layout, Node, Scenario, ScenarioError, Tasks};
+use crate::curve::Curve;
+
+pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
+    let arms: Vec<Arm> = file.policies.iter().map(|name| name.parse()).collect::<Checked<_>>()?;
+    if file.jobs.is_empty() == file.gangs.is_empty() {
+        let rule = "there must be [[job]] or [[gang]], and not both";
+        return Err(ScenarioError::value("job", &file.jobs.len(), rule));
+    }
+    let params = params(file.params)?;
+    Limiter::with(1.0, file.limiter)?;
+    let nodes = nodes(&file.nodes)?;
+    let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    for job in &file.jobs {
+        count("job", &job.name, job.count)?;
+        if !seen.insert(job.name.as_str()) {
+            return Err(twice("job", &job.name));
+        }
+        check_job(job, &names, file.until)?;
+    }
+    let mut gangs = Vec::new();
+    for gang in &file.gangs {
+        count("gang", &gang.name, gang.count)?;
+        if !seen.insert(gang.name.as_str()) {
+            return Err(twice("gang", &gang.name));
+        }
+        gangs.extend(check_gang(gang, &names)?);
+    }
+    let layouts = file.layouts.into_iter();
+    let layouts: Vec<Layout> =
+        layouts.map(|layout| Layout { name: layout.name, servers: layout.servers }).collect();
+    for layout in &layouts {
+        known("layout", &layout.name, &layout.servers, &names)?;
+    }
+    if let Some(until) = file.until {
+        require("until", until, "must be a number of seconds above 0", until > 0.0)?;
+    }
+    require("seeds", f64::from(file.seeds), "must be at least 1", file.seeds > 0)?;
+    Ok(Scenario {
+        name: file.name,
+        description: file.description,
+        arms,
+        seeds: file.seeds,
+        until: file.until.unwrap_or(f64::INFINITY),
+        placement: file.placement,
+        limiter: file.limiter,
+        params,
+        nodes,
+        gangs,
+        layouts,
+        groups: file.jobs,
+    })
+}
+
+fn params(file: BTreeMap<String, BTreeMap<String, f64>>) -> Checked<BTreeMap<String, Params>> {
+    let mut all = BTreeMap::new();
+    for (policy, values) in file {
+        let mut params = Params::default();
+        for (name, value) in values {
+            params.set(name, value);
+        }
+        policies::build(&policy, Variant::Resolved, &params)?;
+        all.insert(policy, params);
+    }
+    Ok(all)
+}
+
+fn nodes(files: &[NodeFile]) -> Checked<Vec<Node>> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for file in files {
+        let field = |field: &str| format!("node {:?}: {field}", file.name);
+        count("node", &file.name, file.count)?;
+        require(field("cpus"), file.cpus, "must be a number above 0", file.cpus > 0.0)?;
+        let rule = "must be a number of at least 0";
+        require(field("contention"), file.contention, rule, file.contention >= 0.0)?;
+        if let Some(memory) = file.memory {
+            require(field("memory"), memory, "must be bytes above 0", memory > 0.0)?;
+        }
+        for name in numbered(&file.name, file.count) {
+            if nodes.iter().any(|node| node.name == name) {
+                return Err(twice("node", &name));
+            }
+            let (cpus, memory, contention) = (file.cpus, file.memory, file.contention);
+            nodes.push(Node { name, cpus, memory, contention });
+        }
+    }
+    if nodes.is_empty() {
+        return Err(ScenarioError::value(
+            "node",
+            &"missing",
+            "there must be at least one [[node]]",
+        ));
+    }
+    Ok(nodes)
+}
+
+fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Checked<()> {
+    let field = |field: &str| format!("job {:?}: {field}", job.name);
+    let positive = "must be a number above 0";
+    arrival(&job.arrive, "job", &job.name, job.count)?;
+    known("job", &job.name, job.node.as_slice(), nodes)?;
+    if job.work.is_some() && job.heavy_tail.is_some() {
+        let rule = "work or heavy_tail may be given, not both";
+        return Err(ScenarioError::value(field("heavy_tail"), &"given", rule));
+    }
+    if let Some(work) = job.work {
+        require(field("work"), work, "must be machine-seconds above 0", work > 0.0)?;
+    } else if let Some(tail) = job.heavy_tail {
+        let fits = tail.least > 0.0 && tail.shape > 0.0 && tail.most >= tail.least;
+        let rule = "must have least and shape above 0, and most no smaller than least";
+        require(field("heavy_tail.least"), tail.least, rule, fits && tail.most.is_finite())?;
+    } else {
+        let missing = |name, rule: &str| Err(ScenarioError::value(field(name), &"missing", rule));
+        if until.is_none() {
+            return missing("work", "a job without it never ends: the scenario needs `until`");
+        }
+        if job.batch.is_none() || job.loss.is_some() {
+            return missing("work", "a job without it needs `batch`, and can have no `loss`");
+        }
+    }
+    if let Some(batch) = job.batch {
+        require(field("batch.work"), batch.work, positive, batch.work > 0.0)?;
+        let rule = "must be seconds, at least 0";
+        require(field("batch.fixed"), batch.fixed, rule, batch.fixed >= 0.0)?;
+    }
+    for (name, share) in [("parallel", job.parallel), ("min", job.min), ("max", job.max)] {
+        let Some(share) = share else { continue };
+        let fits = share > 0.0 && share <= 1.0;
+        require(field(name), share, "must be a share of the node, above 0 and at most 1", fits)?;
+    }
+    for (name, value) in [("threads", job.threads), ("weight", job.weight)] {
+        let Some(value) = value else { continue };
+        require(field(name), value, positive, value > 0.0)?;
+    }
+    if let Some(slowdown) = job.max_slowdown {
+        require(field("max_slowdown"), slowdown, "must be at least 1", slowdown >= 1.0)?;
+    }
+    let cost = job.throttle_cost;
+    let fits = (0.0..1.0).contains(&cost);
+    require(field("throttle_cost"), cost, "must be from 0 to less than 1", fits)?;
+    require(field("noise"), job.noise, "must be at least 0", job.noise >= 0.0)?;
+    if let Some((name, value, rule)) = job.loss.as_ref().and_then(Curve::problem) {
+        return Err(ScenarioError::value(field(&format!("loss.{name}")), &value, rule));
+    }
+    check_targets(job)?;
+    if let Some(cost) = job.checkpoint {
+        let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
+        let rule = "and its deviation must be seconds, at least 0";
+        require(field("checkpoint.mean"), cost.mean, rule, fits)?;
+    }
+    Ok(())
+}
+
+fn check_targets(job: &JobFile) -> Checked<()> {
+    let field = |field: &str| format!("job {:?}: {field}", job.name);
+    let needs_loss = [("acceptable", job.acceptable), ("objective", job.objective)];
+    for (name, value) in needs_loss {
+        if let Some(value) = value.filter(|value| job.loss.is_none() || !value.is_finite()) {
+            let rule = "must be a number, of a job that has a `loss`";
+            return Err(ScenarioError::value(field(name), &value, rule));
+        }
+    }
+    if let (Some(acceptable), Some(objective), Some(curve)) =
+        (job.acceptable, job.objective, &job.loss)
+        && (objective - acceptable) * if curve.rises() { 1.0 } else { -1.0 } < 0.0
+    {
+        let rule = format!("must be no worse than acceptable, {acceptable}");
+        return Err(ScenarioError::value(field("objective"), &objective, rule));
+    }
+    let ways = [
+        job.batch_latency.is_some(),
+        job.batch_latency_each.is_some(),
+        job.batch_latency_between.is_some(),
+    ];
+    if ways.into_iter().filter(|way| *way).count() > 1 {
+        let rule = "may be given in one way only";
+        return Err(ScenarioError::value(field("batch_latency"), &"given twice", rule));
+    }
+    let each = job.batch_latency_each.iter().flatten().copied();
+    let bounds = job.batch_latency_between.into_iter().flat_map(|(low, high)| [low, high]);
+    for seconds in job.batch_latency.into_iter().chain(each).chain(bounds) {
+        require(field("batch_latency"), seconds, "must be seconds above 0", seconds > 0.0)?;
+    }
+    listed("job", &job.name, "batch_latency_each", job.batch_latency_each.as_deref(), job.count)
+}
+
+fn check_gang(gang: &GangFile, nodes: &BTreeSet<&str>) -> Checked<Vec<Gang>> {
+    let field = |field: &str| format!("gang {:?}: {field}", gang.name);
+    arrival(&gang.arrive, "gang", &gang.name, gang.count)?;
+    if gang.arrive.uniform.is_some() || gang.arrive.poisson.is_some() {
+        let rule = "gangs arrive at, each or every";
+        return Err(ScenarioError::value(field("arrive"), &"drawn", rule));
+    }
+    require(field("work"), gang.work, "must be core-seconds above 0", gang.work > 0.0)?;
+    let amounts =
+        [("overhead", gang.overhead), ("parameters", gang.parameters), ("steps", gang.steps)];
+    for (name, value) in amounts {
+        require(field(name), value, "must be a number of at least 0", value >= 0.0)?;
+    }
+    let servers = tasks(&gang.name, "servers", &gang.servers, nodes)?;
+    let workers = tasks(&gang.name, "workers", &gang.workers, nodes)?;
+    let names = numbered(&gang.name, gang.count);
+    let arrivals = super::draw::fixed_arrivals(&gang.arrive, gang.count);
+    let gang = |(name, arrive): (String, f64)| Gang {
+        id: JobId::new(name).expect("a checked name is not empty"),
+        arrive,
+        work: gang.work,
+        servers: servers.clone(),
+        workers: workers.clone(),
+        overhead: gang.overhead,
+        parameters: gang.parameters,
+        steps: gang.steps,
+    };
+    Ok(names.into_iter().zip(arrivals).map(gang).collect())
+}
+
+fn tasks(gang: &str, kind: &str, file: &TasksFile, nodes: &BTreeSet<&str>) -> Checked<Tasks> {
+    let field = |field: &str| format!("gang {gang:?}: {kind}.{field}");
+    require(field("cpu"), file.cpu, "must be cores, at least 0", file.cpu >= 0.0)?;
+    require(field("memory"), file.memory, "must be bytes, at least 0", file.memory >= 0.0)?;
+    known("gang", gang, &file.nodes, nodes)?;
+    let Some(min) = file.count.or(file.min) else {
+        return Err(ScenarioError::value(field("count"), &"missing", "count or min must be given"));
+    };
+    let max = file.max.unwrap_or(min);
+    require(field("max"), f64::from(max), "must be no less than min", max >= min)?;
+    Ok(Tasks { min, max, cpu: file.cpu, memory: file.memory, nodes: file.nodes.clone() })
+}

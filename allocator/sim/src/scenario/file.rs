@@ -1,0 +1,185 @@
+//! The form of a scenario's TOML, as serde sees it.
+
+use std::collections::BTreeMap;
+
+use paceline_policy::limiter::LimiterSettings;
+use serde::Deserialize;
+
+use crate::curve::Curve;
+
+/// A whole file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScenarioFile {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) policies: Vec<String>,
+    #[serde(default = "one")]
+    pub(super) seeds: u32,
+    pub(super) until: Option<f64>,
+    #[serde(default)]
+    pub(super) placement: Placement,
+    #[serde(default)]
+    pub(super) limiter: LimiterSettings,
+    #[serde(default)]
+    pub(super) params: BTreeMap<String, BTreeMap<String, f64>>,
+    #[serde(rename = "node")]
+    pub(super) nodes: Vec<NodeFile>,
+    #[serde(default, rename = "job")]
+    pub(super) jobs: Vec<JobFile>,
+    #[serde(default, rename = "gang")]
+    pub(super) gangs: Vec<GangFile>,
+    #[serde(default, rename = "layout")]
+    pub(super) layouts: Vec<LayoutFile>,
+}
+
+/// Where a job goes that names no node, under a policy that does not choose one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// To the node with the fewest jobs; of several, the first.
+    #[default]
+    Fewest,
+    /// To one node after the other, whatever is there.
+    RoundRobin,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeFile {
+    pub(super) name: String,
+    #[serde(default = "one")]
+    pub(super) count: u32,
+    pub(super) cpus: f64,
+    pub(super) memory: Option<f64>,
+    #[serde(default)]
+    pub(super) contention: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JobFile {
+    pub(super) name: String,
+    #[serde(default = "one")]
+    pub(super) count: u32,
+    #[serde(default)]
+    pub(super) arrive: ArriveFile,
+    pub(super) node: Option<String>,
+    pub(super) work: Option<f64>,
+    pub(super) heavy_tail: Option<HeavyTail>,
+    pub(super) parallel: Option<f64>,
+    pub(super) threads: Option<f64>,
+    #[serde(default)]
+    pub(super) throttle_cost: f64,
+    pub(super) batch: Option<BatchFile>,
+    pub(super) loss: Option<Curve>,
+    #[serde(default)]
+    pub(super) noise: f64,
+    pub(super) acceptable: Option<f64>,
+    pub(super) objective: Option<f64>,
+    pub(super) batch_latency: Option<f64>,
+    pub(super) batch_latency_each: Option<Vec<f64>>,
+    pub(super) batch_latency_between: Option<(f64, f64)>,
+    #[serde(default = "yes")]
+    pub(super) may_terminate: bool,
+    pub(super) min: Option<f64>,
+    pub(super) max: Option<f64>,
+    pub(super) weight: Option<f64>,
+    pub(super) cpu_shares: Option<u64>,
+    pub(super) max_slowdown: Option<f64>,
+    pub(super) checkpoint: Option<Checkpoint>,
+}
+
+/// When the jobs of a group arrive: one of the ways.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArriveFile {
+    pub(super) at: Option<f64>,
+    pub(super) each: Option<Vec<f64>>,
+    pub(super) every: Option<f64>,
+    pub(super) uniform: Option<(f64, f64)>,
+    pub(super) poisson: Option<f64>,
+    /// When the first of `every` arrives, and from when on those of `poisson` do.
+    pub(super) from: Option<f64>,
+}
+
+/// Work that is drawn: most jobs are short, and few are very long.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeavyTail {
+    pub(super) least: f64,
+    pub(super) shape: f64,
+    pub(super) most: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BatchFile {
+    pub(super) work: f64,
+    #[serde(default)]
+    pub(super) fixed: f64,
+}
+
+/// What it costs to move a job: it stands still for so many seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// On average.
+    pub mean: f64,
+    /// With this deviation.
+    #[serde(default)]
+    pub deviation: f64,
+}
+
+/// A distributed job: parameter servers and workers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GangFile {
+    pub(super) name: String,
+    #[serde(default = "one")]
+    pub(super) count: u32,
+    #[serde(default)]
+    pub(super) arrive: ArriveFile,
+    /// Core-seconds of its workers.
+    pub(super) work: f64,
+    pub(super) servers: TasksFile,
+    pub(super) workers: TasksFile,
+    /// By how much each worker more slows all of its workers down.
+    #[serde(default)]
+    pub(super) overhead: f64,
+    /// Parameters of its model, and training steps: for the bytes that it sends.
+    #[serde(default)]
+    pub(super) parameters: f64,
+    #[serde(default)]
+    pub(super) steps: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TasksFile {
+    pub(super) count: Option<u32>,
+    pub(super) min: Option<u32>,
+    pub(super) max: Option<u32>,
+    pub(super) cpu: f64,
+    #[serde(default)]
+    pub(super) memory: f64,
+    /// The nodes of tasks that are bound already, one after the other.
+    #[serde(default)]
+    pub(super) nodes: Vec<String>,
+}
+
+/// A placement to compare with: the nodes of each gang's parameter servers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LayoutFile {
+    pub(super) name: String,
+    pub(super) servers: Vec<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}

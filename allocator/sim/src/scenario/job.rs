@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use paceline_policy::{JobId, Share};
+use paceline_wire::{Direction, Targets};
+
+use super::file::Checkpoint;
+use crate::curve::Curve;
+use crate::fluid::Party;
+
+/// One job of a workload, with everything about it that was to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its name.
+    pub id: JobId,
+    /// When it arrives, in seconds.
+    pub arrive: f64,
+    /// The node that it is bound to.
+    pub node: Option<usize>,
+    /// Seconds of a whole node's CPU until it is done: infinite if it never is.
+    pub work: f64,
+    /// The largest share of a node that it can use.
+    pub parallel: f64,
+    /// Its threads.
+    pub threads: Option<f64>,
+    /// The part of its speed that is lost when its limit is a vanishing part of its threads.
+    pub throttle_cost: f64,
+    /// Work in one batch, as seconds of a whole node.
+    pub batch: f64,
+    /// Seconds that a batch takes on top, whatever its share.
+    pub fixed: f64,
+    /// How its loss falls; `None` if it reports none.
+    pub loss: Option<Arc<Curve>>,
+    /// The deviation of one report of its loss.
+    pub noise: f64,
+    /// What it is asked to reach.
+    pub targets: Targets,
+    /// Whether it may be ended at its objective.
+    pub may_terminate: bool,
+    /// The least share that its owner allows.
+    pub min: Option<Share>,
+    /// The largest.
+    pub max: Option<Share>,
+    /// Its weight in the limiter.
+    pub weight: f64,
+    /// Its CPU weight in the kernel, on Docker's scale.
+    pub cpu_shares: u64,
+    /// By how much it may be slowed down beside an equal share.
+    pub max_slowdown: Option<f64>,
+    /// What a move costs it.
+    pub checkpoint: Checkpoint,
+}
+
+impl Job {
+    /// Which way its loss goes.
+    pub fn direction(&self) -> Direction {
+        let rises = self.loss.as_ref().is_some_and(|curve| curve.rises());
+        if rises { Direction::Maximize } else { Direction::Minimize }
+    }
+
+    /// The work after which its loss is `target`, if it ever is.
+    pub fn work_to(&self, target: Option<f64>) -> Option<f64> {
+        let work = self.loss.as_ref()?.reach(target?)? * self.work;
+        (work <= self.work).then_some(work)
+    }
+
+    /// Its batch duration at the share `x`, in seconds.
+    pub fn batch_seconds(&self, x: f64) -> f64 {
+        self.fixed + self.batch / x
+    }
+
+    /// The least share at which a batch takes at most `seconds`: `None` if none does.
+    pub fn share_for(&self, seconds: f64) -> Option<f64> {
+        let share = self.batch / (seconds - self.fixed);
+        (share > 0.0 && share <= self.parallel).then_some(share)
+    }
+
+    /// How long it takes on a node that it has for itself.
+    pub fn alone(&self) -> f64 {
+        self.work / self.party(Share::ALL, self.cpu_shares, 1.0).rate(self.parallel)
+    }
+
+    /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight.
+    pub fn party(&self, cap: Share, cpu_shares: u64, cpus: f64) -> Party {
+        let limit = cap.get();
+        let held = self.threads.map_or(1.0, |threads| (limit * cpus / threads).min(1.0));
+        let lost = if cap.is_all() { 0.0 } else { self.throttle_cost * (1.0 - held) };
+        Party {
+            weight: paceline_policy::unit::counter(cpu_shares),
+            cap: limit.min(self.parallel),
+            limited: limit < self.parallel,
+            speed: 1.0 - lost,
+            bend: self.fixed / self.batch,
+            batch: self.batch,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The scenarios that come with the program, as TOML.
+
+/// A scenario that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file's text.
+    pub text: &'static str,
+}
+
+/// All of them, in the order in which they are listed to people.
+pub const LIBRARY: &[Listed] = &[
+    listed("FC-3", include_str!("../../../../examples/scenarios/fc-3.toml")),
+    listed("FC-5", include_str!("../../../../examples/scenarios/fc-5.toml")),
+    listed("FC-10", include_str!("../../../../examples/scenarios/fc-10.toml")),
+    listed("FC-15", include_str!("../../../../examples/scenarios/fc-15.toml")),
+    listed("TR-5", include_str!("../../../../examples/scenarios/tr-5.toml")),
+    listed("TR-10", include_str!("../../../../examples/scenarios/tr-10.toml")),
+    listed("DQ-20", include_str!("../../../../examples/scenarios/dq-20.toml")),
+    listed("DQ-40", include_str!("../../../../examples/scenarios/dq-40.toml")),
+    listed("DQ-var", include_str!("../../../../examples/scenarios/dq-var.toml")),
+    listed("DQ-fix", include_str!("../../../../examples/scenarios/dq-fix.toml")),
+    listed("DQ-rnd", include_str!("../../../../examples/scenarios/dq-rnd.toml")),
+    listed("DQ-4x10", include_str!("../../../../examples/scenarios/dq-4x10.toml")),
+    listed("SP-fix", include_str!("../../../../examples/scenarios/sp-fix.toml")),
+    listed("SP-20v", include_str!("../../../../examples/scenarios/sp-20v.toml")),
+    listed("SP-20", include_str!("../../../../examples/scenarios/sp-20.toml")),
+    listed("SP-30", include_str!("../../../../examples/scenarios/sp-30.toml")),
+    listed("SP-50", include_str!("../../../../examples/scenarios/sp-50.toml")),
+    listed("DL-3", include_str!("../../../../examples/scenarios/dl-3.toml")),
+    listed("KO-10", include_str!("../../../../examples/scenarios/ko-10.toml")),
+    listed("STRESS", include_str!("../../../../examples/scenarios/stress.toml")),
+];
+
+const fn listed(name: &'static str, text: &'static str) -> Listed {
+    Listed { name, text }
+}

@@ -1,0 +1,92 @@
+//! A scenario: which jobs arrive when, on which nodes, how they learn, and which policies are to be
+//! compared on them. It is read from TOML, checked once and trusted from then on.
+
+mod arm;
+mod check;
+mod draw;
+mod error;
+mod file;
+mod gang;
+mod job;
+mod library;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use paceline_policy::limiter::LimiterSettings;
+use paceline_policy::policies::AnyPolicy;
+use paceline_policy::{Params, policies};
+
+use file::{JobFile, ScenarioFile};
+
+pub use arm::Arm;
+pub use error::ScenarioError;
+pub use file::{Checkpoint, Placement};
+pub use gang::{Gang, Layout, Tasks};
+pub use job::Job;
+pub use library::{LIBRARY, Listed};
+
+/// A checked scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is about, for people.
+    pub description: String,
+    /// What is compared where nobody says otherwise.
+    pub arms: Vec<Arm>,
+    /// Over how many seeds, where nobody says otherwise.
+    pub seeds: u32,
+    /// When a run ends in which jobs are left, in seconds: infinite if it never does.
+    pub until: f64,
+    /// Where jobs go that name no node.
+    pub placement: Placement,
+    /// What stands below every policy.
+    pub limiter: LimiterSettings,
+    /// The parameters of policies, by their names.
+    pub params: BTreeMap<String, Params>,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Distributed jobs.
+    pub gangs: Vec<Gang>,
+    /// Placements of the gangs' parameter servers to compare with.
+    pub layouts: Vec<Layout>,
+    groups: Vec<JobFile>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its CPUs.
+    pub cpus: f64,
+    /// Its memory, in bytes.
+    pub memory: Option<f64>,
+    /// How much each further job slows all others down.
+    pub contention: f64,
+}
+
+impl Scenario {
+    /// Reads the text of a TOML file.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let file: ScenarioFile =
+            toml::from_str(text).map_err(|error| ScenarioError::form(text, &error))?;
+        check::check(file)
+    }
+
+    /// The workload of a seed: everything that is random about it drawn.
+    pub fn draw(&self, seed: u64) -> Vec<Job> {
+        draw::draw(self, &self.groups, seed)
+    }
+
+    /// A policy as this scenario sets it, ready to run.
+    pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
+        let none = Params::default();
+        let params = self.params.get(&arm.policy).unwrap_or(&none);
+        Ok(policies::build(&arm.policy, arm.variant, params)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

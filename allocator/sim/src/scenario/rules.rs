@@ -1,0 +1,93 @@
+//! The rules that hold for many values of a scenario.
+
+use std::collections::BTreeSet;
+
+use super::ScenarioError;
+use super::file::ArriveFile;
+
+pub(super) type Checked<T> = Result<T, ScenarioError>;
+
+/// More jobs of one group than this are a mistake in the file.
+const MOST: u32 = 1_000_000;
+
+pub(super) fn arrival(arrive: &ArriveFile, kind: &str, name: &str, count: u32) -> Checked<()> {
+    let field = |way: &str| format!("{kind} {name:?}: arrive.{way}");
+    let ArriveFile { at, each, every, uniform, poisson, from } = arrive;
+    let ways =
+        [at.is_some(), each.is_some(), every.is_some(), uniform.is_some(), poisson.is_some()];
+    if ways.into_iter().filter(|way| *way).count() > 1 {
+        let rule = "one of at, each, every, uniform and poisson may be given";
+        return Err(ScenarioError::value(format!("{kind} {name:?}: arrive"), &"several", rule));
+    }
+    let one = |way: &'static str, seconds: &Option<f64>| seconds.map(|seconds| (way, seconds));
+    let several = each.iter().flatten().map(|seconds| ("each", *seconds));
+    let bounds = uniform.iter().flat_map(|(low, high)| [("uniform", *low), ("uniform", *high)]);
+    let single = [one("at", at), one("every", every), one("from", from)].into_iter().flatten();
+    for (way, seconds) in single.chain(several).chain(bounds) {
+        require(field(way), seconds, "must be seconds, at least 0", seconds >= 0.0)?;
+    }
+    if let Some(gap) = poisson {
+        require(field("poisson"), *gap, "must be a mean gap in seconds, above 0", *gap > 0.0)?;
+    }
+    listed(kind, name, "arrive.each", each.as_deref(), count)
+}
+
+pub(super) fn listed(
+    kind: &str,
+    name: &str,
+    list: &str,
+    each: Option<&[f64]>,
+    count: u32,
+) -> Checked<()> {
+    match each {
+        Some(each) if u32::try_from(each.len()) != Ok(count) => {
+            let rule = format!("must have as many members as count says, {count}");
+            let length = format!("a list of {}", each.len());
+            Err(ScenarioError::value(format!("{kind} {name:?}: {list}"), &length, rule))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+pub(super) fn count(kind: &str, name: &str, count: u32) -> Checked<()> {
+    if name.is_empty() {
+        return Err(ScenarioError::value(format!("{kind}: name"), &"\"\"", "must not be empty"));
+    }
+    let fits = (1..=MOST).contains(&count);
+    let rule = format!("must be from 1 to {MOST}");
+    require(format!("{kind} {name:?}: count"), f64::from(count), &rule, fits)
+}
+
+pub(super) fn known(
+    kind: &str,
+    name: &str,
+    wanted: &[String],
+    nodes: &BTreeSet<&str>,
+) -> Checked<()> {
+    let unknown = wanted.iter().find(|node| !nodes.contains(node.as_str()));
+    let Some(node) = unknown else { return Ok(()) };
+    let rule = format!(
+        "must be one of the nodes {}",
+        nodes.iter().copied().collect::<Vec<_>>().join(", ")
+    );
+    Err(ScenarioError::value(format!("{kind} {name:?}: node"), &format!("{node:?}"), rule))
+}
+
+pub(super) fn twice(kind: &str, name: &str) -> ScenarioError {
+    let rule = "names must differ";
+    ScenarioError::value(format!("{kind}: name"), &format!("{name:?}, twice"), rule)
+}
+
+pub(super) fn require(field: impl Into<String>, value: f64, rule: &str, fits: bool) -> Checked<()> {
+    if fits && value.is_finite() { Ok(()) } else { Err(ScenarioError::value(field, &value, rule)) }
+}
+
+/// The names of a group: its own for one, numbered for several, so that their order is that of the
+/// numbers.
+pub(super) fn numbered(name: &str, count: u32) -> Vec<String> {
+    if count == 1 {
+        return vec![name.to_owned()];
+    }
+    let digits = count.to_string().len();
+    (1..=count).map(|number| format!("{name}-{number:0digits$}")).collect()
+}

@@ -1,0 +1,92 @@
+use super::*;
+
+const LEAST: &str = r#"
+name = "least"
+description = "One job."
+policies = ["none"]
+[[node]]
+name = "n"
+cpus = 2
+[[job]]
+name = "a"
+work = 10
+"#;
+
+fn error(more: &str) -> String {
+    Scenario::parse(&format!("{LEAST}{more}")).unwrap_err().to_string()
+}
+
+#[test]
+fn every_scenario_that_is_listed_reads_under_its_name() {
+    for listed in LIBRARY {
+        let scenario = Scenario::parse(listed.text);
+        let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", listed.name));
+        assert_eq!(scenario.name, listed.name);
+        assert!(!scenario.description.is_empty());
+        for arm in &scenario.arms {
+            scenario.policy(arm).unwrap();
+        }
+        assert!(!scenario.draw(1).is_empty() || !scenario.gangs.is_empty());
+    }
+}
+
+#[test]
+fn a_job_that_says_little_is_one_that_can_use_the_whole_machine() {
+    let jobs = Scenario::parse(LEAST).unwrap().draw(1);
+    let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!((job.arrive, job.work, job.parallel, job.batch), (0.0, 10.0, 1.0, 0.01));
+    assert_eq!((job.weight, job.cpu_shares, job.may_terminate), (1.0, 1024, true));
+}
+
+#[test]
+fn a_group_is_numbered_in_the_order_of_its_arrivals_and_drawn_from_its_seed() {
+    let text = format!(
+        "{LEAST}[[job]]\nname = \"b\"\ncount = 12\narrive = {{ uniform = [5, 9] }}\n\
+         heavy_tail = {{ least = 1, shape = 1.5, most = 100 }}"
+    );
+    let scenario = Scenario::parse(&text).unwrap();
+    let (jobs, again, other) = (scenario.draw(3), scenario.draw(3), scenario.draw(4));
+    assert_eq!(jobs, again);
+    assert_ne!(jobs, other);
+    let group = &jobs[1..];
+    assert_eq!((group[0].id.as_str(), group[11].id.as_str()), ("b-01", "b-12"));
+    assert!(group.is_sorted_by(|a, b| a.arrive <= b.arrive && a.id < b.id));
+    assert!(group.iter().all(|job| (5.0..9.0).contains(&job.arrive)));
+    assert!(group.iter().all(|job| (1.0..=100.0).contains(&job.work)));
+    // A group more changes nothing for the one before it.
+    let more = Scenario::parse(&format!("{text}\n[[job]]\nname = \"c\"\nwork = 1")).unwrap();
+    assert_eq!(more.draw(3)[..13], jobs[..]);
+}
+
+#[test]
+fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
+    for (more, said) in [
+        ("works = 1", "line 11: unknown field `works`"),
+        ("work = 1", "duplicate key"),
+        ("parallel = 2", "job \"a\": parallel is 2: must be a share of the node"),
+        ("node = \"m\"", "job \"a\": node is \"m\": must be one of the nodes n"),
+        ("count = 0", "job \"a\": count is 0: must be from 1 to"),
+        ("noise = -1", "job \"a\": noise is -1: must be at least 0"),
+        ("acceptable = 1", "job \"a\": acceptable is 1: must be a number, of a job that has"),
+        ("arrive = { at = 1, every = 2 }", "arrive is several: one of at, each, every"),
+        ("arrive = { each = [1, 2] }", "arrive.each is a list of 2: must have as many"),
+        ("heavy_tail = { least = 1, shape = 1, most = 2 }", "work or heavy_tail"),
+        ("loss = { curve = \"exponential\", start = 1, end = 0, tau = 0 }", "loss.tau is 0"),
+        ("[params.flowcon]\nalhpa = 1", "did you mean \"alpha\"?"),
+        ("[params.flow]\nalpha = 1", "policy \"flow\" is not known"),
+        ("[limiter]\nslew = { max_decrease = 0 }", "limiter: slew.max_decrease is 0"),
+        ("[[job]]\nname = \"a\"\nwork = 1", "\"a\", twice"),
+        ("[[job]]\nname = \"b\"", "job \"b\": work is missing: a job without it never ends"),
+        (
+            "[[gang]]\nname = \"g\"\nwork = 1\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
+            "and not both",
+        ),
+    ] {
+        let error = error(more);
+        assert!(error.contains(said), "{more}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let policy = LEAST.replace("\"none\"", "\"flowcon:exact\"");
+    let error = Scenario::parse(&policy).unwrap_err().to_string();
+    assert!(error.contains("resolved or published"), "{error}");
+}

@@ -1,0 +1,77 @@
+//! The policy of a whole cluster: it sees the frames of all nodes as one, as a manager does that
+//! is sent them by an agent on each.
+
+use paceline_policy::frame::{Frame, Job};
+use paceline_policy::{Effect, Event, Moment, Policy};
+
+use super::queue::{Due, What};
+use super::{COALESCE, World};
+
+#[derive(Debug)]
+pub(super) struct Cluster {
+    policy: Box<dyn Policy>,
+    due: Due,
+    decided: Option<f64>,
+}
+
+impl Cluster {
+    pub(super) fn new(policy: Box<dyn Policy>) -> Self {
+        Self { policy, due: Due::default(), decided: None }
+    }
+}
+
+impl World<'_> {
+    /// Something happened that the cluster's policy should see.
+    pub(super) fn hurry_all(&mut self) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let at = cluster.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
+        cluster.due.no_later(at, What::DecideAll, &mut self.queue);
+    }
+
+    pub(super) fn decide_all(&mut self) {
+        let now = self.now;
+        if !self.cluster.as_mut().is_some_and(|cluster| cluster.due.take(now)) {
+            return;
+        }
+        let frame = self.gather();
+        let Some(cluster) = &mut self.cluster else { return };
+        let decision = cluster.policy.decide(&frame);
+        self.done.outcome.events += 1;
+        self.done.outcome.decisions += 1;
+        self.write_down(&frame, &decision);
+        self.bind(&decision.place);
+        self.migrate(&decision.migrate);
+        if let Some(cluster) = &mut self.cluster {
+            // What these have changed is no news to it.
+            cluster.decided = Some(now);
+            cluster.due.set(Some(now + decision.interval), What::DecideAll, &mut self.queue);
+        }
+    }
+
+    /// What all nodes see, and the jobs that run on none: those that wait for one, and those that
+    /// are on their way, which count where they go.
+    fn gather(&mut self) -> Frame {
+        let now = Moment::from_seconds(self.now);
+        let mut all = Frame { t: self.now, ..Frame::default() };
+        for node in 0..self.stations.len() {
+            let Some(station) = self.stations.get_mut(node) else { continue };
+            station.observe(self.now, &mut self.jobs);
+            for effect in station.engine.step(now, Event::Decide) {
+                if let Effect::Decided(decided) = effect {
+                    let (frame, _) = *decided;
+                    all.nodes.extend(frame.nodes);
+                    all.jobs.extend(frame.jobs);
+                }
+            }
+            self.plan(node);
+        }
+        let waiting = self.waiting.iter().copied();
+        for index in waiting.chain(self.moving.iter().copied()) {
+            let Some(live) = self.jobs.get(index) else { continue };
+            let node = live.node.and_then(|node| self.run.scenario.nodes.get(node));
+            let job = Job::new(live.job.id.clone());
+            all.jobs.push(Job { node: node.map(|node| node.name.clone()), ..job });
+        }
+        all
+    }
+}

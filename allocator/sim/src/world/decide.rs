@@ -1,0 +1,114 @@
+//! One node's policy runs, or its limiter looks, and what they say is done.
+
+use paceline_policy::limiter::{Change, Setting};
+use paceline_policy::{Decision, Effect, Event, Frame, JobId, Moment};
+use serde::Serialize;
+
+use super::World;
+use super::queue::What;
+use crate::fluid::Index;
+use crate::outcome::Line;
+
+/// How often the live driver looks between decisions, in seconds.
+const LOOK: f64 = 1.0;
+
+impl World<'_> {
+    pub(super) fn decide(&mut self, node: usize) {
+        let now = self.now;
+        let Some(station) = self.stations.get_mut(node) else { return };
+        if !station.decide.take(now) {
+            return;
+        }
+        station.decided = Some(now);
+        station.observe(now, &mut self.jobs);
+        let effects = station.engine.step(Moment::from_seconds(now), Event::Decide);
+        self.done.outcome.events += 1;
+        self.done.outcome.decisions += 1;
+        self.obey(node, effects);
+    }
+
+    pub(super) fn look(&mut self, node: usize) {
+        let now = self.now;
+        let Some(station) = self.stations.get_mut(node) else { return };
+        if !station.look.take(now) {
+            return;
+        }
+        station.observe(now, &mut self.jobs);
+        let effects = station.engine.step(Moment::from_seconds(now), Event::Look);
+        self.obey(node, effects);
+    }
+
+    fn obey(&mut self, node: usize, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Set(changes) => self.write(node, changes),
+                Effect::Decided(decided) => self.write_down(&decided.0, &decided.1),
+                Effect::End(jobs) => self.end(node, &jobs),
+                Effect::WakeAt(at) => {
+                    if let Some(station) = self.stations.get_mut(node) {
+                        station.decide.no_later(at.seconds(), What::Decide(node), &mut self.queue);
+                    }
+                }
+            }
+        }
+        let next = self.now + LOOK;
+        if let Some(station) = self.stations.get_mut(node) {
+            let due = station.engine.has_use_for_looks().then_some(next);
+            station.look.set(due, What::Look(node), &mut self.queue);
+        }
+        self.plan(node);
+    }
+
+    /// Limits are written, and are in force at once.
+    fn write(&mut self, node: usize, changes: Vec<Change>) {
+        for Change { job, to, .. } in changes {
+            let Some(index) = self.index(node, &job) else { continue };
+            let (Some(station), Some(live)) =
+                (self.stations.get_mut(node), self.jobs.get_mut(index))
+            else {
+                continue;
+            };
+            match to {
+                Setting::Cap(share) => live.cap = share,
+                Setting::Weight(weight) => live.cpu_shares = weight,
+            }
+            live.outcome.writes += 1;
+            self.done.outcome.events += 1;
+            station.fluid.set(index, live.party(station.cpus));
+            station.tell(self.now, Event::Applied(job, to));
+        }
+    }
+
+    /// Jobs that have reached their objective are ended.
+    fn end(&mut self, node: usize, jobs: &[JobId]) {
+        for job in jobs {
+            let Some(index) = self.index(node, job) else { continue };
+            if let Some(live) = self.jobs.get_mut(index) {
+                live.outcome.finished = Some(self.now);
+                live.outcome.ended = true;
+            }
+            self.done.outcome.events += 1;
+            self.depart(index, node);
+            self.over();
+            self.changed(node);
+        }
+    }
+
+    /// The number of a job that runs on a node.
+    fn index(&self, node: usize, id: &JobId) -> Option<Index> {
+        let index = *self.by_id.get(id)?;
+        let live = self.jobs.get(index)?;
+        (live.running && live.node == Some(node)).then_some(index)
+    }
+
+    pub(super) fn write_down(&mut self, frame: &Frame, decision: &Decision) {
+        if self.run.record {
+            let line = Line { frame: json(frame), decision: json(decision) };
+            self.done.lines.push(line);
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("frames and decisions have names for keys")
+}

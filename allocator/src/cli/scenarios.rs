@@ -1,0 +1,83 @@
+//! `paceline scenarios`: what there is to simulate.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use paceline_policy::names::did_you_mean;
+use paceline_sim::Scenario;
+use paceline_sim::scenario::{LIBRARY, Listed};
+use serde_json::json;
+
+use crate::exit::BadUsage;
+
+/// List the scenarios that `simulate` knows by name, or print one as TOML
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline scenarios
+  paceline scenarios FC-3 > mine.toml      to change it, and simulate that")]
+pub(super) struct ScenariosArgs {
+    /// Print this scenario's TOML
+    name: Option<String>,
+
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "name")]
+    json: bool,
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the command is for")]
+pub(super) fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
+    if let Some(name) = &args.name {
+        let listed = listed(name).ok_or_else(|| unknown(name))?;
+        print!("{}", listed.text);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut all = Vec::new();
+    for listed in LIBRARY {
+        let scenario = Scenario::parse(listed.text)?;
+        let policies: Vec<String> = scenario.arms.iter().map(ToString::to_string).collect();
+        let jobs = scenario.draw(1).len().max(scenario.gangs.len());
+        if args.json {
+            all.push(json!({
+                "name": scenario.name,
+                "description": scenario.description,
+                "jobs": jobs,
+                "nodes": scenario.nodes.len(),
+                "seeds": scenario.seeds,
+                "policies": policies,
+            }));
+            continue;
+        }
+        let nodes = scenario.nodes.len();
+        println!("{:<8} {}", scenario.name, scenario.description);
+        println!("{:<8} jobs: {jobs}, nodes: {nodes}, policies: {}", "", policies.join(", "));
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&all)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The scenario that a user means: the file of that name, or one of those that are listed.
+pub(super) fn open(name: &str) -> Result<Scenario, BadUsage> {
+    let path = Path::new(name);
+    let text = match listed(name) {
+        Some(listed) if !path.exists() => listed.text.to_owned(),
+        None if !path.exists() => return Err(unknown(name)),
+        Some(_) | None => fs::read_to_string(path)
+            .map_err(|error| BadUsage(format!("{name} cannot be read: {error}")))?,
+    };
+    Scenario::parse(&text).map_err(|error| BadUsage(format!("{name}: {error}")))
+}
+
+fn listed(name: &str) -> Option<&'static Listed> {
+    LIBRARY.iter().find(|listed| listed.name.eq_ignore_ascii_case(name))
+}
+
+fn unknown(name: &str) -> BadUsage {
+    let names = LIBRARY.iter().map(|listed| listed.name);
+    let hint = did_you_mean(name, names.clone());
+    let names: Vec<&str> = names.collect();
+    BadUsage(format!("scenario {name:?} is neither a file nor one of {}{hint}", names.join(", ")))
+}
