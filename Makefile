@@ -4,8 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
-  test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn test-frameworks test-deploy bench \
-  bench-sidecar bench-training bench-reaction clean
+  test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
+  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -121,6 +121,10 @@ bench-sidecar: ## the sidecar as a whole: speed (beside `mtail`, if installed), 
 bench-reaction: ## from a target that is reached to the new quota, beside a bare `docker update`
 	$(CARGO) build --release --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench reaction
+
+bench-scale: ## what the allocator costs beside 60 real containers and beside 1,000 that are simulated
+	$(CARGO) build --release --locked --bin paceline
+	$(CARGO) bench --package paceline-system-tests --bench scale
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh

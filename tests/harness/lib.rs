@@ -3,6 +3,8 @@
 
 mod allocator;
 mod bed;
+mod cost;
+mod crowd;
 mod image;
 pub mod made_up;
 mod office;
@@ -12,6 +14,8 @@ mod wall_clock;
 
 pub use allocator::{Allocator, json_lines};
 pub use bed::{Bed, Job, Limits};
+pub use cost::Cost;
+pub use crowd::Crowd;
 pub use image::{image_of, program};
 pub use office::{Office, example};
 pub use private::PrivateEngine;

@@ -1,6 +1,7 @@
 //! One opted-in container: watched until its endpoint answers, a managed job from then on.
 
 mod ordered;
+mod source;
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use super::figures::{Figures, Mark};
 use crate::clock::Clock;
 use crate::labels::Labels;
 use crate::live::snapshot::Standing;
-use crate::observe::cgroup::{Cgroup, Used};
+use crate::observe::cgroup::Quota;
 use crate::observe::container::Container;
 use crate::observe::endpoint::{Feed, Heard, Trouble};
 use crate::observe::meters::Meters;
 use crate::observe::node::Machine;
-use crate::observe::stats::Stats;
 use crate::samples::SampleJob;
+use source::Source;
 
 /// A container that has just begun may take this long, in seconds, until its endpoint answers.
 const GRACE: f64 = 15.0;
@@ -54,16 +55,10 @@ pub(super) struct Candidate {
     warned: bool,
     /// The cap that was last written and not put back.
     pub(super) written: Option<Share>,
+    /// What the last look found in force, and what was written then.
+    found: Option<(Share, Option<Share>)>,
     mark: Mark,
     pub(super) figures: Figures,
-}
-
-/// Where the container's use of resources is read.
-#[derive(Debug)]
-enum Source {
-    Files(Cgroup),
-    /// The control group cannot be seen from here.
-    Engine(Option<Stats>),
 }
 
 /// What a look has shown.
@@ -96,15 +91,7 @@ impl Candidate {
         began_in_this_run: bool,
     ) -> Self {
         let machine = around.machine;
-        let cgroup = container.pid.map(|pid| Cgroup::of(&machine.proc, pid));
-        let use_of = match cgroup {
-            Some(Ok(cgroup)) => Source::Files(cgroup),
-            Some(Err(error)) => {
-                info!(%job, "its use is read from the engine's statistics: {error}");
-                Source::Engine(None)
-            }
-            None => Source::Engine(None),
-        };
+        let use_of = Source::of(&container, machine, &job);
         let meters = container.pid.and_then(|pid| Meters::of(&machine.proc, pid).ok());
         let mut candidate = Self {
             container,
@@ -123,6 +110,7 @@ impl Candidate {
             trouble: None,
             warned: false,
             written: None,
+            found: None,
             mark: Mark::default(),
             figures: Figures::default(),
         };
@@ -169,11 +157,14 @@ impl Candidate {
         if progress.is_some() && self.standing == Standing::Waiting {
             seen.extend(self.appear(machine, Standing::Managed));
         }
-        let used = self.used(docker);
+        let quota = self.use_of.quota();
+        let used = self.use_of.used(docker, &self.container.id, quota);
         if whole {
             let figures = (used, self.meters.read());
             self.figures = self.mark.figures(now, machine.cpus, figures, progress.as_deref());
         }
+        let in_force = self.share(quota, machine);
+        self.found = Some((in_force, self.written));
         if self.managed().is_none() {
             return (seen, None);
         }
@@ -188,7 +179,6 @@ impl Candidate {
             };
             seen.push(Seen::Event(Event::Used(self.job.clone(), reading)));
         }
-        let in_force = self.in_force(machine);
         seen.extend(self.drift(in_force));
         let sample = whole.then(|| self.sample(in_force, progress.as_deref()));
         if let Some(progress) = progress
@@ -246,29 +236,26 @@ impl Candidate {
 
     /// The limit that the kernel has, or else the engine's word for it.
     pub(super) fn in_force(&self, machine: &Machine) -> Share {
-        self.kernels(machine).unwrap_or_else(|| self.container.host_config.share(machine.cpus))
+        self.share(self.use_of.quota(), machine)
     }
 
-    fn kernels(&self, machine: &Machine) -> Option<Share> {
-        let Source::Files(cgroup) = &self.use_of else { return None };
-        cgroup.quota().ok().map(|quota| quota.share(machine.cpus))
+    /// The same as of the last look, unless it was written to since: reading it anew for everyone
+    /// whenever something is shown would cost more than all else that is shown.
+    pub(super) fn last_in_force(&self, machine: &Machine) -> Share {
+        let found = self.found.filter(|(_, written)| *written == self.written);
+        found.map_or_else(|| self.in_force(machine), |(share, _)| share)
+    }
+
+    fn share(&self, quota: Option<Quota>, machine: &Machine) -> Share {
+        let engines = || self.container.host_config.share(machine.cpus);
+        quota.map_or_else(engines, |quota| quota.share(machine.cpus))
     }
 
     /// Whether a limit that was written is another now.
     fn drift(&self, found: Share) -> Option<Seen> {
-        let Source::Files(_) = &self.use_of else { return None };
-        let written = self.written?;
+        let written = self.written.filter(|_| self.use_of.is_kernel())?;
         let off = (written.get() - found.get()).abs() > OFF;
         off.then(|| Seen::Drifted { job: self.job.clone(), container: self.container.id.clone() })
-    }
-
-    fn used(&mut self, docker: &Docker) -> Option<Used> {
-        match &mut self.use_of {
-            Source::Files(cgroup) => cgroup.used().ok(),
-            Source::Engine(stats) => stats
-                .get_or_insert_with(|| Stats::follow(docker.clone(), self.container.id.clone()))
-                .latest(),
-        }
     }
 
     fn sample(&self, in_force: Share, progress: Option<&Progress>) -> SampleJob {

@@ -76,7 +76,7 @@ impl Driver {
         if !whole {
             return;
         }
-        self.look_at = self.clock.now().after(LOOK.as_secs_f64());
+        self.look_at = next_look(self.clock.now());
         self.node_used = used.map(|used| (now, used));
         let cpus = self.roster.machine().cpus;
         self.node_cpu = before.zip(self.node_used).and_then(|((from, before), (to, used))| {
@@ -113,6 +113,25 @@ impl Driver {
         // What is being written is ours.
         if !hands.has_to_do_with(&container) {
             hands.last(Deed { container, job: Some(job), what: What::Answer, order: None });
+        }
+    }
+}
+
+/// Looks are due at whole seconds of the run, however long one takes, so that they do not drift; a
+/// second that is over is not made up for.
+fn next_look(now: Moment) -> Moment {
+    let look = LOOK.as_secs_f64();
+    Moment::from_seconds(((now.seconds() / look).floor() + 1.0) * look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_due_at_whole_seconds_and_those_that_were_missed_are_left_out() {
+        for (now, next) in [(0.0, 1.0), (0.2, 1.0), (7.999, 8.0), (8.0, 9.0), (10.3, 11.0)] {
+            assert_eq!(next_look(Moment::from_seconds(now)), Moment::from_seconds(next), "{now}");
         }
     }
 }

@@ -94,7 +94,7 @@ fn view(
         memory_peak: figures.metered.memory_peak,
         blkio: figures.metered.blkio,
         net: figures.metered.net,
-        limit: Some(candidate.in_force(machine).get()),
+        limit: Some(candidate.last_in_force(machine).get()),
         chosen: account.as_ref().filter(|_| free).map(|account| account.chosen.get()),
         min: labels.min_cpus.map(share),
         max: labels.max_cpus.map(share),

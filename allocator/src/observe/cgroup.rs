@@ -3,12 +3,13 @@
 pub mod block_io;
 mod knobs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use paceline_policy::Share;
 
 use super::mounts::{self, Folders};
+use super::small_file;
 
 pub use knobs::MemoryLimit;
 
@@ -72,7 +73,7 @@ impl Cgroup {
             }
             Folders::V2(folder) => {
                 let path = folder.join("cpu.max");
-                let text = fs::read_to_string(&path)?;
+                let text = small_file::read(&path)?;
                 let (quota, period) =
                     text.trim().split_once(' ').ok_or_else(|| bad(&path, &text))?;
                 Ok(Quota {
@@ -88,17 +89,22 @@ impl Cgroup {
 
     /// What the group has used.
     pub fn used(&self) -> io::Result<Used> {
+        self.used_under(self.quota()?)
+    }
+
+    /// The same, for whoever knows already which limit is in force.
+    pub fn used_under(&self, quota: Quota) -> io::Result<Used> {
         match &self.0 {
             Folders::V1 { cpu, cpuacct, memory } => Ok(Used {
                 cpu_seconds: number::<f64>(&cpuacct.join("cpuacct.usage"))? / 1e9,
-                throttled_seconds: throttled(&cpu.join("cpu.stat"), self.quota()?)?,
+                throttled_seconds: Stat::read(cpu.join("cpu.stat"))?.throttled(quota)?,
                 memory: memory.as_ref().and_then(|m| number(&m.join("memory.usage_in_bytes")).ok()),
             }),
             Folders::V2(folder) => {
-                let path = folder.join("cpu.stat");
+                let stat = Stat::read(folder.join("cpu.stat"))?;
                 Ok(Used {
-                    cpu_seconds: keyed(&path, "usage_usec")? / 1e6,
-                    throttled_seconds: throttled(&path, self.quota()?)?,
+                    cpu_seconds: stat.keyed("usage_usec")? / 1e6,
+                    throttled_seconds: stat.throttled(quota)?,
                     memory: number(&folder.join("memory.current")).ok(),
                 })
             }
@@ -138,10 +144,28 @@ impl fmt::Display for Quota {
 /// Limits that differ by fewer CPUs than this are one limit.
 const ROUNDING: f64 = 0.01;
 
-/// Each period in which the group ran out of quota counts whole: that is what "at its cap" means,
-/// and unlike `throttled_time` it does not count each CPU by itself.
-fn throttled(stat: &Path, quota: Quota) -> io::Result<f64> {
-    Ok(keyed(stat, "nr_throttled")? * micros(quota.period) / 1e6)
+/// A file of "key value" lines, read once for all keys.
+struct Stat {
+    path: PathBuf,
+    text: String,
+}
+
+impl Stat {
+    fn read(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { text: small_file::read(&path)?, path })
+    }
+
+    fn keyed(&self, key: &str) -> io::Result<f64> {
+        let mut lines = self.text.lines().filter_map(|line| line.split_once(' '));
+        let value = lines.find(|(k, _)| *k == key).and_then(|(_, value)| value.trim().parse().ok());
+        value.ok_or_else(|| bad(&self.path, &self.text))
+    }
+
+    /// Each period in which the group ran out of quota counts whole: that is what "at its cap"
+    /// means, and unlike `throttled_time` it does not count each CPU by itself.
+    fn throttled(&self, quota: Quota) -> io::Result<f64> {
+        Ok(self.keyed("nr_throttled")? * micros(quota.period) / 1e6)
+    }
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 µs")]
@@ -150,15 +174,8 @@ fn micros(us: u64) -> f64 {
 }
 
 fn number<T: std::str::FromStr>(path: &Path) -> io::Result<T> {
-    let text = fs::read_to_string(path)?;
+    let text = small_file::read(path)?;
     text.trim().parse().map_err(|_| bad(path, &text))
-}
-
-/// The value of `key` in a file of "key value" lines.
-fn keyed(path: &Path, key: &str) -> io::Result<f64> {
-    let text = fs::read_to_string(path)?;
-    let value = text.lines().filter_map(|line| line.split_once(' ')).find(|(k, _)| *k == key);
-    value.and_then(|(_, value)| value.trim().parse().ok()).ok_or_else(|| bad(path, &text))
 }
 
 fn bad(path: &Path, text: &str) -> io::Error {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::mounts::{self, Folders};
-use super::owner;
+use super::{owner, small_file};
 
 /// Where the figures of one container are read. What cannot be read is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Meters {
 
     /// Reads all there is.
     pub fn read(&self) -> Metered {
-        let text = |path: &PathBuf| fs::read_to_string(path).ok();
+        let text = |path: &PathBuf| small_file::read(path).ok();
         let io = match &self.io {
             Some(Io::V1(path)) => text(path).and_then(|text| total(&text)),
             Some(Io::V2(path)) => text(path).map(|text| all_devices(&text)),

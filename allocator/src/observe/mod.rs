@@ -9,4 +9,5 @@ pub mod mounts;
 pub mod namespace;
 pub mod node;
 mod owner;
+mod small_file;
 pub mod stats;
