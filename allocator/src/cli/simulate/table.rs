@@ -47,7 +47,7 @@ fn names(all: &Comparison, metrics: &[&Metric]) -> Column {
     for metric in metrics {
         let unit = if metric.unit == "-" { String::new() } else { format!(" [{}]", metric.unit) };
         column.push(format!("{}{unit}", metric.title));
-        column.extend(all.bound(metric).map(|_| "  over the bound".to_owned()));
+        column.extend(all.bound(metric).map(|_| "  of the bound".to_owned()));
     }
     column
 }
@@ -190,8 +190,8 @@ mod tests {
             line.unwrap_or_else(|| panic!("{title}: {text}")).to_owned()
         };
         let completion = row("mean completion [s]");
-        assert!(completion.contains("268.") && completion.ends_with("199.8"), "{completion}");
-        assert!(row("  over the bound").contains("1.34"), "{text}");
+        assert!(completion.contains("267.9") && completion.ends_with("199.6"), "{completion}");
+        assert!(row("  of the bound").contains("1.34"), "{text}");
         assert!(row("makespan [s]").contains("394"), "{text}");
     }
 
