@@ -69,7 +69,13 @@ impl PrivateEngine {
             let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             self.docker.remove_container(&id, Some(force)).await?;
         }
-        end(&mut self.daemon).await
+        end(&mut self.daemon).await?;
+        // An engine whose containers are to outlive it leaves its folder mounted upon itself, and what
+        // is a mount cannot be removed. Where it is none, `umount` says so to nobody.
+        let mut unmount = Command::new("umount");
+        unmount.arg(self.folder.join("data")).stderr(Stdio::null());
+        unmount.status().await.context("umount")?;
+        Ok(())
     }
 }
 
