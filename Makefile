@@ -5,7 +5,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
   test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
-  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale clean
+  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale results clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -128,6 +128,11 @@ bench-scale: ## what the allocator costs beside 60 real containers and beside 1,
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh
+
+results: ## every policy in every scenario beside the best possible: writes allocator/sim/RESULTS.md
+	$(CARGO) build --release --locked --bin paceline
+	$(PACELINE) scenarios run --markdown > target/RESULTS.md
+	mv target/RESULTS.md allocator/sim/RESULTS.md
 
 clean: ## remove what was built, but not the caches of libtorch and data
 	$(CARGO) clean

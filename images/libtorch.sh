@@ -30,7 +30,7 @@ fi
 command -v python3 >/dev/null || die "python3 is missing: on Debian or Ubuntu, apt-get install python3."
 
 mkdir -p "$cache"
-stage="$(mktemp -d "$cache/.libtorch-XXXXXX")"
+stage="$(mktemp -d -p "$cache")"
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 130' INT TERM
 

@@ -45,8 +45,8 @@ class Workload(NamedTuple):
 
 
 WORKLOADS = {
-    "vae": Workload(["vae"], "python-torch", ["python", "vae.py"], 50, 450),
-    "mnist": Workload(["mnist"], "python-torch", ["python", "mnist.py"], 10, 90),
+    "vae": Workload(["vae"], "python-torch", ["python", "vae.py"], 50, 1450),
+    "mnist": Workload(["mnist"], "python-torch", ["python", "mnist.py"], 10, 250),
     "gru": Workload(["gru", "adding"], "python-keras", ["python", "keras_gru.py"], 20, 220),
     "resnet50": Workload(["resnet50"], "python-torch", ["python", "resnet50.py"], 1, 4),
 }

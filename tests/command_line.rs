@@ -46,6 +46,8 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
         (&["explain", "vae", "--state-dir", "/no/such"], &["no audit log", "/no/such"]),
         (&["audit", "verify", "--state-dir", "/no/such"], &["no audit log", "/no/such"]),
         (&["audit", "verify", "--anchor", "12"], &["\"12\"", "64 hexadecimal digits"]),
+        (&["scenarios", "run", "FC3"], &["\"FC3\"", "FC-5", "did you mean \"FC-3\"?"]),
+        (&["scenarios", "run", "--check", "/no/such.md", "DL-min"], &["/no/such.md"]),
         (&["fly"], &["fly"]),
     ] {
         let (code, _, said) = paceline(words).await;
@@ -110,6 +112,10 @@ async fn every_command_has_help_that_fits_the_page() {
         "check",
         "policies",
         "replay",
+        "simulate",
+        "scenarios",
+        "scenarios run",
+        "fit",
         "bench",
     ] {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();

@@ -19,6 +19,7 @@ pub mod config;
 pub mod control;
 pub mod driver;
 pub mod exit;
+mod figure;
 pub mod json_lines;
 pub mod labels;
 pub mod live;

@@ -34,7 +34,7 @@ exists paceline/sidecar:latest || ../../sidecar/image.sh
 
 base=$(../base-image.sh | tail -n 1)
 mkdir -p ../.build
-context=$(mktemp -d "$PWD/../.build/python-XXXXXX")
+context=$(mktemp -d -p "$PWD/../.build")
 trap 'rm -rf "$context"' EXIT
 trap 'exit 130' INT TERM
 cp Dockerfile.packages "$context"

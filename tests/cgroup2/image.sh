@@ -48,7 +48,7 @@ mirror="$(
 mkdir -p "${image%/*}"
 # Half a gigabyte each: those of other recipes that nobody has used for a month, or ended making.
 find "${image%/*}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
-stage="$(mktemp -d "${image%/*}/making.XXXXXX")"
+stage="$(mktemp -d -p "${image%/*}")"
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 130' INT TERM
 # mmdebstrap works as another user now and then.

@@ -1,6 +1,10 @@
 //! Several policies on one scenario, over the same seeds.
 
-use crate::bounds::Bounds;
+use paceline_policy::Variant;
+use paceline_policy::policies::{self, AnyPolicy, Scope};
+use paceline_policy::unit::count;
+
+use crate::bounds::{Bound, Bounds, equal_shares};
 use crate::gangs;
 use crate::metrics::{Interval, METRICS, Metric};
 use crate::outcome::Outcome;
@@ -30,20 +34,88 @@ pub struct Results {
 /// Runs every policy over seeds 1 to `seeds`.
 pub fn compare(scenario: &Scenario, arms: &[Arm], seeds: u32) -> Result<Comparison, ScenarioError> {
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
+    let workloads: Vec<Workload> = seeds.iter().map(|seed| Workload::of(scenario, *seed)).collect();
     let mut results = Vec::new();
     for arm in arms {
-        let run = |seed: &u64| {
-            if scenario.gangs.is_empty() {
-                let run = Run { scenario, arm, seed: *seed, record: false };
-                return Ok(run.simulate()?.outcome);
-            }
-            Ok(gangs::simulate(scenario, arm, false)?.outcome)
-        };
-        let outcomes = seeds.iter().map(run).collect::<Result<Vec<Outcome>, ScenarioError>>()?;
+        let outcomes = seeds.iter().zip(&workloads);
+        let outcomes = outcomes.map(|(seed, of)| outcome(scenario, arm, *seed, &of.equal));
+        let outcomes = outcomes.collect::<Result<Vec<Outcome>, ScenarioError>>()?;
         results.push(Results { arm: arm.clone(), outcomes });
     }
-    let bounds = seeds.iter().map(|seed| Bounds::of(&scenario.draw(*seed), &scenario.nodes));
-    Ok(Comparison { bounds: bounds.collect(), seeds, results })
+    let bounds = workloads.into_iter().map(|workload| workload.bounds).collect();
+    Ok(Comparison { seeds, results, bounds })
+}
+
+/// Every policy that has something to decide in a scenario, in both variants where its paper differs
+/// from what a careful reader would build. The first is what others are compared with.
+pub fn every_arm(scenario: &Scenario) -> Vec<Arm> {
+    let mut arms = Vec::new();
+    for entry in policies::ALL {
+        let variants: &[Variant] = if entry.source.starts_with("baseline") {
+            &[Variant::Resolved]
+        } else {
+            &[Variant::Published, Variant::Resolved]
+        };
+        for variant in variants {
+            let arm = Arm { policy: entry.name.to_owned(), variant: *variant };
+            let fits = match scenario.policy(&arm) {
+                Ok(AnyPolicy::Jobs(_)) => {
+                    scenario.gangs.is_empty()
+                        && (entry.scope == Scope::Node || scenario.nodes.len() > 1)
+                }
+                Ok(AnyPolicy::Gangs(_)) => !scenario.gangs.is_empty() && scenario.until.is_finite(),
+                Ok(AnyPolicy::Tasks(_)) | Err(_) => false,
+            };
+            if fits {
+                arms.push(arm);
+            }
+        }
+    }
+    arms
+}
+
+/// What one seed's jobs are measured by.
+struct Workload {
+    bounds: Bounds,
+    /// What equal shares would give each.
+    equal: Vec<f64>,
+}
+
+impl Workload {
+    fn of(scenario: &Scenario, seed: u64) -> Self {
+        let Scenario { nodes, gangs, until, .. } = scenario;
+        if !gangs.is_empty() {
+            return Self { bounds: Bounds::of_gangs(gangs, nodes), equal: Vec::new() };
+        }
+        let jobs = scenario.draw(seed);
+        let equal = equal_shares(&jobs, count(nodes.len()));
+        Self { bounds: Bounds::of(&jobs, &equal, nodes, *until), equal }
+    }
+}
+
+/// What comes of one run, where equal shares would give each job so much time.
+fn outcome(
+    scenario: &Scenario,
+    arm: &Arm,
+    seed: u64,
+    equal: &[f64],
+) -> Result<Outcome, ScenarioError> {
+    let done = if scenario.gangs.is_empty() {
+        Run { scenario, arm, seed, record: false }.simulate()?
+    } else {
+        gangs::simulate(scenario, arm, false)?
+    };
+    let mut outcome = done.outcome;
+    for (job, equal) in outcome.jobs.iter_mut().zip(equal) {
+        job.equal = Some(*equal).filter(|equal| equal.is_finite());
+    }
+    Ok(outcome)
+}
+
+/// What comes of one run, without the bounds that it could be held against.
+pub(crate) fn run_of(scenario: &Scenario, arm: &Arm, seed: u64) -> Result<Outcome, ScenarioError> {
+    let jobs = if scenario.gangs.is_empty() { scenario.draw(seed) } else { Vec::new() };
+    outcome(scenario, arm, seed, &equal_shares(&jobs, count(scenario.nodes.len())))
 }
 
 impl Comparison {
@@ -53,18 +125,30 @@ impl Comparison {
         METRICS.iter().filter(known).collect()
     }
 
-    /// The mean bound of a metric.
+    /// The bound of a metric, the mean over seeds.
     pub fn bound(&self, metric: &Metric) -> Option<Interval> {
-        let each: Vec<f64> =
-            self.bounds.iter().filter_map(|bounds| bounds.get(metric.name)).collect();
-        Interval::of(&each)
+        Interval::of(&self.each_bound(metric, |bound| Some(bound.limit)))
     }
 
-    /// By how much a policy's figure is over the bound, as a factor: the mean over seeds.
+    /// What a schedule that knows the future reaches, the mean over seeds: the other end of the bound.
+    pub fn reached(&self, metric: &Metric) -> Option<Interval> {
+        let each = self.each_bound(metric, |bound| bound.reached);
+        Interval::of(&each).filter(|_| each.len() == self.seeds.len())
+    }
+
+    fn each_bound(&self, metric: &Metric, end: fn(Bound) -> Option<f64>) -> Vec<f64> {
+        self.bounds.iter().filter_map(|bounds| end(bounds.get(metric.name)?)).collect()
+    }
+
+    /// By how much a policy's figure is over the bound, as a factor: the mean over seeds. `None` where
+    /// a run was cut short and the figure leaves out what was not over.
     pub fn ratio(&self, results: &Results, metric: &Metric) -> Option<f64> {
+        if metric.of_the_ended && results.is_cut_short() {
+            return None;
+        }
         let each = results.outcomes.iter().zip(&self.bounds).filter_map(|(outcome, bounds)| {
-            let bound = bounds.get(metric.name).filter(|bound| *bound > 0.0)?;
-            Some(metric.of(outcome)? / bound)
+            let bound = bounds.get(metric.name).filter(|bound| bound.limit > 0.0)?;
+            Some(metric.of(outcome)? / bound.limit)
         });
         Interval::of(&each.collect::<Vec<f64>>()).map(|interval| interval.mean)
     }
@@ -80,6 +164,11 @@ impl Comparison {
 }
 
 impl Results {
+    /// Whether jobs that have an end had not come to it when some run ended.
+    pub fn is_cut_short(&self) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.unfinished() > 0)
+    }
+
     /// The mean of a metric over the seeds.
     pub fn mean(&self, metric: &Metric) -> Option<Interval> {
         let each = self.outcomes.iter().filter_map(|outcome| metric.of(outcome));
@@ -88,29 +177,4 @@ impl Results {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scenario::LIBRARY;
-
-    #[test]
-    fn policies_are_compared_over_the_same_seeds_and_with_the_bounds() {
-        let listed = LIBRARY.iter().find(|listed| listed.name == "FC-5").unwrap();
-        let scenario = Scenario::parse(listed.text).unwrap();
-        let arms: Vec<Arm> = ["none", "flowcon"].map(|name| name.parse().unwrap()).to_vec();
-        let comparison = compare(&scenario, &arms, 3).unwrap();
-        assert_eq!(comparison.seeds, [1, 2, 3]);
-        let completion = &METRICS[0];
-        let [none, flowcon] = comparison.results.as_slice() else { panic!() };
-        let difference = comparison.difference(flowcon, completion).unwrap();
-        let means = [none, flowcon].map(|results| results.mean(completion).unwrap().mean);
-        assert!((difference.mean - (means[1] - means[0])).abs() < 1e-9);
-        assert!(comparison.difference(none, completion).unwrap().mean.abs() <= 0.0);
-        for results in [none, flowcon] {
-            for metric in [completion, &METRICS[3]] {
-                assert!(comparison.ratio(results, metric).unwrap() >= 1.0 - 1e-9, "{metric:?}");
-            }
-        }
-        assert!(comparison.metrics().iter().any(|metric| metric.name == "loss_area"));
-        assert!(!comparison.metrics().iter().any(|metric| metric.name == "met"));
-    }
-}
+mod tests;

@@ -6,17 +6,23 @@
 //! from a seed: the same scenario, policy and seed give the same bytes.
 
 pub mod bounds;
+pub mod claims;
 pub mod compare;
 pub mod curve;
+pub mod fit;
 pub mod fluid;
 pub mod gangs;
+mod interval;
 pub mod metrics;
 mod number;
 pub mod outcome;
 mod random;
 pub mod scenario;
+pub mod sweep;
+pub mod trace;
 mod world;
 
 pub use outcome::Outcome;
 pub use scenario::{Scenario, ScenarioError};
+pub use trace::Trace;
 pub use world::{Done, Run};

@@ -1,12 +1,16 @@
 //! What runs are compared by.
 
-use paceline_policy::unit::count;
+use paceline_policy::unit::{count, counter};
 
+pub use crate::interval::Interval;
 use crate::number::position;
 use crate::outcome::{JobOutcome, Outcome};
 
 /// How far a batch may be from its target and still be satisfied: the papers' α.
-const TOLERANCE: f64 = 0.1;
+pub(crate) const TOLERANCE: f64 = 0.1;
+/// Beyond this ρ a job counts as treated unfairly: it takes a tenth longer than by equal shares, which
+/// leaves a policy some room to find out what its jobs are like.
+const UNFAIR: f64 = 1.1;
 
 /// One figure of a run.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +23,39 @@ pub struct Metric {
     pub unit: &'static str,
     /// What it is.
     pub about: &'static str,
+    /// Which values are good.
+    pub better: Better,
+    /// Whether it leaves out what was not over, so that a run that was cut short looks better than it
+    /// is.
+    pub of_the_ended: bool,
     of: fn(&Outcome) -> Option<f64>,
 }
 
+/// Which of two values of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The smaller one.
+    Less,
+    /// The larger one.
+    More,
+}
+
 impl Metric {
+    /// The metric of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METRICS.iter().find(|metric| metric.name == name)
+    }
+
+    const fn more_is_better(mut self) -> Self {
+        self.better = Better::More;
+        self
+    }
+
+    const fn of_the_ended(mut self) -> Self {
+        self.of_the_ended = true;
+        self
+    }
+
     /// Its value for a run; `None` where the run has no such thing.
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         (self.of)(outcome)
@@ -33,31 +66,48 @@ impl Metric {
 pub const METRICS: &[Metric] = &[
     metric("completion_mean", "mean completion", "s", "from arrival to end, mean", |run| {
         mean(&completions(run))
-    }),
+    })
+    .of_the_ended(),
     metric("completion_median", "median completion", "s", "from arrival to end, median", |run| {
         quantile(completions(run), 0.5)
-    }),
+    })
+    .of_the_ended(),
     metric(
         "completion_p99",
         "p99 completion",
         "s",
         "from arrival to end, 99th percentile",
         |run| quantile(completions(run), 0.99),
-    ),
+    )
+    .of_the_ended(),
     metric("makespan", "makespan", "s", "from the first arrival to the last end", |run| {
         let first = run.jobs.iter().map(|job| job.arrived).fold(f64::INFINITY, f64::min);
         let last = run.jobs.iter().filter_map(|job| job.finished).fold(f64::NAN, f64::max);
         (last - first).is_finite().then_some(last - first)
-    }),
+    })
+    .of_the_ended(),
     metric("slowdown_mean", "mean slow-down", "x", "completion time over the time alone", |run| {
         mean(&slowdowns(run))
-    }),
+    })
+    .of_the_ended(),
+    metric("fairness_worst", "worst fairness", "x", "finish-time fairness ρ, the largest", |run| {
+        fairness(run).into_iter().max_by(f64::total_cmp)
+    })
+    .of_the_ended(),
+    metric("unfair", "unfair", "%", "jobs whose finish-time fairness ρ is over 1.1", |run| {
+        let all = fairness(run);
+        let unfair = all.iter().filter(|fairness| **fairness > UNFAIR).count();
+        (!all.is_empty()).then(|| 100.0 * count(unfair) / count(all.len()))
+    })
+    .of_the_ended(),
     metric("jain", "Jain's index", "-", "of time alone over completion time; 1 is fair", |run| {
         let speeds: Vec<f64> = slowdowns(run).iter().map(|slow| 1.0 / slow).collect();
         let squares: f64 = speeds.iter().map(|speed| speed * speed).sum();
         let sum: f64 = speeds.iter().sum();
         (squares > 0.0).then(|| sum * sum / (count(speeds.len()) * squares))
-    }),
+    })
+    .of_the_ended()
+    .more_is_better(),
     metric("loss_area", "area under loss", "s", "time, by the part of the fall to come", |run| {
         let areas: Vec<f64> = run.jobs.iter().map(|job| job.loss_area).collect();
         mean(&areas).filter(|area| *area > 0.0)
@@ -68,25 +118,29 @@ pub const METRICS: &[Metric] = &[
         "s",
         "from arrival, of those that got there",
         |run| mean(&times_to(run, |job| job.acceptable)),
-    ),
+    )
+    .of_the_ended(),
     metric(
         "objective_mean",
         "time to objective",
         "s",
         "from arrival, of those that got there",
         |run| mean(&times_to(run, |job| job.objective)),
-    ),
-    metric("satisfied", "satisfied", "jobs", "last batch within 10 % of its target", |run| {
+    )
+    .of_the_ended(),
+    metric("satisfied", "satisfied", "jobs", "S: last batch within 10 % of its target", |run| {
         targets(run, |latency, target| (latency - target).abs() <= TOLERANCE * target)
-    }),
-    metric("met", "met", "jobs", "last batch at most 10 % over its target", |run| {
+    })
+    .more_is_better(),
+    metric("met", "met", "jobs", "S and G: last batch at most 10 % over its target", |run| {
         targets(run, |latency, target| latency <= (1.0 + TOLERANCE) * target)
-    }),
+    })
+    .more_is_better(),
     metric(
         "distance",
         "distance to targets",
         "s",
-        "sum of what batches differ by, but for the satisfied",
+        "Σ|q|: sum of what batches differ by, but for the satisfied",
         |run| {
             let distance = |job: &JobOutcome| {
                 let (latency, target) = job.batch_latency.zip(job.targets.batch_latency)?;
@@ -99,18 +153,26 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("utilisation", "utilisation", "%", "CPU time in use over what there was", |run| {
         Some(run.utilisation * 100.0)
-    }),
+    })
+    .more_is_better(),
     metric("stranded", "stranded", "%", "idle while a job was held back by its limit", |run| {
         Some(run.stranded * 100.0)
     }),
     metric("moves", "moves", "-", "jobs moved to another node", |run| {
-        Some(run.jobs.iter().map(|job| paceline_policy::unit::counter(job.moves)).sum())
+        Some(sum(run, |job| job.moves))
+    }),
+    metric("preemptions", "preemptions", "-", "workers taken from gangs that run", |run| {
+        Some(sum(run, |job| job.preemptions))
     }),
     metric("writes", "limit writes", "-", "limits and weights written", |run| {
-        Some(run.jobs.iter().map(|job| paceline_policy::unit::counter(job.writes)).sum())
+        Some(sum(run, |job| job.writes))
+    }),
+    metric("lost_work", "lost work", "s", "machine-seconds lost to failures", |run| {
+        let lost: Vec<f64> = run.jobs.iter().filter_map(|job| job.lost_work).collect();
+        (!lost.is_empty()).then(|| lost.iter().sum())
     }),
     metric("unfinished", "unfinished", "jobs", "not over when the run ended", |run| {
-        Some(count(run.jobs.iter().filter(|job| job.finished.is_none()).count()))
+        Some(count(run.unfinished()))
     }),
 ];
 
@@ -121,7 +183,7 @@ const fn metric(
     about: &'static str,
     of: fn(&Outcome) -> Option<f64>,
 ) -> Metric {
-    Metric { name, title, unit, about, of }
+    Metric { name, title, unit, about, better: Better::Less, of_the_ended: false, of }
 }
 
 fn completions(run: &Outcome) -> Vec<f64> {
@@ -130,6 +192,14 @@ fn completions(run: &Outcome) -> Vec<f64> {
 
 fn slowdowns(run: &Outcome) -> Vec<f64> {
     run.jobs.iter().filter_map(JobOutcome::slowdown).collect()
+}
+
+fn fairness(run: &Outcome) -> Vec<f64> {
+    run.jobs.iter().filter_map(JobOutcome::fairness).collect()
+}
+
+fn sum(run: &Outcome, number: fn(&JobOutcome) -> u64) -> f64 {
+    counter(run.jobs.iter().map(number).sum())
 }
 
 fn times_to(run: &Outcome, target: fn(&JobOutcome) -> Option<f64>) -> Vec<f64> {
@@ -147,7 +217,7 @@ fn targets(run: &Outcome, keeps: impl Fn(f64, f64) -> bool) -> Option<f64> {
     (!with.is_empty()).then(|| count(kept))
 }
 
-fn mean(numbers: &[f64]) -> Option<f64> {
+pub(crate) fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / count(numbers.len()))
 }
 
@@ -160,92 +230,5 @@ fn quantile(mut numbers: Vec<f64>, part: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-/// A mean over seeds.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Interval {
-    /// The mean.
-    pub mean: f64,
-    /// Half the width of the interval that holds the true mean with 95 % probability, by Student's
-    /// t; `None` of one seed alone.
-    pub half: Option<f64>,
-}
-
-/// t with 95 % between −t and t, for 1 to 30 degrees of freedom.
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
-/// The same for more.
-const NORMAL: f64 = 1.960;
-
-impl Interval {
-    /// Of one figure for each seed; `None` without any.
-    pub fn of(figures: &[f64]) -> Option<Self> {
-        let middle = mean(figures)?;
-        let freedom = figures.len() - 1;
-        let half = (freedom > 0).then(|| {
-            let squares: f64 = figures.iter().map(|figure| (figure - middle).powi(2)).sum();
-            let t = STUDENT.get(freedom - 1).copied().unwrap_or(NORMAL);
-            t * (squares / count(freedom) / count(figures.len())).sqrt()
-        });
-        Some(Self { mean: middle, half })
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run() -> Outcome {
-        let job = |id: &str, arrived, finished, alone| JobOutcome {
-            id: id.to_owned(),
-            arrived,
-            finished: Some(finished),
-            alone: Some(alone),
-            batch_latency: Some(finished / 10.0),
-            ..JobOutcome::default()
-        };
-        let mut jobs = vec![job("a", 0.0, 40.0, 20.0), job("b", 10.0, 30.0, 20.0)];
-        jobs[0].targets.batch_latency = Some(4.2);
-        jobs[1].targets.batch_latency = Some(6.0);
-        jobs[0].acceptable = Some(12.0);
-        Outcome { jobs, utilisation: 0.5, ..Outcome::default() }
-    }
-
-    fn figure(name: &str) -> Option<f64> {
-        METRICS.iter().find(|metric| metric.name == name).unwrap().of(&run())
-    }
-
-    #[test]
-    fn figures_are_what_their_names_say() {
-        for (name, value) in [
-            ("completion_mean", 30.0),
-            ("completion_median", 30.0),
-            ("completion_p99", 39.8),
-            ("makespan", 40.0),
-            ("slowdown_mean", 1.5),
-            ("jain", 2.25 / 2.5),
-            ("acceptable_mean", 12.0),
-            ("satisfied", 1.0),
-            ("met", 2.0),
-            ("distance", 3.0),
-            ("utilisation", 50.0),
-            ("moves", 0.0),
-            ("unfinished", 0.0),
-        ] {
-            let got = figure(name).unwrap();
-            assert!((got - value).abs() < 1e-9, "{name}: {got}");
-        }
-        assert_eq!((figure("objective_mean"), figure("loss_area")), (None, None));
-    }
-
-    #[test]
-    fn an_interval_is_students() {
-        let interval = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
-        assert!((interval.mean - 2.0).abs() < 1e-12);
-        assert!((interval.half.unwrap() - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Interval::of(&[5.0]).unwrap().half, None);
-        assert_eq!(Interval::of(&[]), None);
-    }
-}
+mod tests;

@@ -26,12 +26,21 @@ pub struct JobOutcome {
     pub loss_area: f64,
     /// How long it takes on a node that it has for itself; `None` if it never ends.
     pub alone: Option<f64>,
+    /// How long it takes if those that are there share all nodes equally; known where policies are
+    /// compared, and of jobs of one process.
+    pub equal: Option<f64>,
     /// How often it was moved.
     pub moves: u64,
+    /// How often it failed: by itself, or with its node.
+    pub failures: u64,
+    /// The work that it lost by that, as seconds of a whole node; `None` where nothing can fail.
+    pub lost_work: Option<f64>,
     /// What it is asked to reach.
     pub targets: Targets,
     /// What its batches took at its last share, in seconds.
     pub batch_latency: Option<f64>,
+    /// How many of its workers were taken from it while it ran.
+    pub preemptions: u64,
     /// How often its limit or weight was written.
     pub writes: u64,
 }
@@ -56,6 +65,11 @@ impl JobOutcome {
     pub fn slowdown(&self) -> Option<f64> {
         Some(self.completion()? / self.alone?)
     }
+
+    /// Its finish-time fairness ρ: its completion time over the one by equal shares.
+    pub fn fairness(&self) -> Option<f64> {
+        Some(self.completion()? / self.equal?)
+    }
 }
 
 /// A whole run.
@@ -73,6 +87,13 @@ pub struct Outcome {
     pub events: u64,
     /// Runs of a policy.
     pub decisions: u64,
+}
+
+impl Outcome {
+    /// How many jobs were not over when it ended.
+    pub fn unfinished(&self) -> usize {
+        self.jobs.iter().filter(|job| job.finished.is_none()).count()
+    }
 }
 
 /// One run of a policy as a line of each kind: what it saw and what it said.

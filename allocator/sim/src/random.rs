@@ -20,6 +20,10 @@ pub(crate) enum Purpose {
     Checkpoint,
     /// Its targets, where they are drawn.
     Target,
+    /// When it crashes.
+    Crash,
+    /// When a node fails. Its streams are the nodes'.
+    Failure,
 }
 
 /// How many purposes the numbering of streams leaves room for.
@@ -68,6 +72,28 @@ impl Stream {
     }
 }
 
+/// A stream that begins when it is first drawn from: it is large, and most things draw from few.
+#[derive(Clone, Debug)]
+pub(crate) struct Lazy {
+    seed: u64,
+    purpose: Purpose,
+    index: usize,
+    stream: Option<Box<Stream>>,
+}
+
+impl Lazy {
+    /// The stream of [`Stream::new`].
+    pub(crate) const fn new(seed: u64, purpose: Purpose, index: usize) -> Self {
+        Self { seed, purpose, index, stream: None }
+    }
+
+    /// The stream, as far as it was drawn from.
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        let begin = || Box::new(Stream::new(self.seed, self.purpose, self.index));
+        self.stream.get_or_insert_with(begin)
+    }
+}
+
 impl Purpose {
     const fn number(self) -> u64 {
         match self {
@@ -76,6 +102,8 @@ impl Purpose {
             Self::Noise => 2,
             Self::Checkpoint => 3,
             Self::Target => 4,
+            Self::Crash => 5,
+            Self::Failure => 6,
         }
     }
 }
@@ -103,6 +131,15 @@ mod tests {
         ];
         for (at, bits) in all.iter().enumerate() {
             assert!(!all[..at].contains(bits), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_lazy_stream_is_the_same_stream() {
+        let mut lazy = Lazy::new(3, Purpose::Crash, 5);
+        let mut stream = Stream::new(3, Purpose::Crash, 5);
+        for _ in 0..3 {
+            assert_eq!(lazy.stream().uniform().to_bits(), stream.uniform().to_bits());
         }
     }
 

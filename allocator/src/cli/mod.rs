@@ -3,10 +3,12 @@
 mod actuator_arg;
 mod audit;
 mod check;
+mod compared;
 mod control_args;
 mod engine;
 mod explain;
 mod figures;
+mod fit;
 mod orders;
 mod own_container;
 mod plain;
@@ -21,6 +23,7 @@ mod simulate;
 mod state;
 mod status;
 mod top;
+mod wrap;
 
 use std::process::ExitCode;
 
@@ -57,6 +60,7 @@ Examples:
   paceline policies                        what there is to choose from
   paceline replay --policy tradl frames.jsonl
   paceline simulate FC-3                   policies side by side, and the best possible
+  paceline fit frames.jsonl > mine.toml    a scenario of what was recorded
   paceline bench examples/schedules/demo.toml
 
 A container opts in by the label paceline.enable=true; nothing else is ever touched.
@@ -78,6 +82,7 @@ enum Command {
     Replay(replay::ReplayArgs),
     Simulate(simulate::SimulateArgs),
     Scenarios(scenarios::ScenariosArgs),
+    Fit(fit::FitArgs),
     Bench(BenchArgs),
 }
 
@@ -120,6 +125,7 @@ impl Cli {
             Command::Replay(args) => replay::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Scenarios(args) => scenarios::run(&args),
+            Command::Fit(args) => fit::run(&args),
             Command::Bench(mut args) => {
                 args.host = Some(self.engine.host.clone());
                 let docker = self.engine.connect().await?;

@@ -1,10 +1,13 @@
 //! `paceline policies`: what there is to choose from.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::Args;
 use paceline_policy::policies::{self, Entry, Scope};
 use serde_json::json;
+
+use super::plain;
 
 /// List the policies with their parameters, defaults, units and sources
 #[derive(Debug, Args)]
@@ -14,24 +17,26 @@ pub(super) struct PoliciesArgs {
     json: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub(super) fn run(args: &PoliciesArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         let all: Vec<_> = policies::ALL.iter().map(as_json).collect();
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        plain::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut text = String::new();
     for entry in policies::ALL {
-        println!("{:<10} {}", entry.name, entry.about);
-        println!("{:<10} {}; {}", "", scope(entry.scope), entry.source);
+        writeln!(text, "{:<10} {}", entry.name, entry.about)?;
+        writeln!(text, "{:<10} {}; {}", "", scope(entry.scope), entry.source)?;
         for parameter in entry.parameters {
-            println!(
+            writeln!(
+                text,
                 "{:<10}   {:<13} {:>5} {:<15} {}",
                 "", parameter.name, parameter.default, parameter.unit, parameter.about
-            );
+            )?;
         }
-        println!();
+        text.push('\n');
     }
+    plain::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

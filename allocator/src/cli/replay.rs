@@ -123,9 +123,13 @@ fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
     }
 }
 
-/// One line, whatever the cause says over how many.
 fn bad_line(number: u64, error: &dyn std::error::Error) -> BadUsage {
+    BadUsage(format!("line {number}: {}", in_one_line(error)))
+}
+
+/// An error and its causes in one line, whatever they say over how many.
+pub(super) fn in_one_line(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| (*error).source());
     let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
-    BadUsage(format!("line {number}: {}", text.replace('\n', " ")))
+    text.replace('\n', " ")
 }

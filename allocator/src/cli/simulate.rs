@@ -1,9 +1,13 @@
 //! `paceline simulate`: policies side by side on a scenario, and the best that is possible.
 
+mod against;
 mod as_json;
+mod columns;
+mod report;
+mod sweep;
 mod table;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,9 +17,10 @@ use clap::Args;
 use paceline_policy::policies::AnyPolicy;
 use paceline_sim::compare::compare;
 use paceline_sim::scenario::Arm;
-use paceline_sim::{Run, Scenario, gangs};
+use paceline_sim::sweep::{Axis, Measure};
+use paceline_sim::{Run, Scenario, ScenarioError, gangs};
 
-use super::scenarios;
+use super::{plain, scenarios};
 use crate::exit::BadUsage;
 
 /// Simulate a scenario under several policies, and print what comes of each
@@ -26,11 +31,20 @@ use crate::exit::BadUsage;
 #[command(after_help = "Examples:
   paceline simulate FC-3
   paceline simulate mine.toml --policy none,flowcon,flowcon:published --seeds 20
+  paceline simulate SP-20 --report sp-20.html
   paceline simulate DQ-var --json | jq '.policies[].metrics.met'
   paceline simulate TR-5 --policy tradl --record frames.jsonl
+  paceline simulate mine.toml --policy flowcon --against flowcon/frames.jsonl
 
-`paceline scenarios` lists what comes with the program. Figures are means over the seeds, and after
-± half of the interval that holds the true mean with 95 % probability.")]
+What FlowCon's Table 2 and SpeCon's Table III vary:
+  paceline simulate FC-3 --policy none,flowcon:published --metric completion:mnist-t \\
+    --sweep flowcon.alpha=0.01,0.03,0.05,0.1,0.15 --sweep flowcon.interval=20..60/10
+  paceline simulate SP-20v --policy spread,specon --metric makespan \\
+    --sweep specon.alpha=0.01,0.05,0.1 --sweep specon.interval=20..30/5 --report table-3.html
+
+`paceline scenarios` lists what comes with the program, `paceline policies` the parameters. Figures
+are means over the seeds, and after ± half of the interval that holds the true mean with 95 %
+probability.")]
 pub(super) struct SimulateArgs {
     /// A scenario's TOML file, or a name that `paceline scenarios` lists
     scenario: String,
@@ -48,43 +62,118 @@ pub(super) struct SimulateArgs {
     json: bool,
 
     /// Write what one policy saw with the first seed, as `paceline replay` reads it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sweep")]
     record: Option<PathBuf>,
+
+    /// Write a page with pictures: HTML that needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
+    /// Vary a policy's parameter over numbers and ranges FROM..TO/STEP; twice for two parameters
+    #[arg(long, value_name = "POLICY.PARAMETER=VALUES")]
+    sweep: Vec<String>,
+
+    /// What to show of a sweep: a metric as `--json` names it, or completion:JOB
+    #[arg(long, value_name = "NAME", requires = "sweep", default_value = "completion_mean")]
+    metric: String,
+
+    /// Hold one policy's simulation against the recorded frames of a real run, job by job
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "sweep"])]
+    against: Option<PathBuf>,
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub(super) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
-    let bad = |error: &dyn std::fmt::Display| BadUsage(error.to_string());
     let scenario = scenarios::open(&args.scenario)?;
     let arms: Result<Vec<Arm>, _> = args.policy.iter().map(|name| name.parse()).collect();
-    let mut arms = arms.map_err(|error| bad(&error))?;
+    let mut arms = arms.map_err(refused)?;
     if arms.is_empty() {
         arms.clone_from(&scenario.arms);
+    }
+    if !args.sweep.is_empty() {
+        return sweep(args, &scenario, arms);
     }
     if let Some(path) = &args.record {
         record(&scenario, &arms, path)?;
     }
+    if let Some(path) = &args.against {
+        return accuracy(args, &scenario, &arms, path);
+    }
     let places = |arm: &Arm| Ok(matches!(scenario.policy(arm)?, AnyPolicy::Tasks(_)));
     let places: Result<Vec<bool>, _> = arms.iter().map(places).collect();
-    let text = if places.map_err(|error: paceline_sim::ScenarioError| bad(&error))?.contains(&true)
-    {
-        let all = gangs::exchanges(&scenario, &arms).map_err(|error| bad(&error))?;
-        if args.json {
-            as_json::exchanges(&scenario, &all)?
-        } else {
-            table::exchanges(&scenario, &all)
-        }
+    if places.map_err(refused)?.contains(&true) {
+        placements(args, &scenario, &arms)
     } else {
-        let seeds = args.seeds.unwrap_or(scenario.seeds);
-        let comparison = compare(&scenario, &arms, seeds).map_err(|error| bad(&error))?;
-        if args.json {
-            as_json::comparison(&scenario, &comparison)?
-        } else {
-            table::comparison(&scenario, &comparison)
-        }
-    };
-    print!("{text}");
+        comparison(args, &scenario, &arms)
+    }
+}
+
+/// How near the simulation of a policy comes to a recording.
+fn accuracy(
+    args: &SimulateArgs,
+    scenario: &Scenario,
+    arms: &[Arm],
+    path: &Path,
+) -> anyhow::Result<ExitCode> {
+    let seeds = args.seeds.unwrap_or(scenario.seeds);
+    plain::print(&against::against((scenario, arms), seeds, path, args.json)?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Policies over time.
+fn comparison(args: &SimulateArgs, scenario: &Scenario, arms: &[Arm]) -> anyhow::Result<ExitCode> {
+    let seeds = args.seeds.unwrap_or(scenario.seeds);
+    let comparison = compare(scenario, arms, seeds).map_err(refused)?;
+    let text = if args.json {
+        as_json::comparison(scenario, &comparison)?
+    } else {
+        table::comparison(scenario, &comparison)
+    };
+    plain::print(&text)?;
+    if let Some(path) = &args.report {
+        let traces = report::traces(scenario, arms).map_err(refused)?;
+        let subject = report::Subject { scenario, comparison: &comparison, traces };
+        write(path, &report::page(&subject)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Policies that place all tasks at one moment.
+fn placements(args: &SimulateArgs, scenario: &Scenario, arms: &[Arm]) -> anyhow::Result<ExitCode> {
+    if args.report.is_some() {
+        let rule = "tasks are placed at one moment, there is nothing over time to be seen";
+        return Err(BadUsage(format!("--report of {}: {rule}", scenario.name)).into());
+    }
+    let all = gangs::exchanges(scenario, arms).map_err(refused)?;
+    let text = if args.json {
+        as_json::exchanges(scenario, &all)?
+    } else {
+        table::exchanges(scenario, &all)
+    };
+    plain::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A policy over its parameters.
+fn sweep(args: &SimulateArgs, scenario: &Scenario, arms: Vec<Arm>) -> anyhow::Result<ExitCode> {
+    let axes: Result<Vec<Axis>, _> = args.sweep.iter().map(|axis| axis.parse()).collect();
+    let axes = axes.map_err(refused)?;
+    let measure: Measure = args.metric.parse().map_err(refused)?;
+    let seeds = args.seeds.unwrap_or(scenario.seeds);
+    let swept = sweep::run(scenario, arms, axes, measure, seeds).map_err(refused)?;
+    plain::print(&if args.json { swept.json()? } else { swept.text() })?;
+    if let Some(path) = &args.report {
+        write(path, &swept.page())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it on")]
+fn refused(error: ScenarioError) -> BadUsage {
+    BadUsage(error.to_string())
+}
+
+fn write(path: &Path, page: &str) -> anyhow::Result<()> {
+    fs::write(path, page).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Writes the frames of one policy's run with the first seed.
@@ -98,11 +187,10 @@ fn record(scenario: &Scenario, arms: &[Arm], path: &Path) -> anyhow::Result<()> 
         let rule = "each node has a policy of its own, and a recording is one policy's";
         return Err(BadUsage(format!("--record of {arm} on {nodes} nodes: {rule}")).into());
     }
-    let bad = |error: paceline_sim::ScenarioError| BadUsage(error.to_string());
     let done = if scenario.gangs.is_empty() {
-        Run { scenario, arm, seed: 1, record: true }.simulate().map_err(bad)?
+        Run { scenario, arm, seed: 1, record: true }.simulate().map_err(refused)?
     } else {
-        gangs::simulate(scenario, arm, true).map_err(bad)?
+        gangs::simulate(scenario, arm, true).map_err(refused)?
     };
     let write = || -> std::io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);

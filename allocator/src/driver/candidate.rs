@@ -6,7 +6,7 @@ mod source;
 use std::sync::Arc;
 
 use bollard::Docker;
-use paceline_policy::engine::Reading;
+use paceline_policy::engine::{Reading, Report};
 use paceline_policy::limiter::Guard;
 use paceline_policy::unit::counter;
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
@@ -184,7 +184,7 @@ impl Candidate {
         if let Some(progress) = progress
             && !self.told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &progress))
         {
-            let report = Box::new(progress.as_ref().clone());
+            let report = Report::from(progress.as_ref());
             seen.push(Seen::Event(Event::Reported(self.job.clone(), report)));
             self.told = Some(progress);
         }

@@ -6,6 +6,8 @@ use paceline_torch::{gru, linear};
 use tch::nn::{GRU, Linear, Path, RNN};
 use tch::{Device, Kind, Reduction, Tensor};
 
+use crate::length;
+
 /// How many numbers a sequence has.
 pub const LENGTH: i64 = 100;
 /// The hidden units.
@@ -58,6 +60,17 @@ impl Sequences {
         let marks = Tensor::zeros([count, LENGTH], float).scatter_value(1, &places, 1.0);
         let sums = (&numbers * &marks).sum_dim_intlist(1, false, Kind::Float);
         Self { inputs: Tensor::stack(&[numbers, marks], 2), sums }
+    }
+
+    /// The same in at most so many parts, and how many are in each.
+    pub fn split(&self, parts: i64) -> Vec<(Self, u32)> {
+        let inputs = self.inputs.chunk(parts, 0).into_iter();
+        let parts = inputs.zip(self.sums.chunk(parts, 0));
+        let counted = parts.map(|(inputs, sums)| {
+            let count = length(&sums).try_into().unwrap_or(u32::MAX);
+            (Self { inputs, sums }, count)
+        });
+        counted.collect()
     }
 }
 

@@ -2,3 +2,8 @@
 
 pub mod adding;
 pub mod text;
+
+/// The size of the first dimension.
+fn length(tensor: &tch::Tensor) -> i64 {
+    tensor.size().first().copied().unwrap_or_default()
+}

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use paceline_gru::adding::{AddingNet, LENGTH, Sequences};
 use paceline_gru::text::{Corpus, TextNet, WINDOW};
 use paceline_torch::{
-    Adam, BadInput, Clipped, Job, Optimizer, Parameters, Setup, Test, Trainer, exit_code,
+    Adam, BadInput, Clipped, Job, Optimizer, Parameters, Replicas, Setup, Test, Trainer, exit_code,
 };
 use paceline_workload::{Stop, Targets, TrainingArgs, environment, parse};
 use tch::nn::VarStore;
@@ -94,8 +94,12 @@ fn add(training: TrainingArgs) -> anyhow::Result<()> {
     };
     let batch_size = batch_size(&setup, &job)?;
     let optimizer = optimizer(&setup, &store, 3e-3)?;
+    let mut replicas = Replicas::new(setup.threads(), AddingNet::new);
     Trainer::begin(setup, &job, &store, optimizer)?.run(
-        |_| Ok(net.loss(&Sequences::draw(batch_size))),
+        |_| {
+            let parts = Sequences::draw(batch_size).split(replicas.parts());
+            replicas.loss(&store, &net, parts, AddingNet::loss)
+        },
         |_| {
             let loss = f64::try_from(net.loss(&tests))?;
             Ok(Test { loss, line: format!("====> Test set loss: {loss:.6}") })
@@ -110,8 +114,8 @@ fn read(args: TextArgs) -> anyhow::Result<()> {
     let bytes = fs::read(&text).with_context(cannot).map_err(BadInput::new)?;
     let corpus = Corpus::new(bytes).with_context(cannot).map_err(BadInput::new)?;
     let store = VarStore::new(Device::Cpu);
-    let characters = corpus.alphabet().len();
-    let net = TextNet::new(&store.root(), i32::try_from(characters)?);
+    let characters = i32::try_from(corpus.alphabet().len())?;
+    let net = TextNet::new(&store.root(), characters);
     let name = text.file_name().unwrap_or(text.as_os_str()).display();
     let job = Job {
         loss_name: "cross entropy, nats per character",
@@ -124,8 +128,12 @@ fn read(args: TextArgs) -> anyhow::Result<()> {
     };
     let batch_size = batch_size(&setup, &job)?;
     let optimizer = optimizer(&setup, &store, 4e-3)?;
+    let mut replicas = Replicas::new(setup.threads(), |path| TextNet::new(path, characters));
     Trainer::begin(setup, &job, &store, optimizer)?.run(
-        |_| Ok(net.loss(&corpus.draw(batch_size))),
+        |_| {
+            let parts = corpus.draw(batch_size).split(replicas.parts());
+            replicas.loss(&store, &net, parts, TextNet::loss)
+        },
         |stop| {
             let loss = validation_loss(&net, &corpus, stop)?;
             let written = net.write(&corpus, sample);

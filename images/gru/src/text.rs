@@ -6,6 +6,8 @@ use paceline_torch::{gru, linear};
 use tch::nn::{self, Embedding, EmbeddingConfig, GRU, Linear, Module, Path, RNN};
 use tch::{Device, Kind, Tensor};
 
+use crate::length;
+
 /// How many characters are predicted in a row: errors are traced back no further.
 pub const WINDOW: i64 = 100;
 /// The numbers that stand for a character.
@@ -108,17 +110,24 @@ fn code(characters: &[char], character: char) -> i64 {
     i64::try_from(position).unwrap_or_default()
 }
 
-/// The size of the first dimension.
-fn length(tensor: &Tensor) -> i64 {
-    tensor.size().first().copied().unwrap_or_default()
-}
-
 impl Windows {
     fn at(text: &Tensor, places: &Tensor) -> Self {
         let offsets = Tensor::arange(WINDOW, (Kind::Int64, Device::Cpu));
         let positions = places.unsqueeze(1) + offsets.unsqueeze(0);
         let [inputs, targets] = [0, 1].map(|ahead| text.take(&(&positions + ahead)));
         Self { inputs, targets }
+    }
+
+    /// The same in at most so many parts, and how many are in each.
+    pub fn split(&self, parts: i64) -> Vec<(Self, u32)> {
+        let inputs = self.inputs.chunk(parts, 0).into_iter();
+        let parts = inputs.zip(self.targets.chunk(parts, 0));
+        let parts = parts.map(|(inputs, targets)| Self { inputs, targets });
+        let counted = parts.map(|part| {
+            let count = part.count().try_into().unwrap_or(u32::MAX);
+            (part, count)
+        });
+        counted.collect()
     }
 
     /// How many there are.

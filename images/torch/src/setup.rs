@@ -50,6 +50,11 @@ impl Setup {
         &self.args
     }
 
+    /// The threads to compute with.
+    pub fn threads(&self) -> i32 {
+        self.args.threads.count()
+    }
+
     /// What tells when to stop.
     pub fn stop(&self) -> &Stop {
         &self.stop

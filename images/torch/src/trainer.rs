@@ -11,10 +11,11 @@ use paceline_workload::{
     note, seed_of_step,
 };
 use tch::nn::VarStore;
-use tch::{Tensor, no_grad};
+use tch::no_grad;
 
 use crate::aims::aiming;
 use crate::exit::BadInput;
+use crate::loss::Loss;
 use crate::optimizer::Optimizer;
 use crate::parameters::Parameters;
 use crate::recent::Recent;
@@ -39,13 +40,6 @@ pub struct Job {
     pub batch_size: NonZeroUsize,
     /// The losses to reach, unless the command line says otherwise.
     pub targets: Targets,
-}
-
-/// The loss of a batch.
-#[derive(Debug)]
-pub struct Loss {
-    tensor: Tensor,
-    items: i32,
 }
 
 /// How a model does on data that it is not trained on.
@@ -73,19 +67,6 @@ pub struct Trainer {
     saver: Saver,
     checkpoint_every: Option<u64>,
     stop: Stop,
-}
-
-impl Loss {
-    /// A loss that is minimized as a sum over so many items, and reported for one of them.
-    pub fn sum(tensor: Tensor, items: i32) -> Self {
-        Self { tensor, items }
-    }
-}
-
-impl From<Tensor> for Loss {
-    fn from(tensor: Tensor) -> Self {
-        Self { tensor, items: 1 }
-    }
 }
 
 impl Trainer {
@@ -191,9 +172,7 @@ impl Trainer {
         self.reporter.epoch(self.schedule.epoch_of(step));
         let batch = self.reporter.batch();
         tch::manual_seed(seed_of_step(self.seed, step).cast_signed());
-        let Loss { tensor, items } = loss(step)?.into();
-        let gradients = self.parameters.gradients(&tensor)?;
-        let loss = f64::try_from(tensor)? / f64::from(items);
+        let (loss, gradients) = loss(step)?.into().into_gradients(&self.parameters)?;
         self.optimizer.tell(loss);
         self.optimizer.step(&gradients)?;
         batch.loss(loss);

@@ -8,14 +8,16 @@ use std::process::Command;
 
 /// Variables and what they are, unless somebody has set them.
 ///
-/// libgomp, which libtorch computes with, lets threads that wait for others spin. Where two jobs
-/// share the CPUs, the threads of one spin while those of the other should compute, and both become
-/// many times slower.
+/// libgomp, which libtorch computes with, lets threads that wait for others spin, for milliseconds.
+/// Where two jobs share the CPUs, the threads of one spin while those of the other should compute, and
+/// both become many times slower. Threads that sleep at once must be woken for every operation. So they
+/// spin for about as long as that takes.
 ///
 /// glibc gives large blocks back to the kernel when they are freed. Each step of a training frees and
 /// takes the same ones, and the kernel would clear them anew each time: a fifth of `mnist`'s step.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 4] = [
     ("OMP_WAIT_POLICY", "PASSIVE"),
+    ("GOMP_SPINCOUNT", "5000"),
     ("MALLOC_MMAP_THRESHOLD_", "1073741824"),
     ("MALLOC_TRIM_THRESHOLD_", "1073741824"),
 ];

@@ -1,9 +1,10 @@
 //! One job as the engine knows it: cumulative readings, and the marks that the last frame set.
 
-use paceline_wire::{Direction, Progress, Targets};
+use paceline_wire::{Direction, Targets};
 
 use super::JobSpec;
 use super::reading::{Reading, Taken};
+use super::report::Report;
 use super::window::{Sight, Window};
 use crate::frame::{self, Limit, Reached, Usage};
 use crate::limiter::{Change, DEFAULT_WEIGHT, InForce, Setting, Switches, View, Why};
@@ -32,7 +33,7 @@ pub(super) struct Job {
     /// The targets that were set by an order: these rule over its owner's and its endpoint's.
     pub(super) ordered: Targets,
     appeared: Moment,
-    progress: Option<Progress>,
+    report: Option<Report>,
     /// Count and sum of the losses as of the last frame.
     losses: Option<(u64, f64)>,
     batches: Batches,
@@ -64,7 +65,7 @@ impl Job {
             switches: Switches::default(),
             ordered: Targets::default(),
             appeared: now,
-            progress: None,
+            report: None,
             losses: began,
             batches: Batches::default(),
             last_report: now,
@@ -75,24 +76,22 @@ impl Job {
         }
     }
 
-    pub(super) fn reported(&mut self, now: Moment, progress: Progress) {
-        let before = self.progress.as_ref();
-        if before.is_some_and(|before| before.instance != progress.instance) {
+    pub(super) fn reported(&mut self, now: Moment, report: Report) {
+        let before = self.report.as_ref();
+        if before.is_some_and(|before| before.instance != report.instance) {
             // The process began anew inside its container: so did its counters.
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
             self.window.forget_batches();
             self.last_report = now;
-        } else if before.is_none_or(|before| reports(&progress) > reports(before)) {
+        } else if before.is_none_or(|before| report.reports() > before.reports()) {
             self.last_report = now;
         }
-        let (count, sum) = (progress.eval.count, progress.eval.sum);
-        self.losses.get_or_insert((count, sum));
-        let latency = &progress.batch_latency;
-        if self.batches.from.is_none() && latency.count > self.batches.ended_before {
-            self.batches.from = Some((latency.count, latency.sum));
+        self.losses.get_or_insert(report.losses);
+        if self.batches.from.is_none() && report.batches.0 > self.batches.ended_before {
+            self.batches.from = Some(report.batches);
         }
-        self.progress = Some(progress);
+        self.report = Some(report);
     }
 
     pub(super) fn used(&mut self, at: Moment, reading: Reading) {
@@ -120,34 +119,33 @@ impl Job {
     pub(super) fn begin_frame(&mut self, chosen: Option<Share>) {
         self.chosen = chosen.unwrap_or(self.chosen);
         self.usage_mark = self.usage;
-        if let Some(progress) = &self.progress {
-            self.losses = Some((progress.eval.count, progress.eval.sum));
+        if let Some(report) = &self.report {
+            self.losses = Some(report.losses);
         }
         self.mark_batches();
     }
 
     fn mark_batches(&mut self) {
-        let ended_before = self.progress.as_ref().map_or(0, |p| p.batch_latency.count);
+        let ended_before = self.report.as_ref().map_or(0, |report| report.batches.0);
         self.batches = Batches { ended_before, from: None };
     }
 
     pub(super) fn is_silent(&self, now: Moment, interval: f64) -> bool {
         let quiet = now.seconds_since(self.last_report);
         let alive = self.last_report.seconds_since(self.appeared);
-        let reports = self.progress.as_ref().map_or(0, reports);
+        let reports = self.report.as_ref().map_or(0, Report::reports);
         let period = if reports == 0 { 0.0 } else { alive / counter(reports) };
         quiet > (SILENT_PERIODS * period).max(SILENT_INTERVALS * interval)
     }
 
     /// What the limiter sees of the job at `now`.
     pub(super) fn view(&mut self, now: Moment, cpus: f64, silent: bool) -> View {
-        let latency = self.progress.as_ref().map(|progress| &progress.batch_latency);
         let sight = Sight {
             cap: self.in_force.cap,
             cpus,
             latest: self.usage,
             from: self.batches.from,
-            batches: latency.map(|latency| (latency.count, latency.sum)),
+            batches: self.report.as_ref().map(|report| report.batches),
         };
         let seen = self.window.look(now, sight);
         View {
@@ -168,15 +166,15 @@ impl Job {
     }
 
     pub(super) fn in_frame(&self, node: &str, cpus: f64) -> frame::Job {
-        let progress = self.progress.as_ref();
+        let report = self.report.as_ref();
         let asked = self.asked_targets();
         let targets = self.targets();
-        let reached = progress.map(|p| p.reached).unwrap_or_default();
+        let reached = report.map(|report| report.reached).unwrap_or_default();
         frame::Job {
             id: self.spec.id.clone(),
             node: Some(node.to_owned()),
             loss: self.loss(),
-            loss_max: progress.and_then(|p| p.eval.max_abs),
+            loss_max: report.and_then(|report| report.largest),
             direction: self.direction(),
             batch_latency: self.batch_latency(),
             usage: self.usage(cpus),
@@ -193,16 +191,15 @@ impl Job {
             may_terminate: Some(self.spec.may_terminate),
             // The job latches the targets that it knows of, not those that a label puts over them.
             reached: Reached {
-                acceptable: reached.acceptable_at.is_some()
-                    && asked.acceptable == targets.acceptable,
-                objective: reached.objective_at.is_some() && asked.objective == targets.objective,
+                acceptable: reached.acceptable && asked.acceptable == targets.acceptable,
+                objective: reached.objective && asked.objective == targets.objective,
             },
             targets,
         }
     }
 
     fn asked_targets(&self) -> Targets {
-        self.progress.as_ref().map(|progress| progress.targets).unwrap_or_default()
+        self.report.as_ref().map(|report| report.targets).unwrap_or_default()
     }
 
     /// The targets in force.
@@ -212,7 +209,7 @@ impl Job {
 
     /// Which way its loss goes.
     pub(super) fn direction(&self) -> Direction {
-        let own = self.progress.as_ref().map(|progress| progress.eval.direction);
+        let own = self.report.as_ref().map(|report| report.direction);
         self.spec.direction.or(own).unwrap_or_default()
     }
 
@@ -235,13 +232,11 @@ impl Job {
     }
 
     fn loss(&self) -> Option<f64> {
-        let eval = &self.progress.as_ref()?.eval;
-        mean_between(self.losses?, (eval.count, eval.sum))
+        mean_between(self.losses?, self.report.as_ref()?.losses)
     }
 
     fn batch_latency(&self) -> Option<f64> {
-        let latency = &self.progress.as_ref()?.batch_latency;
-        mean_between(self.batches.from?, (latency.count, latency.sum))
+        mean_between(self.batches.from?, self.report.as_ref()?.batches)
     }
 
     fn usage(&self, cpus: f64) -> Usage {
@@ -265,9 +260,4 @@ fn over(targets: Targets, others: Targets) -> Targets {
         objective: targets.objective.or(others.objective),
         batch_latency: targets.batch_latency.or(others.batch_latency),
     }
-}
-
-/// How many reports have come: a job may report losses, batches, or both at once.
-fn reports(progress: &Progress) -> u64 {
-    progress.eval.count.max(progress.batch_latency.count)
 }

@@ -11,11 +11,12 @@ mod account;
 mod job;
 mod reading;
 mod renewal;
+mod report;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use paceline_wire::{Direction, Progress, Targets};
+use paceline_wire::{Direction, Targets};
 
 use crate::decision::Decision;
 use crate::frame::{Frame, Node, Usage};
@@ -28,10 +29,14 @@ use job::Job;
 
 pub use account::Account;
 pub use reading::Reading;
+pub use report::Report;
 
 /// What was asked for and refused is asked for again by the next decision, and by looks after this
 /// many seconds.
 const RETRY: f64 = 5.0;
+
+/// A run of the policy has no more effects than these: one of each kind.
+const EFFECTS: usize = 4;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -41,7 +46,7 @@ pub enum Event {
     /// It no longer does, or is left alone from now on.
     Gone(JobId),
     /// Its endpoint was read.
-    Reported(JobId, Box<Progress>),
+    Reported(JobId, Report),
     /// Its use of resources was read.
     Used(JobId, Reading),
     /// A setting is in force. Of a weight that nobody told of, the default is assumed.
@@ -107,7 +112,7 @@ pub struct Engine {
     cpus: f64,
     policy: Box<dyn Policy>,
     limiter: Limiter,
-    jobs: BTreeMap<JobId, Job>,
+    jobs: BTreeMap<JobId, Box<Job>>,
     /// The node's CPU time as last read, and as of the last frame.
     node_used: Option<(Moment, f64)>,
     node_mark: Option<(Moment, f64)>,
@@ -159,7 +164,7 @@ impl Engine {
             let timed = job.targets().batch_latency.is_some();
             timed || job.pinned.is_some() || !guards.is_empty()
         };
-        self.limiter.lends() || self.jobs.values().any(guarded)
+        self.limiter.lends() || self.jobs.values().any(|job| guarded(job))
     }
 
     /// Takes in one event that happened at `now`. Events come in the order of their time.
@@ -168,7 +173,7 @@ impl Engine {
         match event {
             Event::Appeared(spec) => {
                 self.limiter.forget(&spec.id);
-                self.jobs.insert(spec.id.clone(), Job::new(now, spec));
+                self.jobs.insert(spec.id.clone(), Box::new(Job::new(now, spec)));
                 self.reserve();
             }
             Event::Gone(id) => {
@@ -183,9 +188,7 @@ impl Engine {
             }
             Event::Targets(id, targets) => self.on(&id, |job| job.order_targets(targets)),
             Event::Guarded(id, guard, on) => self.on(&id, |job| job.switches.set(guard, on)),
-            Event::Reported(id, progress) => {
-                self.on(&id, |job| job.reported(now, *progress));
-            }
+            Event::Reported(id, report) => self.on(&id, |job| job.reported(now, report)),
             Event::Used(id, reading) => self.on(&id, |job| job.used(now, reading)),
             Event::Applied(id, setting) => self.on(&id, |job| job.applied(setting)),
             Event::NodeUsed(seconds) => self.node_used = Some((now, seconds)),
@@ -228,7 +231,8 @@ impl Engine {
         let changes = self.changes(now, &views);
         let done = decision.terminate.iter().filter(|id| self.ending.insert(JobId::clone(id)));
         let done: Vec<JobId> = done.cloned().collect();
-        let mut effects = vec![Effect::Decided(Box::new((frame, decision)))];
+        let mut effects = Vec::with_capacity(EFFECTS);
+        effects.push(Effect::Decided(Box::new((frame, decision))));
         effects.extend(changes);
         effects.extend((!done.is_empty()).then_some(Effect::End(done)));
         effects.push(Effect::WakeAt(now.after(interval)));
@@ -243,8 +247,10 @@ impl Engine {
 
     fn views(&mut self, now: Moment) -> Vec<View> {
         let (cpus, patience) = (self.cpus, self.patience);
-        let view = |job: &mut Job| job.view(now, cpus, job.is_silent(now, patience));
-        self.jobs.values_mut().filter(|job| job.pinned.is_none()).map(view).collect()
+        let view = |job: &mut Box<Job>| job.view(now, cpus, job.is_silent(now, patience));
+        let mut views = Vec::with_capacity(self.jobs.len());
+        views.extend(self.jobs.values_mut().filter(|job| job.pinned.is_none()).map(view));
+        views
     }
 
     /// What is to be written, unless it was asked for before.
@@ -271,11 +277,11 @@ impl Engine {
 
     /// What the policy is to see at `now`.
     fn frame(&self, now: Moment) -> Frame {
-        let name = self.node.name.clone();
         let node =
             Node { usage: Usage { cpu: self.node_use(), ..Usage::default() }, ..self.node.clone() };
         let free = self.jobs.values().filter(|job| job.pinned.is_none());
-        let jobs = free.map(|job| job.in_frame(&name, self.cpus)).collect();
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        jobs.extend(free.map(|job| job.in_frame(&self.node.name, self.cpus)));
         Frame { t: now.seconds(), nodes: vec![node], jobs }
     }
 

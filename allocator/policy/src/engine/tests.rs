@@ -2,6 +2,8 @@ mod look;
 mod orders;
 mod renewal;
 
+use paceline_wire::Progress;
+
 use super::*;
 use crate::limiter::Why;
 use crate::params::Params;
@@ -31,7 +33,7 @@ fn spec(name: &str) -> JobSpec {
     }
 }
 
-fn progress(reports: u64, sum: f64, batches: u64, seconds: f64) -> Box<Progress> {
+fn progress(reports: u64, sum: f64, batches: u64, seconds: f64) -> Report {
     let json = serde_json::json!({
         "schema": 1, "job": "a", "pid": 7, "instance": "one", "source": "reporter",
         "state": "running", "started_at": 0.0, "now": 0.0, "step": reports, "epoch": null,
@@ -46,7 +48,7 @@ fn progress(reports: u64, sum: f64, batches: u64, seconds: f64) -> Box<Progress>
         "checkpoint": {"requested": 0, "saved": 0, "step": null, "path": null, "at": null,
                        "error": null},
         "dropped": 0, "rejected": 0});
-    Box::new(serde_json::from_value(json).unwrap())
+    Report::from(&serde_json::from_value::<Progress>(json).unwrap())
 }
 
 fn at(seconds: f64) -> Moment {
@@ -109,8 +111,8 @@ fn a_process_that_began_anew_is_measured_from_nothing() {
     tell(&mut engine, 0.0, Event::Appeared(spec("a")));
     tell(&mut engine, 0.0, Event::Reported(id("a"), progress(100, 100.0, 0, 0.0)));
     decide(&mut engine, 0.0);
-    let again = Progress { instance: "two".to_owned(), ..*progress(2, 8.0, 0, 0.0) };
-    tell(&mut engine, 5.0, Event::Reported(id("a"), Box::new(again)));
+    let again = Report { instance: "two".into(), ..progress(2, 8.0, 0, 0.0) };
+    tell(&mut engine, 5.0, Event::Reported(id("a"), again));
     assert_eq!(decide(&mut engine, 5.0).0.jobs[0].loss, Some(4.0));
 }
 

@@ -19,6 +19,7 @@ mod fairness;
 mod fill;
 mod guards;
 mod leftover;
+mod roster;
 mod settings;
 mod slew;
 mod switches;
@@ -36,6 +37,7 @@ use crate::unit::{JobId, Share, count};
 use clamp::Bounds;
 use guards::{Guards, Look, Standing};
 use leftover::Party;
+use roster::Roster;
 use verdict::Verdict;
 
 pub use canary::Canary;
@@ -72,7 +74,7 @@ struct Rules {
 #[derive(Clone, Debug)]
 struct State {
     t: f64,
-    jobs: BTreeMap<JobId, Account>,
+    jobs: Roster<Account>,
     counters: Counters,
 }
 
@@ -107,7 +109,7 @@ impl Limiter {
     /// The limiter of a node with `cpus` CPUs that nobody has set otherwise.
     pub fn new(cpus: f64) -> Self {
         let start =
-            State { t: f64::NEG_INFINITY, jobs: BTreeMap::new(), counters: Counters::default() };
+            State { t: f64::NEG_INFINITY, jobs: Roster::default(), counters: Counters::default() };
         let rules = Rules { settings: LimiterSettings::default(), least: clamp::least(cpus) };
         Self { rules, reserved: 0.0, before: start.clone(), now: start }
     }
@@ -163,33 +165,38 @@ impl Limiter {
     /// Takes in what the policy chose at `t` seconds for the jobs that run. A job that it did not
     /// name keeps its last choice.
     pub fn decided(&mut self, t: f64, views: &[View], chosen: &BTreeMap<JobId, Share>) {
-        self.turn_to(t);
+        let judged = self.turn_to(t);
         self.now.counters.slewed = self.before.counters.slewed;
-        let judged = std::mem::take(&mut self.now.jobs);
-        for view in views {
+        let account = |view: &View| {
             let before = self.before.jobs.get(&view.job);
             let last = before.map(|before| before.verdict);
             // A job that this moment is the first for starts from the same share when asked twice.
-            let first = judged.get(&view.job).map(|judged| judged.verdict.from);
+            let first = judged.as_ref().and_then(|judged| judged.get(&view.job));
+            let first = first.map(|judged| judged.verdict.from);
             let from = last.map(|last| last.share).or(first).unwrap_or(view.in_force.get());
             let chosen = chosen.get(&view.job).map(|chosen| chosen.get());
             let chosen = chosen.or(last.map(|last| last.chosen)).unwrap_or(1.0);
             let verdict = Verdict::new(&self.rules, view, from, chosen);
-            self.now.counters.slewed += u64::from(verdict.is_slewed());
             let guards = before.map(|before| before.guards).unwrap_or_default();
-            self.now.jobs.insert(view.job.clone(), Account { verdict, guards });
-        }
+            (view.job.clone(), Account { verdict, guards })
+        };
+        let jobs: Roster<Account> = views.iter().map(account).collect();
+        let slewed = jobs.values().map(|job| u64::from(job.verdict.is_slewed()));
+        self.now.counters.slewed += slewed.sum::<u64>();
+        self.now.jobs = jobs;
     }
 
     /// What each job is to have at `t` seconds. A job that no decision has seen is left alone.
     pub fn look(&mut self, t: f64, views: &[View]) -> BTreeMap<JobId, Effective> {
-        self.turn_to(t);
+        let judged = self.turn_to(t);
         let look = Look { t, equal: (1.0 - self.reserved) / count(views.len()) };
-        let by_id: BTreeMap<&JobId, &View> = views.iter().map(|view| (&view.job, view)).collect();
-        let judged = std::mem::take(&mut self.now.jobs);
+        let mut views: Vec<&View> = views.iter().collect();
+        views.sort_by(|a, b| a.job.cmp(&b.job));
+        let judged = judged.as_ref().unwrap_or(&self.before.jobs);
         let mut counters = Counters { slewed: self.now.counters.slewed, ..self.before.counters };
-        let mut seen = Vec::new();
-        for (id, view) in by_id {
+        let mut seen = Vec::with_capacity(views.len());
+        for view in views {
+            let id = &view.job;
             let Some(Account { verdict, .. }) = judged.get(id).copied() else { continue };
             let before = self.before.jobs.get(id).map(|before| before.guards).unwrap_or_default();
             let standing = before.look(&self.rules, look, view, &verdict);
@@ -235,12 +242,16 @@ impl Limiter {
         self.now.jobs.remove(job);
     }
 
-    /// Moves on to `t`, unless that is the moment that is judged already.
-    fn turn_to(&mut self, t: f64) {
+    /// Moves on to `t`, unless that is the moment that is judged already: then these are the jobs
+    /// as they were judged. Otherwise all stand as they did before.
+    fn turn_to(&mut self, t: f64) -> Option<Roster<Account>> {
+        let judged = std::mem::take(&mut self.now.jobs);
         if t > self.now.t {
-            self.before = self.now.clone();
+            self.before = State { jobs: judged, ..self.now };
             self.now.t = t;
+            return None;
         }
+        Some(judged)
     }
 
     /// Lends what is left over, where that is wanted, and remembers how everyone stands.
@@ -252,13 +263,14 @@ impl Limiter {
             seen.iter().map(|job| (job.standing.own, job.standing.guards.appetite)).collect()
         };
         let mut effective = BTreeMap::new();
-        for (Seen { view, verdict, standing }, (share, appetite)) in seen.into_iter().zip(caps) {
+        let account = |(Seen { view, verdict, standing }, (share, appetite)): (Seen<'_>, _)| {
             let Standing { own, why, mut guards, .. } = standing;
             guards.appetite = appetite;
             let why = if share > own { Why::Lent { own, lent: share - own } } else { why };
-            self.now.jobs.insert(view.job.clone(), Account { verdict, guards });
             effective.insert(view.job.clone(), Effective { share: Share::nearest(share), why });
-        }
+            (view.job.clone(), Account { verdict, guards })
+        };
+        self.now.jobs = seen.into_iter().zip(caps).map(account).collect();
         effective
     }
 }

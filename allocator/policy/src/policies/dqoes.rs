@@ -283,7 +283,7 @@ impl Policy for Dqoes {
             let decision = JobDecision {
                 class: job.set().map_or("-", Set::label),
                 score: job.standing.map(|standing| standing.quality),
-                why: policies::Why::Dqoes(job.why),
+                why: policies::Why::Dqoes(Box::new(job.why)),
             };
             (id.clone(), decision)
         };

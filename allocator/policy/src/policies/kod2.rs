@@ -221,7 +221,7 @@ impl Pass<'_> {
                 job: crew.id().clone(),
                 node: self.nodes.name(at).to_owned(),
                 count,
-                why: policies::Why::Kod2(why),
+                why: policies::Why::Kod2(Box::new(why)),
             });
         }
     }
@@ -231,11 +231,11 @@ impl Pass<'_> {
         self.scaling.start.push(Start {
             job: crew.id().clone(),
             layout: packing.layout(self.nodes),
-            why: policies::Why::Kod2(Why::Fits {
+            why: policies::Why::Kod2(Box::new(Why::Fits {
                 asks: crew.asks(),
                 turn: self.turn(crew),
                 on: packing.on(),
-            }),
+            })),
         });
     }
 
@@ -250,12 +250,13 @@ impl Pass<'_> {
                 job: giver.id().clone(),
                 node: self.nodes.name(at).to_owned(),
                 count: 0,
-                why: policies::Why::Kod2(Why::GivesWay { raw, min, to: Vec::new() }),
+                why: policies::Why::Kod2(Box::new(Why::GivesWay { raw, min, to: Vec::new() })),
             });
         }
         let Some(change) = entries.get_mut(entry) else { return };
         change.count += 1;
-        if let policies::Why::Kod2(Why::GivesWay { to, .. }) = &mut change.why
+        if let policies::Why::Kod2(why) = &mut change.why
+            && let Why::GivesWay { to, .. } = why.as_mut()
             && to.last().is_none_or(|last| last.job != *crew.id())
         {
             let earlier = saturate(giver.submitted - crew.submitted);
@@ -266,7 +267,7 @@ impl Pass<'_> {
     fn wait(&mut self, crew: &Crew<'_>, why: Why) {
         self.scaling
             .waiting
-            .push(Waiting { job: crew.id().clone(), why: policies::Why::Kod2(why) });
+            .push(Waiting { job: crew.id().clone(), why: policies::Why::Kod2(Box::new(why)) });
     }
 
     /// Step 1: those who starve first, the longest first (K12); then the others by ω′ (K5).

@@ -138,7 +138,7 @@ impl Policy for SpeCon {
         let (mut jobs, mut members) = (Vec::new(), Vec::new());
         for Entry { job, member, trend, fate } in entries {
             let (class, score) = (member.class, member.gain);
-            let why = policies::Why::SpeCon(Why { class, trend, fate });
+            let why = policies::Why::SpeCon(Box::new(Why { class, trend, fate }));
             jobs.push((job.id.clone(), JobDecision { class: class.label(), score, why }));
             members.push((job.id.clone(), member));
         }

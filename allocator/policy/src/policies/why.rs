@@ -7,7 +7,8 @@ use super::{dqoes, fifo, fifo_gang, flowcon, kod2, specon, spread, tradl};
 /// Why a job gets its share: what a policy compared with what, and what follows.
 ///
 /// Policies give reasons as data, since most are never read; `Display` puts one into words that a
-/// person can check.
+/// person can check. Large ones stand apart: a map keeps room for eleven in every node, and that is
+/// to be no large piece of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// No policy: the engine shares by itself.
@@ -15,15 +16,15 @@ pub enum Why {
     /// FlowCon's.
     FlowCon(flowcon::Why),
     /// TRADL's.
-    Tradl(tradl::Why),
+    Tradl(Box<tradl::Why>),
     /// `DQoES`'s.
-    Dqoes(dqoes::Why),
+    Dqoes(Box<dqoes::Why>),
     /// `SpeCon`'s.
-    SpeCon(specon::Why),
+    SpeCon(Box<specon::Why>),
     /// `spread`'s.
     Spread(spread::Why),
     /// KOD2's.
-    Kod2(kod2::Why),
+    Kod2(Box<kod2::Why>),
     /// `fifo`'s.
     Fifo(fifo::Why),
     /// `fifo-gang`'s.

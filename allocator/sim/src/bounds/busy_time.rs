@@ -3,12 +3,17 @@
 use paceline_policy::unit::count;
 
 use super::Task;
+use super::clairvoyant::{Order, schedule};
+use super::makespan::makespan;
+use super::pieces::Chain;
 use crate::number::{Key, position};
 
 /// Slots of time. More make the bound sharper, and dearer.
 const SLOTS: usize = 160;
-/// Steps in which the prices are raised towards the best ones.
-const STEPS: usize = 120;
+/// Steps in which prices are moved towards the best ones.
+const STEPS: u32 = 120;
+/// Steps after which they are half as long.
+const TIRED: f64 = 30.0;
 /// Beyond so many jobs the bound is not worth what it costs: then it is 0, which is true.
 const MOST: usize = 200;
 
@@ -16,41 +21,48 @@ const MOST: usize = 200;
 ///
 /// A job whose work `p` is done at rates `x(t) ≤ s` ends no sooner than `∫ t·x(t) dt / p + p/(2s)`:
 /// its mean busy time, and half of what it takes alone. To do all work at the least sum of busy
-/// times is a transportation problem. Here its capacity is sold instead: for whatever prices of the
-/// slots, what the jobs pay if each buys for itself where it comes cheapest, minus what the slots
-/// cost, is no more than the least sum (weak duality). Prices are raised where more is bought than
-/// there is. Work in a slot counts as if done at its start, so that rounding to slots lowers the
-/// bound and never raises it.
+/// times is a transportation problem. Here its capacity is sold instead: for whatever prices of time,
+/// what the jobs pay if each buys for itself where it comes cheapest, minus what all time costs, is no
+/// more than the least sum (weak duality). Prices are raised where more is bought than there is.
+///
+/// Prices are straight lines between the borders of slots, and so is what a job pays for a moment. Of
+/// a slot, it is let have half at the price of one border and half at that of the other: the whole
+/// then costs what it does, and a part no more, so that slots lower the bound and never raise it.
 ///
 /// Source: the mean busy time relaxation of Goemans, Queyranne, Schulz, Skutella and Wang, "Single
-/// machine scheduling with release dates", SIAM Journal on Discrete Mathematics 15(2), 2002.
+/// machine scheduling with release dates", SIAM Journal on Discrete Mathematics 15(2), 2002. Steps:
+/// Polyak, "Minimization of unsmooth functionals", USSR Computational Mathematics 9(3), 1969.
 pub fn busy_time(tasks: &[Task], machines: f64) -> f64 {
     if tasks.is_empty() || tasks.len() > MOST {
         return 0.0;
     }
-    let grid = Grid::new(tasks, machines);
     let halves: f64 = tasks.iter().map(|task| task.alone() / 2.0 - task.release).sum();
-    let mut prices = vec![0.0; SLOTS];
+    // Some schedule's sum is no less than the least one.
+    let chains: Vec<Chain> = tasks.iter().map(Chain::whole).collect();
+    let known = schedule(&chains, position(machines).max(1), Order::Work, f64::INFINITY);
+    let target = known.completion * count(tasks.len()) - halves;
+    let grid = Grid::new(tasks, machines);
+    let mut prices = grid.first_prices(tasks, machines);
     let mut best = f64::NEG_INFINITY;
-    let mut step = 0.0;
     for round in 0..STEPS {
-        let (value, bought) = grid.sell(tasks, &prices);
+        let (value, over) = grid.sell(tasks, &prices);
         best = best.max(value);
-        let over: Vec<f64> = bought.iter().map(|amount| amount - grid.room).collect();
         let norm: f64 = over.iter().map(|amount| amount * amount).sum();
         if norm <= 0.0 {
             break;
         }
-        if round == 0 {
-            // Of the order of what waiting costs.
-            step = grid.width * count(SLOTS) / norm.sqrt();
-        }
-        let pace = step / (1.0 + count(round)).sqrt();
+        let pace = (target - value).max(0.0) / norm / (1.0 + f64::from(round) / TIRED);
         for (price, over) in prices.iter_mut().zip(over) {
-            *price = (*price + pace * over / grid.scale).max(0.0);
+            *price = (*price + pace * over).max(0.0);
         }
     }
     ((best + halves) / count(tasks.len())).max(0.0)
+}
+
+/// When all work can be over.
+fn end_of(tasks: &[Task], machines: f64) -> f64 {
+    let first = tasks.iter().map(|task| task.release).fold(f64::INFINITY, f64::min);
+    first + makespan(tasks, machines)
 }
 
 struct Grid {
@@ -58,8 +70,6 @@ struct Grid {
     width: f64,
     /// Work that fits one.
     room: f64,
-    /// The mean work of a job: prices are per unit of it.
-    scale: f64,
 }
 
 impl Grid {
@@ -70,32 +80,64 @@ impl Grid {
         // By then whoever never idles is done: what cannot run beside others runs after them.
         let end = last + work / machines + longest;
         let width = end / count(SLOTS);
-        Self { width, room: machines * width, scale: work / count(tasks.len()) }
+        Self { width, room: machines * width }
     }
 
-    /// What the jobs pay for their busy times and their slots, less what the slots cost; and how
-    /// much is bought of each.
+    fn time(&self, border: usize) -> f64 {
+        count(border) * self.width
+    }
+
+    /// Prices to begin with: what they would be if the smallest jobs were done first and all were there
+    /// from the start. Whoever is in turn then does not mind to wait, for the price falls by as much
+    /// as waiting costs; and what even all who are there cannot fill costs nothing.
+    fn first_prices(&self, tasks: &[Task], machines: f64) -> Vec<f64> {
+        let mut works: Vec<f64> = tasks.iter().map(|task| task.work).collect();
+        works.sort_by(f64::total_cmp);
+        let all: f64 = works.iter().sum();
+        let end = end_of(tasks, machines);
+        let in_turn = |done: f64| {
+            let mut sum = 0.0;
+            let next = works.iter().find(|work| {
+                sum += **work;
+                sum >= done
+            });
+            next.or(works.last()).copied().unwrap_or(f64::INFINITY)
+        };
+        let mut price = 0.0;
+        let mut prices: Vec<f64> = (0..=SLOTS)
+            .rev()
+            .map(|border| {
+                let time = self.time(border);
+                if time < end {
+                    price += self.width / in_turn(all * time / end);
+                }
+                let here = tasks.iter().filter(|task| task.release <= time);
+                let fill = here.map(|task| task.cap).sum::<f64>() > machines;
+                if fill { price } else { 0.0 }
+            })
+            .collect();
+        prices.reverse();
+        prices
+    }
+
+    /// What the jobs pay for their busy times and for the slots, less what the slots cost; and by how
+    /// much more is bought at each border than there is.
     fn sell(&self, tasks: &[Task], prices: &[f64]) -> (f64, Vec<f64>) {
-        let mut bought = vec![0.0; SLOTS];
-        let mut value = -prices.iter().sum::<f64>() * self.room;
+        // Half of each slot is at either of its borders.
+        let ends = |border: usize| if border == 0 || border == SLOTS { 0.5 } else { 1.0 };
+        let rooms: Vec<f64> = (0..=SLOTS).map(|border| self.room * ends(border)).collect();
+        let mut value: f64 =
+            -rooms.iter().zip(prices).map(|(room, price)| room * price).sum::<f64>();
+        let mut over: Vec<f64> = rooms.iter().map(|room| -room).collect();
         for task in tasks {
-            let first = position(task.release / self.width);
-            let mut offers: Vec<(Key, usize)> = prices
-                .iter()
-                .enumerate()
-                .skip(first)
-                .map(|(slot, price)| {
-                    let start = (count(slot) * self.width).max(task.release);
-                    (Key(start / task.work + price), slot)
-                })
-                .collect();
-            offers.sort_unstable();
+            let mut offers = self.offers(task, prices);
+            offers.sort_unstable_by_key(|offer| (Key(offer.cost), offer.border));
             let mut left = task.work;
-            for (cost, slot) in offers {
-                let amount = left.min(task.cap * self.width);
-                value += amount * cost.0;
-                if let Some(bought) = bought.get_mut(slot) {
-                    *bought += amount;
+            for Offer { cost, border, most } in offers {
+                let amount = left.min(most);
+                value += amount * cost;
+                if let Some(over) = over.get_mut(border) {
+                    *over += amount;
                 }
                 left -= amount;
                 if left <= 0.0 {
@@ -103,6 +145,36 @@ impl Grid {
                 }
             }
         }
-        (value, bought)
+        (value, over)
     }
+
+    /// What a job can buy, border by border from its arrival on.
+    fn offers(&self, task: &Task, prices: &[f64]) -> Vec<Offer> {
+        let first = position(task.release / self.width);
+        // The part of its first slot that is after its arrival.
+        let part = (count(first) + 1.0 - task.release / self.width).clamp(0.0, 1.0);
+        let whole = task.cap * self.width;
+        let mut offers: Vec<Offer> = prices
+            .iter()
+            .enumerate()
+            .skip(first)
+            .map(|(border, price)| {
+                let cost = self.time(border) / task.work + price;
+                Offer { cost, border, most: if border == SLOTS { whole / 2.0 } else { whole } }
+            })
+            .collect();
+        if let [arrival, next, ..] = offers.as_mut_slice() {
+            arrival.cost = part * arrival.cost + (1.0 - part) * next.cost;
+            arrival.most = part * whole / 2.0;
+            next.most -= (1.0 - part) * whole / 2.0;
+        }
+        offers
+    }
+}
+
+/// Work that a job can have done at one price.
+struct Offer {
+    cost: f64,
+    border: usize,
+    most: f64,
 }

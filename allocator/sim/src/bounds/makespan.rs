@@ -1,17 +1,24 @@
 use super::Task;
+use super::deadlines::{Due, put_off};
 
-/// No schedule on `machines` nodes is done sooner, counted from the first arrival: no job is done
-/// before its arrival and its time alone, and what arrives from some moment on is not done before
-/// all nodes together have worked on it since then. On one node that every job can fill, this is
-/// exact: whoever never idles gets there.
+/// No schedule on `machines` nodes is done sooner, counted from the first arrival: all jobs have one
+/// deadline, and this is the earliest that can be kept.
 pub fn makespan(tasks: &[Task], machines: f64) -> f64 {
+    let first = tasks.iter().map(|task| task.release).fold(f64::INFINITY, f64::min);
+    let due = |task: &Task| Due { task: *task, base: first, pace: 1.0 };
+    let jobs: Vec<Due> = tasks.iter().map(due).collect();
+    put_off(&jobs, machines).max(since_arrivals(tasks, machines) - first)
+}
+
+/// When all that arrives from some moment on can be over at the earliest, for the latest of such
+/// moments: known at once, however many jobs there are.
+fn since_arrivals(tasks: &[Task], machines: f64) -> f64 {
     let mut late: Vec<&Task> = tasks.iter().collect();
     late.sort_by(|a, b| b.release.total_cmp(&a.release));
-    let (mut work, mut end, mut first) = (0.0, 0.0_f64, f64::INFINITY);
+    let (mut work, mut end) = (0.0, 0.0_f64);
     for task in late {
         work += task.work;
-        first = task.release;
-        end = end.max(task.release + task.alone()).max(task.release + work / machines);
+        end = end.max(task.release + work / machines);
     }
-    end - first
+    end
 }

@@ -5,18 +5,34 @@
 //! left) the bounds do. They hold for nodes without contention: contention only makes runs slower.
 
 mod busy_time;
+mod clairvoyant;
+mod deadlines;
+mod fairness;
+mod flow;
+mod gangs;
+mod loss_area;
 mod makespan;
+mod pieces;
 mod srpt;
 mod targets;
 
+use std::collections::BTreeMap;
+
 use paceline_policy::unit::count;
 
-use crate::scenario::{Job, Node};
+use crate::scenario::{Gang, Job, Node};
+use clairvoyant::{Order, Reached, schedule};
+use pieces::Chain;
 
 pub use busy_time::busy_time;
+pub use fairness::{equal_shares, worst_fairness};
+pub use gangs::fewest_crossing;
 pub use makespan::makespan;
 pub use srpt::srpt;
-pub use targets::targets_met;
+pub use targets::{least_distance, targets_met};
+
+/// Beyond so many pieces of work no schedule is sought that comes near the bounds.
+const MOST: usize = 5000;
 
 /// What the bounds need to know of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,39 +45,129 @@ pub struct Task {
     pub cap: f64,
 }
 
-/// The bounds of a workload; `None` where it has no such thing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Bounds {
-    /// No mean completion time is below this.
-    pub completion_mean: Option<f64>,
-    /// No makespan is.
-    pub makespan: Option<f64>,
-    /// No more jobs can keep the targets of their batches at once.
-    pub met: Option<f64>,
+/// What is known of the best value of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Bound {
+    /// No policy is better.
+    pub limit: f64,
+    /// A schedule that knows the future gets there: the same, where the bound is exact. `None` where
+    /// no schedule was sought.
+    pub reached: Option<f64>,
 }
 
+impl Bound {
+    fn exact_if(limit: f64, exact: bool) -> Self {
+        Self { limit, reached: exact.then_some(limit) }
+    }
+}
+
+/// The bounds of a workload, by the names of the metrics.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Bounds(BTreeMap<&'static str, Bound>);
+
 impl Bounds {
-    /// Of jobs on nodes.
-    pub fn of(jobs: &[Job], nodes: &[Node]) -> Self {
-        let tasks: Vec<Task> = jobs.iter().map(Task::of).collect();
-        let ends = !tasks.is_empty() && tasks.iter().all(|task| task.work.is_finite());
+    /// Of jobs on nodes, until a moment. `equal` is what [`equal_shares`] says of them.
+    pub fn of(jobs: &[Job], equal: &[f64], nodes: &[Node], until: f64) -> Self {
         let machines = count(nodes.len());
-        Self {
-            completion_mean: ends.then(|| mean_completion(&tasks, machines)),
-            makespan: ends.then(|| makespan(&tasks, machines)),
-            met: targets_met(jobs, machines),
+        let tasks: Vec<Task> = jobs.iter().map(Task::of).collect();
+        let mut bounds = Self::of_tasks(&tasks, nodes.len());
+        if bounds.get("makespan").is_some() {
+            let limit = worst_fairness(&tasks, equal, machines);
+            let exact = deadlines::is_exact(&tasks, machines);
+            bounds.add("fairness_worst", Some(Bound::exact_if(limit, exact)));
         }
+        bounds.add("loss_area", area_under_loss(jobs, nodes.len(), until));
+        let acceptable = |job: &Job| job.targets.acceptable;
+        let objective = |job: &Job| job.targets.objective;
+        bounds.add("acceptable_mean", time_to(jobs, acceptable, nodes.len()));
+        bounds.add("objective_mean", time_to(jobs, objective, nodes.len()));
+        let met = targets_met(jobs, machines, until);
+        let met = met.map(|met| Bound::exact_if(met, nodes.len() == 1));
+        bounds.add("satisfied", met);
+        bounds.add("met", met);
+        let distance = least_distance(jobs, machines, until);
+        bounds.add("distance", distance.map(|limit| Bound { limit, reached: None }));
+        bounds
     }
 
-    /// The bound of a metric of this name.
-    pub fn get(&self, metric: &str) -> Option<f64> {
-        match metric {
-            "completion_mean" => self.completion_mean,
-            "makespan" => self.makespan,
-            "met" => self.met,
-            _ => None,
+    /// Of distributed jobs on nodes.
+    pub fn of_gangs(jobs: &[Gang], nodes: &[Node]) -> Self {
+        let mut bounds = Self::of_tasks(&gangs::tasks(jobs, nodes), 1);
+        // The cluster is not really one node.
+        for bound in bounds.0.values_mut() {
+            bound.reached = None;
         }
+        bounds
     }
+
+    fn of_tasks(tasks: &[Task], nodes: usize) -> Self {
+        let mut bounds = Self::default();
+        let machines = count(nodes);
+        if !tasks.is_empty() && tasks.iter().all(|task| task.work.is_finite()) {
+            let limit = makespan(tasks, machines);
+            let exact = deadlines::is_exact(tasks, machines);
+            bounds.add("completion_mean", Some(completion(tasks, nodes)));
+            bounds.add("makespan", Some(Bound::exact_if(limit, exact)));
+        }
+        bounds
+    }
+
+    fn add(&mut self, metric: &'static str, bound: Option<Bound>) {
+        self.0.extend(bound.map(|bound| (metric, bound)));
+    }
+
+    /// The bound of the metric of this name.
+    pub fn get(&self, metric: &str) -> Option<Bound> {
+        self.0.get(metric).copied()
+    }
+}
+
+/// Both ends of the least mean completion time.
+fn completion(tasks: &[Task], nodes: usize) -> Bound {
+    let limit = mean_completion(tasks, count(nodes));
+    let chains: Vec<Chain> = tasks.iter().map(Chain::whole).collect();
+    let reach = |order| Some(reached(&chains, nodes, order, f64::INFINITY)?.completion);
+    let reached = reach(Order::Work).zip(reach(Order::Time)).map(|(a, b)| a.min(b));
+    Bound { limit, reached }
+}
+
+/// Both ends of the least mean time until a target is reached, over the jobs that can reach it: only
+/// the work up to there counts, and all the rest is done after it.
+///
+/// Two targets of one job are two such bounds. That the work up to the second is a continuation of the
+/// work up to the first is left out, which makes neither of them larger.
+fn time_to(jobs: &[Job], target: fn(&Job) -> Option<f64>, nodes: usize) -> Option<Bound> {
+    let reaching = jobs.iter().filter_map(|job| {
+        let work = job.work_to(target(job)).filter(|_| job.work.is_finite())?;
+        Some(Task { work, ..Task::of(job) })
+    });
+    let all: Vec<Task> = reaching.collect();
+    // What a job has from the start takes no time, and nobody's CPU.
+    let tasks: Vec<Task> = all.iter().copied().filter(|task| task.work > 0.0).collect();
+    if tasks.is_empty() {
+        return None;
+    }
+    let part = count(tasks.len()) / count(all.len());
+    let Bound { limit, reached } = completion(&tasks, nodes);
+    Some(Bound { limit: limit * part, reached: reached.map(|reached| reached * part) })
+}
+
+/// Both ends of the least mean area under the loss; jobs without a loss count as none.
+fn area_under_loss(jobs: &[Job], nodes: usize, until: f64) -> Option<Bound> {
+    let with: Vec<&Job> = jobs.iter().filter(|job| job.loss.is_some()).collect();
+    let chains: Option<Vec<Chain>> = with.iter().map(|job| Chain::below(job)).collect();
+    let chains = chains.filter(|chains| !chains.is_empty())?;
+    let limit = loss_area::loss_area(&chains, count(nodes), until) / count(jobs.len());
+    // A job that may be ended has pieces below its loss, along which nobody can go.
+    let whole = with.iter().all(|job| Task::of(job).work >= job.work);
+    let reached = whole.then(|| reached(&chains, nodes, Order::Density, until)).flatten();
+    Some(Bound { limit, reached: reached.map(|reached| reached.area / count(jobs.len())) })
+}
+
+/// What a schedule comes to that knows the future, if it is soon found.
+fn reached(chains: &[Chain], nodes: usize, order: Order, until: f64) -> Option<Reached> {
+    let pieces: usize = chains.iter().map(|chain| chain.pieces.len()).sum();
+    (pieces <= MOST).then(|| schedule(chains, nodes, order, until))
 }
 
 impl Task {

@@ -3,7 +3,7 @@ use paceline_policy::unit::counter;
 use crate::number::{Key, floor};
 
 /// A batch counts as ended when this fraction of it or less is missing: that is rounding.
-const ROUNDING: f64 = 1e-9;
+pub(crate) const ROUNDING: f64 = 1e-9;
 
 /// What a job asks of its node.
 #[derive(Clone, Copy, Debug, PartialEq)]

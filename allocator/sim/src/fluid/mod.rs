@@ -9,6 +9,7 @@
 //! that share. A job's next goal is a mark on its clock that stays where it is whatever happens to
 //! others, so an event costs O(log n), amortised over the crossings.
 
+mod lists;
 mod member;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::number::Key;
 use member::{Clocks, Member, Side};
 
+pub(crate) use member::ROUNDING;
 pub use member::{Party, Tally};
 
 /// A job's number in the simulation.
@@ -27,8 +29,10 @@ pub struct Fluid {
     now: f64,
     /// How much one job more slows all others down.
     contention: f64,
+    /// The share that no job gets.
+    background: f64,
     clocks: Clocks,
-    members: BTreeMap<Index, Member>,
+    members: BTreeMap<Index, Box<Member>>,
     /// Jobs at their caps, and those that share the rest, by cap over weight.
     capped: BTreeSet<(Key, Index)>,
     sharing: BTreeSet<(Key, Index)>,
@@ -50,6 +54,12 @@ impl Fluid {
         Self { contention, ..Self::default() }
     }
 
+    /// The same node with this share of it in use by others than its jobs.
+    #[must_use]
+    pub fn beside(self, background: f64) -> Self {
+        Self { background, ..self }
+    }
+
     /// Lets time pass. No goal may lie before `to`: whoever drives asks [`Fluid::next`] first.
     pub fn advance(&mut self, to: f64) {
         let seconds = (to - self.now).max(0.0);
@@ -59,7 +69,8 @@ impl Fluid {
 
     /// A job begins to run here, at work 0 and with its first goal.
     pub fn insert(&mut self, job: Index, party: Party, goal: f64) {
-        self.members.insert(job, Member::new(party, goal, self.now, self.clocks));
+        let member = Member::new(party, goal, self.now, self.clocks);
+        self.members.insert(job, Box::new(member));
         self.enlist(job);
         self.level_out();
     }
@@ -112,7 +123,16 @@ impl Fluid {
     /// What a job has done and used so far.
     pub fn tally(&mut self, job: Index) -> Option<Tally> {
         self.settle(job);
-        self.members.get(&job).map(Member::tally)
+        self.members.get(&job).map(|member| member.tally())
+    }
+
+    /// What each job here has done and used so far, by number.
+    pub fn tallies(&mut self) -> impl Iterator<Item = (Index, Tally)> {
+        let (now, clocks) = (self.now, self.clocks);
+        self.members.iter_mut().map(move |(job, member)| {
+            member.settle(now, clocks);
+            (*job, member.tally())
+        })
     }
 
     /// The share of the node that a job has now.
@@ -152,7 +172,16 @@ impl Fluid {
 
     /// The share of a sharing job of weight 1.
     fn level(&self) -> f64 {
-        if self.sharing.is_empty() { 0.0 } else { (1.0 - self.capped_sum) / self.sharing_sum }
+        if self.sharing.is_empty() {
+            0.0
+        } else {
+            (self.room() - self.capped_sum) / self.sharing_sum
+        }
+    }
+
+    /// The share that there is for jobs.
+    fn room(&self) -> f64 {
+        1.0 - self.background
     }
 
     fn efficiency(&self) -> f64 {
@@ -164,7 +193,7 @@ impl Fluid {
     fn level_out(&mut self) {
         while let Some((cap, job)) = self.capped.last().copied() {
             let alone = self.sharing.is_empty();
-            let fits = if alone { self.capped_sum <= 1.0 } else { cap.0 <= self.level() };
+            let fits = if alone { self.capped_sum <= self.room() } else { cap.0 <= self.level() };
             if fits {
                 break;
             }
@@ -183,88 +212,7 @@ impl Fluid {
         }
         self.clocks.in_use = self.in_use();
         self.clocks.stranded =
-            if self.held > 0 { (1.0 - self.clocks.in_use).max(0.0) } else { 0.0 };
-    }
-
-    fn change_side(&mut self, job: Index, side: Side) {
-        self.settle(job);
-        self.detach(job);
-        if let Some(member) = self.members.get_mut(&job) {
-            member.side = side;
-        }
-        self.enlist(job);
-    }
-
-    /// Puts a job among those of its side.
-    fn enlist(&mut self, job: Index) {
-        let Some(Member { party, side, .. }) = self.members.get(&job) else { return };
-        let key = (party.threshold(), job);
-        match side {
-            Side::Sharing => {
-                self.sharing.insert(key);
-                self.sharing_sum += party.weight;
-                if party.is_bent() {
-                    self.bent.insert(job);
-                }
-            }
-            Side::Capped => {
-                self.capped.insert(key);
-                self.capped_sum += party.cap;
-                self.held += usize::from(party.limited);
-            }
-        }
-        self.mark(job);
-    }
-
-    fn detach(&mut self, job: Index) {
-        self.unmark(job);
-        let Some(member) = self.members.get(&job) else { return };
-        let key = (member.party.threshold(), job);
-        match member.side {
-            Side::Sharing => {
-                self.sharing.remove(&key);
-                self.sharing_sum -= member.party.weight;
-                self.bent.remove(&job);
-            }
-            Side::Capped => {
-                self.capped.remove(&key);
-                self.capped_sum -= member.party.cap;
-                self.held -= usize::from(member.party.limited);
-            }
-        }
-        // What rounding left behind would add up.
-        if self.sharing.is_empty() {
-            self.sharing_sum = 0.0;
-        }
-        if self.capped.is_empty() {
-            self.capped_sum = 0.0;
-        }
-    }
-
-    /// Brings a job's tally up to now.
-    fn settle(&mut self, job: Index) {
-        if let Some(member) = self.members.get_mut(&job) {
-            member.settle(self.now, self.clocks);
-        }
-    }
-
-    fn unmark(&mut self, job: Index) {
-        let Some(member) = self.members.get(&job) else { return };
-        let key = (member.marked, job);
-        self.own_goals.remove(&key);
-        self.shared_goals.remove(&key);
-    }
-
-    fn mark(&mut self, job: Index) {
-        let level = self.level();
-        let Some(member) = self.members.get_mut(&job) else { return };
-        member.marked = member.mark(level);
-        let key = (member.marked, job);
-        if member.runs_by_level() {
-            self.shared_goals.insert(key);
-        } else {
-            self.own_goals.insert(key);
-        }
+            if self.held > 0 { (self.room() - self.clocks.in_use).max(0.0) } else { 0.0 };
     }
 }
 

@@ -103,6 +103,16 @@ fn weights_split_exactly() {
 }
 
 #[test]
+fn what_else_runs_on_the_node_leaves_less_to_share() {
+    let mut node = Fluid::new(0.0).beside(0.25);
+    node.insert(0, party(1.0, 1.0), 30.0);
+    node.insert(1, party(1.0, 0.25), 10.0);
+    assert_eq!(shares(&node), [0.5, 0.25]);
+    assert_eq!(run_out(&mut node), [(1, 40.0), (0, 40.0 + 10.0 / 0.75)]);
+    assert!(close(node.used(), 40.0) && close(node.wasted(), 0.0), "{node:?}");
+}
+
+#[test]
 fn neighbours_slow_each_other_down_by_their_contention() {
     let mut node = Fluid::new(0.05);
     node.insert(0, party(1.0, 0.5), 10.0);

@@ -5,6 +5,7 @@
 //! of its workers, from one decision to the next.
 
 mod exchange;
+mod trace;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use paceline_policy::{GangPolicy, Scaling};
 
 use crate::outcome::{JobOutcome, Line};
 use crate::scenario::{Arm, Gang, Node, Scenario, ScenarioError};
+use crate::trace::Recorder;
 use crate::world::Done;
 
 pub use exchange::{Exchange, exchanges};
@@ -25,12 +27,23 @@ const PERIOD: f64 = 10.0;
 /// Simulates a scenario's gangs under a policy that admits and scales them. Nothing about them is
 /// random.
 pub fn simulate(scenario: &Scenario, arm: &Arm, record: bool) -> Result<Done, ScenarioError> {
+    Ok(yard(scenario, arm, record)?.run())
+}
+
+/// Simulates the same, and notes what each gang held over time.
+pub fn watched(scenario: &Scenario, arm: &Arm) -> Result<Done, ScenarioError> {
+    let mut yard = yard(scenario, arm, false)?;
+    yard.watch = Some(Recorder::default());
+    Ok(yard.run())
+}
+
+fn yard<'a>(scenario: &'a Scenario, arm: &Arm, record: bool) -> Result<Yard<'a>, ScenarioError> {
     if scenario.until.is_infinite() {
         let rule = "gangs can wait for each other for ever: the scenario needs an end";
         return Err(ScenarioError::value("until", &"missing", rule));
     }
     match scenario.policy(arm)? {
-        AnyPolicy::Gangs(policy) => Ok(Yard::new(scenario, policy, record).run()),
+        AnyPolicy::Gangs(policy) => Ok(Yard::new(scenario, policy, record)),
         AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) => {
             Err(ScenarioError::NotOfGangs(arm.policy.clone()))
         }
@@ -47,6 +60,8 @@ struct Yard<'a> {
     done: Done,
     /// Core-seconds that tasks held.
     held: f64,
+    /// What is noted of the run, where it is watched.
+    watch: Option<Recorder>,
 }
 
 #[derive(Debug)]
@@ -73,7 +88,16 @@ impl<'a> Yard<'a> {
             },
         };
         let gangs = scenario.gangs.iter().map(member).collect();
-        Self { scenario, policy, record, now: 0.0, gangs, done: Done::default(), held: 0.0 }
+        Self {
+            scenario,
+            policy,
+            record,
+            now: 0.0,
+            gangs,
+            done: Done::default(),
+            held: 0.0,
+            watch: None,
+        }
     }
 
     fn run(mut self) -> Done {
@@ -85,6 +109,7 @@ impl<'a> Yard<'a> {
         let last = self.gangs.iter().filter_map(|member| member.outcome.finished);
         let open = self.gangs.iter().any(|member| member.outcome.finished.is_none());
         let end = if open { self.now } else { last.fold(0.0, f64::max) };
+        self.done.trace = self.watch.take().map(|watch| watch.end(end));
         self.done.outcome.until = end;
         self.done.outcome.utilisation = if end > 0.0 { self.held / (all * end) } else { 0.0 };
         self.done.outcome.jobs = self.gangs.into_iter().map(|member| member.outcome).collect();
@@ -109,6 +134,7 @@ impl<'a> Yard<'a> {
     }
 
     fn advance(&mut self, to: f64) {
+        self.note_until(to);
         let seconds = to - self.now;
         for member in &mut self.gangs {
             self.held += seconds * member.held();
@@ -156,6 +182,7 @@ impl<'a> Yard<'a> {
                 if let Some(workers) = member.layout.workers.get_mut(node) {
                     *workers = workers.saturating_sub(*count);
                 }
+                member.outcome.preemptions += u64::from(*count);
                 member.outcome.writes += u64::from(*count);
             }
         }

@@ -1,13 +1,15 @@
 //! The rules for a scenario's values.
 
+mod gangs;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use paceline_policy::limiter::Limiter;
-use paceline_policy::{JobId, Params, Variant, policies};
+use paceline_policy::{Params, Variant, policies};
 
-use super::file::{GangFile, JobFile, NodeFile, ScenarioFile, TasksFile};
-use super::rules::{Checked, arrival, count, known, listed, numbered, require, twice};
-use super::{Arm, Gang, Layout, Node, Scenario, ScenarioError, Tasks};
+use super::file::{JobFile, NodeFile, ScenarioFile};
+use super::rules::{Checked, arrival, count, failing, known, listed, numbered, require, twice};
+use super::{Arm, Layout, Node, Scenario, ScenarioError};
 use crate::curve::Curve;
 
 pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
@@ -18,7 +20,15 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
     }
     let params = params(file.params)?;
     Limiter::with(1.0, file.limiter)?;
-    let nodes = nodes(&file.nodes)?;
+    let nodes = nodes(&file.nodes, file.until)?;
+    if let Some(node) = nodes.iter().find(|node| node.failures.is_some() && file.jobs.is_empty()) {
+        let rule = "distributed jobs are simulated on nodes that do not fail";
+        return Err(ScenarioError::value(
+            format!("node {:?}: failures", node.name),
+            &"given",
+            rule,
+        ));
+    }
     let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut seen = BTreeSet::new();
     for job in &file.jobs {
@@ -28,13 +38,13 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         }
         check_job(job, &names, file.until)?;
     }
-    let mut gangs = Vec::new();
+    let mut all_gangs = Vec::new();
     for gang in &file.gangs {
         count("gang", &gang.name, gang.count)?;
         if !seen.insert(gang.name.as_str()) {
             return Err(twice("gang", &gang.name));
         }
-        gangs.extend(check_gang(gang, &names)?);
+        all_gangs.extend(gangs::check(gang, &names)?);
     }
     let layouts = file.layouts.into_iter();
     let layouts: Vec<Layout> =
@@ -56,7 +66,7 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         limiter: file.limiter,
         params,
         nodes,
-        gangs,
+        gangs: all_gangs,
         layouts,
         groups: file.jobs,
     })
@@ -75,7 +85,7 @@ fn params(file: BTreeMap<String, BTreeMap<String, f64>>) -> Checked<BTreeMap<Str
     Ok(all)
 }
 
-fn nodes(files: &[NodeFile]) -> Checked<Vec<Node>> {
+fn nodes(files: &[NodeFile], until: Option<f64>) -> Checked<Vec<Node>> {
     let mut nodes: Vec<Node> = Vec::new();
     for file in files {
         let field = |field: &str| format!("node {:?}: {field}", file.name);
@@ -83,15 +93,21 @@ fn nodes(files: &[NodeFile]) -> Checked<Vec<Node>> {
         require(field("cpus"), file.cpus, "must be a number above 0", file.cpus > 0.0)?;
         let rule = "must be a number of at least 0";
         require(field("contention"), file.contention, rule, file.contention >= 0.0)?;
+        let rule = "must be a share of the node, from 0 to less than 1";
+        require(field("background"), file.background, rule, (0.0..1.0).contains(&file.background))?;
         if let Some(memory) = file.memory {
             require(field("memory"), memory, "must be bytes above 0", memory > 0.0)?;
+        }
+        if let Some(failures) = &file.failures {
+            failing(failures, "node", &file.name, until)?;
         }
         for name in numbered(&file.name, file.count) {
             if nodes.iter().any(|node| node.name == name) {
                 return Err(twice("node", &name));
             }
-            let (cpus, memory, contention) = (file.cpus, file.memory, file.contention);
-            nodes.push(Node { name, cpus, memory, contention });
+            let NodeFile { cpus, memory, contention, background, .. } = *file;
+            let failures = file.failures.clone();
+            nodes.push(Node { name, cpus, memory, contention, background, failures });
         }
     }
     if nodes.is_empty() {
@@ -157,8 +173,12 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
         let rule = "and its deviation must be seconds, at least 0";
         require(field("checkpoint.mean"), cost.mean, rule, fits)?;
+        let rule = "must be machine-seconds above 0";
+        if let Some(every) = cost.every {
+            require(field("checkpoint.every"), every, rule, every > 0.0)?;
+        }
     }
-    Ok(())
+    job.failures.as_ref().map_or(Ok(()), |failures| failing(failures, "job", &job.name, until))
 }
 
 fn check_targets(job: &JobFile) -> Checked<()> {
@@ -192,47 +212,4 @@ fn check_targets(job: &JobFile) -> Checked<()> {
         require(field("batch_latency"), seconds, "must be seconds above 0", seconds > 0.0)?;
     }
     listed("job", &job.name, "batch_latency_each", job.batch_latency_each.as_deref(), job.count)
-}
-
-fn check_gang(gang: &GangFile, nodes: &BTreeSet<&str>) -> Checked<Vec<Gang>> {
-    let field = |field: &str| format!("gang {:?}: {field}", gang.name);
-    arrival(&gang.arrive, "gang", &gang.name, gang.count)?;
-    if gang.arrive.uniform.is_some() || gang.arrive.poisson.is_some() {
-        let rule = "gangs arrive at, each or every";
-        return Err(ScenarioError::value(field("arrive"), &"drawn", rule));
-    }
-    require(field("work"), gang.work, "must be core-seconds above 0", gang.work > 0.0)?;
-    let amounts =
-        [("overhead", gang.overhead), ("parameters", gang.parameters), ("steps", gang.steps)];
-    for (name, value) in amounts {
-        require(field(name), value, "must be a number of at least 0", value >= 0.0)?;
-    }
-    let servers = tasks(&gang.name, "servers", &gang.servers, nodes)?;
-    let workers = tasks(&gang.name, "workers", &gang.workers, nodes)?;
-    let names = numbered(&gang.name, gang.count);
-    let arrivals = super::draw::fixed_arrivals(&gang.arrive, gang.count);
-    let gang = |(name, arrive): (String, f64)| Gang {
-        id: JobId::new(name).expect("a checked name is not empty"),
-        arrive,
-        work: gang.work,
-        servers: servers.clone(),
-        workers: workers.clone(),
-        overhead: gang.overhead,
-        parameters: gang.parameters,
-        steps: gang.steps,
-    };
-    Ok(names.into_iter().zip(arrivals).map(gang).collect())
-}
-
-fn tasks(gang: &str, kind: &str, file: &TasksFile, nodes: &BTreeSet<&str>) -> Checked<Tasks> {
-    let field = |field: &str| format!("gang {gang:?}: {kind}.{field}");
-    require(field("cpu"), file.cpu, "must be cores, at least 0", file.cpu >= 0.0)?;
-    require(field("memory"), file.memory, "must be bytes, at least 0", file.memory >= 0.0)?;
-    known("gang", gang, &file.nodes, nodes)?;
-    let Some(min) = file.count.or(file.min) else {
-        return Err(ScenarioError::value(field("count"), &"missing", "count or min must be given"));
-    };
-    let max = file.max.unwrap_or(min);
-    require(field("max"), f64::from(max), "must be no less than min", max >= min)?;
-    Ok(Tasks { min, max, cpu: file.cpu, memory: file.memory, nodes: file.nodes.clone() })
 }

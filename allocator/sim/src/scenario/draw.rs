@@ -13,7 +13,7 @@ use super::{Job, Scenario};
 use crate::random::{Purpose, Stream};
 
 /// A job's batches, where the file does not say, are this part of its work.
-const BATCHES: f64 = 1000.0;
+pub(crate) const BATCHES: f64 = 1000.0;
 
 /// The jobs of all groups, in the order of the file.
 pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Job> {
@@ -63,6 +63,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 cpu_shares: group.cpu_shares.unwrap_or(DEFAULT_WEIGHT),
                 max_slowdown: group.max_slowdown,
                 checkpoint: group.checkpoint.unwrap_or_default(),
+                failures: group.failures.clone(),
             });
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use paceline_policy::limiter::LimiterSettings;
 use serde::Deserialize;
 
+use super::Failures;
 use crate::curve::Curve;
 
 /// A whole file.
@@ -54,6 +55,9 @@ pub(super) struct NodeFile {
     pub(super) memory: Option<f64>,
     #[serde(default)]
     pub(super) contention: f64,
+    #[serde(default)]
+    pub(super) background: f64,
+    pub(super) failures: Option<Failures>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -88,6 +92,7 @@ pub(super) struct JobFile {
     pub(super) cpu_shares: Option<u64>,
     pub(super) max_slowdown: Option<f64>,
     pub(super) checkpoint: Option<Checkpoint>,
+    pub(super) failures: Option<Failures>,
 }
 
 /// When the jobs of a group arrive: one of the ways.
@@ -120,15 +125,20 @@ pub(super) struct BatchFile {
     pub(super) fixed: f64,
 }
 
-/// What it costs to move a job: it stands still for so many seconds.
+/// A job's checkpoints. To go on from one costs time: after a move, which saves one of its own, and
+/// after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// On average.
+    /// For how many seconds the job then stands still, on average.
+    #[serde(default)]
     pub mean: f64,
     /// With this deviation.
     #[serde(default)]
     pub deviation: f64,
+    /// How much work lies between two that it saves by itself, as seconds of a whole node; `None`:
+    /// it saves none, and after a failure it goes on from its last move, or from the start.
+    pub every: Option<f64>,
 }
 
 /// A distributed job: parameter servers and workers.

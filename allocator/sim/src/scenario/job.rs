@@ -3,6 +3,7 @@ use std::sync::Arc;
 use paceline_policy::{JobId, Share};
 use paceline_wire::{Direction, Targets};
 
+use super::Failures;
 use super::file::Checkpoint;
 use crate::curve::Curve;
 use crate::fluid::Party;
@@ -46,8 +47,10 @@ pub struct Job {
     pub cpu_shares: u64,
     /// By how much it may be slowed down beside an equal share.
     pub max_slowdown: Option<f64>,
-    /// What a move costs it.
+    /// What it costs to go on from a checkpoint, and how often it saves one.
     pub checkpoint: Checkpoint,
+    /// When it crashes, if it ever does.
+    pub failures: Option<Failures>,
 }
 
 impl Job {
@@ -82,15 +85,19 @@ impl Job {
     /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight.
     pub fn party(&self, cap: Share, cpu_shares: u64, cpus: f64) -> Party {
         let limit = cap.get();
-        let held = self.threads.map_or(1.0, |threads| (limit * cpus / threads).min(1.0));
-        let lost = if cap.is_all() { 0.0 } else { self.throttle_cost * (1.0 - held) };
+        let held_back = self.threads.map_or(0.0, |threads| held_back(cap, cpus, threads));
         Party {
             weight: paceline_policy::unit::counter(cpu_shares),
             cap: limit.min(self.parallel),
             limited: limit < self.parallel,
-            speed: 1.0 - lost,
+            speed: 1.0 - self.throttle_cost * held_back,
             bend: self.fixed / self.batch,
             batch: self.batch,
         }
     }
+}
+
+/// The part of its threads' time that a job cannot have under a limit on a node of `cpus` CPUs.
+pub(crate) fn held_back(cap: Share, cpus: f64, threads: f64) -> f64 {
+    if cap.is_all() { 0.0 } else { (1.0 - cap.get() * cpus / threads).max(0.0) }
 }

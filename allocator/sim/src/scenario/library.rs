@@ -28,8 +28,11 @@ pub const LIBRARY: &[Listed] = &[
     listed("SP-20", include_str!("../../../../examples/scenarios/sp-20.toml")),
     listed("SP-30", include_str!("../../../../examples/scenarios/sp-30.toml")),
     listed("SP-50", include_str!("../../../../examples/scenarios/sp-50.toml")),
+    listed("SP-auth", include_str!("../../../../examples/scenarios/sp-auth.toml")),
+    listed("DL-min", include_str!("../../../../examples/scenarios/dl-min.toml")),
     listed("DL-3", include_str!("../../../../examples/scenarios/dl-3.toml")),
     listed("KO-10", include_str!("../../../../examples/scenarios/ko-10.toml")),
+    listed("FAIL-20", include_str!("../../../../examples/scenarios/fail-20.toml")),
     listed("STRESS", include_str!("../../../../examples/scenarios/stress.toml")),
 ];
 

@@ -5,6 +5,7 @@ mod arm;
 mod check;
 mod draw;
 mod error;
+mod failures;
 mod file;
 mod gang;
 mod job;
@@ -20,10 +21,13 @@ use paceline_policy::{Params, policies};
 use file::{JobFile, ScenarioFile};
 
 pub use arm::Arm;
+pub(crate) use draw::BATCHES;
 pub use error::ScenarioError;
+pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
 pub use job::Job;
+pub(crate) use job::held_back;
 pub use library::{LIBRARY, Listed};
 
 /// A checked scenario.
@@ -65,6 +69,10 @@ pub struct Node {
     pub memory: Option<f64>,
     /// How much each further job slows all others down.
     pub contention: f64,
+    /// The share that is used by whatever else runs there, and that no job gets.
+    pub background: f64,
+    /// When it fails, if it ever does.
+    pub failures: Option<Failures>,
 }
 
 impl Scenario {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::ScenarioError;
 use super::file::ArriveFile;
+use super::{Failures, ScenarioError};
 
 pub(super) type Checked<T> = Result<T, ScenarioError>;
 
@@ -30,6 +30,32 @@ pub(super) fn arrival(arrive: &ArriveFile, kind: &str, name: &str, count: u32) -
         require(field("poisson"), *gap, "must be a mean gap in seconds, above 0", *gap > 0.0)?;
     }
     listed(kind, name, "arrive.each", each.as_deref(), count)
+}
+
+pub(super) fn failing(
+    failures: &Failures,
+    kind: &str,
+    name: &str,
+    until: Option<f64>,
+) -> Checked<()> {
+    let field = |field: &str| format!("{kind} {name:?}: failures.{field}");
+    let Failures { every, at, down } = failures;
+    if every.is_some() != at.is_empty() {
+        let rule = "one of failures.every and failures.at must be given";
+        let given = if at.is_empty() { "neither" } else { "both" };
+        return Err(ScenarioError::value(format!("{kind} {name:?}: failures"), &given, rule));
+    }
+    if let Some(mean) = every {
+        require(field("every"), *mean, "must be a mean in seconds, above 0", *mean > 0.0)?;
+        if until.is_none() {
+            let rule = "what fails again and again may never end: the scenario needs `until`";
+            return Err(ScenarioError::value(field("every"), mean, rule));
+        }
+    }
+    for moment in at {
+        require(field("at"), *moment, "must be seconds, at least 0", *moment >= 0.0)?;
+    }
+    require(field("down"), *down, "must be seconds, at least 0", *down >= 0.0)
 }
 
 pub(super) fn listed(

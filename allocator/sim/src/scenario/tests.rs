@@ -72,10 +72,25 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("arrive = { each = [1, 2] }", "arrive.each is a list of 2: must have as many"),
         ("heavy_tail = { least = 1, shape = 1, most = 2 }", "work or heavy_tail"),
         ("loss = { curve = \"exponential\", start = 1, end = 0, tau = 0 }", "loss.tau is 0"),
+        ("failures = { down = 1 }", "job \"a\": failures is neither: one of failures.every and"),
+        ("failures = { every = 9, at = [1] }", "job \"a\": failures is both"),
+        ("failures = { at = [-1] }", "failures.at is -1: must be seconds, at least 0"),
+        ("failures = { at = [1], down = -1 }", "failures.down is -1: must be seconds"),
+        ("failures = { every = 9 }", "failures.every is 9: what fails again and again may never"),
+        ("failures = { often = 9 }", "unknown field `often`"),
+        ("checkpoint = { every = 0 }", "checkpoint.every is 0: must be machine-seconds above 0"),
+        (
+            "[[node]]\nname = \"m\"\ncpus = 1\nfailures = { every = 0 }",
+            "node \"m\": failures.every is 0: must be a mean in seconds, above 0",
+        ),
         ("[params.flowcon]\nalhpa = 1", "did you mean \"alpha\"?"),
         ("[params.flow]\nalpha = 1", "policy \"flow\" is not known"),
         ("[limiter]\nslew = { max_decrease = 0 }", "limiter: slew.max_decrease is 0"),
         ("[[job]]\nname = \"a\"\nwork = 1", "\"a\", twice"),
+        (
+            "[[node]]\nname = \"m\"\ncpus = 1\nbackground = 1",
+            "node \"m\": background is 1: must be",
+        ),
         ("[[job]]\nname = \"b\"", "job \"b\": work is missing: a job without it never ends"),
         (
             "[[gang]]\nname = \"g\"\nwork = 1\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
@@ -89,4 +104,12 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
     let policy = LEAST.replace("\"none\"", "\"flowcon:exact\"");
     let error = Scenario::parse(&policy).unwrap_err().to_string();
     assert!(error.contains("resolved or published"), "{error}");
+}
+
+#[test]
+fn distributed_jobs_are_not_simulated_on_nodes_that_fail() {
+    let listed = LIBRARY.iter().find(|listed| listed.name == "KO-10").unwrap();
+    let text = listed.text.replace("[[node]]", "[[node]]\nfailures = { at = [1] }");
+    let error = Scenario::parse(&text).unwrap_err().to_string();
+    assert!(error.contains("failures is given: distributed jobs"), "{error}");
 }

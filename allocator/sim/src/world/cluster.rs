@@ -4,6 +4,7 @@
 use paceline_policy::frame::{Frame, Job};
 use paceline_policy::{Effect, Event, Moment, Policy};
 
+use super::live::Live;
 use super::queue::{Due, What};
 use super::{COALESCE, World};
 
@@ -39,12 +40,19 @@ impl World<'_> {
         self.done.outcome.events += 1;
         self.done.outcome.decisions += 1;
         self.write_down(&frame, &decision);
+        let placed = self.waiting.clone();
         self.bind(&decision.place);
         self.migrate(&decision.migrate);
+        // The most that a job may have is not in force before its node has seen it.
+        let runs =
+            |live: &Live| live.node.and_then(|node| self.index(node, &live.job.id)).is_some();
+        let mut placed = placed.into_iter().filter_map(|index| self.jobs.get(index));
+        let soon = placed.any(|live| live.job.max.is_some() && runs(live)).then_some(COALESCE);
         if let Some(cluster) = &mut self.cluster {
             // What these have changed is no news to it.
             cluster.decided = Some(now);
-            cluster.due.set(Some(now + decision.interval), What::DecideAll, &mut self.queue);
+            let wait = soon.unwrap_or(decision.interval);
+            cluster.due.set(Some(now + wait), What::DecideAll, &mut self.queue);
         }
     }
 
@@ -55,15 +63,22 @@ impl World<'_> {
         let mut all = Frame { t: self.now, ..Frame::default() };
         for node in 0..self.stations.len() {
             let Some(station) = self.stations.get_mut(node) else { continue };
+            if !station.is_up() {
+                continue;
+            }
             station.observe(self.now, &mut self.jobs);
             for effect in station.engine.step(now, Event::Decide) {
-                if let Effect::Decided(decided) = effect {
-                    let (frame, _) = *decided;
-                    all.nodes.extend(frame.nodes);
-                    all.jobs.extend(frame.jobs);
+                match effect {
+                    Effect::Decided(decided) => {
+                        let (frame, _) = *decided;
+                        all.nodes.extend(frame.nodes);
+                        all.jobs.extend(frame.jobs);
+                    }
+                    // The limiter of a node keeps to what jobs allow at most, whoever decides.
+                    Effect::Set(changes) => self.write(node, changes),
+                    Effect::End(_) | Effect::WakeAt(_) => {}
                 }
             }
-            self.plan(node);
         }
         let waiting = self.waiting.iter().copied();
         for index in waiting.chain(self.moving.iter().copied()) {

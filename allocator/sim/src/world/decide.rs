@@ -56,11 +56,10 @@ impl World<'_> {
             let due = station.engine.has_use_for_looks().then_some(next);
             station.look.set(due, What::Look(node), &mut self.queue);
         }
-        self.plan(node);
     }
 
     /// Limits are written, and are in force at once.
-    fn write(&mut self, node: usize, changes: Vec<Change>) {
+    pub(super) fn write(&mut self, node: usize, changes: Vec<Change>) {
         for Change { job, to, .. } in changes {
             let Some(index) = self.index(node, &job) else { continue };
             let (Some(station), Some(live)) =
@@ -77,6 +76,7 @@ impl World<'_> {
             station.fluid.set(index, live.party(station.cpus));
             station.tell(self.now, Event::Applied(job, to));
         }
+        self.plan(node);
     }
 
     /// Jobs that have reached their objective are ended.
@@ -89,19 +89,18 @@ impl World<'_> {
             }
             self.done.outcome.events += 1;
             self.depart(index, node);
-            self.over();
+            self.over(index);
             self.changed(node);
         }
     }
 
     /// The number of a job that runs on a node.
-    fn index(&self, node: usize, id: &JobId) -> Option<Index> {
-        let index = *self.by_id.get(id)?;
-        let live = self.jobs.get(index)?;
-        (live.running && live.node == Some(node)).then_some(index)
+    pub(super) fn index(&self, node: usize, id: &JobId) -> Option<Index> {
+        self.stations.get(node)?.by_id.get(id).copied()
     }
 
     pub(super) fn write_down(&mut self, frame: &Frame, decision: &Decision) {
+        self.note_sets(decision);
         if self.run.record {
             let line = Line { frame: json(frame), decision: json(decision) };
             self.done.lines.push(line);

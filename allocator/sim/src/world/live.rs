@@ -1,16 +1,19 @@
 //! One job while the simulation runs, and what its endpoint would say.
 
-use paceline_policy::engine::Reading;
+use std::sync::Arc;
+
+use paceline_policy::engine::{Reading, Report};
+use paceline_policy::frame::Reached;
 use paceline_policy::limiter::DEFAULT_WEIGHT;
 use paceline_policy::unit::counter;
 use paceline_policy::{JobSpec, Share};
-use paceline_wire::{
-    Checkpoint, Cpu, Eval, Latency, Progress, Reached, SCHEMA, Signals, State, Targets,
-};
+use paceline_wire::Targets;
 
-use crate::fluid::{Party, Tally};
+use super::queue::Due;
+use crate::fluid::{Party, ROUNDING, Tally};
+use crate::number::floor;
 use crate::outcome::JobOutcome;
-use crate::random::{Purpose, Stream};
+use crate::random::{Lazy, Purpose};
 use crate::scenario::Job;
 
 /// What a job's limit and weight are before anybody touches them.
@@ -22,17 +25,21 @@ pub(super) struct Live {
     pub(super) job: Job,
     /// Where it runs, or is to run once its move is over.
     pub(super) node: Option<usize>,
-    pub(super) running: bool,
     pub(super) cap: Share,
     pub(super) cpu_shares: u64,
     /// Work done before its present process began.
     pub(super) before: f64,
+    /// The work in the checkpoint that it was last moved with.
+    pub(super) saved: f64,
+    /// When its present process crashes.
+    pub(super) crash: Due,
     /// The works at which something happens, the next one first.
     goals: Vec<(f64, Goal)>,
     pub(super) outcome: JobOutcome,
-    progress: Progress,
-    noise: Stream,
-    pub(super) checkpoints: Stream,
+    told: Report,
+    noise: Lazy,
+    pub(super) checkpoints: Lazy,
+    pub(super) crashes: Lazy,
     /// Up to when the area under its loss is counted, and the work then.
     counted: (f64, f64),
     processes: u64,
@@ -58,15 +65,17 @@ impl Live {
         goals.sort_by(|a, b| b.0.total_cmp(&a.0));
         Self {
             node: job.node,
-            running: false,
             cap: UNLIMITED,
             cpu_shares: job.cpu_shares,
             before: 0.0,
+            saved: 0.0,
+            crash: Due::default(),
             goals,
             outcome: JobOutcome::new(&job),
-            progress: first_report(&job),
-            noise: Stream::new(seed, Purpose::Noise, index),
-            checkpoints: Stream::new(seed, Purpose::Checkpoint, index),
+            told: first_report(&job),
+            noise: Lazy::new(seed, Purpose::Noise, index),
+            checkpoints: Lazy::new(seed, Purpose::Checkpoint, index),
+            crashes: Lazy::new(seed, Purpose::Crash, index),
             counted: (job.arrive, 0.0),
             processes: 0,
             job,
@@ -91,14 +100,11 @@ impl Live {
 
     /// A process of it begins, on a node where nothing limits it yet.
     pub(super) fn begin(&mut self, now: f64) {
-        self.running = true;
         self.outcome.started.get_or_insert(now);
         (self.cap, self.cpu_shares) = (UNLIMITED, self.job.cpu_shares);
         self.processes += 1;
-        let reached = self.progress.reached;
-        self.progress = first_report(&self.job);
-        self.progress.reached = reached;
-        self.progress.instance = self.processes.to_string();
+        let instance = Arc::from(self.processes.to_string());
+        self.told = Report { instance, reached: self.told.reached, ..first_report(&self.job) };
     }
 
     /// What it asks of its node.
@@ -122,11 +128,11 @@ impl Live {
         match goal {
             Goal::Acceptable => {
                 self.outcome.acceptable = Some(now);
-                self.progress.reached.acceptable_at = Some(now);
+                self.told.reached.acceptable = true;
             }
             Goal::Objective => {
                 self.outcome.objective = Some(now);
-                self.progress.reached.objective_at = Some(now);
+                self.told.reached.objective = true;
             }
             Goal::End => self.outcome.finished = Some(now),
         }
@@ -134,41 +140,34 @@ impl Live {
     }
 
     /// What its endpoint says now, and what the kernel says that it has used.
-    pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Progress, Reading) {
+    pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.count_loss(now, self.before + tally.work);
-        let progress = &mut self.progress;
-        progress.now = now;
-        let ended = progress.batch_latency.count;
+        let (ended, _) = self.told.batches;
         if tally.batches > ended {
-            progress.state = State::Running;
-            progress.step = Some(tally.batches);
-            let latency = &mut progress.batch_latency;
-            let batches = counter(tally.batches - ended);
-            latency.last = Some((tally.batch_seconds - latency.sum) / batches);
-            (latency.count, latency.sum) = (tally.batches, tally.batch_seconds);
-            if let Some(curve) = &self.job.loss {
-                let step = self.job.batch / self.job.work;
-                let done = crate::number::floor(self.before / self.job.batch);
-                let (from, to) = (done + ended, done + tally.batches);
-                let mut sum = curve.sum(from, to, step);
-                if self.job.noise > 0.0 {
-                    sum += self.job.noise * batches.sqrt() * self.noise.normal();
-                }
-                let eval = &mut progress.eval;
-                let edges = [from + 1, to].map(|at| curve.at(counter(at) * step).abs());
-                let largest = edges.into_iter().fold(eval.max_abs.unwrap_or(0.0), f64::max);
-                eval.max_abs = Some(largest);
-                eval.value = Some(sum / batches);
-                eval.updated_at = Some(now);
-                (eval.count, eval.sum) = (tally.batches, eval.sum + sum);
-            }
+            self.told.batches = (tally.batches, tally.batch_seconds);
+            self.tell_losses(ended, tally.batches);
         }
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
             throttled_seconds: Some(tally.throttled),
             memory: None,
         };
-        (progress.clone(), reading)
+        (self.told.clone(), reading)
+    }
+
+    /// Each batch of its present process from `from + 1` to `to` reports a loss.
+    fn tell_losses(&mut self, from: u64, to: u64) {
+        let Some(curve) = &self.job.loss else { return };
+        let step = self.job.batch / self.job.work;
+        let done = floor(self.before / self.job.batch + ROUNDING);
+        let mut sum = curve.sum(done + from, done + to, step);
+        if self.job.noise > 0.0 {
+            sum += self.job.noise * counter(to - from).sqrt() * self.noise.stream().normal();
+        }
+        let at = |batch: u64| curve.at(counter(done + batch) * step).abs();
+        let before = self.told.largest.unwrap_or_else(|| at(from + 1));
+        self.told.largest = Some(before.max(at(to)));
+        self.told.losses = (to, self.told.losses.1 + sum);
     }
 
     /// Counts the area under its loss up to now, with the work then.
@@ -180,44 +179,21 @@ impl Live {
             self.outcome.loss_area += (now - from) * curve.to_come(at(before), at(work));
         }
     }
+
+    /// Its loss is, from now on, that of the work before its next process.
+    pub(super) fn restart_loss(&mut self, now: f64) {
+        self.counted = (now, self.before);
+    }
 }
 
-fn first_report(job: &Job) -> Progress {
-    Progress {
-        schema: SCHEMA,
-        job: job.id.to_string(),
-        pid: 1,
-        instance: String::new(),
-        source: "simulator".to_owned(),
-        state: State::Starting,
-        started_at: 0.0,
-        now: 0.0,
-        step: None,
-        epoch: None,
-        total_steps: None,
-        dataset: None,
-        eval: Eval {
-            name: "loss".to_owned(),
-            direction: job.direction(),
-            value: None,
-            window: 5,
-            updated_at: None,
-            count: 0,
-            sum: 0.0,
-            first: None,
-            best: None,
-            max_abs: None,
-        },
-        batch_latency: Latency::default(),
+fn first_report(job: &Job) -> Report {
+    Report {
+        instance: Arc::default(),
+        direction: job.direction(),
+        losses: (0, 0.0),
+        largest: None,
+        batches: (0, 0.0),
         targets: job.targets,
         reached: Reached::default(),
-        checkpoint: Checkpoint::default(),
-        validation: None,
-        signals: Signals::default(),
-        cpu: Cpu::default(),
-        rank: None,
-        sidecar: None,
-        dropped: 0,
-        rejected: 0,
     }
 }

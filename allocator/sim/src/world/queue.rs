@@ -1,5 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 use crate::fluid::Index;
 use crate::number::Key;
@@ -10,9 +12,15 @@ use crate::number::Key;
 pub(super) enum What {
     /// A job on this node reaches its next goal.
     Goal(usize),
+    /// This node works again.
+    Recover(usize),
+    /// This node fails.
+    Fail(usize),
+    /// This job crashes.
+    Crash(Index),
     /// A job arrives.
     Arrive(Index),
-    /// A job that was moved begins to run again.
+    /// A job that was moved or has failed begins to run again.
     Resume(Index),
     /// This node is looked at.
     Look(usize),
@@ -22,17 +30,35 @@ pub(super) enum What {
     DecideAll,
 }
 
-/// What is to happen, by time.
-#[derive(Debug, Default)]
-pub(super) struct Queue(BinaryHeap<Reverse<(Key, What)>>);
+/// What is to happen, by time. Arrivals are known from the start: they stand in a list of their
+/// own, so that the heap holds only what runs and an event costs the same however many are to come.
+#[derive(Debug)]
+pub(super) struct Queue {
+    arrivals: Peekable<IntoIter<(Key, What)>>,
+    heap: BinaryHeap<Reverse<(Key, What)>>,
+}
 
 impl Queue {
+    /// Jobs arrive at these moments, and nothing else is to happen yet.
+    pub(super) fn new(arrivals: impl Iterator<Item = f64>) -> Self {
+        let arrival = |(index, at)| (Key(at), What::Arrive(index));
+        let mut arrivals: Vec<(Key, What)> = arrivals.enumerate().map(arrival).collect();
+        arrivals.sort_unstable();
+        Self { arrivals: arrivals.into_iter().peekable(), heap: BinaryHeap::new() }
+    }
+
     pub(super) fn push(&mut self, at: f64, what: What) {
-        self.0.push(Reverse((Key(at), what)));
+        self.heap.push(Reverse((Key(at), what)));
     }
 
     pub(super) fn pop(&mut self) -> Option<(f64, What)> {
-        self.0.pop().map(|Reverse((at, what))| (at.0, what))
+        let next = self.heap.peek().map(|Reverse(next)| *next);
+        let arrival = self.arrivals.next_if(|arrival| next.is_none_or(|next| *arrival < next));
+        let (at, what) = match arrival {
+            Some(arrival) => arrival,
+            None => self.heap.pop()?.0,
+        };
+        Some((at.0, what))
     }
 }
 
@@ -66,5 +92,25 @@ impl Due {
             self.0 = None;
         }
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_comes_by_time_and_at_one_moment_by_kind() {
+        let mut queue = Queue::new([5.0, 1.0, 5.0].into_iter());
+        for what in [What::DecideAll, What::Look(0), What::Fail(1), What::Goal(9)] {
+            queue.push(5.0, what);
+        }
+        queue.push(0.5, What::Decide(3));
+        let all: Vec<What> = std::iter::from_fn(|| queue.pop()).map(|(_, what)| what).collect();
+        let at_five =
+            [What::Goal(9), What::Fail(1), What::Arrive(0), What::Arrive(2), What::Look(0)];
+        assert_eq!(all[..2], [What::Decide(3), What::Arrive(1)]);
+        assert_eq!(all[2..7], at_five);
+        assert_eq!(all[7..], [What::DecideAll]);
     }
 }

@@ -4,10 +4,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::super::outcome::{ArmOutcome, Findings, JobFacts};
-use super::chart::{TEXT, inline};
-use super::marked::Marked;
-use super::palette::{GREY, GRID, INK, colour};
-use super::scale::{mark_text, time_marks};
+use crate::figure::marked::Marked;
+use crate::figure::palette::{GREY, GRID, INK, colour};
+use crate::figure::scale::{mark_text, time_marks};
+use crate::figure::{TEXT, inline};
 
 /// Twice the width of a page of 1280 px without its margins.
 const WIDTH: u32 = 2432;

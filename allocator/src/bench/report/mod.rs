@@ -1,12 +1,7 @@
 //! The report: one HTML file that needs nothing else, neither a network nor a script.
 
-mod chart;
 mod gantt;
-mod html;
-mod marked;
 mod page;
-mod palette;
-mod scale;
 mod tables;
 mod traces;
 

@@ -5,14 +5,13 @@ use anyhow::Result;
 use super::super::arm::Record;
 use super::super::grid::{grids, remarks};
 use super::super::outcome::{ArmOutcome, Findings};
-use super::chart::{Axis, Line, draw};
 use super::gantt;
-use super::html::{each, escape};
-use super::palette::{GREY, colour, css};
 use super::tables::{grid, params, schedule};
-use super::traces::{Points, Traces, loss_axis, side_by_side, traces};
-
-const STYLE: &str = include_str!("page.css");
+use super::traces::{Traces, loss_axis, traces};
+use crate::figure::Axis;
+use crate::figure::chart::{self, Line, Points, side_by_side};
+use crate::figure::html::{each, escape, figure, head, legend};
+use crate::figure::palette::{GREY, colour};
 
 /// How the figures came about, for a reader who was not there.
 const METHOD: &str = include_str!("method.html");
@@ -21,7 +20,7 @@ const METHOD: &str = include_str!("method.html");
 pub(crate) fn page(findings: &Findings, records: &[Record]) -> Result<String> {
     let (traces, end) = traces(findings, records);
     let loss = loss_axis(&traces);
-    let mut html = head(findings);
+    let mut html = opening(findings);
     for table in grids(findings) {
         html.push_str(&grid(&table));
     }
@@ -30,7 +29,7 @@ pub(crate) fn page(findings: &Findings, records: &[Record]) -> Result<String> {
     html.push_str("completion time; the first policy's bars are pale.</p>\n");
     html.push_str(&figure(&gantt::draw(findings, end)?));
     html.push_str("<h2>Each policy over time</h2>\n");
-    html.push_str(&legend(findings));
+    html.push_str(&colours(findings));
     html.push_str("<div class=\"policies\">\n");
     for (arm, its) in findings.arms.iter().zip(&traces) {
         html.push_str(&policy(arm, its, &loss, end)?);
@@ -42,13 +41,10 @@ pub(crate) fn page(findings: &Findings, records: &[Record]) -> Result<String> {
     Ok(html)
 }
 
-fn head(findings: &Findings) -> String {
-    let title = format!("Paceline bench: {}", escape(&findings.name));
+fn opening(findings: &Findings) -> String {
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style></head><body>\n\
-         <h1>{title}</h1>\n<p>{}</p>\n<p class=\"note\">{}. {}. Run {}.</p>\n",
+        "{}<p>{}</p>\n<p class=\"note\">{}. {}. Run {}.</p>\n",
+        head(&format!("Paceline bench: {}", findings.name)),
         escape(&findings.description),
         escape(&findings.date),
         escape(&findings.machine.words()),
@@ -57,14 +53,10 @@ fn head(findings: &Findings) -> String {
 }
 
 /// Which colour is which job's, for all charts.
-fn legend(findings: &Findings) -> String {
-    let entry = |(place, name): (usize, &str)| {
-        format!("<li><i style=\"background:{}\"></i>{}</li>", css(colour(place)), escape(name))
-    };
-    let jobs = findings.jobs.iter().map(|facts| facts.job.name.as_str());
-    let jobs = each(jobs.enumerate(), entry);
-    let all = format!("<li><i style=\"background:{}\"></i>the whole machine (use)</li>", css(GREY));
-    format!("<ul class=\"legend\">{jobs}{all}</ul>\n")
+fn colours(findings: &Findings) -> String {
+    let jobs = findings.jobs.iter().map(|facts| facts.job.name.as_str()).enumerate();
+    let jobs = jobs.map(|(place, name)| (colour(place), name));
+    legend(jobs.chain([(GREY, "the whole machine (use)")]))
 }
 
 /// The three charts of one policy, one above the other.
@@ -72,22 +64,20 @@ fn policy(arm: &ArmOutcome, traces: &Traces, loss: &Axis, end: f64) -> Result<St
     let names: Vec<&str> = arm.jobs.iter().map(|job| job.job.as_str()).collect();
     let alt = |what: &str| format!("{what} under {} of {}", arm.policy, names.join(", "));
     let limit = side_by_side(&traces.limit);
+    let time = Axis::time("seconds after the run began", end);
     let limit_axis = Axis::percent("CPU limit (% of the machine)", 8.0);
     let cpu_axis = Axis::percent("CPU use (% of the machine)", 8.0);
     let mut cpu = vec![Line { points: &traces.machine, colour: GREY, width: 1 }];
     cpu.extend(lines(&traces.cpu));
+    let draw = |y: &_, lines: &[_], alt: &str| chart::draw(chart::WIDE, &time, y, lines, alt);
     let charts = [
-        draw(loss, end, &lines(&traces.loss), &alt("Loss"))?,
-        draw(&limit_axis, end, &lines(&limit), &alt("CPU limits"))?,
-        draw(&cpu_axis, end, &cpu, &alt("CPU use"))?,
+        draw(loss, &lines(&traces.loss), &alt("Loss"))?,
+        draw(&limit_axis, &lines(&limit), &alt("CPU limits"))?,
+        draw(&cpu_axis, &cpu, &alt("CPU use"))?,
     ];
     let charts = each(&charts, |svg| figure(svg));
     let (name, params) = (escape(&arm.policy), escape(&params(&arm.params)));
     Ok(format!("<section><h3>{name} <small>{params}</small></h3>\n{charts}</section>\n"))
-}
-
-fn figure(svg: &str) -> String {
-    format!("<figure>{svg}</figure>\n")
 }
 
 fn lines(of_jobs: &[Points]) -> Vec<Line<'_>> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::grid::{Cell, Grid};
 use super::super::outcome::{Figure, JobFacts};
-use super::html::{each, escape};
-use super::scale::mark_text;
+use crate::figure::html::{each, escape};
+use crate::figure::scale::mark_text;
 
 /// The table that shows `grid`.
 pub(super) fn grid(grid: &Grid) -> String {

@@ -3,14 +3,9 @@
 use super::super::arm::Record;
 use super::super::outcome::{Findings, samples_of};
 use super::super::schedule::Job;
-use super::chart::Axis;
-use super::scale::log_marks;
-
-/// Percent of the machine: about the width of a line of the limits' chart.
-const LIFT: f64 = 1.2;
-
-/// Points of time (seconds after the run began) and value.
-pub(super) type Points = Vec<(f64, f64)>;
+use crate::figure::Axis;
+use crate::figure::chart::{Points, steps};
+use crate::figure::scale::log_marks;
 
 /// The lines of one policy's charts; the vectors hold one line for each job, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +56,7 @@ pub(super) fn traces(findings: &Findings, records: &[Record]) -> (Vec<Traces>, f
 
 /// The axis that fits the losses of all policies, so that these can be compared.
 pub(super) fn loss_axis(traces: &[Traces]) -> Axis {
-    let title = "loss (% of the job's first)";
+    let title = "loss (% of the job's first)".to_owned();
     let values = || traces.iter().flat_map(|its| its.loss.iter().flatten()).map(|(_, loss)| *loss);
     let least = values().fold(100.0, f64::min);
     let most = values().fold(100.0, f64::max);
@@ -71,16 +66,6 @@ pub(super) fn loss_axis(traces: &[Traces]) -> Axis {
     // A loss of 0 or less has no place on a scale of ratios.
     let marks = (0_u32..=4).map(|part| least + (most - least) * f64::from(part) / 4.0).collect();
     Axis { title, marks, above: 0.04 * (most - least), log: false }
-}
-
-/// Lifts each line a little above the one before, so that lines that coincide are all seen.
-pub(super) fn side_by_side(lines: &[Points]) -> Vec<Points> {
-    let lift = |place: u32| f64::from(place % 6) * LIFT;
-    let places = 0_u32..;
-    let lifted = |(place, line): (u32, &Points)| {
-        line.iter().map(|(t, value)| (*t, value + lift(place))).collect()
-    };
-    places.zip(lines).map(lifted).collect()
 }
 
 fn percent(fraction: f64) -> f64 {
@@ -102,30 +87,9 @@ fn start_loss(job: &Job, records: &[Record]) -> f64 {
     if highest > 0.0 { highest } else { 1.0 }
 }
 
-/// The corners of a line that keeps its value until the next point, and the last one until `end`.
-fn steps(points: &Points, end: f64) -> Points {
-    let mut corners = Points::new();
-    for (t, value) in points {
-        match corners.last() {
-            Some((_, last)) if (last - value).abs() < 1e-9 => {}
-            Some((_, last)) => corners.extend([(*t, *last), (*t, *value)]),
-            None => corners.push((*t, *value)),
-        }
-    }
-    corners.extend(corners.last().map(|(t, last)| (end.max(*t), *last)));
-    corners
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_limit_is_drawn_as_steps_until_the_jobs_end() {
-        let points = vec![(1.0, 100.0), (2.0, 100.0), (3.0, 25.0), (4.0, 25.0)];
-        assert_eq!(steps(&points, 5.0), [(1.0, 100.0), (3.0, 100.0), (3.0, 25.0), (5.0, 25.0)]);
-        assert_eq!(steps(&Points::new(), 5.0), []);
-    }
 
     fn axis_of(losses: &[f64]) -> Axis {
         let loss = vec![losses.iter().map(|loss| (0.0, *loss)).collect()];

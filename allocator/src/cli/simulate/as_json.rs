@@ -4,44 +4,31 @@ use paceline_sim::Scenario;
 use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::gangs::Exchange;
 use paceline_sim::metrics::Metric;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use crate::cli::compared::{bounds, figures};
 
 pub(super) fn comparison(scenario: &Scenario, all: &Comparison) -> serde_json::Result<String> {
     let metrics = all.metrics();
-    let bounds = metrics.iter().filter_map(|metric| {
-        let bound = all.bound(metric)?;
-        Some((metric.name.to_owned(), json!({"mean": bound.mean, "half": bound.half})))
-    });
     let policies: Vec<Value> =
         all.results.iter().map(|results| policy(all, &metrics, results)).collect();
     let value = json!({
         "scenario": scenario.name,
         "description": scenario.description,
         "seeds": all.seeds,
-        "bounds": bounds.collect::<Map<String, Value>>(),
+        "bounds": bounds(all, &metrics),
         "policies": policies,
     });
     lines(&value)
 }
 
 fn policy(all: &Comparison, metrics: &[&Metric], results: &Results) -> Value {
-    let figure = |metric: &&Metric| {
-        let figure = results.mean(metric)?;
-        let value = json!({
-            "mean": figure.mean,
-            "half": figure.half,
-            "unit": metric.unit,
-            "over_bound": all.ratio(results, metric),
-            "difference": all.difference(results, metric),
-        });
-        Some((metric.name.to_owned(), value))
-    };
     let runs = all.seeds.iter().zip(&results.outcomes);
     let runs: Vec<Value> = runs.map(|(seed, run)| json!({"seed": seed, "outcome": run})).collect();
     json!({
         "policy": results.arm.policy,
         "variant": results.arm.variant.to_string(),
-        "metrics": metrics.iter().filter_map(figure).collect::<Map<String, Value>>(),
+        "metrics": figures(all, metrics, results),
         "runs": runs,
     })
 }
@@ -55,6 +42,6 @@ pub(super) fn exchanges(scenario: &Scenario, all: &[Exchange]) -> serde_json::Re
     lines(&value)
 }
 
-fn lines(value: &Value) -> serde_json::Result<String> {
+pub(super) fn lines(value: &Value) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|text| text + "\n")
 }

@@ -1,55 +1,88 @@
 //! A comparison for people: a row for each metric, a column for each policy.
 
-use std::fmt::Write;
-
 use paceline_sim::Scenario;
+use paceline_sim::bounds::fewest_crossing;
 use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::gangs::Exchange;
 use paceline_sim::metrics::{Interval, Metric};
 
+use super::columns::{Column, write_block, write_blocks};
+use crate::cli::compared::figure;
 use crate::cli::plain::plain;
+use crate::cli::wrap::wrap;
 
-/// No line is longer.
-const WIDTH: usize = 100;
-/// Between two columns.
-const GAP: usize = 2;
+/// An interval that is a smaller part of its mean is none.
+const ROUNDING: f64 = 1e-9;
+/// What differs by a smaller part is the same.
+const SAME: f64 = 1e-4;
 
 pub(super) fn comparison(scenario: &Scenario, all: &Comparison) -> String {
     let mut text = head(scenario);
     let metrics = all.metrics();
     let names = names(all, &metrics);
     let bound = bound_column(all, &metrics);
-    let columns: Vec<Column> =
-        all.results.iter().map(|results| policy_column(all, &metrics, results)).collect();
-    let mut left = columns.as_slice();
-    while let Some(most) = fitting(&names, left, &bound) {
-        let (now, rest) = left.split_at(most);
-        let mut block = vec![&names];
-        block.extend(now);
-        block.push(&bound);
-        write_block(&mut text, &block);
-        left = rest;
-    }
+    let columns = all.results.iter().map(|results| policy_column(all, &metrics, results));
+    write_blocks(&mut text, &names, &columns.collect::<Vec<Column>>(), &bound);
     let seeds = all.seeds.len();
     let word = if seeds == 1 { "seed" } else { "seeds" };
-    text + &format!("{seeds} {word}; the bound is what no policy can beat\n")
+    let known = if bound.iter().any(|cell| cell.starts_with("known")) {
+        "; known: reached by a schedule with foresight"
+    } else {
+        ""
+    };
+    let foot = format!("{seeds} {word}; the bound is what no policy can beat{known}\n");
+    text.push_str(&foot);
+    differences(&mut text, all, &metrics);
+    text
 }
 
-fn head(scenario: &Scenario) -> String {
-    format!("{}: {}\n\n", plain(&scenario.name), plain(&scenario.description))
+/// What the policies differ by from the first one, seed by seed: only over several seeds does that say
+/// more than the figures themselves.
+fn differences(text: &mut String, all: &Comparison, metrics: &[&Metric]) {
+    let Some((first, others)) = all.results.split_first() else { return };
+    if all.seeds.len() < 2 || others.is_empty() {
+        return;
+    }
+    let differs = |metric: &&&Metric| {
+        let each = others.iter().filter_map(|results| all.difference(results, metric));
+        each.into_iter().any(|apart| apart.mean.abs() > 0.0)
+    };
+    let metrics: Vec<&Metric> = metrics.iter().filter(differs).copied().collect();
+    let mut names = vec![format!("less {}, by seed", first.arm)];
+    names.extend(metrics.iter().map(|metric| title(metric)));
+    let column = |results: &Results| {
+        let mut column = vec![results.arm.to_string()];
+        column.extend(metrics.iter().map(|metric| signed(all.difference(results, metric))));
+        column
+    };
+    let columns: Vec<Column> = others.iter().map(column).collect();
+    text.push('\n');
+    write_blocks(text, &names, &columns, &vec![String::new(); names.len()]);
+    text.truncate(text.trim_end().len());
+    text.push('\n');
 }
 
-/// A column's cells, the first of which is its title.
-type Column = Vec<String>;
+fn signed(interval: Option<Interval>) -> String {
+    let text = cell(interval);
+    if interval.is_some_and(|interval| interval.mean > 0.0) { format!("+{text}") } else { text }
+}
+
+pub(super) fn head(scenario: &Scenario) -> String {
+    wrap(&format!("{}: {}", plain(&scenario.name), plain(&scenario.description)), "", "") + "\n"
+}
 
 fn names(all: &Comparison, metrics: &[&Metric]) -> Column {
     let mut column = vec![String::new()];
     for metric in metrics {
-        let unit = if metric.unit == "-" { String::new() } else { format!(" [{}]", metric.unit) };
-        column.push(format!("{}{unit}", metric.title));
+        column.push(title(metric));
         column.extend(all.bound(metric).map(|_| "  of the bound".to_owned()));
     }
     column
+}
+
+fn title(metric: &Metric) -> String {
+    let unit = if metric.unit == "-" { String::new() } else { format!(" [{}]", metric.unit) };
+    format!("{}{unit}", metric.title)
 }
 
 fn policy_column(all: &Comparison, metrics: &[&Metric], results: &Results) -> Column {
@@ -68,140 +101,56 @@ fn bound_column(all: &Comparison, metrics: &[&Metric]) -> Column {
     for metric in metrics {
         let bound = all.bound(metric);
         column.push(bound.map_or_else(String::new, |bound| cell(Some(bound))));
-        column.extend(bound.map(|_| String::new()));
+        column.extend(bound.map(|bound| reached(all, metric, bound)));
     }
     column
 }
 
-fn cell(interval: Option<Interval>) -> String {
+/// The other end of a bound, where it is another one.
+fn reached(all: &Comparison, metric: &Metric, bound: Interval) -> String {
+    let reached = all.reached(metric).map(|reached| reached.mean);
+    let other = reached.filter(|reached| (reached / bound.mean - 1.0).abs() > SAME);
+    other.map_or_else(String::new, |reached| format!("known: {}", figure(reached)))
+}
+
+pub(super) fn cell(interval: Option<Interval>) -> String {
     let Some(Interval { mean, half }) = interval else { return dash() };
-    match half.filter(|half| *half > 0.0) {
+    // Runs without randomness differ by no more than rounding.
+    match half.filter(|half| *half > ROUNDING * mean.abs()) {
         Some(half) => format!("{} ± {}", figure(mean), figure(half)),
         None => figure(mean),
     }
 }
 
-/// A figure by its leading digits; a whole number as it is.
-fn figure(x: f64) -> String {
-    let whole = x.fract().abs() < 1e-9 && x.abs() < 1e6;
-    if whole || x.abs() >= 1000.0 {
-        format!("{x:.0}")
-    } else if x.abs() >= 10.0 {
-        format!("{x:.1}")
-    } else {
-        format!("{x:.3}")
-    }
-}
-
-fn dash() -> String {
+pub(super) fn dash() -> String {
     "-".to_owned()
-}
-
-fn width(column: &[String]) -> usize {
-    column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
-}
-
-/// How many of the columns fit beside the names and the bound: at least one, none if none is left.
-fn fitting(names: &[String], columns: &[Column], bound: &[String]) -> Option<usize> {
-    let mut room = WIDTH.saturating_sub(width(names) + GAP + width(bound));
-    let fits = columns.iter().take_while(|column| {
-        let needed = width(column) + GAP;
-        let fits = needed <= room;
-        room = room.saturating_sub(needed);
-        fits
-    });
-    let number = fits.count();
-    (!columns.is_empty()).then_some(number.max(1))
-}
-
-/// Names to the left, figures to the right of their columns.
-fn write_block(text: &mut String, columns: &[&Column]) {
-    let rows = columns.first().map_or(0, |column| column.len());
-    for row in 0..rows {
-        let mut line = String::new();
-        for (number, column) in columns.iter().enumerate() {
-            let cell = column.get(row).map_or("", String::as_str);
-            let width = width(column);
-            let written = if number == 0 {
-                write!(line, "{cell:<width$}")
-            } else {
-                write!(line, "{:GAP$}{cell:>width$}", "")
-            };
-            written.expect("a string takes whatever is written to it");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text.push('\n');
 }
 
 pub(super) fn exchanges(scenario: &Scenario, all: &[Exchange]) -> String {
     let mut text = head(scenario);
-    let column = |title: &str, cell: fn(&Exchange) -> String| {
+    let fewest = |exchange: &Exchange| {
+        let gang = scenario.gangs.iter().find(|gang| gang.id.as_str() == exchange.gang);
+        let fewest = gang.and_then(|gang| fewest_crossing(gang, &scenario.nodes));
+        fewest.map_or_else(dash, |fewest| fewest.to_string())
+    };
+    let column = |title: &str, cell: &dyn Fn(&Exchange) -> String| {
         let mut column = vec![title.to_owned()];
         column.extend(all.iter().map(cell));
         column
     };
     let columns = [
-        column("placement", |exchange| plain(&exchange.placement)),
-        column("gang", |exchange| plain(&exchange.gang)),
-        column("pairs", |exchange| exchange.pairs.to_string()),
-        column("across nodes", |exchange| exchange.crossing.to_string()),
-        column("MB a step", |exchange| format!("{:.1}", exchange.step_bytes / 1e6)),
-        column("GB in all", |exchange| format!("{:.1}", exchange.bytes / 1e9)),
-        column("unplaced", |exchange| exchange.unplaced.to_string()),
+        column("placement", &|exchange| plain(&exchange.placement)),
+        column("gang", &|exchange| plain(&exchange.gang)),
+        column("pairs", &|exchange| exchange.pairs.to_string()),
+        column("across nodes", &|exchange| exchange.crossing.to_string()),
+        column("fewest", &fewest),
+        column("MB a step", &|exchange| format!("{:.1}", exchange.step_bytes / 1e6)),
+        column("GB in all", &|exchange| format!("{:.1}", exchange.bytes / 1e9)),
+        column("unplaced", &|exchange| exchange.unplaced.to_string()),
     ];
     write_block(&mut text, &columns.iter().collect::<Vec<_>>());
     text
 }
 
 #[cfg(test)]
-mod tests {
-    use paceline_sim::compare::compare;
-    use paceline_sim::scenario::LIBRARY;
-
-    use super::*;
-
-    fn scenario(name: &str) -> Scenario {
-        let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-        Scenario::parse(listed.text).unwrap()
-    }
-
-    #[test]
-    fn no_line_is_longer_than_a_hundred_columns_however_many_policies_there_are() {
-        let scenario = scenario("FC-5");
-        let names = ["none", "flowcon", "flowcon:published", "tradl", "tradl:published", "dqoes"];
-        let arms: Vec<_> = names.iter().map(|name| name.parse().unwrap()).collect();
-        let text = comparison(&scenario, &compare(&scenario, &arms, 3).unwrap());
-        for line in text.lines() {
-            assert!(line.chars().count() <= WIDTH, "{line}");
-        }
-        for name in names {
-            assert!(text.contains(name), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_table_has_the_figures_their_bounds_and_the_distance_between_them() {
-        let scenario = scenario("FC-3");
-        let text = comparison(&scenario, &compare(&scenario, &scenario.arms, 1).unwrap());
-        let row = |title: &str| {
-            let line = text.lines().find(|line| line.starts_with(title));
-            line.unwrap_or_else(|| panic!("{title}: {text}")).to_owned()
-        };
-        let completion = row("mean completion [s]");
-        assert!(completion.contains("267.9") && completion.ends_with("199.6"), "{completion}");
-        assert!(row("  of the bound").contains("1.34"), "{text}");
-        assert!(row("makespan [s]").contains("394"), "{text}");
-    }
-
-    #[test]
-    fn placements_have_a_row_each() {
-        let scenario = scenario("DL-3");
-        let all = paceline_sim::gangs::exchanges(&scenario, &scenario.arms).unwrap();
-        let text = exchanges(&scenario, &all);
-        let row = text.lines().find(|line| line.starts_with("dltap")).unwrap();
-        let words: Vec<&str> = row.split_whitespace().collect();
-        assert_eq!(words, ["dltap", "fcn-8", "6", "2", "24.0", "240.0", "0"]);
-    }
-}
+mod tests;

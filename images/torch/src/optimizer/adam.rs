@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::{TchError, Tensor, no_grad};
 
-use super::blocks::{Room, blocks, number};
+use super::blocks::{Blocks, number};
 use super::{Optimizer, copy_from};
 use crate::parameters::Parameters;
 
@@ -22,6 +22,7 @@ pub struct Adam {
     weight_decay: f64,
     steps: u32,
     moments: Vec<(String, Tensor)>,
+    size: Blocks,
     /// Those of each parameter.
     blocks: Vec<Vec<Block>>,
 }
@@ -48,24 +49,25 @@ struct Factors {
 impl Adam {
     /// Adam with PyTorch's defaults, apart from the learning rate.
     pub fn new(parameters: &Parameters, learning_rate: f64) -> Result<Self, TchError> {
-        let room = || Room::beside(parameters.tensors());
+        let size = Blocks::new();
+        let room = || size.room(parameters.tensors());
         let (scaled, denominator, decayed) = (room()?, room()?, room()?);
         let (mut moments, mut all) = (Vec::new(), Vec::new());
         for (name, parameter) in parameters.names().iter().zip(parameters.tensors()) {
             let (exp_avg, exp_avg_sq) = (parameter.f_zeros_like()?, parameter.f_zeros_like()?);
-            let parts = blocks(parameter)?.into_iter().zip(blocks(&exp_avg)?);
+            let parts = size.of(parameter)?.into_iter().zip(size.of(&exp_avg)?);
             let block = |((parameter, exp_avg), exp_avg_sq)| {
                 let scaled = scaled.like(&parameter)?;
                 let denominator = denominator.like(&parameter)?;
                 let decayed = decayed.like(&parameter)?;
                 Ok(Block { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed })
             };
-            let parts = parts.zip(blocks(&exp_avg_sq)?).map(block);
+            let parts = parts.zip(size.of(&exp_avg_sq)?).map(block);
             all.push(parts.collect::<Result<_, TchError>>()?);
             moments.push((format!("{name}.exp_avg"), exp_avg));
             moments.push((format!("{name}.exp_avg_sq"), exp_avg_sq));
         }
-        Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, blocks: all })
+        Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, size, blocks: all })
     }
 
     /// Adds so much of a parameter to its gradient: the penalty on large weights.
@@ -118,7 +120,7 @@ impl Optimizer for Adam {
         no_grad(|| {
             let known = self.blocks.iter_mut().zip(gradients).filter(|(_, it)| it.defined());
             for (parts, gradient) in known {
-                for (block, gradient) in parts.iter_mut().zip(blocks(gradient)?) {
+                for (block, gradient) in parts.iter_mut().zip(self.size.of(gradient)?) {
                     block.step(&gradient, &factors)?;
                 }
             }

@@ -2,19 +2,42 @@
 
 use tch::{TchError, Tensor};
 
-/// The elements of a block, 128 KiB of them: half a dozen such blocks fit into a core's second
-/// cache. It is a multiple of a vector's length, so that results do not depend on it, and no more than
-/// libtorch gives to one thread, as waiting for others would take longer than the work.
-const BLOCK: i64 = 1 << 15;
+/// The elements of a block where one thread computes, 128 KiB of them: half a dozen such blocks fit
+/// into a core's second cache. It is a multiple of a vector's length, so that results do not depend on
+/// it.
+const ALONE: i64 = 1 << 15;
+/// Those of a block for each of several threads: they wait for each other after every operation on a
+/// block, so there must not be too many.
+const TOGETHER: i64 = 1 << 16;
 
-/// Consecutive parts of a tensor, which share its memory if it is contiguous. One that is small is a
-/// single block and keeps its shape.
-pub(super) fn blocks(tensor: &Tensor) -> Result<Vec<Tensor>, TchError> {
-    let tensor = tensor.f_detach()?;
-    if i64::try_from(tensor.numel()).is_ok_and(|count| count <= BLOCK) {
-        return Ok(vec![tensor]);
+/// How large the blocks of an optimizer are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks(i64);
+
+impl Blocks {
+    /// For as many threads as libtorch computes with now.
+    pub(super) fn new() -> Self {
+        match i64::from(tch::get_num_threads()) {
+            ..=1 => Self(ALONE),
+            threads => Self(TOGETHER * threads),
+        }
     }
-    tensor.f_reshape([-1])?.f_split(BLOCK, 0)
+
+    /// Consecutive parts of a tensor, which share its memory if it is contiguous. One that is small is
+    /// a single block and keeps its shape.
+    pub(super) fn of(self, tensor: &Tensor) -> Result<Vec<Tensor>, TchError> {
+        let tensor = tensor.f_detach()?;
+        if i64::try_from(tensor.numel()).is_ok_and(|count| count <= self.0) {
+            return Ok(vec![tensor]);
+        }
+        tensor.f_reshape([-1])?.f_split(self.0, 0)
+    }
+
+    /// Room for a block of any of these tensors.
+    pub(super) fn room(self, tensors: &[Tensor]) -> Result<Room, TchError> {
+        let options = tensors.first().map_or(tch::kind::FLOAT_CPU, |it| (it.kind(), it.device()));
+        Ok(Room(Tensor::f_empty([self.0], options)?))
+    }
 }
 
 /// Room to compute in, which the blocks of one optimizer use one after the other.
@@ -22,15 +45,9 @@ pub(super) fn blocks(tensor: &Tensor) -> Result<Vec<Tensor>, TchError> {
 pub(super) struct Room(Tensor);
 
 impl Room {
-    /// Room for a block of any of these tensors.
-    pub(super) fn beside(tensors: &[Tensor]) -> Result<Self, TchError> {
-        let options = tensors.first().map_or(tch::kind::FLOAT_CPU, |it| (it.kind(), it.device()));
-        Ok(Self(Tensor::f_empty([BLOCK], options)?))
-    }
-
     /// The part of it that has a block's shape.
     pub(super) fn like(&self, block: &Tensor) -> Result<Tensor, TchError> {
-        let count = i64::try_from(block.numel()).unwrap_or(BLOCK);
+        let count = i64::try_from(block.numel()).unwrap_or(i64::MAX);
         self.0.f_narrow(0, 0, count)?.f_view_as(block)
     }
 }

@@ -3,7 +3,7 @@
 use tch::{TchError, Tensor, no_grad};
 
 use super::Optimizer;
-use super::blocks::{Room, blocks, number};
+use super::blocks::{Blocks, number};
 use crate::parameters::Parameters;
 
 /// Gradient descent with momentum, with the arithmetic of `torch.optim.SGD`, and its names in the
@@ -15,6 +15,7 @@ pub struct Sgd {
     nesterov: bool,
     weight_decay: f64,
     buffers: Vec<(String, Tensor)>,
+    size: Blocks,
     /// Those of each parameter.
     blocks: Vec<Vec<Block>>,
 }
@@ -43,7 +44,8 @@ impl Sgd {
         learning_rate: f64,
         momentum: f64,
     ) -> Result<Self, TchError> {
-        let room = || Room::beside(parameters.tensors());
+        let size = Blocks::new();
+        let room = || size.room(parameters.tensors());
         let (decayed, ahead) = (room()?, room()?);
         let (mut buffers, mut all) = (Vec::new(), Vec::new());
         for (name, parameter) in parameters.names().iter().zip(parameters.tensors()) {
@@ -52,12 +54,12 @@ impl Sgd {
                 let (decayed, ahead) = (decayed.like(&parameter)?, ahead.like(&parameter)?);
                 Ok(Block { parameter, buffer, decayed, ahead })
             };
-            let parts = blocks(parameter)?.into_iter().zip(blocks(&buffer)?).map(block);
+            let parts = size.of(parameter)?.into_iter().zip(size.of(&buffer)?).map(block);
             all.push(parts.collect::<Result<_, TchError>>()?);
             buffers.push((format!("{name}.momentum_buffer"), buffer));
         }
         let (nesterov, weight_decay) = (false, 0.0);
-        Ok(Self { learning_rate, momentum, nesterov, weight_decay, buffers, blocks: all })
+        Ok(Self { learning_rate, momentum, nesterov, weight_decay, buffers, size, blocks: all })
     }
 
     /// Looks ahead by the momentum (Nesterov).
@@ -121,7 +123,7 @@ impl Optimizer for Sgd {
         no_grad(|| {
             let known = self.blocks.iter_mut().zip(gradients).filter(|(_, it)| it.defined());
             for (parts, gradient) in known {
-                for (block, gradient) in parts.iter_mut().zip(blocks(gradient)?) {
+                for (block, gradient) in parts.iter_mut().zip(self.size.of(gradient)?) {
                     block.step(&gradient, &factors)?;
                 }
             }

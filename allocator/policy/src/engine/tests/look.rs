@@ -225,8 +225,8 @@ fn a_process_that_began_anew_is_looked_at_by_its_own_batches() {
     assert_eq!(latency(&mut engine, 1.0), Some(0.1));
     for (t, batches, seconds) in [(2.0, 1, 5.0), (3.0, 3, 6.0)] {
         let again = progress(1, 1.0, batches, seconds);
-        let again = Progress { instance: "two".to_owned(), ..*again };
-        tell(&mut engine, t, Event::Reported(id("a"), Box::new(again)));
+        let again = Report { instance: "two".into(), ..again };
+        tell(&mut engine, t, Event::Reported(id("a"), again));
     }
     assert_eq!(latency(&mut engine, 3.0), Some(0.5));
 }

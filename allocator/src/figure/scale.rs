@@ -11,7 +11,7 @@ const DECADES: u32 = 640;
 const MOST_MARKS: u32 = 10;
 
 /// Marks from 0 up to `end` seconds at round distances.
-pub(super) fn time_marks(end: f64) -> Vec<f64> {
+pub(crate) fn time_marks(end: f64) -> Vec<f64> {
     let fits = |step: &f64| end / step <= f64::from(MOST_MARKS);
     let whole_hours = (end / f64::from(MOST_MARKS) / 3600.0).ceil() * 3600.0;
     let step = TIME_STEPS.into_iter().find(fits).unwrap_or(whole_hours);
@@ -20,7 +20,7 @@ pub(super) fn time_marks(end: f64) -> Vec<f64> {
 
 /// The marks 1, 2 and 5 of each decade that enclose `least` to `most`, both above 0, ascending.
 /// Over more than three decades only the 1.
-pub(super) fn log_marks(least: f64, most: f64) -> Vec<f64> {
+pub(crate) fn log_marks(least: f64, most: f64) -> Vec<f64> {
     let decades = most.log10() - least.log10();
     let within: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let first = least.log10().floor();
@@ -37,8 +37,23 @@ pub(super) fn log_marks(least: f64, most: f64) -> Vec<f64> {
     marks.into_iter().take(to + 1).skip(from).collect()
 }
 
+/// Round numbers at even distances that enclose `least` to `most`, or reach up to below it.
+pub(crate) fn even_marks(least: f64, most: f64) -> Vec<f64> {
+    let range = most - least;
+    if !(range > 0.0 && range.is_finite()) {
+        return vec![least];
+    }
+    let rough = range / f64::from(MOST_MARKS / 2);
+    let decade = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0].into_iter().find(|step| step * decade >= rough * (1.0 - 1e-9));
+    let step = step.unwrap_or(10.0) * decade;
+    let first = (least / step + 1e-9).floor();
+    let marks = (0..=MOST_MARKS).map(|mark| (first + f64::from(mark)) * step);
+    marks.take_while(|mark| *mark <= most + 1e-9 * range).collect()
+}
+
 /// A number for an axis: as many decimals as it needs.
-pub(super) fn mark_text(value: f64) -> String {
+pub(crate) fn mark_text(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -52,6 +67,15 @@ mod tests {
         assert_eq!(time_marks(97.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0]);
         assert_eq!(time_marks(130.0).len(), 7);
         assert_eq!(time_marks(100_000.0).last(), Some(&(9.0 * 10_800.0)));
+    }
+
+    #[test]
+    fn even_marks_begin_below_and_are_round() {
+        assert_eq!(even_marks(0.0, 394.0), [0.0, 100.0, 200.0, 300.0]);
+        assert_eq!(even_marks(0.0, 1.5), [0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(even_marks(197.0, 268.0), [180.0, 200.0, 220.0, 240.0, 260.0]);
+        assert_eq!(even_marks(3.0, 3.0), [3.0]);
+        assert_eq!(even_marks(0.0, f64::NAN), [0.0]);
     }
 
     #[test]

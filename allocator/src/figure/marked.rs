@@ -7,10 +7,10 @@ use plotters::coord::types::RangedCoordf64;
 
 /// From `low` to `high`, with lines and labels at `marks`.
 #[derive(Clone, Debug)]
-pub(super) struct Marked {
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) marks: Vec<f64>,
+pub(crate) struct Marked {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) marks: Vec<f64>,
 }
 
 impl Ranged for Marked {

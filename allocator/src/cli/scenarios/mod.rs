@@ -1,23 +1,41 @@
-//! `paceline scenarios`: what there is to simulate.
+//! `paceline scenarios`: what there is to simulate, and what comes of all of it.
 
+mod as_json;
+mod blocks;
+mod page;
+mod results;
+mod standing;
+mod verdicts;
+
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use paceline_policy::names::did_you_mean;
 use paceline_sim::Scenario;
 use paceline_sim::scenario::{LIBRARY, Listed};
 use serde_json::json;
 
+use super::plain;
+use super::wrap::wrap;
 use crate::exit::BadUsage;
+use results::RunArgs;
 
-/// List the scenarios that `simulate` knows by name, or print one as TOML
+/// List the scenarios that `simulate` knows by name, print one as TOML, or run them all
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   paceline scenarios
-  paceline scenarios FC-3 > mine.toml      to change it, and simulate that")]
+  paceline scenarios FC-3 > mine.toml      to change it, and simulate that
+  paceline scenarios run FC-3 DQ-var       every policy, the bounds, and what papers claim"
+)]
 pub(super) struct ScenariosArgs {
+    #[command(subcommand)]
+    command: Option<ScenariosCommand>,
+
     /// Print this scenario's TOML
     name: Option<String>,
 
@@ -26,14 +44,21 @@ pub(super) struct ScenariosArgs {
     json: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
+#[derive(Debug, Subcommand)]
+enum ScenariosCommand {
+    Run(RunArgs),
+}
+
 pub(super) fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
+    if let Some(ScenariosCommand::Run(args)) = &args.command {
+        return results::run(args);
+    }
     if let Some(name) = &args.name {
         let listed = listed(name).ok_or_else(|| unknown(name))?;
-        print!("{}", listed.text);
+        plain::print(listed.text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut all = Vec::new();
+    let (mut all, mut text) = (Vec::new(), String::new());
     for listed in LIBRARY {
         let scenario = Scenario::parse(listed.text)?;
         let policies: Vec<String> = scenario.arms.iter().map(ToString::to_string).collect();
@@ -50,12 +75,14 @@ pub(super) fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
             continue;
         }
         let nodes = scenario.nodes.len();
-        println!("{:<8} {}", scenario.name, scenario.description);
-        println!("{:<8} jobs: {jobs}, nodes: {nodes}, policies: {}", "", policies.join(", "));
+        text += &wrap(&scenario.description, &format!("{:<8} ", scenario.name), &" ".repeat(9));
+        let policies = policies.join(", ");
+        writeln!(text, "{:<8} jobs: {jobs}, nodes: {nodes}, policies: {policies}", "")?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        text = serde_json::to_string_pretty(&all)? + "\n";
     }
+    plain::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

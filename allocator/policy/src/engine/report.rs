@@ -1,0 +1,51 @@
+//! What the engine goes by, of all that a job says.
+
+use std::sync::Arc;
+
+use paceline_wire::{Direction, Progress, Targets};
+
+use crate::frame::Reached;
+
+/// What a job's endpoint said, as far as anything here goes by it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// New with every start of the job's process: when it changes, the counters began anew.
+    pub instance: Arc<str>,
+    /// Which way the loss is meant to go.
+    pub direction: Direction,
+    /// How many losses were reported, and their sum.
+    pub losses: (u64, f64),
+    /// The largest of them by absolute value.
+    pub largest: Option<f64>,
+    /// How many batches ended, and their total duration in seconds.
+    pub batches: (u64, f64),
+    /// What the job is asked to reach.
+    pub targets: Targets,
+    /// What of it has been.
+    pub reached: Reached,
+}
+
+impl Report {
+    /// How many reports have come: a job may report losses, batches, or both at once.
+    pub(super) fn reports(&self) -> u64 {
+        self.losses.0.max(self.batches.0)
+    }
+}
+
+impl From<&Progress> for Report {
+    fn from(progress: &Progress) -> Self {
+        let Progress { eval, batch_latency, reached, .. } = progress;
+        Self {
+            instance: progress.instance.as_str().into(),
+            direction: eval.direction,
+            losses: (eval.count, eval.sum),
+            largest: eval.max_abs,
+            batches: (batch_latency.count, batch_latency.sum),
+            targets: progress.targets,
+            reached: Reached {
+                acceptable: reached.acceptable_at.is_some(),
+                objective: reached.objective_at.is_some(),
+            },
+        }
+    }
+}

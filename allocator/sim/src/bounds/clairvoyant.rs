@@ -1,0 +1,116 @@
+//! Schedules that know the future: what can be reached, as the other end of a bound.
+
+use super::pieces::Chain;
+use crate::number::Key;
+
+/// What a schedule comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reached {
+    /// The mean time from arrival to end.
+    pub(super) completion: f64,
+    /// The sum over jobs of the area under what is to come, until a moment.
+    pub(super) area: f64,
+}
+
+/// In which order jobs choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Least work left first.
+    Work,
+    /// Least time left alone first.
+    Time,
+    /// Steepest loss first.
+    Density,
+}
+
+/// Jobs that have come and are not done.
+struct Open<'a> {
+    chain: &'a Chain,
+    /// The piece that it is in, and what is left of that piece's work.
+    piece: usize,
+    left: f64,
+    rate: f64,
+}
+
+/// Lets jobs choose in an order, anew at each arrival and at the end of each piece: each takes the
+/// node that has the most room left, and as much of it as it can use. Moving and stopping cost
+/// nothing. What comes of it is no bound: some schedule is that good, and a better one may be.
+pub(super) fn schedule(chains: &[Chain], nodes: usize, order: Order, until: f64) -> Reached {
+    let mut arrivals: Vec<&Chain> = chains.iter().collect();
+    arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let (mut now, mut area, mut total) = (0.0_f64, 0.0, 0.0);
+    loop {
+        while let Some(chain) = arrivals.next_if(|chain| chain.release <= now) {
+            let left = chain.pieces.first().map_or(0.0, |piece| piece.work);
+            open.push(Open { chain, piece: 0, left, rate: 0.0 });
+        }
+        let next = arrivals.peek().map_or(f64::INFINITY, |chain| chain.release);
+        give(&mut open, nodes, order);
+        let ends = open.iter().map(|job| now + job.left / job.rate);
+        let then = ends.fold(next, f64::min);
+        if then.is_infinite() {
+            let completion = total / paceline_policy::unit::count(chains.len());
+            return Reached { completion, area };
+        }
+        // What is to come after the scenario's end does not count.
+        let counted = (then.min(until) - now).max(0.0);
+        for job in &mut open {
+            area += counted * (job.to_come() - job.density() * job.rate * counted / 2.0);
+            job.go(then - now);
+            if job.piece >= job.chain.pieces.len() {
+                total += then - job.chain.release;
+            }
+        }
+        open.retain(|job| job.piece < job.chain.pieces.len());
+        now = then;
+    }
+}
+
+/// Gives each job its rate.
+fn give(open: &mut [Open<'_>], nodes: usize, order: Order) {
+    // Jobs that rank the same stay in the order of their arrival.
+    open.sort_by_key(|job| job.rank(order));
+    let mut rooms = vec![1.0_f64; nodes];
+    for job in open {
+        let most = rooms.iter_mut().max_by(|a, b| a.total_cmp(b));
+        job.rate = most.map_or(0.0, |room| {
+            let rate = job.chain.cap.min(*room);
+            *room -= rate;
+            rate
+        });
+    }
+}
+
+impl Open<'_> {
+    fn rank(&self, order: Order) -> Key {
+        let later = self.chain.pieces.iter().skip(self.piece + 1);
+        let work = || self.left + later.map(|piece| piece.work).sum::<f64>();
+        Key(match order {
+            Order::Work => work(),
+            Order::Time => work() / self.chain.cap,
+            Order::Density => -self.density(),
+        })
+    }
+
+    fn density(&self) -> f64 {
+        self.chain.pieces.get(self.piece).map_or(0.0, super::pieces::Piece::density)
+    }
+
+    fn to_come(&self) -> f64 {
+        let later = self.chain.pieces.iter().skip(self.piece + 1);
+        self.left * self.density() + later.map(|piece| piece.drop).sum::<f64>()
+    }
+
+    fn go(&mut self, seconds: f64) {
+        let done = self.rate * seconds;
+        // What is left of a hundred-millionth of a piece is rounding.
+        let whole = self.chain.pieces.get(self.piece).map_or(0.0, |piece| piece.work);
+        self.left -= done;
+        if self.rate > 0.0 && self.left <= 1e-8 * whole {
+            self.piece += 1;
+            self.left = self.chain.pieces.get(self.piece).map_or(0.0, |piece| piece.work);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Finish-time fairness: how long each job takes beside what an equal share would have given it.
+
+use super::Task;
+use super::deadlines::{Due, put_off};
+use crate::fluid::{Fluid, Party};
+use crate::scenario::Job;
+
+/// How long each job takes if those that are there share all nodes equally, up to their caps, from
+/// its arrival to its end; infinite for one that never ends.
+///
+/// This is what finish-time fairness compares with: ρ is a job's completion time over that of an
+/// equal part of the cluster, 1/N of it among N jobs (Mahajan et al., "Themis: fair and efficient
+/// GPU cluster scheduling", NSDI 2020). N changes as jobs come and go. It is taken from the run in
+/// which all share equally, as if each job owned its part, so that every policy is held to the same
+/// figure. Under `none`, on one node without contention, every ρ is 1.
+pub fn equal_shares(jobs: &[Job], machines: f64) -> Vec<f64> {
+    let mut arrivals: Vec<usize> = (0..jobs.len()).collect();
+    let release = |job: &usize| jobs.get(*job).map_or(f64::INFINITY, |job| job.arrive);
+    arrivals.sort_by(|a, b| release(a).total_cmp(&release(b)));
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut times = vec![f64::INFINITY; jobs.len()];
+    let mut fluid = Fluid::new(0.0);
+    loop {
+        let arrival = arrivals.peek().map(release);
+        match (fluid.next(), arrival) {
+            (Some((at, index)), _) if arrival.is_none_or(|arrival| at <= arrival) => {
+                fluid.advance(at);
+                fluid.remove(index);
+                if let Some((time, job)) = times.get_mut(index).zip(jobs.get(index)) {
+                    *time = at - job.arrive;
+                }
+            }
+            (_, Some(at)) => {
+                fluid.advance(at);
+                if let Some((index, job)) =
+                    arrivals.next().and_then(|index| Some((index, jobs.get(index)?)))
+                {
+                    fluid.insert(index, party(job, machines), job.work);
+                }
+            }
+            (_, None) => return times,
+        }
+    }
+}
+
+/// What a job asks of all nodes as one.
+fn party(job: &Job, machines: f64) -> Party {
+    let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0);
+    Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }
+}
+
+/// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal
+/// shares, and this is the least number of times for which all deadlines can be kept.
+pub fn worst_fairness(tasks: &[Task], equal: &[f64], machines: f64) -> f64 {
+    let jobs = tasks.iter().zip(equal);
+    let due = |(task, equal): (&Task, &f64)| Due { task: *task, base: task.release, pace: *equal };
+    put_off(&jobs.map(due).collect::<Vec<Due>>(), machines)
+}

@@ -1,0 +1,260 @@
+//! What papers say came of their policies, beside what comes of them here and what can be.
+
+use paceline_policy::Variant;
+use paceline_policy::unit::count;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::{Comparison, Results};
+use crate::gangs::Exchange;
+use crate::metrics::{Better, Metric, mean};
+use crate::outcome::JobOutcome;
+
+/// A figure that is so near to what is printed, as a part of it, reproduces it.
+const NEAR: f64 = 0.05;
+/// So is a change, or a share of the jobs, that is this near.
+const NEAR_PART: f64 = 0.05;
+/// What is this far beyond a bound cannot be; less is rounding of what was printed.
+const BEYOND: f64 = 0.005;
+/// A job whose time changes by less than this part has not changed.
+const UNCHANGED: f64 = 0.001;
+
+/// One printed figure.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The scenario that is like the paper's run.
+    pub scenario: String,
+    /// The policy, or the placement.
+    pub policy: String,
+    /// The policy that it is compared with, where it is.
+    #[serde(default = "none")]
+    pub against: String,
+    /// What is printed.
+    pub figure: Figure,
+    /// How much of it.
+    pub value: f64,
+    /// Where.
+    pub source: String,
+    /// Why it cannot be, or cannot be taken as it stands. What is beyond a bound without such a reason
+    /// may be so because the workload that is published says too little, and ours is another one.
+    pub flaw: Option<String>,
+}
+
+/// What a claim is about.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// A metric.
+    Value(String),
+    /// By what part a metric differs from the other policy's.
+    Change(String),
+    /// A job's completion time, in seconds.
+    Completion(String),
+    /// By what part that differs from the same job's under the other policy.
+    CompletionChange(String),
+    /// The change of the completion time of the job that gains most.
+    BestJob,
+    /// The change of the time to a target of the job that gains most.
+    BestChange(Target),
+    /// The part of the jobs that are done sooner than under the other policy.
+    Improved,
+    /// Pairs of a parameter server and a worker on different nodes.
+    Crossing,
+}
+
+/// A job's target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// An acceptable loss.
+    Acceptable,
+    /// The objective.
+    Objective,
+}
+
+/// What is to be made of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It is what comes of the policy here.
+    Reproduced,
+    /// Something else comes of it here.
+    Different,
+    /// No policy can do that, and the claim says why.
+    Impossible,
+}
+
+/// A claim beside what comes of its policy here.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Checked {
+    /// The claim.
+    #[serde(flatten)]
+    pub claim: Claim,
+    /// The figure of the policy as it is printed; of a baseline, its only one.
+    pub published: Option<f64>,
+    /// The figure of the policy as a careful reader would build it.
+    pub resolved: Option<f64>,
+    /// The best that can be.
+    pub bound: Option<f64>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// All claims that come with the program.
+pub fn published() -> Result<Vec<Claim>, toml::de::Error> {
+    #[derive(Deserialize)]
+    struct File {
+        claim: Vec<Claim>,
+    }
+    let File { claim } = toml::from_str(include_str!("published.toml"))?;
+    Ok(claim)
+}
+
+fn none() -> String {
+    "none".to_owned()
+}
+
+impl Claim {
+    /// Looks for the claim's figure in a comparison of its scenario.
+    pub fn check(&self, all: &Comparison) -> Checked {
+        let variant = |variant| {
+            let arm = |own: &&Results| own.arm.policy == self.policy && own.arm.variant == variant;
+            self.figure(all, all.results.iter().find(arm)?)
+        };
+        let resolved = variant(Variant::Resolved);
+        self.judge(variant(Variant::Published).or(resolved), resolved, self.bound(all))
+    }
+
+    /// The same among placements of one gang.
+    pub fn check_placements(&self, all: &[Exchange], fewest: Option<u32>) -> Checked {
+        let own = all.iter().find(|exchange| exchange.placement == self.policy);
+        let crossing = own.map(|exchange| f64::from(exchange.crossing));
+        self.judge(crossing, crossing, fewest.map(f64::from))
+    }
+
+    fn judge(&self, published: Option<f64>, resolved: Option<f64>, bound: Option<f64>) -> Checked {
+        let beyond = bound.is_some_and(|bound| {
+            let apart = match self.better() {
+                Better::Less => bound - self.value,
+                Better::More => self.value - bound,
+            };
+            apart > BEYOND * if self.is_part() { 1.0 } else { bound.abs() }
+        });
+        let near = if self.is_part() { NEAR_PART } else { NEAR * self.value.abs() };
+        let found = published.is_some_and(|own| (own - self.value).abs() <= near + 1e-9);
+        let verdict = match (beyond && self.flaw.is_some(), found) {
+            (true, _) => Verdict::Impossible,
+            (false, true) => Verdict::Reproduced,
+            (false, false) => Verdict::Different,
+        };
+        Checked { claim: self.clone(), published, resolved, bound, verdict }
+    }
+
+    /// Whether the value is a part of something.
+    pub fn is_part(&self) -> bool {
+        match self.figure {
+            Figure::Value(_) | Figure::Completion(_) | Figure::Crossing => false,
+            Figure::Change(_)
+            | Figure::CompletionChange(_)
+            | Figure::BestJob
+            | Figure::BestChange(_)
+            | Figure::Improved => true,
+        }
+    }
+
+    fn better(&self) -> Better {
+        match &self.figure {
+            Figure::Value(metric) | Figure::Change(metric) => {
+                Metric::named(metric).map_or(Better::Less, |metric| metric.better)
+            }
+            Figure::Improved => Better::More,
+            Figure::Completion(_)
+            | Figure::CompletionChange(_)
+            | Figure::BestJob
+            | Figure::BestChange(_)
+            | Figure::Crossing => Better::Less,
+        }
+    }
+
+    fn other<'a>(&self, all: &'a Comparison) -> Option<&'a Results> {
+        all.results.iter().find(|results| results.arm.to_string() == self.against)
+    }
+
+    /// The best that can be, where a bound says it.
+    fn bound(&self, all: &Comparison) -> Option<f64> {
+        match &self.figure {
+            Figure::Value(metric) => Some(all.bound(Metric::named(metric)?)?.mean),
+            Figure::Change(metric) => {
+                let metric = Metric::named(metric)?;
+                let other = self.other(all)?;
+                if metric.of_the_ended && other.is_cut_short() {
+                    return None;
+                }
+                let each = other.outcomes.iter().zip(&all.bounds).filter_map(|(other, bounds)| {
+                    Some(bounds.get(metric.name)?.limit / metric.of(other)? - 1.0)
+                });
+                mean(&each.collect::<Vec<f64>>())
+            }
+            Figure::Completion(_)
+            | Figure::CompletionChange(_)
+            | Figure::BestJob
+            | Figure::BestChange(_)
+            | Figure::Improved
+            | Figure::Crossing => None,
+        }
+    }
+
+    /// What comes of a policy, the mean over seeds.
+    fn figure(&self, all: &Comparison, own: &Results) -> Option<f64> {
+        if let Figure::Value(metric) = &self.figure {
+            return Some(own.mean(Metric::named(metric)?)?.mean);
+        }
+        if let Figure::Completion(job) = &self.figure {
+            let each = own
+                .outcomes
+                .iter()
+                .filter_map(|outcome| outcome.jobs.iter().find(|own| own.id == *job)?.completion());
+            return mean(&each.collect::<Vec<f64>>());
+        }
+        let other = self.other(all)?;
+        let each = own.outcomes.iter().zip(&other.outcomes).filter_map(|(own, other)| {
+            if let Figure::Change(metric) = &self.figure {
+                let metric = Metric::named(metric)?;
+                return Some(metric.of(own)? / metric.of(other)? - 1.0);
+            }
+            self.of_jobs(&own.jobs, &other.jobs)
+        });
+        mean(&each.collect::<Vec<f64>>())
+    }
+
+    /// What comes of a policy's jobs beside those of another one.
+    fn of_jobs(&self, own: &[JobOutcome], other: &[JobOutcome]) -> Option<f64> {
+        let changes = |time: &dyn Fn(&JobOutcome) -> Option<f64>| -> Vec<f64> {
+            let pairs = own.iter().zip(other);
+            pairs.filter_map(|(own, other)| Some(time(own)? / time(other)? - 1.0)).collect()
+        };
+        let least = |changes: Vec<f64>| changes.into_iter().min_by(f64::total_cmp);
+        match &self.figure {
+            Figure::CompletionChange(job) => {
+                least(changes(&|own| own.completion().filter(|_| own.id == *job)))
+            }
+            Figure::BestJob => least(changes(&JobOutcome::completion)),
+            Figure::BestChange(target) => least(changes(&|own| {
+                let reached = match target {
+                    Target::Acceptable => own.acceptable,
+                    Target::Objective => own.objective,
+                };
+                Some(reached? - own.arrived)
+            })),
+            Figure::Improved => {
+                let changes = changes(&JobOutcome::completion);
+                let sooner = changes.iter().filter(|change| **change < -UNCHANGED).count();
+                (!changes.is_empty()).then(|| count(sooner) / count(changes.len()))
+            }
+            Figure::Value(_) | Figure::Change(_) | Figure::Completion(_) | Figure::Crossing => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

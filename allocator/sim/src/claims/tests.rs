@@ -1,0 +1,86 @@
+use super::*;
+use crate::compare::{compare, every_arm};
+use crate::scenario::{LIBRARY, Scenario};
+
+fn scenario(name: &str) -> Scenario {
+    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
+    Scenario::parse(listed.text).unwrap()
+}
+
+fn checked(name: &str) -> Vec<Checked> {
+    let scenario = scenario(name);
+    let all = compare(&scenario, &every_arm(&scenario), 1).unwrap();
+    let own = published().unwrap().into_iter().filter(|claim| claim.scenario == name);
+    own.map(|claim| claim.check(&all)).collect()
+}
+
+#[test]
+fn every_claim_is_about_a_scenario_and_a_figure_that_there_are() {
+    for claim in published().unwrap() {
+        let scenario = scenario(&claim.scenario);
+        match &claim.figure {
+            Figure::Value(name) | Figure::Change(name) => {
+                assert!(Metric::named(name).is_some(), "{claim:?}");
+            }
+            Figure::Completion(job) | Figure::CompletionChange(job) => {
+                let jobs = scenario.draw(1);
+                assert!(jobs.iter().any(|own| own.id.as_str() == job), "{claim:?}");
+            }
+            Figure::Crossing => {
+                let layout = scenario.layouts.iter().any(|layout| layout.name == claim.policy);
+                assert!(layout || claim.policy == "dltap", "{claim:?}");
+                continue;
+            }
+            Figure::BestJob | Figure::BestChange(_) | Figure::Improved => {}
+        }
+        let arms: Vec<String> = every_arm(&scenario).iter().map(ToString::to_string).collect();
+        assert!(arms.contains(&claim.policy) && arms.contains(&claim.against), "{claim:?}");
+    }
+}
+
+#[test]
+fn the_claims_about_fc_3_are_judged_as_they_must_be() {
+    let verdicts: Vec<(String, Figure, Verdict)> = checked("FC-3")
+        .into_iter()
+        .map(|checked| (checked.claim.policy, checked.claim.figure, checked.verdict))
+        .collect();
+    let makespan = || Figure::Value("makespan".to_owned());
+    let short = || Figure::Completion("mnist-t".to_owned());
+    assert_eq!(verdicts[0], ("none".to_owned(), makespan(), Verdict::Reproduced));
+    assert_eq!(verdicts[1], ("none".to_owned(), short(), Verdict::Reproduced));
+    assert_eq!(verdicts[2], ("flowcon".to_owned(), short(), Verdict::Reproduced));
+    assert_eq!(verdicts[4], ("flowcon".to_owned(), makespan(), Verdict::Impossible));
+}
+
+#[test]
+fn a_bound_that_the_workload_does_not_publish_makes_nothing_impossible() {
+    let verdict = |flaw: Option<&str>, value, bound| {
+        let claim = Claim {
+            value,
+            figure: Figure::Change("makespan".to_owned()),
+            flaw: flaw.map(str::to_owned),
+            ..published().unwrap().remove(0)
+        };
+        claim.judge(Some(-0.02), None, bound).verdict
+    };
+    assert_eq!(verdict(Some("why"), -0.1, Some(-0.05)), Verdict::Impossible);
+    assert_eq!(verdict(None, -0.1, Some(-0.05)), Verdict::Different);
+    assert_eq!(verdict(Some("why"), -0.1, Some(-0.099)), Verdict::Different, "rounding");
+    assert_eq!(verdict(Some("why"), -0.05, None), Verdict::Reproduced);
+}
+
+#[test]
+fn jobs_are_compared_one_by_one() {
+    let job = |id: &str, finished| JobOutcome {
+        id: id.to_owned(),
+        finished: Some(finished),
+        ..JobOutcome::default()
+    };
+    let (own, other) = ([job("a", 50.0), job("b", 30.0)], [job("a", 100.0), job("b", 20.0)]);
+    let claim = published().unwrap().remove(0);
+    let of = |figure| Claim { figure, ..claim.clone() }.of_jobs(&own, &other);
+    assert_eq!(of(Figure::BestJob), Some(-0.5));
+    assert_eq!(of(Figure::Improved), Some(0.5));
+    assert_eq!(of(Figure::CompletionChange("b".to_owned())), Some(0.5));
+    assert_eq!(of(Figure::BestChange(Target::Acceptable)), None);
+}

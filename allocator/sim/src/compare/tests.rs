@@ -1,0 +1,117 @@
+use super::*;
+use proptest::prelude::*;
+
+use crate::metrics::Better;
+use crate::scenario::LIBRARY;
+
+#[test]
+fn policies_are_compared_over_the_same_seeds_and_with_the_bounds() {
+    let listed = LIBRARY.iter().find(|listed| listed.name == "FC-5").unwrap();
+    let scenario = Scenario::parse(listed.text).unwrap();
+    let arms: Vec<Arm> = ["none", "flowcon"].map(|name| name.parse().unwrap()).to_vec();
+    let comparison = compare(&scenario, &arms, 3).unwrap();
+    assert_eq!(comparison.seeds, [1, 2, 3]);
+    let completion = &METRICS[0];
+    let [none, flowcon] = comparison.results.as_slice() else { panic!() };
+    let difference = comparison.difference(flowcon, completion).unwrap();
+    let means = [none, flowcon].map(|results| results.mean(completion).unwrap().mean);
+    assert!((difference.mean - (means[1] - means[0])).abs() < 1e-9);
+    assert!(comparison.difference(none, completion).unwrap().mean.abs() <= 0.0);
+    for results in [none, flowcon] {
+        for metric in [completion, Metric::named("makespan").unwrap()] {
+            assert!(comparison.ratio(results, metric).unwrap() >= 1.0 - 1e-9, "{metric:?}");
+        }
+    }
+    assert!(comparison.metrics().iter().any(|metric| metric.name == "loss_area"));
+    assert!(!comparison.metrics().iter().any(|metric| metric.name == "met"));
+}
+
+#[test]
+fn no_policy_of_gangs_beats_their_bounds_and_a_run_that_is_cut_short_has_none() {
+    let listed = LIBRARY.iter().find(|listed| listed.name == "KO-10").unwrap();
+    let mut scenario = Scenario::parse(listed.text).unwrap();
+    let arms = every_arm(&scenario);
+    let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["kod2:published", "kod2", "fifo", "fifo-gang"]);
+    let completion = Metric::named("completion_mean").unwrap();
+    let all = compare(&scenario, &arms, 1).unwrap();
+    for metric in [completion, Metric::named("makespan").unwrap()] {
+        for results in &all.results {
+            assert!(all.ratio(results, metric).unwrap() >= 1.0, "{} {metric:?}", results.arm);
+        }
+    }
+    assert!(all.results[1].mean(Metric::named("preemptions").unwrap()).is_some());
+    scenario.until = 400.0;
+    let all = compare(&scenario, &arms, 1).unwrap();
+    assert!(all.results.iter().all(|results| all.ratio(results, completion).is_none()));
+}
+
+/// Work, arrival, quarters of a node that it can use, steepness, and whether it has targets.
+type Arrival = (u32, u32, u32, u32, bool);
+
+/// A workload on one node or two, of jobs that learn, or that never end and have batches to keep.
+fn workload() -> impl Strategy<Value = String> {
+    let job = (1..60_u32, 0..40_u32, 1..=4_u32, 1..9_u32, prop::bool::ANY);
+    let jobs = prop::collection::vec(job, 1..6);
+    (jobs, 1..3_u32, prop::bool::ANY).prop_map(|(jobs, nodes, endless)| {
+        let head = format!(
+            "name = \"random\"\ndescription = \"-\"\npolicies = [\"none\"]\nuntil = 5000.0\n\
+             [limiter]\nenforcement = \"quota\"\n\
+             [params.flowcon]\ninterval = 5\n[params.tradl]\ninterval = 2\n\
+             [params.dqoes]\ninterval = 10\n[params.specon]\ninterval = 5\nalpha = 0.05\n\
+             [[node]]\nname = \"n\"\ncount = {nodes}\ncpus = 4\n"
+        );
+        let job = |(number, (work, arrive, quarters, steep, targets)): (u32, Arrival)| {
+            let (tau, parallel) = (f64::from(steep) / 20.0, f64::from(quarters) / 4.0);
+            let kind = if endless {
+                let batch = f64::from(steep) / 10.0;
+                format!("batch = {{ work = {batch}, fixed = 0.1 }}\nbatch_latency = {work}\n")
+            } else {
+                format!(
+                    "work = {work}\nloss = {{ curve = \"exponential\", start = 2.0, end = 0.5, \
+                     tau = {tau} }}\n"
+                )
+            };
+            let targets =
+                if targets && !endless { "acceptable = 1.2\nobjective = 0.9\n" } else { "" };
+            format!(
+                "[[job]]\nname = \"j{number}\"\narrive = {{ at = {arrive} }}\n\
+                 parallel = {parallel}\n{kind}{targets}"
+            )
+        };
+        std::iter::once(head).chain((0..).zip(jobs).map(job)).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_policy_beats_a_bound_whatever_the_jobs(text in workload()) {
+        let scenario = Scenario::parse(&text).unwrap();
+        let mut names = vec!["none", "flowcon", "flowcon:published", "tradl", "tradl:published"];
+        names.extend(["dqoes", "dqoes:published", "spread", "specon", "specon:published"]);
+        let arms: Vec<Arm> = names.iter().map(|name| name.parse().unwrap()).collect();
+        let all = compare(&scenario, &arms, 1).unwrap();
+        let mut compared = 0;
+        for results in &all.results {
+            for metric in METRICS {
+                let Some(ratio) = all.ratio(results, metric) else { continue };
+                compared += 1;
+                let beaten = match metric.better {
+                    Better::Less => ratio < 1.0 - 1e-3,
+                    Better::More => ratio > 1.0 + 1e-9,
+                };
+                prop_assert!(!beaten, "{} {}: {ratio}\n{text}", results.arm, metric.name);
+            }
+        }
+        prop_assert!(compared > 0);
+        for metric in METRICS {
+            // Its two ends are in order.
+            if let Some((limit, reached)) = all.bound(metric).zip(all.reached(metric)) {
+                let apart = reached.mean - limit.mean;
+                prop_assert!(apart >= -1e-6 * limit.mean, "{}: {limit:?} {reached:?}", metric.name);
+            }
+        }
+    }
+}

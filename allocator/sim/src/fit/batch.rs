@@ -1,0 +1,150 @@
+//! One job's batches: what their durations tell of the job, for a given contention of the node.
+
+use std::collections::BTreeSet;
+
+use paceline_policy::Share;
+
+use super::model::{Batch, Fitted, Throttling, Why};
+use super::numeric::{Equation, least_point, not_negative};
+use super::window::{Part, Window};
+use crate::number::{Key, floor};
+use crate::scenario::held_back;
+
+/// Below that, a share or a window tells more of the measuring than of the job.
+const LEAST_SHARE: f64 = 0.005;
+const LEAST_SECONDS: f64 = 0.3;
+/// So many points for one job.
+pub(super) const LEAST_POINTS: usize = 3;
+/// A limit that takes more than this part of a job's speed is beyond the model.
+const MOST_COST: f64 = 0.95;
+/// Limits are told apart in steps of a twentieth of the node.
+const LIMIT_STEPS: f64 = 20.0;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) seconds: f64,
+    /// How many other jobs there were.
+    others: f64,
+    share: f64,
+    cap: Share,
+    latency: f64,
+}
+
+/// Which parameters of jobs are fitted beside the work of a batch; the others are 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Free {
+    pub(super) fixed: bool,
+    pub(super) cost: bool,
+}
+
+/// One job's points, and which of its parameters they can tell.
+#[derive(Debug)]
+pub(super) struct Timings {
+    pub(super) points: Vec<Point>,
+    /// The CPUs of the node, and the threads of the job.
+    cpus: f64,
+    threads: f64,
+    /// Whether it was seen with different numbers of neighbours.
+    pub(super) tells_contention: bool,
+    tells: Free,
+    limited: bool,
+}
+
+/// A job's parameters for one value of the contention.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Estimate {
+    fixed: f64,
+    work: f64,
+    cost: f64,
+    pub(super) squares: f64,
+}
+
+/// What a job's part of a window tells of its batches, if anything.
+pub(super) fn point(window: &Window<'_>, part: &Part) -> Option<Point> {
+    let tells = part.steady && part.share >= LEAST_SHARE && window.seconds >= LEAST_SECONDS;
+    tells.then_some(Point {
+        seconds: window.seconds,
+        others: window.others(),
+        share: part.share,
+        cap: part.cap,
+        latency: part.latency?,
+    })
+}
+
+impl Timings {
+    pub(super) fn new(points: Vec<Point>, cpus: f64, threads: f64) -> Self {
+        let neighbours: BTreeSet<Key> = points.iter().map(|point| Key(point.others)).collect();
+        let conditions: BTreeSet<(Key, u64)> = points
+            .iter()
+            .map(|point| (Key(point.others), floor(point.cap.get() * LIMIT_STEPS + 0.5)))
+            .collect();
+        let tells_contention = neighbours.len() > 1;
+        let limited = points.iter().any(|point| held_back(point.cap, cpus, threads) > 0.0);
+        // One condition for the work of a batch, and one for each other parameter.
+        let free = conditions.len().saturating_sub(1 + usize::from(tells_contention));
+        let cost = limited && free > 0;
+        let fixed = free > usize::from(cost);
+        Self { points, cpus, threads, tells_contention, tells: Free { fixed, cost }, limited }
+    }
+
+    pub(super) fn is_enough(&self) -> bool {
+        self.points.len() >= LEAST_POINTS
+    }
+
+    /// How many parameters are fitted to it.
+    pub(super) fn parameters(&self, free: Free) -> usize {
+        let free = self.allowed(free);
+        1 + usize::from(free.fixed) + usize::from(free.cost)
+    }
+
+    fn allowed(&self, free: Free) -> Free {
+        Free { fixed: free.fixed && self.tells.fixed, cost: free.cost && self.tells.cost }
+    }
+
+    /// The parameters with the least squares of the relative errors, by time.
+    pub(super) fn estimate(&self, contention: f64, free: Free) -> Estimate {
+        let free = self.allowed(free);
+        let at = |cost: f64| self.at(contention, free.fixed, cost);
+        if free.cost { at(least_point(0.0, MOST_COST, |cost| at(cost).squares).0) } else { at(0.0) }
+    }
+
+    fn at(&self, contention: f64, fixed: bool, cost: f64) -> Estimate {
+        let equation = |point: &Point| {
+            let slow = (1.0 + contention * point.others) / point.latency;
+            let speed = 1.0 - cost * held_back(point.cap, self.cpus, self.threads);
+            Equation {
+                first: if fixed { slow } else { 0.0 },
+                second: slow / (point.share * speed),
+                target: 1.0,
+                weight: point.seconds,
+            }
+        };
+        let equations: Vec<Equation> = self.points.iter().map(equation).collect();
+        let found = not_negative(&equations);
+        Estimate { fixed: found.first, work: found.second, cost, squares: found.squares }
+    }
+
+    /// What is known of its batches.
+    pub(super) fn batch(&self, contention: f64, free: Free) -> Fitted<Batch> {
+        if !self.is_enough() {
+            let have = self.points.len();
+            return Err(Why::TooFewFrames { of: "its batches", have, need: LEAST_POINTS });
+        }
+        let found = self.estimate(contention, free);
+        if !(found.work.is_normal() && found.work > 0.0 && found.fixed.is_finite()) {
+            return Err(Why::NotByShare);
+        }
+        let seconds: f64 = self.points.iter().map(|point| point.seconds).sum();
+        Ok(Batch {
+            work: found.work,
+            fixed: if self.tells.fixed { Ok(found.fixed) } else { Err(Why::Alike) },
+            throttling: match (self.limited, self.tells.cost) {
+                (_, true) => Ok(Throttling { cost: found.cost, threads: self.threads }),
+                (true, false) => Err(Why::Alike),
+                (false, false) => Err(Why::NoLimit),
+            },
+            error: (found.squares / seconds).sqrt(),
+        })
+    }
+}

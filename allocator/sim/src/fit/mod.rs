@@ -1,0 +1,180 @@
+//! Calibration: from recorded runs to a scenario that is simulated.
+//!
+//! The first recording says which jobs there are and when they come; it and all others (the same
+//! jobs alone, or under limits) say what batches take. What is fitted is the simulator's own model:
+//!
+//! - a job's *work* is the CPU time that it took, in seconds of the whole node, less what
+//!   neighbours and limits cost it. Frames have the mean use between them, so nothing is interpolated but the
+//!   time after a job's last frame: there it used what the node did and no other job;
+//! - the most that it can use (`parallel`) is what it used while there was room for more;
+//! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
+//! - how its loss falls: `learning.rs`;
+//! - what the machine itself uses, and no job gets, is the node's `background`.
+//!
+//! A frame does not say which work was done before the job's endpoint first answered: a fitted job
+//! arrives with its first frame.
+
+mod against;
+mod batch;
+mod learning;
+mod lifetime;
+mod model;
+mod numeric;
+mod parallel;
+mod recording;
+mod speed;
+mod window;
+mod write;
+
+use std::collections::BTreeMap;
+
+use paceline_policy::{JobId, frame};
+use paceline_wire::Direction;
+
+pub use against::{Accuracy, Figure, JobAccuracy, accuracy};
+use learning::{Piece, learning};
+pub use lifetime::{Lifetime, lifetimes};
+pub use model::{Batch, Fit, Fitted, JobFit, Learning, Measured, NodeFit, Terms, Throttling, Why};
+pub use recording::{Recording, RecordingError};
+use speed::Speeds;
+use window::{Window, background, windows};
+pub use write::Heading;
+
+use crate::scenario::BATCHES;
+
+/// Recordings that no scenario can be made of.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// The number of the node's CPUs is in no frame.
+    #[error("no frame says how many CPUs the node has (nodes[0].cpus, a number above 0)")]
+    NoCpus,
+    /// Nothing is known of any job.
+    #[error(
+        "no job is in two frames with its CPU use (usage.cpu) in the second: record with a shorter \
+         interval, or for longer"
+    )]
+    NoUse,
+}
+
+/// Fits a node and the jobs of `first`; `others` tell more about the same jobs.
+pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
+    let node = first.frames().iter().find_map(|frame| frame.nodes.first());
+    let cpus = node.and_then(|node| node.cpus).filter(|cpus| *cpus > 0.0 && cpus.is_finite());
+    let (node, cpus) = node.zip(cpus).ok_or(FitError::NoCpus)?;
+    let own = windows(first);
+    let more = others.iter().flat_map(windows);
+    let all: Vec<Window<'_>> = own.iter().cloned().chain(more).collect();
+    let background = background(first);
+    let room = 1.0 - background.unwrap_or(0.0);
+    let parallel = parallel::parallel(&all, room);
+    let most = |id: &JobId| parallel.get(id).copied().and_then(Result::ok).map_or(1.0, |m| m.mean);
+    let speeds = Speeds::of(&all, cpus, most);
+
+    let lives = lifetimes(first);
+    let start = lives.first().map_or(0.0, |life| life.arrived);
+    let last = last_seen(first);
+    let (mut jobs, mut left_out) = (Vec::new(), Vec::new());
+    for life in lives {
+        let course = Course::of(&life.id, &own, &speeds);
+        let Some(seen) = last.get(&life.id).filter(|_| course.work > 0.0) else {
+            left_out.push(life.id);
+            continue;
+        };
+        let batch = speeds.batch(&life.id);
+        let size = batch.map_or(course.work / BATCHES, |batch| batch.work);
+        jobs.push(JobFit {
+            arrived: life.arrived - start,
+            ended: life.ended.is_some(),
+            work: course.work,
+            cpu: course.cpu,
+            parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
+            batch,
+            learning: course.learning(size, seen.direction, first_loss(first, &life.id)),
+            terms: terms(seen),
+            id: life.id,
+        });
+    }
+    if jobs.is_empty() {
+        return Err(FitError::NoUse);
+    }
+    let node = NodeFit {
+        name: if node.name.is_empty() { "node".to_owned() } else { node.name.clone() },
+        cpus,
+        memory: node.memory.filter(|memory| *memory > 0.0 && memory.is_finite()),
+        background: background.ok_or(Why::NoNodeUse),
+        contention: speeds.contention,
+    };
+    Ok(Fit { node, jobs, left_out })
+}
+
+/// What a job did in the windows of its recording.
+struct Course {
+    work: f64,
+    cpu: f64,
+    /// The work before and after each window with a loss, and that loss.
+    losses: Vec<(f64, f64, f64)>,
+}
+
+impl Course {
+    fn of(id: &JobId, windows: &[Window<'_>], speeds: &Speeds) -> Self {
+        let mut course = Self { work: 0.0, cpu: 0.0, losses: Vec::new() };
+        for window in windows {
+            let Some(part) = window.jobs.get(id) else { continue };
+            let before = course.work;
+            course.work += window.seconds * speeds.rate(id, part, window.others());
+            course.cpu += window.seconds * part.share;
+            if let Some(loss) = part.loss.filter(|_| course.work > before) {
+                course.losses.push((before, course.work, loss));
+            }
+        }
+        course
+    }
+
+    /// The curve of a job's loss; `first` is the largest loss that its first frames tell of.
+    fn learning(&self, batch: f64, direction: Direction, first: Option<f64>) -> Fitted<Learning> {
+        let piece = |&(from, to, loss): &(f64, f64, f64)| Piece {
+            from: from / self.work,
+            to: to / self.work,
+            loss,
+            batches: (to - from) / batch,
+        };
+        let pieces: Vec<Piece> = self.losses.iter().map(piece).collect();
+        let falls = direction == Direction::Minimize
+            && pieces
+                .iter()
+                .all(|piece| first.is_some_and(|first| (0.0..=first).contains(&piece.loss)));
+        let first = first.filter(|_| falls).map(|loss| Piece {
+            from: 0.0,
+            to: (batch / self.work).min(1.0),
+            loss,
+            batches: 1.0,
+        });
+        learning(&pieces, first, direction)
+    }
+}
+
+/// The largest loss, without its sign, as the first frame has it that tells of one.
+fn first_loss(recording: &Recording, id: &JobId) -> Option<f64> {
+    let jobs = recording.frames().iter().flat_map(|frame| &frame.jobs);
+    jobs.filter(|job| job.id == *id).find_map(|job| job.loss_max)
+}
+
+/// Each job as its last frame has it.
+fn last_seen(recording: &Recording) -> BTreeMap<&JobId, &frame::Job> {
+    let jobs = recording.frames().iter().flat_map(|frame| &frame.jobs);
+    jobs.map(|job| (&job.id, job)).collect()
+}
+
+fn terms(job: &frame::Job) -> Terms {
+    Terms {
+        targets: job.targets,
+        may_terminate: job.may_terminate,
+        min: job.limit.min,
+        max: job.limit.max,
+        weight: job.weight,
+        max_slowdown: job.limit.max_slowdown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

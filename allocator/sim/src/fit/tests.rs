@@ -1,0 +1,265 @@
+//! What the simulator records is fitted: the model that went in must come out.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+use crate::curve::Curve;
+use crate::scenario::Scenario;
+use crate::{Outcome, Run};
+
+const EXPONENTIAL: &str = r#"{ curve = "exponential", start = 540.0, end = 100.0, tau = 0.19 }"#;
+const POWER: &str = r#"{ curve = "power", start = 2.3, end = 0.02, scale = 0.05, exponent = 0.8 }"#;
+const RISING: &str = r#"{ curve = "exponential", start = 0.1, end = 0.9, tau = 0.3 }"#;
+
+/// A node, and jobs with these lines each.
+fn scenario(node: &str, jobs: &[(&str, String)]) -> Scenario {
+    let head = format!(
+        "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2.0\n\
+         [[node]]\nname = \"n\"\ncpus = 4\n{node}\n"
+    );
+    // A batch to keep has the node looked at each second, as the live driver does always.
+    let job = |(name, lines): &(&str, String)| {
+        format!("[[job]]\nname = \"{name}\"\nbatch_latency = 1.0\n{lines}")
+    };
+    let text: Vec<String> = std::iter::once(head).chain(jobs.iter().map(job)).collect();
+    Scenario::parse(&text.join("\n")).unwrap()
+}
+
+fn record(scenario: &Scenario, policy: &str) -> (Outcome, Recording) {
+    let arm = policy.parse().unwrap();
+    let done = Run { scenario, arm: &arm, seed: 3, record: true }.simulate().unwrap();
+    let lines: Vec<&str> = done.lines.iter().map(|line| line.frame.as_str()).collect();
+    (done.outcome, Recording::parse(&lines.join("\n")).unwrap())
+}
+
+fn fitted(fit: &Fit) -> Scenario {
+    let heading = Heading { name: "x".into(), policies: vec!["none".into()], ..Heading::default() };
+    let text = fit.scenario(&heading);
+    Scenario::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn close(found: f64, truth: f64, part: f64) -> bool {
+    (found - truth).abs() <= part * truth.abs()
+}
+
+/// The job as the scenario has it, under limits alone on the node.
+fn alone(job: &str, max: f64) -> Recording {
+    let job = format!("{job}\nmax = {max}");
+    record(&scenario("contention = 0.08", &[("a", job)]), "none").1
+}
+
+#[test]
+fn every_parameter_that_went_in_comes_out() {
+    let batch = "batch = { work = 0.05, fixed = 0.02 }\nthreads = 4\nthrottle_cost = 0.3";
+    let a = format!("work = 60\nloss = {EXPONENTIAL}\nnoise = 0.02\n{batch}");
+    let b = format!("arrive = {{ at = 15 }}\nwork = 30\nbatch = {{ work = 0.1 }}\nloss = {POWER}");
+    let node = "contention = 0.08\nbackground = 0.05";
+    let truth = scenario(node, &[("a", a.clone()), ("b", b)]);
+    let (_, recording) = record(&truth, "none");
+    let others = [1.0, 0.5, 0.25].map(|max| alone(&a, max));
+    let fit = fit(&recording, &others).unwrap();
+
+    assert!(close(fit.node.background.unwrap(), 0.05, 0.02), "{fit:#?}");
+    assert!(close(fit.node.contention.unwrap(), 0.08, 0.02), "{fit:#?}");
+    let [a, b] = fit.jobs.as_slice() else { panic!("{fit:#?}") };
+    assert!(close(a.work, 60.0, 0.01) && close(b.work, 30.0, 0.01), "{fit:#?}");
+    assert!(close(b.arrived, 15.0, 0.01) && a.ended && b.ended, "{fit:#?}");
+    assert!(close(a.parallel.unwrap().mean, 1.0, 0.0), "{fit:#?}");
+    let batch = a.batch.unwrap();
+    assert!(close(batch.work, 0.05, 0.02) && close(batch.fixed.unwrap(), 0.02, 0.1), "{batch:?}");
+    let throttling = batch.throttling.unwrap();
+    assert!(close(throttling.cost, 0.3, 0.05) && close(throttling.threads, 4.0, 0.0), "{batch:?}");
+    assert!(batch.error < 0.02, "{batch:?}");
+    let learning = a.learning.clone().unwrap();
+    let Curve::Exponential { start, end, tau } = learning.curve else { panic!("{learning:?}") };
+    assert!(close(start, 540.0, 0.02) && close(end, 100.0, 0.02) && close(tau, 0.19, 0.03));
+    assert!(close(learning.noise, 0.02, 0.4) && learning.error < 0.01, "{learning:?}");
+    let learning = b.learning.clone().unwrap();
+    assert!(matches!(learning.curve, Curve::Power { .. }), "{learning:?}");
+    assert!(learning.error < 0.005 && close(learning.curve.at(0.0), 2.3, 0.02), "{learning:?}");
+}
+
+#[test]
+fn a_loss_that_is_to_rise_is_fitted_as_one() {
+    let job = format!("work = 40\nloss = {RISING}\nacceptable = 0.6\nobjective = 0.8");
+    let truth = scenario("", &[("a", job)]);
+    let (outcome, recording) = record(&truth, "none");
+    let again = record(&fitted(&fit(&recording, &[]).unwrap()), "none").0;
+    let found = accuracy(&recording, &[again]);
+    for figure in [found.jobs[0].completion, found.jobs[0].acceptable, found.jobs[0].objective] {
+        assert!(figure.error.unwrap().abs() < 0.02, "{found:?} {outcome:?}");
+    }
+}
+
+#[test]
+fn a_job_that_cannot_use_the_whole_node_has_a_cap() {
+    let narrow = "work = 10\nparallel = 0.25\nbatch = { work = 0.05 }".to_owned();
+    let wide = "work = 20\nbatch = { work = 0.05 }".to_owned();
+    let truth = scenario("", &[("narrow", narrow), ("wide", wide)]);
+    let fit = fit(&record(&truth, "none").1, &[]).unwrap();
+    let [narrow, wide] = fit.jobs.as_slice() else { panic!("{fit:#?}") };
+    assert!(close(narrow.parallel.unwrap().mean, 0.25, 0.001), "{fit:#?}");
+    // It was never alone, and took all that there was: nobody knows what it could use.
+    assert!(wide.parallel.is_err() || close(wide.parallel.unwrap().mean, 1.0, 0.0), "{fit:#?}");
+}
+
+#[test]
+fn a_narrow_job_is_told_on_a_full_node_too() {
+    let job =
+        |parallel: f64| format!("work = 20\nparallel = {parallel}\nbatch = {{ work = 0.02 }}");
+    let truth = scenario("", &[("narrow", job(0.3)), ("b", job(1.0)), ("c", job(1.0))]);
+    let fit = fit(&record(&truth, "none").1, &[]).unwrap();
+    let narrow = fit.jobs.iter().find(|job| job.id.as_str() == "narrow").unwrap();
+    assert!(close(narrow.parallel.unwrap().mean, 0.3, 0.001), "{fit:#?}");
+}
+
+#[test]
+fn what_cannot_be_fitted_is_said_with_its_reason() {
+    let job = "work = 9".to_owned();
+    let mut truth = scenario("", &[("a", job.clone()), ("b", job)]);
+    truth.until = 12.0;
+    let (_, recording) = record(&truth, "none");
+    let fit = fit(&recording, &[]).unwrap();
+    let a = &fit.jobs[0];
+    assert!(!a.ended, "{a:?}");
+    assert_eq!(a.learning, Err(Why::NoLoss));
+    assert!(matches!(a.parallel, Err(Why::NoRoom { .. })), "{a:?}");
+    assert_eq!(a.batch.unwrap().throttling, Err(Why::NoLimit));
+    assert_eq!(fit.node.contention, Err(Why::NoNeighbours));
+    let text = fit.scenario(&Heading::default());
+    assert!(text.contains("# It did not end while it was recorded"), "{text}");
+    // What it did until then is its work, for the sake of the others.
+    assert!(close(a.work, 6.0, 0.01), "{a:?}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_the_line() {
+    let good = r#"{"t":1,"jobs":[{"id":"a"}]}"#;
+    for (text, part) in [
+        (String::new(), "there is no frame"),
+        ("\n \n".to_owned(), "there is no frame"),
+        (r#"{"t":1,"jobs":[]}"#.to_owned(), "no frame in it has a job"),
+        (format!("{good}\n{}", &good[..12]), "line 2"),
+        (format!("{good}\n\n{{\"t\":0}}"), "line 3"),
+        (r#"{"t":1,"unix":2,"node":{"cpus":2},"jobs":[]}"#.to_owned(), "--samples"),
+        (r#"{"t":1,"tasks":[]}"#.to_owned(), "distributed"),
+        (r#"{"t":1,"policy":"none","jobs":{}}"#.to_owned(), "replay"),
+        (r#"{"t":1,"nodes":[{"name":"a"},{"name":"b"}]}"#.to_owned(), "2 nodes"),
+    ] {
+        let error = Recording::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let bare = Recording::parse(good).unwrap();
+    assert_eq!(fit(&bare, &[]), Err(FitError::NoCpus));
+    let once = r#"{"t":1,"nodes":[{"name":"n","cpus":2}],"jobs":[{"id":"a"}]}"#;
+    assert_eq!(fit(&Recording::parse(once).unwrap(), &[]), Err(FitError::NoUse));
+}
+
+/// A job of a random scenario.
+fn job() -> impl Strategy<Value = String> {
+    let curve = prop_oneof![Just(EXPONENTIAL), Just(POWER)];
+    // Next to an equal share of the node, nobody can tell whether a job wanted more.
+    let parallel = prop_oneof![6 => Just(1.0), 1 => 0.15..0.22_f64, 1 => 0.52..0.9_f64];
+    (0.0..30.0_f64, 15.0..60.0_f64, 0.02..0.3_f64, curve, 0.0..0.05_f64, parallel).prop_map(
+        |(arrive, work, batch, curve, noise, parallel)| {
+            format!(
+                "arrive = {{ at = {arrive} }}\nwork = {work}\nparallel = {parallel}\n\
+                 batch = {{ work = {batch} }}\nloss = {curve}\nnoise = {noise}"
+            )
+        },
+    )
+}
+
+proptest! {
+    // The same mixes every time: among many, some hide what a job could use or how jobs slow each
+    // other down, and come out worse.
+    #![proptest_config(ProptestConfig {
+        cases: 12,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn simulated_recorded_fitted_and_simulated_again_jobs_take_as_long(
+        jobs in (job(), job(), job()), contention in 0.0..0.2_f64, background in 0.0..0.2_f64,
+    ) {
+        let jobs = [("a", jobs.0), ("b", jobs.1), ("c", jobs.2)];
+        let node = format!("contention = {contention}\nbackground = {background}");
+        let truth = scenario(&node, &jobs);
+        let again = fitted(&fit(&record(&truth, "none").1, &[]).unwrap());
+        for (policy, allowed) in [("none", 0.02), ("flowcon", 0.08)] {
+            let (_, measured) = record(&truth, policy);
+            let found = accuracy(&measured, &[record(&again, policy).0]);
+            prop_assert_eq!(found.jobs.len(), 3);
+            for job in &found.jobs {
+                let error = job.completion.error.unwrap().abs();
+                prop_assert!(error < allowed, "{} {:#?}", policy, found);
+            }
+        }
+    }
+
+    #[test]
+    fn the_form_and_the_noise_of_a_curve_are_told(
+        noise in 0.0..0.1_f64, power in any::<bool>(),
+    ) {
+        let curve = if power { POWER } else { EXPONENTIAL };
+        let job = format!("work = 80\nbatch = {{ work = 0.05 }}\nloss = {curve}\nnoise = {noise}");
+        let fit = fit(&record(&scenario("", &[("a", job)]), "none").1, &[]).unwrap();
+        let learning = fit.jobs[0].learning.clone().unwrap();
+        prop_assert_eq!(matches!(learning.curve, Curve::Power { .. }), power, "{:?}", learning);
+        prop_assert!((learning.noise - noise).abs() < 0.01 + 0.5 * noise, "{:?}", learning);
+    }
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![6 => 0.01..1.0_f64, 1 => Just(0.0), 1 => -2.0..2.0_f64, 1 => prop::num::f64::NORMAL]
+}
+
+fn frame() -> impl Strategy<Value = String> {
+    let job =
+        (prop::sample::select(vec!["a", "b", "c\\u007f\\n"]), prop::array::uniform8(number()));
+    let job = job.prop_map(|(id, [loss, latency, cpu, applied, min, max, target, weight])| {
+        format!(
+            r#""{id}": {{"id":"{id}","loss":{loss:e},"batch_latency":{latency:e},
+            "usage":{{"cpu":{cpu:e}}},
+            "limit":{{"applied":{applied:e},"min":{min:e},"max":{max:e}}},"weight":{weight:e},
+            "targets":{{"acceptable":{target:e},"objective":{loss:e},"batch_latency":{cpu:e}}}}}"#
+        )
+    });
+    let node = (number(), number());
+    (prop::collection::vec(job, 1..6), node).prop_map(|(mut jobs, (cpus, cpu))| {
+        jobs.sort();
+        jobs.dedup_by_key(|job| job.chars().take(4).collect::<String>());
+        let jobs: Vec<&str> = jobs.iter().filter_map(|job| Some(job.split_once(": ")?.1)).collect();
+        format!(
+            r#""nodes":[{{"name":"","cpus":{cpus:e},"usage":{{"cpu":{cpu:e}}}}}],"jobs":[{}]}}"#,
+            jobs.join(",")
+        )
+        .replace('\n', "")
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "(.|\n)*") {
+        drop(Recording::parse(&text));
+    }
+
+    #[test]
+    fn whatever_frames_say_a_fit_is_a_scenario_or_an_error(
+        frames in prop::collection::vec((frame(), number()), 1..30),
+    ) {
+        let mut t = 0.0;
+        let mut lines = Vec::new();
+        for (frame, seconds) in frames {
+            t += seconds.abs();
+            lines.push(format!("{{\"t\":{t:e},{frame}"));
+        }
+        if let Ok(recording) = Recording::parse(&lines.join("\n"))
+            && let Ok(fit) = fit(&recording, std::slice::from_ref(&recording))
+        {
+            fitted(&fit);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A recording as windows: what each job did between two frames.
+
+use std::collections::BTreeMap;
+
+use paceline_policy::unit::count;
+use paceline_policy::{Frame, JobId, Share, frame};
+
+use super::Recording;
+
+/// What is larger, in whatever unit, is no measurement.
+const ABSURD: f64 = 1e12;
+/// Limits that differ by less are the same: what is read back is rounded.
+const SAME_LIMIT: f64 = 0.005;
+
+/// The time between two frames.
+#[derive(Clone, Debug)]
+pub(super) struct Window<'a> {
+    /// How long it is, in seconds.
+    pub(super) seconds: f64,
+    /// The share of the node that everything there used.
+    pub(super) node: Option<f64>,
+    /// The jobs that ran in it, all of them from its beginning to its end.
+    pub(super) jobs: BTreeMap<&'a JobId, Part>,
+}
+
+/// One job in a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// The share of the node that it used.
+    pub(super) share: f64,
+    /// Whether that is no measurement, but what was left of the node when the job had gone.
+    pub(super) guessed: bool,
+    /// The limit in force at the window's end.
+    pub(super) cap: Share,
+    /// Whether it was the same at the beginning: the mean use is that since the frame before, and
+    /// the durations of batches are those since the last change of the limit.
+    pub(super) steady: bool,
+    /// The mean of its batches' durations, in seconds.
+    pub(super) latency: Option<f64>,
+    /// The mean of its losses.
+    pub(super) loss: Option<f64>,
+}
+
+impl Window<'_> {
+    /// The share of the node that all its jobs used.
+    pub(super) fn used(&self) -> f64 {
+        self.jobs.values().map(|part| part.share).sum()
+    }
+
+    /// How many other jobs each of its jobs had beside it.
+    pub(super) fn others(&self) -> f64 {
+        count(self.jobs.len().saturating_sub(1))
+    }
+}
+
+/// The windows of a recording in which jobs ran whose use of CPU is known.
+pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
+    let background = background(recording).unwrap_or(0.0);
+    let mut shares: BTreeMap<&JobId, f64> = BTreeMap::new();
+    let mut windows = Vec::new();
+    for pair in pairs(recording) {
+        let mut jobs = BTreeMap::new();
+        for (id, (before, job)) in &pair.stayed {
+            if let Some(share) = cpu(job) {
+                shares.insert(id, share);
+                let steady = (cap(before).get() - cap(job).get()).abs() < SAME_LIMIT;
+                jobs.insert(*id, Part { steady, ..part(job, share) });
+            }
+        }
+        // What those that stayed have left is that of those that went.
+        let left = pair.not_used_by_jobs().map(|left| {
+            let each = (left - background).max(0.0) / count(pair.gone.len());
+            each.min(1.0)
+        });
+        for (id, job) in &pair.gone {
+            if let Some(share) = left.or_else(|| shares.get(id).copied()) {
+                // Its last losses and batches are in no frame.
+                let part = Part { guessed: true, latency: None, loss: None, ..part(job, share) };
+                jobs.insert(*id, part);
+            }
+        }
+        if jobs.len() == pair.stayed.len() + pair.gone.len() {
+            windows.push(Window { seconds: pair.seconds, node: pair.node(), jobs });
+        }
+    }
+    windows
+}
+
+/// The mean share of the node that is used by whatever is no job of the recording: over the time in
+/// which no job came or went, since a container's start is no job's work either.
+pub(super) fn background(recording: &Recording) -> Option<f64> {
+    let (mut used, mut seconds) = (0.0, 0.0);
+    for pair in pairs(recording).filter(Pair::is_quiet) {
+        if let Some(share) = pair.not_used_by_jobs() {
+            used += share.clamp(0.0, 1.0) * pair.seconds;
+            seconds += pair.seconds;
+        }
+    }
+    (seconds > 0.0).then(|| used / seconds)
+}
+
+/// Two frames, one after the other, and the jobs of the first.
+struct Pair<'a> {
+    seconds: f64,
+    after: &'a Frame,
+    /// Those that are in the second as well, as they are in both.
+    stayed: BTreeMap<&'a JobId, (&'a frame::Job, &'a frame::Job)>,
+    /// Those that are not, as they were.
+    gone: BTreeMap<&'a JobId, &'a frame::Job>,
+}
+
+/// All pairs between which time passed with a job.
+fn pairs(recording: &Recording) -> impl Iterator<Item = Pair<'_>> {
+    let frames = recording.frames();
+    frames.iter().zip(frames.iter().skip(1)).filter_map(|(before, after)| {
+        let seconds = after.t - before.t;
+        let there: BTreeMap<&JobId, &frame::Job> =
+            after.jobs.iter().map(|job| (&job.id, job)).collect();
+        let (mut stayed, mut gone) = (BTreeMap::new(), BTreeMap::new());
+        for job in &before.jobs {
+            match there.get(&job.id) {
+                Some(later) => {
+                    stayed.insert(&job.id, (job, *later));
+                }
+                None => {
+                    gone.insert(&job.id, job);
+                }
+            }
+        }
+        let passed = seconds > 0.0 && seconds < ABSURD && !before.jobs.is_empty();
+        passed.then_some(Pair { seconds, after, stayed, gone })
+    })
+}
+
+impl Pair<'_> {
+    /// Whether no job came or went.
+    fn is_quiet(&self) -> bool {
+        self.gone.is_empty() && self.stayed.len() == self.after.jobs.len()
+    }
+
+    /// The share of the node that everything there used.
+    fn node(&self) -> Option<f64> {
+        self.after.nodes.first()?.usage.cpu
+    }
+
+    /// The share of the node that was used by none of the jobs that stayed: `None` if some use is
+    /// not known.
+    fn not_used_by_jobs(&self) -> Option<f64> {
+        let used = self.node()?;
+        let jobs: Option<f64> = self.stayed.values().map(|(_, job)| cpu(job)).sum();
+        Some(used - jobs?)
+    }
+}
+
+fn cpu(job: &frame::Job) -> Option<f64> {
+    job.usage.cpu.map(|share| share.clamp(0.0, 1.0))
+}
+
+/// The limit in force.
+fn cap(job: &frame::Job) -> Share {
+    Share::nearest(job.limit.applied.unwrap_or(1.0))
+}
+
+fn part(job: &frame::Job, share: f64) -> Part {
+    Part {
+        share,
+        guessed: false,
+        cap: cap(job),
+        steady: true,
+        latency: job.batch_latency.filter(|seconds| (1.0 / ABSURD..ABSURD).contains(seconds)),
+        loss: job.loss.filter(|loss| loss.abs() < ABSURD),
+    }
+}

@@ -1,0 +1,165 @@
+//! A fit as the TOML of a scenario.
+
+use std::fmt::Display;
+
+use super::model::{Fit, JobFit, NodeFit, Terms};
+use crate::curve::Curve;
+
+/// What a scenario says beside what is fitted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heading {
+    /// Its name.
+    pub name: String,
+    /// What it is about, for people.
+    pub description: String,
+    /// The policies to compare where nobody says otherwise.
+    pub policies: Vec<String>,
+    /// Parameters: policy, name and value.
+    pub params: Vec<(String, String, f64)>,
+}
+
+/// Smaller parts of the node are of no account.
+const LEAST_SHARE: f64 = 1e-3;
+/// A machine that leaves its jobs less than a twentieth is no machine for them.
+const MOST_BACKGROUND: f64 = 0.95;
+
+impl Fit {
+    /// The TOML of a scenario with these jobs on this node.
+    pub fn scenario(&self, heading: &Heading) -> String {
+        let head =
+            "# Fitted to recorded frames by `paceline fit`; work is in seconds of the whole node.";
+        let mut text = Text(vec![head.to_owned()]);
+        text.value("name", quoted(&heading.name));
+        text.value("description", quoted(&heading.description));
+        let policies: Vec<String> = heading.policies.iter().map(|name| quoted(name)).collect();
+        text.value("policies", format!("[{}]", policies.join(", ")));
+        let mut last = None;
+        for (policy, name, value) in &heading.params {
+            if last.replace(policy) != Some(policy) {
+                text.head(&format!("[params.{policy}]"));
+            }
+            text.value(name, number(*value));
+        }
+        text.node(&self.node);
+        for job in &self.jobs {
+            text.job(job);
+        }
+        text.0.join("\n") + "\n"
+    }
+}
+
+/// A TOML text that grows line by line.
+struct Text(Vec<String>);
+
+impl Text {
+    fn value(&mut self, key: &str, value: impl Display) {
+        self.0.push(format!("{key} = {value}"));
+    }
+
+    fn number(&mut self, key: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.value(key, number(value));
+        }
+    }
+
+    fn head(&mut self, head: &str) {
+        self.0.push(format!("\n{head}"));
+    }
+
+    fn node(&mut self, node: &NodeFit) {
+        self.head("[[node]]");
+        self.value("name", quoted(&node.name));
+        self.number("cpus", Some(node.cpus));
+        self.number("memory", node.memory);
+        let some = |value: &f64| *value >= LEAST_SHARE;
+        self.number("contention", node.contention.ok().filter(some));
+        let background = node.background.ok().filter(some);
+        self.number("background", background.map(|share| share.min(MOST_BACKGROUND)));
+    }
+
+    fn job(&mut self, job: &JobFit) {
+        self.head("[[job]]");
+        if !job.ended {
+            self.0.push(
+                "# It did not end while it was recorded: this is its work until then.".to_owned(),
+            );
+        }
+        self.value("name", quoted(job.id.as_str()));
+        self.value("arrive", format!("{{ at = {} }}", number(job.arrived)));
+        self.number("work", Some(job.work));
+        self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
+        if let Ok(batch) = &job.batch {
+            let throttling = batch.throttling.ok().filter(|limit| limit.cost >= LEAST_SHARE);
+            self.number("threads", throttling.map(|limit| limit.threads));
+            self.number("throttle_cost", throttling.map(|limit| limit.cost));
+            let fixed = number(batch.fixed.unwrap_or(0.0));
+            self.value("batch", format!("{{ work = {}, fixed = {fixed} }}", number(batch.work)));
+        }
+        if let Ok(learning) = &job.learning {
+            self.value("loss", curve(&learning.curve));
+            self.number("noise", Some(learning.noise));
+            self.targets(&job.terms, &learning.curve);
+        }
+        self.terms(&job.terms);
+    }
+
+    /// What the job's loss is to reach: without a curve there is nothing to reach it.
+    fn targets(&mut self, terms: &Terms, curve: &Curve) {
+        let finite = |target: Option<f64>| target.filter(|target| target.is_finite());
+        let acceptable = finite(terms.targets.acceptable);
+        self.number("acceptable", acceptable);
+        let no_worse = |objective: &f64| {
+            let Some(acceptable) = acceptable else { return true };
+            if curve.rises() { *objective >= acceptable } else { *objective <= acceptable }
+        };
+        self.number("objective", finite(terms.targets.objective).filter(no_worse));
+    }
+
+    fn terms(&mut self, terms: &Terms) {
+        let positive = |value: &f64| *value > 0.0 && value.is_finite();
+        let share = |value: &f64| *value > 0.0 && *value <= 1.0;
+        self.number("batch_latency", terms.targets.batch_latency.filter(positive));
+        if terms.may_terminate == Some(false) {
+            self.value("may_terminate", false);
+        }
+        self.number("min", terms.min.filter(share));
+        self.number("max", terms.max.filter(share));
+        self.number(
+            "weight",
+            terms.weight.filter(|weight| positive(weight) && (weight - 1.0).abs() > 0.0),
+        );
+        let slowdown = |value: &f64| *value >= 1.0 && value.is_finite();
+        self.number("max_slowdown", terms.max_slowdown.filter(slowdown));
+    }
+}
+
+fn curve(curve: &Curve) -> String {
+    match curve {
+        Curve::Exponential { start, end, tau } => {
+            let [start, end, tau] = [start, end, tau].map(|value| number(*value));
+            format!("{{ curve = \"exponential\", start = {start}, end = {end}, tau = {tau} }}")
+        }
+        Curve::Power { start, end, scale, exponent } => {
+            let [start, end] = [start, end].map(|value| number(*value));
+            let [scale, exponent] = [scale, exponent].map(|value| number(*value));
+            let rest = format!("scale = {scale}, exponent = {exponent}");
+            format!("{{ curve = \"power\", start = {start}, end = {end}, {rest} }}")
+        }
+        Curve::Recorded { points } => {
+            let point = |(u, loss): &(f64, f64)| format!("[{}, {}]", number(*u), number(*loss));
+            let points: Vec<String> = points.iter().map(point).collect();
+            format!("{{ curve = \"recorded\", points = [{}] }}", points.join(", "))
+        }
+    }
+}
+
+/// A whole number as it is, another by its first seven digits: in a form that TOML takes for a
+/// number with a fraction, however large it is.
+fn number(value: f64) -> String {
+    let digits = format!("{value:.6e}").parse().ok().filter(|_| value.fract().abs() > 0.0);
+    format!("{:?}", digits.unwrap_or(value))
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -1,0 +1,88 @@
+//! The lists of a node: its jobs by their side of the level, and their next goals.
+
+use super::member::{Member, Side};
+use super::{Fluid, Index};
+
+impl Fluid {
+    pub(super) fn change_side(&mut self, job: Index, side: Side) {
+        self.settle(job);
+        self.detach(job);
+        if let Some(member) = self.members.get_mut(&job) {
+            member.side = side;
+        }
+        self.enlist(job);
+    }
+
+    /// Puts a job among those of its side.
+    pub(super) fn enlist(&mut self, job: Index) {
+        let Some(member) = self.members.get(&job) else { return };
+        let Member { party, side, .. } = member.as_ref();
+        let key = (party.threshold(), job);
+        match side {
+            Side::Sharing => {
+                self.sharing.insert(key);
+                self.sharing_sum += party.weight;
+                if party.is_bent() {
+                    self.bent.insert(job);
+                }
+            }
+            Side::Capped => {
+                self.capped.insert(key);
+                self.capped_sum += party.cap;
+                self.held += usize::from(party.limited);
+            }
+        }
+        self.mark(job);
+    }
+
+    pub(super) fn detach(&mut self, job: Index) {
+        self.unmark(job);
+        let Some(member) = self.members.get(&job) else { return };
+        let key = (member.party.threshold(), job);
+        match member.side {
+            Side::Sharing => {
+                self.sharing.remove(&key);
+                self.sharing_sum -= member.party.weight;
+                self.bent.remove(&job);
+            }
+            Side::Capped => {
+                self.capped.remove(&key);
+                self.capped_sum -= member.party.cap;
+                self.held -= usize::from(member.party.limited);
+            }
+        }
+        // What rounding left behind would add up.
+        if self.sharing.is_empty() {
+            self.sharing_sum = 0.0;
+        }
+        if self.capped.is_empty() {
+            self.capped_sum = 0.0;
+        }
+    }
+
+    /// Brings a job's tally up to now.
+    pub(super) fn settle(&mut self, job: Index) {
+        if let Some(member) = self.members.get_mut(&job) {
+            member.settle(self.now, self.clocks);
+        }
+    }
+
+    pub(super) fn unmark(&mut self, job: Index) {
+        let Some(member) = self.members.get(&job) else { return };
+        let key = (member.marked, job);
+        self.own_goals.remove(&key);
+        self.shared_goals.remove(&key);
+    }
+
+    pub(super) fn mark(&mut self, job: Index) {
+        let level = self.level();
+        let Some(member) = self.members.get_mut(&job) else { return };
+        member.marked = member.mark(level);
+        let key = (member.marked, job);
+        if member.runs_by_level() {
+            self.shared_goals.insert(key);
+        } else {
+            self.own_goals.insert(key);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use std::str::FromStr;
+
+use paceline_policy::unit::count;
+use paceline_policy::{Params, Variant, policies};
+
+use crate::number::position;
+use crate::scenario::ScenarioError;
+
+/// More values of one parameter than these are a mistake.
+const MOST: usize = 100;
+
+/// One parameter of a policy, and the values that it is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// The policy.
+    pub policy: String,
+    /// Its parameter.
+    pub parameter: String,
+    /// The values, in the order in which they were given.
+    pub values: Vec<f64>,
+}
+
+impl Axis {
+    /// What is varied, as a user writes it.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.policy, self.parameter)
+    }
+}
+
+impl FromStr for Axis {
+    type Err = ScenarioError;
+
+    /// Of `POLICY.PARAMETER=VALUES`, where the values are numbers and ranges `FROM..TO/STEP` with
+    /// both ends, separated by commas. The policy must take each of them.
+    fn from_str(text: &str) -> Result<Self, ScenarioError> {
+        let form = || {
+            let rule = "must be POLICY.PARAMETER=VALUES, as in flowcon.interval=5,20..60/10";
+            ScenarioError::value("sweep", &format!("{text:?}"), rule)
+        };
+        let (name, all) = text.split_once('=').ok_or_else(form)?;
+        let (policy, parameter) = name.trim().split_once('.').ok_or_else(form)?;
+        let mut values = Vec::new();
+        for part in all.split(',') {
+            values.extend(part_of(part.trim()).ok_or_else(form)?);
+        }
+        if values.len() > MOST {
+            let rule = format!("a parameter can be given at most {MOST} values");
+            return Err(ScenarioError::value(format!("sweep of {name}"), &values.len(), rule));
+        }
+        for value in &values {
+            let mut params = Params::default();
+            params.set(parameter, *value);
+            policies::build(policy, Variant::default(), &params)?;
+        }
+        Ok(Self { policy: policy.to_owned(), parameter: parameter.to_owned(), values })
+    }
+}
+
+/// The values of one number or range; `None` if it is neither.
+fn part_of(text: &str) -> Option<Vec<f64>> {
+    let number = |text: &str| text.trim().parse().ok().filter(|x: &f64| x.is_finite());
+    let Some((from, rest)) = text.split_once("..") else { return Some(vec![number(text)?]) };
+    let (to, step) = rest.split_once('/')?;
+    let (from, to, step) = (number(from)?, number(to)?, number(step)?);
+    if step <= 0.0 || to < from {
+        return None;
+    }
+    // A last value that rounding puts beyond the end is still meant.
+    let last = position((to - from) / step * (1.0 + 1e-9)).min(MOST);
+    Some((0..=last).map(|place| tidy(from + count(place) * step)).collect())
+}
+
+/// The number without what rounding has added to its digits.
+fn tidy(x: f64) -> f64 {
+    format!("{x:.12e}").parse().unwrap_or(x)
+}

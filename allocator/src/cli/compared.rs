@@ -1,0 +1,71 @@
+//! Figures of a comparison, as text and as JSON.
+
+use paceline_sim::compare::{Comparison, Results};
+use paceline_sim::metrics::Metric;
+use serde_json::{Map, Value, json};
+
+/// A figure by its leading digits; a whole number as it is.
+pub(super) fn figure(x: f64) -> String {
+    let whole = x.fract().abs() < 1e-9 && x.abs() < 1e6;
+    if whole || x.abs() >= 1000.0 {
+        format!("{x:.0}")
+    } else if x.abs() >= 10.0 {
+        format!("{x:.1}")
+    } else {
+        format!("{x:.3}")
+    }
+}
+
+/// The same with as few digits as a table of many figures needs.
+pub(super) fn compact(x: f64) -> String {
+    let digits = match x.abs() {
+        size if (x - x.round()).abs() < 0.005 || size >= 1000.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{x:.digits$}")
+}
+
+/// The bounds of some metrics, by their names: `mean` is what no policy can beat, over the seeds, with
+/// `half` of its interval, and `reached` what a schedule that knows the future comes to, null where none
+/// was sought.
+pub(super) fn bounds(all: &Comparison, metrics: &[&Metric]) -> Value {
+    let bounds = metrics.iter().filter_map(|metric| {
+        let limit = all.bound(metric)?;
+        let reached = all.reached(metric).map(|reached| reached.mean);
+        let value = json!({"mean": limit.mean, "half": limit.half, "reached": reached});
+        Some((metric.name.to_owned(), value))
+    });
+    Value::Object(bounds.collect())
+}
+
+/// What a policy comes to by some metrics, by their names.
+pub(super) fn figures(all: &Comparison, metrics: &[&Metric], results: &Results) -> Value {
+    let figure = |metric: &&Metric| {
+        let figure = results.mean(metric)?;
+        let value = json!({
+            "mean": figure.mean,
+            "half": figure.half,
+            "unit": metric.unit,
+            "over_bound": all.ratio(results, metric),
+            "difference": all.difference(results, metric),
+        });
+        Some((metric.name.to_owned(), value))
+    };
+    Value::Object(metrics.iter().filter_map(figure).collect::<Map<String, Value>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_that_tell_them_apart() {
+        for (x, text) in [(394.0, "394"), (267.93, "267.9"), (1.2345, "1.234"), (1234.5, "1234")] {
+            assert_eq!(figure(x), text);
+        }
+        for (x, text) in [(1.0004, "1"), (1.234, "1.23"), (267.93, "267.9"), (3.8, "3.80")] {
+            assert_eq!(compact(x), text);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `paceline fit`: from recorded frames to a scenario.
+
+mod words;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use paceline_policy::params::{Param, ParamError};
+use paceline_policy::{Params, Variant, policies};
+use paceline_sim::Scenario;
+use paceline_sim::fit::{Heading, Recording, fit};
+use paceline_sim::scenario::Arm;
+use serde_json::json;
+
+use super::plain::{plain_json, print};
+use super::replay::in_one_line;
+use crate::exit::BadUsage;
+
+/// Fit a scenario to recorded runs: what is simulated then is what was measured
+///
+/// The first recording says which jobs there are and when they come: a run of `none` tells most. It
+/// and all others say what batches take at which share, what a limit costs and how much jobs hinder
+/// each other, so give runs of the same jobs alone, without a limit and at 1/2 and 1/4 of the node
+/// (`docker run --cpus`), too. Work is counted in seconds of the whole node, from a job's first
+/// frame on: its container's start is in none.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline run --policy none --param interval=2 --record none.jsonl
+  paceline fit none.jsonl > mine.toml
+  paceline fit none.jsonl alone.jsonl half.jsonl quarter.jsonl --output mine.toml
+  paceline fit paceline-bench/demo/none/frames.jsonl paceline-bench/demo/calibration/frames.jsonl \\
+      --policy none,flowcon --param flowcon.interval=5 --param flowcon.alpha=0.04 -o demo.toml
+  paceline simulate demo.toml --policy none --against paceline-bench/demo/none/frames.jsonl
+
+What was fitted, with the error of each fit, and what could not be, with the reason, is printed:
+to standard output where the scenario goes to a file, else to standard error. A malformed recording
+ends it with exit code 2 and the line's number.")]
+pub(super) struct FitArgs {
+    /// Recorded frames of one node, one JSON object a line; the first file has the jobs
+    #[arg(required = true)]
+    frames: Vec<PathBuf>,
+
+    /// Write the scenario to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The scenario's name
+    #[arg(long, default_value = "fitted")]
+    name: String,
+
+    /// Policies that the scenario compares, each NAME or NAME:published
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none")]
+    policy: Vec<String>,
+
+    /// A parameter that the scenario sets; may be given several times
+    #[arg(long = "param", value_name = "POLICY.NAME=NUMBER")]
+    params: Vec<Param>,
+
+    /// Print what was fitted as JSON, with the scenario's text in it
+    #[arg(long)]
+    json: bool,
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "what was fitted, where the scenario is on standard output"
+)]
+pub(super) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
+    let heading = heading(args)?;
+    let mut recordings = args.frames.iter().map(|path| read(path));
+    let first = recordings.next().unwrap_or_else(|| Err(BadUsage("no recording".to_owned())))?;
+    let others = recordings.collect::<Result<Vec<Recording>, BadUsage>>()?;
+    let name = args.frames.first().map(|path| path.display().to_string()).unwrap_or_default();
+    let fit = fit(&first, &others).map_err(|error| BadUsage(format!("{name}: {error}")))?;
+    let text = fit.scenario(&heading);
+    Scenario::parse(&text).context("the scenario that was fitted cannot be simulated")?;
+    if let Some(path) = &args.output {
+        fs::write(path, &text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    if args.json {
+        let value = json!({"fit": fit, "scenario": text});
+        print(&plain_json(&(serde_json::to_string_pretty(&value)? + "\n")))?;
+    } else if args.output.is_some() {
+        print(&words::report(&fit))?;
+    } else {
+        eprint!("{}", words::report(&fit));
+        print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a recording; what is wrong with it names the file and the line.
+pub(super) fn read(path: &Path) -> Result<Recording, BadUsage> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| BadUsage(format!("{} cannot be read: {error}", path.display())))?;
+    Recording::parse(&text)
+        .map_err(|error| BadUsage(format!("{}: {}", path.display(), in_one_line(&error))))
+}
+
+fn heading(args: &FitArgs) -> Result<Heading, BadUsage> {
+    for policy in &args.policy {
+        policy.parse::<Arm>().map_err(|error| BadUsage(error.to_string()))?;
+    }
+    let mut params = Vec::new();
+    for Param { name, value } in &args.params {
+        let form = || BadUsage(format!("--param {name}: must be of the form POLICY.NAME=NUMBER"));
+        let (policy, name) = name.split_once('.').ok_or_else(form)?;
+        check(policy, name, *value).map_err(|error| BadUsage(error.to_string()))?;
+        params.push((policy.to_owned(), name.to_owned(), *value));
+    }
+    params.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    if let Some(pair) = params.windows(2).find(|pair| same_name(pair)) {
+        let names = pair.first().map(|(policy, name, _)| format!("{policy}.{name}"));
+        return Err(BadUsage(format!("--param {}: given twice", names.unwrap_or_default())));
+    }
+    let files: Vec<String> = args.frames.iter().map(|path| path.display().to_string()).collect();
+    Ok(Heading {
+        name: args.name.clone(),
+        description: format!("The jobs of {}.", files.join(", ")),
+        policies: args.policy.clone(),
+        params,
+    })
+}
+
+fn same_name(pair: &[(String, String, f64)]) -> bool {
+    pair.iter().map(|(policy, name, _)| (policy, name)).is_sorted_by(|a, b| a == b)
+}
+
+fn check(policy: &str, name: &str, value: f64) -> Result<(), ParamError> {
+    let mut params = Params::default();
+    params.set(name, value);
+    policies::build(policy, Variant::default(), &params).map(drop)
+}

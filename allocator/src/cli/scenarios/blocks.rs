@@ -1,0 +1,136 @@
+//! Headings, sentences and tables, as Markdown or for a terminal.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::cli::wrap::wrap;
+
+/// A part of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// A heading of this rank, from 1.
+    Heading(usize, String),
+    /// Sentences.
+    Text(String),
+    /// A numbered remark.
+    Remark(usize, String),
+    /// A table, whose first column is text and whose others are figures.
+    Table(Table),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    /// How many columns are text.
+    pub(super) words: usize,
+}
+
+pub(super) fn markdown(blocks: &[Block]) -> String {
+    let parts = blocks.iter().map(|block| match block {
+        Block::Heading(rank, title) => format!("{} {title}\n", "#".repeat(*rank)),
+        Block::Text(text) => wrap(text, "", ""),
+        Block::Remark(number, text) => wrap(text, &format!("{number}. "), "   "),
+        Block::Table(table) => table.markdown(),
+    });
+    join(blocks, parts)
+}
+
+pub(super) fn terminal(blocks: &[Block]) -> String {
+    let parts = blocks.iter().map(|block| match block {
+        Block::Heading(_, title) => format!("{title}\n"),
+        Block::Text(text) => wrap(text, "", ""),
+        Block::Remark(number, text) => wrap(text, &format!("{number}. "), "   "),
+        Block::Table(table) => table.plain(),
+    });
+    join(blocks, parts)
+}
+
+/// An empty line between parts, but for remarks, which are one list.
+fn join(blocks: &[Block], parts: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    let mut before: Option<&Block> = None;
+    for (block, part) in blocks.iter().zip(parts) {
+        let listed = |block: &Block| matches!(block, Block::Remark(..));
+        if before.is_some_and(|before| !(listed(before) && listed(block))) {
+            text.push('\n');
+        }
+        text += &part;
+        before = Some(block);
+    }
+    text
+}
+
+impl Table {
+    fn widths(&self) -> Vec<usize> {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let head = self.head.get(column);
+            cells.chain(head).map(|cell| cell.width()).max().unwrap_or(0).max(3)
+        };
+        (0..self.head.len()).map(width).collect()
+    }
+
+    fn lines(&self, between: &str) -> Vec<String> {
+        let widths = self.widths();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                let room = " ".repeat(width.saturating_sub(cell.width()));
+                if column < self.words { format!("{cell}{room}") } else { format!("{room}{cell}") }
+            });
+            cells.collect::<Vec<String>>().join(between)
+        };
+        std::iter::once(&self.head).chain(&self.rows).map(line).collect()
+    }
+
+    fn markdown(&self) -> String {
+        let rule = self.widths().into_iter().enumerate().map(|(column, width)| {
+            if column < self.words {
+                "-".repeat(width)
+            } else {
+                format!("{}:", "-".repeat(width - 1))
+            }
+        });
+        let rule = rule.collect::<Vec<String>>().join(" | ");
+        let mut lines = self.lines(" | ");
+        lines.insert(1.min(lines.len()), rule);
+        ended(lines.iter().map(|line| format!("| {line} |")))
+    }
+
+    fn plain(&self) -> String {
+        ended(self.lines("  ").iter().map(|line| line.trim_end().to_owned()))
+    }
+}
+
+/// Lines as one text, each ended.
+fn ended(lines: impl Iterator<Item = String>) -> String {
+    lines.flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::wrap::WIDTH;
+
+    #[test]
+    fn a_table_has_its_words_to_the_left_and_its_figures_to_the_right() {
+        let cells = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rows = vec![cells(&["flowcon†", "1.5"]), cells(&["none", "12.25"])];
+        let table = Table { head: cells(&["policy", "ρ"]), rows, words: 1 };
+        let blocks = [Block::Heading(2, "A".to_owned()), Block::Table(table)];
+        let text = "## A\n\n| policy   |     ρ |\n| -------- | ----: |\n\
+                    | flowcon† |   1.5 |\n| none     | 12.25 |\n";
+        assert_eq!(markdown(&blocks), text);
+        let plain = "A\n\npolicy        ρ\nflowcon†    1.5\nnone      12.25\n";
+        assert_eq!(terminal(&blocks), plain);
+    }
+
+    #[test]
+    fn sentences_fit_the_page_and_remarks_are_one_list() {
+        let long = "a word ".repeat(40);
+        let blocks =
+            [Block::Text(long.clone()), Block::Remark(1, long), Block::Remark(2, "b".into())];
+        let text = markdown(&blocks);
+        assert!(text.lines().all(|line| line.width() <= WIDTH), "{text}");
+        assert!(text.contains("\n\n1. a word") && text.ends_with("\n2. b\n"), "{text}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Which of its sets a policy has its jobs in, over time.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use paceline_sim::Trace;
+use paceline_sim::trace::Held;
+use plotters::style::RGBColor;
+
+use super::over_time::{highest, spans};
+use super::{Section, Subject, side_by_side};
+use crate::figure::html::legend;
+use crate::figure::palette::{GREY, colour};
+use crate::figure::{Axis, stack};
+
+/// A set that jobs can be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Set {
+    label: &'static str,
+    about: &'static str,
+    /// Its colour's place in the palette: sets that mean the same have the same.
+    colour: usize,
+}
+
+/// All of them, from those that jobs are in at first to those that they are meant to get to.
+const SETS: [Set; 12] = [
+    set("waiting", "waiting for their tasks to fit", 1),
+    set("running", "running", 2),
+    set("NL", "NL: new list, its loss falls", 1),
+    set("WL", "WL: watching list", 4),
+    set("CL", "CL: completing list, its loss hardly falls", 2),
+    set("B", "B: behind, slower than asked", 1),
+    set("S", "S: satisfied, as asked", 2),
+    set("G", "G: ahead, quicker than asked", 0),
+    set("PC", "PC: progressing", 1),
+    set("WC", "WC: watched", 4),
+    set("CC", "CC: converged", 2),
+    set("AS", "AS: acceptable loss", 2),
+];
+
+const fn set(label: &'static str, about: &'static str, colour: usize) -> Set {
+    Set { label, about, colour }
+}
+
+pub(super) fn section(subject: &Subject<'_>) -> Result<Option<Section>> {
+    let (mut legends, mut without) = (BTreeSet::new(), false);
+    let mut pictures = Vec::new();
+    let x = Axis::time("seconds after the run began", subject.end());
+    for (name, trace) in subject.names().into_iter().zip(&subject.traces) {
+        let sets = sets_of(trace);
+        if sets.is_empty() {
+            continue;
+        }
+        // What is in no set lies on top of the others.
+        let of = |held: &Held| {
+            let place = sets
+                .iter()
+                .position(|place| SETS.get(*place).is_some_and(|set| set.label == held.class));
+            (place.unwrap_or(sets.len()), 1.0)
+        };
+        let spans = spans(trace, sets.len() + 1, of);
+        without |= spans.iter().any(|span| span.amounts.last().is_some_and(|jobs| *jobs > 0.0));
+        let members = sets.iter().filter_map(|place| SETS.get(*place));
+        let mut colours: Vec<RGBColor> = members.map(|set| colour(set.colour)).collect();
+        colours.push(GREY);
+        let y = Axis::even("jobs", 0.0, highest(&spans));
+        let alt = format!("How many jobs are in which set of {name} over time");
+        pictures.push((name, stack::draw(&x, &y, &colours, &spans, &alt)?));
+        legends.extend(sets);
+    }
+    if pictures.is_empty() {
+        return Ok(None);
+    }
+    let sets = legends.into_iter().filter_map(|place| SETS.get(place));
+    let entries = sets
+        .map(|set| (colour(set.colour), set.about))
+        .chain(without.then_some((GREY, "in no set")));
+    Ok(Some(Section {
+        title: "Convergence of sets",
+        caption: "How many of the jobs that are there a policy has put into which of its sets. Green \
+                  is where they are meant to get to.",
+        body: legend(entries) + &side_by_side(pictures),
+    }))
+}
+
+/// The sets that somebody is in at some time, as places among all.
+fn sets_of(trace: &Trace) -> Vec<usize> {
+    let all = trace.moments.iter().flat_map(|moment| &moment.jobs).map(|held| held.class);
+    let seen: BTreeSet<&str> = all.collect();
+    let sets = SETS.iter().enumerate().filter(|(_, set)| seen.contains(set.label));
+    sets.map(|(place, _)| place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_sim::Scenario;
+    use paceline_sim::scenario::LIBRARY;
+
+    #[test]
+    fn every_set_that_a_policy_puts_jobs_into_is_known_here() {
+        for listed in
+            LIBRARY.iter().filter(|listed| !["STRESS", "DL-3", "DL-min"].contains(&listed.name))
+        {
+            let scenario = Scenario::parse(listed.text).unwrap();
+            for trace in super::super::traces(&scenario, &scenario.arms).unwrap() {
+                let held = trace.moments.iter().flat_map(|moment| &moment.jobs);
+                for class in held.map(|held| held.class).filter(|class| *class != "-") {
+                    assert!(SETS.iter().any(|set| set.label == class), "{}: {class}", listed.name);
+                }
+            }
+        }
+    }
+}
