@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use paceline_policy::limiter::Change;
+use paceline_policy::limiter::{Change, Setting, Why};
 use paceline_policy::{Event, JobId, Share};
 use paceline_wire::Targets;
 
@@ -191,13 +191,22 @@ impl Driver {
             self.judge(Event::Look).into_iter().partition(|change| change.job == job);
         self.apply(others);
         self.hurry();
-        Ok(match own.into_iter().next() {
+        let change = own.into_iter().next().or_else(|| self.anew(&id, &job));
+        Ok(match change {
             Some(change) => {
                 let (what, order) = (What::Set(change), None);
                 Course::Once(Box::new(Deed { container: id, job: Some(job), what, order }), done)
             }
             None => Course::Done(done),
         })
+    }
+
+    /// What a pinned job has already, to be written all the same: another value is on its way to
+    /// the container, and would be in force after the order is answered.
+    fn anew(&self, container: &str, job: &JobId) -> Option<Change> {
+        self.hands.as_ref().filter(|hands| hands.has_to_do_with(container))?;
+        let now = Setting::Cap(self.engine.account(job)?.in_force.cap);
+        Some(Change { job: job.clone(), from: now, to: now, why: Why::Pinned })
     }
 
     fn set_targets(&mut self, name: &str, new: Targets) -> Result<Course, Refusal> {

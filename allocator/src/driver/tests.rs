@@ -105,6 +105,21 @@ async fn a_pin_is_written_once() {
 }
 
 #[tokio::test]
+async fn a_pin_to_what_is_in_force_outlives_the_one_that_is_on_its_way() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a"]);
+    bed.shows("the job", stands("a", Standing::Managed)).await;
+    bed.order(pin("a", 0.3)).await.0.unwrap();
+    // All three are taken in before the first of them is written.
+    let (under_way, queued, last) =
+        tokio::join!(bed.order(pin("a", 0.6)), bed.order(pin("a", 0.5)), bed.order(pin("a", 0.3)));
+    under_way.0.unwrap();
+    assert!(matches!(queued.0, Err(Refusal::Failed(why)) if why.contains("another order")));
+    last.0.unwrap();
+    assert_eq!(bed.quota("a"), 60_000);
+    bed.end().await;
+}
+
+#[tokio::test]
 async fn a_released_job_has_its_limits_back_and_is_left_alone() {
     let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
     bed.shows("both", stands("b", Standing::Managed)).await;
