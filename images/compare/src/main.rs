@@ -11,7 +11,7 @@ use paceline_gru::adding::{AddingNet, Sequences};
 use paceline_gru::text::{TextNet, Windows};
 use paceline_resnet50::{ResNet50, Stem};
 use paceline_torch::{BadInput, Parameters, exit_code, load_weights};
-use paceline_vae::Vae;
+use paceline_vae::{Batch, Vae};
 use tch::nn::{ModuleT, VarStore};
 use tch::{Device, Tensor};
 
@@ -117,6 +117,6 @@ fn vae(
 ) -> anyhow::Result<Outcome> {
     let model = Vae::new(&store.root());
     load()?;
-    let loss = model.loss_with(&inputs.get("images")?, &inputs.get("noise")?);
+    let loss = model.loss(&Batch { images: inputs.get("images")?, noise: inputs.get("noise")? });
     Ok(Outcome { loss, outputs: Vec::new() })
 }

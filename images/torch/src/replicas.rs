@@ -1,8 +1,9 @@
 //! A model that computes on several threads, each of which has a part of the batch.
 //!
-//! libtorch's own threads share each operation. Those of a recurrent network are small and many: they
-//! depend on each other along the sequence, and every one would wait for the threads to wake up. Parts
-//! of a batch meet once in a step.
+//! libtorch's own threads share each operation, and wait for each other at the end of each. Where
+//! operations are small and many, as along a sequence or between thin layers, that is most of their
+//! time; and where another job has one of the CPUs, one thread waits for the other to get it back, again
+//! and again. Parts of a batch meet once in a step.
 
 use std::thread;
 
@@ -53,43 +54,76 @@ impl<M: Send> Replicas<M> {
         parts: Vec<(B, u32)>,
         loss: impl Fn(&M, &B) -> Tensor + Sync,
     ) -> anyhow::Result<Loss> {
-        let items: f64 = parts.iter().map(|(_, items)| f64::from(*items)).sum();
-        let mut parts = parts.into_iter().map(|(part, own)| (part, f64::from(own) / items));
-        let (first, its_share) = parts.next().ok_or_else(|| anyhow!("a batch without parts"))?;
+        let items = items(&parts);
+        let parts = parts.into_iter().map(|(part, own)| (part, f64::from(own) / items));
+        let (mean, gradients) = self.together(store, model, parts, loss)?;
+        Ok(Loss::known(mean, gradients))
+    }
+
+    /// The same where `loss` gives the sum of a part: the sum of the batch is what is minimized, and
+    /// the mean what is reported.
+    pub fn sum<B: Send>(
+        &mut self,
+        store: &VarStore,
+        model: &M,
+        parts: Vec<(B, u32)>,
+        loss: impl Fn(&M, &B) -> Tensor + Sync,
+    ) -> anyhow::Result<Loss> {
+        let items = items(&parts);
+        let parts = parts.into_iter().map(|(part, _)| (part, 1.0));
+        let (sum, gradients) = self.together(store, model, parts, loss)?;
+        Ok(Loss::known(sum / items, gradients))
+    }
+
+    /// The sum of the parts' losses, each times its weight, and its gradients.
+    fn together<B: Send>(
+        &mut self,
+        store: &VarStore,
+        model: &M,
+        parts: impl IntoIterator<Item = (B, f64)>,
+        loss: impl Fn(&M, &B) -> Tensor + Sync,
+    ) -> anyhow::Result<(f64, Vec<Tensor>)> {
+        let mut parts = parts.into_iter();
+        let (first, its_weight) = parts.next().ok_or_else(|| anyhow!("a batch without parts"))?;
         for copy in &mut self.copies {
             copy.store.copy(store)?;
         }
         let loss = &loss;
         thread::scope(|scope| {
-            let others = self.copies.iter_mut().zip(parts).map(|(copy, (part, share))| {
+            let others = self.copies.iter_mut().zip(parts).map(|(copy, (part, weight))| {
                 scope.spawn(move || {
                     let Replica { parameters, model, .. } = copy;
-                    weighted(&loss(model, &part), share, parameters)
+                    weighted(&loss(model, &part), weight, parameters)
                 })
             });
             // They begin before this thread does its own part.
             let others: Vec<_> = others.collect();
             let parameters = Parameters::of(store);
-            let (mut mean, mut gradients) = weighted(&loss(model, &first), its_share, &parameters)?;
+            let (mut sum, mut gradients) = weighted(&loss(model, &first), its_weight, &parameters)?;
             for other in others {
                 let (more, further) = other.join().map_err(|_| anyhow!("a thread panicked"))??;
-                mean += more;
+                sum += more;
                 for (sum, gradient) in gradients.iter_mut().zip(&further) {
                     *sum += gradient;
                 }
             }
-            Ok(Loss::known(mean, gradients))
+            Ok((sum, gradients))
         })
     }
 }
 
-/// A loss and its gradients, by the share that they have in those of the batch.
+/// How many items the parts of a batch have.
+fn items<B>(parts: &[(B, u32)]) -> f64 {
+    parts.iter().map(|(_, items)| f64::from(*items)).sum()
+}
+
+/// A loss and its gradients, times a weight.
 fn weighted(
     loss: &Tensor,
-    share: f64,
+    weight: f64,
     parameters: &Parameters,
 ) -> anyhow::Result<(f64, Vec<Tensor>)> {
-    let loss = loss * share;
+    let loss = loss * weight;
     let gradients = parameters.gradients(&loss)?;
     Ok((f64::try_from(loss)?, gradients))
 }
@@ -126,13 +160,29 @@ mod tests {
                 let items = u32::try_from(part.0.size()[0]).unwrap();
                 (part, items)
             });
-            let sum = replicas.loss(&store, &model, parts.collect(), loss).unwrap();
-            let (mean, gradients) = sum.into_gradients(&parameters).unwrap();
-            assert!((mean - whole.0).abs() < 1e-6, "{threads} threads: {mean}, {}", whole.0);
-            for (gradient, wanted) in gradients.iter().zip(&whole.1) {
-                let apart = no_grad(|| (gradient - wanted).abs().max().double_value(&[]));
-                assert!(apart < 1e-6, "{threads} threads: {apart}");
-            }
+            let parts: Vec<_> = parts.collect();
+            let copies = parts.iter().map(|((a, b), items)| ((a.copy(), b.copy()), *items));
+            let mean = replicas.loss(&store, &model, copies.collect(), loss).unwrap();
+            assert_close(mean, &whole, 1.0, &parameters);
+            let summed =
+                |model: &Linear, part: &(Tensor, Tensor)| loss(model, part) * part.0.size()[0];
+            let sum = replicas.sum(&store, &model, parts, summed).unwrap();
+            assert_close(sum, &whole, 10.0, &parameters);
+        }
+    }
+
+    /// Fails unless a loss is that of the whole batch, and its gradients so many times those.
+    fn assert_close(
+        found: Loss,
+        (mean, gradients): &(f64, Vec<Tensor>),
+        times: f64,
+        parameters: &Parameters,
+    ) {
+        let (found, its) = found.into_gradients(parameters).unwrap();
+        assert!((found - mean).abs() < 1e-6, "{found}, {mean}");
+        for (gradient, wanted) in its.iter().zip(gradients) {
+            let apart = no_grad(|| (gradient - wanted * times).abs().max().double_value(&[]));
+            assert!(apart < 1e-6 * times, "{apart}");
         }
     }
 

@@ -2,4 +2,4 @@
 
 mod model;
 
-pub use model::Vae;
+pub use model::{Batch, Vae};

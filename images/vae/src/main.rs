@@ -9,14 +9,14 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use paceline_torch::{
-    BadInput, ImageData, Images, Loss, Parameters, Setup, Test, Trainer, exit_code, serve,
+    BadInput, ImageData, Images, Parameters, Replicas, Setup, Test, Trainer, exit_code, serve,
 };
-use paceline_vae::Vae;
+use paceline_vae::{Batch, Vae};
 use paceline_workload::{
     DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, environment, parse,
 };
+use tch::Device;
 use tch::nn::VarStore;
-use tch::{Device, Tensor};
 
 /// As in PyTorch's example.
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not 0");
@@ -53,14 +53,15 @@ fn train() -> anyhow::Result<()> {
     let data = ImageData::load(args.data)?;
     let store = VarStore::new(Device::Cpu);
     let model = Vae::new(&store.root());
+    let mut replicas = Replicas::new(setup.threads(), Vae::new);
     let adam = setup.adam(&args.role, &Parameters::of(&store))?;
     let job = data.job("cross entropy + KL per image", BATCH_SIZE, [MNIST, FASHION_MNIST]);
     let trainer = Trainer::begin(setup, &job, &store, adam)?;
     let mut shuffle = trainer.shuffle();
     trainer.run(
         |step| {
-            let images = data.train.batch(shuffle.batch(step)).0.flat_view();
-            Ok(Loss::sum(model.loss(&images), count(&images)?))
+            let batch = Batch::draw(data.train.batch(shuffle.batch(step)).0.flat_view());
+            replicas.sum(&store, &model, batch.split(replicas.parts()), Vae::loss)
         },
         |stop| test_loss(&model, &data.test, stop),
     )
@@ -70,14 +71,10 @@ fn train() -> anyhow::Result<()> {
 fn test_loss(model: &Vae, images: &Images, stop: &Stop) -> anyhow::Result<Test> {
     let (mut sum, mut seen) = (0.0, 0);
     for (images, _) in images.chunks(1000).take_while(|_| !stop.requested()) {
-        let images = images.flat_view();
-        sum += f64::try_from(model.loss(&images))?;
-        seen += count(&images)?;
+        let batch = Batch::draw(images.flat_view());
+        sum += f64::try_from(model.loss(&batch))?;
+        seen += batch.count();
     }
     let loss = sum / f64::from(seen);
     Ok(Test { loss, line: format!("====> Test set loss: {loss:.4}") })
-}
-
-fn count(images: &Tensor) -> anyhow::Result<i32> {
-    Ok(i32::try_from(images.size2()?.0)?)
 }
