@@ -1,10 +1,28 @@
 //! Events a second: `cargo bench -p paceline-sim`.
 //!
-//! An event is an arrival, an end, a run of a policy or a change of a limit. What is to be seen:
-//! what one costs as jobs and nodes grow together, and as jobs alone do. A run of a policy looks at
-//! every job of its node, so how many those are on average is told, too: a run of more jobs comes
-//! nearer to the load that stays, and its nodes are fuller. The peak of the memory is that of
-//! all that was run: for `crowd` alone, `cargo bench -p paceline-sim -- crowd`.
+//! An event is an arrival, an end, a run of a policy or a change of a limit. One is to cost the
+//! same however many jobs a scenario has. Most events are runs of a policy, and a run looks at
+//! every job of its node: that is the work that is asked for, and no overhead. So the scenarios of
+//! all sizes have as many jobs on a node on average, which the table tells, too. They grow in three
+//! ways:
+//!
+//! - `longer`: more jobs come to the same nodes, one after the other. This is to be flat.
+//! - `wider`: more jobs come within the same time to as many more nodes. What there is at once
+//!   grows with them, and outgrows one of the CPU's caches after the other.
+//! - `widest`: the same with ten times the nodes, so that each has only ten jobs in all. Of the
+//!   largest, hardly anything is in a cache when its turn comes.
+//!
+//! They are STRESS but for what would make small scenarios and large ones differ in kind. Its
+//! longest jobs last as long as a small scenario, so they are cut; its load is above 1, at which a
+//! longer trace has ever more jobs at once; the node with the fewest jobs has fewer the more nodes
+//! there are, so jobs go to the nodes by turns; and a scenario ends when its last job has come,
+//! since nodes that run empty are quick to decide for. Small scenarios are simulated over so many
+//! seeds that all have 100,000 jobs together. While a job is limited, its node is looked at once a
+//! second: that is no event, but it is part of what one costs.
+//!
+//! `whole` is STRESS itself, and `crowd` is STRESS with ten times its jobs, at a load of 0.9. The
+//! peak of the memory is that of all that was run: for `crowd` alone,
+//! `cargo bench -p paceline-sim -- crowd`.
 
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -12,13 +30,20 @@ use std::time::{Duration, Instant};
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use paceline_policy::unit::{count, counter};
 use paceline_sim::fluid::{Fluid, Party};
 use paceline_sim::outcome::JobOutcome;
 use paceline_sim::scenario::{Arm, LIBRARY};
 use paceline_sim::{Outcome, Run, Scenario};
 
-/// What each run of STRESS came to, one line each.
+/// What each scenario came to, one line each.
 static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The jobs of the largest scenario.
+const MOST: usize = 100_000;
+
+/// A policy, and how many jobs come to how many nodes.
+type Size = (&'static str, usize, usize);
 
 #[expect(clippy::print_stdout, reason = "it is what a bench is run for")]
 fn main() {
@@ -38,67 +63,125 @@ fn peak_memory() -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// STRESS with as many jobs on as many nodes, and arrivals to match: the load is
-/// 0.9, for above 1 the jobs that are there at once would be ever more.
-fn stress(jobs: usize, nodes: usize) -> Scenario {
+/// STRESS with other lines.
+fn stress(changes: &[(&str, String)]) -> Scenario {
     let listed = LIBRARY.iter().find(|listed| listed.name == "STRESS").expect("it is listed");
-    let gap = 50.0 / paceline_policy::unit::count(nodes);
-    let text = listed
-        .text
-        .replace("count = 10000\n", &format!("count = {jobs}\n"))
-        .replace("count = 100\n", &format!("count = {nodes}\n"))
-        .replace("poisson = 0.4", &format!("poisson = {gap}"));
+    let mut text = listed.text.to_owned();
+    for (before, after) in changes {
+        assert!(text.contains(before), "{before}");
+        text = text.replace(before, after);
+    }
     Scenario::parse(&text).expect("it is well made")
 }
 
+/// A scenario of this size that is like those of all others: the load is 0.7, since a job brings
+/// 36.8 machine-seconds.
+fn like(jobs: usize, nodes: usize) -> Scenario {
+    let gap = 36.8 / 0.7 / count(nodes);
+    let seeds = format!("seeds = 5\nplacement = \"round-robin\"\nuntil = {:.1}", gap * count(jobs));
+    stress(&[
+        ("seeds = 5", seeds),
+        ("count = 10000\n", format!("count = {jobs}\n")),
+        ("count = 100\n", format!("count = {nodes}\n")),
+        ("poisson = 0.4", format!("poisson = {gap}")),
+        ("most = 5000.0", "most = 300.0".to_owned()),
+    ])
+}
+
+/// Simulates a scenario, or several of a small one, and notes what an event came to in the faster
+/// one of two passes.
 #[expect(clippy::disallowed_methods, reason = "this measures")]
-fn simulate(bencher: Bencher<'_, '_>, policy: &str, scenario: &Scenario) {
+fn simulate(bencher: Bencher<'_, '_>, kind: &str, (policy, jobs, nodes): Size, what: &Scenario) {
     let arm: Arm = policy.parse().expect("it is a policy");
-    let run = Run { scenario, arm: &arm, seed: 1, record: false };
-    let outcome = run.simulate().expect("it runs").outcome;
+    let seeds = 1..=u64::try_from(MOST / jobs).expect("they are few");
     let fastest = Cell::new(Duration::MAX);
-    bencher.counter(ItemsCount::new(outcome.events)).bench_local(|| {
+    let pass = || -> Vec<Outcome> {
         let began = Instant::now();
-        let done = black_box(&run).simulate();
+        let run = |seed| Run { scenario: what, arm: &arm, seed, record: false }.simulate();
+        let all =
+            seeds.clone().map(|seed| black_box(run(seed)).expect("it runs").outcome).collect();
         fastest.set(fastest.get().min(began.elapsed()));
-        done
-    });
-    let (jobs, nodes) = (outcome.jobs.len(), scenario.nodes.len());
-    let each = fastest.get().as_secs_f64() / paceline_policy::unit::counter(outcome.events) * 1e9;
-    let here = jobs_on_a_node(&outcome, nodes);
+        all
+    };
+    let outcomes = pass();
+    let events: u64 = outcomes.iter().map(|outcome| outcome.events).sum();
+    bencher.counter(ItemsCount::new(events)).bench_local(pass);
+    let each = fastest.get().as_secs_f64() / counter(events) * 1e9;
+    let here = jobs_on_a_node(&outcomes, nodes);
     let line = format!(
-        "{policy:8}{jobs:7} jobs on {nodes:5} nodes: {each:6.0} ns an event, {here:5.2} jobs on a node"
+        "{kind:7}{policy:8}{jobs:7} jobs on {nodes:5} nodes: {each:5.0} ns an event, \
+         {here:5.2} jobs on a node"
     );
     FIGURES.lock().expect("nobody panics").push(line);
 }
 
-/// How many jobs a node has on average: by Little's law, from how long they stay.
-fn jobs_on_a_node(outcome: &Outcome, nodes: usize) -> f64 {
-    let stay: f64 = outcome.jobs.iter().filter_map(JobOutcome::completion).sum();
-    stay / outcome.until / paceline_policy::unit::count(nodes)
+/// How many jobs a node has on average.
+fn jobs_on_a_node(outcomes: &[Outcome], nodes: usize) -> f64 {
+    let stay = |outcome: &Outcome| -> f64 {
+        let end = outcome.until;
+        let stay = |job: &JobOutcome| (job.finished.unwrap_or(end) - job.arrived).max(0.0);
+        outcome.jobs.iter().map(stay).sum()
+    };
+    let seconds: f64 = outcomes.iter().map(|outcome| outcome.until).sum();
+    outcomes.iter().map(stay).sum::<f64>() / seconds / count(nodes)
 }
 
-#[divan::bench(args = [1_000, 10_000, 100_000], sample_count = 3, sample_size = 1)]
-fn none(bencher: Bencher<'_, '_>, jobs: usize) {
-    simulate(bencher, "none", &stress(jobs, jobs / 10));
+#[divan::bench(
+    args = [
+        ("none", 1_000, 10), ("none", 10_000, 10), ("none", 100_000, 10),
+        ("flowcon", 1_000, 10), ("flowcon", 10_000, 10), ("flowcon", 100_000, 10),
+    ],
+    sample_count = 1,
+    sample_size = 1
+)]
+fn longer(bencher: Bencher<'_, '_>, size: Size) {
+    simulate(bencher, "longer", size, &like(size.1, size.2));
 }
 
-#[divan::bench(args = [1_000, 10_000, 100_000], sample_count = 3, sample_size = 1)]
-fn flowcon(bencher: Bencher<'_, '_>, jobs: usize) {
-    simulate(bencher, "flowcon", &stress(jobs, jobs / 10));
+#[divan::bench(
+    args = [
+        ("none", 1_000, 10), ("none", 10_000, 100), ("none", 100_000, 1_000),
+        ("flowcon", 1_000, 10), ("flowcon", 10_000, 100), ("flowcon", 100_000, 1_000),
+    ],
+    sample_count = 1,
+    sample_size = 1
+)]
+fn wider(bencher: Bencher<'_, '_>, size: Size) {
+    simulate(bencher, "wider", size, &like(size.1, size.2));
+}
+
+#[divan::bench(
+    args = [
+        ("none", 1_000, 100), ("none", 10_000, 1_000), ("none", 100_000, 10_000),
+        ("flowcon", 1_000, 100), ("flowcon", 10_000, 1_000), ("flowcon", 100_000, 10_000),
+    ],
+    sample_count = 1,
+    sample_size = 1
+)]
+fn widest(bencher: Bencher<'_, '_>, size: Size) {
+    simulate(bencher, "widest", size, &like(size.1, size.2));
+}
+
+/// STRESS as it is listed: more than a million events a second.
+#[divan::bench(
+    args = [("none", 10_000, 100), ("flowcon", 10_000, 100)],
+    sample_count = 1,
+    sample_size = 1
+)]
+fn whole(bencher: Bencher<'_, '_>, size: Size) {
+    simulate(bencher, "whole", size, &stress(&[]));
 }
 
 /// Many jobs on a hundred nodes: to stay under a minute and 2 GiB.
 #[divan::bench(
-    args = [
-        ("none", 1_000), ("none", 10_000), ("none", 100_000),
-        ("flowcon", 1_000), ("flowcon", 10_000), ("flowcon", 100_000),
-    ],
-    sample_count = 3,
+    args = [("none", MOST, 100), ("flowcon", MOST, 100)],
+    sample_count = 1,
     sample_size = 1
 )]
-fn crowd(bencher: Bencher<'_, '_>, (policy, jobs): (&str, usize)) {
-    simulate(bencher, policy, &stress(jobs, 100));
+fn crowd(bencher: Bencher<'_, '_>, size: Size) {
+    let (jobs, gap) = (format!("count = {MOST}\n"), "poisson = 0.5".to_owned());
+    let scenario = stress(&[("count = 10000\n", jobs), ("poisson = 0.4", gap)]);
+    simulate(bencher, "crowd", size, &scenario);
 }
 
 /// The fluid alone, without a policy: a job comes and goes among so many that share a node.
@@ -107,7 +190,7 @@ fn fluid(bencher: Bencher<'_, '_>, jobs: usize) {
     let party = Party { weight: 1.0, cap: 1.0, limited: false, speed: 1.0, bend: 0.0, batch: 1.0 };
     let mut node = Fluid::new(0.0);
     for job in 0..jobs {
-        node.insert(job, party, 1e9 + paceline_policy::unit::count(job));
+        node.insert(job, party, 1e9 + count(job));
     }
     bencher.counter(ItemsCount::new(2_usize)).bench_local(|| {
         node.insert(jobs, party, 1e9);

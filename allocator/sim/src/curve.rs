@@ -44,6 +44,22 @@ pub enum Curve {
     },
 }
 
+/// The whole fall of a loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fall {
+    /// The loss before any work.
+    pub first: f64,
+    /// The loss when all is done.
+    pub last: f64,
+}
+
+impl Fall {
+    /// The part of it that is still to come where the loss is `loss`.
+    pub fn to_come(self, loss: f64) -> f64 {
+        (loss - self.last) / (self.first - self.last)
+    }
+}
+
 impl Curve {
     /// The loss after the fraction `u` of the work.
     pub fn at(&self, u: f64) -> f64 {
@@ -103,8 +119,12 @@ impl Curve {
     /// The part of the whole fall that is still to come, on average between two fractions of the
     /// work: 1 before any work, 0 when all is done.
     pub fn to_come(&self, from: f64, to: f64) -> f64 {
-        let last = self.at(1.0);
-        (self.mean(from, to) - last) / (self.at(0.0) - last)
+        self.fall().to_come(self.mean(from, to))
+    }
+
+    /// From where to where it falls.
+    pub fn fall(&self) -> Fall {
+        Fall { first: self.at(0.0), last: self.at(1.0) }
     }
 
     /// The fraction of the work after which the loss is `target`: `None` if it never is. A loss

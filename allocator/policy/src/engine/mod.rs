@@ -14,14 +14,14 @@ mod renewal;
 mod report;
 mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use paceline_wire::{Direction, Targets};
 
 use crate::decision::Decision;
 use crate::frame::{Frame, Node, Usage};
 use crate::limiter::{
-    self, Change, Counters, Guard, Limiter, LimiterSettings, Setting, SettingError, View,
+    self, Change, Counters, Guard, Limiter, LimiterSettings, Roster, Setting, SettingError, View,
 };
 use crate::policy::Policy;
 use crate::unit::{JobId, Moment, Share, saturate};
@@ -112,7 +112,7 @@ pub struct Engine {
     cpus: f64,
     policy: Box<dyn Policy>,
     limiter: Limiter,
-    jobs: BTreeMap<JobId, Box<Job>>,
+    jobs: Roster<Job>,
     /// The node's CPU time as last read, and as of the last frame.
     node_used: Option<(Moment, f64)>,
     node_mark: Option<(Moment, f64)>,
@@ -131,7 +131,7 @@ impl Engine {
             cpus,
             policy,
             limiter: Limiter::new(cpus),
-            jobs: BTreeMap::new(),
+            jobs: Roster::default(),
             node_used: None,
             node_mark: None,
             interval: 0.0,
@@ -164,7 +164,7 @@ impl Engine {
             let timed = job.targets().batch_latency.is_some();
             timed || job.pinned.is_some() || !guards.is_empty()
         };
-        self.limiter.lends() || self.jobs.values().any(|job| guarded(job))
+        self.limiter.lends() || self.jobs.values().any(guarded)
     }
 
     /// Takes in one event that happened at `now`. Events come in the order of their time.
@@ -173,7 +173,7 @@ impl Engine {
         match event {
             Event::Appeared(spec) => {
                 self.limiter.forget(&spec.id);
-                self.jobs.insert(spec.id.clone(), Box::new(Job::new(now, spec)));
+                self.jobs.insert(spec.id.clone(), Job::new(now, spec));
                 self.reserve();
             }
             Event::Gone(id) => {
@@ -215,7 +215,7 @@ impl Engine {
         let interval = decision.interval;
         self.patience = self.interval.max(interval);
         self.interval = interval;
-        for (id, job) in &mut self.jobs {
+        for (id, job) in self.jobs.iter_mut() {
             job.begin_frame(decision.limits.get(id).copied());
             // The policy has no say in what is held: asked for once is enough for a while.
             if job.pinned.is_none() {
@@ -247,7 +247,7 @@ impl Engine {
 
     fn views(&mut self, now: Moment) -> Vec<View> {
         let (cpus, patience) = (self.cpus, self.patience);
-        let view = |job: &mut Box<Job>| job.view(now, cpus, job.is_silent(now, patience));
+        let view = |job: &mut Job| job.view(now, cpus, job.is_silent(now, patience));
         let mut views = Vec::with_capacity(self.jobs.len());
         views.extend(self.jobs.values_mut().filter(|job| job.pinned.is_none()).map(view));
         views

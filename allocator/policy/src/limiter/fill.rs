@@ -10,10 +10,14 @@ pub(super) struct Taker {
 /// Shares `pool` out by weight; what one has no room for goes to the others. Either the pool or
 /// all room is used up.
 pub(super) fn fill(pool: f64, takers: &[Taker]) -> Vec<f64> {
+    let mut given = vec![0.0; takers.len()];
+    // Most of the time, everybody has what it wants.
+    if takers.iter().all(|taker| taker.room <= 0.0) {
+        return given;
+    }
     let mut order: Vec<(usize, Taker)> = takers.iter().copied().enumerate().collect();
     // Who is full first, by water level, goes first: what it leaves is known before the next.
     order.sort_by(|(_, a), (_, b)| (a.room / a.weight).total_cmp(&(b.room / b.weight)));
-    let mut given = vec![0.0; takers.len()];
     let mut pool = pool;
     let mut weights: f64 = takers.iter().map(|taker| taker.weight).sum();
     for (at, Taker { room, weight }) in order {

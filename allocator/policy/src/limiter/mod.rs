@@ -20,6 +20,7 @@ mod fill;
 mod guards;
 mod leftover;
 mod roster;
+mod seat;
 mod settings;
 mod slew;
 mod switches;
@@ -35,9 +36,9 @@ use crate::decision::Decision;
 use crate::frame::Frame;
 use crate::unit::{JobId, Share, count};
 use clamp::Bounds;
-use guards::{Guards, Look, Standing};
+use guards::{Look, Standing};
 use leftover::Party;
-use roster::Roster;
+use seat::{Account, Seat};
 use verdict::Verdict;
 
 pub use canary::Canary;
@@ -46,6 +47,7 @@ pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting};
 pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
 pub use enforcement::Enforcement;
 pub use fairness::Fairness;
+pub(crate) use roster::Roster;
 pub use settings::{LimiterSettings, SettingError};
 pub use slew::Slew;
 pub use switches::{Guard, Switches};
@@ -59,9 +61,14 @@ pub struct Limiter {
     rules: Rules,
     /// How much of the node is held for jobs that are not judged here.
     reserved: f64,
-    /// As of the moment before the one that is judged.
-    before: State,
-    now: State,
+    /// The moment that is judged.
+    t: f64,
+    jobs: Roster<Seat>,
+    /// How many times somebody was judged.
+    round: u64,
+    /// As of the moment before, and now.
+    counted: Counters,
+    counters: Counters,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,20 +76,6 @@ struct Rules {
     settings: LimiterSettings,
     /// [`LEAST_CPUS`] as a share of the node.
     least: f64,
-}
-
-#[derive(Clone, Debug)]
-struct State {
-    t: f64,
-    jobs: Roster<Account>,
-    counters: Counters,
-}
-
-/// One job as of the last decision and the last look.
-#[derive(Clone, Copy, Debug)]
-struct Account {
-    verdict: Verdict,
-    guards: Guards,
 }
 
 /// How often the guards acted.
@@ -108,10 +101,16 @@ pub struct Effective {
 impl Limiter {
     /// The limiter of a node with `cpus` CPUs that nobody has set otherwise.
     pub fn new(cpus: f64) -> Self {
-        let start =
-            State { t: f64::NEG_INFINITY, jobs: Roster::default(), counters: Counters::default() };
         let rules = Rules { settings: LimiterSettings::default(), least: clamp::least(cpus) };
-        Self { rules, reserved: 0.0, before: start.clone(), now: start }
+        Self {
+            rules,
+            reserved: 0.0,
+            t: f64::NEG_INFINITY,
+            jobs: Roster::default(),
+            round: 0,
+            counted: Counters::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// The limiter of a node with `cpus` CPUs.
@@ -129,7 +128,7 @@ impl Limiter {
 
     /// How often the guards acted so far.
     pub fn counters(&self) -> Counters {
-        self.now.counters
+        self.counters
     }
 
     /// The guards that are on for a job with these switches and this word of its owner.
@@ -152,7 +151,7 @@ impl Limiter {
     /// while somebody is limited.
     pub(crate) fn lends(&self) -> bool {
         let lends = self.rules.settings.enforcement == Enforcement::QuotaLeftover;
-        lends && self.now.jobs.values().any(|job| job.verdict.share < 1.0)
+        lends && self.judged().any(|account| account.verdict.share < 1.0)
     }
 
     /// What the limiter makes of a recorded decision. Frames come in the order of their time.
@@ -165,45 +164,41 @@ impl Limiter {
     /// Takes in what the policy chose at `t` seconds for the jobs that run. A job that it did not
     /// name keeps its last choice.
     pub fn decided(&mut self, t: f64, views: &[View], chosen: &BTreeMap<JobId, Share>) {
-        let judged = self.turn_to(t);
-        self.now.counters.slewed = self.before.counters.slewed;
-        let account = |view: &View| {
-            let before = self.before.jobs.get(&view.job);
-            let last = before.map(|before| before.verdict);
+        let again = !self.turn_to(t);
+        for view in views {
+            let seat = self.jobs.get_or_default(&view.job);
+            let last = seat.before.map(|before| before.verdict);
             // A job that this moment is the first for starts from the same share when asked twice.
-            let first = judged.as_ref().and_then(|judged| judged.get(&view.job));
-            let first = first.map(|judged| judged.verdict.from);
+            let first = seat.now.filter(|_| again).map(|judged| judged.verdict.from);
             let from = last.map(|last| last.share).or(first).unwrap_or(view.in_force.get());
             let chosen = chosen.get(&view.job).map(|chosen| chosen.get());
             let chosen = chosen.or(last.map(|last| last.chosen)).unwrap_or(1.0);
             let verdict = Verdict::new(&self.rules, view, from, chosen);
-            let guards = before.map(|before| before.guards).unwrap_or_default();
-            (view.job.clone(), Account { verdict, guards })
-        };
-        let jobs: Roster<Account> = views.iter().map(account).collect();
-        let slewed = jobs.values().map(|job| u64::from(job.verdict.is_slewed()));
-        self.now.counters.slewed += slewed.sum::<u64>();
-        self.now.jobs = jobs;
+            let guards = seat.before.map(|before| before.guards).unwrap_or_default();
+            seat.judge(self.round, Account { verdict, guards });
+        }
+        self.leave_out();
+        let slewed: u64 = self.judged().map(|account| u64::from(account.verdict.is_slewed())).sum();
+        self.counters.slewed = self.counted.slewed + slewed;
     }
 
     /// What each job is to have at `t` seconds. A job that no decision has seen is left alone.
     pub fn look(&mut self, t: f64, views: &[View]) -> BTreeMap<JobId, Effective> {
-        let judged = self.turn_to(t);
+        self.turn_to(t);
         let look = Look { t, equal: (1.0 - self.reserved) / count(views.len()) };
         let mut views: Vec<&View> = views.iter().collect();
         views.sort_by(|a, b| a.job.cmp(&b.job));
-        let judged = judged.as_ref().unwrap_or(&self.before.jobs);
-        let mut counters = Counters { slewed: self.now.counters.slewed, ..self.before.counters };
+        let mut counters = Counters { slewed: self.counters.slewed, ..self.counted };
         let mut seen = Vec::with_capacity(views.len());
         for view in views {
-            let id = &view.job;
-            let Some(Account { verdict, .. }) = judged.get(id).copied() else { continue };
-            let before = self.before.jobs.get(id).map(|before| before.guards).unwrap_or_default();
+            let Some(seat) = self.jobs.get(&view.job) else { continue };
+            let Some(Account { verdict, .. }) = seat.now else { continue };
+            let before = seat.before.map(|before| before.guards).unwrap_or_default();
             let standing = before.look(&self.rules, look, view, &verdict);
             standing.guards.count_since(&before, &mut counters);
             seen.push(Seen { view, verdict, standing });
         }
-        self.now.counters = counters;
+        self.counters = counters;
         self.settle(seen)
     }
 
@@ -238,20 +233,32 @@ impl Limiter {
 
     /// Forgets a job that is gone: back again, it is new.
     pub fn forget(&mut self, job: &JobId) {
-        self.before.jobs.remove(job);
-        self.now.jobs.remove(job);
+        self.jobs.remove(job);
     }
 
-    /// Moves on to `t`, unless that is the moment that is judged already: then these are the jobs
-    /// as they were judged. Otherwise all stand as they did before.
-    fn turn_to(&mut self, t: f64) -> Option<Roster<Account>> {
-        let judged = std::mem::take(&mut self.now.jobs);
-        if t > self.now.t {
-            self.before = State { jobs: judged, ..self.now };
-            self.now.t = t;
-            return None;
+    /// All that were judged, as they stand.
+    fn judged(&self) -> impl Iterator<Item = Account> {
+        self.jobs.values().filter_map(|seat| seat.now)
+    }
+
+    /// Begins to judge anew at `t`; returns whether that is a later moment. Then all stand as they
+    /// did before; otherwise as they were judged.
+    fn turn_to(&mut self, t: f64) -> bool {
+        self.round += 1;
+        let later = t > self.t;
+        if later {
+            self.t = t;
+            self.counted = self.counters;
+            self.jobs.values_mut().for_each(Seat::turn);
         }
-        Some(judged)
+        later
+    }
+
+    /// Whoever was not judged in this round is gone: of this moment at once, and with the next one
+    /// altogether.
+    fn leave_out(&mut self) {
+        let round = self.round;
+        self.jobs.retain(|seat| seat.end(round));
     }
 
     /// Lends what is left over, where that is wanted, and remembers how everyone stands.
@@ -263,14 +270,16 @@ impl Limiter {
             seen.iter().map(|job| (job.standing.own, job.standing.guards.appetite)).collect()
         };
         let mut effective = BTreeMap::new();
-        let account = |(Seen { view, verdict, standing }, (share, appetite)): (Seen<'_>, _)| {
+        for (Seen { view, verdict, standing }, (share, appetite)) in seen.into_iter().zip(caps) {
             let Standing { own, why, mut guards, .. } = standing;
             guards.appetite = appetite;
             let why = if share > own { Why::Lent { own, lent: share - own } } else { why };
             effective.insert(view.job.clone(), Effective { share: Share::nearest(share), why });
-            (view.job.clone(), Account { verdict, guards })
-        };
-        self.now.jobs = seen.into_iter().zip(caps).map(account).collect();
+            if let Some(seat) = self.jobs.get_mut(&view.job) {
+                seat.judge(self.round, Account { verdict, guards });
+            }
+        }
+        self.leave_out();
         effective
     }
 }

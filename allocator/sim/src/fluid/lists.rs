@@ -7,7 +7,7 @@ impl Fluid {
     pub(super) fn change_side(&mut self, job: Index, side: Side) {
         self.settle(job);
         self.detach(job);
-        if let Some(member) = self.members.get_mut(&job) {
+        if let Some(member) = self.members.get_mut(job) {
             member.side = side;
         }
         self.enlist(job);
@@ -15,8 +15,8 @@ impl Fluid {
 
     /// Puts a job among those of its side.
     pub(super) fn enlist(&mut self, job: Index) {
-        let Some(member) = self.members.get(&job) else { return };
-        let Member { party, side, .. } = member.as_ref();
+        let Some(member) = self.members.get(job) else { return };
+        let Member { party, side, .. } = member;
         let key = (party.threshold(), job);
         match side {
             Side::Sharing => {
@@ -37,7 +37,7 @@ impl Fluid {
 
     pub(super) fn detach(&mut self, job: Index) {
         self.unmark(job);
-        let Some(member) = self.members.get(&job) else { return };
+        let Some(member) = self.members.get(job) else { return };
         let key = (member.party.threshold(), job);
         match member.side {
             Side::Sharing => {
@@ -62,13 +62,13 @@ impl Fluid {
 
     /// Brings a job's tally up to now.
     pub(super) fn settle(&mut self, job: Index) {
-        if let Some(member) = self.members.get_mut(&job) {
+        if let Some(member) = self.members.get_mut(job) {
             member.settle(self.now, self.clocks);
         }
     }
 
     pub(super) fn unmark(&mut self, job: Index) {
-        let Some(member) = self.members.get(&job) else { return };
+        let Some(member) = self.members.get(job) else { return };
         let key = (member.marked, job);
         self.own_goals.remove(&key);
         self.shared_goals.remove(&key);
@@ -76,7 +76,7 @@ impl Fluid {
 
     pub(super) fn mark(&mut self, job: Index) {
         let level = self.level();
-        let Some(member) = self.members.get_mut(&job) else { return };
+        let Some(member) = self.members.get_mut(job) else { return };
         member.marked = member.mark(level);
         let key = (member.marked, job);
         if member.runs_by_level() {

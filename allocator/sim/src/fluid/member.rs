@@ -63,13 +63,6 @@ pub(super) struct Clocks {
     pub(super) shared: f64,
     /// The level over time: what sharing jobs use.
     pub(super) level: f64,
-    /// CPU time used by all.
-    pub(super) used: f64,
-    /// The share of the node in use now.
-    pub(super) in_use: f64,
-    /// CPU time that nobody used while somebody was held back, and its share of the node now.
-    pub(super) wasted: f64,
-    pub(super) stranded: f64,
 }
 
 impl Clocks {
@@ -77,8 +70,6 @@ impl Clocks {
         self.own += seconds * efficiency;
         self.shared += seconds * efficiency * level;
         self.level += seconds * level;
-        self.used += seconds * self.in_use;
-        self.wasted += seconds * self.stranded;
     }
 }
 

@@ -11,11 +11,13 @@
 
 mod lists;
 mod member;
+mod members;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::number::Key;
 use member::{Clocks, Member, Side};
+use members::Members;
 
 pub(crate) use member::ROUNDING;
 pub use member::{Party, Tally};
@@ -32,7 +34,8 @@ pub struct Fluid {
     /// The share that no job gets.
     background: f64,
     clocks: Clocks,
-    members: BTreeMap<Index, Box<Member>>,
+    meter: Meter,
+    members: Members,
     /// Jobs at their caps, and those that share the rest, by cap over weight.
     capped: BTreeSet<(Key, Index)>,
     sharing: BTreeSet<(Key, Index)>,
@@ -46,6 +49,24 @@ pub struct Fluid {
     /// Next goals, as marks on the clock of time and on that of the level.
     own_goals: BTreeSet<(Key, Index)>,
     shared_goals: BTreeSet<(Key, Index)>,
+}
+
+/// What is used of a node, and what is not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    /// CPU time used by all, and the share of the node in use now.
+    used: f64,
+    in_use: f64,
+    /// CPU time that nobody used while somebody was held back, and its share of the node now.
+    wasted: f64,
+    stranded: f64,
+}
+
+impl Meter {
+    fn tick(&mut self, seconds: f64) {
+        self.used += seconds * self.in_use;
+        self.wasted += seconds * self.stranded;
+    }
 }
 
 impl Fluid {
@@ -64,13 +85,14 @@ impl Fluid {
     pub fn advance(&mut self, to: f64) {
         let seconds = (to - self.now).max(0.0);
         self.clocks.tick(seconds, self.level(), self.efficiency());
+        self.meter.tick(seconds);
         self.now = self.now.max(to);
     }
 
     /// A job begins to run here, at work 0 and with its first goal.
     pub fn insert(&mut self, job: Index, party: Party, goal: f64) {
         let member = Member::new(party, goal, self.now, self.clocks);
-        self.members.insert(job, Box::new(member));
+        self.members.insert(job, member);
         self.enlist(job);
         self.level_out();
     }
@@ -79,7 +101,7 @@ impl Fluid {
     pub fn remove(&mut self, job: Index) -> Option<Tally> {
         let tally = self.tally(job)?;
         self.detach(job);
-        self.members.remove(&job);
+        self.members.remove(job);
         self.level_out();
         Some(tally)
     }
@@ -88,7 +110,7 @@ impl Fluid {
     pub fn set(&mut self, job: Index, party: Party) {
         self.settle(job);
         self.detach(job);
-        if let Some(member) = self.members.get_mut(&job) {
+        if let Some(member) = self.members.get_mut(job) {
             (member.party, member.side) = (party, Side::Sharing);
             self.enlist(job);
         }
@@ -99,7 +121,7 @@ impl Fluid {
     pub fn reached(&mut self, job: Index, next: f64) {
         self.settle(job);
         self.unmark(job);
-        if let Some(member) = self.members.get_mut(&job) {
+        if let Some(member) = self.members.get_mut(job) {
             // The goal itself, not what rounding made of it.
             member.work = member.goal;
             member.goal = next;
@@ -123,21 +145,21 @@ impl Fluid {
     /// What a job has done and used so far.
     pub fn tally(&mut self, job: Index) -> Option<Tally> {
         self.settle(job);
-        self.members.get(&job).map(|member| member.tally())
+        self.members.get(job).map(Member::tally)
     }
 
-    /// What each job here has done and used so far, by number.
+    /// What each job here has done and used so far, in no order.
     pub fn tallies(&mut self) -> impl Iterator<Item = (Index, Tally)> {
         let (now, clocks) = (self.now, self.clocks);
         self.members.iter_mut().map(move |(job, member)| {
             member.settle(now, clocks);
-            (*job, member.tally())
+            (job, member.tally())
         })
     }
 
     /// The share of the node that a job has now.
     pub fn share_of(&self, job: Index) -> f64 {
-        self.members.get(&job).map_or(0.0, |member| member.share(self.level()))
+        self.members.get(job).map_or(0.0, |member| member.share(self.level()))
     }
 
     /// The share of the node that is in use.
@@ -147,17 +169,17 @@ impl Fluid {
 
     /// CPU time that was used since the start, as seconds of the whole node.
     pub fn used(&self) -> f64 {
-        self.clocks.used
+        self.meter.used
     }
 
     /// CPU time that nobody used while a job was held back by its limit, in the same measure.
     pub fn wasted(&self) -> f64 {
-        self.clocks.wasted
+        self.meter.wasted
     }
 
     /// The jobs here, by number.
     pub fn jobs(&self) -> impl Iterator<Item = Index> {
-        self.members.keys().copied()
+        self.members.numbers()
     }
 
     /// How many jobs there are here.
@@ -167,7 +189,7 @@ impl Fluid {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.members.len() == 0
     }
 
     /// The share of a sharing job of weight 1.
@@ -210,9 +232,9 @@ impl Fluid {
             self.unmark(job);
             self.mark(job);
         }
-        self.clocks.in_use = self.in_use();
-        self.clocks.stranded =
-            if self.held > 0 { (self.room() - self.clocks.in_use).max(0.0) } else { 0.0 };
+        let in_use = self.in_use();
+        let stranded = if self.held > 0 { (self.room() - in_use).max(0.0) } else { 0.0 };
+        (self.meter.in_use, self.meter.stranded) = (in_use, stranded);
     }
 }
 

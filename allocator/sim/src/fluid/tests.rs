@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -5,7 +7,7 @@ use paceline_policy::unit::count;
 
 const NEVER: f64 = f64::INFINITY;
 
-fn party(weight: f64, cap: f64) -> Party {
+pub(super) fn party(weight: f64, cap: f64) -> Party {
     Party { weight, cap, limited: cap < 1.0, speed: 1.0, bend: 0.0, batch: 1.0 }
 }
 

@@ -5,35 +5,31 @@ use paceline_policy::frame::{Frame, Job};
 use paceline_policy::{Effect, Event, Moment, Policy};
 
 use super::live::Live;
-use super::queue::{Due, What};
+use super::queue::What;
 use super::{COALESCE, World};
 
 #[derive(Debug)]
 pub(super) struct Cluster {
     policy: Box<dyn Policy>,
-    due: Due,
     decided: Option<f64>,
 }
 
 impl Cluster {
     pub(super) fn new(policy: Box<dyn Policy>) -> Self {
-        Self { policy, due: Due::default(), decided: None }
+        Self { policy, decided: None }
     }
 }
 
 impl World<'_> {
     /// Something happened that the cluster's policy should see.
     pub(super) fn hurry_all(&mut self) {
-        let Some(cluster) = &mut self.cluster else { return };
+        let Some(cluster) = &self.cluster else { return };
         let at = cluster.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
-        cluster.due.no_later(at, What::DecideAll, &mut self.queue);
+        self.queue.no_later(at, What::DecideAll);
     }
 
     pub(super) fn decide_all(&mut self) {
         let now = self.now;
-        if !self.cluster.as_mut().is_some_and(|cluster| cluster.due.take(now)) {
-            return;
-        }
         let frame = self.gather();
         let Some(cluster) = &mut self.cluster else { return };
         let decision = cluster.policy.decide(&frame);
@@ -52,7 +48,7 @@ impl World<'_> {
             // What these have changed is no news to it.
             cluster.decided = Some(now);
             let wait = soon.unwrap_or(decision.interval);
-            cluster.due.set(Some(now + wait), What::DecideAll, &mut self.queue);
+            self.queue.set(Some(now + wait), What::DecideAll);
         }
     }
 

@@ -16,9 +16,6 @@ impl World<'_> {
     pub(super) fn decide(&mut self, node: usize) {
         let now = self.now;
         let Some(station) = self.stations.get_mut(node) else { return };
-        if !station.decide.take(now) {
-            return;
-        }
         station.decided = Some(now);
         station.observe(now, &mut self.jobs);
         let effects = station.engine.step(Moment::from_seconds(now), Event::Decide);
@@ -30,9 +27,6 @@ impl World<'_> {
     pub(super) fn look(&mut self, node: usize) {
         let now = self.now;
         let Some(station) = self.stations.get_mut(node) else { return };
-        if !station.look.take(now) {
-            return;
-        }
         station.observe(now, &mut self.jobs);
         let effects = station.engine.step(Moment::from_seconds(now), Event::Look);
         self.obey(node, effects);
@@ -45,16 +39,14 @@ impl World<'_> {
                 Effect::Decided(decided) => self.write_down(&decided.0, &decided.1),
                 Effect::End(jobs) => self.end(node, &jobs),
                 Effect::WakeAt(at) => {
-                    if let Some(station) = self.stations.get_mut(node) {
-                        station.decide.no_later(at.seconds(), What::Decide(node), &mut self.queue);
-                    }
+                    self.queue.no_later(at.seconds(), What::Decide(node));
                 }
             }
         }
         let next = self.now + LOOK;
-        if let Some(station) = self.stations.get_mut(node) {
+        if let Some(station) = self.stations.get(node) {
             let due = station.engine.has_use_for_looks().then_some(next);
-            station.look.set(due, What::Look(node), &mut self.queue);
+            self.queue.set(due, What::Look(node));
         }
     }
 

@@ -3,7 +3,7 @@
 use paceline_policy::unit::counter;
 
 use super::live::Live;
-use super::queue::{Due, What};
+use super::queue::What;
 use super::{Station, World};
 use crate::fluid::{Index, ROUNDING};
 use crate::number::floor;
@@ -37,9 +37,10 @@ impl<'a> World<'a> {
             return;
         };
         let lost: Vec<Index> = station.fluid.jobs().collect();
-        (station.look, station.decide) = (Due::default(), Due::default());
         station.down_since = Some(self.now);
         let back = self.now + failures.down;
+        self.queue.set(None, What::Look(node));
+        self.queue.set(None, What::Decide(node));
         self.queue.push(back, What::Recover(node));
         for index in lost {
             self.depart(index, node);
@@ -72,7 +73,7 @@ impl<'a> World<'a> {
     /// A job's process ends before its time, and begins anew on its node.
     pub(super) fn crash(&mut self, index: Index) {
         let Some(live) = self.jobs.get_mut(index) else { return };
-        let Some(node) = live.node.filter(|_| live.crash.take(self.now)) else { return };
+        let Some(node) = live.node.filter(|_| live.crash == Some(self.now)) else { return };
         self.depart(index, node);
         let Some(live) = self.jobs.get_mut(index) else { return };
         live.fall_back(self.now);

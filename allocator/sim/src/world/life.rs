@@ -4,7 +4,7 @@ use paceline_policy::Event;
 use paceline_policy::limiter::Setting;
 
 use super::live::Goal;
-use super::queue::{Due, What};
+use super::queue::What;
 use super::{COALESCE, World};
 use crate::fluid::Index;
 
@@ -37,10 +37,12 @@ impl World<'_> {
         let Some(live) = self.jobs.get_mut(index) else { return };
         let Some(node) = live.node else { return };
         let Some(station) = self.stations.get_mut(node) else { return };
-        live.begin(now);
+        live.begin(now, &mut self.instances);
         live.count_loss(now, live.before);
-        let crash = live.next_crash(now);
-        live.crash.set(crash, What::Crash(index), &mut self.queue);
+        live.crash = live.next_crash(now);
+        if let Some(at) = live.crash {
+            self.queue.push(at, What::Crash(index));
+        }
         station.fluid.advance(now);
         let before = station.fluid.len();
         station.fluid.insert(index, live.party(station.cpus), live.goal());
@@ -59,9 +61,6 @@ impl World<'_> {
     pub(super) fn goals(&mut self, node: usize) {
         let now = self.now;
         let Some(station) = self.stations.get_mut(node) else { return };
-        if !station.goal.take(now) {
-            return;
-        }
         station.fluid.advance(now);
         let soon = now + ROUNDING;
         while let Some(station) = self.stations.get_mut(node) {
@@ -97,7 +96,7 @@ impl World<'_> {
             live.count_loss(now, live.before);
         }
         station.by_id.remove(&live.job.id);
-        live.crash = Due::default();
+        live.crash = None;
         station.tell(now, Event::Gone(live.job.id.clone()));
     }
 
@@ -115,17 +114,17 @@ impl World<'_> {
             self.hurry_all();
             return;
         }
-        let Some(station) = self.stations.get_mut(node).filter(|station| station.is_up()) else {
+        let Some(station) = self.stations.get(node).filter(|station| station.is_up()) else {
             return;
         };
         let at = station.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
-        station.decide.no_later(at, What::Decide(node), &mut self.queue);
+        self.queue.no_later(at, What::Decide(node));
     }
 
     /// Notes when the node's next goal is due.
     pub(super) fn plan(&mut self, node: usize) {
-        let Some(station) = self.stations.get_mut(node) else { return };
+        let Some(station) = self.stations.get(node) else { return };
         let next = station.fluid.next().map(|(at, _)| at.max(self.now));
-        station.goal.set(next, What::Goal(node), &mut self.queue);
+        self.queue.set(next, What::Goal(node));
     }
 }

@@ -9,7 +9,8 @@ use paceline_policy::unit::counter;
 use paceline_policy::{JobSpec, Share};
 use paceline_wire::Targets;
 
-use super::queue::Due;
+use super::jobs::Instances;
+use crate::curve::Fall;
 use crate::fluid::{Party, ROUNDING, Tally};
 use crate::number::floor;
 use crate::outcome::JobOutcome;
@@ -32,7 +33,7 @@ pub(super) struct Live {
     /// The work in the checkpoint that it was last moved with.
     pub(super) saved: f64,
     /// When its present process crashes.
-    pub(super) crash: Due,
+    pub(super) crash: Option<f64>,
     /// The works at which something happens, the next one first.
     goals: Vec<(f64, Goal)>,
     pub(super) outcome: JobOutcome,
@@ -40,9 +41,10 @@ pub(super) struct Live {
     noise: Lazy,
     pub(super) checkpoints: Lazy,
     pub(super) crashes: Lazy,
+    fall: Option<Fall>,
     /// Up to when the area under its loss is counted, and the work then.
     counted: (f64, f64),
-    processes: u64,
+    processes: usize,
 }
 
 /// What happens at a job's goal.
@@ -69,13 +71,14 @@ impl Live {
             cpu_shares: job.cpu_shares,
             before: 0.0,
             saved: 0.0,
-            crash: Due::default(),
+            crash: None,
             goals,
             outcome: JobOutcome::new(&job),
             told: first_report(&job),
             noise: Lazy::new(seed, Purpose::Noise, index),
             checkpoints: Lazy::new(seed, Purpose::Checkpoint, index),
             crashes: Lazy::new(seed, Purpose::Crash, index),
+            fall: job.loss.as_ref().map(|curve| curve.fall()),
             counted: (job.arrive, 0.0),
             processes: 0,
             job,
@@ -99,11 +102,11 @@ impl Live {
     }
 
     /// A process of it begins, on a node where nothing limits it yet.
-    pub(super) fn begin(&mut self, now: f64) {
+    pub(super) fn begin(&mut self, now: f64, instances: &mut Instances) {
         self.outcome.started.get_or_insert(now);
         (self.cap, self.cpu_shares) = (UNLIMITED, self.job.cpu_shares);
+        let instance = instances.name(self.processes);
         self.processes += 1;
-        let instance = Arc::from(self.processes.to_string());
         self.told = Report { instance, reached: self.told.reached, ..first_report(&self.job) };
     }
 
@@ -174,9 +177,10 @@ impl Live {
     pub(super) fn count_loss(&mut self, now: f64, work: f64) {
         let (from, before) = self.counted;
         self.counted = (now, work);
-        if let Some(curve) = &self.job.loss {
+        if let Some((curve, fall)) = self.job.loss.as_ref().zip(self.fall) {
             let at = |work: f64| (work / self.job.work).min(1.0);
-            self.outcome.loss_area += (now - from) * curve.to_come(at(before), at(work));
+            let loss = curve.mean(at(before), at(work));
+            self.outcome.loss_area += (now - from) * fall.to_come(loss);
         }
     }
 

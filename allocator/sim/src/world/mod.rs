@@ -22,7 +22,7 @@ use crate::outcome::{Line, Outcome};
 use crate::scenario::{Arm, Job, Scenario, ScenarioError};
 use crate::trace::Trace;
 use cluster::Cluster;
-use jobs::Jobs;
+use jobs::{Instances, Jobs};
 use queue::{Queue, What};
 use station::Station;
 use trace::Watch;
@@ -68,6 +68,7 @@ struct World<'a> {
     now: f64,
     queue: Queue,
     jobs: Jobs,
+    instances: Instances,
     stations: Vec<Station>,
     /// The policy of the whole cluster, where it is one.
     cluster: Option<Cluster>,
@@ -97,7 +98,7 @@ impl<'a> World<'a> {
         let AnyPolicy::Jobs(policy) = run.scenario.policy(run.arm)? else {
             return Err(ScenarioError::NotOfJobs(run.arm.policy.clone()));
         };
-        let queue = Queue::new(workload.iter().map(|job| job.arrive));
+        let queue = Queue::new(workload.iter().map(|job| job.arrive), run.scenario.nodes.len());
         let mut cluster = None;
         let mut stations = Vec::new();
         let mut first = Some(policy);
@@ -127,6 +128,7 @@ impl<'a> World<'a> {
             now: 0.0,
             queue,
             jobs: Jobs::new(workload, run.seed),
+            instances: Instances::default(),
             stations,
             cluster,
             can_fail,

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use paceline_policy::{Engine, Event, JobId, Moment};
 
 use super::jobs::Jobs;
-use super::queue::Due;
 use crate::fluid::{Fluid, Index};
 use crate::random::{Lazy, Purpose};
 use crate::scenario::Node;
@@ -17,9 +16,6 @@ pub(super) struct Station {
     /// The jobs that run here.
     pub(super) by_id: BTreeMap<JobId, Index>,
     pub(super) engine: Engine,
-    pub(super) goal: Due,
-    pub(super) look: Due,
-    pub(super) decide: Due,
     pub(super) decided: Option<f64>,
     /// Since when it does not work, and for how long it did not before.
     pub(super) down_since: Option<f64>,
@@ -35,9 +31,6 @@ impl Station {
             fluid: Fluid::new(node.contention).beside(node.background),
             by_id: BTreeMap::new(),
             engine,
-            goal: Due::default(),
-            look: Due::default(),
-            decide: Due::default(),
             decided: None,
             down_since: None,
             down: 0.0,

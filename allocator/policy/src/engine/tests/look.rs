@@ -1,5 +1,7 @@
 //! What looks between decisions do.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::limiter::{Canary, Enforcement, Fairness, Slew};
 use crate::policies::Unlimited;
@@ -162,7 +164,8 @@ fn shares_are_written_as_weights() {
     let soft = LimiterSettings { enforcement: Enforcement::Shares, ..LimiterSettings::default() };
     let mut bed = Bed::new([0.25, 0.75], soft);
     assert_eq!(bed.caps, [1.0, 1.0]);
-    let weights = |bed: &Bed| NAMES.map(|name| bed.engine.jobs[&id(name)].in_force.weight);
+    let weight = |bed: &Bed, name| bed.engine.jobs.get(&id(name)).unwrap().in_force.weight;
+    let weights = |bed: &Bed| NAMES.map(|name| weight(bed, name));
     assert_eq!(weights(&bed), [512, 1536]);
     bed.pass([0.25, 0.75]);
     assert_eq!(bed.step(Event::Look) + bed.step(Event::Decide), 0);
