@@ -28,6 +28,21 @@ pub(crate) async fn after_a_kill_restore_puts_every_limit_back(
     Ok(())
 }
 
+pub(crate) async fn a_restore_goes_on_when_its_reader_has_left(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let flat = killed(&bed).await?;
+    let state = Allocator::state(&bed);
+    // The second one has nothing to put back, and says so.
+    for _ in 0..2 {
+        let unread =
+            Allocator::unread(&["restore", "--state-dir", &state.to_string_lossy()]).await?;
+        anyhow::ensure!(unread.status.success() && unread.stderr.is_empty(), "{unread:?}");
+        ensure_unlimited(&bed, &flat).await?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn the_next_run_puts_back_what_a_killed_one_left(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {

@@ -87,6 +87,10 @@ pub(crate) async fn check_says_what_is_wrong(bed: Arc<Bed>) -> anyhow::Result<()
     for word in ["opted in", "cgroup", "NanoCpus", "answers", "job toy"] {
         anyhow::ensure!(said.contains(word), "{word} is missing: {said}");
     }
+    for words in [&["check", &good][..], &["check", "--json", &good]] {
+        let unread = Allocator::unread(words).await?;
+        anyhow::ensure!(unread.status.success() && unread.stderr.is_empty(), "{unread:?}");
+    }
     let (code, said) = check(mute).await?;
     anyhow::ensure!(code == Some(1) && said.contains("WRONG"), "{said}");
     let (code, said) = check(stranger).await?;

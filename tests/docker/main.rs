@@ -167,6 +167,7 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         limits::under_a_parent_group_with_a_quota_no_limit_is_put_back_too needs Root;
         limits::weights_take_the_place_of_caps_and_are_put_back;
         dependability::after_a_kill_restore_puts_every_limit_back;
+        dependability::a_restore_goes_on_when_its_reader_has_left;
         dependability::the_next_run_puts_back_what_a_killed_one_left;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;

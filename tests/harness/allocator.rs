@@ -1,5 +1,5 @@
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
@@ -26,6 +26,13 @@ impl Allocator {
         let mut command = Command::new(program("paceline")?);
         command.args(words).kill_on_drop(true);
         Ok(command)
+    }
+
+    /// What comes of a command whose reader has left.
+    pub async fn unread(words: &[&str]) -> anyhow::Result<Output> {
+        let (reader, writer) = std::io::pipe()?;
+        drop(reader);
+        Ok(Self::command(words)?.stdout(writer).output().await?)
     }
 
     /// Where a bed's allocator keeps original limits.

@@ -6,7 +6,6 @@ use bollard::Docker;
 use bollard::models::{ContainerUpdateBody, RestartPolicy, RestartPolicyNameEnum};
 use bollard::query_parameters::StopContainerOptionsBuilder;
 use paceline_policy::limiter::Setting;
-use tracing::info;
 
 use super::error::{LimitError, chain};
 use super::ledger::Ledger;
@@ -16,11 +15,9 @@ use super::target::{Target, Unseen};
 use super::way::Way;
 use super::{crash, ways};
 use crate::observe::cgroup::Cgroup;
-use crate::observe::cgroup::block_io::IoWeight;
-use crate::observe::container;
 
 /// How long the engine may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 /// How often a value is written that does not show in the kernel.
 const TRIES: usize = 2;
 
@@ -29,9 +26,9 @@ const TRIES: usize = 2;
 /// One container is written to by one call at a time.
 #[derive(Debug)]
 pub struct Actuator {
-    docker: Docker,
+    pub(super) docker: Docker,
     pub(super) originals: Originals,
-    proc: PathBuf,
+    pub(super) proc: PathBuf,
     pub(super) cpus: f64,
     pub(super) means: Means,
     pub(super) on_drift: OnDrift,
@@ -75,48 +72,6 @@ impl Actuator {
     /// The ids of all containers that have something to be put back.
     pub fn pending(&self) -> Result<Vec<String>, OriginalsError> {
         self.originals.ids()
-    }
-
-    /// On return, what container `id` had before the first write to it is on the disk.
-    pub(super) async fn prepare(&self, id: &str) -> Result<Target, LimitError> {
-        if self.ledger.get(id).is_some_and(|account| account.yielded) {
-            return Err(LimitError::Yielded(id.to_owned()));
-        }
-        let target = self.look(id).await?;
-        if self.follow_owner(&target)? && self.on_drift == OnDrift::Yield {
-            self.yield_to_owner(&target).await?;
-            return Err(LimitError::Yielded(target.name()));
-        }
-        crash::point("before-snapshot");
-        self.originals.keep(&target.original()).map_err(|error| kept(target.name(), error))?;
-        self.ledger.enter(target.id(), |account| account.look(&target));
-        Ok(target)
-    }
-
-    /// What somebody else has set since our last write is that container's new original: it is what
-    /// is to be put back. Returns whether there is such a thing.
-    pub(super) fn follow_owner(&self, target: &Target) -> Result<bool, LimitError> {
-        let now = target.container.host_config;
-        let Some(account) = self.ledger.get(target.id()) else { return Ok(false) };
-        let (cap, weight) = (account.has_foreign_cap(now), account.has_foreign_weight(now));
-        let failed = |error| kept(target.name(), error);
-        let Some(mut original) = self.originals.get(target.id()).map_err(failed)? else {
-            return Ok(false);
-        };
-        if cap {
-            let cpu_shares = original.host_config.cpu_shares;
-            original.host_config = container::HostCpu { cpu_shares, ..now };
-            original.cgroup = target.quota();
-        }
-        if weight {
-            original.host_config.cpu_shares = now.cpu_shares;
-            original.weight = target.weight();
-        }
-        if cap || weight {
-            info!("somebody else has set limits of container {}: they are kept", target.name());
-            self.originals.replace(&original).map_err(failed)?;
-        }
-        Ok(cap || weight)
     }
 
     async fn write_setting(
@@ -208,21 +163,6 @@ impl Actuator {
             Err(_) => Err(silent(target.name())),
         }
     }
-
-    /// A container as it is now.
-    pub(super) async fn look(&self, id: &str) -> Result<Target, LimitError> {
-        let asked = tokio::time::timeout(PATIENCE, container::inspect(&self.docker, id));
-        let container = match asked.await {
-            Ok(Ok(Some(container))) => container,
-            Ok(Ok(None)) => return Err(LimitError::Gone(id.to_owned())),
-            Ok(Err(error)) => return Err(LimitError::Engine(id.to_owned(), error)),
-            Err(_) => return Err(silent(id.to_owned())),
-        };
-        let cgroup = container.pid.and_then(|pid| Cgroup::of(&self.proc, pid).ok());
-        let seen = container.pid.zip(cgroup.as_ref());
-        let io = seen.and_then(|(pid, group)| IoWeight::of(&self.proc, pid, group.cpu_folder()));
-        Ok(Target { container, cgroup, io })
-    }
 }
 
 pub(super) fn write_file(cgroup: &Cgroup, way: Way) -> std::io::Result<()> {
@@ -242,6 +182,6 @@ pub(super) fn unseen(target: &Target) -> LimitError {
     LimitError::Refused { name: target.name(), refused: "its cgroup cannot be seen".to_owned() }
 }
 
-fn silent(name: String) -> LimitError {
+pub(super) fn silent(name: String) -> LimitError {
     LimitError::Silent { name, seconds: PATIENCE.as_secs() }
 }

@@ -1,13 +1,13 @@
 //! What this process has written, container by container: what drift is measured by.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use paceline_policy::Share;
 
 use super::target::Target;
 use crate::observe::cgroup::{Cgroup, Quota};
-use crate::observe::container::HostCpu;
+use crate::observe::container::{Container, HostCpu};
 
 /// All accounts, by the engine's full id.
 #[derive(Debug, Default)]
@@ -24,8 +24,18 @@ pub(super) struct Account {
     /// The weight that was asked for, and what the kernel had then in its own measure.
     pub(super) weight: Option<(u64, Option<u64>)>,
     cgroup: Option<Cgroup>,
+    /// The container as the engine has described it, as long as it says nothing else.
+    seen: Option<Seen>,
     /// The container is left alone.
     pub(super) yielded: bool,
+}
+
+/// A container at one look.
+#[derive(Clone, Debug)]
+struct Seen {
+    target: Arc<Target>,
+    quota: Option<Quota>,
+    weight: Option<u64>,
 }
 
 impl Ledger {
@@ -60,6 +70,38 @@ impl Account {
     pub(super) fn look(&mut self, target: &Target) {
         self.ours = vec![target.container.host_config];
         self.cgroup.clone_from(&target.cgroup);
+    }
+
+    /// The engine has just described the container like this.
+    pub(super) fn see(&mut self, target: Arc<Target>) {
+        let (quota, weight) = (target.quota(), target.weight());
+        self.seen = Some(Seen { target, quota, weight });
+    }
+
+    /// Whether the engine has described it like this before.
+    pub(super) fn has_seen(&self, container: &Container) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.target.container == *container)
+    }
+
+    /// What the engine has said of it holds no more.
+    pub(super) fn forget_seen(&mut self) {
+        self.seen = None;
+    }
+
+    /// Whether anything was written to it.
+    pub(super) fn is_written(&self) -> bool {
+        self.cap.is_some() || self.weight.is_some()
+    }
+
+    /// The container as the engine has described it, if the kernel has for it exactly what it had
+    /// then, or after our last write: then the engine needs not be asked again.
+    pub(super) fn as_seen(&self) -> Option<Arc<Target>> {
+        let seen = self.seen.as_ref()?;
+        let quota = self.cap.map_or(seen.quota, |(_, left)| left)?;
+        let weight = self.weight.map_or(seen.weight, |(_, left)| left)?;
+        let now = &seen.target;
+        let holds = now.quota() == Some(quota) && now.weight() == Some(weight);
+        holds.then(|| Arc::clone(now))
     }
 
     /// The engine is asked for this.

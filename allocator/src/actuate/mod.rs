@@ -17,6 +17,7 @@ mod lock;
 mod means;
 pub mod memory;
 pub mod originals;
+mod prepare;
 mod restore;
 mod target;
 mod way;

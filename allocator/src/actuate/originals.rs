@@ -1,7 +1,8 @@
 //! The limits that containers had before the allocator's first write to them, kept on disk.
 //!
 //! Whatever ends the allocator, its machine included, the way back is here: a file for each
-//! container, complete or absent, written through to the disk before the container is touched.
+//! container, complete or absent, written before the container is touched; and through to the disk,
+//! where a limit would outlive the machine.
 //! The folder also holds the lock that keeps a second allocator away from the same engine.
 
 use std::fs::{self, File};
@@ -111,8 +112,25 @@ impl Originals {
         fs::create_dir_all(&folder).map_err(at(&folder))?;
         let lock = lock::take(&folder, purpose)?;
         // Whatever a killed run had put here and not yet seen through to the disk.
-        File::open(&folder).and_then(|folder| folder.sync_all()).map_err(at(&folder))?;
-        Ok(Self { folder, _lock: lock })
+        sync_folder(&folder).map_err(at(&folder))?;
+        let originals = Self { folder, _lock: lock };
+        originals.clear_unfinished()?;
+        Ok(originals)
+    }
+
+    /// Removes what a run or a machine that went down has left half. A file that is empty was not
+    /// synced yet: the limit that was written meanwhile went down with the machine.
+    fn clear_unfinished(&self) -> Result<(), OriginalsError> {
+        for entry in fs::read_dir(&self.folder).map_err(at(&self.folder))? {
+            let entry = entry.map_err(at(&self.folder))?;
+            let path = entry.path();
+            let is = |extension: &str| path.extension().is_some_and(|it| it == extension);
+            let empty = || entry.metadata().is_ok_and(|file| file.len() == 0);
+            if is("part") || (is("json") && empty()) {
+                fs::remove_file(&path).map_err(at(&path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps `original`, unless the container has one already. On return it is on the disk.
@@ -120,16 +138,45 @@ impl Originals {
         if self.path(&original.id).exists() { Ok(()) } else { self.replace(original) }
     }
 
+    /// Keeps `original`, unless the container has one already, for whoever comes after this process.
+    /// On the disk it is only once [`Originals::sync`] is through. Returns whether that is to be done.
+    pub fn keep_unsynced(&self, original: &Original) -> Result<bool, OriginalsError> {
+        let new = !self.path(&original.id).exists();
+        if new {
+            self.write(original, |_| Ok(()))?;
+        }
+        Ok(new)
+    }
+
+    /// Brings what is kept of a container to the disk, once it is called: which takes as long as
+    /// the disk does. What is forgotten meanwhile is well, too.
+    pub fn sync(&self, id: &str) -> impl FnOnce() -> Result<(), OriginalsError> + Send + use<> {
+        let (path, folder) = (self.path(id), self.folder.clone());
+        move || match File::open(&path).and_then(|file| file.sync_all()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(at(&path)(error)),
+            Ok(()) => sync_folder(&folder).map_err(at(&folder)),
+        }
+    }
+
     /// Keeps `original` in the place of whatever the container has. On return it is on the disk.
     pub fn replace(&self, original: &Original) -> Result<(), OriginalsError> {
+        self.write(original, File::sync_all)?;
+        sync_folder(&self.folder).map_err(at(&self.folder))
+    }
+
+    fn write(
+        &self,
+        original: &Original,
+        sync: impl Fn(&File) -> io::Result<()>,
+    ) -> Result<(), OriginalsError> {
         let path = self.path(&original.id);
         let unfinished = path.with_extension("part");
         let write = || {
             let mut file = File::create(&unfinished)?;
             file.write_all(&serde_json::to_vec_pretty(original)?)?;
-            file.sync_all()?;
-            fs::rename(&unfinished, &path)?;
-            File::open(&self.folder)?.sync_all()
+            sync(&file)?;
+            fs::rename(&unfinished, &path)
         };
         write().map_err(|error| {
             // On a full disk even half a file is in the way.
@@ -181,6 +228,11 @@ impl Originals {
     fn path(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
+}
+
+/// Brings the names in a folder to the disk.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> OriginalsError {

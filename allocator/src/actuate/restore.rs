@@ -29,6 +29,7 @@ impl Actuator {
     pub async fn restore(&self, id: &str) -> Result<Option<Restored>, LimitError> {
         let failed = |error| kept(id.to_owned(), error);
         if self.originals.get(id).map_err(failed)?.is_none() {
+            self.ledger.close(id);
             return Ok(None);
         }
         let restored = match self.put_back(id).await {

@@ -1,3 +1,4 @@
+mod seen;
 mod stub;
 
 use paceline_policy::Share;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
+use super::plain::{plain, plain_json, print};
 use crate::actuate::fence::fence;
 use crate::actuate::first_way;
 use crate::exit::BadUsage;
@@ -42,7 +43,6 @@ struct Findings {
     wrong: Vec<String>,
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub(super) async fn run(
     args: CheckArgs,
     engine: &EngineArgs,
@@ -63,22 +63,25 @@ pub(super) async fn run(
         .context("the engine does not describe the container")?
         .ok_or_else(|| BadUsage(format!("there is no container {:?}", args.container)))?;
     let findings = look(&machine, &container).await;
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&findings)?);
+    print(&if args.json {
+        plain_json(&serde_json::to_string_pretty(&findings)?) + "\n"
     } else {
-        for (what, value) in &findings.seen {
-            println!("{what:<12} {value}");
-        }
-        for wrong in &findings.wrong {
-            println!("{:<12} {wrong}", "WRONG");
-        }
-    }
+        findings.lines()
+    })?;
     Ok(if findings.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 impl Findings {
     fn see(&mut self, what: &'static str, value: impl Into<String>) {
         self.seen.push((what, value.into()));
+    }
+
+    /// A line for each, what is wrong last.
+    fn lines(&self) -> String {
+        let seen = self.seen.iter().map(|(what, value)| (*what, value));
+        let wrong = self.wrong.iter().map(|wrong| ("WRONG", wrong));
+        let line = |(what, text): (&str, &String)| format!("{what:<12} {}\n", plain(text));
+        seen.chain(wrong).map(line).collect::<Vec<_>>().concat()
     }
 }
 

@@ -5,6 +5,7 @@
 //! on to this process by its standard input: however this process ends, the input closes, and the
 //! allocator puts every limit back and goes away.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ use futures_util::StreamExt;
 use tracing::{debug, warn};
 
 use super::engine::EngineArgs;
+use super::plain::print;
 use crate::exit::BadUsage;
 use crate::log;
 use crate::signals::{Ending, Signals};
@@ -104,8 +106,9 @@ async fn create(docker: &Docker, engine: &EngineArgs, errand: Errand) -> anyhow:
             pid_mode: Some("host".to_owned()),
             network_mode: Some("host".to_owned()),
             cgroupns_mode: Some(HostConfigCgroupnsModeEnum::HOST),
-            // To enter a network namespace, and to look at another user's process.
-            cap_add: Some(vec!["SYS_ADMIN".to_owned(), "SYS_PTRACE".to_owned()]),
+            // To enter a network namespace, to look at another user's process, and to get its turn
+            // where all cores are taken.
+            cap_add: Some(["SYS_ADMIN", "SYS_PTRACE", "SYS_NICE"].map(str::to_owned).into()),
             security_opt: Some(vec!["apparmor=unconfined".to_owned()]),
             ..HostConfig::default()
         }),
@@ -184,12 +187,11 @@ fn exit_code(
     Ok(u8::try_from(status).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "it speaks for the container")]
+/// The container goes on whether somebody still reads what it says or not.
 fn pass_on(piece: &LogOutput) {
-    let text = String::from_utf8_lossy(piece.as_ref());
     if matches!(piece, LogOutput::StdOut { .. }) {
-        print!("{text}");
+        drop(print(&String::from_utf8_lossy(piece.as_ref())));
     } else {
-        eprint!("{text}");
+        drop(io::stderr().write_all(piece.as_ref()));
     }
 }

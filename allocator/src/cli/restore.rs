@@ -8,6 +8,7 @@ use tracing::warn;
 
 use super::engine::{self, EngineArgs};
 use super::own_container::{self, Errand};
+use super::plain::{plain, print};
 use super::run::absolute;
 use super::state::StateArgs;
 use crate::actuate::Actuator;
@@ -37,7 +38,6 @@ impl RestoreArgs {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "this is what the command is for")]
 pub(super) async fn run(
     args: RestoreArgs,
     engine: &EngineArgs,
@@ -58,15 +58,16 @@ pub(super) async fn run(
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
     let pending = actuator.pending()?;
     if pending.is_empty() {
-        println!("nothing to put back");
+        print("nothing to put back\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut audit = audit(&folder);
-    let mut failed = 0_u32;
+    // That nobody can be told keeps no limit from going back.
+    let (mut failed, mut told) = (0_u32, Ok(()));
     for id in pending {
         match actuator.restore(&id).await {
             Ok(Some(restored)) => {
-                println!("{}: {restored}", short(&id));
+                told = told.and(print(&format!("{}: {restored}\n", short(&id))));
                 let how = format!("by `paceline restore`, {restored}");
                 if let Some(audit) = &mut audit {
                     audit.write(&Entry::Restored { container: id, how });
@@ -75,11 +76,13 @@ pub(super) async fn run(
             Ok(None) => {}
             Err(error) => {
                 failed += 1;
-                println!("{}: NOT put back: {:#}", short(&id), anyhow::Error::from(error));
+                let why = plain(&format!("{:#}", anyhow::Error::from(error)));
+                told = told.and(print(&format!("{}: NOT put back: {why}\n", short(&id))));
             }
         }
     }
     anyhow::ensure!(failed == 0, "the limits of {failed} containers were not put back");
+    told?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -43,6 +43,9 @@ impl Driver {
                 return;
             }
         };
+        if let Some(hands) = &self.hands {
+            change.described.iter().for_each(|container| hands.actuator().saw(container));
+        }
         if change.gone.is_empty() {
             return;
         }

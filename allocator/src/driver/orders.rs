@@ -143,7 +143,7 @@ impl Driver {
             let name = container.name;
             return Err(Refusal::Impossible(format!("container {name} does not run")));
         }
-        let job = self.roster.adopt(container)?;
+        let job = self.roster.adopt(&container)?;
         Ok(Course::Done(format!(
             "container {job} is watched: it is managed as soon as its endpoint answers"
         )))

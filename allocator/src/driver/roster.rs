@@ -57,6 +57,8 @@ pub(super) struct Refused {
 pub(super) struct Change {
     /// Containers that no longer run, each with its job if it was managed.
     pub(super) gone: Vec<(String, Option<JobId>)>,
+    /// Containers that are watched, as the engine describes them now.
+    pub(super) described: Vec<Container>,
 }
 
 impl Roster {
@@ -177,14 +179,17 @@ impl Roster {
         self.refused.retain(|id, refused| !ended(id, &refused.started_at));
         self.adopted.retain(|id| !missing.contains(id));
         for container in described.into_values() {
-            self.admit(container);
+            self.admit(&container);
+            if self.candidates.contains_key(&container.id) {
+                change.described.push(container);
+            }
         }
         self.listed_before = true;
         change
     }
 
     /// Opts a container in that lacks the label, for as long as it exists. Returns its job's name.
-    pub(super) fn adopt(&mut self, container: Container) -> Result<String, Refusal> {
+    pub(super) fn adopt(&mut self, container: &Container) -> Result<String, Refusal> {
         let (id, name) = (container.id.clone(), container.name.clone());
         self.admit(container);
         match (self.refused.get(&id), self.candidates.get(&id)) {
@@ -216,20 +221,20 @@ impl Roster {
         }
     }
 
-    fn admit(&mut self, container: Container) {
+    fn admit(&mut self, container: &Container) {
         if self.candidates.contains_key(&container.id) || self.refused.contains_key(&container.id) {
             return;
         }
-        match self.admissible(&container) {
+        match self.admissible(container) {
             Ok(labels) => {
-                let job = self.name(&container, labels.job.as_deref());
+                let job = self.name(container, labels.job.as_deref());
                 let around = Surroundings { machine: &self.machine, nudge: &self.nudge };
-                let id = container.id.clone();
+                let (container, id) = (container.clone(), container.id.clone());
                 let candidate = Candidate::new(around, container, labels, job, self.listed_before);
                 self.candidates.insert(id, candidate);
             }
             Err(why) => {
-                let Container { id, name, started_at, .. } = container;
+                let Container { id, name, started_at, .. } = container.clone();
                 warn!("container {name} is left alone: {why}");
                 self.refused.insert(id, Refused { name, why, started_at });
             }

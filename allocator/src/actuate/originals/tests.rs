@@ -91,3 +91,29 @@ fn what_cannot_be_kept_leaves_nothing_behind() {
     assert!(matches!(originals.keep(&impossible), Err(OriginalsError::Io(..))));
     assert!(originals.ids().unwrap().is_empty());
 }
+
+#[test]
+fn what_needs_not_wait_for_the_disk_is_kept_at_once_and_synced_later() {
+    let state = tempfile::tempdir().unwrap();
+    let originals = open(&state);
+    assert!(originals.keep_unsynced(&original(0)).unwrap());
+    assert!(!originals.keep_unsynced(&original(500_000_000)).unwrap(), "it is kept already");
+    assert_eq!(originals.get("4f2a").unwrap(), Some(original(0)));
+    let (first, second) = (originals.sync("4f2a"), originals.sync("4f2a"));
+    first().unwrap();
+    originals.forget("4f2a").unwrap();
+    second().unwrap();
+}
+
+#[test]
+fn what_a_machine_that_went_down_has_left_half_is_no_obstacle() {
+    let state = tempfile::tempdir().unwrap();
+    open(&state).keep(&original(0)).unwrap();
+    for half in ["77aa.json", "77aa.part", "88bb.part"] {
+        fs::write(state.path().join("one").join(half), "").unwrap();
+    }
+    let originals = open(&state);
+    assert_eq!(originals.ids().unwrap(), ["4f2a"]);
+    assert_eq!(originals.get("4f2a").unwrap(), Some(original(0)));
+    assert!(!state.path().join("one/88bb.part").exists());
+}

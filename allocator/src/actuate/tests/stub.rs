@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) mood: Mood,
     /// The containers' `HostConfig`, by id.
     pub(super) hosts: BTreeMap<String, Value>,
+    /// How often it was asked to describe a container.
+    pub(super) looks: usize,
     /// Updates so far: id and body.
     pub(super) updates: Vec<(String, Value)>,
 }
@@ -143,6 +145,7 @@ fn respond(state: &mut State, cgroups: &Path, parts: &[&str], body: &str) -> (u1
         return (404, json!({"message": "no such container"}));
     };
     if parts[1] == "json" {
+        state.looks += 1;
         let running = json!({"Running": true, "Pid": host["Pid"], "StartedAt": "now"});
         return (
             200,

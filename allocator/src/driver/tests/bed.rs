@@ -18,8 +18,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
+use crate::actuate::{Actuator, Means, OnDrift};
 use crate::audit::Audit;
 use crate::driver::{Driver, Records, Renewal, Roster};
 use crate::live::{self, Answer, Command, Live, Snapshot, Who};
@@ -49,11 +49,23 @@ struct Container {
     nano_cpus: f64,
     cpu_shares: i64,
     group: PathBuf,
+    /// How often it was described.
+    described: usize,
 }
 
 impl Bed {
     /// Two CPUs with these jobs under `policy`; a name that begins with `stranger` has no label.
     pub(super) fn new(policy: Box<dyn Policy>, shadows: Vec<Shadow>, jobs: &[&str]) -> Self {
+        Self::by(Means::Engine, policy, shadows, jobs)
+    }
+
+    /// The same, limited by these means.
+    pub(super) fn by(
+        means: Means,
+        policy: Box<dyn Policy>,
+        shadows: Vec<Shadow>,
+        jobs: &[&str],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let proc = folder.path().join("proc");
         fs::create_dir_all(proc.join("self/ns")).unwrap();
@@ -81,6 +93,7 @@ impl Bed {
         let machine = Machine { cpus: 2.0, memory: 1e9, proc: proc.clone() };
         let originals = Originals::open(&folder.path().join("state"), "engine", "test").unwrap();
         let actuator = Actuator::new(docker.clone(), originals, proc, 2.0);
+        let actuator = actuator.by(means, OnDrift::default());
         let settings =
             LimiterSettings { enforcement: Enforcement::Quota, ..LimiterSettings::default() };
         let engine = Engine::new("here".to_owned(), 2.0, Some(1e9), policy);
@@ -157,6 +170,12 @@ impl Bed {
         fs::write(self.group(job).join("cpu.cfs_quota_us"), quota.to_string()).unwrap();
     }
 
+    /// How often the engine has described a job's container.
+    pub(super) fn described(&self, job: &str) -> usize {
+        let containers = self.containers.lock().unwrap();
+        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.described
+    }
+
     fn group(&self, job: &str) -> PathBuf {
         let containers = self.containers.lock().unwrap();
         containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.group.clone()
@@ -204,7 +223,7 @@ fn put(proc: &Path, groups: &Path, id: &str, pid: usize, labelled: bool) -> Cont
     if labelled {
         labels["paceline.enable"] = json!("true");
     }
-    Container { pid, labels, nano_cpus: 0.0, cpu_shares: 0, group }
+    Container { pid, labels, nano_cpus: 0.0, cpu_shares: 0, group, described: 0 }
 }
 
 /// What a job says at first.
@@ -293,6 +312,7 @@ fn respond(path: &str, body: &[u8], containers: &Containers) -> (u16, Value) {
                 one.update(&serde_json::from_slice(body).unwrap());
                 return (200, json!({"Warnings": null}));
             }
+            one.described += 1;
             (200, one.describe(id))
         }
         _ => (404, json!({"message": path})),
