@@ -4,13 +4,15 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
-  test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
+  experiments test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
   test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale results clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
 # What the demo compares with `none`.
 POLICY ?= flowcon
+# The schedules of the papers' experiments; the long form has one more.
+EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-sp $(if $(FULL),r-fc10)
 # All of the reporter's features but `tch`, which needs libtorch and is tested with the images.
 FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
 # Tests run under nextest where it is installed; doctests, which it does not run, always by cargo.
@@ -40,7 +42,11 @@ data: images ## find or fetch the training images; print their folder
 
 demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
 	@data="$$(images/data.sh | tail -n 1)"; \
-	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --policy none,$(POLICY)
+	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
+
+experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted
+	@data="$$(images/data.sh | tail -n 1)"; \
+	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full)
 
 fmt: ## format the code
 	$(CARGO) fmt --all

@@ -58,7 +58,12 @@ enum Answer {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let reporter = match args.answer {
-        Answer::Progress => Reporter::builder("toy").from_env().start()?,
+        Answer::Progress => {
+            let builder = Reporter::builder("toy");
+            let endless = args.steps == u64::MAX;
+            let builder = if endless { builder } else { builder.total_steps(args.steps) };
+            builder.from_env().start()?
+        }
         Answer::Nothing => Reporter::disabled(),
         Answer::Silence | Answer::Garbage | Answer::Huge | Answer::Endless | Answer::Drip => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 7223))?;

@@ -9,6 +9,9 @@ use paceline_wire::{DEFAULT_PORT, Direction, Targets};
 /// The label that opts a container in. Nothing without it is ever touched.
 pub const ENABLE: &str = "paceline.enable";
 
+/// The label that declares a job's whole work.
+pub const WORK: &str = "paceline.work";
+
 /// What the labels of one container say, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
@@ -30,6 +33,8 @@ pub struct Labels {
     pub terminate: bool,
     /// By how much it may be slowed down beside an equal share: at least 1.
     pub max_slowdown: Option<f64>,
+    /// Its whole work, in seconds of the whole machine: a yardstick goes by it, no other policy.
+    pub work: Option<f64>,
 }
 
 /// Where a job's endpoint listens, seen from inside the container.
@@ -104,6 +109,7 @@ impl Labels {
             max_slowdown: number("paceline.max-slowdown", "a number, at least 1", |x| {
                 x.is_finite() && x >= 1.0
             })?,
+            work: positive(WORK)?,
         };
         read.in_order()?;
         Ok(read)

@@ -2,6 +2,7 @@
 //! removes them again; the allocator under test is confined to that label, so that nothing else on
 //! the engine is touched. Where a test cannot run, it is reported as ignored, never as passed.
 
+mod bench;
 mod dependability;
 mod endpoints;
 mod faults;
@@ -205,6 +206,9 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         sidecar::a_first_process_waits_for_orphans_too;
         sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
         frameworks::keras_and_pytorch_are_managed_by_what_they_print needs Frameworks;
+        bench::an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished;
+        bench::the_oracle_lets_the_shortest_job_run_first;
+        bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;
         truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
     ];
     let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();

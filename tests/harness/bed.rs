@@ -102,6 +102,11 @@ impl Bed {
         &self.docker
     }
 
+    /// The image of the toy job.
+    pub fn image(&self) -> &str {
+        &self.image
+    }
+
     /// A folder for the test's files.
     pub fn folder(&self) -> &Path {
         self.folder.path()

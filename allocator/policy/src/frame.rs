@@ -76,6 +76,10 @@ pub struct Job {
     /// Whether it may be ended at its objective.
     #[serde(default)]
     pub may_terminate: Option<bool>,
+    /// The work that it has left, in seconds of the whole node: only where its owner declares its
+    /// work. A yardstick goes by it, no other policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<f64>,
     /// What it has reached by its own account.
     #[serde(default, deserialize_with = "or_default")]
     pub reached: Reached,
@@ -99,6 +103,7 @@ impl Job {
             throttled: None,
             weight: None,
             may_terminate: None,
+            remaining: None,
             reached: Reached::default(),
             targets: Targets::default(),
         }

@@ -50,7 +50,7 @@ pub fn compare(scenario: &Scenario, arms: &[Arm], seeds: u32) -> Result<Comparis
 /// from what a careful reader would build. The first is what others are compared with.
 pub fn every_arm(scenario: &Scenario) -> Vec<Arm> {
     let mut arms = Vec::new();
-    for entry in policies::ALL {
+    for entry in policies::ALL.iter().filter(|entry| !entry.is_yardstick()) {
         let variants: &[Variant] = if entry.source.starts_with("baseline") {
             &[Variant::Resolved]
         } else {

@@ -3,7 +3,7 @@
 //! It is the same program, started as `paceline run` for the containers of this bench alone. What
 //! it sees and does is read from the files that it writes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -14,7 +14,9 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::log_tail::log_tail;
+use super::schedule::{Arm, Node};
 use super::tail::Tail;
+use crate::actuate::originals::Originals;
 use crate::samples::Sample;
 
 /// How long it may take until the first sample: the daemon starts in well under a second.
@@ -23,12 +25,17 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How long putting every limit back may take after SIGTERM: an update takes some 30 ms.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 
+/// The allocator's own folder, within that of a run: original limits and the audit log.
+const STATE: &str = "state";
+
 /// A running allocator.
 #[derive(Debug)]
 pub(crate) struct AllocatorProcess {
     child: Child,
     samples: Tail,
     log: PathBuf,
+    /// Where its files go.
+    folder: PathBuf,
 }
 
 /// How allocators are started for one bench.
@@ -38,31 +45,36 @@ pub(crate) struct Launcher {
     host: Option<String>,
     /// What the bench's containers are labelled with, `name=value`.
     label: String,
+    nodes: Vec<Node>,
+    /// The engine's own id.
+    engine: String,
 }
 
 impl Launcher {
-    pub(crate) fn new(host: Option<String>, label: String) -> Self {
-        Self { host, label }
+    pub(crate) fn new(
+        host: Option<String>,
+        label: String,
+        nodes: Vec<Node>,
+        engine: String,
+    ) -> Self {
+        Self { host, label, nodes, engine }
     }
 
-    /// Starts `policy` with `params`, each `name=value`. Its samples, frames and log go into
-    /// `folder`.
-    pub(crate) fn start(
-        &self,
-        policy: &str,
-        params: &[String],
-        folder: &Path,
-    ) -> anyhow::Result<AllocatorProcess> {
+    /// Starts an allocator that is set as `arm` says. Its samples, frames, audit log and own log go
+    /// into `folder`, which is empty.
+    pub(crate) fn start(&self, arm: &Arm, folder: &Path) -> anyhow::Result<AllocatorProcess> {
         let (samples, log) = (folder.join("samples.jsonl"), folder.join("allocator.log"));
-        // What an earlier bench left in the samples would be taken for this run's.
-        empty(&samples)?;
-        let file = empty(&log)?;
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        // Made here, it is this user's, who is to clear it away, whoever the allocator runs as.
+        drop(Originals::open(&folder.join(STATE), &self.engine, "a bench")?);
         let program = std::env::current_exe().context("cannot tell which program this is")?;
         let child = Command::new(program)
             .args(self.host.iter().flat_map(|host| ["--host", host]))
-            .args(["run", "--listen", "none", "--control", "none", "--policy", policy])
-            .args(params.iter().flat_map(|param| ["--param", param]))
+            .args(["run", "--listen", "none", "--control", "none"])
+            .args(words(arm, &self.nodes))
             .args(["--with-label", &self.label])
+            .arg("--state-dir")
+            .arg(folder.join(STATE))
             .arg("--samples")
             .arg(&samples)
             .arg("--record")
@@ -75,7 +87,8 @@ impl Launcher {
             .kill_on_drop(true)
             .spawn()
             .context("cannot start the allocator")?;
-        Ok(AllocatorProcess { child, samples: Tail::new(&samples), log })
+        let folder = folder.to_owned();
+        Ok(AllocatorProcess { child, samples: Tail::new(&samples), log, folder })
     }
 }
 
@@ -119,7 +132,25 @@ impl AllocatorProcess {
             );
         };
         let status = status.context("cannot wait for the allocator")?;
-        if status.success() { Ok(()) } else { Err(self.ended(status)) }
+        if !status.success() {
+            return Err(self.ended(status));
+        }
+        self.keep_audit()
+    }
+
+    /// Of what the allocator kept for itself, the audit log stays; the rest has served its purpose.
+    fn keep_audit(&self) -> anyhow::Result<()> {
+        let state = self.folder.join(STATE);
+        let keep = || {
+            for entry in fs::read_dir(&state)? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    fs::rename(&path, self.folder.join(path.file_name().unwrap_or_default()))?;
+                }
+            }
+            fs::remove_dir_all(&state)
+        };
+        keep().with_context(|| format!("cannot clear away {}", state.display()))
     }
 
     /// None once it was seen to have ended: the number may be another process's by now.
@@ -132,6 +163,31 @@ impl AllocatorProcess {
     }
 }
 
-fn empty(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| format!("cannot write {}", path.display()))
+/// The words by which `paceline run` is told of an arm on `nodes`.
+fn words(arm: &Arm, nodes: &[Node]) -> Vec<String> {
+    let one = |name: &str, value: String| [format!("--{name}"), value];
+    let Arm { variant, enforcement, migration, params, .. } = arm;
+    let mut words: Vec<String> = one("policy", arm.policy_to_run().to_owned()).into();
+    words.extend(one("variant", variant.to_string()));
+    words.extend(one("enforcement", enforcement.to_string()));
+    words.extend(migration.iter().flat_map(|how| one("migration", how.clone())));
+    words.extend(params.iter().flat_map(|(name, value)| one("param", format!("{name}={value}"))));
+    words
+        .extend(nodes.iter().flat_map(|Node { name, cpus }| one("node", format!("{name}={cpus}"))));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_is_told_in_words() {
+        let arm = Arm::new("oracle", [("interval".to_owned(), 30.0)].into());
+        let node = Node { name: "a".to_owned(), cpus: "0-1".to_owned() };
+        assert_eq!(
+            words(&arm, &[node]).join(" "),
+            "--policy srpt --variant resolved --enforcement quota --param interval=30 --node a=0-1"
+        );
+    }
 }

@@ -2,26 +2,38 @@
 //!
 //! Their CPU limits are the allocator's business alone: nothing here sets or changes one, so that
 //! what is found after a run tells whether the allocator put everything back.
+//!
+//! A job is known by its labels, not by a container: one that is moved goes on in another, and for a
+//! moment it has two. The newest counts.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use bollard::Docker;
-use bollard::models::{ContainerCreateBody, ContainerInspectResponse, HostConfig};
+use bollard::models::{
+    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum as Standing, HostConfig,
+};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListContainersOptionsBuilder, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::schedule::Job;
+use super::schedule::{Job, Node};
 use super::stamp;
 
 /// Tells the containers of one bench from all others.
 pub(crate) const LABEL: &str = "paceline.bench";
+
+/// Tells the containers of one job from those of others.
+const JOB_LABEL: &str = "paceline.job";
+
+/// How long a job that is stopped may take to end by itself, in seconds: it finishes its batch.
+const GRACE: i32 = 10;
 
 /// The containers that one bench makes on an engine.
 #[derive(Clone, Debug)]
@@ -31,9 +43,20 @@ pub(crate) struct Containers {
     run: String,
     /// An absolute path that every job sees as /data.
     data: Option<String>,
+    nodes: Vec<Node>,
 }
 
-/// How far a container is.
+/// What a container is made with, beside what the schedule says of its job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// For `{steps}`.
+    pub(crate) steps: u64,
+    pub(crate) labels: BTreeMap<String, String>,
+    /// The folder that the job finds at its `checkpoint`.
+    pub(crate) checkpoints: Option<PathBuf>,
+}
+
+/// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum State {
     /// Not started yet.
@@ -56,7 +79,7 @@ pub(crate) struct End {
 }
 
 /// A container that an allocator left with a CPU limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LimitLeft {
     /// The job.
     pub(crate) job: String,
@@ -66,9 +89,18 @@ pub(crate) struct LimitLeft {
     pub(crate) cpu_quota: i64,
 }
 
+/// A container of a job.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    id: String,
+    /// In Unix seconds.
+    created: i64,
+    standing: Option<Standing>,
+}
+
 impl Containers {
-    pub(crate) fn new(docker: Docker, run: String, data: Option<String>) -> Self {
-        Self { docker, run, data }
+    pub(crate) fn new(docker: Docker, run: String, data: Option<String>, nodes: Vec<Node>) -> Self {
+        Self { docker, run, data, nodes }
     }
 
     /// The label of these containers, as `name=value`.
@@ -87,30 +119,45 @@ impl Containers {
         })
     }
 
-    /// Makes the job's container with `steps` steps, and does not start it.
-    pub(crate) async fn create(&self, job: &Job, steps: u64) -> anyhow::Result<()> {
+    /// Makes the job's container, and does not start it.
+    pub(crate) async fn create(&self, job: &Job, extra: &Extra) -> anyhow::Result<()> {
+        let options = CreateContainerOptionsBuilder::new().name(&self.name(job)).build();
+        let made = self.docker.create_container(Some(options), self.body(job, extra)).await;
+        made.map(drop).with_context(|| format!("job {}: no container can be made", job.name))
+    }
+
+    fn body(&self, job: &Job, extra: &Extra) -> ContainerCreateBody {
         let mut labels = job.labels.clone();
+        labels.extend(extra.labels.clone());
         labels.insert("paceline.enable".to_owned(), "true".to_owned());
-        labels.insert("paceline.job".to_owned(), job.name.clone());
+        labels.insert(JOB_LABEL.to_owned(), job.name.clone());
         labels.insert(LABEL.to_owned(), self.run.clone());
         let mut env: Vec<String> =
             job.env.iter().map(|(name, is)| format!("{name}={is}")).collect();
-        env.extend(self.data.as_ref().map(|_| "PACELINE_DATA=/data".to_owned()));
-        let command = job.command_for(steps);
-        let body = ContainerCreateBody {
+        let mut binds = Vec::new();
+        if let Some(data) = &self.data {
+            env.push("PACELINE_DATA=/data".to_owned());
+            binds.push(format!("{data}:/data:ro"));
+        }
+        if let (Some(inside), Some(folder)) = (&job.checkpoint, &extra.checkpoints) {
+            labels.insert("paceline.checkpoint".to_owned(), inside.clone());
+            env.push(format!("PACELINE_CHECKPOINTS={inside}"));
+            binds.push(format!("{}:{inside}", folder.display()));
+        }
+        let node = self.nodes.iter().find(|node| Some(&node.name) == job.node.as_ref());
+        let command = job.command_for(extra.steps);
+        ContainerCreateBody {
             image: Some(job.image.clone()),
             cmd: (!command.is_empty()).then_some(command),
             env: Some(env),
             labels: Some(labels.into_iter().collect()),
             host_config: Some(HostConfig {
-                binds: self.data.as_ref().map(|data| vec![format!("{data}:/data:ro")]),
+                binds: (!binds.is_empty()).then_some(binds),
+                cpuset_cpus: node.map(|node| node.cpus.clone()),
                 ..HostConfig::default()
             }),
             ..ContainerCreateBody::default()
-        };
-        let options = CreateContainerOptionsBuilder::new().name(&self.name(job)).build();
-        let made = self.docker.create_container(Some(options), body).await;
-        made.map(drop).with_context(|| format!("job {}: no container can be made", job.name))
+        }
     }
 
     /// Starts the job's container.
@@ -119,70 +166,114 @@ impl Containers {
         started.with_context(|| format!("job {}: its container does not start", job.name))
     }
 
-    /// Stops and removes the job's container.
-    pub(crate) async fn end(&self, job: &Job) -> anyhow::Result<()> {
-        let name = self.name(job);
-        let soon = StopContainerOptionsBuilder::new().t(2).build();
-        let stopped = self.docker.stop_container(&name, Some(soon)).await;
-        stopped.with_context(|| format!("job {}: its container does not stop", job.name))?;
-        self.remove(&name).await
+    /// Asks every container of the bench to end, all at once, and waits until they have.
+    pub(crate) async fn stop_all(&self) -> anyhow::Result<()> {
+        let found = self.found().await?;
+        let running = found.values().flatten().filter(|found| found.stage() == Stage::Runs);
+        let stops = running.map(|found| async move {
+            let options = StopContainerOptionsBuilder::new().t(GRACE).build();
+            let stopped = self.docker.stop_container(&found.id, Some(options)).await;
+            stopped.with_context(|| format!("container {} does not stop", found.id))
+        });
+        futures_util::future::try_join_all(stops).await.map(drop)
     }
 
-    /// How far the job's container is.
-    pub(crate) async fn state(&self, job: &Job) -> anyhow::Result<State> {
-        let state = self.inspect(job).await?.state.unwrap_or_default();
-        let known = |time: Option<String>| time.as_deref().and_then(stamp::parse);
-        if state.running == Some(true) {
-            return Ok(State::Running);
-        }
-        let (Some(_), Some(at)) = (known(state.started_at), known(state.finished_at)) else {
-            return Ok(State::Waiting);
-        };
-        let exit_code = state.exit_code.context("the engine does not tell an exit code")?;
-        Ok(State::Ended(End { at, exit_code, out_of_memory: state.oom_killed == Some(true) }))
-    }
-
-    /// The limit that the job's container was left with, if it was, on a machine of `cpus` CPUs.
-    pub(crate) async fn limit_left(
+    /// How far each job is that has a container, by its name. `known` are the ends that were asked for
+    /// before, by container: asking costs CPU time that is the jobs'.
+    pub(crate) async fn states(
         &self,
-        job: &Job,
-        cpus: i64,
-    ) -> anyhow::Result<Option<LimitLeft>> {
-        let host = self.inspect(job).await?.host_config.unwrap_or_default();
-        Ok(limit_left(&job.name, cpus, host.nano_cpus.unwrap_or(0), host.cpu_quota.unwrap_or(0)))
+        known: &mut BTreeMap<String, End>,
+    ) -> anyhow::Result<BTreeMap<String, State>> {
+        let mut states = BTreeMap::new();
+        for (job, found) in self.found().await? {
+            let Some(found) = newest(&found) else { continue };
+            let state = match found.stage() {
+                Stage::Made => State::Waiting,
+                Stage::Runs => State::Running,
+                Stage::Over => {
+                    if !known.contains_key(&found.id) {
+                        known.insert(found.id.clone(), self.end_of(&found.id).await?);
+                    }
+                    let Some(end) = known.get(&found.id) else { continue };
+                    State::Ended(*end)
+                }
+            };
+            states.insert(job, state);
+        }
+        Ok(states)
     }
 
-    async fn inspect(&self, job: &Job) -> anyhow::Result<ContainerInspectResponse> {
-        let found = self.docker.inspect_container(&self.name(job), None).await;
-        found.with_context(|| format!("job {}: its container cannot be inspected", job.name))
+    async fn end_of(&self, id: &str) -> anyhow::Result<End> {
+        let found = self.docker.inspect_container(id, None).await;
+        let found = found.with_context(|| format!("container {id} cannot be inspected"))?;
+        let state = found.state.unwrap_or_default();
+        let at = state.finished_at.as_deref().and_then(stamp::parse);
+        Ok(End {
+            at: at.context("the engine does not tell when a container ended")?,
+            exit_code: state.exit_code.context("the engine does not tell an exit code")?,
+            out_of_memory: state.oom_killed == Some(true),
+        })
     }
 
-    /// Writes what the job has printed to `path`.
-    pub(crate) async fn save_log(&self, job: &Job, path: &Path) -> anyhow::Result<()> {
-        let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
-        let mut log = self.docker.logs(&self.name(job), Some(options));
-        let mut file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        while let Some(piece) = log.next().await {
-            let piece =
-                piece.with_context(|| format!("job {}: its log cannot be read", job.name))?;
-            file.write_all(piece.as_ref())?;
+    /// The limits that jobs' containers were left with, on a machine of `cpus` CPUs.
+    pub(crate) async fn limits_left(&self, cpus: i64) -> anyhow::Result<Vec<LimitLeft>> {
+        let mut left = Vec::new();
+        for (job, found) in self.found().await? {
+            for Found { id, .. } in found {
+                let found = self.docker.inspect_container(&id, None).await;
+                let found = found.with_context(|| format!("job {job}: cannot be inspected"))?;
+                let host = found.host_config.unwrap_or_default();
+                let (nano_cpus, quota) = (host.nano_cpus.unwrap_or(0), host.cpu_quota.unwrap_or(0));
+                left.extend(limit_left(&job, cpus, nano_cpus, quota));
+            }
+        }
+        Ok(left)
+    }
+
+    /// Each job's containers, by the job's name.
+    async fn found(&self) -> anyhow::Result<BTreeMap<String, Vec<Found>>> {
+        let mut jobs: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        for container in self.list().await? {
+            let ContainerSummary { id, created, state: standing, labels, .. } = container;
+            let job = labels.and_then(|mut labels| labels.remove(JOB_LABEL));
+            let (Some(job), Some(id)) = (job, id) else { continue };
+            let created = created.unwrap_or_default();
+            jobs.entry(job).or_default().push(Found { id, created, standing });
+        }
+        Ok(jobs)
+    }
+
+    async fn list(&self) -> anyhow::Result<Vec<ContainerSummary>> {
+        let filters = [("label", vec![self.label()])].into_iter().collect();
+        let options = ListContainersOptionsBuilder::new().all(true).filters(&filters).build();
+        let found = self.docker.list_containers(Some(options)).await;
+        found.with_context(|| format!("cannot list containers {}", self.label()))
+    }
+
+    /// Writes what each job has printed to a file of `folder` that is called by the job.
+    pub(crate) async fn save_logs(&self, folder: &Path) -> anyhow::Result<()> {
+        for (job, found) in self.found().await? {
+            let Some(found) = newest(&found) else { continue };
+            let path = folder.join(format!("{job}.log"));
+            let options = LogsOptionsBuilder::new().stdout(true).stderr(true).build();
+            let mut log = self.docker.logs(&found.id, Some(options));
+            let mut file =
+                File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            while let Some(piece) = log.next().await {
+                let piece = piece.with_context(|| format!("job {job}: its log cannot be read"))?;
+                file.write_all(piece.as_ref())?;
+            }
         }
         Ok(())
     }
 
     /// Removes every container of the bench, also those that run. Tries each one.
     pub(crate) async fn remove_all(&self) -> anyhow::Result<()> {
-        let filters = [("label", vec![self.label()])].into_iter().collect();
-        let options = ListContainersOptionsBuilder::new().all(true).filters(&filters).build();
-        let found = self.docker.list_containers(Some(options)).await;
         let mut left = Vec::new();
-        for container in
-            found.with_context(|| format!("cannot list containers {}", self.label()))?
-        {
-            let Some(id) = container.id else { continue };
-            if let Err(error) = self.remove(&id).await {
-                left.push(format!("{error:#}"));
+        for id in self.list().await?.into_iter().filter_map(|container| container.id) {
+            let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+            if let Err(error) = self.docker.remove_container(&id, Some(options)).await {
+                left.push(format!("container {id} cannot be removed: {error}"));
             }
         }
         if left.is_empty() {
@@ -190,12 +281,30 @@ impl Containers {
         }
         bail!("containers labelled {} are left: {}", self.label(), left.join("; "))
     }
+}
 
-    async fn remove(&self, name: &str) -> anyhow::Result<()> {
-        let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
-        let removed = self.docker.remove_container(name, Some(options)).await;
-        removed.with_context(|| format!("container {name} cannot be removed"))
+impl Found {
+    fn stage(&self) -> Stage {
+        let over = [Standing::EXITED, Standing::DEAD, Standing::REMOVING];
+        match self.standing {
+            Some(standing) if over.contains(&standing) => Stage::Over,
+            Some(Standing::CREATED) => Stage::Made,
+            Some(_) | None => Stage::Runs,
+        }
     }
+}
+
+/// How far a container is, the one that counts most last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Over,
+    Made,
+    Runs,
+}
+
+/// The container that counts: the newest of those that run, or else wait to, or else of all.
+fn newest(found: &[Found]) -> Option<&Found> {
+    found.iter().max_by_key(|found| (found.stage(), found.created))
 }
 
 /// NanoCpus cannot be taken from a container again, so all CPUs of the machine are no limit.
@@ -215,5 +324,24 @@ mod tests {
         assert_eq!(limit_left("vae", 2, 2_000_000_000, -1), None);
         assert!(limit_left("vae", 4, 2_000_000_000, 0).is_some());
         assert!(limit_left("vae", 2, 0, 50_000).is_some());
+    }
+
+    #[test]
+    fn a_job_that_was_moved_is_where_it_goes_on() {
+        let found = |id: &str, created, standing| Found {
+            id: id.to_owned(),
+            created,
+            standing: Some(standing),
+        };
+        let of = |containers: &[Found]| newest(containers).map(|found| found.id.clone());
+        let old = found("old", 1, Standing::EXITED);
+        let running = found("new", 5, Standing::RUNNING);
+        assert_eq!(of(&[old.clone(), running.clone()]).as_deref(), Some("new"));
+        // It did not come about on the other node, and went on where it was.
+        let back = [found("old", 1, Standing::RUNNING), found("new", 5, Standing::EXITED)];
+        assert_eq!(of(&back).as_deref(), Some("old"));
+        let over = [old, found("new", 5, Standing::EXITED)];
+        assert_eq!(of(&over).as_deref(), Some("new"), "its end is that of the newest");
+        assert_eq!(of(&[]), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::samples::SampleJob;
 /// How often a line is written where nothing can be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows one stage of the bench: the calibration, or one policy's run.
+/// Shows one stage of the bench: the calibration, or one run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     title: String,

@@ -1,160 +1,194 @@
-//! The course of a bench: check, calibrate, run each policy, report.
+//! The course of one bench: check, calibrate, make every run that is not there yet, report.
 
-use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bollard::Docker;
 
 use super::allocator_process::Launcher;
-use super::args::BenchArgs;
-use super::arm::{Arm, Record};
 use super::calibrate::calibrate;
 use super::containers::Containers;
+use super::execute::Execution;
 use super::log_tail::log_tail;
-use super::machine::Machine;
-use super::outcome::{ArmOutcome, BASELINE, Findings, JobFacts, compare_all, together};
-use super::progress::say;
+use super::outcome::{Findings, JobFacts, judge};
+use super::plan::Planned;
+use super::progress::{Progress, say};
+use super::record::{JobRun, Recorded};
+use super::results::{Place, Results};
 use super::schedule::{Job, Schedule};
-use super::stop::{Interrupted, Stop};
-use super::{report, stamp, table};
+use super::stop::Stop;
+use super::time_left::{TimeLeft, in_words};
+use super::{report, table};
 use crate::clock::unix_seconds;
-use crate::exit::BadUsage;
-use crate::signals::Signals;
 
-/// How a bench ended, if it did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Every job succeeded under every policy and the report is written.
-    Done,
-    /// Ended by a signal; there is no report, and nothing is left behind.
-    Interrupted,
+/// What benches of one command have in common.
+#[derive(Debug)]
+pub(crate) struct Means {
+    pub(crate) docker: Docker,
+    /// The engine's address for the allocator, where it is not the usual one.
+    pub(crate) host: Option<String>,
+    /// What jobs see as /data.
+    pub(crate) data: Option<String>,
+    pub(crate) place: Place,
+    pub(crate) stop: Stop,
 }
 
-/// Runs the bench that `args` describe on `docker`.
-///
-/// A schedule that cannot be used is a [`ScheduleError`](super::schedule::ScheduleError) inside of
-/// the error.
-pub async fn run(args: BenchArgs, docker: Docker) -> anyhow::Result<Outcome> {
-    let schedule = Schedule::read(&args.schedule)?.under(&args.policies)?;
-    let data = args.data.as_deref().map(data_folder).transpose()?;
-    let began = unix_seconds();
-    let run = run_name(began);
-    let signals = Signals::listen().context("cannot listen for signals")?;
-    let stop = Stop::new(signals.ending());
-    let containers = Containers::new(docker.clone(), run.clone(), data);
-    let report = args
-        .report
-        .clone()
-        .unwrap_or_else(|| Path::new("paceline-bench").join(&schedule.name).join("report.html"));
-    let machine = Machine::ask(&docker).await?;
-    let launcher = Launcher::new(args.host, containers.label());
-    let bench = Bench { schedule, report, launcher, containers, stop, machine, began, run };
-
-    let ended = bench.whole(args.json).await;
-    if ended.is_err()
-        && let Err(left) = bench.containers.remove_all().await
-    {
-        say(&format!("{left:#}"));
-    }
-    match ended {
-        Err(error) if error.is::<Interrupted>() => Ok(Outcome::Interrupted),
-        ended => ended.map(|()| Outcome::Done),
-    }
-}
-
-struct Bench {
-    schedule: Schedule,
+/// A schedule on its way to a report.
+#[derive(Debug)]
+pub(crate) struct Bench<'a> {
+    schedule: &'a Schedule,
     /// The report's file; all others go beside it.
     report: PathBuf,
+    results: Results,
     launcher: Launcher,
     containers: Containers,
-    stop: Stop,
-    machine: Machine,
-    /// In Unix seconds.
-    began: f64,
-    run: String,
+    means: &'a Means,
 }
 
-impl Bench {
-    async fn whole(&self, json: bool) -> anyhow::Result<()> {
-        let jobs = &self.schedule.jobs;
-        for job in jobs {
-            self.containers.check_image(job).await?;
+impl<'a> Bench<'a> {
+    /// Begins the bench of `schedule`, or goes on with it.
+    pub(crate) fn open(
+        schedule: &'a Schedule,
+        report: PathBuf,
+        fresh: bool,
+        means: &'a Means,
+    ) -> anyhow::Result<Self> {
+        let folder = report.parent().unwrap_or(Path::new(""));
+        let (place, now) = (means.place.clone(), unix_seconds());
+        let results = Results::open(folder, schedule, place, now, fresh)?;
+        let Means { docker, host, data, place, .. } = means;
+        let (run, nodes) = (results.bench.run.clone(), schedule.nodes.clone());
+        let containers = Containers::new(docker.clone(), run, data.clone(), nodes.clone());
+        let engine = place.engine.clone();
+        let launcher = Launcher::new(host.clone(), containers.label(), nodes, engine);
+        Ok(Self { schedule, report, results, launcher, containers, means })
+    }
+
+    /// Makes what is left to be made, and reports. What it made on the engine is removed, whether
+    /// it succeeds, fails or is interrupted.
+    pub(crate) async fn whole(mut self, json: bool) -> anyhow::Result<()> {
+        let made = self.made().await;
+        if made.is_err()
+            && let Err(left) = self.containers.remove_all().await
+        {
+            say(&format!("{left:#}"));
         }
+        let (facts, runs) = made?;
+        let findings = judge(self.schedule, &facts, &runs, &self.results.bench);
+        self.write(&findings, &runs)?;
+        self.print(&findings, json)?;
+        fail_for(&runs)
+    }
+
+    async fn made(&mut self) -> anyhow::Result<(Vec<JobFacts>, Vec<Recorded>)> {
+        let mut whole = Vec::new();
+        for planned in &self.results.bench.order {
+            whole.push((planned.clone(), self.results.whole(planned)?));
+        }
+        let left = whole.iter().filter(|(_, recorded)| recorded.is_none()).count();
+        self.say_what_is_left(whole.len(), left);
+        if left > 0 {
+            for job in &self.schedule.jobs {
+                self.containers.check_image(job).await?;
+            }
+            // Those of an earlier start that was killed.
+            self.containers.remove_all().await?;
+        }
+        let rates = self.rates().await?;
+        let facts: Vec<JobFacts> = (self.schedule.jobs.iter().zip(&rates))
+            .map(|(job, rate)| JobFacts::new(job, *rate))
+            .collect();
+        let mut time = TimeLeft::of(self.schedule);
+        let (mut left, mut runs) = (left, Vec::new());
+        for (planned, recorded) in whole {
+            let recorded = if let Some(recorded) = recorded {
+                recorded
+            } else {
+                let progress = self.progress(&planned, left, &time);
+                let recorded = self.run(&planned, &facts, progress).await;
+                left -= 1;
+                recorded.with_context(|| format!("run {}", planned.folder()))?
+            };
+            time.took(&recorded.run);
+            runs.push(recorded);
+        }
+        Ok((facts, runs))
+    }
+
+    fn say_what_is_left(&self, all: usize, left: usize) {
+        let name = &self.schedule.name;
+        if left == 0 {
+            say(&format!("{name}: all {all} runs are there; --fresh makes them anew"));
+        } else if left < all {
+            say(&format!("{name}: {} of {all} runs are there, going on", all - left));
+        }
+    }
+
+    fn progress(&self, planned: &Planned, left: usize, time: &TimeLeft) -> Progress {
+        let Planned { number, arm, repeat } = planned;
+        let all = self.schedule.arms.len() * usize::try_from(self.schedule.repeats).unwrap_or(1);
+        let which = match repeat {
+            0 => "warm-up".to_owned(),
+            repeat => format!("repeat {repeat} of {}", self.schedule.repeats),
+        };
+        let left = time.of_runs(left).map(|left| format!(", {} left", in_words(left)));
+        let name = &self.schedule.name;
+        let title =
+            format!("{name}: run {number} of {all}, {arm}, {which}{}", left.unwrap_or_default());
+        Progress::begin(title, self.schedule.jobs.iter().map(|job| job.name.as_str()))
+    }
+
+    /// Each job's rate, as measured now or by an earlier start.
+    async fn rates(&mut self) -> anyhow::Result<Vec<Option<f64>>> {
+        if let Some(rates) = &self.results.bench.rates {
+            return Ok(rates.clone());
+        }
+        let jobs = &self.schedule.jobs;
         let rates = if jobs.iter().any(Job::takes_steps) {
-            let folder = self.folder("calibration")?;
-            calibrate(jobs, &self.launcher, &self.containers, &self.stop, &folder).await?
+            let folder = self.results.empty("calibration")?;
+            let stop = &self.means.stop;
+            calibrate(jobs, &self.launcher, &self.containers, stop, &folder).await?
         } else {
             vec![None; jobs.len()]
         };
-        let facts: Vec<JobFacts> =
-            jobs.iter().zip(&rates).map(|(job, rate)| JobFacts::new(job, *rate)).collect();
-        let mut records = Vec::new();
-        for policy in &self.schedule.policies {
-            let record = self.arm(policy, &facts).await;
-            records.push(record.with_context(|| format!("policy {policy}"))?);
-        }
-        let findings = self.findings(facts, &rates, &records);
-        self.write(&findings, &records)?;
-        self.print(&findings, json)?;
-        self.judge(&findings)
+        self.results.calibrated(&rates)?;
+        Ok(rates)
     }
 
-    async fn arm(&self, policy: &str, facts: &[JobFacts]) -> anyhow::Result<Record> {
-        let params: Vec<String> =
-            self.params(policy).iter().map(|(name, value)| format!("{name}={value}")).collect();
+    async fn run(
+        &self,
+        planned: &Planned,
+        facts: &[JobFacts],
+        progress: Progress,
+    ) -> anyhow::Result<Recorded> {
+        let arm = self.schedule.arms.iter().find(|arm| arm.name == planned.arm);
+        let steps = facts.iter().map(|facts| facts.steps.unwrap_or(0));
         let jobs: Vec<(Job, u64)> =
-            facts.iter().map(|facts| (facts.job.clone(), facts.steps.unwrap_or(0))).collect();
-        let arm = Arm {
-            policy,
-            params: &params,
+            self.schedule.jobs_of(planned.repeat).into_iter().zip(steps).collect();
+        let execution = Execution {
+            arm: arm.context("the arm is of this schedule")?,
+            repeat: planned.repeat,
             jobs: &jobs,
+            until: self.schedule.until,
             launcher: &self.launcher,
             containers: &self.containers,
-            cpus: self.machine.cpus,
-            folder: &self.folder(policy)?,
+            cpus: self.means.place.machine.cpus,
+            folder: &self.results.empty(&Results::name_of(planned))?,
         };
-        arm.run(&self.stop).await
-    }
-
-    fn params(&self, policy: &str) -> BTreeMap<String, f64> {
-        self.schedule.params.get(policy).cloned().unwrap_or_default()
-    }
-
-    fn findings(
-        &self,
-        facts: Vec<JobFacts>,
-        rates: &[Option<f64>],
-        records: &[Record],
-    ) -> Findings {
-        let jobs = &self.schedule.jobs;
-        let runs = || self.schedule.policies.iter().zip(records);
-        let mut arms: Vec<ArmOutcome> = runs()
-            .map(|(policy, record)| ArmOutcome::judge(policy, self.params(policy), jobs, record))
-            .collect();
-        compare_all(&mut arms);
-        let baseline = runs().find(|(policy, _)| *policy == BASELINE);
-        Findings {
-            name: self.schedule.name.clone(),
-            description: self.schedule.description.clone(),
-            run: self.run.clone(),
-            date: stamp::date(self.began),
-            machine: self.machine.clone(),
-            jobs: facts,
-            arms,
-            together: baseline.and_then(|(_, record)| together(jobs, rates, record)),
+        let recorded = execution.run(progress, &self.means.stop).await?;
+        Results::keep(&recorded)?;
+        if let Some(why) = &recorded.run.host.spoiled {
+            say(&format!("run {} is spoiled: {why}", planned.folder()));
         }
+        Ok(recorded)
     }
 
     /// Writes the report and the result beside it.
-    fn write(&self, findings: &Findings, records: &[Record]) -> anyhow::Result<()> {
+    fn write(&self, findings: &Findings, runs: &[Recorded]) -> anyhow::Result<()> {
         let result = serde_json::to_string_pretty(findings)?;
-        let page = report::page(findings, records).context("the report cannot be drawn")?;
+        let page = report::page(findings, runs).context("the report cannot be drawn")?;
         for (path, text) in
             [(self.report.with_file_name("result.json"), result), (self.report.clone(), page)]
         {
@@ -175,51 +209,33 @@ impl Bench {
         }
         Ok(())
     }
+}
 
-    /// Fails if a job did, with the end of its log, or if an allocator left a limit.
-    fn judge(&self, findings: &Findings) -> anyhow::Result<()> {
-        let mut wrong = Vec::new();
-        for arm in &findings.arms {
-            for job in &arm.jobs {
-                if let Some(failure) = job.failure() {
-                    let log =
-                        self.report.with_file_name(&arm.policy).join(format!("{}.log", job.job));
-                    wrong.push(format!(
-                        "{} under {} {failure}\n{}",
-                        job.job,
-                        arm.policy,
-                        log_tail(&log)
-                    ));
-                }
-            }
-            if !arm.limits_left.is_empty() {
-                wrong.push(format!("policy {} left limits behind", arm.policy));
+/// Fails if a job did, with the end of its log, or if an allocator left a limit.
+fn fail_for(runs: &[Recorded]) -> anyhow::Result<()> {
+    let mut wrong = Vec::new();
+    for Recorded { run, folder, .. } in runs {
+        for job in &run.jobs {
+            if let Some(failure) = job.failure() {
+                let log = log_tail(&folder.join(format!("{}.log", job.job)));
+                wrong.push(format!("{} under {} {failure}\n{log}", job.job, run.arm));
             }
         }
-        ensure!(wrong.is_empty(), wrong.join("\n"));
-        Ok(())
+        if !run.limits_left.is_empty() {
+            wrong.push(format!("{} left limits behind", folder.display()));
+        }
     }
-
-    /// A folder beside the report, made if it is not there.
-    fn folder(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let folder = self.report.with_file_name(name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(folder)
-    }
+    ensure!(wrong.is_empty(), wrong.join("\n"));
+    Ok(())
 }
 
-/// Names a bench on its machine: the milliseconds since 1970.
-fn run_name(began: f64) -> String {
-    let since = Duration::try_from_secs_f64(began).unwrap_or_default();
-    format!("{:x}", since.as_millis())
-}
-
-/// The absolute path of the folder that jobs see as /data.
-fn data_folder(path: &Path) -> Result<String, BadUsage> {
-    let unusable = |why: &dyn Display| BadUsage(format!("--data {}: {why}", path.display()));
-    let folder = path.canonicalize().map_err(|error| unusable(&error))?;
-    if !folder.is_dir() {
-        return Err(unusable(&"not a folder"));
+impl JobRun {
+    /// Why the job did not succeed, if it did not.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match (self.exit_code, self.out_of_memory) {
+            (_, true) => Some("failed: out of memory".to_owned()),
+            (0, false) => None,
+            (code, false) => Some(format!("failed: exit {code}")),
+        }
     }
-    folder.into_os_string().into_string().map_err(|_| unusable(&"the path is not UTF-8"))
 }

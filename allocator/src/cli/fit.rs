@@ -31,9 +31,10 @@ use crate::exit::BadUsage;
   paceline run --policy none --param interval=2 --record none.jsonl
   paceline fit none.jsonl > mine.toml
   paceline fit none.jsonl alone.jsonl half.jsonl quarter.jsonl --output mine.toml
-  paceline fit paceline-bench/demo/none/frames.jsonl paceline-bench/demo/calibration/frames.jsonl \\
+  cd paceline-bench/demo
+  paceline fit runs/001-none/frames.jsonl calibration/frames.jsonl \\
       --policy none,flowcon --param flowcon.interval=5 --param flowcon.alpha=0.04 -o demo.toml
-  paceline simulate demo.toml --policy none --against paceline-bench/demo/none/frames.jsonl
+  paceline simulate demo.toml --policy none --against runs/001-none/frames.jsonl
 
 What was fitted, with the error of each fit, and what could not be, with the reason, is printed:
 to standard output where the scenario goes to a file, else to standard error. A malformed recording

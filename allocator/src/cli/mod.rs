@@ -128,6 +128,7 @@ impl Cli {
             Command::Fit(args) => fit::run(&args),
             Command::Bench(mut args) => {
                 args.host = Some(self.engine.host.clone());
+                args.state = state::by_environment();
                 let docker = self.engine.connect().await?;
                 Ok(match bench::run(args, docker).await? {
                     bench::Outcome::Done => ExitCode::SUCCESS,

@@ -20,12 +20,20 @@ impl StateArgs {
     }
 
     pub(super) fn folder(&self) -> PathBuf {
-        self.state_dir.clone().unwrap_or_else(|| {
-            if rustix::process::geteuid().is_root() {
-                return PathBuf::from("/var/lib/paceline");
-            }
-            let home = || std::env::home_dir().unwrap_or_default().join(".local/state");
-            std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("paceline")
-        })
+        self.state_dir.clone().unwrap_or_else(usual)
     }
+}
+
+/// Where an allocator that nobody tells otherwise keeps it.
+fn usual() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/var/lib/paceline");
+    }
+    let home = || std::env::home_dir().unwrap_or_default().join(".local/state");
+    std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("paceline")
+}
+
+/// The folder of whoever is told by the environment alone.
+pub(super) fn by_environment() -> PathBuf {
+    std::env::var_os("PACELINE_STATE_DIR").map_or_else(usual, PathBuf::from)
 }

@@ -229,6 +229,7 @@ impl Candidate {
             weight: self.labels.weight,
             max_slowdown: self.labels.max_slowdown,
             may_terminate: self.labels.terminate,
+            work: self.labels.work,
             direction: self.labels.direction,
             targets: self.labels.targets,
         }

@@ -189,6 +189,7 @@ impl Job {
             throttled: self.throttled(),
             weight: Some(self.spec.weight),
             may_terminate: Some(self.spec.may_terminate),
+            remaining: self.remaining(),
             // The job latches the targets that it knows of, not those that a label puts over them.
             reached: Reached {
                 acceptable: reached.acceptable && asked.acceptable == targets.acceptable,
@@ -196,6 +197,12 @@ impl Job {
             },
             targets,
         }
+    }
+
+    /// Before its first report, a job has done nothing.
+    fn remaining(&self) -> Option<f64> {
+        let done = self.report.as_ref().and_then(|report| report.done).unwrap_or(0.0);
+        self.spec.work.map(|work| work * (1.0 - done))
     }
 
     fn asked_targets(&self) -> Targets {

@@ -99,6 +99,8 @@ pub struct JobSpec {
     pub max_slowdown: Option<f64>,
     /// Whether it may be ended at its objective.
     pub may_terminate: bool,
+    /// Its whole work in seconds of the whole node, where its owner declares it.
+    pub work: Option<f64>,
     /// Which way its loss goes, where its owner says so: this rules over its endpoint.
     pub direction: Option<Direction>,
     /// Its targets, where its owner sets them: these rule over its endpoint.

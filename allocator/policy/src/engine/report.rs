@@ -5,6 +5,7 @@ use std::sync::Arc;
 use paceline_wire::{Direction, Progress, Targets};
 
 use crate::frame::Reached;
+use crate::unit::counter;
 
 /// What a job's endpoint said, as far as anything here goes by it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct Report {
     pub largest: Option<f64>,
     /// How many batches ended, and their total duration in seconds.
     pub batches: (u64, f64),
+    /// The part of its steps that is done, where the job says how many there are to be.
+    pub done: Option<f64>,
     /// What the job is asked to reach.
     pub targets: Targets,
     /// What of it has been.
@@ -41,6 +44,7 @@ impl From<&Progress> for Report {
             losses: (eval.count, eval.sum),
             largest: eval.max_abs,
             batches: (batch_latency.count, batch_latency.sum),
+            done: done(progress),
             targets: progress.targets,
             reached: Reached {
                 acceptable: reached.acceptable_at.is_some(),
@@ -48,4 +52,10 @@ impl From<&Progress> for Report {
             },
         }
     }
+}
+
+fn done(progress: &Progress) -> Option<f64> {
+    let total = progress.total_steps.filter(|total| *total > 0)?;
+    let step = progress.step.unwrap_or(0).min(total);
+    Some(counter(step) / counter(total))
 }

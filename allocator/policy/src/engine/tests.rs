@@ -28,6 +28,7 @@ fn spec(name: &str) -> JobSpec {
         weight: 1.0,
         max_slowdown: None,
         may_terminate: false,
+        work: None,
         direction: None,
         targets: Targets::default(),
     }

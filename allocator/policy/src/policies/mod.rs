@@ -10,6 +10,7 @@ mod none;
 mod registry;
 pub mod specon;
 pub mod spread;
+pub mod srpt;
 pub mod tradl;
 mod why;
 
@@ -23,5 +24,6 @@ pub use none::Unlimited;
 pub use registry::{ALL, AnyPolicy, Entry, Scope, build};
 pub use specon::SpeCon;
 pub use spread::Spread;
+pub use srpt::Srpt;
 pub use tradl::Tradl;
 pub use why::Why;

@@ -1,6 +1,6 @@
 use super::{
-    Dltap, Dqoes, Fifo, FifoGang, FlowCon, Kod2, SpeCon, Spread, Tradl, Unlimited, dltap, dqoes,
-    fifo, fifo_gang, flowcon, kod2, none, specon, spread, tradl,
+    Dltap, Dqoes, Fifo, FifoGang, FlowCon, Kod2, SpeCon, Spread, Srpt, Tradl, Unlimited, dltap,
+    dqoes, fifo, fifo_gang, flowcon, kod2, none, specon, spread, srpt, tradl,
 };
 use crate::cluster::{GangPolicy, TaskPolicy};
 use crate::names::did_you_mean;
@@ -43,6 +43,13 @@ pub struct Entry {
     build: fn(Variant, &Params) -> Result<AnyPolicy, ParamError>,
 }
 
+impl Entry {
+    /// Whether it goes by what no policy can know: others are held against it, and nobody uses it.
+    pub fn is_yardstick(&self) -> bool {
+        self.source.starts_with("yardstick")
+    }
+}
+
 /// Every policy, in the order in which they are listed to people.
 pub const ALL: &[Entry] = &[
     Entry {
@@ -76,6 +83,14 @@ pub const ALL: &[Entry] = &[
         source: "Song, Fordham University, section 5.2",
         parameters: dqoes::PARAMETERS,
         build: |variant, params| jobs(Dqoes::new(variant, params)?),
+    },
+    Entry {
+        name: Srpt::NAME,
+        scope: Scope::Node,
+        about: "a yardstick: the job with the least declared work left has the machine",
+        source: "yardstick: Schrage, Operations Research 1968",
+        parameters: srpt::PARAMETERS,
+        build: |_, params| jobs(Srpt::new(params)?),
     },
     Entry {
         name: SpeCon::NAME,

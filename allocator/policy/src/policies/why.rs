@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{dqoes, fifo, fifo_gang, flowcon, kod2, specon, spread, tradl};
+use super::{dqoes, fifo, fifo_gang, flowcon, kod2, specon, spread, srpt, tradl};
 
 /// Why a job gets its share: what a policy compared with what, and what follows.
 ///
@@ -23,6 +23,8 @@ pub enum Why {
     SpeCon(Box<specon::Why>),
     /// `spread`'s.
     Spread(spread::Why),
+    /// `srpt`'s.
+    Srpt(srpt::Why),
     /// KOD2's.
     Kod2(Box<kod2::Why>),
     /// `fifo`'s.
@@ -40,6 +42,7 @@ impl fmt::Display for Why {
             Self::Dqoes(why) => why.fmt(f),
             Self::SpeCon(why) => why.fmt(f),
             Self::Spread(why) => why.fmt(f),
+            Self::Srpt(why) => why.fmt(f),
             Self::Kod2(why) => why.fmt(f),
             Self::Fifo(why) => why.fmt(f),
             Self::FifoGang(why) => why.fmt(f),

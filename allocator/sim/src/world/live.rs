@@ -96,6 +96,7 @@ impl Live {
             weight: self.job.weight,
             max_slowdown: self.job.max_slowdown,
             may_terminate: self.job.may_terminate,
+            work: self.job.work.is_finite().then_some(self.job.work),
             direction: None,
             targets: Targets::default(),
         }
@@ -150,6 +151,7 @@ impl Live {
             self.told.batches = (tally.batches, tally.batch_seconds);
             self.tell_losses(ended, tally.batches);
         }
+        self.told.done = Some((self.before + tally.work) / self.job.work);
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
             throttled_seconds: Some(tally.throttled),
@@ -197,6 +199,7 @@ fn first_report(job: &Job) -> Report {
         losses: (0, 0.0),
         largest: None,
         batches: (0, 0.0),
+        done: None,
         targets: job.targets,
         reached: Reached::default(),
     }

@@ -2,6 +2,7 @@ mod failures;
 mod properties;
 
 use super::*;
+use crate::bounds::{Task, srpt};
 use crate::scenario::LIBRARY;
 
 fn scenario(name: &str) -> Scenario {
@@ -156,5 +157,25 @@ fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
     assert_eq!(Some(done.outcome.until), Some(6000.0));
     for job in &done.outcome.jobs {
         assert!((job.batch_latency.unwrap() - 3.16).abs() < 1e-6, "{job:?}");
+    }
+}
+
+/// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
+/// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
+#[test]
+fn the_yardstick_reaches_the_bound_but_for_the_least_shares_of_those_that_wait() {
+    let listed = LIBRARY.iter().find(|listed| listed.name == "FC-3").unwrap();
+    for (least, off) in [(0.005, 0.003), (0.05, 0.022)] {
+        let text = listed.text.replace("arrive =", &format!("min = {least:?}\narrive ="));
+        let scenario = Scenario::parse(&text).unwrap();
+        let completions = completions(&run(&scenario, "srpt", 1, false));
+        let tasks: Vec<Task> = scenario
+            .draw(1)
+            .iter()
+            .map(|job| Task { release: job.arrive, work: job.work, cap: 1.0 })
+            .collect();
+        let (bound, mean) = (srpt(&tasks, 1.0), mean(&completions));
+        assert!((bound - 199.63).abs() < 0.01, "{bound}");
+        assert!((0.0..off * bound).contains(&(mean - bound + 1e-6)), "{mean} against {bound}");
     }
 }

@@ -5,6 +5,7 @@
 
 mod meter;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use meter::Meter;
 use tokio::time::{sleep, timeout};
 
 use super::allocator_process::{AllocatorProcess, Launcher};
-use super::containers::{Containers, State};
+use super::checkpoints;
+use super::containers::{Containers, Extra, State};
 use super::log_tail::log_tail;
 use super::progress::{Progress, words};
-use super::schedule::Job;
+use super::schedule::{Arm, Job};
 use super::stop::Stop;
 
 /// More steps than any calibration sees.
@@ -24,6 +26,9 @@ const ENDLESS: u64 = 1_000_000_000;
 
 /// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
 const MEASURED_WITHIN: Duration = Duration::from_mins(4);
+
+/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these.
+const FRAME_EVERY: f64 = 1.0;
 
 /// How often new samples are looked for; they come once a second.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -37,7 +42,8 @@ pub(crate) async fn calibrate(
     stop: &Stop,
     folder: &Path,
 ) -> anyhow::Result<Vec<Option<f64>>> {
-    let allocator = launcher.start("none", &[], folder)?;
+    let arm = Arm::new("none", [("interval".to_owned(), FRAME_EVERY)].into());
+    let allocator = launcher.start(&arm, folder)?;
     let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
     let mut calibration = Calibration { containers, stop, folder, allocator, progress };
@@ -47,6 +53,7 @@ pub(crate) async fn calibrate(
     let rates = rates?;
     stopped?;
     removed?;
+    checkpoints::clear(folder)?;
     Ok(rates)
 }
 
@@ -82,7 +89,9 @@ impl Calibration<'_> {
 
     async fn one(&mut self, job: &Job) -> anyhow::Result<f64> {
         self.stop.check()?;
-        self.containers.create(job, ENDLESS).await?;
+        let checkpoints = checkpoints::make(self.folder, job)?;
+        let extra = Extra { steps: ENDLESS, checkpoints, ..Extra::default() };
+        self.containers.create(job, &extra).await?;
         self.stop.unless(self.containers.start(job)).await?;
         let stop = self.stop;
         let measured = stop.unless(async {
@@ -91,8 +100,9 @@ impl Calibration<'_> {
         });
         let measured = measured.await;
         let log = self.folder.join(format!("{}.log", job.name));
-        self.containers.save_log(job, &log).await?;
-        self.containers.end(job).await?;
+        self.containers.save_logs(self.folder).await?;
+        // It is the only one there is.
+        self.containers.remove_all().await?;
         match measured {
             // Its log tells more about a job's failure, and nothing about an interruption.
             Err(error) if self.stop.check().is_ok() => Err(error.context(format!(
@@ -115,7 +125,8 @@ impl Calibration<'_> {
                 }
             }
             self.progress.draw();
-            if let State::Ended(end) = self.containers.state(job).await? {
+            let states = self.containers.states(&mut BTreeMap::new()).await?;
+            if let Some(State::Ended(end)) = states.get(&job.name) {
                 bail!("it ended with exit code {}", end.exit_code);
             }
             sleep(LOOK_EVERY).await;
@@ -126,6 +137,7 @@ impl Calibration<'_> {
 /// Jobs that differ in their seed alone do the same work at each step.
 fn equally_fast(one: &Job, other: &Job) -> bool {
     one.image == other.image
+        && one.node == other.node
         && one.env == other.env
         && one.command_without_seed() == other.command_without_seed()
 }

@@ -1,10 +1,10 @@
 //! Hand-made observations and findings for tests.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use super::super::arm::Record;
-use super::super::containers::End;
 use super::super::machine::Machine;
+use super::super::record::{Host, JobRun, Recorded, Run};
 use super::super::schedule::Job;
 use super::{ArmOutcome, Findings, JobFacts, compare_all};
 use crate::samples::{Sample, SampleJob, SampleNode};
@@ -19,6 +19,8 @@ pub(crate) fn job(name: &str, arrive: f64) -> Job {
         command: Vec::new(),
         arrive,
         work: None,
+        node: None,
+        checkpoint: None,
         env: BTreeMap::new(),
         labels: BTreeMap::new(),
     }
@@ -40,24 +42,35 @@ pub(crate) fn running(name: &str, loss: f64, steps: u64) -> SampleJob {
 pub(crate) fn record(
     ends: &[f64],
     samples: impl IntoIterator<Item = (f64, Vec<SampleJob>)>,
-) -> Record {
-    let end = |t: &f64| End { at: BEGAN + t, exit_code: 0, out_of_memory: false };
+) -> Recorded {
+    let job = |(at, ended): (usize, &f64)| JobRun {
+        job: at.to_string(),
+        arrived: 0.0,
+        ended: *ended,
+        exit_code: 0,
+        out_of_memory: false,
+    };
     let sample = |(t, jobs)| Sample {
         t: t + 2.0,
         unix: BEGAN + t,
         node: SampleNode { cpus: 2.0, cpu: Some(0.9) },
         jobs,
     };
-    Record {
+    let run = Run {
+        arm: "none".to_owned(),
+        repeat: 1,
         began: BEGAN,
-        ends: ends.iter().map(end).collect(),
-        samples: samples.into_iter().map(sample).collect(),
+        jobs: ends.iter().enumerate().map(job).collect(),
         limits_left: Vec::new(),
-    }
+        host: Host::default(),
+        moves: Vec::new(),
+    };
+    let samples = samples.into_iter().map(sample).collect();
+    Recorded { run, samples, folder: PathBuf::new() }
 }
 
 /// The jobs `names`, all of which run for 30 s, under `policies`.
-pub(crate) fn example(policies: &[&str], names: &[&str]) -> (Findings, Vec<Record>) {
+pub(crate) fn example(policies: &[&str], names: &[&str]) -> (Findings, Vec<Recorded>) {
     let jobs: Vec<_> = names.iter().map(|name| job(name, 0.0)).collect();
     let second = |t: u32| {
         let loss = 100.0 / f64::from(t + 1);
@@ -78,5 +91,9 @@ pub(crate) fn example(policies: &[&str], names: &[&str]) -> (Findings, Vec<Recor
         arms,
         together: None,
     };
-    (findings, vec![one; policies.len()])
+    let of = |policy: &&str| {
+        let run = Run { arm: (*policy).to_owned(), ..one.run.clone() };
+        Recorded { run, ..one.clone() }
+    };
+    (findings, policies.iter().map(of).collect())
 }

@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 pub(crate) use together::{Together, together};
 
-use super::arm::Record;
 use super::containers::LimitLeft;
 use super::machine::Machine;
-use super::schedule::Job;
-use crate::samples::{Sample, SampleJob};
+use super::record::Recorded;
+use super::results::Bench;
+use super::schedule::{Job, Schedule};
+use super::stamp;
+use crate::samples::SampleJob;
 
 /// The policy that the others are compared with: what happens without an allocator.
 pub(crate) const BASELINE: &str = "none";
@@ -131,25 +133,24 @@ impl ArmOutcome {
         policy: &str,
         params: BTreeMap<String, f64>,
         jobs: &[Job],
-        record: &Record,
+        record: &Recorded,
     ) -> Self {
         let outcomes: Vec<JobOutcome> = jobs
             .iter()
-            .zip(&record.ends)
-            .map(|(job, end)| {
-                let ended = end.at - record.began;
+            .zip(&record.run.jobs)
+            .map(|(job, its)| {
                 let mut outcome = JobOutcome {
                     job: job.name.clone(),
-                    ended,
+                    ended: its.ended,
                     completion: None,
                     acceptable: acceptable(job, record),
                     has_acceptable: samples_of(job, record)
                         .any(|(_, its)| its.target_acceptable.is_some()),
-                    exit_code: end.exit_code,
-                    out_of_memory: end.out_of_memory,
+                    exit_code: its.exit_code,
+                    out_of_memory: its.out_of_memory,
                 };
                 if outcome.failure().is_none() {
-                    outcome.completion = Some(Figure::of(ended - job.arrive));
+                    outcome.completion = Some(Figure::of(its.ended - job.arrive));
                 }
                 outcome
             })
@@ -164,8 +165,8 @@ impl ArmOutcome {
             jobs: outcomes,
             mean: completions.as_deref().and_then(mean).map(Figure::of),
             makespan: completions.map(|_| Figure::of(last - first)),
-            others: others(record),
-            limits_left: record.limits_left.clone(),
+            others: record.run.host.others,
+            limits_left: record.run.limits_left.clone(),
         }
     }
 
@@ -176,6 +177,33 @@ impl ArmOutcome {
             compare(&mut job.completion, other.completion);
             compare(&mut job.acceptable, other.acceptable);
         }
+    }
+}
+
+/// What `bench` found out about `schedule`, by the first run of each arm.
+pub(crate) fn judge(
+    schedule: &Schedule,
+    facts: &[JobFacts],
+    runs: &[Recorded],
+    bench: &Bench,
+) -> Findings {
+    let jobs = &schedule.jobs;
+    let of = |arm: &str| runs.iter().find(|of| of.run.arm == arm && of.run.repeat > 0);
+    let shown = schedule.arms.iter().filter_map(|arm| Some((arm, of(&arm.name)?)));
+    let mut arms: Vec<ArmOutcome> = shown
+        .map(|(arm, record)| ArmOutcome::judge(&arm.name, arm.params.clone(), jobs, record))
+        .collect();
+    compare_all(&mut arms);
+    let rates: Vec<Option<f64>> = facts.iter().map(|facts| facts.solo_rate).collect();
+    Findings {
+        name: schedule.name.clone(),
+        description: schedule.description.clone(),
+        run: bench.run.clone(),
+        date: stamp::date(bench.began),
+        machine: bench.machine.clone(),
+        jobs: facts.to_vec(),
+        arms,
+        together: of(BASELINE).and_then(|record| together(jobs, &rates, record)),
     }
 }
 
@@ -198,15 +226,15 @@ fn compare(figure: &mut Option<Figure>, with: Option<Figure>) {
 /// The job's part of each sample, with seconds after the run began.
 pub(crate) fn samples_of<'a>(
     job: &'a Job,
-    record: &'a Record,
+    record: &'a Recorded,
 ) -> impl Iterator<Item = (f64, &'a SampleJob)> {
     record.samples.iter().flat_map(move |sample| {
         let its = sample.jobs.iter().filter(|its| its.id == job.name);
-        its.map(move |its| (sample.unix - record.began, its))
+        its.map(move |its| (sample.unix - record.run.began, its))
     })
 }
 
-fn acceptable(job: &Job, record: &Record) -> Option<Figure> {
+fn acceptable(job: &Job, record: &Recorded) -> Option<Figure> {
     let larger_is_better =
         job.labels.get("paceline.direction").is_some_and(|direction| direction == "maximize");
     samples_of(job, record)
@@ -216,15 +244,6 @@ fn acceptable(job: &Job, record: &Record) -> Option<Figure> {
             _ => false,
         })
         .map(|(t, _)| Figure::of(t - job.arrive))
-}
-
-/// The mean over the samples in which a job ran and all use is known.
-fn others(record: &Record) -> Option<f64> {
-    let of = |sample: &Sample| {
-        let jobs: f64 = sample.jobs.iter().map(|its| its.cpu).sum::<Option<f64>>()?;
-        (!sample.jobs.is_empty()).then_some((sample.node.cpu? - jobs).max(0.0))
-    };
-    mean(&record.samples.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::example::{job, record, running};
 use super::*;
 
-fn judge(policy: &str, record: &Record) -> ArmOutcome {
+fn judge(policy: &str, record: &Recorded) -> ArmOutcome {
     ArmOutcome::judge(policy, BTreeMap::new(), &[job("a", 5.0), job("b", 10.0)], record)
 }
 
@@ -39,7 +39,7 @@ fn without_none_there_is_no_change() {
 #[test]
 fn a_failed_job_has_no_completion_and_leaves_no_mean() {
     let mut failing = record(&[65.0, 50.0], []);
-    failing.ends[1].exit_code = 3;
+    failing.run.jobs[1].exit_code = 3;
     let mut arms = [judge("none", &record(&[65.0, 50.0], [])), judge("flowcon", &failing)];
     compare_all(&mut arms);
     let [_, arm] = arms;
@@ -52,7 +52,7 @@ fn a_failed_job_has_no_completion_and_leaves_no_mean() {
 #[test]
 fn want_of_memory_is_a_failure_whatever_the_exit_code() {
     let mut record = record(&[65.0, 50.0], []);
-    record.ends[0].out_of_memory = true;
+    record.run.jobs[0].out_of_memory = true;
     let arm = judge("none", &record);
     assert_eq!(arm.jobs[0].failure().as_deref(), Some("failed: out of memory"));
 }
@@ -69,19 +69,4 @@ fn a_job_is_acceptable_from_the_first_second_whose_mean_loss_is() {
     let mut up = job("a", 5.0);
     up.labels.insert("paceline.direction".to_owned(), "maximize".to_owned());
     assert_eq!(acceptable(&up, &record), Some(Figure::of(1.0)));
-}
-
-#[test]
-fn what_is_used_by_others_is_what_the_jobs_leave() {
-    let unknown = SampleJob { cpu: None, ..running("b", 1.0, 1) };
-    let samples = [
-        (1.0, vec![]),
-        (2.0, vec![running("a", 1.0, 1)]),
-        (3.0, vec![running("a", 1.0, 1), unknown]),
-        (4.0, vec![running("a", 1.0, 1), running("b", 1.0, 1)]),
-    ];
-    let arm = judge("none", &record(&[65.0, 50.0], samples));
-    let others = arm.others.expect("two samples tell");
-    assert!((others - 0.3).abs() < 1e-9, "the machine is at 0.9, a job at 0.4: {others}");
-    assert_eq!(judge("none", &record(&[65.0, 50.0], [])).others, None);
 }

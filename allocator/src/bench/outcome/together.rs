@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::super::arm::Record;
+use super::super::record::Recorded;
 use super::super::schedule::Job;
 use super::samples_of;
 
@@ -57,7 +57,7 @@ impl Together {
 /// The joint throughput of `jobs`, whose solo rates are `rates`, in `record`.
 ///
 /// `None` if a job has no rate, if there are not two jobs, or if they hardly ran at once.
-pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Record) -> Option<Together> {
+pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Recorded) -> Option<Together> {
     if jobs.len() < 2 {
         return None;
     }
@@ -81,7 +81,7 @@ pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Record) -> 
 }
 
 /// When how many steps were done, from the first one on.
-fn steps_of(job: &Job, record: &Record) -> Vec<(f64, f64)> {
+fn steps_of(job: &Job, record: &Recorded) -> Vec<(f64, f64)> {
     samples_of(job, record)
         .filter_map(|(t, its)| its.steps.filter(|steps| *steps > 0).map(|steps| (t, steps)))
         // Counts below 2^32 are exact; no bench does more steps.
@@ -96,7 +96,7 @@ mod tests {
 
     /// Two jobs, of which the second begins after 4 s and does its first step after 6 s; each then
     /// does `rate` steps in a second.
-    fn two(rate: u32) -> (Vec<Job>, Record) {
+    fn two(rate: u32) -> (Vec<Job>, Recorded) {
         let samples = (0..20).map(|t| {
             let mut jobs = vec![running("a", 1.0, u64::from(1 + rate * t))];
             if t >= 4 {

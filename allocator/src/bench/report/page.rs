@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use super::super::arm::Record;
 use super::super::grid::{grids, remarks};
 use super::super::outcome::{ArmOutcome, Findings};
+use super::super::record::Recorded;
 use super::gantt;
 use super::tables::{grid, params, schedule};
 use super::traces::{Traces, loss_axis, traces};
@@ -17,8 +17,8 @@ use crate::figure::palette::{GREY, colour};
 const METHOD: &str = include_str!("method.html");
 
 /// The report on `findings`, whose arms were observed as `records`.
-pub(crate) fn page(findings: &Findings, records: &[Record]) -> Result<String> {
-    let (traces, end) = traces(findings, records);
+pub(crate) fn page(findings: &Findings, records: &[Recorded]) -> Result<String> {
+    let (traces, end) = traces(findings, &shown(findings, records));
     let loss = loss_axis(&traces);
     let mut html = opening(findings);
     for table in grids(findings) {
@@ -86,4 +86,12 @@ fn lines(of_jobs: &[Points]) -> Vec<Line<'_>> {
         .enumerate()
         .map(|(place, points)| Line { points, colour: colour(place), width: 2 })
         .collect()
+}
+
+/// The run of each arm that the charts show: its first.
+fn shown(findings: &Findings, records: &[Recorded]) -> Vec<Recorded> {
+    let of = |arm: &ArmOutcome| {
+        records.iter().find(|of| of.run.arm == arm.policy && of.run.repeat > 0).cloned()
+    };
+    findings.arms.iter().filter_map(of).collect()
 }

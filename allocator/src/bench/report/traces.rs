@@ -1,7 +1,7 @@
 //! What was sampled, as lines to draw.
 
-use super::super::arm::Record;
 use super::super::outcome::{Findings, samples_of};
+use super::super::record::Recorded;
 use super::super::schedule::Job;
 use crate::figure::Axis;
 use crate::figure::chart::{Points, steps};
@@ -22,13 +22,13 @@ pub(super) struct Traces {
 }
 
 /// The lines of each policy, and the time at which the longest run ended.
-pub(super) fn traces(findings: &Findings, records: &[Record]) -> (Vec<Traces>, f64) {
+pub(super) fn traces(findings: &Findings, records: &[Recorded]) -> (Vec<Traces>, f64) {
     let jobs: Vec<&Job> = findings.jobs.iter().map(|facts| &facts.job).collect();
     let starts: Vec<f64> = jobs.iter().map(|job| start_loss(job, records)).collect();
     let last = findings.arms.iter().flat_map(|arm| &arm.jobs).map(|job| job.ended);
     let end = last.fold(1.0, f64::max);
     let all = records.iter().map(|record| {
-        let ends = record.ends.iter().map(|end| end.at - record.began);
+        let ends = record.run.jobs.iter().map(|job| job.ended);
         Traces {
             loss: jobs
                 .iter()
@@ -46,7 +46,9 @@ pub(super) fn traces(findings: &Findings, records: &[Record]) -> (Vec<Traces>, f
             machine: record
                 .samples
                 .iter()
-                .filter_map(|sample| Some((sample.unix - record.began, percent(sample.node.cpu?))))
+                .filter_map(|sample| {
+                    Some((sample.unix - record.run.began, percent(sample.node.cpu?)))
+                })
                 .filter(|(t, _)| (0.0..=end).contains(t))
                 .collect(),
         }
@@ -74,14 +76,14 @@ fn percent(fraction: f64) -> f64 {
 
 fn of(
     job: &Job,
-    record: &Record,
+    record: &Recorded,
     value: impl Fn(&crate::samples::SampleJob) -> Option<f64>,
 ) -> Points {
     samples_of(job, record).filter_map(|(t, its)| Some((t, value(its)?))).collect()
 }
 
 /// What counts as 100 % of a job's loss; never 0.
-fn start_loss(job: &Job, records: &[Record]) -> f64 {
+fn start_loss(job: &Job, records: &[Recorded]) -> f64 {
     let first = |record| samples_of(job, record).find_map(|(_, its)| its.loss);
     let highest = records.iter().filter_map(first).map(f64::abs).fold(0.0, f64::max);
     if highest > 0.0 { highest } else { 1.0 }

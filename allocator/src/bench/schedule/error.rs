@@ -37,10 +37,10 @@ pub enum ScheduleError {
         /// What may stand there.
         rule: String,
     },
-    /// A policy of the command line cannot be run.
-    #[error("--policy {name}: {problem}")]
+    /// An arm of the command line cannot be run.
+    #[error("--arm {name}: {problem}")]
     Policy {
-        /// The policy.
+        /// The arm, or the policy that it is of.
         name: String,
         /// What is wrong with it.
         problem: String,

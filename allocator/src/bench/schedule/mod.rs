@@ -1,5 +1,7 @@
-//! A schedule: which jobs arrive when, and under which policies they are run.
+//! A schedule: which jobs arrive when, and under what they are run.
 
+mod arm;
+mod arrivals;
 mod check;
 mod error;
 mod file;
@@ -7,10 +9,10 @@ mod file;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+pub(crate) use arm::Arm;
+pub(crate) use arrivals::Arrivals;
 pub use error::ScheduleError;
-use paceline_policy::policies::AnyPolicy;
-use paceline_policy::{Params, Variant};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What stands for the number of steps in a job's command.
 const STEPS: &str = "{steps}";
@@ -22,16 +24,42 @@ pub(crate) struct Schedule {
     pub(crate) name: String,
     /// For the report's reader.
     pub(crate) description: String,
-    /// The policies, in the order in which they are run; none stands there twice.
-    pub(crate) policies: Vec<String>,
-    /// Parameters by policy and name.
-    pub(crate) params: BTreeMap<String, BTreeMap<String, f64>>,
-    /// The jobs, in the file's order; at least one, each name once.
+    /// The file's text.
+    pub(crate) text: String,
+    /// How often each arm is run; at least once.
+    pub(crate) repeats: u32,
+    /// The same in the schedule's full form.
+    full_repeats: Option<u32>,
+    /// Whether a run that counts for nothing comes before all others.
+    pub(crate) warm_up: bool,
+    /// Of what is left to chance.
+    pub(crate) seed: u64,
+    /// By how much the times are shorter than those of the paper that they are taken from.
+    pub(crate) scale: f64,
+    pub(crate) arrivals: Arrivals,
+    /// Seconds after which jobs that still run are stopped: that counts as their end.
+    pub(crate) until: Option<f64>,
+    /// In the order in which they are run; at least one, each name once.
+    pub(crate) arms: Vec<Arm>,
+    /// The machine's parts; none if it is one.
+    pub(crate) nodes: Vec<Node>,
+    /// The jobs, in the file's order; at least one, each name once. They arrive as in the first
+    /// repeat.
     pub(crate) jobs: Vec<Job>,
+    /// Parameters by policy and name, for arms that the command line makes.
+    params: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// A part of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    /// Its CPUs, as a list that the kernel reads: `0-1,3`.
+    pub(crate) cpus: String,
 }
 
 /// A job of a schedule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// Its name: letters, digits, `.`, `_` and `-`.
     pub(crate) name: String,
@@ -44,6 +72,12 @@ pub(crate) struct Job {
     /// Seconds that the job would take with the machine for itself; given iff the command has
     /// `{steps}`.
     pub(crate) work: Option<f64>,
+    /// The node that it begins on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// Where in its container it finds a folder for its checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint: Option<String>,
     /// Its environment.
     pub(crate) env: BTreeMap<String, String>,
     /// Its labels, apart from those that the bench sets.
@@ -59,25 +93,52 @@ impl Schedule {
     }
 
     /// Reads the `text` of `file`.
-    fn parse(file: &Path, text: &str) -> Result<Self, ScheduleError> {
+    pub(crate) fn parse(file: &Path, text: &str) -> Result<Self, ScheduleError> {
         check::check(text, file::parse(text).map_err(|e| e.at(file))?).map_err(|e| e.at(file))
     }
 
-    /// The same schedule under other `policies`; with none given, as it is.
-    pub(crate) fn under(mut self, policies: &[String]) -> Result<Self, ScheduleError> {
+    /// The same schedule with these arms alone, each the name of an arm or of a policy; with none
+    /// given, as it is.
+    pub(crate) fn under(mut self, names: &[String]) -> Result<Self, ScheduleError> {
         let mut seen = BTreeSet::new();
-        for name in policies {
-            let problem = match policy_problem(name, self.params.get(name)) {
+        let mut arms = Vec::new();
+        for name in names {
+            let arm = self.arms.iter().find(|arm| arm.name == *name).cloned();
+            let params = || self.params.get(name).cloned().unwrap_or_default();
+            let arm = arm.unwrap_or_else(|| Arm::new(name, params()));
+            let problem = match arm.problem(self.nodes.len()) {
                 None if !seen.insert(name) => "it is given twice".to_owned(),
-                None => continue,
+                None if arm.is_oracle() => check::unknown_work(&self.jobs).unwrap_or_default(),
+                None => String::new(),
                 Some(problem) => problem,
             };
-            return Err(ScheduleError::Policy { name: name.clone(), problem });
+            if !problem.is_empty() {
+                return Err(ScheduleError::Policy { name: name.clone(), problem });
+            }
+            arms.push(arm);
         }
-        if !policies.is_empty() {
-            self.policies = policies.to_vec();
+        if !arms.is_empty() {
+            self.arms = arms;
         }
         Ok(self)
+    }
+
+    /// The same in its full form, if it has one.
+    pub(crate) fn in_full(mut self) -> Self {
+        self.repeats = self.full_repeats.unwrap_or(self.repeats);
+        self
+    }
+
+    /// The jobs as they arrive in a repeat. Each repeat has a draw of its own, the same for every
+    /// arm; that of the warm-up, which is repeat 0, is the first one's.
+    pub(crate) fn jobs_of(&self, repeat: u32) -> Vec<Job> {
+        let seed = self.seed.wrapping_add(u64::from(repeat.saturating_sub(1)));
+        let mut jobs = self.jobs.clone();
+        let times = self.arrivals.draw(jobs.len(), seed).into_iter().flatten();
+        for (job, time) in jobs.iter_mut().zip(times) {
+            job.arrive = time;
+        }
+        jobs
     }
 }
 
@@ -105,19 +166,6 @@ impl Job {
             is_seed = word == "--seed";
         }
         words
-    }
-}
-
-/// What is wrong with a policy's name or parameters, if anything is.
-fn policy_problem(name: &str, params: Option<&BTreeMap<String, f64>>) -> Option<String> {
-    let mut given = Params::default();
-    for (name, value) in params.into_iter().flatten() {
-        given.set(name.as_str(), *value);
-    }
-    match paceline_policy::policies::build(name, Variant::default(), &given) {
-        Ok(AnyPolicy::Jobs(_)) => None,
-        Ok(_) => Some("it is a policy of a cluster: a bench runs on one node".to_owned()),
-        Err(error) => Some(error.to_string()),
     }
 }
 

@@ -5,51 +5,108 @@ use super::*;
 /// A schedule that is right; tests break one thing in it.
 const GOOD: &str = r#"name = "demo"
 policies = ["none", "flowcon"]
+repeats = 3
+scale = 4
+until = 300
+[full]
+repeats = 5
 [params.flowcon]
 interval = 5
 alpha = 0.04
+[[arm]]
+policy = "flowcon"
+variant = "published"
+enforcement = "quota+leftover"
+params = { alpha = 0.1 }
+[[arm]]
+name = "gentle"
+policy = "flowcon"
+[[node]]
+name = "a"
+cpus = "0,2-3"
+[[node]]
+name = "b"
+cpus = "1"
 [[job]]
 name = "vae"
 image = "paceline/workloads"
 command = ["vae", "--seed", "1", "--steps", "{steps}"]
 arrive = 0.0
 work = 55.0
+node = "a"
+checkpoint = "/checkpoints"
 env = { OMP_NUM_THREADS = "2" }
 labels = { "paceline.acceptable" = "120" }
 [[job]]
 name = "other"
 image = "busybox"
 arrive = 20
+node = "b"
 "#;
 
 fn parse(text: &str) -> Result<Schedule, String> {
     Schedule::parse(Path::new("s.toml"), text).map_err(|error| error.to_string())
 }
 
-/// The message after `from` has become `to` in the good schedule.
-fn message(from: &str, to: &str) -> String {
+/// The line, from 1, on which `text` stands first in the good schedule.
+fn line_of(text: &str) -> usize {
+    let before = GOOD.split_once(text).map(|(before, _)| before);
+    1 + before.unwrap_or_else(|| panic!("{text} is not in the schedule")).matches('\n').count()
+}
+
+/// Makes sure that, once `from` has become `to` in the good schedule, what is wrong is named with
+/// the line of `at`.
+fn refuses(from: &str, to: &str, at: &str, expected: &str) {
     assert!(GOOD.contains(from), "{from} is not in the schedule");
-    parse(&GOOD.replacen(from, to, 1)).expect_err("the schedule is wrong")
+    let message = parse(&GOOD.replacen(from, to, 1)).expect_err("the schedule is wrong");
+    let expected = format!("s.toml:{}: {expected}", line_of(at));
+    assert!(message.starts_with(&expected), "{message}\nshould begin with\n{expected}");
 }
 
 #[test]
 fn a_schedule_says_what_its_file_says() {
     let schedule = parse(GOOD).expect("the schedule is right");
-    assert_eq!(schedule.policies, ["none", "flowcon"]);
-    assert_eq!(schedule.params["flowcon"].get("interval"), Some(&5.0));
+    let names: Vec<&str> = schedule.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["none", "flowcon", "flowcon-published-leftover", "gentle"]);
+    let params = |at: usize| schedule.arms[at].params.clone().into_iter().collect::<Vec<_>>();
+    let named = |alpha| vec![("alpha".to_owned(), alpha), ("interval".to_owned(), 5.0)];
+    assert_eq!((params(0), params(1), params(2)), (Vec::new(), named(0.04), named(0.1)));
+    assert_eq!((schedule.repeats, schedule.warm_up, schedule.scale), (3, true, 4.0));
+    assert_eq!((schedule.until, schedule.nodes.len()), (Some(300.0), 2));
     let [vae, other] = schedule.jobs.as_slice() else { panic!("two jobs") };
     assert_eq!((vae.work, vae.takes_steps()), (Some(55.0), true));
+    assert_eq!((vae.node.as_deref(), vae.checkpoint.as_deref()), (Some("a"), Some("/checkpoints")));
     assert_eq!(vae.command_for(70), ["vae", "--seed", "1", "--steps", "70"]);
     assert_eq!(vae.labels["paceline.acceptable"], "120");
     assert_eq!((other.arrive, other.work, other.takes_steps()), (20.0, None, false));
+    assert_eq!(schedule.in_full().repeats, 5);
 }
 
 #[test]
-fn the_demo_schedule_can_be_used() {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/schedules/demo.toml");
-    let schedule = Schedule::read(&demo).expect("the demo is right");
-    assert_eq!(schedule.policies.first().map(String::as_str), Some("none"));
-    assert!(schedule.jobs.iter().all(Job::takes_steps));
+fn what_is_not_said_is_as_usual() {
+    let text = "name = 'a'\npolicies = ['none']\n[[job]]\nname = 'j'\nimage = 'i'\narrive = 1\n";
+    let schedule = parse(text).expect("the schedule is right");
+    assert_eq!((schedule.repeats, schedule.warm_up, schedule.seed), (1, false, 1));
+    assert_eq!((schedule.arrivals, schedule.until), (Arrivals::Fixed, None));
+    let arm = serde_json::to_value(&schedule.arms[0]).expect("it serialises");
+    assert_eq!((&arm["variant"], &arm["enforcement"]), (&"resolved".into(), &"quota".into()));
+}
+
+#[test]
+fn every_example_can_be_used() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/schedules");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let schedule = Schedule::read(&path).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(&*schedule.name));
+            assert!(schedule.arms.iter().any(|arm| arm.policy == "none"), "{}", schedule.name);
+            names.push(schedule.name);
+        }
+    }
+    names.sort();
+    assert_eq!(names, ["demo", "mixed", "r-dq10", "r-fc10", "r-fc3", "r-sp", "r-tr5"]);
 }
 
 #[test]
@@ -65,49 +122,151 @@ fn a_seed_makes_no_other_speed() {
 }
 
 #[test]
-fn each_mistake_is_named_with_its_line_and_what_is_allowed() {
-    let cases = [
-        ("\"demo\"", "\"a/b\"", "s.toml:1: name is \"a/b\", but must be 1 to 63 letters"),
-        ("\"none\", ", "\"non\", ", "s.toml:2: policies is \"non\", but policy \"non\" is not"),
-        ("\"none\", ", "\"flowcon\", ", "s.toml:2: policies is \"flowcon\", but no policy may"),
-        ("[\"none\", \"flowcon\"]", "[]", "s.toml:2: policies is [], but there must be at least"),
-        ("alpha", "alhpa", "s.toml:3: params is [params.flowcon], but flowcon has no parameter"),
-        ("\"other\"", "\"vae\"", "s.toml:15: [[job]] name is \"vae\", but another job has"),
-        ("\"busybox\"", "\"\"", "s.toml:16: job \"other\": image is \"\", but must name"),
+fn each_mistake_in_the_head_is_named_with_its_line_and_what_is_allowed() {
+    for (from, to, expected) in [
+        ("\"demo\"", "\"a/b\"", "name is \"a/b\", but must be 1 to 63 letters"),
+        ("\"none\", ", "\"non\", ", "policies is \"non\", but policy \"non\" is not"),
+        ("\"none\", ", "\"kod2\", ", "policies is \"kod2\", but it is a policy of distributed"),
+        ("\"none\", ", "\"flowcon\", ", "policies is \"flowcon\", but no policy may"),
+        ("repeats = 3", "repeats = 0", "repeats is 0, but must be from 1 to 1000"),
+        ("repeats = 5", "repeats = 2000", "[full] repeats is 2000, but must be from 1 to"),
+        ("scale = 4", "scale = 0", "scale is 0, but must be a number above 0"),
+        ("until = 300", "until = nan", "until is NaN, but must be above 0 and at most"),
+        ("until = 300", "until = 20", "until is 20, but job \"other\" arrives only after 20"),
+        ("alpha = 0.04", "alhpa = 0.04", "unused"),
+    ] {
+        if expected == "unused" {
+            let params = "params is [params.flowcon], but flowcon has no parameter";
+            refuses(from, to, "[params.flowcon]", params);
+        } else {
+            refuses(from, to, from, expected);
+        }
+    }
+}
+
+#[test]
+fn each_mistake_in_an_arm_or_a_node_is_named() {
+    for (from, to, at, expected) in [
+        ("\"published\"", "\"printed\"", "variant", "[[arm]] variant is \"printed\", but variant"),
         (
-            "arrive = 20",
-            "arrive = -1",
-            "s.toml:17: job \"other\": arrive is -1, but must be from 0",
+            "\"quota+leftover\"",
+            "\"soft\"",
+            "enforcement",
+            "[[arm]] enforcement is \"soft\", but must be quota, shares or quota+leftover",
         ),
-        ("arrive = 20", "arrive = inf", "s.toml:17: job \"other\": arrive is inf, but must be"),
-        ("arrive = 20", "arrive = nan", "s.toml:17: job \"other\": arrive is NaN, but must be"),
         (
-            "{steps}",
-            "{stepz}",
-            "s.toml:9: job \"vae\": command is {stepz}, but the only placeholder",
+            "name = \"gentle\"",
+            "migration = \"live\"",
+            "name = \"gentle\"",
+            "[[arm]] migration is \"live\", but must be restart or cpuset",
         ),
+        (
+            "name = \"gentle\"\npolicy = \"flowcon\"",
+            "policy = \"flowcon\"",
+            "[[arm]]\nname",
+            "[[arm]] name is \"flowcon\", but another arm is called that already",
+        ),
+        (
+            "name = \"gentle\"\npolicy = \"flowcon\"",
+            "name = \"gentle\"\npolicy = \"oracle\"",
+            "policy = \"flowcon\"\n[[node]]",
+            "[[arm]] policy is \"oracle\", but it needs the work of every job",
+        ),
+        ("\"0,2-3\"", "\"0,3-2\"", "\"0,2-3\"", "node \"a\": cpus is \"0,3-2\", but must be CPUs"),
+        ("cpus = \"1\"", "cpus = \"2\"", "cpus = \"1\"", "node \"b\": cpus is \"2\", but CPU 2 is"),
+        ("name = \"b\"", "name = \"a\"", "name = \"b\"", "[[node]] name is \"a\", but another"),
+        (
+            "node = \"a\"",
+            "node = \"c\"",
+            "node = \"a\"",
+            "job \"vae\": node is \"c\", but the nodes",
+        ),
+        ("node = \"b\"", "", "[[job]]\nname = \"other\"", "job \"other\": node is missing, but"),
+    ] {
+        refuses(from, to, at, expected);
+    }
+}
+
+#[test]
+fn each_mistake_in_a_job_is_named() {
+    let other = "[[job]]\nname = \"other\"";
+    for (from, to, at, expected) in [
+        ("\"other\"", "\"vae\"", "\"other\"", "[[job]] name is \"vae\", but another job has"),
+        ("\"busybox\"", "\"\"", "\"busybox\"", "job \"other\": image is \"\", but must name"),
+        ("arrive = 20", "arrive = -1", "arrive = 20", "job \"other\": arrive is -1, but must be"),
+        ("arrive = 20", "arrive = inf", "arrive = 20", "job \"other\": arrive is inf, but must"),
+        ("arrive = 20", "arrive = nan", "arrive = 20", "job \"other\": arrive is NaN, but must"),
+        ("arrive = 20", "", other, "job \"other\": arrive is missing, but each job needs it"),
+        ("{steps}", "{stepz}", "{steps}", "job \"vae\": command is {stepz}, but the only"),
         (
             "{steps}",
             "70",
-            "s.toml:11: job \"vae\": work is 55, but it needs {steps} in the command",
+            "work = 55.0",
+            "job \"vae\": work is 55, but it needs {steps} in the command",
         ),
-        ("work = 55.0", "work = 0", "s.toml:11: job \"vae\": work is 0, but must be above 0"),
-        ("work = 55.0", "", "s.toml:6: job \"vae\": work is missing, but a command with {steps}"),
-        ("OMP_NUM_THREADS", "\"A=B\"", "s.toml:12: job \"vae\": env is \"A=B\", but a variable's"),
+        ("work = 55.0", "work = 0", "work = 55.0", "job \"vae\": work is 0, but must be above 0"),
+        ("work = 55.0", "", "[[job]]", "job \"vae\": work is missing, but a command with {steps}"),
+        ("\"/checkpoints\"", "\"c\"", "checkpoint", "job \"vae\": checkpoint is \"c\", but must"),
+        ("OMP_NUM_THREADS", "\"A=B\"", "OMP_", "job \"vae\": env is \"A=B\", but a variable's"),
         (
             "paceline.acceptable",
             "paceline.job",
-            "s.toml:13: job \"vae\": labels is \"paceline.job\"",
+            "labels",
+            "job \"vae\": labels is \"paceline.job\"",
         ),
-        ("arrive = 20", "", "s.toml:14: missing field `arrive`"),
-        ("arrive = 20", "arive = 20", "s.toml:17: unknown field `arive`, expected one of `name`"),
-        ("arrive = 20", "arrive = \"x\"", "s.toml:17: invalid type: string \"x\", expected f64"),
-        ("arrive = 20", "arrive = ", "s.toml:17: "),
-    ];
-    for (from, to, expected) in cases {
-        let message = message(from, to);
+        (
+            "\"120\" }",
+            "\"much\" }",
+            "labels",
+            "job \"vae\": paceline.acceptable is \"much\", but must be a finite number",
+        ),
+        (
+            "\"120\" }",
+            "\"120\", \"paceline.objective\" = \"130\" }",
+            "labels",
+            "job \"vae\": paceline.objective is 130, but must be at most paceline.acceptable",
+        ),
+        ("arrive = 20", "arive = 20", "arrive = 20", "unknown field `arive`, expected one of"),
+        ("arrive = 20", "arrive = \"x\"", "arrive = 20", "invalid type: string \"x\", expected"),
+        ("arrive = 20", "arrive = ", "arrive = 20", ""),
+    ] {
+        refuses(from, to, at, expected);
+    }
+}
+
+#[test]
+fn arrivals_are_each_jobs_own_or_the_schedules() {
+    let with = |arrivals: &str| {
+        let jobs = GOOD.replace("arrive = 0.0\n", "").replace("arrive = 20\n", "");
+        parse(&jobs.replace("[full]", &format!("[arrivals]\n{arrivals}\n[full]")))
+    };
+    let times = |arrivals: &str| {
+        let jobs = with(arrivals).expect("right").jobs;
+        jobs.iter().map(|job| job.arrive).collect::<Vec<f64>>()
+    };
+    assert_eq!(times("kind = \"burst\""), [0.0, 0.0]);
+    assert_eq!(times("kind = \"every\"\ngap = 2.5"), [0.0, 2.5]);
+    assert!(times("kind = \"uniform\"\nwithin = 30").iter().all(|t| (0.0..30.0).contains(t)));
+    let drawn = with("kind = \"poisson\"\nmean-gap = 9").expect("right");
+    assert_eq!(drawn.jobs_of(0), drawn.jobs_of(1), "the warm-up is as the first");
+    assert_eq!(drawn.jobs_of(1), drawn.jobs);
+    assert_ne!(drawn.jobs_of(1), drawn.jobs_of(2));
+    for (wrong, expected) in [
+        ("kind = \"often\"", "s.toml:7: [arrivals] kind is \"often\", but must be burst, every"),
+        ("kind = \"every\"", "s.toml:6: [arrivals] gap is missing, but arrivals of kind every"),
+        ("kind = \"burst\"\ngap = 1", "s.toml:8: [arrivals] gap is 1, but a burst has no time"),
+        ("kind = \"every\"\ngap = -1", "s.toml:8: [arrivals] gap is -1, but must be from 0"),
+        (
+            "kind = \"every\"\nwithin = 3",
+            "s.toml:8: [arrivals] within is 3, but arrivals of kind every have gap",
+        ),
+    ] {
+        let message = with(wrong).expect_err("wrong");
         assert!(message.starts_with(expected), "{message}\nshould begin with\n{expected}");
     }
+    let both = GOOD.replace("[full]", "[arrivals]\nkind = \"burst\"\n[full]");
+    let message = parse(&both).expect_err("jobs say it, too");
+    assert!(message.contains("arrive is 0, but [arrivals] says when jobs arrive"), "{message}");
 }
 
 #[test]
@@ -117,22 +276,37 @@ fn braces_that_are_no_placeholder_are_left_alone() {
 }
 
 #[test]
-fn a_schedule_needs_a_job() {
+fn a_schedule_needs_a_job_and_an_arm() {
     let message = parse("name = 'a'\npolicies = ['none']\n").expect_err("there is no job");
     assert_eq!(message, "s.toml:3: job is missing, but there must be at least one [[job]]");
+    let job = "name = 'a'\n[[job]]\nname = 'j'\nimage = 'i'\narrive = 0\n";
+    let message = parse(job).expect_err("there is no arm");
+    assert!(message.starts_with("s.toml:6: policies is missing, but there must be"), "{message}");
 }
 
 #[test]
-fn the_command_line_may_choose_other_policies() {
+fn a_policy_of_a_cluster_needs_nodes() {
+    assert!(parse(&GOOD.replace("\"none\", ", "\"none\", \"specon\", ")).is_ok());
+    let one = "name = 'a'\npolicies = ['specon']\n[[job]]\nname = 'j'\nimage = 'i'\narrive = 0\n";
+    let message = parse(one).expect_err("there is one node");
+    assert!(message.contains("but it is a policy of a cluster: give two or more"), "{message}");
+}
+
+#[test]
+fn the_command_line_may_choose_arms_and_policies() {
     let under = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        parse(GOOD).expect("right").under(&names).map_err(|error| error.to_string())
+        let schedule = parse(GOOD).expect("right").under(&names).map_err(|error| error.to_string());
+        schedule.map(|schedule| schedule.arms)
     };
-    assert_eq!(under(&[]).expect("as it is").policies, ["none", "flowcon"]);
-    assert_eq!(under(&["flowcon"]).expect("known").policies, ["flowcon"]);
+    assert_eq!(under(&[]).expect("as it is").len(), 4);
+    let arms = under(&["gentle", "tradl"]).expect("an arm and a policy");
+    assert_eq!((arms[0].policy.as_str(), arms[1].policy.as_str()), ("flowcon", "tradl"));
     let unknown = under(&["fair"]).expect_err("unknown");
-    assert!(unknown.starts_with("--policy fair: policy \"fair\" is not known"), "{unknown}");
-    assert_eq!(under(&["none", "none"]).expect_err("twice"), "--policy none: it is given twice");
+    assert!(unknown.starts_with("--arm fair: policy \"fair\" is not known"), "{unknown}");
+    assert_eq!(under(&["none", "none"]).expect_err("twice"), "--arm none: it is given twice");
+    let oracle = under(&["oracle"]).expect_err("a job's work is not known");
+    assert!(oracle.contains("needs the work of every job"), "{oracle}");
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! `paceline bench` with toy jobs: its course, not its figures.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::Arc;
+
+use anyhow::Context;
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// Writes a schedule called `s`: `head`, and then toy jobs, each of its name, its command line and
+/// the rest of its table.
+fn schedule(bed: &Bed, head: &str, jobs: &[(&str, &[&str], &str)]) -> anyhow::Result<PathBuf> {
+    let mut text = format!("name = \"s\"\n{head}\n");
+    let image = bed.image();
+    for (name, command, rest) in jobs {
+        writeln!(text, "[[job]]\nname = {name:?}\nimage = {image:?}")?;
+        writeln!(text, "command = {command:?}\n{rest}")?;
+    }
+    let path = bed.file("s.toml");
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+/// `paceline bench` of that schedule, which leaves its results in the bed.
+fn bench(bed: &Bed, schedule: &Path) -> anyhow::Result<Command> {
+    let mut command = Allocator::command(&["bench"])?;
+    command.arg(schedule).arg("--report").arg(bed.file("results/report.html"));
+    command.env("PACELINE_STATE_DIR", Allocator::state(bed));
+    Ok(command)
+}
+
+async fn succeed(mut command: Command) -> anyhow::Result<String> {
+    let Output { status, stdout, stderr } = command.output().await?;
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    anyhow::ensure!(status.success(), "{status}: {said}{}", String::from_utf8_lossy(&stdout));
+    Ok(said)
+}
+
+fn json(bed: &Bed, file: &str) -> anyhow::Result<Value> {
+    let path = bed.file("results").join(file);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// The names of the runs' folders.
+fn runs(bed: &Bed) -> anyhow::Result<Vec<String>> {
+    let folders = fs::read_dir(bed.file("results/runs"))?;
+    let mut names: Vec<String> = folders
+        .map(|folder| Ok(folder?.file_name().to_string_lossy().into_owned()))
+        .collect::<anyhow::Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// Fails if the engine still has a container of the bench.
+async fn ensure_nothing_left(bed: &Bed) -> anyhow::Result<()> {
+    let run = json(bed, "bench.json")?;
+    let run = run.get("run").and_then(Value::as_str).context("a bench has a name")?;
+    let filters = [("label", vec![format!("paceline.bench={run}")])].into_iter().collect();
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let left = bed.docker().list_containers(Some(options)).await?;
+    anyhow::ensure!(left.is_empty(), "left: {left:?}");
+    Ok(())
+}
+
+pub(crate) async fn an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let head = "policies = [\"none\", \"flowcon\"]\nrepeats = 2\nwarm-up = false";
+    let jobs: [(&str, &[&str], &str); 2] =
+        [("one", &["--steps", "400"], "arrive = 0"), ("two", &["--steps", "200"], "arrive = 1")];
+    let file = schedule(&bed, head, &jobs)?;
+    let mut first = Allocator::spawn(bench(&bed, &file)?)?;
+    let whole = bed.file("results/runs/001-none/run.json");
+    until("the first run is whole", || async { Ok(whole.exists().then_some(())) })
+        .await
+        .with_context(|| first.said())?;
+    until("the second has begun", || async {
+        let log = bed.file("results/runs/002-flowcon/samples.jsonl");
+        Ok(fs::metadata(log).is_ok_and(|file| file.len() > 0).then_some(()))
+    })
+    .await?;
+    first.signal(Signal::INT)?;
+    anyhow::ensure!(first.ended().await?.code() == Some(130), "{}", first.said());
+    ensure_nothing_left(&bed).await?;
+    let kept = fs::read(&whole)?;
+
+    let said = succeed(bench(&bed, &file)?).await?;
+    anyhow::ensure!(said.contains("s: 1 of 4 runs are there, going on"), "{said}");
+    anyhow::ensure!(fs::read(&whole)? == kept, "the first run was made again");
+    let order = ["001-none", "002-flowcon", "003-flowcon", "004-none"];
+    anyhow::ensure!(runs(&bed)? == order, "{:?}", runs(&bed)?);
+    for run in order {
+        let run = bed.file("results/runs").join(run);
+        anyhow::ensure!(!json_lines(&run.join("frames.jsonl"))?.is_empty());
+        anyhow::ensure!(!json_lines(&run.join("audit.jsonl"))?.is_empty());
+        anyhow::ensure!(run.join("two.log").exists() && !run.join("state").exists());
+    }
+    ensure_nothing_left(&bed).await?;
+
+    fs::write(&file, fs::read_to_string(&file)?.replace("arrive = 1", "arrive = 2"))?;
+    let refused = bench(&bed, &file)?.output().await?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    anyhow::ensure!(refused.status.code() == Some(2), "{said}");
+    anyhow::ensure!(said.contains("job \"two\".arrive is 2.0, was 1.0"), "{said}");
+    Ok(())
+}
+
+pub(crate) async fn the_oracle_lets_the_shortest_job_run_first(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let command: &[&str] = &["--burners", "1", "--steps", "{steps}"];
+    let jobs =
+        [("long", command, "arrive = 0\nwork = 8"), ("short", command, "arrive = 2\nwork = 2")];
+    let file = schedule(&bed, "policies = [\"oracle\"]", &jobs)?;
+    succeed(bench(&bed, &file)?).await?;
+    let run = json(&bed, "runs/001-oracle/run.json")?;
+    let ended = |job: &str| run.pointer(&format!("/jobs/{job}/ended")).and_then(Value::as_f64);
+    let (long, short) = (ended("0").context("long ended")?, ended("1").context("short ended")?);
+    anyhow::ensure!(short < long, "the short job ended after {short} s, the long one after {long}");
+    let frames = json_lines(&bed.file("results/runs/001-oracle/frames.jsonl"))?;
+    let jobs = frames.iter().filter_map(|frame| frame.get("jobs")?.as_array()).flatten();
+    let waits = jobs.filter(|job| {
+        let number = |path: &str| job.pointer(path).and_then(Value::as_f64);
+        let left = number("/remaining").is_some_and(|left| left > 0.0 && left < 8.0);
+        left && number("/limit/applied").is_some_and(|applied| applied < 0.02)
+    });
+    let waits: Vec<&Value> = waits.collect();
+    let long = Value::from("long");
+    anyhow::ensure!(waits.iter().any(|job| job.get("id") == Some(&long)), "{frames:?}");
+    ensure_nothing_left(&bed).await
+}
+
+pub(crate) async fn a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let other =
+        Job { name: "other", args: vec!["--burners", "1"], stranger: true, ..Job::default() };
+    bed.start(other).await?;
+    let jobs: [(&str, &[&str], &str); 1] = [("endless", &[], "arrive = 0")];
+    let file = schedule(&bed, "policies = [\"none\"]\nuntil = 5", &jobs)?;
+    let said = succeed(bench(&bed, &file)?).await?;
+    anyhow::ensure!(said.contains("run 001-none is spoiled: other work took"), "{said}");
+    let run = json(&bed, "runs/001-none/run.json")?;
+    let spoiled = run.pointer("/host/spoiled").and_then(Value::as_str);
+    anyhow::ensure!(spoiled.is_some_and(|why| why.contains("of the machine")), "{run}");
+    let ended = run.pointer("/jobs/0/ended").and_then(Value::as_f64);
+    anyhow::ensure!(ended.is_some_and(|ended| (5.0..7.0).contains(&ended)), "{run}");
+    ensure_nothing_left(&bed).await
+}
