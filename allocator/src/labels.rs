@@ -9,6 +9,9 @@ use paceline_wire::{DEFAULT_PORT, Direction, Targets};
 /// The label that opts a container in. Nothing without it is ever touched.
 pub const ENABLE: &str = "paceline.enable";
 
+/// The label that says where a job's checkpoints lie.
+pub const CHECKPOINT: &str = "paceline.checkpoint";
+
 /// What the labels of one container say, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
@@ -30,6 +33,9 @@ pub struct Labels {
     pub terminate: bool,
     /// By how much it may be slowed down beside an equal share: at least 1.
     pub max_slowdown: Option<f64>,
+    /// Where its checkpoints lie, inside the container: a new one with the same command goes on from
+    /// there, so the job may be moved.
+    pub checkpoint: Option<PathBuf>,
 }
 
 /// Where a job's endpoint listens, seen from inside the container.
@@ -103,6 +109,9 @@ impl Labels {
             terminate: flag("paceline.terminate")?.unwrap_or(false),
             max_slowdown: number("paceline.max-slowdown", "a number, at least 1", |x| {
                 x.is_finite() && x >= 1.0
+            })?,
+            checkpoint: parsed(labels, CHECKPOINT, "an absolute path", |value| {
+                value.starts_with('/').then(|| PathBuf::from(value))
             })?,
         };
         read.in_order()?;
@@ -203,6 +212,10 @@ mod tests {
             error(&[("paceline.endpoint", "unix:relative")]),
             r#"label paceline.endpoint="unix:relative": must be a port or unix:/path"#
         );
+        assert_eq!(
+            error(&[("paceline.checkpoint", "ckpt")]),
+            r#"label paceline.checkpoint="ckpt": must be an absolute path"#
+        );
     }
 
     #[test]
@@ -220,7 +233,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_value_makes_the_reader_panic(value in ".*") {
-            for label in ["endpoint", "acceptable", "direction", "min-cpus", "weight", "terminate"] {
+            for label in [
+                "endpoint", "acceptable", "direction", "min-cpus", "weight", "terminate",
+                "checkpoint",
+            ] {
                 drop(Labels::parse(&labels(&[(&format!("paceline.{label}"), &value)])));
             }
         }

@@ -11,10 +11,11 @@ use tracing::info;
 use super::error::{LimitError, chain};
 use super::ledger::Ledger;
 use super::means::{Means, OnDrift};
-use super::originals::{Originals, OriginalsError};
+use super::originals::{Original, Originals, OriginalsError};
 use super::target::{Target, Unseen};
 use super::way::Way;
-use super::{crash, ways};
+use super::ways;
+use crate::crash;
 use crate::observe::cgroup::Cgroup;
 use crate::observe::cgroup::block_io::IoWeight;
 use crate::observe::container;
@@ -75,6 +76,11 @@ impl Actuator {
     /// The ids of all containers that have something to be put back.
     pub fn pending(&self) -> Result<Vec<String>, OriginalsError> {
         self.originals.ids()
+    }
+
+    /// What container `id` had before the first write to it; `None` where there was none.
+    pub fn originally(&self, id: &str) -> Option<Original> {
+        self.originals.get(id).ok().flatten()
     }
 
     /// On return, what container `id` had before the first write to it is on the disk.
