@@ -1,9 +1,11 @@
 //! A training job in miniature: it computes, its loss falls or does not, and its endpoint answers
 //! or does not. All of it is by command line, so that a test can have the job that it needs.
 
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
@@ -32,9 +34,30 @@ struct Args {
     /// Draw a bar that never ends its line, as tqdm does, instead of a line for each step.
     #[arg(long)]
     bar: bool,
+    /// Saves its step here when it is asked to, and goes on from there at the start.
+    #[arg(long)]
+    checkpoint: Option<PathBuf>,
+    /// What it does at the start where there is a checkpoint.
+    #[arg(long, value_enum, default_value_t = Resume::GoOn)]
+    resume: Resume,
+    /// Adds a line to this file with every step: which process, and the step.
+    #[arg(long)]
+    trace: Option<PathBuf>,
     /// What the endpoint does.
     #[arg(long, value_enum, default_value_t = Answer::Progress)]
     answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Resume {
+    /// It goes on from there.
+    GoOn,
+    /// It begins anew.
+    Anew,
+    /// It ends with an error.
+    Exit,
+    /// It does nothing, for ever.
+    Hang,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -57,9 +80,10 @@ enum Answer {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let first = args.first_step()?;
     let reporter = match args.answer {
         Answer::Progress => {
-            let builder = Reporter::builder("toy");
+            let builder = Reporter::builder("toy").first_step(first);
             let endless = args.steps == u64::MAX;
             let builder = if endless { builder } else { builder.total_steps(args.steps) };
             builder.from_env().start()?
@@ -72,7 +96,9 @@ fn main() -> anyhow::Result<()> {
         }
     };
     let mut out = io::stdout().lock();
-    let mut loss = args.start;
+    let halvings = |step: u64| args.half_life.map_or(0.0, |half_life| count(step) / half_life);
+    let mut loss = args.start * (-halvings(first)).exp2();
+    let mut trace = args.trace()?;
     let began = unix_seconds();
     while unix_seconds() < began + args.sleep {
         let batch = reporter.batch();
@@ -90,10 +116,15 @@ fn main() -> anyhow::Result<()> {
             }
         });
     }
-    for step in 1..=args.steps {
+    for step in first + 1..=args.steps {
         let batch = reporter.batch();
         compute(args.work);
         batch.loss(loss);
+        trace.iter_mut().try_for_each(|(file, process)| writeln!(file, "{process} {step}"))?;
+        if let Some(request) = reporter.checkpoint_requested() {
+            // A failure is told to whoever asked.
+            drop(request.save(|_| args.save(step)));
+        }
         if args.bar {
             draw(&mut out, step, args.steps, loss)?;
         } else {
@@ -103,6 +134,45 @@ fn main() -> anyhow::Result<()> {
     }
     reporter.finish();
     Ok(())
+}
+
+impl Args {
+    /// How far an earlier process has come.
+    fn first_step(&self) -> anyhow::Result<u64> {
+        let Some(path) = self.checkpoint.as_ref().filter(|path| path.exists()) else {
+            return Ok(0);
+        };
+        let saved = std::fs::read_to_string(path)?.parse()?;
+        match self.resume {
+            Resume::GoOn => Ok(saved),
+            Resume::Anew => Ok(0),
+            Resume::Exit => anyhow::bail!("it does not go on from step {saved}"),
+            Resume::Hang => loop {
+                pause(Duration::from_hours(1));
+            },
+        }
+    }
+
+    fn save(&self, step: u64) -> io::Result<PathBuf> {
+        let path = self.checkpoint.clone().ok_or(io::ErrorKind::Unsupported)?;
+        let unfinished = path.with_extension("part");
+        std::fs::write(&unfinished, step.to_string())?;
+        std::fs::rename(&unfinished, &path)?;
+        Ok(path)
+    }
+
+    /// The file of steps, and what tells this process from others.
+    fn trace(&self) -> io::Result<Option<(File, u128)>> {
+        let since = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+        let open = |path| File::options().create(true).append(true).open(path);
+        let file = self.trace.as_ref().map(open).transpose()?;
+        Ok(file.map(|file| (file, since)))
+    }
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53")]
+fn count(steps: u64) -> f64 {
+    steps as f64
 }
 
 fn draw(out: &mut impl Write, step: u64, of: u64, loss: f64) -> io::Result<()> {

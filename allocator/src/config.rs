@@ -15,6 +15,8 @@ use crate::actuate::fence::Owner;
 use crate::actuate::{Means, OnDrift};
 use crate::exit::BadUsage;
 use crate::log::{Filter, Format};
+use crate::migrate;
+use crate::nodes::Cpuset;
 use crate::toml_error;
 use crate::web;
 
@@ -41,6 +43,10 @@ pub struct Config {
     pub on_drift: Option<OnDrift>,
     /// Whose containers are managed, too.
     pub adopt: Vec<Owner>,
+    /// What the machine's CPUs are split into: a set of CPUs by each node's name.
+    pub nodes: BTreeMap<String, Cpuset>,
+    /// How jobs are moved from one node to another.
+    pub migration: migrate::Settings,
     /// The folder of original limits and of the audit log.
     pub state_dir: Option<PathBuf>,
     /// The control socket's path, or `none`.
@@ -134,6 +140,7 @@ mod tests {
             ("[web]\nlisen = \"none\"", 2, "listen"),
             ("[limiter]\nenforcment = \"quota\"", 2, "enforcement"),
             ("[limiter]\n[limiter.slew]\nmax-decrease = 0.1", 3, "max_decrease"),
+            ("[migration]\nwithn = 3", 2, "within"),
             ("[limiter]\ncanary = { report = 3 }", 2, "reports"),
         ] {
             let error = error(text);
@@ -157,6 +164,8 @@ mod tests {
             ("log_format = \"xml\"", &["log_format", "`text` or `json`"]),
             ("\n[web]\nlisten = \"7224\"", &["line 3: listen = \"7224\"", "unix:/path.sock"]),
             ("[limiter]\nenforcement = \"hope\"", &["line 2", "quota, shares or quota+leftover"]),
+            ("[nodes]\na = \"x\"", &["line 2: a = \"x\"", "no set of CPUs"]),
+            ("[migration]\nby = \"magic\"", &["line 2", "`restart` or `cpuset`"]),
             ("policy = ", &["line 1: policy ="]),
         ] {
             let error = error(text);

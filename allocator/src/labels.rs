@@ -11,6 +11,8 @@ pub const ENABLE: &str = "paceline.enable";
 
 /// The label that declares a job's whole work.
 pub const WORK: &str = "paceline.work";
+/// The label that says where a job's checkpoints lie.
+pub const CHECKPOINT: &str = "paceline.checkpoint";
 
 /// What the labels of one container say, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +37,9 @@ pub struct Labels {
     pub max_slowdown: Option<f64>,
     /// Its whole work, in seconds of the whole machine: a yardstick goes by it, no other policy.
     pub work: Option<f64>,
+    /// Where its checkpoints lie, inside the container: a new one with the same command goes on from
+    /// there, so the job may be moved.
+    pub checkpoint: Option<PathBuf>,
 }
 
 /// Where a job's endpoint listens, seen from inside the container.
@@ -110,6 +115,9 @@ impl Labels {
                 x.is_finite() && x >= 1.0
             })?,
             work: positive(WORK)?,
+            checkpoint: parsed(labels, CHECKPOINT, "an absolute path", |value| {
+                value.starts_with('/').then(|| PathBuf::from(value))
+            })?,
         };
         read.in_order()?;
         Ok(read)
@@ -209,6 +217,10 @@ mod tests {
             error(&[("paceline.endpoint", "unix:relative")]),
             r#"label paceline.endpoint="unix:relative": must be a port or unix:/path"#
         );
+        assert_eq!(
+            error(&[("paceline.checkpoint", "ckpt")]),
+            r#"label paceline.checkpoint="ckpt": must be an absolute path"#
+        );
     }
 
     #[test]
@@ -226,7 +238,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_value_makes_the_reader_panic(value in ".*") {
-            for label in ["endpoint", "acceptable", "direction", "min-cpus", "weight", "terminate"] {
+            for label in [
+                "endpoint", "acceptable", "direction", "min-cpus", "weight", "terminate",
+                "checkpoint",
+            ] {
                 drop(Labels::parse(&labels(&[(&format!("paceline.{label}"), &value)])));
             }
         }

@@ -18,7 +18,7 @@ fn greedy(job: Job) -> Job {
 }
 
 /// What a policy says to recorded frames, by `paceline replay`.
-async fn replay(policy: &[&str], frames: &Path) -> anyhow::Result<Vec<Value>> {
+pub(crate) async fn replay(policy: &[&str], frames: &Path) -> anyhow::Result<Vec<Value>> {
     let mut command = Allocator::command(&["replay"])?;
     let output = command.args(policy).arg(frames).output().await?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -27,7 +27,7 @@ async fn replay(policy: &[&str], frames: &Path) -> anyhow::Result<Vec<Value>> {
 }
 
 /// The frame after a decision tells what the live policy chose: it must be what the replay says.
-async fn ensure_replays(policy: &[&str], frames: &Path) -> anyhow::Result<()> {
+pub(crate) async fn ensure_replays(policy: &[&str], frames: &Path) -> anyhow::Result<()> {
     let decisions = replay(policy, frames).await?;
     let frames = json_lines(frames)?;
     anyhow::ensure!(frames.len() == decisions.len() && frames.len() >= 3, "{}", frames.len());

@@ -219,17 +219,22 @@ impl Bed {
         Ok(String::from_utf8(log)?)
     }
 
-    /// Removes every container of this bed.
-    pub async fn clear(&self) -> anyhow::Result<()> {
+    /// The ids of all containers of this bed, running or not.
+    pub async fn ids(&self) -> anyhow::Result<Vec<String>> {
         let filters = [("label".to_owned(), vec![self.label()])].into();
         let options = bollard::query_parameters::ListContainersOptionsBuilder::default()
             .all(true)
             .filters(&filters)
             .build();
         let containers = self.docker.list_containers(Some(options)).await?;
-        at_once(containers.into_iter().map(|container| async move {
+        Ok(containers.into_iter().filter_map(|container| container.id).collect())
+    }
+
+    /// Removes every container of this bed.
+    pub async fn clear(&self) -> anyhow::Result<()> {
+        at_once(self.ids().await?.into_iter().map(|id| async move {
             let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            self.docker.remove_container(&container.id.unwrap_or_default(), Some(force)).await
+            self.docker.remove_container(&id, Some(force)).await
         }))
         .await
     }

@@ -63,8 +63,12 @@ pub fn snapshot(started_at: f64, t: f64) -> Snapshot {
             failed_writes: 1,
             write_seconds: 0.054 * turn,
             drifts: 2,
+            moves: 0,
+            failed_moves: 0,
+            move_seconds: 0.0,
             guard_actions: BTreeMap::from([("canary".to_owned(), 1), ("fairness".to_owned(), 4)]),
         },
+        ..Snapshot::default()
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a policy of jobs answers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::policies::Why;
 use crate::unit::{JobId, Share};
@@ -52,13 +53,22 @@ pub struct Migration {
 }
 
 /// What a job is moved for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// It has converged, and others can use its room better.
     Converged,
     /// The nodes' numbers of jobs are uneven.
     Rebalance,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "it has converged",
+            Self::Rebalance => "to even out the nodes",
+        })
+    }
 }
 
 /// How a policy sees one job.

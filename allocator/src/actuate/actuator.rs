@@ -10,10 +10,11 @@ use paceline_policy::limiter::Setting;
 use super::error::{LimitError, chain};
 use super::ledger::Ledger;
 use super::means::{Means, OnDrift};
-use super::originals::{Originals, OriginalsError};
+use super::originals::{Original, Originals, OriginalsError};
 use super::target::{Target, Unseen};
 use super::way::Way;
-use super::{crash, ways};
+use super::ways;
+use crate::crash;
 use crate::observe::cgroup::Cgroup;
 
 /// How long the engine may take for one answer.
@@ -72,6 +73,11 @@ impl Actuator {
     /// The ids of all containers that have something to be put back.
     pub fn pending(&self) -> Result<Vec<String>, OriginalsError> {
         self.originals.ids()
+    }
+
+    /// What container `id` had before the first write to it; `None` where there was none.
+    pub fn originally(&self, id: &str) -> Option<Original> {
+        self.originals.get(id).ok().flatten()
     }
 
     async fn write_setting(

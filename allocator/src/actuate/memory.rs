@@ -4,7 +4,8 @@
 use super::actuator::{kept, unseen};
 use super::originals::OriginalMemory;
 use super::way::Way;
-use super::{Actuator, LimitError, Means, crash};
+use super::{Actuator, LimitError, Means};
+use crate::crash;
 use crate::observe::cgroup::MemoryLimit;
 use crate::observe::container::HostMemory;
 

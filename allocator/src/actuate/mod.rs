@@ -8,7 +8,6 @@
 
 mod actuator;
 mod block_io;
-mod crash;
 mod drift;
 mod error;
 pub mod fence;

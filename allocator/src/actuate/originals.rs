@@ -133,6 +133,11 @@ impl Originals {
         Ok(())
     }
 
+    /// Where they are. What else belongs to the same lock may lie below.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Keeps `original`, unless the container has one already. On return it is on the disk.
     pub fn keep(&self, original: &Original) -> Result<(), OriginalsError> {
         if self.path(&original.id).exists() { Ok(()) } else { self.replace(original) }

@@ -10,7 +10,8 @@ use super::error::chain;
 use super::originals::Original;
 use super::target::Target;
 use super::way::Way;
-use super::{Actuator, LimitError, crash, memory, ways};
+use super::{Actuator, LimitError, memory, ways};
+use crate::crash;
 
 /// How a container's limits were put back.
 #[derive(Clone, Debug, PartialEq, Eq)]

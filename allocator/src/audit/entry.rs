@@ -124,6 +124,42 @@ pub enum Entry {
         /// Its container.
         container: String,
     },
+    /// A job was moved to another node.
+    Moved {
+        /// The job.
+        job: String,
+        /// The container that it left.
+        container: String,
+        /// The one that it goes on in, where that is another one.
+        successor: Option<String>,
+        /// The node that it left.
+        from: String,
+        /// The node that it is on.
+        to: String,
+        /// What for.
+        reason: String,
+        /// How long it took to save a checkpoint, in seconds.
+        saving: Option<f64>,
+        /// For how long it made no progress, in seconds.
+        seconds: Option<f64>,
+    },
+    /// A job was to be moved to another node, and stays where it is.
+    Stayed {
+        /// The job.
+        job: String,
+        /// Its container, where the move was begun.
+        container: Option<String>,
+        /// The node that it is on.
+        from: String,
+        /// The node that it was to be on.
+        to: String,
+        /// What for.
+        reason: String,
+        /// Why it stays.
+        why: String,
+        /// For how long it made no progress, in seconds.
+        seconds: Option<f64>,
+    },
     /// Entries could not be written here: the disk was full, or failed.
     Missed {
         /// How many.

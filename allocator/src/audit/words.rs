@@ -14,6 +14,8 @@ impl Entry {
             | Self::Limited { job, .. }
             | Self::Failed { job, .. }
             | Self::Drifted { job, .. }
+            | Self::Moved { job, .. }
+            | Self::Stayed { job, .. }
             | Self::Terminated { job, .. } => Some(job),
             Self::Began { .. }
             | Self::Ended { .. }
@@ -34,7 +36,9 @@ impl Entry {
             | Self::Failed { container, .. }
             | Self::Restored { container, .. }
             | Self::Drifted { container, .. }
+            | Self::Moved { container, .. }
             | Self::Terminated { container, .. } => Some(container),
+            Self::Stayed { container, .. } => container.as_deref(),
             Self::Began { .. }
             | Self::Ended { .. }
             | Self::Decided { .. }
@@ -93,12 +97,24 @@ impl fmt::Display for Entry {
                 write!(f, "the configuration was read again: {}", changes.join("; "))
             }
             Self::Terminated { job, .. } => write!(f, "{job} is at its objective, and is ended"),
+            Self::Moved { job, from, to, reason, seconds, .. } => {
+                write!(f, "{job} was moved from {from} to {to}: {reason}")?;
+                without_progress(f, *seconds)
+            }
+            Self::Stayed { job, from, to, reason, why, seconds, .. } => {
+                write!(f, "{job} stays on {from}, and was to move to {to}: {reason}, but {why}")?;
+                without_progress(f, *seconds)
+            }
             Self::Missed { count } => write!(f, "{count} entries could not be written here"),
             Self::Torn { bytes } => {
                 write!(f, "a writer was cut short here: {bytes} bytes of a line were taken off")
             }
         }
     }
+}
+
+fn without_progress(f: &mut fmt::Formatter<'_>, seconds: Option<f64>) -> fmt::Result {
+    seconds.map_or(Ok(()), |seconds| write!(f, "; {seconds:.1} s without progress"))
 }
 
 /// A container's id as people write it.

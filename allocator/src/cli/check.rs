@@ -15,6 +15,7 @@ use crate::actuate::first_way;
 use crate::exit::BadUsage;
 use crate::labels::{ENABLE, Labels};
 use crate::log::Log;
+use crate::migrate::movable;
 use crate::observe::cgroup::Cgroup;
 use crate::observe::container::{self, Container};
 use crate::observe::endpoint;
@@ -110,6 +111,13 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
     };
     found.see("process", pid.to_string());
     limits(&mut found, machine, container, pid);
+    found.see(
+        "can move",
+        match movable::checkpoints(container, &labels) {
+            Ok(folder) => format!("by its checkpoints in {}", folder.display()),
+            Err(why) => format!("no: {why}"),
+        },
+    );
     let ways = endpoint::ways(&machine.proc, container, &labels.endpoint);
     for way in &ways {
         match endpoint::read(&machine.proc, std::slice::from_ref(way)).await {

@@ -9,6 +9,7 @@ mod engine;
 mod explain;
 mod figures;
 mod fit;
+mod node_args;
 mod orders;
 mod own_container;
 mod plain;

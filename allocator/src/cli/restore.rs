@@ -18,9 +18,14 @@ use crate::config::Config;
 use crate::driver::short;
 use crate::exit::BadUsage;
 use crate::log::Log;
+use crate::migrate::containers::Containers;
+use crate::migrate::journal::Journal;
+use crate::migrate::{self, Ended};
 use crate::signals::Signals;
 
 /// Put back every limit that an allocator left behind when it was killed
+///
+/// A job that was on its way to another node is brought there, or back to where it was.
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
     #[command(flatten)]
@@ -54,16 +59,26 @@ pub(super) async fn run(
     }
     let described = engine::info(&docker).await?;
     let originals = Originals::open(&folder, &described.id, "paceline restore")?;
+    let journal = Journal::open(originals.folder())?;
     let machine = described.machine;
+    let carrier = Containers::new(docker.clone(), machine.proc.clone());
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
+    let trips = migrate::recover(&carrier, &journal).await?;
     let pending = actuator.pending()?;
-    if pending.is_empty() {
+    if pending.is_empty() && trips.is_empty() {
         print("nothing to put back\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut audit = audit(&folder);
     // That nobody can be told keeps no limit from going back.
     let (mut failed, mut told) = (0_u32, Ok(()));
+    for trip in trips {
+        failed += u32::from(matches!(trip.ended, Ended::Stuck(_)));
+        told = told.and(print(&format!("{}\n", plain(&trip.entry().to_string()))));
+        if let Some(audit) = &mut audit {
+            audit.write(&trip.entry());
+        }
+    }
     for id in pending {
         match actuator.restore(&id).await {
             Ok(Some(restored)) => {
@@ -81,7 +96,7 @@ pub(super) async fn run(
             }
         }
     }
-    anyhow::ensure!(failed == 0, "the limits of {failed} containers were not put back");
+    anyhow::ensure!(failed == 0, "{failed} containers are not what they were");
     told?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use super::orders::unexpected;
 use super::plain::{fit, left, plain_json, print, right};
 use crate::control::{Reply, Request};
 use crate::live::order::Guard;
-use crate::live::snapshot::{JobView, Snapshot, Standing};
+use crate::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
 
 /// Show the jobs of the running allocator: loss, limit, use of CPU, and what is in the way
 #[derive(Debug, Args)]
@@ -147,16 +147,37 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
         Standing::Pinned => "pinned",
         Standing::Released => "released",
         Standing::Ending => "ending",
+        Standing::Moving => "moving",
     }
+}
+
+/// Which job is on which node, and which is on its way.
+fn places(snapshot: &Snapshot) -> Vec<String> {
+    let place = |node: &NodeView| {
+        let here = snapshot.jobs.iter().filter(|job| job.node.as_deref() == Some(&node.name));
+        let jobs: Vec<String> = here.map(|job| fit(&job.job, NAME)).collect();
+        let jobs = if jobs.is_empty() { "no job".to_owned() } else { jobs.join(", ") };
+        format!("node {} ({} CPUs): {jobs}", node.name, node.cpus)
+    };
+    let way = |one: &MoveView| {
+        let MoveView { job, from, to, reason, step, since } = one;
+        let (job, age) = (fit(job, NAME), span(snapshot.now - since));
+        format!("{job} moves from {from} to {to} since {age} ({step}): {reason}")
+    };
+    let nodes = snapshot.nodes.iter().map(place);
+    nodes.chain(snapshot.moves.iter().map(way)).collect()
 }
 
 /// What has no column.
 fn remarks(snapshot: &Snapshot) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = places(snapshot);
     for job in &snapshot.jobs {
         let name = fit(&job.job, NAME);
         if let Some(trouble) = &job.trouble {
             remarks.push(format!("{name}: {trouble}"));
+        }
+        if let Some(why) = &job.unmovable {
+            remarks.push(format!("{name} cannot be moved: {why}"));
         }
         if job.guards != snapshot.policy.guards {
             remarks.push(format!("{name}: guards: {}", guards(&job.guards)));
@@ -170,6 +191,12 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
     }
     let cost = &snapshot.cost;
     let memory = cost.memory.map_or(String::new(), |m| format!(", {:.1} MiB", m / 1_048_576.0));
+    if cost.moves + cost.failed_moves > 0 {
+        remarks.push(format!(
+            "moves: {} done, {} undone, {:.1} s without progress",
+            cost.moves, cost.failed_moves, cost.move_seconds
+        ));
+    }
     remarks.push(format!(
         "cost: {:.1} s of CPU{memory}; {} limits written in {:.2} s, {} failed, {} changed by others",
         cost.cpu_seconds, cost.writes, cost.write_seconds, cost.failed_writes, cost.drifts
@@ -182,7 +209,7 @@ pub(super) mod tests {
     use paceline_wire::Targets;
 
     use super::*;
-    use crate::live::snapshot::{CostView, DecisionView, NodeView, PolicyView, ShadowView};
+    use crate::live::snapshot::{CostView, DecisionView, PolicyView, ShadowView};
 
     /// Two jobs, one of them with a name that is an attack.
     pub(in crate::cli) fn example() -> Snapshot {

@@ -1,5 +1,6 @@
 //! One opted-in container: watched until its endpoint answers, a managed job from then on.
 
+mod home;
 mod ordered;
 mod source;
 
@@ -18,12 +19,15 @@ use super::figures::{Figures, Mark};
 use crate::clock::Clock;
 use crate::labels::Labels;
 use crate::live::snapshot::Standing;
+use crate::nodes::Nodes;
 use crate::observe::cgroup::Quota;
 use crate::observe::container::Container;
 use crate::observe::endpoint::{Feed, Heard, Trouble};
 use crate::observe::meters::Meters;
 use crate::observe::node::Machine;
 use crate::samples::SampleJob;
+use home::Home;
+pub(super) use home::Orders;
 use source::Source;
 
 /// A container that has just begun may take this long, in seconds, until its endpoint answers.
@@ -38,6 +42,8 @@ pub(super) struct Candidate {
     pub(super) labels: Labels,
     job: JobId,
     began_in_this_run: bool,
+    /// Where it runs, if the machine is several nodes.
+    home: Home,
     /// `None` while it is left alone.
     feed: Option<Feed>,
     use_of: Source,
@@ -78,6 +84,8 @@ pub(super) enum Seen {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings<'a> {
     pub(super) machine: &'a Machine,
+    /// What its CPUs are split into.
+    pub(super) nodes: &'a Nodes,
     /// Told of what cannot wait.
     pub(super) nudge: &'a Arc<Notify>,
 }
@@ -93,11 +101,13 @@ impl Candidate {
         let machine = around.machine;
         let use_of = Source::of(&container, machine, &job);
         let meters = container.pid.and_then(|pid| Meters::of(&machine.proc, pid).ok());
+        let home = Home::of(&container, around.nodes);
         let mut candidate = Self {
             container,
             labels,
             job,
-            began_in_this_run,
+            began_in_this_run: false,
+            home,
             feed: None,
             use_of,
             meters: meters.unwrap_or_default(),
@@ -115,6 +125,7 @@ impl Candidate {
             figures: Figures::default(),
         };
         candidate.take_back(around);
+        candidate.began_in_this_run = began_in_this_run;
         candidate
     }
 
@@ -126,7 +137,7 @@ impl Candidate {
     pub(super) fn managed(&self) -> Option<&JobId> {
         match self.standing {
             Standing::Managed | Standing::Pinned | Standing::Ending => Some(&self.job),
-            Standing::Waiting | Standing::Released => None,
+            Standing::Waiting | Standing::Released | Standing::Moving => None,
         }
     }
 
@@ -137,7 +148,8 @@ impl Candidate {
 
     /// What keeps it from being managed, or its figures from being fresh.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.trouble.as_ref().map(|trouble| trouble.text.as_ref().to_owned())
+        let outside = self.home.outside().map(str::to_owned);
+        outside.or_else(|| self.trouble.as_ref().map(|trouble| trouble.text.as_ref().to_owned()))
     }
 
     /// Reads what the endpoint has said and the use of resources. Figures are those from one
@@ -154,7 +166,8 @@ impl Candidate {
         self.note(&heard, now);
         let progress = heard.progress.filter(|_| heard.trouble.is_none());
         let mut seen = Vec::new();
-        if progress.is_some() && self.standing == Standing::Waiting {
+        let admissible = self.home.outside().is_none();
+        if progress.is_some() && self.standing == Standing::Waiting && admissible {
             seen.extend(self.appear(machine, Standing::Managed));
         }
         let quota = self.use_of.quota();
@@ -222,6 +235,7 @@ impl Candidate {
         let share = |cpus: f64| Share::nearest(cpus / machine.cpus);
         JobSpec {
             id: self.job.clone(),
+            node: self.node().map(str::to_owned),
             fresh: self.began_in_this_run,
             in_force: self.in_force(machine),
             min: self.labels.min_cpus.map(share),

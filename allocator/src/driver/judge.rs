@@ -52,6 +52,7 @@ impl Driver {
                 why: of.why.to_string(),
             });
         }
+        self.migrate(&decision.migrate);
         let view = DecisionView { number, at: unix_seconds(), interval: decision.interval };
         self.decided = Some(Decided { view, decision });
     }

@@ -74,6 +74,7 @@ impl Driver {
         if let Some(used) = used {
             self.tell(Event::NodeUsed(used));
         }
+        self.tell_nodes_use();
         let (seen, jobs) = self.roster.look(&self.clock, whole);
         self.take_in(seen);
         if !whole {
@@ -89,6 +90,16 @@ impl Driver {
         if let Some(samples) = &mut self.records.samples {
             let node = SampleNode { cpus, cpu: self.node_cpu };
             samples.write(&Sample { t: now.seconds(), unix: unix_seconds(), node, jobs });
+        }
+    }
+
+    /// What each of several nodes has used.
+    fn tell_nodes_use(&mut self) {
+        let now = self.clock.now();
+        for crate::nodes::Node { name, cpus } in self.roster.nodes().iter() {
+            if let Ok(used) = node::used_seconds_of(self.roster.proc(), cpus) {
+                self.engine.node_used(now, name, used);
+            }
         }
     }
 

@@ -10,8 +10,11 @@ mod candidate;
 mod engine_events;
 mod figures;
 mod hands;
+mod heirs;
 mod judge;
 mod looks;
+mod moves;
+mod moving;
 mod names;
 mod orders;
 mod publish;
@@ -25,7 +28,7 @@ mod targets;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paceline_policy::{Engine, Event, JobId, Moment, Shadow};
+use paceline_policy::{AnyEngine, Event, JobId, Moment, Shadow};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::info;
@@ -38,6 +41,7 @@ use crate::live::Backstage;
 use crate::signals::Ending;
 use engine_events::{EngineEvents, Touched};
 use hands::Hands;
+use moves::Moves;
 use publish::Decided;
 use tally::Tally;
 
@@ -57,14 +61,16 @@ const LATEST: f64 = 0.8;
 /// … and this often it is seen whether all have answered.
 const CHECK: f64 = 0.005;
 
-/// One node under one policy.
+/// One machine under one policy.
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
-    engine: Engine,
+    engine: AnyEngine,
     roster: Roster,
     /// `None` in a dry run: everything is decided, nothing is written.
     hands: Option<Hands>,
+    /// Jobs on their way to another node; `None` where nothing is written.
+    moves: Option<Moves>,
     /// Jobs on their way to their end: that takes as long as they take.
     endings: JoinSet<()>,
     records: Records,
@@ -111,7 +117,7 @@ pub struct Records {
 impl Driver {
     /// A driver that starts when it is run.
     pub fn new(
-        engine: Engine,
+        engine: impl Into<AnyEngine>,
         roster: Roster,
         actuator: Option<Actuator>,
         records: Records,
@@ -120,9 +126,10 @@ impl Driver {
         let clock = Clock::start();
         Self {
             clock,
-            engine,
+            engine: engine.into(),
             roster,
             hands: actuator.map(|actuator| Hands::new(Arc::new(actuator), clock)),
+            moves: None,
             endings: JoinSet::new(),
             records,
             stage,
@@ -180,6 +187,10 @@ impl Driver {
                 }
                 Some(renewal) = self.renewals.recv() => self.renew(renewal),
                 done = done(&mut self.hands) => self.settle(done),
+                came = moving::came(&mut self.moves) => {
+                    self.moved(came);
+                    events.adopt(self.roster.adopted());
+                }
                 () = nudge.notified() => self.hurry(),
                 survey = self.roster.surveyed() => self.compare(survey),
                 () = events.changed() => {
@@ -190,6 +201,7 @@ impl Driver {
             }
         };
         drop(events);
+        self.end_moves().await;
         let left = self.restore_all().await?;
         self.write(&Entry::Ended { left: u64::try_from(left).unwrap_or(u64::MAX) });
         anyhow::ensure!(

@@ -110,6 +110,7 @@ impl Driver {
                 "job {job} has reached its objective and is on its way to its end"
             ))),
             Standing::Waiting => Ok(Course::Done(watched(&job))),
+            Standing::Moving => Err(on_its_way(&job)),
             Standing::Released => {
                 if let Some(hands) = &self.hands {
                     hands.actuator().manage(&id);
@@ -151,6 +152,7 @@ impl Driver {
 
     fn release(&mut self, name: &str) -> Result<Course, Refusal> {
         let id = self.roster.find(name)?;
+        self.is_here(&id)?;
         let candidate = self.roster.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
         let job = candidate.job().clone();
         if candidate.standing == Standing::Released {
@@ -167,10 +169,15 @@ impl Driver {
 
     fn pin(&mut self, name: &str, share: Share) -> Result<Course, Refusal> {
         let id = self.roster.find(name)?;
+        self.is_here(&id)?;
         let machine = self.roster.machine().clone();
         let candidate = self.roster.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
         let job = candidate.job().clone();
+        if let Some(why) = candidate.outside() {
+            return Err(Refusal::Impossible(format!("job {job} cannot be held: {why}")));
+        }
         match candidate.standing {
+            Standing::Moving => return Err(on_its_way(&job)),
             Standing::Ending => {
                 return Err(Refusal::Impossible(format!(
                     "job {job} has reached its objective and is on its way to its end"
@@ -199,6 +206,14 @@ impl Driver {
             }
             None => Course::Done(done),
         })
+    }
+
+    /// Refuses what is not possible while a job is on its way to another node.
+    fn is_here(&mut self, container: &str) -> Result<(), Refusal> {
+        let Some(candidate) = self.roster.get(container) else { return Ok(()) };
+        let job = candidate.job().clone();
+        let moving = self.moves.as_ref().is_some_and(|moves| moves.has(&job));
+        if moving { Err(on_its_way(&job)) } else { Ok(()) }
     }
 
     /// What a pinned job has already, to be written all the same: another value is on its way to
@@ -232,6 +247,11 @@ impl Driver {
         let (guard, on) = (format!("{guard:?}").to_lowercase(), if on { "on" } else { "off" });
         Ok(Course::Done(format!("job {job}: guard {guard} is {on}")))
     }
+}
+
+fn on_its_way(job: &JobId) -> Refusal {
+    let words = format!("job {job} is on its way to another node: try again in a moment");
+    Refusal::Impossible(words)
 }
 
 fn watched(job: &JobId) -> String {

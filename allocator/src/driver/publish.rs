@@ -7,6 +7,7 @@ use paceline_policy::{Decision, JobDecision, Shadow};
 
 use super::Driver;
 use super::candidate::Candidate;
+use super::moves::Moves;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::{DecisionView, JobView, ShadowView, Snapshot, Standing};
 use crate::observe::node::Machine;
@@ -22,6 +23,7 @@ impl Driver {
             t: self.clock.now().seconds(),
             node,
             jobs: self.views(),
+            moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
             decision: self.decided.as_ref().map(|decided| decided.view.clone()),
             shadows: self.shadows.iter().map(shadow).collect(),
             cost: self.tally.view(self.roster.proc(), self.engine.counters()),
@@ -76,6 +78,8 @@ fn view(
         container: candidate.container.id.clone(),
         name: candidate.container.name.clone(),
         standing: candidate.standing,
+        node: candidate.node().map(str::to_owned),
+        unmovable: candidate.node().and_then(|_| candidate.unmovable()),
         trouble: candidate.trouble(),
         state: progress.map(|progress| format!("{:?}", progress.state).to_lowercase()),
         loss: figures.loss,

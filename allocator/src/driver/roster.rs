@@ -11,6 +11,7 @@ use tracing::warn;
 
 use super::candidate::{Candidate, Seen, Surroundings};
 use super::engine_events::Touched;
+use super::heirs::Heirs;
 use super::names::{self, Named};
 use super::survey::{Scope, Survey, SurveyError, Surveys};
 use super::{job_id, short};
@@ -18,6 +19,7 @@ use crate::actuate::fence::{Owner, fence};
 use crate::clock::Clock;
 use crate::labels::Labels;
 use crate::live::Refusal;
+use crate::nodes::Nodes;
 use crate::observe::container::Container;
 use crate::observe::node::Machine;
 use crate::samples::SampleJob;
@@ -40,6 +42,10 @@ pub struct Roster {
     surveys: Surveys,
     /// Whose containers are managed though somebody else looks after them.
     owners: Vec<Owner>,
+    /// What the machine's CPUs are split into.
+    nodes: Nodes,
+    /// Containers that are to take the place of others.
+    heirs: Heirs,
     /// Containers that run already when the first list is read began before this run.
     listed_before: bool,
 }
@@ -74,6 +80,8 @@ impl Roster {
             nudge: Arc::new(Notify::new()),
             surveys: Surveys::default(),
             owners: Vec::new(),
+            nodes: Nodes::default(),
+            heirs: Heirs::default(),
             listed_before: false,
         }
     }
@@ -82,6 +90,16 @@ impl Roster {
     #[must_use]
     pub fn adopting(self, owners: Vec<Owner>) -> Self {
         Self { owners, ..self }
+    }
+
+    /// The same on a machine whose CPUs are these nodes.
+    #[must_use]
+    pub fn on(self, nodes: Nodes) -> Self {
+        Self { nodes, ..self }
+    }
+
+    pub(super) fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     pub(super) fn docker(&self) -> &Docker {
@@ -174,6 +192,7 @@ impl Roster {
         let mut change = Change::default();
         let gone = |id: &String, one: &mut Candidate| ended(id, &one.container.started_at);
         for (id, candidate) in self.candidates.extract_if(.., gone) {
+            self.heirs.bequeath(&id, &candidate.orders());
             change.gone.push((id, candidate.managed().cloned()));
         }
         self.refused.retain(|id, refused| !ended(id, &refused.started_at));
@@ -215,22 +234,46 @@ impl Roster {
 
     /// Watches a container again that was left alone or held.
     pub(super) fn take_back(&mut self, id: &str) {
-        let around = Surroundings { machine: &self.machine, nudge: &self.nudge };
+        let around =
+            Surroundings { machine: &self.machine, nodes: &self.nodes, nudge: &self.nudge };
         if let Some(candidate) = self.candidates.get_mut(id) {
             candidate.take_back(around);
         }
+    }
+
+    /// Containers that are to take the place of others.
+    pub(super) fn heirs(&mut self) -> &mut Heirs {
+        &mut self.heirs
+    }
+
+    /// The container `id` is to take the place of `source`, under its `name`.
+    pub(super) fn withhold(&mut self, id: String, source: String, name: String) {
+        if self.adopted.contains(&source) {
+            self.adopted.insert(id.clone());
+        }
+        self.heirs.withhold(id, source, name);
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings { machine: &self.machine, nodes: &self.nodes, nudge: &self.nudge }
     }
 
     fn admit(&mut self, container: &Container) {
         if self.candidates.contains_key(&container.id) || self.refused.contains_key(&container.id) {
             return;
         }
+        let taken = |id: &str| self.candidates.contains_key(id);
+        let Ok(inherited) = self.heirs.enter(container, taken) else { return };
         match self.admissible(container) {
             Ok(labels) => {
                 let job = self.name(container, labels.job.as_deref());
-                let around = Surroundings { machine: &self.machine, nudge: &self.nudge };
+                let around = self.around();
                 let (container, id) = (container.clone(), container.id.clone());
-                let candidate = Candidate::new(around, container, labels, job, self.listed_before);
+                let mut candidate =
+                    Candidate::new(around, container, labels, job, self.listed_before);
+                if let Some(orders) = inherited {
+                    candidate.inherit(orders);
+                }
                 self.candidates.insert(id, candidate);
             }
             Err(why) => {

@@ -6,6 +6,7 @@ use std::path::Path;
 use paceline_policy::limiter::Counters;
 
 use crate::live::snapshot::CostView;
+use crate::migrate::{Ended, Trip};
 
 /// Clock ticks in a second, as `/proc` counts: Linux fixes this at 100 towards programs.
 const TICKS: f64 = 100.0;
@@ -17,9 +18,20 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     pub(super) seconds: f64,
     pub(super) drifts: u64,
+    moves: u64,
+    failed_moves: u64,
+    move_seconds: f64,
 }
 
 impl Tally {
+    /// A job was moved, or was not.
+    pub(super) fn moved(&mut self, trip: &Trip) {
+        let moved = trip.ended == Ended::Moved;
+        self.moves += u64::from(moved);
+        self.failed_moves += u64::from(!moved);
+        self.move_seconds += trip.cost.unwrap_or_default();
+    }
+
     /// All of it, this process's own use included.
     pub(super) fn view(&self, proc: &Path, guards: Counters) -> CostView {
         let read =
@@ -33,6 +45,9 @@ impl Tally {
             failed_writes: self.failed,
             write_seconds: self.seconds,
             drifts: self.drifts,
+            moves: self.moves,
+            failed_moves: self.failed_moves,
+            move_seconds: self.move_seconds,
             guard_actions: guards.map(|(guard, times)| (guard.to_owned(), times)).into(),
         }
     }

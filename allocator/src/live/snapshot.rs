@@ -29,10 +29,14 @@ pub struct Snapshot {
     pub t: f64,
     /// The node.
     pub node: NodeView,
+    /// What its CPUs are split into, if they are.
+    pub nodes: Vec<NodeView>,
     /// Who decides.
     pub policy: PolicyView,
     /// Every container that opted in, or was told to, by the job's name.
     pub jobs: Vec<JobView>,
+    /// Jobs that are on their way from one node to another.
+    pub moves: Vec<MoveView>,
     /// The latest decision.
     pub decision: Option<DecisionView>,
     /// Policies that watch and do not act.
@@ -90,6 +94,8 @@ pub enum Standing {
     Released,
     /// At its objective, and on its way to its end.
     Ending,
+    /// Frozen, while its job is on its way to another node.
+    Moving,
 }
 
 /// One container and its job.
@@ -104,6 +110,10 @@ pub struct JobView {
     pub name: String,
     /// Whether it is managed.
     pub standing: Standing,
+    /// The node that it runs on, where the machine is several.
+    pub node: Option<String>,
+    /// Why it cannot be moved to another node, where it cannot.
+    pub unmovable: Option<String>,
     /// What keeps it from being managed, or its figures from being fresh.
     pub trouble: Option<String>,
     /// `starting`, `running`, `finished` or `failed`, as the job says.
@@ -160,6 +170,25 @@ pub struct JobView {
     pub why: Option<String>,
 }
 
+/// A move that is under way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MoveView {
+    /// The job.
+    pub job: String,
+    /// The node that it leaves.
+    pub from: String,
+    /// The node that it goes to.
+    pub to: String,
+    /// What for.
+    pub reason: String,
+    /// What is done now: `create`, `save`, `pause`, `start`, `prove`, `retire`, `rename`, or, on the
+    /// way back, `discard`, `resume`.
+    pub step: String,
+    /// When it began, in Unix seconds.
+    pub since: f64,
+}
+
 /// What one run of the policy said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -205,6 +234,12 @@ pub struct CostView {
     pub write_seconds: f64,
     /// Limits found to be another's than what was written.
     pub drifts: u64,
+    /// Jobs that were moved to another node.
+    pub moves: u64,
+    /// Moves that came to nothing.
+    pub failed_moves: u64,
+    /// Time that jobs have lost by moves, in seconds.
+    pub move_seconds: f64,
     /// How often guards acted, by guard.
     pub guard_actions: BTreeMap<String, u64>,
 }

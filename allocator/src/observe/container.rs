@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use bollard::models::ContainerInspectResponse;
+use bollard::models::{ContainerInspectResponse, MountPoint};
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 
 use paceline_policy::Share;
@@ -36,6 +37,12 @@ pub struct Container {
     pub host_config: HostCpu,
     /// The memory limit that the engine keeps for it.
     pub host_memory: HostMemory,
+    /// The CPUs that it may run on, in the engine's words; empty: all.
+    pub cpuset_cpus: String,
+    /// What outlives it: where folders of the machine and volumes are mounted that it may write to.
+    pub mounted: Vec<PathBuf>,
+    /// Its network's mode, in the engine's words.
+    pub network_mode: String,
 }
 
 /// The CPU fields of a container's `HostConfig`. 0 is "not set" in the engine's own terms.
@@ -149,8 +156,17 @@ impl From<ContainerInspectResponse> for Container {
                 memory: host.memory.unwrap_or(0),
                 memory_swap: host.memory_swap.unwrap_or(0),
             },
+            cpuset_cpus: host.cpuset_cpus.unwrap_or_default(),
+            mounted: response.mounts.unwrap_or_default().into_iter().filter_map(lasting).collect(),
+            network_mode: host.network_mode.unwrap_or_default(),
         }
     }
+}
+
+/// Where a mount is, if what is written there stays when the container goes.
+fn lasting(mount: MountPoint) -> Option<PathBuf> {
+    let stays = matches!(mount.typ.as_deref(), Some("bind" | "volume"));
+    mount.destination.filter(|_| stays && mount.rw == Some(true)).map(PathBuf::from)
 }
 
 /// Where a port such as `7223/tcp` is published. A wildcard address is reached by loopback.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use paceline_wire::{Progress, SCHEMA};
+use serde::Deserialize;
 
 use super::container::Container;
 use crate::labels::Endpoint;
@@ -62,8 +63,8 @@ pub enum EndpointError {
     #[error("{0} does not speak HTTP")]
     Http(String, #[source] hyper::Error),
     /// HTTP, but no success.
-    #[error("{0} answers GET {1} with status {2}")]
-    Status(String, &'static str, StatusCode),
+    #[error("{0} answers {1} with status {2}")]
+    Status(String, String, StatusCode),
     /// The answer is too long or broke off.
     #[error("{0} sends an answer that is too long or breaks off")]
     Body(String, #[source] Box<dyn std::error::Error + Send + Sync>),
@@ -124,10 +125,14 @@ pub async fn read(proc: &Path, ways: &[Way]) -> Result<(usize, Progress), Endpoi
             }
         }
     }
-    Err(first.unwrap_or_else(|| EndpointError::Unreachable {
+    Err(first.unwrap_or_else(no_way))
+}
+
+fn no_way() -> EndpointError {
+    EndpointError::Unreachable {
         way: "the container".to_owned(),
         source: io::Error::new(io::ErrorKind::NotFound, "it does not run"),
-    }))
+    }
 }
 
 async fn read_by(proc: &Path, way: &Way) -> Result<Progress, EndpointError> {
@@ -138,6 +143,29 @@ async fn read_by(proc: &Path, way: &Way) -> Result<Progress, EndpointError> {
     tokio::time::timeout(PATIENCE, asked)
         .await
         .unwrap_or_else(|late| Err(call::unreachable(way, late.into())))
+}
+
+/// Asks a job to save a checkpoint, by the first way that answers: which, and the request's number.
+pub async fn request_checkpoint<'a>(
+    proc: &Path,
+    ways: &'a [Way],
+) -> Result<(&'a Way, u64), EndpointError> {
+    #[derive(Deserialize)]
+    struct Taken {
+        requested: u64,
+    }
+
+    let (at, _) = read(proc, ways).await?;
+    let way = ways.get(at).ok_or_else(no_way)?;
+    let asked = async {
+        let answer = Call::post(proc, way, "/v1/checkpoint").await?.whole().await?;
+        let taken = serde_json::from_slice::<Taken>(&answer);
+        taken.map_err(|error| EndpointError::Json(way.to_string(), error))
+    };
+    let taken = tokio::time::timeout(PATIENCE, asked)
+        .await
+        .unwrap_or_else(|late| Err(call::unreachable(way, late.into())))?;
+    Ok((way, taken.requested))
 }
 
 /// A progress report from its JSON.

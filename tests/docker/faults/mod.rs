@@ -1,4 +1,4 @@
-//! What goes wrong around a limit: the allocator killed at every step, containers that change under
+//! What goes wrong around a limit or a move: the allocator killed at every step, containers that change under
 //! it, others who write, a full disk, a clock that is set, an engine that restarts, endpoints that
 //! misbehave, more containers than anybody expects. Whatever it is, limits end right.
 
@@ -7,6 +7,7 @@ pub(crate) mod clock;
 pub(crate) mod crowd;
 pub(crate) mod engine;
 pub(crate) mod kills;
+pub(crate) mod moves;
 pub(crate) mod others;
 pub(crate) mod room;
 

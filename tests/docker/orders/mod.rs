@@ -29,7 +29,7 @@ pub(crate) async fn order(bed: &Bed, command: Command) -> anyhow::Result<()> {
 }
 
 /// What the allocator knows of a job.
-async fn view(bed: &Bed, job: &str) -> anyhow::Result<JobView> {
+pub(crate) async fn view(bed: &Bed, job: &str) -> anyhow::Result<JobView> {
     let Reply::Status(status) = ask(bed, &Request::Status).await? else {
         anyhow::bail!("it does not say what it knows");
     };

@@ -8,6 +8,8 @@
 //! is lent and taken back, and guards act, without the policy.
 
 mod account;
+mod any;
+mod cluster;
 mod job;
 mod reading;
 mod renewal;
@@ -28,6 +30,8 @@ use crate::unit::{JobId, Moment, Share, saturate};
 use job::Job;
 
 pub use account::Account;
+pub use any::AnyEngine;
+pub use cluster::{Cluster, NodeSpec};
 pub use reading::Reading;
 pub use report::Report;
 
@@ -45,6 +49,9 @@ pub enum Event {
     Appeared(JobSpec),
     /// It no longer does, or is left alone from now on.
     Gone(JobId),
+    /// It runs nowhere for now: it is on its way to this node, where it appears again. To a single
+    /// node, it is gone.
+    Moving(JobId, String),
     /// Its endpoint was read.
     Reported(JobId, Report),
     /// Its use of resources was read.
@@ -85,6 +92,8 @@ pub enum Effect {
 pub struct JobSpec {
     /// Its id.
     pub id: JobId,
+    /// The node that it runs on, where there are several.
+    pub node: Option<String>,
     /// Whether it began during this run, so that its counters started at 0.
     pub fresh: bool,
     /// What is in force now.
@@ -178,7 +187,7 @@ impl Engine {
                 self.jobs.insert(spec.id.clone(), Job::new(now, spec));
                 self.reserve();
             }
-            Event::Gone(id) => {
+            Event::Gone(id) | Event::Moving(id, _) => {
                 self.jobs.remove(&id);
                 self.ending.remove(&id);
                 self.reserve();

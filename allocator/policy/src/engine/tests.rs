@@ -1,3 +1,4 @@
+mod cluster;
 mod look;
 mod orders;
 mod renewal;
@@ -21,6 +22,7 @@ fn cap(share: f64) -> Setting {
 fn spec(name: &str) -> JobSpec {
     JobSpec {
         id: id(name),
+        node: None,
         fresh: true,
         in_force: Share::ALL,
         min: None,

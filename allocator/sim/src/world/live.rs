@@ -89,6 +89,7 @@ impl Live {
     pub(super) fn spec(&self) -> JobSpec {
         JobSpec {
             id: self.job.id.clone(),
+            node: None,
             fresh: true,
             in_force: UNLIMITED,
             min: self.job.min,

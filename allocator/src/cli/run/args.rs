@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::super::actuator_arg::ActuatorArgs;
 use super::super::control_args::ControlArgs;
+use super::super::node_args::NodeArgs;
 use super::super::policy_args::PolicyArgs;
 use super::super::state::StateArgs;
 use crate::web;
@@ -19,6 +20,7 @@ use crate::web;
   paceline run --policy flowcon --param alpha=0.05 --param interval=30
   paceline run --policy none --samples samples.jsonl
   paceline run --config /etc/paceline/paceline.toml
+  paceline run --policy specon --node a=0 --node b=1
 
 SIGHUP has the file of --config read again; one that cannot be used leaves the run as it is.")]
 pub(in crate::cli) struct RunArgs {
@@ -27,6 +29,9 @@ pub(in crate::cli) struct RunArgs {
 
     #[command(flatten)]
     pub(super) actuator: ActuatorArgs,
+
+    #[command(flatten)]
+    pub(super) node: NodeArgs,
 
     /// Decide, but write no limit
     #[arg(long)]

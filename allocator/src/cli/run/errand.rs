@@ -59,6 +59,7 @@ impl RunArgs {
         }
         add("state-dir", absolute(&settings.fixed.state.folder())?);
         words.extend(self.actuator.words());
+        words.extend(self.node.words());
         words.extend(log.words());
         if self.dry_run {
             words.push("--dry-run".to_owned());
@@ -125,10 +126,17 @@ mod tests {
              --samples /tmp/samples --listen 127.0.0.1:7225 --token-file /tmp/token \
              --state-dir /tmp/state --control /tmp/control.sock --log-format json \
              --actuator cgroup --on-drift yield --adopt swarm,compose --dry-run \
-             --until-stdin-closes",
+             --migration cpuset --move-within 2.5 --moves 3 --until-stdin-closes",
         );
         assert_eq!(errand.folders, [Path::new("/tmp"), Path::new("/tmp/state")]);
         assert_eq!(made, given);
+    }
+
+    #[test]
+    fn nodes_are_handed_on() {
+        let (given, _, made) =
+            errand("run --policy specon --node a=0,2-3 --node b=1 --until-stdin-closes");
+        assert_eq!((made.node.clone(), made.node.nodes.len()), (given.node, 2));
     }
 
     #[test]

@@ -9,7 +9,8 @@ mod shown;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use paceline_policy::Engine;
+use paceline_policy::limiter::{LimiterSettings, SettingError};
+use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, info};
 
@@ -24,6 +25,11 @@ use crate::exit::BadUsage;
 use crate::json_lines::JsonLines;
 use crate::live;
 use crate::log::Log;
+use crate::migrate::containers::Containers;
+use crate::migrate::journal::Journal;
+use crate::migrate::{self, Ended};
+use crate::nodes::Nodes;
+use crate::observe::node::Machine;
 use crate::signals::Signals;
 use crate::web;
 use reload::Reloads;
@@ -34,7 +40,7 @@ pub(super) use errand::absolute;
 
 pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow::Result<ExitCode> {
     let settings = args.settings(log.given())?;
-    let Built { policy, shadows } = settings.build()?;
+    let Built { policy, shadows, nodes } = settings.build()?;
     log.set_filter(&settings.log_level)?;
     log.set_format(settings.log_format)?;
     let signals = Signals::listen_as_a_service()?;
@@ -50,29 +56,34 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     }
     let described = engine::info(&docker).await?;
     let by = settings.policy_view(&policy.params());
-    let (live, stage) = live::pair(shown::first_snapshot(&described, by));
+    nodes.are_of(described.machine.cpus).map_err(|error| BadUsage(error.to_string()))?;
+    let (live, stage) = live::pair(shown::first_snapshot(&described, &nodes, by));
     let EngineInfo { id, name, machine } = described;
     let fixed = &settings.fixed;
     let state = fixed.state.folder();
-    let (actuator, audit) = if fixed.dry_run {
-        (None, None)
+    let carrier = Containers::new(docker.clone(), machine.proc.clone());
+    let (actuator, journal, audit) = if fixed.dry_run {
+        (None, None, None)
     } else {
         let purpose = format!("policy {}", policy.name());
         let originals = Originals::open(&state, &id, &purpose)?;
+        let journal = Journal::open(originals.folder())?;
         let actuator = Actuator::new(docker.clone(), originals, machine.proc.clone(), machine.cpus)
             .by(fixed.actuator, fixed.on_drift);
         let mut audit = Audit::open(&state)?;
+        end_moves(&carrier, &journal, &mut audit).await?;
         put_back_leftovers(&actuator, &mut audit).await?;
-        (Some(actuator), Some(audit))
+        (Some(actuator), Some(journal), Some(audit))
     };
     let frames = create(args.record.as_ref())?;
     let records = Records { frames, samples: create(args.samples.as_ref())?, audit };
     info!(policy = policy.name(), node = name, cpus = machine.cpus, "allocator runs");
-    let engine = Engine::new(name, machine.cpus, Some(machine.memory), policy)
-        .limited_by(settings.chosen.limiter)
+    let engine = deciding(name, &machine, &nodes, policy, settings.chosen.limiter)
         .map_err(|error| BadUsage(error.to_string()))?;
-    let roster =
-        Roster::new(docker, machine, fixed.with_label.clone()).adopting(fixed.adopt.clone());
+    let migration = journal.filter(|_| !nodes.is_empty()).map(|it| (it, fixed.migration));
+    let roster = Roster::new(docker, machine, fixed.with_label.clone())
+        .adopting(fixed.adopt.clone())
+        .on(nodes);
     // Both are there to the end: the limits are put back first.
     let _page = web::serve(&fixed.web, live.clone()).await?;
     let _control = fixed.control.serve(live, state)?;
@@ -83,6 +94,10 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         .shadowed_by(shadows)
         .renewed_by(renewals)
         .with_hooks(hooks);
+    let driver = match migration {
+        Some((journal, settings)) => driver.moving_by(carrier, journal, settings),
+        None => driver,
+    };
     tokio::select! {
         ended = Box::pin(driver.run(signals.ending())) => Ok(ended?.into()),
         never = Box::pin(reloads.follow(signals.reloads())) => match never {},
@@ -95,6 +110,39 @@ fn allow_many_files() {
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         debug!("no more than {:?} files may be open: {error}", limit.current);
     }
+}
+
+/// What decides: for the machine as one node, or for several.
+fn deciding(
+    name: String,
+    machine: &Machine,
+    nodes: &Nodes,
+    policy: Box<dyn Policy>,
+    limiter: LimiterSettings,
+) -> Result<AnyEngine, SettingError> {
+    let Machine { cpus, memory, .. } = *machine;
+    Ok(if nodes.is_empty() {
+        Engine::new(name, cpus, Some(memory), policy).limited_by(limiter)?.into()
+    } else {
+        Cluster::new(cpus, memory, nodes.specs(), policy).limited_by(limiter)?.into()
+    })
+}
+
+/// A run that was killed may have left a job in the middle of a move.
+async fn end_moves(
+    carrier: &Containers,
+    journal: &Journal,
+    audit: &mut Audit,
+) -> anyhow::Result<()> {
+    for trip in migrate::recover(carrier, journal).await? {
+        info!("an earlier run left a move in its middle: {}", trip.entry());
+        audit.write(&trip.entry());
+        if let Ended::Stuck(why) = &trip.ended {
+            let job = &trip.plan.job;
+            anyhow::bail!("the move of job {job} can be neither completed nor undone: {why}");
+        }
+    }
+    Ok(())
 }
 
 /// A run that was killed has left its limits: they go before new ones come.

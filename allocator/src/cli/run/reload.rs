@@ -81,7 +81,7 @@ impl Reloads {
             warn!("the log stays as it was: {error}");
         }
         info!("{path} was read again: {}", changes.join("; "));
-        let Built { policy, shadows } = built;
+        let Built { policy, shadows, nodes: _ } = built;
         let (now, next) = (&self.settings.chosen, &new.chosen);
         let same =
             (&now.policy, now.variant, &now.params) == (&next.policy, next.variant, &next.params);

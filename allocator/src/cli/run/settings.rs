@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paceline_policy::policies::{self, AnyPolicy, Scope};
+use paceline_policy::policies::{self, AnyPolicy, Scope, SpeCon, Unlimited};
 use paceline_policy::{Params, Policy, Shadow, Variant};
 use serde_json::{Value, json};
 
@@ -15,6 +15,8 @@ use crate::actuate::{Means, OnDrift};
 use crate::config::Config;
 use crate::exit::BadUsage;
 use crate::log::{Filter, Format, Given};
+use crate::migrate;
+use crate::nodes::{Cpuset, Node, Nodes};
 use crate::web::{self, Address};
 
 /// Settings that can be used.
@@ -35,6 +37,8 @@ pub(super) struct Fixed {
     pub(super) adopt: Vec<Owner>,
     pub(super) dry_run: bool,
     pub(super) with_label: Vec<String>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) migration: migrate::Settings,
     pub(super) control: ControlArgs,
     pub(super) web: web::Settings,
     pub(super) state: StateArgs,
@@ -45,6 +49,7 @@ pub(super) struct Fixed {
 pub(super) struct Built {
     pub(super) policy: Box<dyn Policy>,
     pub(super) shadows: Vec<Shadow>,
+    pub(super) nodes: Nodes,
 }
 
 impl RunArgs {
@@ -74,6 +79,8 @@ impl RunArgs {
                 adopt: given_or(&self.actuator.adopt, &file.adopt),
                 dry_run: self.dry_run || file.dry_run,
                 with_label: given_or(&self.with_label, &file.with_label),
+                nodes: given_or(&self.node.nodes, &nodes(&file.nodes)),
+                migration: self.node.settings(file.migration),
                 control: self.control.over(file.control.as_ref()),
                 web: web::Settings {
                     listen: web.listen.or_else(|| file.web.listen.clone()),
@@ -89,23 +96,32 @@ impl RunArgs {
     }
 }
 
+fn nodes(file: &BTreeMap<String, Cpuset>) -> Vec<Node> {
+    let node = |(name, cpus): (&String, &Cpuset)| Node { name: name.clone(), cpus: cpus.clone() };
+    file.iter().map(node).collect()
+}
+
 fn given_or<T: Clone>(given: &[T], file: &[T]) -> Vec<T> {
     if given.is_empty() { file.to_vec() } else { given.to_vec() }
 }
 
 impl Settings {
-    /// The policy, if it is one that a single node can run, and those that watch, as they come
+    /// The policy, if it is one that this machine's nodes can run, and those that watch, as they come
     /// without being set.
     pub(super) fn build(&self) -> Result<Built, BadUsage> {
         self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
-        let policy = of_one_node(&self.chosen.policy, self.chosen.build()?)?;
+        self.fixed.migration.check().map_err(|error| BadUsage(error.to_string()))?;
+        let nodes = Nodes::new(self.fixed.nodes.clone());
+        let nodes = nodes.map_err(|error| BadUsage(error.to_string()))?;
+        let fitting: Fitting = if nodes.is_empty() { of_one_node } else { of_several };
+        let policy = fitting(&self.chosen.policy, self.chosen.build()?)?;
         let shadow = |name: &String| {
             let policy = policies::build(name, Variant::default(), &Params::default())
                 .map_err(|error| BadUsage(format!("shadow: {error}")))?;
-            Ok(Shadow::new(of_one_node(name, policy)?))
+            Ok(Shadow::new(fitting(name, policy)?))
         };
         let shadows = self.shadow.iter().map(shadow).collect::<Result<_, BadUsage>>()?;
-        Ok(Built { policy, shadows })
+        Ok(Built { policy, shadows, nodes })
     }
 
     /// What a run can take up that is other than in `self`, as `key: before -> after`.
@@ -162,7 +178,8 @@ fn flatten(key: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
 impl Fixed {
     /// The keys of what is other in `new`.
     pub(super) fn differences(&self, new: &Self) -> Vec<&'static str> {
-        let Self { actuator, on_drift, adopt, dry_run, with_label, control, web, state } = self;
+        let Self { actuator, on_drift, adopt, dry_run, with_label, .. } = self;
+        let Self { nodes, migration, control, web, state, .. } = self;
         let web::Settings { listen, token_file, tls_certificate, tls_key } = web;
         let usual = |address: &Option<Address>| address.clone().unwrap_or_default();
         let all = [
@@ -171,6 +188,8 @@ impl Fixed {
             ("adopt", *adopt == new.adopt),
             ("dry_run", *dry_run == new.dry_run),
             ("with_label", *with_label == new.with_label),
+            ("nodes", *nodes == new.nodes),
+            ("migration", *migration == new.migration),
             ("control", control.socket() == new.control.socket()),
             ("state_dir", state.folder() == new.state.folder()),
             ("web.listen", usual(listen) == usual(&new.web.listen)),
@@ -182,14 +201,35 @@ impl Fixed {
     }
 }
 
+/// Tells whether a policy can be run.
+type Fitting = fn(&str, AnyPolicy) -> Result<Box<dyn Policy>, BadUsage>;
+
 fn of_one_node(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsage> {
     let of_cluster =
         policies::ALL.iter().any(|entry| entry.name == name && entry.scope == Scope::Cluster);
     match policy {
         AnyPolicy::Jobs(policy) if !of_cluster => Ok(policy),
+        AnyPolicy::Jobs(policy) if policy.name() == SpeCon::NAME => Err(BadUsage(format!(
+            "{name} is a policy of a cluster: `--node a=0 --node b=1` makes several nodes of this \
+             machine's CPUs"
+        ))),
         AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => Err(BadUsage(format!(
             "{name} is a policy of a cluster, and `paceline run` manages one node: \
              `paceline manager` is to run it"
+        ))),
+    }
+}
+
+/// Over several nodes there is a say in where jobs run that run already, or none at all.
+fn of_several(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsage> {
+    match policy {
+        AnyPolicy::Jobs(policy) if [SpeCon::NAME, Unlimited::NAME].contains(&policy.name()) => {
+            Ok(policy)
+        }
+        AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => Err(BadUsage(format!(
+            "{name} does not move running jobs: over several nodes (--node) run {} or {}",
+            SpeCon::NAME,
+            Unlimited::NAME
         ))),
     }
 }

@@ -2,13 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use paceline_policy::NodeSpec;
+
 use super::super::engine::EngineInfo;
 use super::settings::Settings;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::{NodeView, PolicyView, SCHEMA, Snapshot};
+use crate::nodes::Nodes;
 
 /// What is known before the first look.
-pub(super) fn first_snapshot(described: &EngineInfo, policy: PolicyView) -> Snapshot {
+pub(super) fn first_snapshot(
+    described: &EngineInfo,
+    nodes: &Nodes,
+    policy: PolicyView,
+) -> Snapshot {
+    let part = |NodeSpec { name, cpus }| NodeView { name, cpus, ..NodeView::default() };
     Snapshot {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -20,6 +28,7 @@ pub(super) fn first_snapshot(described: &EngineInfo, policy: PolicyView) -> Snap
             memory: described.machine.memory,
             cpu: None,
         },
+        nodes: nodes.specs().map(part).collect(),
         policy,
         ..Snapshot::default()
     }

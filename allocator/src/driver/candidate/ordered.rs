@@ -40,6 +40,8 @@ impl Candidate {
             self.urgent = 0;
         }
         (self.standing, self.first_look, self.told) = (Standing::Waiting, None, None);
+        // What it has said until then is no news.
+        self.began_in_this_run = false;
     }
 
     /// Sets targets; what is not given stays.
@@ -73,7 +75,7 @@ impl Candidate {
         }
     }
 
-    fn owned(&self) -> Owned {
+    pub(super) fn owned(&self) -> Owned {
         Owned { targets: self.own_targets(), direction: self.labels.direction }
     }
 

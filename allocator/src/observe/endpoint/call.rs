@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -39,11 +39,32 @@ impl Call {
         way: &Way,
         page: &'static str,
     ) -> Result<Self, EndpointError> {
-        let late = |late: tokio::time::error::Elapsed| unreachable(way, late.into());
-        tokio::time::timeout(PATIENCE, Self::begin(proc, way, page)).await.map_err(late)?
+        Self::begin_in_time(proc, way, (Method::GET, page)).await
     }
 
-    async fn begin(proc: &Path, way: &Way, page: &'static str) -> Result<Self, EndpointError> {
+    /// Asks for something to be done, which says nothing more. The same goes for the answer.
+    pub(super) async fn post(
+        proc: &Path,
+        way: &Way,
+        page: &'static str,
+    ) -> Result<Self, EndpointError> {
+        Self::begin_in_time(proc, way, (Method::POST, page)).await
+    }
+
+    async fn begin_in_time(
+        proc: &Path,
+        way: &Way,
+        request: (Method, &'static str),
+    ) -> Result<Self, EndpointError> {
+        let late = |late: tokio::time::error::Elapsed| unreachable(way, late.into());
+        tokio::time::timeout(PATIENCE, Self::begin(proc, way, request)).await.map_err(late)?
+    }
+
+    async fn begin(
+        proc: &Path,
+        way: &Way,
+        (method, page): (Method, &'static str),
+    ) -> Result<Self, EndpointError> {
         let stream = connect(proc, way).await.map_err(|error| unreachable(way, error))?;
         let http = |error| EndpointError::Http(way.to_string(), error);
         let (mut sender, connection) = http1::Builder::new()
@@ -52,7 +73,10 @@ impl Call {
             .await
             .map_err(http)?;
         let mut connection: Driven = Box::pin(connection);
-        let request = Request::get(page)
+        let asked = format!("{method} {page}");
+        let request = Request::builder()
+            .method(method)
+            .uri(page)
             .header("host", "localhost")
             .header("connection", "close")
             .body(Empty::<Bytes>::new())
@@ -66,8 +90,8 @@ impl Call {
                 (answer.await.map_err(http)?, None)
             }
         };
-        if response.status() != StatusCode::OK {
-            return Err(EndpointError::Status(way.to_string(), page, response.status()));
+        if !response.status().is_success() {
+            return Err(EndpointError::Status(way.to_string(), asked, response.status()));
         }
         let content_type = response.headers().get(CONTENT_TYPE).cloned();
         Ok(Self { way: way.to_string(), content_type, body: response.into_body(), connection })

@@ -95,3 +95,35 @@ async fn an_endpoint_that_never_answers_is_given_up() {
     let error = read(Path::new("/proc"), &[way]).await.unwrap_err();
     assert!(matches!(error, EndpointError::Unreachable { .. }), "{error:?}");
 }
+
+/// What asking for a checkpoint gives when the endpoint answers so; and the request.
+async fn requested(answer: &[u8]) -> (Result<u64, EndpointError>, String) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let ways = [Way::Address(listener.local_addr().unwrap())];
+    let serve = async {
+        let mut heads = Vec::new();
+        for answer in [ok(&progress(1)).as_slice(), answer] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = [0; 1024];
+            let length = stream.read(&mut asked).await.unwrap();
+            heads.push(String::from_utf8_lossy(&asked[..length]).into_owned());
+            stream.write_all(answer).await.unwrap();
+        }
+        heads.pop().unwrap()
+    };
+    let (asked, head) = tokio::join!(request_checkpoint(Path::new("/proc"), &ways), serve);
+    (asked.map(|(_, number)| number), head)
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_asked_for_by_a_post_and_has_a_number() {
+    let taken = b"HTTP/1.1 202 Accepted\r\ncontent-length: 15\r\n\r\n{\"requested\":3}";
+    let (number, head) = requested(taken).await;
+    assert_eq!(number.unwrap(), 3);
+    assert!(head.starts_with("POST /v1/checkpoint HTTP/1.1\r\n"), "{head}");
+    let refused = b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
+    let error = requested(refused).await.0.unwrap_err().to_string();
+    assert!(error.ends_with("answers POST /v1/checkpoint with status 405 Method Not Allowed"));
+    let error = requested(&ok("{}")).await.0.unwrap_err();
+    assert!(matches!(error, EndpointError::Json(..)), "{error:?}");
+}

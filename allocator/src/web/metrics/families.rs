@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Sum};
 
 /// The names without their common beginning, and what they mean.
-pub(super) const FAMILIES: [(&str, Kind, &str); 41] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 44] = [
     ("info", Gauge, "The run: version, policy and how it is enforced."),
     ("start_time_seconds", Gauge, "When the run began, in Unix seconds."),
     ("look_time_seconds", Gauge, "When the jobs were last looked at, in Unix seconds."),
@@ -30,6 +30,9 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 41] = [
     ("limit_write_failures_total", Counter, "Limits that could not be written."),
     ("limit_write_seconds_total", Sum, "Time spent in writing limits."),
     ("limit_drifts_total", Counter, "Limits found to be another's than what was written."),
+    ("moves_total", Counter, "Jobs moved to another node."),
+    ("move_failures_total", Counter, "Moves that came to nothing."),
+    ("move_seconds_total", Sum, "Time without progress that jobs have lost by moves."),
     ("guard_actions_total", Counter, "How often a guard of the limiter acted."),
     (
         "shadow_distance_ratio",

@@ -11,12 +11,13 @@ const MOST_JOBS: usize = 512;
 /// So many characters of a name are written.
 const LONGEST: usize = 128;
 
-const STANDINGS: [(Standing, &str); 5] = [
+const STANDINGS: [(Standing, &str); 6] = [
     (Standing::Waiting, "waiting"),
     (Standing::Managed, "managed"),
     (Standing::Pinned, "pinned"),
     (Standing::Released, "released"),
     (Standing::Ending, "ending"),
+    (Standing::Moving, "moving"),
 ];
 
 /// The labels of a figure.
@@ -74,6 +75,9 @@ fn cost(snapshot: &Snapshot) {
     count("limit_write_failures_total", &[], cost.failed_writes);
     set("limit_write_seconds_total", &[], Some(cost.write_seconds));
     count("limit_drifts_total", &[], cost.drifts);
+    count("moves_total", &[], cost.moves);
+    count("move_failures_total", &[], cost.failed_moves);
+    set("move_seconds_total", &[], Some(cost.move_seconds));
     for (guard, actions) in &cost.guard_actions {
         count("guard_actions_total", &[("guard", guard)], *actions);
     }

@@ -116,7 +116,7 @@ function showSummary({ node, policy, jobs, decision, cost, now, t }) {
   put(find("node"), node.name);
   document.title = `Paceline ${node.name}`;
   const managed = jobs.filter((job) => job.standing === "managed").length;
-  const rest = ["pinned", "released", "waiting", "ending"]
+  const rest = ["pinned", "released", "waiting", "moving", "ending"]
     .map((standing) => [jobs.filter((job) => job.standing === standing).length, standing])
     .filter(([count]) => count > 0).map(([count, standing]) => `${count} ${standing}`);
   const next = decision ? decision.interval - (now - decision.at) : null;

@@ -47,8 +47,12 @@ pub(in crate::web) fn example(t: f64) -> Snapshot {
             failed_writes: 1,
             write_seconds: 0.3,
             drifts: 2,
+            moves: 3,
+            failed_moves: 1,
+            move_seconds: 4.5,
             guard_actions: BTreeMap::from([("canary".to_owned(), 1)]),
         },
+        ..Snapshot::default()
     }
 }
 

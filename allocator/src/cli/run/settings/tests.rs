@@ -25,6 +25,8 @@ with_label = ["a=b"]
 actuator = "cgroup"
 on_drift = "yield"
 adopt = ["swarm"]
+nodes = { a = "0", b = "1-2" }
+migration = { by = "cpuset", most = 3 }
 state_dir = "/file/state"
 control = "/file/control"
 log_level = "warn"
@@ -47,7 +49,10 @@ fn the_file_says_what_the_command_line_does_not() {
     assert_eq!((all.chosen.policy.as_str(), all.chosen.variant), ("tradl", Variant::Published));
     assert_eq!(all.shadow, ["none"]);
     assert_eq!((all.log_level.to_string().as_str(), all.log_format), ("warn", Format::Json));
-    let Fixed { actuator, on_drift, adopt, dry_run, with_label, control, web, state } = all.fixed;
+    let Fixed { actuator, on_drift, adopt, dry_run, with_label, .. } = all.fixed.clone();
+    let Fixed { nodes, migration, control, web, state, .. } = all.fixed;
+    assert_eq!(nodes.iter().map(Node::to_string).collect::<Vec<_>>(), ["a=0", "b=1-2"]);
+    assert_eq!((migration.by, migration.most), (migrate::Means::Cpuset, 3));
     assert_eq!((actuator, on_drift, dry_run), (Means::Cgroup, OnDrift::Yield, false));
     assert_eq!((adopt, with_label), (vec![Owner::Swarm], vec!["a=b".to_owned()]));
     assert_eq!(control.socket(), Some("/file/control".into()));
@@ -63,7 +68,8 @@ fn the_command_line_rules_over_the_file() {
                 --actuator engine --on-drift reassert --adopt compose --dry-run \
                 --state-dir /line/state --control none --enforcement quota --listen [::1]:1 \
                 --param alpha=0.3 --token-file /line/token --tls-certificate /line/certificate \
-                --tls-key /line/key";
+                --tls-key /line/key --node x=0 --node y=1 --migration restart --move-within 9 \
+                --moves 1";
     let all = args(line).over(&Config::parse(FILE).unwrap(), &given);
     let alone = args(line).over(&Config::default(), &given);
     assert_eq!(all.fixed, alone.fixed);
@@ -113,6 +119,8 @@ fn every_key_that_cannot_change_is_told_of_and_what_is_usual_is_no_change() {
             "adopt",
             "dry_run",
             "with_label",
+            "nodes",
+            "migration",
             "control",
             "state_dir",
             "web.listen",
@@ -168,6 +176,27 @@ fn the_parameters_that_are_shown_are_those_in_force() {
 const EXAMPLE: &str = include_str!("../../../../../examples/deploy/paceline.toml");
 
 #[test]
+fn over_several_nodes_only_what_moves_jobs_is_run_and_specon_over_no_less() {
+    let error = |line: &str| settings(line, "").build().unwrap_err().to_string();
+    let nodes = "--node a=0 --node b=1";
+    for policy in ["specon", "none"] {
+        let built = settings(&format!("run --policy {policy} {nodes}"), "").build().unwrap();
+        assert_eq!(built.nodes.specs().count(), 2);
+    }
+    for policy in ["flowcon", "spread", "kod2"] {
+        let error = error(&format!("run --policy {policy} {nodes}"));
+        assert!(
+            error.contains("does not move running jobs") && error.contains("specon"),
+            "{error}"
+        );
+    }
+    assert!(error("run --policy specon").contains("`--node a=0 --node b=1`"));
+    assert!(error(&format!("run --policy none --shadow tradl {nodes}")).contains("tradl"));
+    assert!(error("run --policy none --node a=0 --node b=0").contains("CPU 0 is on node a"));
+    assert!(error("run --policy none --move-within 0").contains("migration.within is 0"));
+}
+
+#[test]
 fn the_example_is_read_and_what_it_shows_in_comments_is_what_is_usual() {
     let shown: Vec<&str> = EXAMPLE
         .lines()
@@ -180,7 +209,7 @@ fn the_example_is_read_and_what_it_shows_in_comments_is_what_is_usual() {
         .into_iter()
         .chain(["log_level", "log_format", "shadow", "with_label", "adopt", "[params]", "[web]"])
         .chain(["listen", "token_file", "tls_certificate", "tls_key", "enforcement"])
-        .chain(["slew", "fairness", "canary"])
+        .chain(["slew", "fairness", "canary", "nodes", "migration"])
     {
         assert!(shown.iter().any(|line| line.starts_with(key)), "{key} is not shown");
     }

@@ -6,7 +6,7 @@ const VARIABLE: &str = "PACELINE_CRASH_AT";
 
 /// Ends the process here if a test asks for it.
 #[cfg(debug_assertions)]
-pub(super) fn point(step: &str) {
+pub(crate) fn point(step: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     static PASSED: AtomicU32 = AtomicU32::new(0);
@@ -24,4 +24,4 @@ pub(super) fn point(step: &str) {
 
 /// A release goes on.
 #[cfg(not(debug_assertions))]
-pub(super) const fn point(_step: &str) {}
+pub(crate) const fn point(_step: &str) {}

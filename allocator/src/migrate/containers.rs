@@ -1,0 +1,264 @@
+//! The steps of a move between nodes that are sets of CPUs of one machine, by its engine.
+
+mod twin;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::errors::Error as EngineError;
+use bollard::models::{ContainerInspectResponse, ContainerUpdateBody, NetworkConnectRequest};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
+    RenameContainerOptionsBuilder, StartContainerOptions,
+};
+use paceline_wire::{Checkpoint, Progress, State};
+use tokio::time::sleep;
+use twin::Twin;
+
+use super::movable;
+use super::procedure::Step;
+use super::{Carrier, CarryError, Fact, Move};
+use crate::labels::Labels;
+use crate::observe::container::{Container, is_missing};
+use crate::observe::endpoint::{self, Way};
+
+/// On a container that was made for a move: the one that it took the place of.
+pub const MOVED_FROM: &str = "paceline.moved-from";
+
+/// How often a job is asked for what is waited for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The containers of one engine.
+#[derive(Clone, Debug)]
+pub struct Containers {
+    docker: Docker,
+    proc: PathBuf,
+}
+
+impl Carrier for Containers {
+    async fn carry_out(&self, step: Step, plan: &Move) -> Result<Fact, CarryError> {
+        match step {
+            Step::Create => self.create(plan).await.map(Fact::Made),
+            Step::Save => self.save(plan).await.map(Fact::Saved),
+            Step::Pause => self.pause(plan).await.map(|()| Fact::None),
+            Step::Start => self.start(plan).await.map(|()| Fact::None),
+            Step::Prove => self.prove(plan).await.map(|()| Fact::None),
+            Step::Retire => self.remove(&plan.source).await.map(|()| Fact::None),
+            Step::Rename => self.rename(plan).await.map(|()| Fact::None),
+            Step::Discard => self.discard(plan).await.map(|()| Fact::None),
+            Step::Resume => self.resume(plan).await.map(|()| Fact::None),
+        }
+    }
+}
+
+impl Containers {
+    /// Those of the engine of a machine whose `/proc` is at `proc`.
+    pub fn new(docker: Docker, proc: PathBuf) -> Self {
+        Self { docker, proc }
+    }
+
+    /// Has the container at the source run on the CPUs of the target from now on.
+    pub async fn set_cpus(&self, plan: &Move) -> Result<(), CarryError> {
+        let (id, cpus) = (&plan.source, Some(plan.cpus.clone()));
+        let body = ContainerUpdateBody { cpuset_cpus: cpus, ..ContainerUpdateBody::default() };
+        self.docker.update_container(id, body).await.map_err(failed("change the container's CPUs"))
+    }
+
+    async fn create(&self, plan: &Move) -> Result<String, CarryError> {
+        let source = self.source(plan).await?;
+        let (container, labels) = read(&source)?;
+        movable::checkpoints(&container, &labels)
+            .map_err(|why| CarryError::Refused(why.to_string()))?;
+        if is_paused(&source) {
+            return Err(CarryError::Refused("somebody has paused it".to_owned()));
+        }
+        // What a move that was cut short has left there.
+        self.discard(plan).await?;
+        let Twin { body, networks } = twin::of(source, plan);
+        let options = CreateContainerOptionsBuilder::default().name(&plan.successor()).build();
+        let made = self.docker.create_container(Some(options), body).await;
+        let id = made.map_err(failed("make a container"))?.id;
+        for (network, endpoint) in networks {
+            let endpoint_config = Some(endpoint);
+            let request = NetworkConnectRequest { container: id.clone(), endpoint_config };
+            let joined = self.docker.connect_network(&network, request).await;
+            joined.map_err(failed("connect the container to its network"))?;
+        }
+        Ok(id)
+    }
+
+    /// Asks for a checkpoint, and waits until the job says that it lies where it belongs.
+    async fn save(&self, plan: &Move) -> Result<Option<u64>, CarryError> {
+        let source = self.source(plan).await?;
+        let (container, labels) = read(&source)?;
+        let folder = movable::checkpoints(&container, &labels)
+            .map_err(|why| CarryError::Refused(why.to_string()))?;
+        let ways = endpoint::ways(&self.proc, &container, &labels.endpoint);
+        loop {
+            let (way, number) = endpoint::request_checkpoint(&self.proc, &ways).await?;
+            let checkpoint = self.answer(way, number).await?;
+            if let Some(error) = checkpoint.error {
+                return Err(CarryError::Refused(format!("the job has not saved: {error}")));
+            }
+            let path = checkpoint.path.unwrap_or_default();
+            // Nobody goes on from the one that is kept for its loss: that was another wish.
+            let at = checkpoint.at.map(f64::to_bits);
+            if checkpoint.kept.is_some_and(|kept| Some(kept.at.to_bits()) == at) {
+                continue;
+            }
+            return if PathBuf::from(&path).starts_with(folder) {
+                Ok(checkpoint.step)
+            } else {
+                let folder = folder.display();
+                Err(CarryError::Refused(format!("the job has saved to {path}, not to {folder}")))
+            };
+        }
+    }
+
+    /// Waits until request `number` is answered.
+    async fn answer(&self, way: &Way, number: u64) -> Result<Checkpoint, CarryError> {
+        loop {
+            let (_, progress) = endpoint::read(&self.proc, std::slice::from_ref(way)).await?;
+            if progress.checkpoint.answered >= number {
+                return Ok(progress.checkpoint);
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    async fn pause(&self, plan: &Move) -> Result<(), CarryError> {
+        let paused = self.docker.pause_container(&plan.source).await;
+        // Whatever the engine says: what counts is whether it is so.
+        if is_paused(&self.source(plan).await?) {
+            return Ok(());
+        }
+        paused.map_err(failed("freeze the container"))?;
+        Err(CarryError::Refused(
+            "the container is not frozen, though the engine says so".to_owned(),
+        ))
+    }
+
+    async fn start(&self, plan: &Move) -> Result<(), CarryError> {
+        let name = plan.successor();
+        let started = self.docker.start_container(&name, None::<StartContainerOptions>).await;
+        started.map_err(failed("start the container on the target"))
+    }
+
+    /// Waits for the first report of the container on the target.
+    async fn prove(&self, plan: &Move) -> Result<(), CarryError> {
+        let name = plan.successor();
+        loop {
+            let Some(twin) = self.inspect(&name).await? else {
+                return Err(CarryError::Refused("the container on the target is gone".to_owned()));
+            };
+            let (container, labels) = read(&twin)?;
+            if container.pid.is_none() {
+                return Err(CarryError::Refused(ended(&twin)));
+            }
+            let ways = endpoint::ways(&self.proc, &container, &labels.endpoint);
+            // Until it answers it is beginning.
+            if let Ok((_, progress)) = endpoint::read(&self.proc, &ways).await
+                && goes_on(&progress, plan.saved)?
+            {
+                return Ok(());
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    async fn rename(&self, plan: &Move) -> Result<(), CarryError> {
+        // It has been done where nobody has the other name any more.
+        if self.inspect(&plan.successor()).await?.is_none() {
+            return Ok(());
+        }
+        let options = RenameContainerOptionsBuilder::default().name(&plan.name).build();
+        let renamed = self.docker.rename_container(&plan.successor(), options).await;
+        renamed.map_err(failed("rename the container"))
+    }
+
+    /// Removes the container on the target, if it is the one that was made for this move.
+    async fn discard(&self, plan: &Move) -> Result<(), CarryError> {
+        let name = plan.successor();
+        let Some(twin) = self.inspect(&name).await? else { return Ok(()) };
+        let container = Container::from(twin);
+        if container.labels.get(MOVED_FROM) == Some(&plan.source) {
+            self.remove(&container.id).await?;
+        }
+        Ok(())
+    }
+
+    async fn resume(&self, plan: &Move) -> Result<(), CarryError> {
+        let Some(source) = self.inspect(&plan.source).await? else { return Ok(()) };
+        if !is_paused(&source) {
+            return Ok(());
+        }
+        let resumed = self.docker.unpause_container(&plan.source).await;
+        resumed.map_err(failed("let the container go on"))
+    }
+
+    /// Removes a container and ends what runs in it, without another moment of it if it is frozen.
+    async fn remove(&self, id: &str) -> Result<(), CarryError> {
+        let force = RemoveContainerOptionsBuilder::default().force(true).build();
+        match self.docker.remove_container(id, Some(force)).await {
+            Err(error) if !is_missing(&error) => Err(failed("remove the container")(error)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn source(&self, plan: &Move) -> Result<ContainerInspectResponse, CarryError> {
+        let found = self.inspect(&plan.source).await?;
+        found
+            .filter(|source| source.state.as_ref().is_some_and(|it| it.running == Some(true)))
+            .ok_or_else(|| CarryError::Refused("its container has ended".to_owned()))
+    }
+
+    async fn inspect(&self, name: &str) -> Result<Option<ContainerInspectResponse>, CarryError> {
+        match self.docker.inspect_container(name, None::<InspectContainerOptions>).await {
+            Ok(response) => Ok(Some(response)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(failed("describe the container")(error)),
+        }
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(EngineError) -> CarryError {
+    move |error| CarryError::Engine(what, Box::new(error))
+}
+
+fn read(response: &ContainerInspectResponse) -> Result<(Container, Labels), CarryError> {
+    let container = Container::from(response.clone());
+    let labels = Labels::parse(&container.labels);
+    let labels = labels.map_err(|error| CarryError::Refused(error.to_string()))?;
+    Ok((container, labels))
+}
+
+fn is_paused(response: &ContainerInspectResponse) -> bool {
+    response.state.as_ref().is_some_and(|state| state.paused == Some(true))
+}
+
+fn ended(response: &ContainerInspectResponse) -> String {
+    let code = response.state.as_ref().and_then(|state| state.exit_code);
+    let code = code.map_or(String::new(), |code| format!(", with exit code {code}"));
+    format!("the container on the target ended before its first report{code}")
+}
+
+/// Whether a job that was saved at a step has reported from its new process, going on from there.
+fn goes_on(progress: &Progress, saved: Option<u64>) -> Result<bool, CarryError> {
+    if progress.state == State::Failed {
+        return Err(CarryError::Refused("the job has failed on the target".to_owned()));
+    }
+    if progress.eval.count == 0 {
+        return Ok(false);
+    }
+    match (progress.step, saved) {
+        (Some(step), Some(saved)) if step < saved => Err(CarryError::Refused(format!(
+            "on the target the job is at step {step}, not past {saved}: it does not go on from its \
+             checkpoint"
+        ))),
+        _ => Ok(true),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Moving a job from one node to another.
+//!
+//! A job is moved by a checkpoint of its own making, in two phases: its successor is made on the
+//! target and has to report from there, going on from that checkpoint, before the container at the
+//! source is given up. [`procedure`] is the order of things and why it is safe, and is pure; a
+//! [`Carrier`] does what is to be done, for containers of one engine in [`containers`]; `carry` has
+//! the one do what the other says. Each step stands in a [`journal`] on the disk before it is begun,
+//! so that a move that was cut short is completed or undone (`recover`).
+
+mod carry;
+pub mod containers;
+pub mod journal;
+pub mod movable;
+pub mod procedure;
+mod recover;
+mod settings;
+
+use std::error::Error;
+
+use paceline_policy::decision::Cause;
+use serde::{Deserialize, Serialize};
+
+use crate::observe::container::{HostCpu, HostMemory};
+use crate::observe::endpoint::EndpointError;
+use procedure::{Procedure, Step};
+
+pub use carry::{Ended, News, Tell, Trip, carry};
+pub use recover::recover;
+pub use settings::{Means, SettingError, Settings};
+
+/// One move, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    /// The job's name.
+    pub job: String,
+    /// The node that it leaves.
+    pub from: String,
+    /// The node that it goes to.
+    pub to: String,
+    /// The CPUs of that node.
+    pub cpus: String,
+    /// What it is moved for.
+    pub reason: Cause,
+    /// The container at the source, by its full id.
+    pub source: String,
+    /// Its name, which its successor has in the end.
+    pub name: String,
+    /// The limits that it had before any were written to it: those that the successor is made with.
+    pub limits: Option<(HostCpu, HostMemory)>,
+    /// The step of the checkpoint, once it is known.
+    pub saved: Option<u64>,
+    /// How far it has come.
+    pub course: Procedure,
+}
+
+impl Move {
+    /// The name of the container on the target until the end.
+    pub fn successor(&self) -> String {
+        format!("{}-to-{}", self.name, self.to)
+    }
+}
+
+/// What has come of a step, beside that it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// Nothing that anybody must know.
+    None,
+    /// The container on the target has this id.
+    Made(String),
+    /// The checkpoint is of this step, where the job counts its steps.
+    Saved(Option<u64>),
+}
+
+/// What does the steps of a move. Each may be asked for again, whether it was done before or not.
+pub trait Carrier: Send + Sync {
+    /// Does one step of this move; on return it is done.
+    fn carry_out(
+        &self,
+        step: Step,
+        plan: &Move,
+    ) -> impl Future<Output = Result<Fact, CarryError>> + Send;
+}
+
+/// Why a step was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum CarryError {
+    /// It cannot be done, for this reason.
+    #[error("{0}")]
+    Refused(String),
+    /// The engine does not do this.
+    #[error("the engine does not {0}")]
+    Engine(&'static str, #[source] Box<dyn Error + Send + Sync>),
+    /// The job does not say what it must.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+}
