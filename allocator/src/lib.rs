@@ -27,5 +27,6 @@ pub mod log;
 pub mod observe;
 pub mod samples;
 pub mod signals;
+mod text;
 mod toml_error;
 pub mod web;

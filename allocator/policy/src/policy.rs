@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::frame::Frame;
@@ -27,8 +27,8 @@ pub trait Policy: fmt::Debug + Send {
 }
 
 /// How closely a policy keeps to the print of its paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Variant {
     /// What a careful reader of the paper would build.
     #[default]
@@ -59,6 +59,12 @@ impl TryFrom<String> for Variant {
 
     fn try_from(name: String) -> Result<Self, UnknownVariant> {
         name.parse()
+    }
+}
+
+impl From<Variant> for String {
+    fn from(variant: Variant) -> Self {
+        variant.to_string()
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::allocator_process::{AllocatorProcess, Launcher};
 use super::containers::{Containers, End, LimitLeft, State};
 use super::progress::{Progress, words};
+use super::record::{Host, JobRun, Recorded, Run};
 use super::schedule::Job;
 use super::stop::Stop;
 use crate::clock::unix_seconds;
@@ -33,22 +34,9 @@ pub(crate) struct Arm<'a> {
     pub(crate) folder: &'a Path,
 }
 
-/// What was observed of an arm.
-#[derive(Clone, Debug)]
-pub(crate) struct Record {
-    /// When arrivals began to count, in Unix seconds.
-    pub(crate) began: f64,
-    /// How each job ended, in the schedule's order.
-    pub(crate) ends: Vec<End>,
-    /// What the allocator saw.
-    pub(crate) samples: Vec<Sample>,
-    /// Containers that the allocator left with a limit.
-    pub(crate) limits_left: Vec<LimitLeft>,
-}
-
 impl Arm<'_> {
     /// Runs the arm; whatever happens, neither its allocator nor its containers are left.
-    pub(crate) async fn run(&self, stop: &Stop) -> anyhow::Result<Record> {
+    pub(crate) async fn run(&self, stop: &Stop) -> anyhow::Result<Recorded> {
         let mut allocator = self.launcher.start(self.policy, self.params, self.folder)?;
         let run = self.jobs(&mut allocator, stop).await;
         // The allocator ends while the containers exist, so that what it left can be seen.
@@ -58,10 +46,16 @@ impl Arm<'_> {
         let run = run?;
         stopped?;
         removed?;
-        Ok(Record { limits_left: looked?, ..run })
+        let mut run = run;
+        run.run.limits_left = looked?;
+        Ok(run)
     }
 
-    async fn jobs(&self, allocator: &mut AllocatorProcess, stop: &Stop) -> anyhow::Result<Record> {
+    async fn jobs(
+        &self,
+        allocator: &mut AllocatorProcess,
+        stop: &Stop,
+    ) -> anyhow::Result<Recorded> {
         let mut samples = stop.unless(allocator.ready()).await?;
         for (job, steps) in self.jobs {
             stop.check()?;
@@ -70,7 +64,23 @@ impl Arm<'_> {
         }
         let (began, start) = (unix_seconds(), Instant::now());
         let ends = stop.unless(self.watch(start, allocator, &mut samples)).await?;
-        Ok(Record { began, ends, samples, limits_left: Vec::new() })
+        let job = |((job, _), end): (&(Job, u64), &End)| JobRun {
+            job: job.name.clone(),
+            arrived: job.arrive,
+            ended: end.at - began,
+            exit_code: end.exit_code,
+            out_of_memory: end.out_of_memory,
+        };
+        let run = Run {
+            arm: self.policy.to_owned(),
+            repeat: 1,
+            began,
+            jobs: self.jobs.iter().zip(&ends).map(job).collect(),
+            limits_left: Vec::new(),
+            host: Host::default(),
+            moves: Vec::new(),
+        };
+        Ok(Recorded { run, samples, folder: self.folder.to_owned() })
     }
 
     /// Starts the jobs when they arrive, and waits until all have ended.

@@ -15,7 +15,7 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::schedule::Job;
 use super::stamp;
@@ -56,7 +56,7 @@ pub(crate) struct End {
 }
 
 /// A container that an allocator left with a CPU limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LimitLeft {
     /// The job.
     pub(crate) job: String,

@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use bollard::Docker;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The machine and its engine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// CPUs that the engine may give.
     pub(crate) cpus: i64,

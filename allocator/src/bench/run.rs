@@ -9,16 +9,20 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bollard::Docker;
+use paceline_policy::Variant;
+use paceline_policy::limiter::Enforcement;
+use paceline_sim::fit::Recording;
 
 use super::allocator_process::Launcher;
 use super::args::BenchArgs;
-use super::arm::{Arm, Record};
+use super::arm::Arm;
 use super::calibrate::calibrate;
 use super::containers::Containers;
 use super::log_tail::log_tail;
 use super::machine::Machine;
-use super::outcome::{ArmOutcome, BASELINE, Findings, JobFacts, compare_all, together};
+use super::outcome::{About, ArmFacts, Findings, JobFacts, Judged, Observed, frames, judge};
 use super::progress::say;
+use super::record::Recorded;
 use super::schedule::{Job, Schedule};
 use super::stop::{Interrupted, Stop};
 use super::{report, stamp, table};
@@ -99,13 +103,16 @@ impl Bench {
             let record = self.arm(policy, &facts).await;
             records.push(record.with_context(|| format!("policy {policy}"))?);
         }
-        let findings = self.findings(facts, &rates, &records);
-        self.write(&findings, &records)?;
-        self.print(&findings, json)?;
-        self.judge(&findings)
+        let observed: Vec<Observed<'_>> = records.iter().map(Observed::read).collect();
+        let calibration: Vec<Recording> =
+            frames(&self.folder("calibration")?).into_iter().collect();
+        let judged = judge(self.about(facts), &self.arms(), &observed, &calibration);
+        self.write(&judged, &observed)?;
+        self.print(&judged.findings, json)?;
+        succeeded(&judged.findings)
     }
 
-    async fn arm(&self, policy: &str, facts: &[JobFacts]) -> anyhow::Result<Record> {
+    async fn arm(&self, policy: &str, facts: &[JobFacts]) -> anyhow::Result<Recorded> {
         let params: Vec<String> =
             self.params(policy).iter().map(|(name, value)| format!("{name}={value}")).collect();
         let jobs: Vec<(Job, u64)> =
@@ -126,38 +133,36 @@ impl Bench {
         self.schedule.params.get(policy).cloned().unwrap_or_default()
     }
 
-    fn findings(
-        &self,
-        facts: Vec<JobFacts>,
-        rates: &[Option<f64>],
-        records: &[Record],
-    ) -> Findings {
-        let jobs = &self.schedule.jobs;
-        let runs = || self.schedule.policies.iter().zip(records);
-        let mut arms: Vec<ArmOutcome> = runs()
-            .map(|(policy, record)| ArmOutcome::judge(policy, self.params(policy), jobs, record))
-            .collect();
-        compare_all(&mut arms);
-        let baseline = runs().find(|(policy, _)| *policy == BASELINE);
-        Findings {
+    fn about(&self, jobs: Vec<JobFacts>) -> About {
+        About {
             name: self.schedule.name.clone(),
             description: self.schedule.description.clone(),
             run: self.run.clone(),
             date: stamp::date(self.began),
             machine: self.machine.clone(),
-            jobs: facts,
-            arms,
-            together: baseline.and_then(|(_, record)| together(jobs, rates, record)),
+            scale: 1.0,
+            jobs,
         }
     }
 
-    /// Writes the report and the result beside it.
-    fn write(&self, findings: &Findings, records: &[Record]) -> anyhow::Result<()> {
-        let result = serde_json::to_string_pretty(findings)?;
-        let page = report::page(findings, records).context("the report cannot be drawn")?;
-        for (path, text) in
-            [(self.report.with_file_name("result.json"), result), (self.report.clone(), page)]
-        {
+    fn arms(&self) -> Vec<ArmFacts> {
+        let arm = |policy: &String| ArmFacts {
+            name: policy.clone(),
+            policy: policy.clone(),
+            variant: Variant::default(),
+            enforcement: Enforcement::default(),
+            params: self.params(policy),
+        };
+        self.schedule.policies.iter().map(arm).collect()
+    }
+
+    /// Writes the report and the other files beside it.
+    fn write(&self, judged: &Judged, observed: &[Observed<'_>]) -> anyhow::Result<()> {
+        for (name, text) in report::files(judged, observed).context("the report cannot be drawn")? {
+            let beside = self.report.with_file_name(&name);
+            let path = if name == report::PAGE { self.report.clone() } else { beside };
+            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
+                .with_context(|| format!("cannot make the folder of {}", path.display()))?;
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
@@ -176,36 +181,33 @@ impl Bench {
         Ok(())
     }
 
-    /// Fails if a job did, with the end of its log, or if an allocator left a limit.
-    fn judge(&self, findings: &Findings) -> anyhow::Result<()> {
-        let mut wrong = Vec::new();
-        for arm in &findings.arms {
-            for job in &arm.jobs {
-                if let Some(failure) = job.failure() {
-                    let log =
-                        self.report.with_file_name(&arm.policy).join(format!("{}.log", job.job));
-                    wrong.push(format!(
-                        "{} under {} {failure}\n{}",
-                        job.job,
-                        arm.policy,
-                        log_tail(&log)
-                    ));
-                }
-            }
-            if !arm.limits_left.is_empty() {
-                wrong.push(format!("policy {} left limits behind", arm.policy));
-            }
-        }
-        ensure!(wrong.is_empty(), wrong.join("\n"));
-        Ok(())
-    }
-
     /// A folder beside the report, made if it is not there.
     fn folder(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.report.with_file_name(name);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(folder)
     }
+}
+
+/// Fails if a job did, with the end of its log, or if an allocator left a limit.
+fn succeeded(findings: &Findings) -> anyhow::Result<()> {
+    let mut wrong = Vec::new();
+    for arm in &findings.arms {
+        for run in &arm.runs {
+            for (facts, job) in findings.about.jobs.iter().zip(&run.jobs) {
+                let (name, arm) = (&facts.job.name, &arm.facts.name);
+                if let Some(failure) = &job.failure {
+                    let log = Path::new(&run.folder).join(format!("{name}.log"));
+                    wrong.push(format!("{name} under {arm} {failure}\n{}", log_tail(&log)));
+                }
+            }
+            if !run.limits_left.is_empty() {
+                wrong.push(format!("policy {} left limits behind", arm.facts.policy));
+            }
+        }
+    }
+    ensure!(wrong.is_empty(), wrong.join("\n"));
+    Ok(())
 }
 
 /// Names a bench on its machine: the milliseconds since 1970.

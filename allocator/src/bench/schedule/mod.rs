@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub use error::ScheduleError;
 use paceline_policy::policies::AnyPolicy;
 use paceline_policy::{Params, Variant};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What stands for the number of steps in a job's command.
 const STEPS: &str = "{steps}";
@@ -31,7 +31,7 @@ pub(crate) struct Schedule {
 }
 
 /// A job of a schedule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// Its name: letters, digits, `.`, `_` and `-`.
     pub(crate) name: String,
