@@ -30,5 +30,6 @@ pub mod nodes;
 pub mod observe;
 pub mod samples;
 pub mod signals;
+mod text;
 mod toml_error;
 pub mod web;

@@ -18,6 +18,19 @@ pub struct Sample {
     pub node: SampleNode,
     /// The managed jobs that are running.
     pub jobs: Vec<SampleJob>,
+    /// What control has cost so far.
+    pub cost: Option<SampleCost>,
+}
+
+/// What the allocator itself has taken since its run began.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleCost {
+    /// Its own CPU time, in seconds.
+    pub cpu_seconds: f64,
+    /// Limits written.
+    pub writes: u64,
+    /// Time spent in writing them, in seconds.
+    pub write_seconds: f64,
 }
 
 /// The machine in a [`Sample`].
@@ -40,6 +53,8 @@ pub struct SampleJob {
     pub steps: Option<u64>,
     /// The mean CPU use since the sample before, as a fraction of the machine.
     pub cpu: Option<f64>,
+    /// The share of the time since the sample before that it stood at its limit.
+    pub throttled: Option<f64>,
     /// The limit that the cgroup really has, as a fraction of the machine; 1 is no limit.
     pub limit: Option<f64>,
     /// The loss at which the job is acceptable.
@@ -63,10 +78,12 @@ mod tests {
                 loss: Some(118.2),
                 steps: Some(1234),
                 cpu: None,
+                throttled: Some(0.5),
                 limit: Some(0.25),
                 target_acceptable: Some(120.0),
                 target_objective: None,
             }],
+            cost: Some(SampleCost { cpu_seconds: 0.25, writes: 3, write_seconds: 0.1 }),
         };
         let line = serde_json::to_string(&sample).expect("a sample serialises");
         assert!(line.contains(r#""cpu":null"#), "an unknown value is written as null: {line}");
@@ -77,7 +94,7 @@ mod tests {
     fn missing_and_unknown_fields_are_no_error() {
         let line = r#"{"t":1,"unix":2,"node":{"cpus":2},"jobs":[{"id":"a","new":1}],"later":true}"#;
         let sample: Sample = serde_json::from_str(line).expect("it parses");
-        assert_eq!(sample.node.cpu, None);
+        assert_eq!((sample.node.cpu, sample.cost), (None, None));
         assert_eq!(sample.jobs.first().map(|job| job.steps), Some(None));
     }
 }

@@ -2,13 +2,13 @@ use paceline_policy::unit::count;
 
 use crate::metrics::mean;
 
-/// A mean over seeds.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+/// A mean over seeds, or over repeats.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
     /// Half the width of the interval that holds the true mean with 95 % probability, by Student's
-    /// t; `None` of one seed alone.
+    /// t; `None` of one figure alone.
     pub half: Option<f64>,
 }
 
@@ -22,7 +22,7 @@ const STUDENT: [f64; 30] = [
 const NORMAL: f64 = 1.960;
 
 impl Interval {
-    /// Of one figure for each seed; `None` without any.
+    /// Of one figure for each seed or repeat; `None` without any.
     pub fn of(figures: &[f64]) -> Option<Self> {
         let middle = mean(figures)?;
         let freedom = figures.len() - 1;

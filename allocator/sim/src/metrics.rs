@@ -5,9 +5,8 @@ use paceline_policy::unit::{count, counter};
 pub use crate::interval::Interval;
 use crate::number::position;
 use crate::outcome::{JobOutcome, Outcome};
+use crate::satisfaction::Set;
 
-/// How far a batch may be from its target and still be satisfied: the papers' α.
-pub(crate) const TOLERANCE: f64 = 0.1;
 /// Beyond this ρ a job counts as treated unfairly: it takes a tenth longer than by equal shares, which
 /// leaves a policy some room to find out what its jobs are like.
 const UNFAIR: f64 = 1.1;
@@ -129,11 +128,11 @@ pub const METRICS: &[Metric] = &[
     )
     .of_the_ended(),
     metric("satisfied", "satisfied", "jobs", "S: last batch within 10 % of its target", |run| {
-        targets(run, |latency, target| (latency - target).abs() <= TOLERANCE * target)
+        targets(run, |set| set == Set::Satisfied)
     })
     .more_is_better(),
     metric("met", "met", "jobs", "S and G: last batch at most 10 % over its target", |run| {
-        targets(run, |latency, target| latency <= (1.0 + TOLERANCE) * target)
+        targets(run, |set| set != Set::Behind)
     })
     .more_is_better(),
     metric(
@@ -144,19 +143,19 @@ pub const METRICS: &[Metric] = &[
         |run| {
             let distance = |job: &JobOutcome| {
                 let (latency, target) = job.batch_latency.zip(job.targets.batch_latency)?;
-                let apart = (latency - target).abs();
-                Some(if apart > TOLERANCE * target { apart } else { 0.0 })
+                let satisfied = Set::of(latency, target) == Set::Satisfied;
+                Some(if satisfied { 0.0 } else { (latency - target).abs() })
             };
             let distances: Vec<f64> = run.jobs.iter().filter_map(distance).collect();
             (!distances.is_empty()).then(|| distances.iter().sum())
         },
     ),
     metric("utilisation", "utilisation", "%", "CPU time in use over what there was", |run| {
-        Some(run.utilisation * 100.0)
+        run.utilisation.map(|used| used * 100.0)
     })
     .more_is_better(),
     metric("stranded", "stranded", "%", "idle while a job was held back by its limit", |run| {
-        Some(run.stranded * 100.0)
+        run.stranded.map(|wasted| wasted * 100.0)
     }),
     metric("moves", "moves", "-", "jobs moved to another node", |run| {
         Some(sum(run, |job| job.moves))
@@ -207,13 +206,13 @@ fn times_to(run: &Outcome, target: fn(&JobOutcome) -> Option<f64>) -> Vec<f64> {
 }
 
 /// How many jobs with a target of their batches keep it.
-fn targets(run: &Outcome, keeps: impl Fn(f64, f64) -> bool) -> Option<f64> {
+fn targets(run: &Outcome, keeps: impl Fn(Set) -> bool) -> Option<f64> {
     let with: Vec<(f64, f64)> = run
         .jobs
         .iter()
         .filter_map(|job| job.batch_latency.zip(job.targets.batch_latency))
         .collect();
-    let kept = with.iter().filter(|(latency, target)| keeps(*latency, *target)).count();
+    let kept = with.iter().filter(|(latency, target)| keeps(Set::of(*latency, *target))).count();
     (!with.is_empty()).then(|| count(kept))
 }
 

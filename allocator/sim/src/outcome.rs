@@ -79,10 +79,12 @@ pub struct Outcome {
     pub jobs: Vec<JobOutcome>,
     /// When the last event happened.
     pub until: f64,
-    /// CPU time in use over what there was, from the start to the end.
-    pub utilisation: f64,
-    /// CPU time that nobody used while a job was held back by its limit, over what there was.
-    pub stranded: f64,
+    /// CPU time in use over what there was, from the start to the end; `None` of a measured run that
+    /// does not tell.
+    pub utilisation: Option<f64>,
+    /// CPU time that nobody used while a job was held back by its limit, over what there was; the
+    /// same.
+    pub stranded: Option<f64>,
     /// Arrivals, ends, runs of a policy and changes of limits.
     pub events: u64,
     /// Runs of a policy.

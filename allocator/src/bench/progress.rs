@@ -130,6 +130,7 @@ mod tests {
             loss: Some(118.25),
             steps: Some(70),
             cpu: None,
+            throttled: None,
             limit: Some(0.25),
             target_acceptable: None,
             target_objective: None,

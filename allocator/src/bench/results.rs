@@ -154,6 +154,11 @@ impl Results {
         write_whole(&self.folder.join("bench.json"), &self.bench)
     }
 
+    /// Where all of it lies.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A folder of these results, empty.
     pub(crate) fn empty(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.folder.join(name);

@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use bollard::Docker;
+use paceline_sim::fit::Recording;
 
 use super::allocator_process::Launcher;
 use super::calibrate::calibrate;
 use super::containers::Containers;
 use super::execute::Execution;
 use super::log_tail::log_tail;
-use super::outcome::{Findings, JobFacts, judge};
+use super::outcome::{About, ArmFacts, Findings, JobFacts, Judged, Observed, frames, judge};
 use super::plan::Planned;
 use super::progress::{Progress, say};
-use super::record::{JobRun, Recorded};
+use super::record::Recorded;
 use super::results::{Place, Results};
-use super::schedule::{Job, Schedule};
+use super::schedule::{Arm, Job, Schedule};
 use super::stop::Stop;
 use super::time_left::{TimeLeft, in_words};
-use super::{report, table};
+use super::{report, stamp, table};
 use crate::clock::unix_seconds;
 
 /// What benches of one command have in common.
@@ -76,10 +77,37 @@ impl<'a> Bench<'a> {
             say(&format!("{left:#}"));
         }
         let (facts, runs) = made?;
-        let findings = judge(self.schedule, &facts, &runs, &self.results.bench);
-        self.write(&findings, &runs)?;
-        self.print(&findings, json)?;
-        fail_for(&runs)
+        let observed: Vec<Observed<'_>> = runs.iter().map(Observed::read).collect();
+        let calibration: Vec<Recording> =
+            frames(&self.results.folder().join("calibration")).into_iter().collect();
+        let judged = judge(self.about(facts), &self.arms(), &observed, &calibration);
+        self.write(&judged, &observed)?;
+        self.print(&judged.findings, json)?;
+        succeeded(&judged.findings)
+    }
+
+    fn about(&self, jobs: Vec<JobFacts>) -> About {
+        let Bench { schedule, results, .. } = self;
+        About {
+            name: schedule.name.clone(),
+            description: schedule.description.clone(),
+            run: results.bench.run.clone(),
+            date: stamp::date(results.bench.began),
+            machine: results.bench.machine.clone(),
+            scale: schedule.scale,
+            jobs,
+        }
+    }
+
+    fn arms(&self) -> Vec<ArmFacts> {
+        let facts = |arm: &Arm| ArmFacts {
+            name: arm.name.clone(),
+            policy: arm.policy.clone(),
+            variant: arm.variant,
+            enforcement: arm.enforcement,
+            params: arm.params.clone(),
+        };
+        self.schedule.arms.iter().map(facts).collect()
     }
 
     async fn made(&mut self) -> anyhow::Result<(Vec<JobFacts>, Vec<Recorded>)> {
@@ -185,13 +213,13 @@ impl<'a> Bench<'a> {
         Ok(recorded)
     }
 
-    /// Writes the report and the result beside it.
-    fn write(&self, findings: &Findings, runs: &[Recorded]) -> anyhow::Result<()> {
-        let result = serde_json::to_string_pretty(findings)?;
-        let page = report::page(findings, runs).context("the report cannot be drawn")?;
-        for (path, text) in
-            [(self.report.with_file_name("result.json"), result), (self.report.clone(), page)]
-        {
+    /// Writes the report and the other files beside it.
+    fn write(&self, judged: &Judged, observed: &[Observed<'_>]) -> anyhow::Result<()> {
+        for (name, text) in report::files(judged, observed).context("the report cannot be drawn")? {
+            let beside = self.report.with_file_name(&name);
+            let path = if name == report::PAGE { self.report.clone() } else { beside };
+            fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))
+                .with_context(|| format!("cannot make the folder of {}", path.display()))?;
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
@@ -212,30 +240,22 @@ impl<'a> Bench<'a> {
 }
 
 /// Fails if a job did, with the end of its log, or if an allocator left a limit.
-fn fail_for(runs: &[Recorded]) -> anyhow::Result<()> {
+fn succeeded(findings: &Findings) -> anyhow::Result<()> {
     let mut wrong = Vec::new();
-    for Recorded { run, folder, .. } in runs {
-        for job in &run.jobs {
-            if let Some(failure) = job.failure() {
-                let log = log_tail(&folder.join(format!("{}.log", job.job)));
-                wrong.push(format!("{} under {} {failure}\n{log}", job.job, run.arm));
+    for arm in &findings.arms {
+        for run in &arm.runs {
+            for (facts, job) in findings.about.jobs.iter().zip(&run.jobs) {
+                let (name, arm) = (&facts.job.name, &arm.facts.name);
+                if let Some(failure) = &job.failure {
+                    let log = log_tail(&Path::new(&run.folder).join(format!("{name}.log")));
+                    wrong.push(format!("{name} under {arm} {failure}\n{log}"));
+                }
             }
-        }
-        if !run.limits_left.is_empty() {
-            wrong.push(format!("{} left limits behind", folder.display()));
+            if !run.limits_left.is_empty() {
+                wrong.push(format!("{} left limits behind", run.folder));
+            }
         }
     }
     ensure!(wrong.is_empty(), wrong.join("\n"));
     Ok(())
-}
-
-impl JobRun {
-    /// Why the job did not succeed, if it did not.
-    pub(crate) fn failure(&self) -> Option<String> {
-        match (self.exit_code, self.out_of_memory) {
-            (_, true) => Some("failed: out of memory".to_owned()),
-            (0, false) => None,
-            (code, false) => Some(format!("failed: exit {code}")),
-        }
-    }
 }

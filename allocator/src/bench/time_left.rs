@@ -56,7 +56,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::bench::outcome::example::record;
+    use crate::bench::outcome::example::recorded;
 
     fn schedule(head: &str, works: [&str; 2]) -> TimeLeft {
         let job = |(at, work): (usize, &str)| {
@@ -82,7 +82,7 @@ mod tests {
     fn then_the_runs_do() {
         let mut left = schedule("", ["20", "30"]);
         for ended in [100.0, 120.0] {
-            left.took(&record(&[3.0, ended], []).run);
+            left.took(&recorded("none", 1, &[("j0", 0.0, 3.0), ("j1", 40.0, ended)], []).run);
         }
         assert_eq!(left.of_runs(3), Some(3.0 * (110.0 + AROUND)));
         assert_eq!(in_words(330.0), "about 6 min");

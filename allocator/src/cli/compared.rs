@@ -16,16 +16,6 @@ pub(super) fn figure(x: f64) -> String {
     }
 }
 
-/// The same with as few digits as a table of many figures needs.
-pub(super) fn compact(x: f64) -> String {
-    let digits = match x.abs() {
-        size if (x - x.round()).abs() < 0.005 || size >= 1000.0 => 0,
-        size if size >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{x:.digits$}")
-}
-
 /// The bounds of some metrics, by their names: `mean` is what no policy can beat, over the seeds, with
 /// `half` of its interval, and `reached` what a schedule that knows the future comes to, null where none
 /// was sought.
@@ -63,9 +53,6 @@ mod tests {
     fn figures_have_the_digits_that_tell_them_apart() {
         for (x, text) in [(394.0, "394"), (267.93, "267.9"), (1.2345, "1.234"), (1234.5, "1234")] {
             assert_eq!(figure(x), text);
-        }
-        for (x, text) in [(1.0004, "1"), (1.234, "1.23"), (267.93, "267.9"), (3.8, "3.80")] {
-            assert_eq!(compact(x), text);
         }
     }
 }

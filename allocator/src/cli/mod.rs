@@ -6,6 +6,7 @@ mod check;
 mod compared;
 mod control_args;
 mod engine;
+mod experiments;
 mod explain;
 mod figures;
 mod fit;
@@ -24,7 +25,6 @@ mod simulate;
 mod state;
 mod status;
 mod top;
-mod wrap;
 
 use std::process::ExitCode;
 
@@ -85,6 +85,7 @@ enum Command {
     Scenarios(scenarios::ScenariosArgs),
     Fit(fit::FitArgs),
     Bench(BenchArgs),
+    Experiments(experiments::ExperimentsArgs),
 }
 
 /// Parses the command line, does what it says, and reports how that ended.
@@ -127,6 +128,7 @@ impl Cli {
             Command::Simulate(args) => simulate::run(&args),
             Command::Scenarios(args) => scenarios::run(&args),
             Command::Fit(args) => fit::run(&args),
+            Command::Experiments(args) => experiments::run(&args),
             Command::Bench(mut args) => {
                 args.host = Some(self.engine.host.clone());
                 args.state = state::by_environment();

@@ -281,6 +281,7 @@ impl Candidate {
             loss: self.figures.loss,
             steps: progress.and_then(|progress| progress.step),
             cpu: self.figures.cpu,
+            throttled: self.figures.throttled,
             limit: Some(in_force.get()),
             target_acceptable: own.acceptable.or(asked.acceptable),
             target_objective: own.objective.or(asked.objective),

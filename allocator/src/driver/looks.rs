@@ -13,7 +13,7 @@ use crate::audit::Entry;
 use crate::clock::unix_seconds;
 use crate::live::Refusal;
 use crate::observe::node;
-use crate::samples::{Sample, SampleNode};
+use crate::samples::{Sample, SampleCost, SampleNode};
 
 impl Driver {
     /// Has the list of containers compared with the one before.
@@ -89,7 +89,14 @@ impl Driver {
         });
         if let Some(samples) = &mut self.records.samples {
             let node = SampleNode { cpus, cpu: self.node_cpu };
-            samples.write(&Sample { t: now.seconds(), unix: unix_seconds(), node, jobs });
+            let cost = self.tally.view(self.roster.proc(), self.engine.counters());
+            let cost = SampleCost {
+                cpu_seconds: cost.cpu_seconds,
+                writes: cost.writes,
+                write_seconds: cost.write_seconds,
+            };
+            let (t, unix) = (now.seconds(), unix_seconds());
+            samples.write(&Sample { t, unix, node, jobs, cost: Some(cost) });
         }
     }
 

@@ -17,6 +17,8 @@ const THICK: f64 = 0.78;
 const GAP: f64 = 0.6;
 /// What is above and below the bars.
 const AROUND: u32 = 116;
+/// The size of a ring.
+const RING: i32 = 12;
 /// The mean width of a letter of a name.
 const LETTER: usize = 17;
 /// Names are cut to so many letters.
@@ -35,8 +37,25 @@ pub(crate) struct Bar {
     /// Where it ends; without one there is only its text.
     pub(crate) value: Option<f64>,
     pub(crate) colour: RGBColor,
+    /// Half the width of its end's interval, drawn as a line to either side.
+    pub(crate) half: Option<f64>,
+    /// A value that it is compared with, drawn as a ring.
+    pub(crate) ring: Option<f64>,
     /// What stands behind its end.
     pub(crate) text: String,
+}
+
+impl Bar {
+    /// A bar alone.
+    pub(crate) fn new(value: Option<f64>, colour: RGBColor, text: String) -> Self {
+        Self { value, colour, half: None, ring: None, text }
+    }
+
+    /// How far it reaches with what belongs to it.
+    pub(crate) fn reach(&self) -> f64 {
+        let end = self.value.unwrap_or(0.0);
+        (end + self.half.unwrap_or(0.0)).max(self.ring.unwrap_or(end))
+    }
 }
 
 /// Draws the groups one below the other along `x`, and an upright line at `mark`.
@@ -65,6 +84,27 @@ pub(crate) fn draw(
     })
 }
 
+impl Bar {
+    /// Draws its interval and its ring.
+    fn draw_around(&self, canvas: &mut Canvas<'_>, middle: f64) -> anyhow::Result<()> {
+        if let Some((end, half)) = self.value.zip(self.half) {
+            let cap = THICK / 4.0;
+            let (low, high) = ((end - half).max(0.0), end + half);
+            for line in [
+                [(low, middle), (high, middle)],
+                [(low, middle - cap), (low, middle + cap)],
+                [(high, middle - cap), (high, middle + cap)],
+            ] {
+                canvas.draw_series(LineSeries::new(line, INK.stroke_width(3)))?;
+            }
+        }
+        if let Some(value) = self.ring {
+            canvas.draw_series([Circle::new((value, middle), RING - 2, INK.stroke_width(4))])?;
+        }
+        Ok(())
+    }
+}
+
 impl Group {
     /// Draws the group from `top` on downwards; says where it ends.
     fn draw(&self, canvas: &mut Canvas<'_>, top: f64) -> anyhow::Result<f64> {
@@ -77,9 +117,12 @@ impl Group {
             let middle = row - THICK / 2.0;
             let corners = [(0.0, row), (end, row - THICK)];
             canvas.draw_series([Rectangle::new(corners, bar.colour.filled())])?;
+            bar.draw_around(canvas, middle)?;
             let style = if bar.value.is_some() { left.clone() } else { left.color(&GREY) };
-            let text = Text::new(bar.text.clone(), (12, 0), style);
-            canvas.draw_series([EmptyElement::at((end, middle)) + text])?;
+            let room = if bar.ring.is_some() { RING } else { 0 };
+            let text = Text::new(bar.text.clone(), (12 + room, 0), style);
+            let text = EmptyElement::at((bar.reach(), middle)) + text;
+            canvas.draw_series([text])?;
             row -= 1.0;
         }
         let name = Text::new(shortened(&self.name), (-16, 0), right);
@@ -102,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_bar_has_its_text_and_every_group_its_name_once() {
-        let bar = |value, text: &str| Bar { value, colour: colour(0), text: text.to_owned() };
+        let bar = |value, text: &str| Bar::new(value, colour(0), text.to_owned());
         let group = |name: &str, bars| Group { name: name.to_owned(), bars };
         let long = "a-name-of-more-than-twenty-letters";
         let groups = [
@@ -115,5 +158,19 @@ mod tests {
             assert_eq!(svg.matches(text).count(), 1, "{text}: {svg}");
         }
         assert_eq!(svg.matches("<rect").count(), 4, "{svg}");
+        assert!(!svg.contains("<circle"), "{svg}");
+    }
+
+    #[test]
+    fn a_bar_is_drawn_with_its_interval_and_its_ring_and_reaches_beyond_both() {
+        let plain = Bar::new(Some(3.0), colour(0), "3 s".to_owned());
+        let bar = Bar { half: Some(0.5), ring: Some(2.0), ..plain.clone() };
+        assert_eq!((plain.reach(), bar.reach()), (3.0, 3.5));
+        let ringed = Bar { ring: Some(4.0), ..plain };
+        assert!((ringed.reach() - 4.0).abs() < 1e-9);
+        let group = [Group { name: "vae".to_owned(), bars: vec![bar] }];
+        let svg = draw(&Axis::even("seconds", 0.0, 4.0), &group, None, "Bars").unwrap();
+        assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
+        assert!(svg.matches("<polyline").count() >= 3, "{svg}");
     }
 }

@@ -46,7 +46,7 @@ pub struct Task {
 }
 
 /// What is known of the best value of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bound {
     /// No policy is better.
     pub limit: f64,

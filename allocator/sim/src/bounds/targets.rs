@@ -2,7 +2,7 @@
 
 use paceline_policy::unit::count;
 
-use crate::metrics::TOLERANCE;
+use crate::satisfaction::TOLERANCE;
 use crate::scenario::Job;
 
 /// Steps in which the price of CPU is narrowed down.

@@ -73,7 +73,7 @@ pub enum Target {
 }
 
 /// What is to be made of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It is what comes of the policy here.
@@ -110,6 +110,33 @@ pub fn published() -> Result<Vec<Claim>, toml::de::Error> {
     Ok(claim)
 }
 
+/// A figure with as few digits as a table of many needs.
+pub fn compact(x: f64) -> String {
+    let digits = match x.abs() {
+        size if (x - x.round()).abs() < 0.005 || size >= 1000.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{x:.digits$}")
+}
+
+impl Figure {
+    /// What it is called in tables.
+    pub fn title(&self) -> String {
+        let metric =
+            |name: &str| Metric::named(name).map_or(name, |metric| metric.title).to_owned();
+        match self {
+            Self::Value(name) | Self::Change(name) => metric(name),
+            Self::Completion(job) | Self::CompletionChange(job) => format!("{job} ends"),
+            Self::BestJob => "best job ends".to_owned(),
+            Self::BestChange(Target::Acceptable) => "best job acceptable".to_owned(),
+            Self::BestChange(Target::Objective) => "best job objective".to_owned(),
+            Self::Improved => "jobs sooner".to_owned(),
+            Self::Crossing => "pairs across nodes".to_owned(),
+        }
+    }
+}
+
 fn none() -> String {
     "none".to_owned()
 }
@@ -133,6 +160,13 @@ impl Claim {
     }
 
     fn judge(&self, published: Option<f64>, resolved: Option<f64>, bound: Option<f64>) -> Checked {
+        let verdict = self.verdict(published, bound);
+        Checked { claim: self.clone(), published, resolved, bound, verdict }
+    }
+
+    /// What is to be made of the claim, if `found` is what comes of its policy and `bound` the best
+    /// that can be.
+    pub fn verdict(&self, found: Option<f64>, bound: Option<f64>) -> Verdict {
         let beyond = bound.is_some_and(|bound| {
             let apart = match self.better() {
                 Better::Less => bound - self.value,
@@ -141,13 +175,26 @@ impl Claim {
             apart > BEYOND * if self.is_part() { 1.0 } else { bound.abs() }
         });
         let near = if self.is_part() { NEAR_PART } else { NEAR * self.value.abs() };
-        let found = published.is_some_and(|own| (own - self.value).abs() <= near + 1e-9);
-        let verdict = match (beyond && self.flaw.is_some(), found) {
+        let found = found.is_some_and(|own| (own - self.value).abs() <= near + 1e-9);
+        match (beyond && self.flaw.is_some(), found) {
             (true, _) => Verdict::Impossible,
             (false, true) => Verdict::Reproduced,
             (false, false) => Verdict::Different,
-        };
-        Checked { claim: self.clone(), published, resolved, bound, verdict }
+        }
+    }
+
+    /// A value as people read it: a change with its sign, a part of the jobs without.
+    pub fn shown(&self, value: f64) -> String {
+        if self.figure == Figure::Improved {
+            format!("{:.0} %", 100.0 * value)
+        } else if !self.is_part() {
+            compact(value)
+        } else if value.abs() < 5e-4 {
+            // Nothing has no sign.
+            "0 %".to_owned()
+        } else {
+            format!("{:+.1} %", 100.0 * value)
+        }
     }
 
     /// Whether the value is a part of something.
@@ -162,7 +209,8 @@ impl Claim {
         }
     }
 
-    fn better(&self) -> Better {
+    /// Which values are good.
+    pub fn better(&self) -> Better {
         match &self.figure {
             Figure::Value(metric) | Figure::Change(metric) => {
                 Metric::named(metric).map_or(Better::Less, |metric| metric.better)

@@ -84,3 +84,10 @@ fn jobs_are_compared_one_by_one() {
     assert_eq!(of(Figure::CompletionChange("b".to_owned())), Some(0.5));
     assert_eq!(of(Figure::BestChange(Target::Acceptable)), None);
 }
+
+#[test]
+fn compact_figures_have_the_digits_that_tell_them_apart() {
+    for (x, text) in [(1.0004, "1"), (1.234, "1.23"), (267.93, "267.9"), (3.8, "3.80")] {
+        assert_eq!(compact(x), text);
+    }
+}

@@ -111,7 +111,9 @@ impl<'a> Yard<'a> {
         let end = if open { self.now } else { last.fold(0.0, f64::max) };
         self.done.trace = self.watch.take().map(|watch| watch.end(end));
         self.done.outcome.until = end;
-        self.done.outcome.utilisation = if end > 0.0 { self.held / (all * end) } else { 0.0 };
+        self.done.outcome.utilisation = Some(if end > 0.0 { self.held / (all * end) } else { 0.0 });
+        // Gangs have whole tasks, and no limits that hold them back.
+        self.done.outcome.stranded = Some(0.0);
         self.done.outcome.jobs = self.gangs.into_iter().map(|member| member.outcome).collect();
         self.done
     }

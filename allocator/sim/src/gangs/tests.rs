@@ -31,7 +31,9 @@ fn gangs_are_done_under_every_policy_that_starts_them_whole() {
                 "{name}: {job:?}"
             );
         }
-        assert!(done.outcome.utilisation > 0.0 && done.outcome.utilisation <= 1.0);
+        assert!(
+            done.outcome.utilisation.unwrap() > 0.0 && done.outcome.utilisation.unwrap() <= 1.0
+        );
     }
 }
 

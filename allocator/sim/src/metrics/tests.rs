@@ -13,7 +13,7 @@ fn run() -> Outcome {
     jobs[0].targets.batch_latency = Some(4.2);
     jobs[1].targets.batch_latency = Some(6.0);
     jobs[0].acceptable = Some(12.0);
-    Outcome { jobs, utilisation: 0.5, ..Outcome::default() }
+    Outcome { jobs, utilisation: Some(0.5), ..Outcome::default() }
 }
 
 fn figure(name: &str) -> Option<f64> {

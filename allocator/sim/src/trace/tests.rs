@@ -76,7 +76,7 @@ fn gangs_hold_what_their_tasks_ask_for() {
     let done = gangs::watched(&scenario, &"kod2".parse().unwrap()).unwrap();
     let trace = done.trace.unwrap();
     let held: f64 = (0..scenario.gangs.len()).map(|gang| cpu(&trace, gang)).sum();
-    let told = done.outcome.utilisation * done.outcome.until;
+    let told = done.outcome.utilisation.unwrap() * done.outcome.until;
     assert!((held - told).abs() < 1e-6 * told, "{held} {told}");
     let waits = |moment: &Moment| moment.jobs.iter().any(|held| held.class == "waiting");
     assert!(trace.moments.iter().any(waits));

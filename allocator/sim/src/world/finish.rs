@@ -26,7 +26,7 @@ impl World<'_> {
                 }
             }
         }
-        let part = |seconds: f64| if there_was > 0.0 { seconds / there_was } else { 0.0 };
+        let part = |seconds: f64| Some(if there_was > 0.0 { seconds / there_was } else { 0.0 });
         let outcome = &mut self.done.outcome;
         (outcome.until, outcome.utilisation, outcome.stranded) = (end, part(used), part(wasted));
         outcome.jobs = self.jobs.outcomes();

@@ -30,7 +30,11 @@ fn without_a_policy_fc_3_has_the_papers_figures() {
     assert!((done.outcome.until - 394.0).abs() < 1.0, "makespan {}", done.outcome.until);
     assert!((completions[2] - 84.7).abs() < 1.0, "{completions:?}");
     assert!((mean(&completions) - 268.1).abs() < 0.5, "{completions:?}");
-    assert!((done.outcome.utilisation - 1.0).abs() < 1e-9, "{}", done.outcome.utilisation);
+    assert!(
+        (done.outcome.utilisation.unwrap() - 1.0).abs() < 1e-9,
+        "{}",
+        done.outcome.utilisation.unwrap()
+    );
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn no_policy_makes_or_loses_work() {
         let work: f64 = scenario.draw(1).iter().map(|job| job.work).sum();
         for arm in arms {
             let done = run(&scenario, arm, 1, false);
-            let used = done.outcome.utilisation * done.outcome.until * nodes;
+            let used = done.outcome.utilisation.unwrap() * done.outcome.until * nodes;
             assert!((used - work).abs() < 1e-6 * work, "{name} {arm}: {used} {work}");
         }
     }

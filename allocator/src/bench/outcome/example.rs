@@ -1,16 +1,24 @@
-//! Hand-made observations and findings for tests.
+//! Hand-made and simulated runs for tests.
+
+mod simulated;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::super::machine::Machine;
-use super::super::record::{Host, JobRun, Recorded, Run};
-use super::super::schedule::Job;
-use super::{ArmOutcome, Findings, JobFacts, compare_all};
-use crate::samples::{Sample, SampleJob, SampleNode};
+use paceline_policy::Variant;
+use paceline_policy::limiter::Enforcement;
 
-/// Unix seconds at which the hand-made records begin.
-const BEGAN: f64 = 1_760_000_000.0;
+use super::super::machine::Machine;
+use super::super::record::{self, Host, JobRun, Recorded};
+use super::super::schedule::Job;
+use super::{About, ArmFacts, JobFacts, Judged, Observed, judge};
+use crate::samples::{Sample, SampleCost, SampleJob, SampleNode};
+pub(crate) use simulated::Simulated;
+
+/// Unix seconds at which the runs begin.
+pub(crate) const BEGAN: f64 = 1_760_000_000.0;
+/// For how long the allocator ran before that.
+const BEFORE: f64 = 3.0;
 
 pub(crate) fn job(name: &str, arrive: f64) -> Job {
     Job {
@@ -19,10 +27,10 @@ pub(crate) fn job(name: &str, arrive: f64) -> Job {
         command: Vec::new(),
         arrive,
         work: None,
-        node: None,
-        checkpoint: None,
         env: BTreeMap::new(),
         labels: BTreeMap::new(),
+        node: None,
+        checkpoint: None,
     }
 }
 
@@ -32,68 +40,98 @@ pub(crate) fn running(name: &str, loss: f64, steps: u64) -> SampleJob {
         loss: Some(loss),
         steps: Some(steps),
         cpu: Some(0.4),
+        throttled: Some(0.5),
         limit: Some(0.5),
         target_acceptable: None,
         target_objective: None,
     }
 }
 
-/// A record whose jobs end after so many seconds.
-pub(crate) fn record(
-    ends: &[f64],
+/// A run of these jobs: names, arrivals and ends.
+pub(crate) fn recorded(
+    arm: &str,
+    repeat: u32,
+    jobs: &[(&str, f64, f64)],
     samples: impl IntoIterator<Item = (f64, Vec<SampleJob>)>,
 ) -> Recorded {
-    let job = |(at, ended): (usize, &f64)| JobRun {
-        job: at.to_string(),
-        arrived: 0.0,
+    let sample = |(t, jobs)| Sample {
+        t: t + BEFORE,
+        unix: BEGAN + t,
+        node: SampleNode { cpus: 2.0, cpu: Some(0.9) },
+        jobs,
+        cost: Some(SampleCost { cpu_seconds: 0.01 * t, writes: 0, write_seconds: 0.0 }),
+    };
+    let job = |(name, arrived, ended): &(&str, f64, f64)| JobRun {
+        job: (*name).to_owned(),
+        arrived: *arrived,
         ended: *ended,
         exit_code: 0,
         out_of_memory: false,
     };
-    let sample = |(t, jobs)| Sample {
-        t: t + 2.0,
-        unix: BEGAN + t,
-        node: SampleNode { cpus: 2.0, cpu: Some(0.9) },
-        jobs,
-    };
-    let run = Run {
-        arm: "none".to_owned(),
-        repeat: 1,
-        began: BEGAN,
-        jobs: ends.iter().enumerate().map(job).collect(),
-        limits_left: Vec::new(),
-        host: Host::default(),
-        moves: Vec::new(),
-    };
-    let samples = samples.into_iter().map(sample).collect();
-    Recorded { run, samples, folder: PathBuf::new() }
+    Recorded {
+        run: record::Run {
+            arm: arm.to_owned(),
+            repeat,
+            began: BEGAN,
+            jobs: jobs.iter().map(job).collect(),
+            limits_left: Vec::new(),
+            host: Host { load: 0.1, others: Some(0.01), steal: 0.0, spoiled: None },
+            moves: Vec::new(),
+        },
+        samples: samples.into_iter().map(sample).collect(),
+        folder: PathBuf::from(format!("runs/{repeat:03}-{arm}")),
+    }
 }
 
-/// The jobs `names`, all of which run for 30 s, under `policies`.
-pub(crate) fn example(policies: &[&str], names: &[&str]) -> (Findings, Vec<Recorded>) {
-    let jobs: Vec<_> = names.iter().map(|name| job(name, 0.0)).collect();
+/// An observation of a run whose folder holds nothing.
+pub(crate) fn bare(recorded: &Recorded) -> Observed<'_> {
+    Observed { recorded, frames: Err("there are no frames".to_owned()), log: Vec::new() }
+}
+
+pub(crate) fn arm(name: &str, policy: &str) -> ArmFacts {
+    ArmFacts {
+        name: name.to_owned(),
+        policy: policy.to_owned(),
+        variant: Variant::Resolved,
+        enforcement: Enforcement::Quota,
+        params: BTreeMap::new(),
+    }
+}
+
+pub(crate) fn about(name: &str, jobs: &[Job]) -> About {
+    About {
+        name: name.to_owned(),
+        description: "what & why".to_owned(),
+        run: "1".to_owned(),
+        date: "2026-11-21T12:16:16Z".to_owned(),
+        machine: Machine { cpus: 2, memory: None, system: None, kernel: None, engine: None },
+        scale: 1.0,
+        jobs: jobs.iter().map(|job| JobFacts::new(job, None)).collect(),
+    }
+}
+
+/// The jobs `names`, all of which run for 30 s in two repeats of each arm.
+pub(crate) fn example(arms: &[&str], names: &[&str]) -> (About, Vec<ArmFacts>, Vec<Recorded>) {
+    let jobs: Vec<Job> = names.iter().map(|name| job(name, 0.0)).collect();
+    let spans: Vec<(&str, f64, f64)> = names.iter().map(|name| (*name, 0.0, 30.0)).collect();
     let second = |t: u32| {
         let loss = 100.0 / f64::from(t + 1);
         (f64::from(t), names.iter().map(|name| running(name, loss, 1)).collect())
     };
-    let one = record(&vec![30.0; names.len()], (0..30).map(second));
-    let judge = |policy: &&str| ArmOutcome::judge(policy, BTreeMap::new(), &jobs, &one);
-    let mut arms: Vec<_> = policies.iter().map(judge).collect();
-    compare_all(&mut arms);
-    let machine = Machine { cpus: 2, memory: None, system: None, kernel: None, engine: None };
-    let findings = Findings {
-        name: "demo".to_owned(),
-        description: "what & why".to_owned(),
-        run: "1".to_owned(),
-        date: "2026-11-21T12:16:16Z".to_owned(),
-        machine,
-        jobs: jobs.iter().map(|job| JobFacts::new(job, None)).collect(),
-        arms,
-        together: None,
+    let runs =
+        (1..=2).flat_map(|repeat| arms.iter().map(move |arm| (arm, repeat)).collect::<Vec<_>>());
+    let runs = runs.map(|(arm, repeat)| recorded(arm, repeat, &spans, (0..30).map(second)));
+    let runs = runs.collect();
+    let facts = arms.iter().map(|name| arm(name, name)).collect();
+    (about("demo", &jobs), facts, runs)
+}
+
+/// Judges the example.
+pub(crate) fn judged(arms: &[&str], names: &[&str]) -> (Judged, Vec<Recorded>) {
+    let (about, facts, runs) = example(arms, names);
+    let judged = {
+        let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+        judge(about, &facts, &observed, &[])
     };
-    let of = |policy: &&str| {
-        let run = Run { arm: (*policy).to_owned(), ..one.run.clone() };
-        Recorded { run, ..one.clone() }
-    };
-    (findings, policies.iter().map(of).collect())
+    (judged, runs)
 }

@@ -1,72 +1,163 @@
-use std::collections::BTreeMap;
-
-use super::example::{job, record, running};
+use super::super::grid;
+use super::super::schedule::Job;
+use super::course::Course;
+use super::example::{Simulated, about, arm, bare, example, job, judged, recorded, running};
 use super::*;
+use crate::samples::SampleJob;
 
-fn judge(policy: &str, record: &Recorded) -> ArmOutcome {
-    ArmOutcome::judge(policy, BTreeMap::new(), &[job("a", 5.0), job("b", 10.0)], record)
+/// One run under `none` of these jobs, judged.
+fn one(jobs: &[Job], run: &super::super::record::Recorded) -> ArmFindings {
+    let observed = [bare(run)];
+    let judged = judge(about("demo", jobs), &[arm("none", "none")], &observed, &[]);
+    judged.findings.arms.into_iter().next().unwrap()
+}
+
+fn mean_of(arm: &ArmFindings, name: &str) -> Option<f64> {
+    arm.figure(name).map(|figure| figure.measured.mean)
+}
+
+const JOBS: [(&str, f64, f64); 2] = [("a", 5.0, 65.0), ("b", 10.0, 50.0)];
+
+fn jobs() -> [Job; 2] {
+    [job("a", 5.0), job("b", 10.0)]
 }
 
 #[test]
 fn completion_counts_from_the_arrival_and_makespan_from_the_first() {
-    let arm = judge("none", &record(&[65.0, 50.0], []));
-    let completions: Vec<_> = arm.jobs.iter().map(|job| job.completion).collect();
-    assert_eq!(completions, [Some(Figure::of(60.0)), Some(Figure::of(40.0))]);
-    assert_eq!(arm.mean, Some(Figure::of(50.0)));
-    assert_eq!(arm.makespan, Some(Figure::of(60.0)));
-}
-
-#[test]
-fn changes_are_against_none_wherever_it_stands() {
-    let mut arms =
-        [judge("flowcon", &record(&[65.0, 30.0], [])), judge("none", &record(&[65.0, 50.0], []))];
-    compare_all(&mut arms);
-    let [flowcon, none] = arms;
-    let change = |figure: Option<Figure>| figure.and_then(|figure| figure.change);
-    assert_eq!(change(flowcon.jobs[1].completion), Some(-50.0));
-    assert_eq!(change(flowcon.mean).map(f64::round), Some(-20.0));
-    assert_eq!(change(flowcon.makespan), Some(0.0));
-    assert_eq!(change(none.mean), None);
-}
-
-#[test]
-fn without_none_there_is_no_change() {
-    let mut arms = [judge("flowcon", &record(&[65.0, 30.0], []))];
-    compare_all(&mut arms);
-    assert_eq!(arms[0].mean.expect("a mean").change, None);
+    let arm = one(&jobs(), &recorded("none", 1, &JOBS, []));
+    let completion = |at: usize| arm.jobs[at].figure("completion").map(|it| it.measured.mean);
+    assert_eq!((completion(0), completion(1)), (Some(60.0), Some(40.0)));
+    assert_eq!(mean_of(&arm, "completion_mean"), Some(50.0));
+    assert_eq!(mean_of(&arm, "makespan"), Some(60.0));
+    let at_once = mean_of(&arm, "jobs_mean").unwrap();
+    assert!((at_once - 100.0 / 60.0).abs() < 1e-9, "{at_once}");
 }
 
 #[test]
 fn a_failed_job_has_no_completion_and_leaves_no_mean() {
-    let mut failing = record(&[65.0, 50.0], []);
-    failing.run.jobs[1].exit_code = 3;
-    let mut arms = [judge("none", &record(&[65.0, 50.0], [])), judge("flowcon", &failing)];
-    compare_all(&mut arms);
-    let [_, arm] = arms;
-    assert_eq!(arm.jobs[1].failure().as_deref(), Some("failed: exit 3"));
-    assert_eq!(arm.jobs[1].completion, None);
-    assert_eq!((arm.mean, arm.makespan), (None, None));
-    assert_eq!(arm.jobs[0].completion, Some(Figure { seconds: 60.0, change: Some(0.0) }));
+    let mut run = recorded("none", 1, &JOBS, []);
+    run.run.jobs[1].exit_code = 3;
+    let arm = one(&jobs(), &run);
+    assert_eq!(arm.runs[0].jobs[1].failure.as_deref(), Some("failed: exit 3"));
+    assert!(arm.jobs[1].figure("completion").is_none());
+    assert_eq!((mean_of(&arm, "completion_mean"), mean_of(&arm, "makespan")), (None, None));
+    assert!(arm.jobs[0].figure("completion").is_some());
+    run.run.jobs[1].exit_code = 0;
+    run.run.jobs[1].out_of_memory = true;
+    let arm = one(&jobs(), &run);
+    assert_eq!(arm.runs[0].jobs[1].failure.as_deref(), Some("failed: out of memory"));
 }
 
 #[test]
-fn want_of_memory_is_a_failure_whatever_the_exit_code() {
-    let mut record = record(&[65.0, 50.0], []);
-    record.run.jobs[0].out_of_memory = true;
-    let arm = judge("none", &record);
-    assert_eq!(arm.jobs[0].failure().as_deref(), Some("failed: out of memory"));
+fn warm_up_and_spoiled_runs_count_for_nothing() {
+    let (about, facts, mut runs) = example(&["none", "flowcon"], &["a"]);
+    for (run, ended) in runs.iter_mut().zip([30.0, 20.0, 40.0, 500.0]) {
+        run.run.jobs[0].ended = ended;
+    }
+    runs[3].run.host.spoiled = Some("others took 40 %".to_owned());
+    let mut warm_up = runs[1].clone();
+    (warm_up.run.repeat, warm_up.run.jobs[0].ended) = (0, 900.0);
+    runs.insert(0, warm_up);
+    let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+    let findings = judge(about, &facts, &observed, &[]).findings;
+    let [none, flowcon] = findings.arms.as_slice() else { panic!("two arms") };
+    assert_eq!(mean_of(none, "completion_mean"), Some(35.0));
+    let figure = flowcon.figure("completion_mean").unwrap();
+    assert_eq!((figure.measured.mean, figure.difference.map(|it| it.mean)), (20.0, Some(-10.0)));
+    assert_eq!((flowcon.runs.len(), flowcon.counted().count()), (2, 1));
+}
+
+#[test]
+fn without_none_there_is_no_difference() {
+    let (judged, _) = judged(&["flowcon"], &["a"]);
+    let figure = judged.findings.arms[0].figure("completion_mean").unwrap();
+    assert_eq!((figure.difference, figure.change()), (None, None));
 }
 
 #[test]
 fn a_job_is_acceptable_from_the_first_second_whose_mean_loss_is() {
     let lossy = |loss| SampleJob { target_acceptable: Some(20.0), ..running("a", loss, 1) };
     let samples = [(6.0, vec![lossy(90.0)]), (7.0, vec![lossy(20.0)]), (8.0, vec![lossy(10.0)])];
-    let record = record(&[65.0, 50.0], samples);
-    let arm = judge("none", &record);
-    assert_eq!(arm.jobs[0].acceptable, Some(Figure::of(2.0)));
-    assert!(arm.jobs[0].has_acceptable && !arm.jobs[1].has_acceptable);
+    let run = recorded("none", 1, &JOBS, samples);
+    let acceptable = |arm: &ArmFindings, at: usize| {
+        arm.jobs[at].figure("acceptable").map(|figure| figure.measured.mean)
+    };
+    let arm = one(&jobs(), &run);
+    assert_eq!((acceptable(&arm, 0), acceptable(&arm, 1)), (Some(2.0), None));
+    let mut up = jobs();
+    up[0].labels.insert("paceline.direction".to_owned(), "maximize".to_owned());
+    assert_eq!(acceptable(&one(&up, &run), 0), Some(1.0));
+}
 
-    let mut up = job("a", 5.0);
-    up.labels.insert("paceline.direction".to_owned(), "maximize".to_owned());
-    assert_eq!(acceptable(&up, &record), Some(Figure::of(1.0)));
+#[test]
+fn the_area_under_the_loss_is_the_time_by_the_part_of_the_fall_to_come() {
+    let losses = [(1.0, 100.0), (2.0, 50.0), (3.0, 50.0), (4.0, 0.0), (5.0, 0.0)];
+    let sample = |(t, loss): &(f64, f64)| (*t, vec![running("a", *loss, 1)]);
+    let more = (6..10).map(|t| (f64::from(t), vec![running("a", 0.0, 1)]));
+    let samples: Vec<_> = losses.iter().map(sample).chain(more).collect();
+    let arm = one(&[job("a", 0.0)], &recorded("none", 1, &[("a", 0.0, 10.0)], samples));
+    let area = mean_of(&arm, "loss_area").unwrap();
+    assert!((area - 2.0).abs() < 1e-9, "one second at 1 and two at a half: {area}");
+}
+
+#[test]
+fn what_cannot_be_known_is_null_and_never_0() {
+    let (judged, _) = judged(&["none", "flowcon"], &["a"]);
+    let json = serde_json::to_value(&judged.findings).unwrap();
+    let figures = &json["arms"][1]["figures"];
+    for name in ["satisfied", "writes", "reaction", "slowdown_mean", "acceptable_mean"] {
+        assert!(
+            figures[name].is_null() && figures.get(name).is_some(),
+            "{name}: {}",
+            figures[name]
+        );
+    }
+    assert!(figures["utilisation"]["mean"].is_number(), "{figures}");
+    assert!(json["prediction"]["why_not"].is_string(), "{}", json["prediction"]);
+}
+
+#[test]
+fn use_and_what_is_stranded_are_parts_of_the_machine() {
+    let samples = (0..=30).map(|t| (f64::from(t), vec![running("a", 1.0, 1)]));
+    let arm = one(&[job("a", 0.0)], &recorded("none", 1, &[("a", 0.0, 30.0)], samples));
+    let (used, stranded) = (mean_of(&arm, "utilisation"), mean_of(&arm, "stranded"));
+    assert!((used.unwrap() - 40.0).abs() < 1e-6, "{used:?}");
+    assert!(
+        (stranded.unwrap() - 5.0).abs() < 1e-6,
+        "a tenth was idle, half of the time: {stranded:?}"
+    );
+}
+
+#[test]
+fn findings_read_back_as_they_were_written() {
+    let findings = Simulated::bench(2).judge().findings;
+    let text = serde_json::to_string(&findings).unwrap();
+    let read: Findings = serde_json::from_str(&text).unwrap();
+    let shown = |findings: &Findings| {
+        let words: Vec<_> = findings.claims.iter().map(|claim| claim.reason.clone()).collect();
+        (grid::figures(findings), grid::fidelity(findings), grid::claims(findings), words)
+    };
+    assert_eq!(shown(&read), shown(&findings));
+}
+
+#[test]
+fn a_measured_run_has_the_figures_of_the_run_that_it_is() {
+    let simulated = Simulated::bench(1);
+    let observed = simulated.observed();
+    let ground = Ground::of(&simulated.about.jobs, &observed);
+    let of = |arm: &str| {
+        let own = |run: &&Observed<'_>| run.recorded.run.arm == arm && run.recorded.run.repeat == 1;
+        let run = observed.iter().find(own).unwrap();
+        let course = Course::measured(&simulated.about.jobs, run, &ground);
+        figures(&course, Some(&run.recorded.run))
+    };
+    let (none, flowcon) = (of("none"), of("flowcon-published"));
+    let known = |name: &str| none[name].unwrap();
+    assert!(known("utilisation") > 85.0 && known("utilisation") <= 98.1, "{none:?}");
+    assert!(known("loss_area") > 1.0 && known("loss_area") < known("completion_mean"), "{none:?}");
+    assert!(known("acceptable_mean") > 1.0, "{none:?}");
+    assert!(known("acceptable_mean") < known("completion_mean"), "{none:?}");
+    assert_eq!((none["writes"], none["skipped"].is_some()), (Some(0.0), true), "{none:?}");
+    let known = |name: &str| flowcon[name].unwrap();
+    assert!(known("writes") > 0.0 && known("decisions") > 10.0, "{flowcon:?}");
 }

@@ -4,10 +4,10 @@
 //! they wait, for instance, can bring two jobs of two threads each on two CPUs to a small part of
 //! it. No allocator's figures mean anything on such a ground, so it is measured.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::record::Recorded;
-use super::super::schedule::Job;
+use super::JobFacts;
 use super::samples_of;
 
 /// Shorter spans say little: samples come once a second.
@@ -20,7 +20,7 @@ const GOOD: f64 = 0.9;
 const POSSIBLE: f64 = 1.1;
 
 /// The throughput of all jobs while all of them ran.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Together {
     /// How many jobs ran.
     pub(crate) jobs: usize,
@@ -54,14 +54,15 @@ impl Together {
     }
 }
 
-/// The joint throughput of `jobs`, whose solo rates are `rates`, in `record`.
+/// The joint throughput of `jobs` in a run.
 ///
-/// `None` if a job has no rate, if there are not two jobs, or if they hardly ran at once.
-pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Recorded) -> Option<Together> {
+/// `None` if a job has no solo rate, if there are not two jobs, or if they hardly ran at once.
+pub(super) fn together(jobs: &[JobFacts], run: &Recorded) -> Option<Together> {
     if jobs.len() < 2 {
         return None;
     }
-    let steps: Vec<Vec<(f64, f64)>> = jobs.iter().map(|job| steps_of(job, record)).collect();
+    let steps: Vec<Vec<(f64, f64)>> =
+        jobs.iter().map(|facts| steps_of(&facts.job.name, run)).collect();
     let from =
         steps.iter().map(|its| its.first().map(|first| first.0)).collect::<Option<Vec<_>>>()?;
     let to = steps.iter().map(|its| its.last().map(|last| last.0)).collect::<Option<Vec<_>>>()?;
@@ -72,17 +73,17 @@ pub(crate) fn together(jobs: &[Job], rates: &[Option<f64>], record: &Recorded) -
         return None;
     }
     let mut throughput = 0.0;
-    for (its, rate) in steps.iter().zip(rates) {
+    for (its, facts) in steps.iter().zip(jobs) {
         let within: Vec<_> = its.iter().filter(|(t, _)| (from..=to).contains(t)).collect();
         let ((t0, before), (t1, after)) = (within.first()?, within.last()?);
-        throughput += (after - before) / (t1 - t0) / (*rate)?;
+        throughput += (after - before) / (t1 - t0) / facts.solo_rate?;
     }
     throughput.is_finite().then_some(Together { jobs: jobs.len(), span, throughput })
 }
 
 /// When how many steps were done, from the first one on.
-fn steps_of(job: &Job, record: &Recorded) -> Vec<(f64, f64)> {
-    samples_of(job, record)
+fn steps_of(job: &str, run: &Recorded) -> Vec<(f64, f64)> {
+    samples_of(job, run)
         .filter_map(|(t, its)| its.steps.filter(|steps| *steps > 0).map(|steps| (t, steps)))
         // Counts below 2^32 are exact; no bench does more steps.
         .map(|(t, steps)| (t, f64::from(u32::try_from(steps).unwrap_or(u32::MAX))))
@@ -91,12 +92,12 @@ fn steps_of(job: &Job, record: &Recorded) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{job, record, running};
+    use super::super::example::{job, recorded, running};
     use super::*;
 
     /// Two jobs, of which the second begins after 4 s and does its first step after 6 s; each then
-    /// does `rate` steps in a second.
-    fn two(rate: u32) -> (Vec<Job>, Recorded) {
+    /// does `rate` steps in a second, and 100 alone.
+    fn two(rate: u32) -> (Vec<JobFacts>, Recorded) {
         let samples = (0..20).map(|t| {
             let mut jobs = vec![running("a", 1.0, u64::from(1 + rate * t))];
             if t >= 4 {
@@ -104,13 +105,17 @@ mod tests {
             }
             (f64::from(t), jobs)
         });
-        (vec![job("a", 0.0), job("b", 4.0)], record(&[20.0, 20.0], samples))
+        let facts = |name, arrive| JobFacts::new(&job(name, arrive), Some(100.0));
+        (
+            vec![facts("a", 0.0), facts("b", 4.0)],
+            recorded("none", 1, &[("a", 0.0, 20.0), ("b", 4.0, 20.0)], samples),
+        )
     }
 
     #[test]
     fn half_the_speed_for_each_of_two_is_one_jobs_throughput() {
-        let (jobs, record) = two(50);
-        let found = together(&jobs, &[Some(100.0), Some(100.0)], &record).expect("they overlap");
+        let (jobs, run) = two(50);
+        let found = together(&jobs, &run).expect("they overlap");
         assert!((found.throughput - 1.0).abs() < 1e-9, "{found:?}");
         assert_eq!((found.jobs, found.span), (2, 13.0));
         assert_eq!(found.doubt(), None);
@@ -118,23 +123,24 @@ mod tests {
 
     #[test]
     fn jobs_in_each_others_way_are_told() {
-        let (jobs, record) = two(5);
-        let found = together(&jobs, &[Some(100.0), Some(100.0)], &record).expect("they overlap");
+        let (jobs, run) = two(5);
+        let found = together(&jobs, &run).expect("they overlap");
         assert!((found.throughput - 0.1).abs() < 1e-9, "{found:?}");
         assert!(found.doubt().is_some_and(|doubt| doubt.contains("hinder")));
     }
 
     #[test]
     fn without_a_rate_or_a_second_job_there_is_nothing_to_say() {
-        let (jobs, record) = two(50);
-        assert_eq!(together(&jobs, &[Some(100.0), None], &record), None);
-        assert_eq!(together(&jobs[..1], &[Some(100.0)], &record), None);
+        let (mut jobs, run) = two(50);
+        jobs[1].solo_rate = None;
+        assert_eq!(together(&jobs, &run), None);
+        assert_eq!(together(&jobs[..1], &run), None);
     }
 
     #[test]
     fn jobs_that_hardly_meet_say_nothing() {
-        let (jobs, mut record) = two(50);
-        record.samples.truncate(8);
-        assert_eq!(together(&jobs, &[Some(100.0), Some(100.0)], &record), None);
+        let (jobs, mut run) = two(50);
+        run.samples.truncate(8);
+        assert_eq!(together(&jobs, &run), None);
     }
 }

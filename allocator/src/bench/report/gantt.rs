@@ -1,9 +1,10 @@
-//! When each job ran under each policy, as bars.
+//! When each job ran in each arm, as bars.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::super::outcome::{ArmOutcome, Findings, JobFacts};
+use super::super::outcome::{ArmFindings, Findings, JobFacts};
+use super::pictures::Shown;
 use crate::figure::marked::Marked;
 use crate::figure::palette::{GREY, GRID, INK, colour};
 use crate::figure::scale::{mark_text, time_marks};
@@ -19,11 +20,11 @@ const LETTER: usize = 17;
 const BELOW: u32 = 100;
 const MARGIN: u32 = 16;
 
-/// Draws a bar from arrival to end for each job and policy, over `end` seconds.
-pub(super) fn draw(findings: &Findings, end: f64) -> anyhow::Result<String> {
+/// Draws a bar from arrival to end for each job and arm, over `end` seconds.
+pub(super) fn draw(findings: &Findings, shown: &[Shown<'_>], end: f64) -> anyhow::Result<String> {
     // Between two jobs there is room for half a bar.
-    let group = 2 * findings.arms.len() + 1;
-    let halves = u32::try_from(group * findings.jobs.len())?;
+    let group = 2 * shown.len() + 1;
+    let halves = u32::try_from(group * findings.about.jobs.len())?;
     let mut svg = String::new();
     let size = (WIDTH, halves * ROW / 2 + BELOW + MARGIN);
     let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -53,16 +54,17 @@ pub(super) fn draw(findings: &Findings, end: f64) -> anyhow::Result<String> {
         .draw()?;
     let right = font.color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
     let left = font.color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    for (place, facts) in findings.jobs.iter().enumerate() {
-        for (row, arm) in findings.arms.iter().enumerate() {
-            let Some(job) = arm.jobs.get(place) else { continue };
+    for (place, facts) in findings.about.jobs.iter().enumerate() {
+        for (row, Shown { arm, observed }) in shown.iter().enumerate() {
+            let Some(job) = observed.recorded.run.jobs.get(place) else { continue };
             let top = f64::from(u32::try_from(place * group + 2 * row)?) + 0.75;
-            let (from, to) = (facts.job.arrive, job.ended);
-            // The first policy's bars are pale: the others are read against them.
+            let (from, to) = (job.arrived, job.ended);
+            // The first arm's bars are pale: the others are read against them.
             let fill = colour(place).mix(if row == 0 { 0.45 } else { 1.0 }).filled();
             chart.draw_series([Rectangle::new([(from, top), (to, top + 1.5)], fill)])?;
             let at = |t| chart.as_coord_spec().translate(&(t, top + 0.75));
-            let figure = job.failure().unwrap_or_else(|| format!("{:.1} s", to - from));
+            let failure = observed.failure(job);
+            let figure = failure.unwrap_or_else(|| format!("{:.1} s", to - from));
             let ((zero, y), (beside, _)) = (at(0.0), at(to));
             root.draw(&Text::new(name(facts, arm), (zero - 16, y), right.clone()))?;
             root.draw(&Text::new(figure, (beside + 12, y), left.clone()))?;
@@ -71,16 +73,17 @@ pub(super) fn draw(findings: &Findings, end: f64) -> anyhow::Result<String> {
     root.present()?;
     drop(chart);
     drop(root);
-    Ok(inline(&svg, "When each job ran under each policy"))
+    Ok(inline(&svg, "When each job ran in each arm"))
 }
 
-fn name(facts: &JobFacts, arm: &ArmOutcome) -> String {
-    format!("{}, {}", facts.job.name, arm.policy)
+fn name(facts: &JobFacts, arm: &ArmFindings) -> String {
+    format!("{}, {}", facts.job.name, arm.facts.name)
 }
 
 /// As much as the longest name needs, but never so much that no bars are left.
 fn room_for_names(findings: &Findings) -> Result<u32, std::num::TryFromIntError> {
-    let names = findings.jobs.iter().flat_map(|job| findings.arms.iter().map(|arm| name(job, arm)));
+    let jobs = &findings.about.jobs;
+    let names = jobs.iter().flat_map(|job| findings.arms.iter().map(|arm| name(job, arm)));
     let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
     u32::try_from(48 + LETTER * longest.clamp(8, 72))
 }

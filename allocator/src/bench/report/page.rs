@@ -1,97 +1,151 @@
-//! The page that the figures and charts are put into.
+//! The page that the figures and pictures are put into.
 
-use anyhow::Result;
-
-use super::super::grid::{grids, remarks};
-use super::super::outcome::{ArmOutcome, Findings};
-use super::super::record::Recorded;
-use super::gantt;
-use super::tables::{grid, params, schedule};
-use super::traces::{Traces, loss_axis, traces};
-use crate::figure::Axis;
-use crate::figure::chart::{self, Line, Points, side_by_side};
+use super::super::claims::Compared;
+use super::super::grid;
+use super::super::outcome::{ArmFindings, Findings, Measure};
+use super::super::remarks::remarks;
+use super::super::story::Story;
+use super::pictures::Picture;
+use super::sets::SETS;
+use super::tables::{self, params, schedule};
 use crate::figure::html::{each, escape, figure, head, legend};
 use crate::figure::palette::{GREY, colour};
+use crate::figure::scale::mark_text;
 
 /// How the figures came about, for a reader who was not there.
 const METHOD: &str = include_str!("method.html");
 
-/// The report on `findings`, whose arms were observed as `records`.
-pub(crate) fn page(findings: &Findings, records: &[Recorded]) -> Result<String> {
-    let (traces, end) = traces(findings, &shown(findings, records));
-    let loss = loss_axis(&traces);
+/// The report on `findings`.
+pub(super) fn page(findings: &Findings, pictures: &[Picture]) -> String {
     let mut html = opening(findings);
-    for table in grids(findings) {
-        html.push_str(&grid(&table));
-    }
+    let mut jobs = grid::jobs(findings).into_iter();
+    html.push_str(&each(jobs.next(), |grid| tables::grid(&grid)));
     html.push_str(&each(remarks(findings), |remark| format!("<p>{}</p>\n", escape(&remark))));
-    html.push_str("<h2>When each job ran</h2>\n<p class=\"note\">From arrival to end, with the ");
-    html.push_str("completion time; the first policy's bars are pale.</p>\n");
-    html.push_str(&figure(&gantt::draw(findings, end)?));
-    html.push_str("<h2>Each policy over time</h2>\n");
-    html.push_str(&colours(findings));
-    html.push_str("<div class=\"policies\">\n");
-    for (arm, its) in findings.arms.iter().zip(&traces) {
-        html.push_str(&policy(arm, its, &loss, end)?);
-    }
-    html.push_str("</div>\n");
-    html.push_str(&schedule(&findings.jobs));
+    html.push_str(&completion(findings, pictures));
+    html.push_str("<h2>Figures</h2>\n");
+    html.push_str(&tables::grid(&grid::figures(findings)));
+    html.push_str(&glossary(findings));
+    html.push_str(&each(jobs, |grid| tables::grid(&grid)));
+    html.push_str(&prediction(findings));
+    html.push_str(&claims(findings));
+    html.push_str(&stories(findings));
+    html.push_str(&over_time(findings, pictures));
+    html.push_str("<h2>Jobs and runs</h2>\n");
+    html.push_str(&tables::grid(&grid::all_of_jobs(findings)));
+    html.push_str(&tables::grid(&grid::runs(findings)));
+    html.push_str(&schedule(&findings.about.jobs));
     html.push_str(METHOD);
     html.push_str("</body></html>\n");
-    Ok(html)
+    html
 }
 
 fn opening(findings: &Findings) -> String {
+    let about = &findings.about;
+    let repeats = findings.arms.iter().map(|arm| arm.runs.len()).max().unwrap_or(0);
+    let counted: usize = findings.arms.iter().map(|arm| arm.counted().count()).sum();
+    let all: usize = findings.arms.iter().map(|arm| arm.runs.len()).sum();
+    let scale = if (about.scale - 1.0).abs() > 0.0 {
+        format!(" The paper's times over {}.", mark_text(about.scale))
+    } else {
+        String::new()
+    };
     format!(
-        "{}<p>{}</p>\n<p class=\"note\">{}. {}. Run {}.</p>\n",
-        head(&format!("Paceline bench: {}", findings.name)),
-        escape(&findings.description),
-        escape(&findings.date),
-        escape(&findings.machine.words()),
-        escape(&findings.run),
+        "{}<p>{}</p>\n<p class=\"note\">{}. {}. Bench {}. {} arms, up to {repeats} repeats each; \
+         {counted} of {all} runs count.{scale}</p>\n",
+        head(&format!("Paceline bench: {}", about.name)),
+        escape(&about.description),
+        escape(&about.date),
+        escape(&about.machine.words()),
+        escape(&about.run),
+        findings.arms.len(),
     )
 }
 
-/// Which colour is which job's, for all charts.
-fn colours(findings: &Findings) -> String {
-    let jobs = findings.jobs.iter().map(|facts| facts.job.name.as_str()).enumerate();
-    let jobs = jobs.map(|(place, name)| (colour(place), name));
-    legend(jobs.chain([(GREY, "the whole machine (use)")]))
-}
-
-/// The three charts of one policy, one above the other.
-fn policy(arm: &ArmOutcome, traces: &Traces, loss: &Axis, end: f64) -> Result<String> {
-    let names: Vec<&str> = arm.jobs.iter().map(|job| job.job.as_str()).collect();
-    let alt = |what: &str| format!("{what} under {} of {}", arm.policy, names.join(", "));
-    let limit = side_by_side(&traces.limit);
-    let time = Axis::time("seconds after the run began", end);
-    let limit_axis = Axis::percent("CPU limit (% of the machine)", 8.0);
-    let cpu_axis = Axis::percent("CPU use (% of the machine)", 8.0);
-    let mut cpu = vec![Line { points: &traces.machine, colour: GREY, width: 1 }];
-    cpu.extend(lines(&traces.cpu));
-    let draw = |y: &_, lines: &[_], alt: &str| chart::draw(chart::WIDE, &time, y, lines, alt);
-    let charts = [
-        draw(loss, &lines(&traces.loss), &alt("Loss"))?,
-        draw(&limit_axis, &lines(&limit), &alt("CPU limits"))?,
-        draw(&cpu_axis, &cpu, &alt("CPU use"))?,
-    ];
-    let charts = each(&charts, |svg| figure(svg));
-    let (name, params) = (escape(&arm.policy), escape(&params(&arm.params)));
-    Ok(format!("<section><h3>{name} <small>{params}</small></h3>\n{charts}</section>\n"))
-}
-
-fn lines(of_jobs: &[Points]) -> Vec<Line<'_>> {
-    of_jobs
-        .iter()
-        .enumerate()
-        .map(|(place, points)| Line { points, colour: colour(place), width: 2 })
-        .collect()
-}
-
-/// The run of each arm that the charts show: its first.
-fn shown(findings: &Findings, records: &[Recorded]) -> Vec<Recorded> {
-    let of = |arm: &ArmOutcome| {
-        records.iter().find(|of| of.run.arm == arm.policy && of.run.repeat > 0).cloned()
+/// What each figure is.
+fn glossary(findings: &Findings) -> String {
+    let one = |measure: &Measure| {
+        format!("<li>{}: {}</li>\n", escape(measure.title), escape(measure.about))
     };
-    findings.arms.iter().filter_map(of).collect()
+    let all = each(findings.measures(), one);
+    format!("<details><summary>What the figures are</summary><ul>\n{all}</ul></details>\n")
+}
+
+/// Bars of all arms, and when jobs ran.
+fn completion(findings: &Findings, pictures: &[Picture]) -> String {
+    let arms = findings.arms.iter().map(|arm| arm.facts.name.as_str()).enumerate();
+    let colours = legend(arms.map(|(place, name)| (colour(place), name)));
+    let of_all = |name: &str| {
+        let mut found = pictures.iter().filter(|picture| picture.arm.is_none());
+        let found = found.find(|picture| picture.name == name);
+        found.map(|picture| figure(&picture.svg)).unwrap_or_default()
+    };
+    format!(
+        "<h2>Completion times</h2>\n<p class=\"note\">The means of the repeats that count, each with \
+         the interval that holds the true mean with 95 % probability. A ring is what the simulator \
+         predicts.</p>\n{colours}<div class=\"pictures\">{}</div>\n\
+         <h2>When each job ran</h2>\n<p class=\"note\">From arrival to end, in the run in the middle \
+         of each arm; the first arm's bars are pale.</p>\n{}",
+        of_all("completion"),
+        of_all("runs"),
+    )
+}
+
+fn prediction(findings: &Findings) -> String {
+    let Some(grid) = grid::fidelity(findings) else { return String::new() };
+    let note = "A figure holds if its error is within 5 % or the arm's own spread: how far its \
+                farthest repeat is off their mean. Jobs hold if each is within 10 % of the median of \
+                its repeats. Errors in numbers of jobs are parts of all that have a target.";
+    format!("<h2>Prediction</h2>\n<p class=\"note\">{note}</p>\n{}", tables::grid(&grid))
+}
+
+fn claims(findings: &Findings) -> String {
+    let Some(grid) = grid::claims(findings) else { return String::new() };
+    let reason = |compared: &Compared| {
+        if compared.reason.is_empty() {
+            return String::new();
+        }
+        let (title, source) = (compared.claim.figure.title(), &compared.claim.source);
+        format!("<li>{} ({}): {}</li>\n", escape(&title), escape(source), escape(&compared.reason))
+    };
+    let reasons = each(&findings.claims, reason);
+    format!("<h2>What the paper prints</h2>\n{}<ul>\n{reasons}</ul>\n", tables::grid(&grid))
+}
+
+/// Why arms are worse.
+fn stories(findings: &Findings) -> String {
+    let one = |story: &Story| {
+        let sentences = each(&story.sentences, |text| format!("<li>{}</li>\n", escape(text)));
+        format!("<p>{}</p>\n<ul>\n{sentences}</ul>\n", escape(&story.occasion))
+    };
+    let all = each(findings.arms.iter().filter_map(|arm| arm.story.as_ref()), one);
+    if all.is_empty() { all } else { format!("<h2>Why it is worse</h2>\n{all}") }
+}
+
+/// Each arm's run in the middle.
+fn over_time(findings: &Findings, pictures: &[Picture]) -> String {
+    let jobs = findings.about.jobs.iter().map(|facts| facts.job.name.as_str()).enumerate();
+    let jobs = jobs.map(|(place, name)| (colour(place), name));
+    let mut html =
+        "<h2>Each arm over time</h2>\n<p class=\"note\">The run in the middle of each arm, by \
+                    its mean completion time.</p>\n"
+            .to_owned();
+    html.push_str(&legend(jobs.chain([(GREY, "the whole machine (use)")])));
+    if pictures.iter().any(|picture| picture.name.starts_with("sets-")) {
+        let sets = SETS.iter().map(|(about, place)| (colour(*place), *about));
+        html.push_str(&legend(sets.chain([(GREY, "no batch so far")])));
+    }
+    let arm = |arm: &ArmFindings| {
+        let own = pictures.iter().filter(|p| p.arm.as_ref() == Some(&arm.facts.name));
+        let facts = &arm.facts;
+        let said =
+            [facts.variant.to_string(), facts.enforcement.to_string(), params(&facts.params)];
+        let said: Vec<String> = said.into_iter().filter(|text| !text.is_empty()).collect();
+        format!(
+            "<section><h3>{} <small>{}</small></h3>\n{}</section>\n",
+            escape(&facts.name),
+            escape(&said.join(", ")),
+            each(own, |picture| figure(&picture.svg))
+        )
+    };
+    html + &format!("<div class=\"policies\">\n{}</div>\n", each(&findings.arms, arm))
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::grid::{Cell, Grid};
-use super::super::outcome::{Figure, JobFacts};
+use super::super::grid::{Cell, Grid, Tone};
+use super::super::outcome::JobFacts;
 use crate::figure::html::{each, escape};
 use crate::figure::scale::mark_text;
 
@@ -12,22 +12,23 @@ pub(super) fn grid(grid: &Grid) -> String {
     let head = each(&grid.head, |text| format!("<th>{}</th>", escape(text)));
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", each(row, cell));
     format!(
-        "<table><caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n\
-         <tbody>{}</tbody>\n<tfoot>{}</tfoot></table>\n",
+        "<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n\
+         <tbody>{}</tbody></table></div>\n",
         escape(&grid.title),
-        each(&grid.jobs, row),
-        each(&grid.totals, row),
+        each(&grid.rows, row),
     )
 }
 
 fn cell(cell: &Cell) -> String {
-    let class = match cell {
-        Cell::Failed(_) => "failed",
-        Cell::Time(Figure { change: Some(change), .. }) if *change <= -1.0 => "sooner",
-        Cell::Time(Figure { change: Some(change), .. }) if *change >= 1.0 => "later",
-        Cell::Text(_) | Cell::Time(_) => "",
+    let class = match cell.tone {
+        Tone::Failed => "failed",
+        Tone::Better => "sooner",
+        Tone::Worse => "later",
+        // A row that belongs to the one above it.
+        Tone::Plain if cell.text.starts_with("  ") || cell.text.ends_with(" x") => "part",
+        Tone::Plain => "",
     };
-    format!("<td class=\"{class}\">{}</td>", escape(&cell.text()))
+    format!("<td class=\"{class}\">{}</td>", escape(cell.text.trim()))
 }
 
 /// The schedule, with what the calibration found.
@@ -49,8 +50,8 @@ pub(super) fn schedule(jobs: &[JobFacts]) -> String {
         format!("<tr>{}</tr>\n", each(cells, |text| format!("<td>{}</td>", escape(&text))))
     };
     format!(
-        "<h2>Schedule</h2>\n<table class=\"schedule\">\
-         <thead><tr>{head}</tr></thead>\n<tbody>{}</tbody></table>\n",
+        "<h2>Schedule</h2>\n<div class=\"wide\"><table class=\"schedule\">\
+         <thead><tr>{head}</tr></thead>\n<tbody>{}</tbody></table></div>\n",
         each(jobs, row)
     )
 }

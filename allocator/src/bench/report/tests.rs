@@ -1,39 +1,53 @@
-use super::super::outcome::example::example;
-use super::page;
+use super::super::outcome::example::{Simulated, bare, example};
+use super::super::outcome::{Judged, Observed, judge};
+use super::*;
+
+/// The page of the example, whose findings were changed before.
+fn page_of(arms: &[&str], names: &[&str], change: impl FnOnce(&mut Judged)) -> String {
+    let (about, facts, runs) = example(arms, names);
+    let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+    let mut judged = judge(about, &facts, &observed, &[]);
+    change(&mut judged);
+    let files = files(&judged, &observed).expect("a report");
+    files.into_iter().find(|(name, _)| name == PAGE).expect("a page").1
+}
 
 #[test]
 fn every_chart_shows_every_job_in_its_own_colour() {
-    let (findings, records) = example(&["none", "flowcon"], &["a", "b", "c"]);
-    let page = page(&findings, &records).expect("a page");
+    let page = page_of(&["none", "flowcon"], &["a", "b", "c"], |_| {});
     let charts: Vec<&str> =
         page.split("<figure>").skip(1).filter_map(|rest| rest.split("</figure>").next()).collect();
-    assert_eq!(charts.len(), 1 + 2 * 3, "a gantt chart and three charts for each policy");
-    for chart in charts {
+    assert_eq!(charts.len(), 2 + 2 * 3, "bars, when jobs ran, and three charts for each arm");
+    for chart in &charts[1..] {
         for colour in ["#0072B2", "#D55E00", "#009E73"] {
             assert!(chart.contains(colour), "{colour} is not in\n{chart}");
         }
     }
     for name in ["a", "b", "c"] {
-        for policy in ["none", "flowcon"] {
-            assert!(page.contains(&format!("{name}, {policy}")), "{name} under {policy}");
+        for arm in ["none", "flowcon"] {
+            assert!(page.contains(&format!("{name}, {arm}")), "{name} under {arm}");
         }
     }
 }
 
 #[test]
 fn all_text_is_escaped() {
-    let (mut findings, records) = example(&["none", "flowcon"], &["a"]);
     let evil = "<script>alert('1')</script>\"";
-    findings.name = evil.to_owned();
-    findings.description = evil.to_owned();
-    findings.machine.kernel = Some(evil.to_owned());
-    findings.jobs[0].job.name = evil.to_owned();
-    findings.jobs[0].job.command = vec![evil.to_owned()];
-    for arm in &mut findings.arms {
-        arm.policy = evil.to_owned();
-        arm.jobs[0].job = evil.to_owned();
-    }
-    let page = page(&findings, &records).expect("a page");
+    let page = page_of(&["none", "flowcon"], &["a"], |judged| {
+        let findings = &mut judged.findings;
+        findings.about.name = evil.to_owned();
+        findings.about.description = evil.to_owned();
+        findings.about.machine.kernel = Some(evil.to_owned());
+        findings.about.jobs[0].job.name = evil.to_owned();
+        findings.about.jobs[0].job.command = vec![evil.to_owned()];
+        findings.prediction.why_not = Some(evil.to_owned());
+        for arm in &mut findings.arms {
+            arm.facts.name = evil.to_owned();
+            arm.jobs[0].job = evil.to_owned();
+            arm.runs[0].host.spoiled = Some(evil.to_owned());
+            arm.runs[0].jobs[0].failure = Some(evil.to_owned());
+        }
+    });
     assert!(page.contains("&lt;script&gt;"));
     assert!(!page.contains("<script"), "a script came through");
     assert!(!page.contains("')<"), "a quotation mark came through");
@@ -41,8 +55,7 @@ fn all_text_is_escaped() {
 
 #[test]
 fn the_page_needs_no_other_file() {
-    let (findings, records) = example(&["none", "flowcon"], &["a", "b"]);
-    let page = page(&findings, &records).expect("a page");
+    let page = page_of(&["none", "flowcon"], &["a", "b"], |_| {});
     for reference in ["http://", "https://", "src=", "href=", "url(", "@import"] {
         assert!(!page.contains(reference), "{reference}");
     }
@@ -50,9 +63,38 @@ fn the_page_needs_no_other_file() {
 
 #[test]
 fn a_bench_without_samples_still_has_its_page() {
-    let (findings, mut records) = example(&["none", "flowcon"], &["a"]);
-    for record in &mut records {
-        record.samples.clear();
+    let (about, facts, mut runs) = example(&["none", "flowcon"], &["a"]);
+    for run in &mut runs {
+        run.samples.clear();
     }
-    assert!(page(&findings, &records).is_ok());
+    let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+    let judged = judge(about, &facts, &observed, &[]);
+    assert!(files(&judged, &observed).is_ok());
+}
+
+#[test]
+fn a_whole_report_has_prediction_claims_sets_and_pictures_of_its_own() {
+    let simulated = Simulated::bench(2);
+    let observed = simulated.observed();
+    let judged = simulated.judge();
+    let files = files(&judged, &observed).expect("a report");
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    for name in ["result.json", "fitted.toml", "pictures/completion.svg", "pictures/sets-none.svg"]
+    {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let text = |name: &str| &files.iter().find(|(own, _)| own == name).unwrap().1;
+    for heading in ["Prediction", "What the paper prints", "Each arm over time", "Jobs and runs"] {
+        assert!(text(PAGE).contains(&format!("<h2>{heading}</h2>")), "{heading}");
+    }
+    let bars = text("pictures/completion.svg");
+    assert!(bars.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{bars}");
+    assert_eq!(bars.matches("<circle").count(), 2 * 4, "each job's prediction, and the mean's");
+    if let Ok(folder) = std::env::var("PACELINE_KEEP_REPORT") {
+        for (name, text) in &files {
+            let path = std::path::Path::new(&folder).join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
 }

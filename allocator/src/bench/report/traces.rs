@@ -2,16 +2,17 @@
 
 use super::super::outcome::{Findings, samples_of};
 use super::super::record::Recorded;
-use super::super::schedule::Job;
+use super::pictures::Shown;
 use crate::figure::Axis;
 use crate::figure::chart::{Points, steps};
 use crate::figure::scale::log_marks;
+use crate::samples::SampleJob;
 
-/// The lines of one policy's charts; the vectors hold one line for each job, in order.
+/// The lines of one run's charts; the vectors hold one line for each job, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Traces {
-    /// In percent of the loss at which the job began, or the highest of these under all policies:
-    /// then the lines of a job can be compared between policies, and jobs within one chart.
+    /// In percent of the loss at which the job began, or the highest of these in all runs:
+    /// then the lines of a job can be compared between arms, and jobs within one chart.
     pub(super) loss: Vec<Points>,
     /// In percent of the machine, as steps.
     pub(super) limit: Vec<Points>,
@@ -21,42 +22,39 @@ pub(super) struct Traces {
     pub(super) machine: Points,
 }
 
-/// The lines of each policy, and the time at which the longest run ended.
-pub(super) fn traces(findings: &Findings, records: &[Recorded]) -> (Vec<Traces>, f64) {
-    let jobs: Vec<&Job> = findings.jobs.iter().map(|facts| &facts.job).collect();
-    let starts: Vec<f64> = jobs.iter().map(|job| start_loss(job, records)).collect();
-    let last = findings.arms.iter().flat_map(|arm| &arm.jobs).map(|job| job.ended);
+/// The lines of each run, and the time at which the longest ended.
+pub(super) fn traces(findings: &Findings, shown: &[Shown<'_>]) -> (Vec<Traces>, f64) {
+    let jobs: Vec<&str> = findings.about.jobs.iter().map(|facts| facts.job.name.as_str()).collect();
+    let runs: Vec<&Recorded> = shown.iter().map(|shown| shown.observed.recorded).collect();
+    let starts: Vec<f64> = jobs.iter().map(|job| start_loss(job, &runs)).collect();
+    let last = runs.iter().flat_map(|recorded| &recorded.run.jobs).map(|job| job.ended);
     let end = last.fold(1.0, f64::max);
-    let all = records.iter().map(|record| {
-        let ends = record.run.jobs.iter().map(|job| job.ended);
+    let all = runs.iter().map(|recorded| {
+        let ends = recorded.run.jobs.iter().map(|job| job.ended);
+        let machine = recorded.samples.iter().filter_map(|sample| {
+            Some((sample.unix - recorded.run.began, percent(sample.node.cpu?)))
+        });
         Traces {
             loss: jobs
                 .iter()
                 .zip(&starts)
                 .map(|(job, start)| {
-                    of(job, record, |its| its.loss.map(|loss| 100.0 * loss / start))
+                    of(job, recorded, |its| its.loss.map(|loss| 100.0 * loss / start))
                 })
                 .collect(),
             limit: jobs
                 .iter()
                 .zip(ends)
-                .map(|(job, end)| steps(&of(job, record, |its| its.limit.map(percent)), end))
+                .map(|(job, end)| steps(&of(job, recorded, |its| its.limit.map(percent)), end))
                 .collect(),
-            cpu: jobs.iter().map(|job| of(job, record, |its| its.cpu.map(percent))).collect(),
-            machine: record
-                .samples
-                .iter()
-                .filter_map(|sample| {
-                    Some((sample.unix - record.run.began, percent(sample.node.cpu?)))
-                })
-                .filter(|(t, _)| (0.0..=end).contains(t))
-                .collect(),
+            cpu: jobs.iter().map(|job| of(job, recorded, |its| its.cpu.map(percent))).collect(),
+            machine: machine.filter(|(t, _)| (0.0..=end).contains(t)).collect(),
         }
     });
     (all.collect(), end)
 }
 
-/// The axis that fits the losses of all policies, so that these can be compared.
+/// The axis that fits the losses of all runs, so that these can be compared.
 pub(super) fn loss_axis(traces: &[Traces]) -> Axis {
     let title = "loss (% of the job's first)".to_owned();
     let values = || traces.iter().flat_map(|its| its.loss.iter().flatten()).map(|(_, loss)| *loss);
@@ -74,18 +72,14 @@ fn percent(fraction: f64) -> f64 {
     100.0 * fraction
 }
 
-fn of(
-    job: &Job,
-    record: &Recorded,
-    value: impl Fn(&crate::samples::SampleJob) -> Option<f64>,
-) -> Points {
-    samples_of(job, record).filter_map(|(t, its)| Some((t, value(its)?))).collect()
+fn of(job: &str, recorded: &Recorded, value: impl Fn(&SampleJob) -> Option<f64>) -> Points {
+    samples_of(job, recorded).filter_map(|(t, its)| Some((t, value(its)?))).collect()
 }
 
 /// What counts as 100 % of a job's loss; never 0.
-fn start_loss(job: &Job, records: &[Recorded]) -> f64 {
-    let first = |record| samples_of(job, record).find_map(|(_, its)| its.loss);
-    let highest = records.iter().filter_map(first).map(f64::abs).fold(0.0, f64::max);
+fn start_loss(job: &str, runs: &[&Recorded]) -> f64 {
+    let first = |recorded: &&Recorded| samples_of(job, recorded).find_map(|(_, its)| its.loss);
+    let highest = runs.iter().filter_map(first).map(f64::abs).fold(0.0, f64::max);
     if highest > 0.0 { highest } else { 1.0 }
 }
 

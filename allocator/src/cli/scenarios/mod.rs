@@ -1,7 +1,6 @@
 //! `paceline scenarios`: what there is to simulate, and what comes of all of it.
 
 mod as_json;
-mod blocks;
 mod page;
 mod results;
 mod standing;
@@ -19,8 +18,8 @@ use paceline_sim::scenario::{LIBRARY, Listed};
 use serde_json::json;
 
 use super::plain;
-use super::wrap::wrap;
 use crate::exit::BadUsage;
+use crate::text::wrap::wrap;
 use results::RunArgs;
 
 /// List the scenarios that `simulate` knows by name, print one as TOML, or run them all

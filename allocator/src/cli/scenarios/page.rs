@@ -3,9 +3,9 @@
 use paceline_sim::claims::Checked;
 use paceline_sim::gangs::Exchange;
 
-use super::blocks::{self, Block, Table};
 use super::results::{Entry, Figures};
 use super::{standing, verdicts};
+use crate::text::blocks::{self, Block, Table};
 
 /// What jobs that end are judged by.
 const ENDING: &[(&str, &str)] = &[

@@ -1,12 +1,12 @@
 //! Who is best by what.
 
+use paceline_sim::claims::compact;
 use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::metrics::{Better, Metric};
 use paceline_sim::scenario::Arm;
 
-use super::blocks::Table;
 use super::results::{Entry, Figures};
-use crate::cli::compared::compact;
+use crate::text::blocks::Table;
 
 /// The metrics that have a column, with its title; those with a bound first.
 const COLUMNS: &[(&str, &str)] = &[

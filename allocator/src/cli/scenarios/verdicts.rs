@@ -1,10 +1,8 @@
 //! What papers claim, beside what comes of it here.
 
-use paceline_sim::claims::{Checked, Figure, Target, Verdict};
-use paceline_sim::metrics::Metric;
+use paceline_sim::claims::{Checked, Verdict};
 
-use super::blocks::{Block, Table};
-use crate::cli::compared::compact;
+use crate::text::blocks::{Block, Table};
 
 /// A table of claims, and the remarks about those that are not what they seem.
 pub(super) fn blocks(claims: &[&Checked]) -> Vec<Block> {
@@ -20,12 +18,11 @@ pub(super) fn blocks(claims: &[&Checked]) -> Vec<Block> {
             });
             format!(" [{}]", at + 1)
         });
-        let value =
-            |value: Option<f64>| value.map_or_else(String::new, |value| shown(checked, value));
+        let value = |value: Option<f64>| value.map_or_else(String::new, |value| claim.shown(value));
         rows.push(vec![
             claim.scenario.clone(),
             claim.policy.clone(),
-            title(&claim.figure),
+            claim.figure.title(),
             claim.source.rsplit(", ").next().unwrap_or_default().to_owned(),
             value(Some(claim.value)),
             value(checked.published),
@@ -59,32 +56,5 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Reproduced => "yes",
         Verdict::Different => "no",
         Verdict::Impossible => "cannot",
-    }
-}
-
-fn title(figure: &Figure) -> String {
-    let metric = |name: &str| Metric::named(name).map_or(name, |metric| metric.title).to_owned();
-    match figure {
-        Figure::Value(name) | Figure::Change(name) => metric(name),
-        Figure::Completion(job) | Figure::CompletionChange(job) => format!("{job} ends"),
-        Figure::BestJob => "best job ends".to_owned(),
-        Figure::BestChange(Target::Acceptable) => "best job acceptable".to_owned(),
-        Figure::BestChange(Target::Objective) => "best job objective".to_owned(),
-        Figure::Improved => "jobs sooner".to_owned(),
-        Figure::Crossing => "pairs across nodes".to_owned(),
-    }
-}
-
-/// A change with its sign, a part of the jobs without.
-fn shown(checked: &Checked, value: f64) -> String {
-    if checked.claim.figure == Figure::Improved {
-        format!("{:.0} %", 100.0 * value)
-    } else if !checked.claim.is_part() {
-        compact(value)
-    } else if value.abs() < 5e-4 {
-        // Nothing has no sign.
-        "0 %".to_owned()
-    } else {
-        format!("{:+.1} %", 100.0 * value)
     }
 }

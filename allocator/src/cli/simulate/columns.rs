@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::cli::wrap::WIDTH;
+use crate::text::wrap::WIDTH;
 
 /// Between two columns.
 const GAP: usize = 2;

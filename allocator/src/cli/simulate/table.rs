@@ -9,7 +9,7 @@ use paceline_sim::metrics::{Interval, Metric};
 use super::columns::{Column, write_block, write_blocks};
 use crate::cli::compared::figure;
 use crate::cli::plain::plain;
-use crate::cli::wrap::wrap;
+use crate::text::wrap::wrap;
 
 /// An interval that is a smaller part of its mean is none.
 const ROUNDING: f64 = 1e-9;

@@ -52,7 +52,11 @@ fn a_job_goes_to_another_node_when_its_own_fails_unless_it_is_bound_to_it() {
     // The 70 that are left begin at 45 s.
     assert!(close(done.outcome.jobs[0].finished.unwrap(), 115.0), "{:?}", done.outcome.jobs);
     // Two nodes for 115 s, but for the 60 in which one was away.
-    assert!(close(done.outcome.utilisation, 110.0 / 170.0), "{}", done.outcome.utilisation);
+    assert!(
+        close(done.outcome.utilisation.unwrap(), 110.0 / 170.0),
+        "{}",
+        done.outcome.utilisation.unwrap()
+    );
     let bound = format!("{free}\nnode = \"n\"");
     let done = run(&parse(nodes, &bound), "none", 1, false);
     assert!(close(done.outcome.jobs[0].finished.unwrap(), 175.0), "{:?}", done.outcome.jobs);

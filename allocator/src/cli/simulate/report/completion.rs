@@ -41,7 +41,7 @@ pub(super) fn section(subject: &Subject<'_>) -> Result<Option<Section>> {
         let bar = |(number, run): (usize, &&Outcome)| {
             let value = run.jobs.get(place).and_then(JobOutcome::completion);
             let text = value.map_or_else(|| "not done".to_owned(), |x| format!("{} s", figure(x)));
-            Bar { value, colour: colour(number), text }
+            Bar::new(value, colour(number), text)
         };
         Group { name: name.unwrap_or_default(), bars: runs.iter().enumerate().map(bar).collect() }
     };

@@ -16,10 +16,9 @@ pub(super) fn section(all: &Comparison) -> Result<Option<Section>> {
         if ratios.iter().all(Option::is_none) {
             continue;
         }
-        let bar = |(place, value): (usize, Option<f64>)| Bar {
-            value,
-            colour: colour(place),
-            text: value.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+        let bar = |(place, value): (usize, Option<f64>)| {
+            let text = value.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+            Bar::new(value, colour(place), text)
         };
         let bars = ratios.into_iter().enumerate().map(bar).collect();
         groups.push(Group { name: metric.title.to_owned(), bars });

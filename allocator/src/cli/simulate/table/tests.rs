@@ -2,7 +2,7 @@ use paceline_sim::compare::compare;
 use paceline_sim::scenario::LIBRARY;
 
 use super::*;
-use crate::cli::wrap::WIDTH;
+use crate::text::wrap::WIDTH;
 
 fn scenario(name: &str) -> Scenario {
     let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();

@@ -3,10 +3,10 @@
 use unicode_width::UnicodeWidthStr;
 
 /// No line is longer.
-pub(super) const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// The text in lines that fit, the first and the others of which begin as told.
-pub(super) fn wrap(text: &str, first: &str, others: &str) -> String {
+pub(crate) fn wrap(text: &str, first: &str, others: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();
     let mut begun = false;

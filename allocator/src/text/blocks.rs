@@ -2,42 +2,48 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::cli::wrap::wrap;
+use super::wrap::wrap;
+
+/// Between two columns on a terminal.
+const GAP: usize = 2;
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Block {
+pub(crate) enum Block {
     /// A heading of this rank, from 1.
     Heading(usize, String),
     /// Sentences.
     Text(String),
     /// A numbered remark.
     Remark(usize, String),
+    /// A picture by what is to be seen and where it lies; only its words on a terminal.
+    Picture(String, String),
     /// A table, whose first column is text and whose others are figures.
     Table(Table),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Table {
-    pub(super) head: Vec<String>,
-    pub(super) rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// How many columns are text.
-    pub(super) words: usize,
+    pub(crate) words: usize,
 }
 
-pub(super) fn markdown(blocks: &[Block]) -> String {
+pub(crate) fn markdown(blocks: &[Block]) -> String {
     let parts = blocks.iter().map(|block| match block {
         Block::Heading(rank, title) => format!("{} {title}\n", "#".repeat(*rank)),
         Block::Text(text) => wrap(text, "", ""),
         Block::Remark(number, text) => wrap(text, &format!("{number}. "), "   "),
+        Block::Picture(title, path) => format!("![{title}]({path})\n"),
         Block::Table(table) => table.markdown(),
     });
     join(blocks, parts)
 }
 
-pub(super) fn terminal(blocks: &[Block]) -> String {
+pub(crate) fn terminal(blocks: &[Block]) -> String {
     let parts = blocks.iter().map(|block| match block {
-        Block::Heading(_, title) => format!("{title}\n"),
+        Block::Heading(_, title) | Block::Picture(title, _) => format!("{title}\n"),
         Block::Text(text) => wrap(text, "", ""),
         Block::Remark(number, text) => wrap(text, &format!("{number}. "), "   "),
         Block::Table(table) => table.plain(),
@@ -61,6 +67,33 @@ fn join(blocks: &[Block], parts: impl Iterator<Item = String>) -> String {
 }
 
 impl Table {
+    /// The same in as many tables as it takes for none to be wider than `width`, each with the first
+    /// `kept` columns.
+    pub(crate) fn within(&self, width: usize, kept: usize) -> Vec<Self> {
+        let widths = self.widths();
+        let taken = |columns: &[usize]| -> usize {
+            columns.iter().filter_map(|column| widths.get(*column)).map(|width| width + GAP).sum()
+        };
+        let kept: Vec<usize> = (0..kept.min(self.head.len())).collect();
+        let (mut groups, mut group) = (Vec::new(), kept.clone());
+        for column in kept.len()..self.head.len() {
+            let more: Vec<usize> = group.iter().copied().chain([column]).collect();
+            if group.len() > kept.len() && taken(&more) > width + GAP {
+                groups.push(std::mem::replace(&mut group, kept.clone()));
+            }
+            group.push(column);
+        }
+        groups.push(group);
+        groups.iter().map(|group| self.of(group)).collect()
+    }
+
+    fn of(&self, columns: &[usize]) -> Self {
+        let row = |row: &Vec<String>| {
+            columns.iter().filter_map(|column| row.get(*column).cloned()).collect()
+        };
+        Self { head: row(&self.head), rows: self.rows.iter().map(row).collect(), words: self.words }
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -97,7 +130,7 @@ impl Table {
     }
 
     fn plain(&self) -> String {
-        ended(self.lines("  ").iter().map(|line| line.trim_end().to_owned()))
+        ended(self.lines(&" ".repeat(GAP)).iter().map(|line| line.trim_end().to_owned()))
     }
 }
 
@@ -108,8 +141,8 @@ fn ended(lines: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wrap::WIDTH;
     use super::*;
-    use crate::cli::wrap::WIDTH;
 
     #[test]
     fn a_table_has_its_words_to_the_left_and_its_figures_to_the_right() {
@@ -122,6 +155,19 @@ mod tests {
         assert_eq!(markdown(&blocks), text);
         let plain = "A\n\npolicy        ρ\nflowcon†    1.5\nnone      12.25\n";
         assert_eq!(terminal(&blocks), plain);
+    }
+
+    #[test]
+    fn a_wide_table_becomes_several_that_fit_and_loses_no_column() {
+        let cells = |row: u32| (0..12).map(|column| format!("cell {row} {column}")).collect();
+        let table = Table { head: cells(0), rows: vec![cells(1), cells(2)], words: 1 };
+        let parts = table.within(40, 1);
+        let text = terminal(&parts.iter().cloned().map(Block::Table).collect::<Vec<_>>());
+        assert!(text.lines().all(|line| line.width() <= 40), "{text}");
+        assert!(parts.len() > 1 && parts.iter().all(|part| part.head[0] == "cell 0 0"), "{text}");
+        let columns: usize = parts.iter().map(|part| part.head.len() - 1).sum();
+        assert_eq!(columns, 11);
+        assert_eq!(table.within(1000, 1), [table]);
     }
 
     #[test]

@@ -1,0 +1,51 @@
+use super::super::outcome::example::Simulated;
+use super::*;
+
+#[test]
+fn claims_are_held_against_the_arm_that_does_as_printed_in_the_papers_times() {
+    let findings = Simulated::bench(2).judge().findings;
+    let of = |title: &str, policy: &str| {
+        let mut own = findings.claims.iter().filter(|compared| compared.claim.policy == policy);
+        own.find(|compared| compared.claim.figure.title() == title).unwrap()
+    };
+    let makespan = of("makespan", "none");
+    assert_eq!(makespan.arm.as_deref(), Some("none"));
+    // The works add up to what the paper's machine had to do, and contention and others to some more.
+    let measured = makespan.measured.unwrap().mean;
+    assert!((394.0..450.0).contains(&measured), "{makespan:#?}");
+    let best = of("mnist-t ends", "flowcon");
+    assert_eq!(best.arm.as_deref(), Some("flowcon-published"));
+    assert!(best.simulated.zip(best.measured).is_some_and(|(a, b)| (a / b.mean - 1.0).abs() < 0.1));
+    assert!(findings.claims.iter().all(|compared| compared.measured.is_some()));
+    let told = findings.claims.iter().filter(|it| it.verdict != Verdict::Reproduced);
+    told.for_each(|compared| assert!(!compared.reason.is_empty(), "{compared:#?}"));
+}
+
+#[test]
+fn a_schedule_that_is_like_no_papers_run_has_no_claims() {
+    let mut simulated = Simulated::bench(1);
+    simulated.about.name = "demo".to_owned();
+    assert_eq!(simulated.judge().findings.claims, []);
+}
+
+#[test]
+fn every_schedule_that_is_like_a_papers_run_has_claims() {
+    let claims = published().unwrap();
+    for (schedule, scenario) in LIKE {
+        assert!(claims.iter().any(|claim| claim.scenario == *scenario), "{schedule}");
+    }
+}
+
+#[test]
+fn reasons_tell_chance_from_what_the_model_says_too() {
+    let claim = published().unwrap().into_iter().find(|claim| claim.flaw.is_none()).unwrap();
+    let far = |half| Some(Interval { mean: 2.0 * claim.value, half });
+    let say = |half, simulated| reason(&claim, far(half), simulated, Verdict::Different);
+    assert!(say(Some(2.0 * claim.value), None).contains("within their interval"));
+    assert!(say(None, None).contains("one repeat"));
+    assert!(say(Some(0.0), Some(2.0 * claim.value)).contains("follows from the jobs"));
+    assert!(say(Some(0.0), Some(claim.value)).contains("of the machine"));
+    assert!(say(Some(0.0), Some(9.0 * claim.value)).contains("neither"));
+    let same = Some(Interval { mean: claim.value, half: None });
+    assert_eq!(reason(&claim, same, None, Verdict::Reproduced), "");
+}

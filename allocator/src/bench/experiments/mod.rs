@@ -1,0 +1,64 @@
+//! EXPERIMENTS.md: the results of several benches as one page, from what each has written.
+
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::outcome::{Findings, ORACLE};
+use super::report::{PICTURES, RESULT};
+use crate::exit::BadUsage;
+use crate::text::blocks::markdown;
+
+/// The folder of the pictures, beside the page.
+const FOLDER: &str = "experiments";
+
+/// Writes the page of the benches in `results` to `output`, and their pictures beside it.
+pub fn write(results: &[PathBuf], output: &Path, commit: Option<&str>) -> anyhow::Result<()> {
+    let all = results.iter().map(|folder| read(folder).map(|findings| (folder, findings)));
+    let all = all.collect::<Result<Vec<(&PathBuf, Findings)>, BadUsage>>()?;
+    for (folder, findings) in &all {
+        let to = output.with_file_name(FOLDER).join(&findings.about.name);
+        fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
+        for (_, file) in page::pictures(findings) {
+            let from = folder.join(PICTURES).join(&file);
+            // A run without a loss has no picture of it.
+            if from.exists() {
+                fs::copy(&from, to.join(&file))
+                    .with_context(|| format!("cannot copy {}", from.display()))?;
+            }
+        }
+    }
+    let findings: Vec<&Findings> = all.iter().map(|(_, findings)| findings).collect();
+    let there =
+        |name: &str, file: &str| output.with_file_name(FOLDER).join(name).join(file).exists();
+    let text = markdown(&page::page(&findings, commit, there));
+    fs::write(output, text).with_context(|| format!("cannot write {}", output.display()))
+}
+
+/// The findings of one bench.
+fn read(folder: &Path) -> Result<Findings, BadUsage> {
+    let path = folder.join(RESULT);
+    let unusable = |why: &dyn std::fmt::Display| {
+        BadUsage(format!("{}: {why}; `paceline bench` writes it", path.display()))
+    };
+    let text = fs::read_to_string(&path).map_err(|error| unusable(&error))?;
+    serde_json::from_str(&text).map_err(|error| unusable(&error))
+}
+
+/// The arms whose pictures are shown: what there is without a policy, what is compared with the paper,
+/// and the best that is possible.
+fn shown(findings: &Findings) -> Vec<&str> {
+    let baseline = findings.baseline().map(|arm| arm.facts.name.as_str());
+    let claimed = findings.claims.iter().filter_map(|claim| claim.arm.as_deref());
+    let first = findings.arms.iter().map(|arm| arm.facts.name.as_str());
+    let subject = claimed.chain(first).find(|name| Some(*name) != baseline);
+    let oracle = findings.arms.iter().find(|arm| arm.facts.policy == ORACLE);
+    let oracle = oracle.map(|arm| arm.facts.name.as_str()).filter(|name| Some(*name) != subject);
+    [baseline, subject, oracle].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+use super::super::outcome::example::Simulated;
+use super::super::report::files;
+use super::*;
+
+/// A bench's folder as `paceline bench` leaves it.
+fn results(at: &Path) -> PathBuf {
+    let simulated = Simulated::bench(2);
+    let folder = at.join("R-FC3");
+    for (name, text) in files(&simulated.judge(), &simulated.observed()).unwrap() {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn the_page_has_the_tables_the_claims_and_pictures_that_are_there() {
+    let at = tempfile::tempdir().unwrap();
+    let output = at.path().join("EXPERIMENTS.md");
+    write(&[results(at.path())], &output, Some("abc123")).unwrap();
+    let text = fs::read_to_string(&output).unwrap();
+    for part in [
+        "# The papers' experiments",
+        "commit abc123",
+        "## R-FC3",
+        "| R-FC3      | flowcon-published |",
+        "What the paper prints",
+        "FlowCon, Table 2",
+        "Prediction, fitted from the solo and none runs alone",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let pictures = text.lines().filter_map(|line| line.split_once("](")?.1.strip_suffix(')'));
+    let pictures: Vec<&str> = pictures.collect();
+    assert!(pictures.len() >= 5, "{pictures:?}");
+    for picture in pictures {
+        let svg = fs::read_to_string(at.path().join(picture)).unwrap();
+        assert!(svg.starts_with("<svg xmlns"), "{picture}");
+    }
+}
+
+#[test]
+fn a_folder_without_a_result_is_told_by_its_name() {
+    let at = tempfile::tempdir().unwrap();
+    let error = write(&[at.path().to_owned()], &at.path().join("x.md"), None).unwrap_err();
+    assert!(error.is::<BadUsage>() && error.to_string().contains("result.json"), "{error}");
+    fs::write(at.path().join(RESULT), "{}").unwrap();
+    let error = write(&[at.path().to_owned()], &at.path().join("x.md"), None).unwrap_err();
+    assert!(error.to_string().contains("missing field"), "{error}");
+}

@@ -1,0 +1,120 @@
+//! What is held against the measured figures, and the runs that they are of.
+
+use paceline_sim::claims::Verdict;
+
+use super::super::claims::Compared;
+use super::super::outcome::{ArmFindings, BASELINE, Findings, Measure};
+use super::super::predict::Fidelity;
+use super::{Cell, Grid, Tone, percent, value};
+
+/// The simulator's predictions beside what was measured, a row for each arm and figure.
+pub(crate) fn fidelity(findings: &Findings) -> Option<Grid> {
+    let mut rows = Vec::new();
+    for arm in &findings.arms {
+        for found in &arm.fidelity {
+            rows.push(fidelity_row(arm, found));
+        }
+    }
+    let head =
+        ["arm", "figure", "measured", "predicted", "error", "spread", "holds", "worst job", ""];
+    let title = "Prediction, fitted from the solo and none runs alone".to_owned();
+    let head = head.map(str::to_owned).to_vec();
+    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 2 })
+}
+
+fn fidelity_row(arm: &ArmFindings, found: &Fidelity) -> Vec<Cell> {
+    let title = Measure::named(&found.figure).map_or("", |measure| measure.title);
+    let said = |holds: bool| {
+        if holds { Cell::plain("yes") } else { Cell::failed("no") }
+    };
+    let (worst, jobs) = match (found.worst(), found.jobs_hold) {
+        (Some(worst), Some(hold)) => {
+            let text = format!("{} {}", worst.job, percent(worst.error));
+            (Cell::plain(text), said(hold))
+        }
+        _ => (Cell::plain("-"), Cell::plain("-")),
+    };
+    let spread =
+        found.spread.map_or_else(|| "-".to_owned(), |part| format!("{:.1} %", 100.0 * part));
+    let fitted = arm.facts.policy == BASELINE;
+    vec![
+        Cell::plain(arm.facts.name.clone()),
+        Cell::plain(title),
+        Cell::plain(value(found.measured, None)),
+        Cell::plain(value(found.predicted, None)),
+        Cell::plain(percent(found.error)),
+        Cell::plain(spread),
+        if fitted { Cell::plain("fitted") } else { said(found.holds) },
+        worst,
+        jobs,
+    ]
+}
+
+/// What papers print beside what was measured.
+pub(crate) fn claims(findings: &Findings) -> Option<Grid> {
+    let row = |compared: &Compared| {
+        let claim = &compared.claim;
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |x| claim.shown(x));
+        let measured = compared.measured.map(|it| {
+            let half = it.half.filter(|half| *half > 0.0);
+            let half = half.map(|half| claim.shown(half).trim_start_matches('+').to_owned());
+            half.map_or_else(
+                || claim.shown(it.mean),
+                |half| format!("{} ± {half}", claim.shown(it.mean)),
+            )
+        });
+        let (word, tone) = match compared.verdict {
+            Verdict::Reproduced => ("yes", Tone::Better),
+            Verdict::Different => ("no", Tone::Plain),
+            Verdict::Impossible => ("cannot", Tone::Plain),
+        };
+        vec![
+            Cell::plain(claim.source.clone()),
+            Cell::plain(claim.figure.title()),
+            Cell::plain(compared.arm.clone().unwrap_or_else(|| "-".to_owned())),
+            Cell::plain(claim.shown(claim.value)),
+            Cell::plain(measured.unwrap_or_else(|| "-".to_owned())),
+            Cell::plain(shown(compared.simulated)),
+            Cell::plain(shown(compared.bound)),
+            Cell { text: word.to_owned(), tone },
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = findings.claims.iter().map(row).collect();
+    let head =
+        ["source", "figure", "arm", "printed", "measured", "simulated", "bound", "comes out"];
+    let title = "What the paper prints, in its own times".to_owned();
+    let head = head.map(str::to_owned).to_vec();
+    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 3 })
+}
+
+/// Every run with what else went on.
+pub(crate) fn runs(findings: &Findings) -> Grid {
+    let mut rows = Vec::new();
+    for arm in &findings.arms {
+        for run in &arm.runs {
+            let figure = |name: &str| {
+                let known = run.figures.get(name).copied().flatten();
+                Cell::plain(known.map_or_else(|| "-".to_owned(), |x| value(x, None)))
+            };
+            let host = &run.host;
+            let left_out = host.spoiled.clone();
+            rows.push(vec![
+                Cell::plain(arm.facts.name.clone()),
+                Cell::plain(run.repeat.to_string()),
+                figure("completion_mean"),
+                figure("makespan"),
+                Cell::plain(format!("{:.2}", host.load)),
+                Cell::plain(
+                    host.others.map_or_else(|| "-".to_owned(), |x| format!("{:.1} %", 100.0 * x)),
+                ),
+                Cell::plain(format!("{:.1} %", 100.0 * host.steal)),
+                left_out
+                    .map_or_else(|| Cell::plain("yes"), |why| Cell::failed(format!("no: {why}"))),
+            ]);
+        }
+    }
+    let head =
+        ["arm", "repeat", "mean [s]", "makespan [s]", "load before", "others", "stolen", "counts"];
+    let title = "Every run, and what else went on".to_owned();
+    Grid { title, head: head.map(str::to_owned).to_vec(), rows, words: 1 }
+}

@@ -1,0 +1,166 @@
+//! One arm's runs, and their figures together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::containers::LimitLeft;
+use super::super::predict::Fidelity;
+use super::super::record::{Host, JobRun};
+use super::super::story::Story;
+use super::measure::Figures;
+use super::{ArmFacts, Figure, JobFacts, Measured, figures, job_figures};
+
+/// What came of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ArmFindings {
+    #[serde(flatten)]
+    pub(crate) facts: ArmFacts,
+    /// By name; `null` is not known.
+    pub(crate) figures: BTreeMap<String, Option<Figure>>,
+    /// In the schedule's order.
+    pub(crate) jobs: Vec<JobFindings>,
+    /// In the order of their repeats; the warm-up is none of them.
+    pub(crate) runs: Vec<RunFindings>,
+    /// How near the simulator's prediction comes, figure by figure.
+    pub(crate) fidelity: Vec<Fidelity>,
+    /// One decision that explains why it is worse than `none`, where it is.
+    pub(crate) story: Option<Story>,
+}
+
+/// What came of one job in an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JobFindings {
+    pub(crate) job: String,
+    /// By name; `null` is not known.
+    pub(crate) figures: BTreeMap<String, Option<Figure>>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunFindings {
+    pub(crate) repeat: u32,
+    /// Where its files are.
+    pub(crate) folder: String,
+    pub(crate) host: Host,
+    /// Containers that the allocator left with a limit: there should be none.
+    pub(crate) limits_left: Vec<LimitLeft>,
+    pub(crate) figures: Figures,
+    /// In the schedule's order.
+    pub(crate) jobs: Vec<RunJob>,
+}
+
+/// One job of a run; moments are seconds after it began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunJob {
+    pub(crate) arrived: f64,
+    pub(crate) ended: f64,
+    /// Why it did not succeed, if it did not.
+    pub(crate) failure: Option<String>,
+    pub(crate) figures: Figures,
+}
+
+impl RunFindings {
+    pub(super) fn of(measured: &Measured<'_>) -> Self {
+        let Measured { observed, course } = measured;
+        let run = &observed.recorded.run;
+        let job = |(place, its): (usize, &JobRun)| RunJob {
+            arrived: its.arrived,
+            ended: its.ended,
+            failure: observed.failure(its),
+            figures: job_figures(course, place),
+        };
+        Self {
+            repeat: run.repeat,
+            folder: observed.recorded.folder.display().to_string(),
+            host: run.host.clone(),
+            limits_left: run.limits_left.clone(),
+            figures: figures(course, Some(run)),
+            jobs: run.jobs.iter().enumerate().map(job).collect(),
+        }
+    }
+
+    /// Whether nothing else disturbed it.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.host.spoiled.is_none()
+    }
+}
+
+impl ArmFindings {
+    /// The arm of these `runs`, beside those of `none`.
+    pub(super) fn of(
+        facts: &ArmFacts,
+        runs: Vec<RunFindings>,
+        baseline: &[RunFindings],
+        jobs: &[JobFacts],
+    ) -> Self {
+        let whole = |run: &RunFindings| Some(run.figures.clone());
+        let job = |(place, facts): (usize, &JobFacts)| JobFindings {
+            job: facts.job.name.clone(),
+            figures: together(&runs, baseline, |run| Some(run.jobs.get(place)?.figures.clone())),
+        };
+        Self {
+            facts: facts.clone(),
+            figures: together(&runs, baseline, whole),
+            jobs: jobs.iter().enumerate().map(job).collect(),
+            fidelity: Vec::new(),
+            story: None,
+            runs,
+        }
+    }
+
+    /// A figure by its measure's name.
+    pub(crate) fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.get(name)?.as_ref()
+    }
+
+    /// The runs that count.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &RunFindings> {
+        self.runs.iter().filter(|run| run.is_clean())
+    }
+
+    /// The run that stands for the others where only one can be shown: the one in the middle by its
+    /// mean completion time, of those that count if any do.
+    pub(crate) fn middle(&self) -> Option<&RunFindings> {
+        let mean = |run: &RunFindings| {
+            run.figures.get("completion_mean").copied().flatten().unwrap_or(f64::INFINITY)
+        };
+        let mut runs: Vec<&RunFindings> = self.counted().collect();
+        if runs.is_empty() {
+            runs = self.runs.iter().collect();
+        }
+        runs.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        runs.get(runs.len().saturating_sub(1) / 2).copied()
+    }
+}
+
+impl JobFindings {
+    /// A figure by its name.
+    pub(crate) fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.get(name)?.as_ref()
+    }
+}
+
+/// Each figure over the runs that count.
+fn together(
+    runs: &[RunFindings],
+    baseline: &[RunFindings],
+    of: impl Fn(&RunFindings) -> Option<Figures>,
+) -> BTreeMap<String, Option<Figure>> {
+    let clean = |runs: &[RunFindings]| -> Vec<(u32, Figures)> {
+        let clean = runs.iter().filter(|run| run.is_clean());
+        clean.filter_map(|run| Some((run.repeat, of(run)?))).collect()
+    };
+    let (own, none) = (clean(runs), clean(baseline));
+    let values = |runs: &[(u32, Figures)], name: &str| -> Vec<(u32, f64)> {
+        let value = |(repeat, its): &(u32, Figures)| Some((*repeat, its.get(name).copied()??));
+        runs.iter().filter_map(value).collect()
+    };
+    let names = own.first().map(|(_, figures)| figures.keys()).into_iter().flatten();
+    names
+        .map(|name| {
+            let own = values(&own, name);
+            (name.clone(), Figure::of(&own, &values(&none, name)))
+        })
+        .collect()
+}

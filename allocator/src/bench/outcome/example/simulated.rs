@@ -1,0 +1,165 @@
+//! Runs of the simulator in the place of real ones.
+
+use paceline_policy::{Frame, Variant, frame};
+use paceline_sim::fit::Recording;
+use paceline_sim::outcome::Line;
+use paceline_sim::scenario::Arm;
+use paceline_sim::{Run, Scenario};
+
+use super::super::super::record::Recorded;
+use super::super::super::schedule::Job;
+use super::super::observed::entries;
+use super::super::{About, ArmFacts, Judged, Observed, judge};
+use super::{BEFORE, BEGAN, about, arm, job, recorded};
+use crate::samples::SampleJob;
+
+/// From a job's arrival in the schedule to its first frame.
+const STARTUP: f64 = 0.8;
+
+/// FlowCon's three jobs at a quarter of their times: what the simulator makes of them stands for what
+/// was measured, a percent slower or quicker from repeat to repeat.
+pub(crate) struct Simulated {
+    pub(crate) about: About,
+    pub(crate) arms: Vec<ArmFacts>,
+    pub(crate) runs: Vec<Recorded>,
+    folders: Vec<(Recording, Vec<crate::audit::Record>)>,
+}
+
+impl Simulated {
+    pub(crate) fn bench(repeats: u32) -> Self {
+        let works = [("vae", 0.0, 54.3), ("mnist-p", 10.0, 37.1), ("mnist-t", 20.0, 7.05)];
+        let jobs: Vec<Job> = works
+            .iter()
+            .map(|(name, at, work)| Job { work: Some(*work), ..job(name, *at) })
+            .collect();
+        let mut flowcon = arm("flowcon-published", "flowcon");
+        flowcon.variant = Variant::Published;
+        flowcon.params = [("alpha".to_owned(), 0.2), ("interval".to_owned(), 5.0)].into();
+        let mut none = arm("none", "none");
+        // Batches are timed between two looks, which are a second apart.
+        none.params = [("interval".to_owned(), 2.0)].into();
+        let mut simulated = Self {
+            about: About { scale: 4.0, ..about("R-FC3", &jobs) },
+            arms: vec![none, flowcon],
+            runs: Vec::new(),
+            folders: Vec::new(),
+        };
+        for repeat in 0..=repeats {
+            for arm in simulated.arms.clone() {
+                simulated.run(&arm, repeat, &works);
+            }
+        }
+        simulated
+    }
+
+    /// All runs with what their folders would hold.
+    pub(crate) fn observed(&self) -> Vec<Observed<'_>> {
+        let observed = |(recorded, (frames, log)): (_, &(Recording, Vec<_>))| Observed {
+            recorded,
+            frames: Ok(frames.clone()),
+            log: log.clone(),
+        };
+        self.runs.iter().zip(&self.folders).map(observed).collect()
+    }
+
+    pub(crate) fn judge(&self) -> Judged {
+        let observed = self.observed();
+        judge(self.about.clone(), &self.arms, &observed, &[])
+    }
+
+    fn run(&mut self, facts: &ArmFacts, repeat: u32, works: &[(&'static str, f64, f64)]) {
+        let scenario = Scenario::parse(&truth(facts, repeat, works)).unwrap();
+        let arm = Arm { policy: facts.policy.clone(), variant: facts.variant };
+        let run = Run { scenario: &scenario, arm: &arm, seed: u64::from(repeat), record: true };
+        let done = run.simulate().unwrap();
+        let frame = |line: &Line| {
+            let frame = Frame::parse(&line.frame).unwrap();
+            Frame { t: frame.t + BEFORE, ..frame }
+        };
+        let frames: Vec<Frame> = done.lines.iter().map(frame).collect();
+        let span = |(name, at, _): &(&'static str, f64, f64)| {
+            let job = done.outcome.jobs.iter().find(|job| job.id == *name).unwrap();
+            (*name, *at, job.finished.unwrap())
+        };
+        let spans: Vec<(&str, f64, f64)> = works.iter().map(span).collect();
+        let samples: Vec<(f64, Vec<SampleJob>)> = frames
+            .iter()
+            .map(|frame| (frame.t - BEFORE, frame.jobs.iter().map(sampled).collect()))
+            .collect();
+        self.runs.push(recorded(&facts.name, repeat, &spans, samples));
+        let text: Vec<String> =
+            frames.iter().map(|frame| serde_json::to_string(frame).unwrap()).collect();
+        let log: Vec<String> =
+            (1..).zip(&done.lines).map(|(number, line)| decided(number, &line.decision)).collect();
+        let recording = Recording::parse(&text.join("\n")).unwrap();
+        self.folders.push((recording, entries(&log.join("\n"))));
+    }
+}
+
+/// The scenario of what is measured: with what a fit has to find out.
+fn truth(facts: &ArmFacts, repeat: u32, works: &[(&str, f64, f64)]) -> String {
+    let factor = 1.0 + 0.01 * (f64::from(repeat) - 2.0);
+    let head = "name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n\
+                [limiter]\nenforcement = \"quota\"\n[[node]]\nname = \"n\"\ncpus = 2\n\
+                contention = 0.03\nbackground = 0.02\n";
+    let job = |(name, at, work): &(&str, f64, f64)| {
+        let (arrive, work) = (at + STARTUP, work * factor);
+        format!(
+            "[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\nwork = {work:?}\n\
+             batch = {{ work = 0.05 }}\nnoise = 0.01\n\
+             loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
+             acceptable = 200.0\nbatch_latency = 0.2\n"
+        )
+    };
+    let params = facts.params.iter().map(|(name, value)| format!("{name} = {value:?}\n"));
+    let (jobs, params) = (works.iter().map(job).collect::<String>(), params.collect::<String>());
+    format!("{head}{jobs}[params.{}]\n{params}", facts.policy)
+}
+
+/// A job of a frame as it would have been sampled.
+fn sampled(job: &frame::Job) -> SampleJob {
+    SampleJob {
+        id: job.id.to_string(),
+        loss: job.loss,
+        steps: None,
+        cpu: job.usage.cpu,
+        throttled: job.throttled,
+        limit: job.limit.applied,
+        target_acceptable: job.targets.acceptable,
+        target_objective: None,
+    }
+}
+
+/// A simulated decision as lines of the log, each with a write that follows where the job is limited.
+fn decided(number: u64, decision: &str) -> String {
+    let decision: serde_json::Value = serde_json::from_str(decision).unwrap();
+    let at = BEGAN + decision["t"].as_f64().unwrap();
+    let none = "0".repeat(64);
+    let line = |at: f64, entry: serde_json::Value| {
+        let mut whole = serde_json::json!({"seq": 1, "at": at, "prev": none, "hash": none});
+        whole.as_object_mut().unwrap().extend(entry.as_object().unwrap().clone());
+        whole.to_string()
+    };
+    let mut lines = Vec::new();
+    for (job, its) in decision["jobs"].as_object().unwrap() {
+        let chosen = decision["limits"][job].as_f64().unwrap_or(1.0);
+        lines.push(line(
+            at,
+            serde_json::json!({
+                "what": "decided", "number": number, "job": job, "class": its["class"],
+                "score": its["score"], "chosen": chosen, "why": its["why"],
+            }),
+        ));
+        if chosen < 1.0 {
+            let to = format!("{:.1} %", 100.0 * chosen);
+            lines.push(line(
+                at + 0.03,
+                serde_json::json!({
+                    "what": "limited", "job": job, "container": "c", "from": "100.0 %", "to": to,
+                    "why": "as the policy chose", "seconds": 0.03,
+                }),
+            ));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,137 @@
+//! How near a prediction comes: to the arm within its own spread, and to each job.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::outcome::{ArmFindings, Figure, RunFindings};
+
+/// A figure's prediction is near enough within this part of it, or within the arm's own spread.
+const NEAR: f64 = 0.05;
+/// A job's, within this part of the median of its repeats.
+const NEAR_JOB: f64 = 0.1;
+
+/// The figures that are judged, and those of the jobs that belong to them.
+const JUDGED: &[(&str, Option<&str>)] = &[
+    ("completion_mean", Some("completion")),
+    ("acceptable_mean", Some("acceptable")),
+    ("objective_mean", Some("objective")),
+    ("satisfied", None),
+    ("met", None),
+];
+
+/// One figure's prediction beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fidelity {
+    /// The measure's name.
+    pub(crate) figure: String,
+    pub(crate) measured: f64,
+    pub(crate) predicted: f64,
+    /// By which part of what was measured the prediction is over it; of a number of jobs, of all that
+    /// have a target.
+    pub(crate) error: f64,
+    /// The arm's own spread, in the same parts: how far the farthest repeat is off the mean.
+    pub(crate) spread: Option<f64>,
+    /// Whether the error is within a twentieth or the spread.
+    pub(crate) holds: bool,
+    /// Each job that has such a figure.
+    pub(crate) jobs: Vec<JobFidelity>,
+    /// Whether every job's error is within a tenth; `None` without jobs.
+    pub(crate) jobs_hold: Option<bool>,
+}
+
+/// One job's prediction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JobFidelity {
+    pub(crate) job: String,
+    /// The median of the repeats.
+    pub(crate) measured: f64,
+    pub(crate) predicted: f64,
+    pub(crate) error: f64,
+}
+
+impl Fidelity {
+    /// Of all figures that are judged and that the arm has.
+    pub(super) fn all(arm: &ArmFindings) -> Vec<Self> {
+        JUDGED.iter().filter_map(|(name, of_jobs)| Self::of(arm, name, *of_jobs)).collect()
+    }
+
+    fn of(arm: &ArmFindings, name: &str, of_jobs: Option<&str>) -> Option<Self> {
+        let figure = arm.figure(name)?;
+        let (measured, predicted) = (figure.measured.mean, figure.predicted?);
+        let whole = if of_jobs.is_some() { measured } else { with_target(arm) };
+        if whole <= 0.0 {
+            return None;
+        }
+        let error = (predicted - measured) / whole;
+        let spread = figure.spread.map(|spread| spread / whole);
+        let jobs: Vec<JobFidelity> = of_jobs.map(|name| of_each_job(arm, name)).unwrap_or_default();
+        let near = |job: &JobFidelity| job.error.abs() <= NEAR_JOB;
+        Some(Self {
+            figure: name.to_owned(),
+            measured,
+            predicted,
+            error,
+            spread,
+            holds: error.abs() <= spread.unwrap_or(0.0).max(NEAR),
+            jobs_hold: (!jobs.is_empty()).then(|| jobs.iter().all(near)),
+            jobs,
+        })
+    }
+
+    /// The job whose prediction is farthest off.
+    pub(crate) fn worst(&self) -> Option<&JobFidelity> {
+        self.jobs.iter().max_by(|a, b| a.error.abs().total_cmp(&b.error.abs()))
+    }
+}
+
+/// How many jobs have a batch that could be held against its target.
+fn with_target(arm: &ArmFindings) -> f64 {
+    let with = arm.jobs.iter().filter(|job| job.figure("batch_latency").is_some());
+    paceline_policy::unit::count(with.count())
+}
+
+fn of_each_job(arm: &ArmFindings, name: &str) -> Vec<JobFidelity> {
+    let runs: Vec<&RunFindings> = arm.counted().collect();
+    let one = |place: usize| {
+        let job = arm.jobs.get(place)?;
+        let predicted = job.figure(name).and_then(|figure: &Figure| figure.predicted)?;
+        let each = runs.iter().filter_map(|run| run.jobs.get(place)?.figures.get(name).copied()?);
+        let measured = median(each.collect()).filter(|measured| *measured > 0.0)?;
+        let error = predicted / measured - 1.0;
+        Some(JobFidelity { job: job.job.clone(), measured, predicted, error })
+    };
+    (0..arm.jobs.len()).filter_map(one).collect()
+}
+
+/// The one in the middle, or the mean of the two there.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2)?;
+    let lower = values.get(values.len().saturating_sub(1) / 2)?;
+    Some(f64::midpoint(*lower, *upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn half_of_the_values_are_on_either_side_of_their_median(
+            values in prop::collection::vec(-100.0..100.0, 1..20),
+        ) {
+            let middle = median(values.clone()).unwrap();
+            let below = values.iter().filter(|value| **value < middle).count();
+            let above = values.iter().filter(|value| **value > middle).count();
+            prop_assert!(below <= values.len() / 2 && above <= values.len() / 2);
+        }
+    }
+}
