@@ -42,13 +42,15 @@ class Workload(NamedTuple):
     python: list[str]
     short: int
     long: int
+    # The length of a run to the targets. It matters where the learning rate goes by it.
+    course: int = 10**6
 
 
 WORKLOADS = {
     "vae": Workload(["vae"], "python-torch", ["python", "vae.py"], 50, 1450),
     "mnist": Workload(["mnist"], "python-torch", ["python", "mnist.py"], 10, 250),
     "gru": Workload(["gru", "adding"], "python-keras", ["python", "keras_gru.py"], 20, 220),
-    "resnet50": Workload(["resnet50"], "python-torch", ["python", "resnet50.py"], 1, 4),
+    "resnet50": Workload(["resnet50"], "python-torch", ["python", "resnet50.py"], 1, 4, 250),
 }
 
 
@@ -119,7 +121,7 @@ def targets(name: str, data: str) -> bool:
     wanted, reached = {}, True
     jobs = [("workloads", workload.rust), (workload.image, workload.python)]
     for image, inside in [*jobs, *FURTHER.get(name, [])]:
-        progress, seconds = until_objective(image, inside, data, wanted)
+        progress, seconds = until_objective(image, inside, data, workload.course, wanted)
         wanted = wanted or progress["targets"]
         acceptable, objective = seconds
         reached &= objective is not None
@@ -134,16 +136,17 @@ def targets(name: str, data: str) -> bool:
 
 
 def until_objective(
-    image: str, inside: list[str], data: str, wanted: dict[str, float]
+    image: str, inside: list[str], data: str, steps: int, wanted: dict[str, float]
 ) -> tuple[dict, list[float | None]]:
-    """Runs a job until it reports its objective: the last report, and seconds to both targets."""
+    """Runs a job of so many steps until it reports its objective or ends: the last report, and
+    seconds to both targets."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         status, name = Path(folder, "progress.json"), f"paceline-measure-{os.getpid()}"
         own = ["--volume", f"{folder}:/status", "--env", "PACELINE_STATUS_FILE=/status/progress.json"]
         for tier in ("acceptable", "objective") if wanted else ():
             own += ["--env", f"PACELINE_{tier.upper()}={wanted[tier]}"]
-        line = command(image, inside, data, steps=10**6, threads=2)
+        line = command(image, inside, data, steps, threads=2)
         line[3:3] = ["--detach", "--name", name, *own]
         began = time.time()
         try:
@@ -151,7 +154,7 @@ def until_objective(
             while time.time() - began < PATIENCE:
                 time.sleep(0.5)
                 progress = json.loads(status.read_text()) if status.exists() else None
-                if progress and progress["reached"]["objective_at"]:
+                if progress and (progress["reached"]["objective_at"] or is_over(progress)):
                     break
             else:
                 if progress is None:
@@ -160,6 +163,10 @@ def until_objective(
             subprocess.run(["docker", "rm", "--force", name], capture_output=True, check=False)
     moments = (progress["reached"][f"{tier}_at"] for tier in ("acceptable", "objective"))
     return progress, [at and at - began for at in moments]
+
+
+def is_over(progress: dict) -> bool:
+    return progress["state"] in ("finished", "failed")
 
 
 def main() -> int:
