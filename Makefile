@@ -47,6 +47,8 @@ demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes on
 experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted
 	@data="$$(images/data.sh | tail -n 1)"; \
 	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full)
+	@$(PACELINE) experiments $(EXPERIMENTS:%=paceline-bench/%) --commit "$$(git rev-parse --short HEAD)" \
+	  -o images/EXPERIMENTS.md
 
 fmt: ## format the code
 	$(CARGO) fmt --all

@@ -5,7 +5,7 @@
 //! never looks into a container and never touches a limit. What the jobs reported it reads from
 //! the allocator's samples; when they ended, it asks the engine.
 //!
-//! Runs are kept one by one ([`results`]), so a bench that was interrupted goes on where it was.
+//! Runs are kept one by one (`results`), so a bench that was interrupted goes on where it was.
 //! Whatever it makes on the engine is removed again, whether it succeeds, fails or is interrupted.
 
 mod allocator_process;
