@@ -174,7 +174,8 @@ impl Driver {
         let events = EngineEvents::follow(self.roster.docker().clone());
         let nudge = self.roster.nudge();
         let ended = loop {
-            let timer = self.timer();
+            // It goes off at the next whole millisecond: what comes together is one change.
+            let timer = self.clock.instant(self.next());
             // Everything that is waited for here can be given up without losing anything.
             tokio::select! {
                 biased;
@@ -197,7 +198,7 @@ impl Driver {
                     let soon = self.clock.now().after(COALESCE.as_secs_f64());
                     self.refresh_at = self.refresh_at.min(soon);
                 }
-                () = timer => self.turn(&events),
+                () = tokio::time::sleep_until(timer) => self.turn(&events),
             }
         };
         drop(events);
@@ -212,18 +213,6 @@ impl Driver {
             info!("every limit is back");
         }
         Ok(ended)
-    }
-
-    /// Waits until something is due by itself. What is due already waits for no timer: the runtime's
-    /// go off at whole milliseconds, so that one passes by.
-    fn timer(&self) -> impl Future<Output = ()> + use<> {
-        let (next, now) = (self.next(), self.clock.now());
-        let sleep = (next > now).then(|| tokio::time::sleep_until(self.clock.instant(next)));
-        async {
-            if let Some(sleep) = sleep {
-                sleep.await;
-            }
-        }
     }
 
     /// When something is due by itself.
