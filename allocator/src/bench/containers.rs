@@ -1,7 +1,8 @@
 //! The containers of a bench: made, started, watched and always removed.
 //!
-//! Their CPU limits are the allocator's business alone: nothing here sets or changes one, so that
-//! what is found after a run tells whether the allocator put everything back.
+//! Their CPU limits are the allocator's business alone: but for the calibration, which no allocator
+//! acts in, nothing sets or changes one, so that what is found after a run tells whether the allocator
+//! put everything back.
 //!
 //! A job is known by its labels, not by a container: one that is moved goes on in another, and for a
 //! moment it has two. The newest counts.
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use bollard::Docker;
 use bollard::models::{
-    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum as Standing, HostConfig,
+    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum as Standing,
+    ContainerUpdateBody, HostConfig,
 };
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListContainersOptionsBuilder, LogsOptionsBuilder,
@@ -164,6 +166,15 @@ impl Containers {
     pub(crate) async fn start(&self, job: &Job) -> anyhow::Result<()> {
         let started = self.docker.start_container(&self.name(job), None).await;
         started.with_context(|| format!("job {}: its container does not start", job.name))
+    }
+
+    /// Gives the job's container so many billionths of a CPU at most.
+    pub(crate) async fn limit(&self, job: &Job, nano_cpus: i64) -> anyhow::Result<()> {
+        let nano_cpus = Some(nano_cpus);
+        let body = ContainerUpdateBody { nano_cpus, ..ContainerUpdateBody::default() };
+        let limited = self.docker.update_container(&self.name(job), body).await;
+        limited.with_context(|| format!("job {}: its container takes no limit", job.name))?;
+        Ok(())
     }
 
     /// Asks every container of the bench to end, all at once, and waits until they have.

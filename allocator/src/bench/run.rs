@@ -177,7 +177,8 @@ impl<'a> Bench<'a> {
         let rates = if jobs.iter().any(Job::takes_steps) {
             let folder = self.results.empty("calibration")?;
             let stop = &self.means.stop;
-            calibrate(jobs, &self.launcher, &self.containers, stop, &folder).await?
+            let cpus = self.means.place.machine.cpus;
+            calibrate(jobs, &self.launcher, &self.containers, cpus, stop, &folder).await?
         } else {
             vec![None; jobs.len()]
         };

@@ -169,6 +169,8 @@ impl Candidate {
         let admissible = self.home.outside().is_none();
         if progress.is_some() && self.standing == Standing::Waiting && admissible {
             seen.extend(self.appear(machine, Standing::Managed));
+            // That it has begun is all its news.
+            self.urgent = heard.urgent;
         }
         let quota = self.use_of.quota();
         let used = self.use_of.used(docker, &self.container.id, quota);

@@ -35,6 +35,7 @@ impl Driver {
 
     /// Takes in what there is now.
     pub(super) fn compare(&mut self, survey: Result<Survey, SurveyError>) {
+        let first = !self.roster.was_listed();
         let change = match survey {
             Ok(survey) => self.roster.compare(survey),
             Err(error) => {
@@ -45,6 +46,9 @@ impl Driver {
         };
         if let Some(hands) = &self.hands {
             change.described.iter().for_each(|container| hands.actuator().saw(container));
+        }
+        if first && self.roster.candidates().next().is_some() {
+            self.ask_all(self.clock.now());
         }
         if change.gone.is_empty() {
             return;
@@ -111,6 +115,7 @@ impl Driver {
     }
 
     pub(super) fn take_in(&mut self, seen: Vec<Seen>) {
+        let now = self.clock.now();
         for seen in seen {
             match seen {
                 Seen::Appeared(spec) => {
@@ -119,10 +124,11 @@ impl Driver {
                     self.tell(Event::Appeared(*spec));
                     let container = self.roster.container(&job).unwrap_or_default().to_owned();
                     self.write(&Entry::Appeared { job: job.to_string(), container });
-                    self.changed = true;
+                    // Others may come with it.
+                    self.decide_at.get_or_insert(now.after(COALESCE.as_secs_f64()));
                 }
                 Seen::Event(event) => self.tell(event),
-                Seen::Urgent => self.changed = true,
+                Seen::Urgent => self.decide_at = Some(now),
                 Seen::Drifted { job, container } => self.drifted(job, container),
             }
         }

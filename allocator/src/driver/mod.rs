@@ -82,8 +82,8 @@ pub struct Driver {
     decided: Option<Decided>,
     node_used: Option<(Moment, f64)>,
     node_cpu: Option<f64>,
-    /// Whether a policy run is due before its time.
-    changed: bool,
+    /// When a run of the policy is due before its time.
+    decide_at: Option<Moment>,
     refresh_at: Moment,
     /// Known containers are to be looked at again.
     touched: Touched,
@@ -141,7 +141,7 @@ impl Driver {
             decided: None,
             node_used: None,
             node_cpu: None,
-            changed: false,
+            decide_at: None,
             refresh_at: Moment::default(),
             touched: Touched::Any,
             reconcile_at: Moment::default(),
@@ -192,7 +192,7 @@ impl Driver {
                     self.moved(came);
                     events.adopt(self.roster.adopted());
                 }
-                () = nudge.notified() => self.hurry(),
+                () = nudge.notified() => self.look_soon(),
                 survey = self.roster.surveyed() => self.compare(survey),
                 () = events.changed() => {
                     let soon = self.clock.now().after(COALESCE.as_secs_f64());
@@ -218,7 +218,9 @@ impl Driver {
     /// When something is due by itself.
     fn next(&self) -> Moment {
         let wake_at = self.asking.map(|asking| asking.check_at).or(self.wake_at);
-        let due = [self.hurry_at, wake_at].into_iter().flatten();
+        // While they gather, nobody is decided about.
+        let decide_at = self.decide_at.filter(|_| !self.gathers());
+        let due = [self.hurry_at, decide_at, wake_at].into_iter().flatten();
         due.fold(self.refresh_at.min(self.look_at), Moment::min)
     }
 
@@ -228,16 +230,23 @@ impl Driver {
         if now >= self.refresh_at {
             self.refresh(now, events.take());
         }
-        let hurry = self.hurry_at.is_some_and(|hurry| now >= hurry);
-        let due = self.is_due(now);
-        let whole = now >= self.look_at;
-        if !(whole || hurry || due) {
+        let past = |now: Moment, at: Option<Moment>| at.is_some_and(|at| now >= at);
+        let (gathers, due, whole) = (self.gathers(), self.is_due(now), now >= self.look_at);
+        if !(whole || due || past(now, self.hurry_at) || (past(now, self.decide_at) && !gathers)) {
             return;
         }
         self.hurry_at = None;
         self.look(now, whole);
-        if due || self.changed {
-            (self.changed, self.decided_at) = (false, Some(now));
+        if gathers && due {
+            self.asking = None;
+        }
+        let decide = if gathers {
+            due && self.decide_at.is_some()
+        } else {
+            due || past(self.clock.now(), self.decide_at)
+        };
+        if decide {
+            (self.decide_at, self.decided_at) = (None, Some(now));
             let changes = self.judge(Event::Decide);
             self.apply(changes);
         } else if self.hands.is_some() {
@@ -247,25 +256,45 @@ impl Driver {
         self.publish();
     }
 
-    /// Looks and decides as soon as may be: at once, unless that was done a moment ago.
+    /// Looks and decides as soon as may be.
     fn hurry(&mut self) {
-        let now = self.clock.now();
-        let soonest = self.decided_at.map(|at| at.after(COALESCE.as_secs_f64()));
-        let at = soonest.map_or(now, |soonest| soonest.max(now));
+        let at = self.soonest();
+        self.decide_at = Some(self.decide_at.map_or(at, |before| before.min(at)));
+    }
+
+    /// Looks as soon as may be; a decision follows if there is something new.
+    fn look_soon(&mut self) {
+        let at = self.soonest();
         self.hurry_at = Some(self.hurry_at.map_or(at, |before| before.min(at)));
-        self.changed = true;
+    }
+
+    /// At once, unless a decision was made a moment ago.
+    fn soonest(&self) -> Moment {
+        let now = self.clock.now();
+        self.decided_at.map_or(now, |at| at.after(COALESCE.as_secs_f64()).max(now))
+    }
+
+    /// Has every endpoint asked; the policy runs when all have answered or it takes too long.
+    fn ask_all(&mut self, now: Moment) {
+        self.roster.ask_all();
+        let (check_at, until) = (now.after(CHECK), now.after(LATEST));
+        self.asking = Some(Asking { check_at, until });
+    }
+
+    /// Whether those that ran before this run are yet to answer: they come together, however long
+    /// each takes, or a policy would take all others for newcomers beside the first.
+    fn gathers(&self) -> bool {
+        self.decided_at.is_none() && self.asking.is_some()
     }
 
     /// Whether the policy is to run by itself, and by what every job says now.
     fn is_due(&mut self, now: Moment) -> bool {
-        let check_at = now.after(CHECK);
         if let Some(asking) = &mut self.asking {
-            asking.check_at = check_at;
+            asking.check_at = now.after(CHECK);
             return now >= asking.until || self.roster.has_answered();
         }
         if self.wake_at.is_some_and(|wake| now >= wake) {
-            self.roster.ask_all();
-            self.asking = Some(Asking { check_at, until: now.after(LATEST) });
+            self.ask_all(now);
         }
         false
     }

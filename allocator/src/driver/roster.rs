@@ -123,6 +123,11 @@ impl Roster {
         Arc::clone(&self.nudge)
     }
 
+    /// Whether it is known what there is.
+    pub(super) fn was_listed(&self) -> bool {
+        self.listed_before
+    }
+
     /// The container of a managed job.
     pub(super) fn container(&self, job: &JobId) -> Option<&str> {
         let managed = |(_, candidate): &(&String, &Candidate)| candidate.managed() == Some(job);

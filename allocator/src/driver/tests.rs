@@ -89,6 +89,18 @@ async fn a_pinned_job_is_held_at_once_and_managed_again_when_that_is_asked_for()
 }
 
 #[tokio::test]
+async fn jobs_that_ran_before_come_together_also_if_one_is_slow_to_answer() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "late"]);
+    bed.shows("both", |snapshot| {
+        snapshot.jobs.iter().filter(|view| view.chosen.is_some()).count() == 2
+    })
+    .await;
+    let decided = audited(&bed.end().await, "decided");
+    let first: Vec<&Value> = decided.iter().filter(|entry| entry["number"] == 1).collect();
+    assert_eq!(first.len(), 2, "{decided:?}");
+}
+
+#[tokio::test]
 async fn a_pin_is_written_once() {
     let bed = Bed::new(policy("none"), Vec::new(), &["a", "b"]);
     bed.shows("both", stands("b", Standing::Managed)).await;

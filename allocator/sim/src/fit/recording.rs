@@ -1,7 +1,7 @@
 //! A recorded run: the frames of one node, in the order of time.
 
-use paceline_policy::Frame;
 use paceline_policy::frame::FrameError;
+use paceline_policy::{Frame, JobId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -78,6 +78,18 @@ impl Recording {
             return Err(RecordingError::NoJob);
         }
         Ok(Self { frames })
+    }
+
+    /// What it tells of the job `from` alone, as if that were `to`; `None` if it tells nothing of it.
+    #[must_use]
+    pub fn told_of(&self, from: &str, to: &str) -> Option<Self> {
+        let to = JobId::new(to).ok()?;
+        let mut frames = self.frames.clone();
+        for frame in &mut frames {
+            frame.jobs.retain(|job| job.id.as_str() == from);
+            frame.jobs.iter_mut().for_each(|job| job.id = to.clone());
+        }
+        frames.iter().any(|frame| !frame.jobs.is_empty()).then_some(Self { frames })
     }
 
     /// Its frames.

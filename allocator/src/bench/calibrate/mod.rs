@@ -1,7 +1,8 @@
-//! Measures how fast each job is with the machine for itself.
+//! Measures how fast each job is with the machine for itself, and what limits cost it.
 //!
 //! A schedule gives work in seconds of the whole machine, so that it means the same on any machine.
-//! Here those seconds become steps.
+//! Here those seconds become steps. What a job loses under a limit, beside the CPU that it takes
+//! away, is for the prediction: its frames here are all that is known of that before a policy runs.
 
 mod meter;
 
@@ -30,15 +31,22 @@ const MEASURED_WITHIN: Duration = Duration::from_mins(4);
 /// How often a frame is recorded, in seconds: what the jobs are like is fitted to these.
 const FRAME_EVERY: f64 = 1.0;
 
+/// The limits that each job is measured under afterwards: the machine over these …
+const LIMITS: [i64; 2] = [2, 4];
+
+/// … for so long each: the first of its frames saw the limit change and tells nothing.
+const LIMITED_FOR: Duration = Duration::from_secs(6);
+
 /// How often new samples are looked for; they come once a second.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The rate of each of `jobs` in steps per second, in their order; `None` for those whose command
-/// takes no steps. Files go into `folder`.
+/// takes no steps. The machine has `cpus` CPUs. Files go into `folder`.
 pub(crate) async fn calibrate(
     jobs: &[Job],
     launcher: &Launcher,
     containers: &Containers,
+    cpus: i64,
     stop: &Stop,
     folder: &Path,
 ) -> anyhow::Result<Vec<Option<f64>>> {
@@ -46,7 +54,7 @@ pub(crate) async fn calibrate(
     let allocator = launcher.start(&arm, folder)?;
     let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
-    let mut calibration = Calibration { containers, stop, folder, allocator, progress };
+    let mut calibration = Calibration { containers, cpus, stop, folder, allocator, progress };
     let rates = calibration.all(jobs).await;
     let stopped = calibration.allocator.stop().await;
     let removed = containers.remove_all().await;
@@ -59,6 +67,8 @@ pub(crate) async fn calibrate(
 
 struct Calibration<'a> {
     containers: &'a Containers,
+    /// The machine's.
+    cpus: i64,
     stop: &'a Stop,
     folder: &'a Path,
     allocator: AllocatorProcess,
@@ -72,7 +82,7 @@ impl Calibration<'_> {
         for job in jobs {
             let done = jobs.iter().zip(&rates);
             let known =
-                done.filter(|(other, _)| equally_fast(job, other)).find_map(|(_, rate)| *rate);
+                done.filter(|(other, _)| job.is_as_fast_as(other)).find_map(|(_, rate)| *rate);
             let rate = match known {
                 _ if !job.takes_steps() => None,
                 Some(rate) => Some(rate),
@@ -96,7 +106,10 @@ impl Calibration<'_> {
         let stop = self.stop;
         let measured = stop.unless(async {
             let rate = timeout(MEASURED_WITHIN, self.measure(job)).await;
-            rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}"))
+            let rate =
+                rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}"))?;
+            self.limit(job).await?;
+            Ok(rate)
         });
         let measured = measured.await;
         let log = self.folder.join(format!("{}.log", job.name));
@@ -132,12 +145,15 @@ impl Calibration<'_> {
             sleep(LOOK_EVERY).await;
         }
     }
-}
 
-/// Jobs that differ in their seed alone do the same work at each step.
-fn equally_fast(one: &Job, other: &Job) -> bool {
-    one.image == other.image
-        && one.node == other.node
-        && one.env == other.env
-        && one.command_without_seed() == other.command_without_seed()
+    /// Has the job's frames tell how it does under limits.
+    async fn limit(&mut self, job: &Job) -> anyhow::Result<()> {
+        for part in LIMITS {
+            self.progress.job(&job.name, format!("limited to 1/{part} of the machine"));
+            self.progress.draw();
+            self.containers.limit(job, self.cpus * 1_000_000_000 / part).await?;
+            sleep(LIMITED_FOR).await;
+        }
+        Ok(())
+    }
 }

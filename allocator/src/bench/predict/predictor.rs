@@ -47,8 +47,9 @@ impl Predictor {
         let first = *middle(&usable).ok_or("no run of `none` counts")?;
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
         let others = usable.iter().filter(|run| !std::ptr::eq(**run, first));
-        let others: Vec<Recording> =
+        let mut others: Vec<Recording> =
             others.filter_map(|run| run.frames.as_ref().ok()).chain(calibration).cloned().collect();
+        others.extend(alike(jobs, calibration));
         let fit = fit(recording, &others).map_err(|error| error.to_string())?;
         let heading = Heading {
             name: "fitted".to_owned(),
@@ -199,6 +200,18 @@ impl Predictor {
     fn machines(&self) -> f64 {
         count(self.scenario.nodes.len())
     }
+}
+
+/// Of jobs that are as fast as another, one was calibrated: what it tells, told of the others.
+fn alike(jobs: &[JobFacts], calibration: &[Recording]) -> Vec<Recording> {
+    let mut found = Vec::new();
+    for (place, JobFacts { job, .. }) in jobs.iter().enumerate() {
+        let before = jobs.iter().take(place).map(|facts| &facts.job);
+        if let Some(first) = before.into_iter().find(|other| job.is_as_fast_as(other)) {
+            found.extend(calibration.iter().filter_map(|its| its.told_of(&first.name, &job.name)));
+        }
+    }
+    found
 }
 
 /// The run in the middle by its mean completion time.

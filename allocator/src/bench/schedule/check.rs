@@ -37,7 +37,7 @@ pub(super) fn check(text: &str, file: ScheduleFile) -> Result<Schedule, Problem>
     let jobs = jobs::check(file.jobs, arrivals, &nodes, lines)?;
     let params =
         file.params.iter().map(|(name, its)| (name.clone(), its.get_ref().clone())).collect();
-    let arms = arms::check(
+    let arms::Arms { always, in_full } = arms::check(
         arms::Said { policies: file.policies, arms: file.arms, params: file.params },
         nodes.len(),
         &jobs,
@@ -54,7 +54,8 @@ pub(super) fn check(text: &str, file: ScheduleFile) -> Result<Schedule, Problem>
         scale: scale(file.scale.as_ref(), lines)?,
         arrivals,
         until: until(file.until.as_ref(), lines)?,
-        arms,
+        arms: always,
+        full_arms: in_full,
         nodes,
         jobs,
         params,

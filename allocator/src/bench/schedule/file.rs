@@ -63,6 +63,9 @@ pub(super) struct ArmFile {
     pub(super) migration: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) params: BTreeMap<String, f64>,
+    /// Only the full form has it.
+    #[serde(default)]
+    pub(super) full: bool,
 }
 
 /// A `[[node]]` of a schedule.

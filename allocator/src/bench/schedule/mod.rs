@@ -41,6 +41,8 @@ pub(crate) struct Schedule {
     pub(crate) until: Option<f64>,
     /// In the order in which they are run; at least one, each name once.
     pub(crate) arms: Vec<Arm>,
+    /// Those that come on top in the full form.
+    full_arms: Vec<Arm>,
     /// The machine's parts; none if it is one.
     pub(crate) nodes: Vec<Node>,
     /// The jobs, in the file's order; at least one, each name once. They arrive as in the first
@@ -103,7 +105,8 @@ impl Schedule {
         let mut seen = BTreeSet::new();
         let mut arms = Vec::new();
         for name in names {
-            let arm = self.arms.iter().find(|arm| arm.name == *name).cloned();
+            let mut all = self.arms.iter().chain(&self.full_arms);
+            let arm = all.find(|arm| arm.name == *name).cloned();
             let params = || self.params.get(name).cloned().unwrap_or_default();
             let arm = arm.unwrap_or_else(|| Arm::new(name, params()));
             let problem = match arm.problem(self.nodes.len()) {
@@ -119,6 +122,7 @@ impl Schedule {
         }
         if !arms.is_empty() {
             self.arms = arms;
+            self.full_arms.clear();
         }
         Ok(self)
     }
@@ -126,6 +130,7 @@ impl Schedule {
     /// The same in its full form, if it has one.
     pub(crate) fn in_full(mut self) -> Self {
         self.repeats = self.full_repeats.unwrap_or(self.repeats);
+        self.arms.append(&mut self.full_arms);
         self
     }
 
@@ -153,8 +158,16 @@ impl Job {
         self.command.iter().map(|word| word.replace(STEPS, &steps.to_string())).collect()
     }
 
-    /// The command without the value of `--seed`: jobs that differ in it alone are equally fast.
-    pub(crate) fn command_without_seed(&self) -> Vec<String> {
+    /// Whether both do the same work at each step: they differ in their seed alone.
+    pub(crate) fn is_as_fast_as(&self, other: &Self) -> bool {
+        self.image == other.image
+            && self.node == other.node
+            && self.env == other.env
+            && self.command_without_seed() == other.command_without_seed()
+    }
+
+    /// The command without the value of `--seed`.
+    fn command_without_seed(&self) -> Vec<String> {
         let mut is_seed = false;
         let mut words = Vec::new();
         for word in &self.command {

@@ -83,6 +83,21 @@ fn a_schedule_says_what_its_file_says() {
 }
 
 #[test]
+fn an_arm_of_the_full_form_is_there_in_full_or_by_its_name() {
+    let text = GOOD.replacen("name = \"gentle\"", "name = \"gentle\"\nfull = true", 1);
+    let names = |schedule: Schedule| -> Vec<String> {
+        schedule.arms.into_iter().map(|arm| arm.name).collect()
+    };
+    let schedule = parse(&text).expect("the schedule is right");
+    let short = ["none", "flowcon", "flowcon-published-leftover"];
+    assert_eq!(names(schedule.clone()), short);
+    assert_eq!(names(schedule.clone().in_full()), [&short[..], &["gentle"]].concat());
+    let named = schedule.under(&["gentle".to_owned(), "none".to_owned()]).expect("both are known");
+    assert_eq!(names(named.clone()), ["gentle", "none"]);
+    assert_eq!(names(named.in_full()), ["gentle", "none"]);
+}
+
+#[test]
 fn what_is_not_said_is_as_usual() {
     let text = "name = 'a'\npolicies = ['none']\n[[job]]\nname = 'j'\nimage = 'i'\narrive = 1\n";
     let schedule = parse(text).expect("the schedule is right");

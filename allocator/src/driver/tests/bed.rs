@@ -28,6 +28,8 @@ use crate::signals::Ending;
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// So much later than others a job answers whose name begins so.
+const LATE: Duration = Duration::from_millis(150);
 
 pub(super) struct Bed {
     pub(super) live: Live,
@@ -83,7 +85,8 @@ impl Bed {
             let socket = proc.join(container.pid.to_string()).join("root/job.sock");
             let (says, said) = watch::channel(progress(name));
             let listener = UnixListener::bind(socket).unwrap();
-            tasks.spawn(endpoint(listener, said));
+            let late = if name.starts_with("late") { LATE } else { Duration::ZERO };
+            tasks.spawn(endpoint(listener, said, late));
             containers.lock().unwrap().insert(id, container);
             endpoints.insert((*name).to_owned(), says);
         }
@@ -245,8 +248,9 @@ pub(super) fn progress(job: &str) -> Progress {
     serde_json::from_value(json).unwrap()
 }
 
-/// Serves a job's progress and events.
-async fn endpoint(listener: UnixListener, said: watch::Receiver<Progress>) {
+/// Serves a job's progress and events, after a while.
+async fn endpoint(listener: UnixListener, said: watch::Receiver<Progress>, late: Duration) {
+    tokio::time::sleep(late).await;
     let mut connections = JoinSet::new();
     loop {
         let (mut stream, _) = listener.accept().await.unwrap();

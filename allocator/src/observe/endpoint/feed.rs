@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paceline_wire::{Direction, Progress, Targets};
+use paceline_wire::{Direction, Progress, State, Targets};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -214,7 +214,8 @@ impl Listener {
 }
 
 /// Whether something has happened that a policy may act on at once: a target is reached, the job is
-/// in another state, or a checkpoint has ended.
+/// another or has ended, or a checkpoint has ended. A first report is no such thing: there is nothing
+/// to compare it with.
 fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
     let direction = owned.direction.unwrap_or(now.eval.direction);
     let crossed = |target: Option<f64>| {
@@ -227,12 +228,16 @@ fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
     let newly = |before: Option<f64>, now: Option<f64>| before.is_none() && now.is_some();
     let (then, new) = (&before.checkpoint, &now.checkpoint);
     before.instance != now.instance
-        || before.state != now.state
+        || (has_ended(now) && !has_ended(before))
         || newly(before.reached.acceptable_at, now.reached.acceptable_at)
         || newly(before.reached.objective_at, now.reached.objective_at)
         || (then.answered, then.saved) != (new.answered, new.saved)
         || crossed(owned.targets.acceptable)
         || crossed(owned.targets.objective)
+}
+
+fn has_ended(progress: &Progress) -> bool {
+    matches!(progress.state, State::Finished | State::Failed)
 }
 
 #[cfg(test)]

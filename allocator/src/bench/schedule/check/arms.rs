@@ -20,13 +20,22 @@ pub(super) struct Said {
     pub(super) params: BTreeMap<String, Spanned<BTreeMap<String, f64>>>,
 }
 
+/// The arms of a schedule.
+#[derive(Debug)]
+pub(super) struct Arms {
+    /// At least one.
+    pub(super) always: Vec<Arm>,
+    /// Those of the full form alone.
+    pub(super) in_full: Vec<Arm>,
+}
+
 /// The arms on so many nodes: those of `policies` first.
 pub(super) fn check(
     said: Said,
     nodes: usize,
     jobs: &[Job],
     lines: Lines<'_>,
-) -> Result<Vec<Arm>, Problem> {
+) -> Result<Arms, Problem> {
     let Said { policies, arms, params } = said;
     for (name, its) in &params {
         if let Some(problem) = Arm::new(name, its.get_ref().clone()).problem(nodes.max(2)) {
@@ -35,14 +44,14 @@ pub(super) fn check(
     }
     let params = |policy: &str| params.get(policy).map(|its| its.get_ref().clone());
     let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
+    let mut found = Arms { always: Vec::new(), in_full: Vec::new() };
     for policy in &policies {
         let name = policy.get_ref();
         let arm = Arm::new(name, params(name).unwrap_or_default());
         let problem = match problem(&arm, nodes, jobs) {
             None if !seen.insert(arm.name.clone()) => "no policy may stand there twice".to_owned(),
             None => {
-                found.push(arm);
+                found.always.push(arm);
                 continue;
             }
             Some(problem) => problem,
@@ -52,7 +61,7 @@ pub(super) fn check(
     for arm in arms {
         let line = lines.of(&arm);
         let arm = arm.into_inner();
-        let policy = arm.policy.clone();
+        let (policy, full) = (arm.policy.clone(), arm.full);
         if let Some(name) = &arm.name {
             check_name("[[arm]] name", name, lines)?;
         }
@@ -65,9 +74,9 @@ pub(super) fn check(
             let rule = "another arm is called that already: give this one a name of its own";
             return Err(value(line, "[[arm]] name", &format!("{:?}", arm.name), rule));
         }
-        found.push(arm);
+        if full { &mut found.in_full } else { &mut found.always }.push(arm);
     }
-    if found.is_empty() {
+    if found.always.is_empty() {
         let rule = "there must be at least one, or an [[arm]]";
         return Err(value(lines.last(), "policies", &"missing", rule));
     }

@@ -157,6 +157,7 @@ fn what_a_policy_may_act_on_cannot_wait_and_nothing_else() {
     assert!(urgent(|p| p.state = paceline_wire::State::Finished));
     assert!(urgent(|p| p.instance = "another".to_owned()));
     assert!(urgent(|p| p.checkpoint.saved = 1));
+    assert!(!urgent(|p| p.state = paceline_wire::State::Starting));
     assert!(!urgent(|p| p.eval.count = 10));
     assert!(!urgent(|p| p.eval.value = Some(0.1)), "the job itself says what it has reached");
 }
