@@ -93,12 +93,12 @@ fn add(training: TrainingArgs) -> anyhow::Result<()> {
         targets: ADDING,
     };
     let batch_size = batch_size(&setup, &job)?;
+    let mut replicas = Replicas::new(setup.threads(), &store, AddingNet::new, AddingNet::loss);
     let optimizer = optimizer(&setup, &store, 3e-3)?;
-    let mut replicas = Replicas::new(setup.threads(), AddingNet::new);
     Trainer::begin(setup, &job, &store, optimizer)?.run(
         |_| {
             let parts = Sequences::draw(batch_size).split(replicas.parts());
-            replicas.loss(&store, &net, parts, AddingNet::loss)
+            replicas.mean(&net, parts)
         },
         |_| {
             let loss = f64::try_from(net.loss(&tests))?;
@@ -127,12 +127,17 @@ fn read(args: TextArgs) -> anyhow::Result<()> {
         targets: TEXT,
     };
     let batch_size = batch_size(&setup, &job)?;
+    let mut replicas = Replicas::new(
+        setup.threads(),
+        &store,
+        |path| TextNet::new(path, characters),
+        TextNet::loss,
+    );
     let optimizer = optimizer(&setup, &store, 4e-3)?;
-    let mut replicas = Replicas::new(setup.threads(), |path| TextNet::new(path, characters));
     Trainer::begin(setup, &job, &store, optimizer)?.run(
         |_| {
             let parts = corpus.draw(batch_size).split(replicas.parts());
-            replicas.loss(&store, &net, parts, TextNet::loss)
+            replicas.mean(&net, parts)
         },
         |stop| {
             let loss = validation_loss(&net, &corpus, stop)?;
@@ -162,6 +167,7 @@ fn optimizer(
     store: &VarStore,
     learning_rate: f64,
 ) -> Result<Box<dyn Optimizer>, TchError> {
-    let adam = Adam::new(&Parameters::of(store), setup.learning_rate(learning_rate))?;
+    let learning_rate = setup.learning_rate(learning_rate);
+    let adam = Adam::on(setup.threads_of_ours(), &Parameters::of(store), learning_rate)?;
     Ok(Box::new(Clipped::new(adam, MAX_NORM)))
 }

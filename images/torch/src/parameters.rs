@@ -31,6 +31,15 @@ impl Parameters {
         &self.tensors
     }
 
+    /// They are kept in the memory of `others`, of a model of the same form, from now on.
+    pub(crate) fn share(&mut self, others: &Self) {
+        for (own, other) in self.tensors.iter_mut().zip(&others.tensors) {
+            if own.data_ptr() != other.data_ptr() {
+                own.set_data(&other.detach());
+            }
+        }
+    }
+
     /// The gradients of a loss, in the same order; undefined where it does not depend on a
     /// parameter.
     ///

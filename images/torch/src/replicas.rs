@@ -4,111 +4,125 @@
 //! operations are small and many, as along a sequence or between thin layers, that is most of their
 //! time; and where another job has one of the CPUs, one thread waits for the other to get it back, again
 //! and again. Parts of a batch meet once in a step.
+//!
+//! Each thread stays for as long as the training: libtorch and its libraries keep for each what they
+//! have prepared, and a new thread would prepare it anew in each step.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use anyhow::anyhow;
 use tch::nn::{Path, VarStore};
-use tch::{Device, Tensor};
+use tch::{Device, TchError, Tensor};
 
 use crate::loss::Loss;
 use crate::parameters::Parameters;
 
-/// Copies of a model for further threads.
+/// A model whose parts of a batch, `B`, are computed side by side.
 #[derive(Debug)]
-pub struct Replicas<M> {
-    copies: Vec<Replica<M>>,
-}
-
-#[derive(Debug)]
-struct Replica<M> {
-    store: VarStore,
+pub struct Replicas<M, B> {
+    /// The loss of a part.
+    loss: fn(&M, &B) -> Tensor,
     parameters: Parameters,
-    model: M,
+    helpers: Vec<Helper<B>>,
 }
 
-impl<M: Send> Replicas<M> {
-    /// As many copies as make `threads` with the model itself. From now on each operation of libtorch
-    /// is computed by the thread that asks for it.
-    pub fn new(threads: i32, build: impl Fn(&Path<'_>) -> M) -> Self {
+/// A thread with a model of its own over the same parameters.
+#[derive(Debug)]
+struct Helper<B> {
+    parameters: Parameters,
+    /// Parts of batches, and what their losses count.
+    parts: Sender<(B, f64)>,
+    /// What came of each.
+    gradients: Receiver<Result<Weighted, TchError>>,
+}
+
+/// A loss and its gradients, times a weight.
+type Weighted = (f64, Vec<Tensor>);
+
+impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
+    /// As many threads as make `threads` with the one that asks, for the model of `store` that `build`
+    /// has built. From now on each operation of libtorch is computed by the thread that asks for it.
+    pub fn new(
+        threads: i32,
+        store: &VarStore,
+        build: impl Fn(&Path<'_>) -> M,
+        loss: fn(&M, &B) -> Tensor,
+    ) -> Self {
         tch::set_num_threads(1);
-        let copies = (1..threads).map(|_| {
-            let store = VarStore::new(Device::Cpu);
-            let model = build(&store.root());
-            Replica { parameters: Parameters::of(&store), store, model }
+        let helpers = (1..threads).map(|_| {
+            let own = VarStore::new(Device::Cpu);
+            let model = build(&own.root());
+            Helper::begin(&own, model, loss)
         });
-        Self { copies: copies.collect() }
+        Self { loss, helpers: helpers.collect(), parameters: Parameters::of(store) }
     }
 
     /// How many parts a batch should have.
     pub fn parts(&self) -> i64 {
-        i64::try_from(self.copies.len() + 1).unwrap_or(i64::MAX)
+        i64::try_from(self.helpers.len() + 1).unwrap_or(i64::MAX)
     }
 
     /// The mean loss of a batch and its gradients, from the parts that it is in and the number of items
-    /// of each. `loss` gives the mean of a part.
-    pub fn loss<B: Send>(
-        &mut self,
-        store: &VarStore,
-        model: &M,
-        parts: Vec<(B, u32)>,
-        loss: impl Fn(&M, &B) -> Tensor + Sync,
-    ) -> anyhow::Result<Loss> {
+    /// of each, where the loss of a part is its mean.
+    pub fn mean(&mut self, model: &M, parts: Vec<(B, u32)>) -> anyhow::Result<Loss> {
         let items = items(&parts);
         let parts = parts.into_iter().map(|(part, own)| (part, f64::from(own) / items));
-        let (mean, gradients) = self.together(store, model, parts, loss)?;
+        let (mean, gradients) = self.together(model, parts)?;
         Ok(Loss::known(mean, gradients))
     }
 
-    /// The same where `loss` gives the sum of a part: the sum of the batch is what is minimized, and
-    /// the mean what is reported.
-    pub fn sum<B: Send>(
-        &mut self,
-        store: &VarStore,
-        model: &M,
-        parts: Vec<(B, u32)>,
-        loss: impl Fn(&M, &B) -> Tensor + Sync,
-    ) -> anyhow::Result<Loss> {
+    /// The same where the loss of a part is its sum: the sum of the batch is what is minimized, and the
+    /// mean what is reported.
+    pub fn sum(&mut self, model: &M, parts: Vec<(B, u32)>) -> anyhow::Result<Loss> {
         let items = items(&parts);
         let parts = parts.into_iter().map(|(part, _)| (part, 1.0));
-        let (sum, gradients) = self.together(store, model, parts, loss)?;
+        let (sum, gradients) = self.together(model, parts)?;
         Ok(Loss::known(sum / items, gradients))
     }
 
     /// The sum of the parts' losses, each times its weight, and its gradients.
-    fn together<B: Send>(
+    fn together(
         &mut self,
-        store: &VarStore,
         model: &M,
         parts: impl IntoIterator<Item = (B, f64)>,
-        loss: impl Fn(&M, &B) -> Tensor + Sync,
-    ) -> anyhow::Result<(f64, Vec<Tensor>)> {
+    ) -> anyhow::Result<Weighted> {
         let mut parts = parts.into_iter();
         let (first, its_weight) = parts.next().ok_or_else(|| anyhow!("a batch without parts"))?;
-        for copy in &mut self.copies {
-            copy.store.copy(store)?;
+        let mut at_work = Vec::new();
+        // They begin before this thread does its own part.
+        for (helper, part) in self.helpers.iter_mut().zip(parts) {
+            helper.parameters.share(&self.parameters);
+            helper.parts.send(part).map_err(|_| anyhow!("a thread has ended"))?;
+            at_work.push(&helper.gradients);
         }
-        let loss = &loss;
-        thread::scope(|scope| {
-            let others = self.copies.iter_mut().zip(parts).map(|(copy, (part, weight))| {
-                scope.spawn(move || {
-                    let Replica { parameters, model, .. } = copy;
-                    weighted(&loss(model, &part), weight, parameters)
-                })
-            });
-            // They begin before this thread does its own part.
-            let others: Vec<_> = others.collect();
-            let parameters = Parameters::of(store);
-            let (mut sum, mut gradients) = weighted(&loss(model, &first), its_weight, &parameters)?;
-            for other in others {
-                let (more, further) = other.join().map_err(|_| anyhow!("a thread panicked"))??;
-                sum += more;
-                for (sum, gradient) in gradients.iter_mut().zip(&further) {
-                    *sum += gradient;
+        let (mut sum, mut gradients) =
+            weighted(&(self.loss)(model, &first), its_weight, &self.parameters)?;
+        for helper in at_work {
+            let (more, further) = helper.recv().map_err(|_| anyhow!("a thread panicked"))??;
+            sum += more;
+            for (sum, gradient) in gradients.iter_mut().zip(&further) {
+                *sum += gradient;
+            }
+        }
+        Ok((sum, gradients))
+    }
+}
+
+impl<B: Send + 'static> Helper<B> {
+    /// Starts the thread; it ends when there can be no more parts.
+    fn begin<M: Send + 'static>(store: &VarStore, model: M, loss: fn(&M, &B) -> Tensor) -> Self {
+        let (parts, asked) = channel::<(B, f64)>();
+        let (answer, gradients) = channel();
+        let own = Parameters::of(store);
+        thread::spawn(move || {
+            for (part, weight) in asked {
+                if answer.send(weighted(&loss(&model, &part), weight, &own)).is_err() {
+                    break;
                 }
             }
-            Ok((sum, gradients))
-        })
+        });
+        Self { parameters: Parameters::of(store), parts, gradients }
     }
 }
 
@@ -117,12 +131,7 @@ fn items<B>(parts: &[(B, u32)]) -> f64 {
     parts.iter().map(|(_, items)| f64::from(*items)).sum()
 }
 
-/// A loss and its gradients, times a weight.
-fn weighted(
-    loss: &Tensor,
-    weight: f64,
-    parameters: &Parameters,
-) -> anyhow::Result<(f64, Vec<Tensor>)> {
+fn weighted(loss: &Tensor, weight: f64, parameters: &Parameters) -> Result<Weighted, TchError> {
     let loss = loss * weight;
     let gradients = parameters.gradients(&loss)?;
     Ok((f64::try_from(loss)?, gradients))
@@ -136,8 +145,14 @@ mod tests {
     use super::*;
     use crate::layers::linear;
 
-    fn loss(model: &Linear, (inputs, wanted): &(Tensor, Tensor)) -> Tensor {
+    type Part = (Tensor, Tensor);
+
+    fn loss(model: &Linear, (inputs, wanted): &Part) -> Tensor {
         model.forward(inputs).mse_loss(wanted, Reduction::Mean)
+    }
+
+    fn summed(model: &Linear, part: &Part) -> Tensor {
+        loss(model, part) * part.0.size()[0]
     }
 
     #[test]
@@ -152,8 +167,7 @@ mod tests {
         let batch = (inputs.copy(), wanted.copy());
         let whole = Loss::from(loss(&model, &batch)).into_gradients(&parameters).unwrap();
         for threads in [1, 2, 3, 20] {
-            let mut replicas = Replicas::new(threads, build);
-            // The copies start with other weights.
+            let mut replicas = Replicas::new(threads, &store, build, loss);
             let parts = inputs.chunk(replicas.parts(), 0).into_iter();
             let parts = parts.zip(wanted.chunk(replicas.parts(), 0));
             let parts = parts.map(|part| {
@@ -162,11 +176,10 @@ mod tests {
             });
             let parts: Vec<_> = parts.collect();
             let copies = parts.iter().map(|((a, b), items)| ((a.copy(), b.copy()), *items));
-            let mean = replicas.loss(&store, &model, copies.collect(), loss).unwrap();
+            let mean = replicas.mean(&model, copies.collect()).unwrap();
             assert_close(mean, &whole, 1.0, &parameters);
-            let summed =
-                |model: &Linear, part: &(Tensor, Tensor)| loss(model, part) * part.0.size()[0];
-            let sum = replicas.sum(&store, &model, parts, summed).unwrap();
+            let mut replicas = Replicas::new(threads, &store, build, summed);
+            let sum = replicas.sum(&model, parts).unwrap();
             assert_close(sum, &whole, 10.0, &parameters);
         }
     }
@@ -191,7 +204,37 @@ mod tests {
         let store = VarStore::new(Device::Cpu);
         let build = |path: &Path<'_>| linear(&(path / "fc"), 5, 3);
         let model = build(&store.root());
-        let error = Replicas::new(2, build).loss(&store, &model, Vec::new(), loss).unwrap_err();
+        let mut replicas = Replicas::new(2, &store, build, loss);
+        let error = replicas.mean(&model, Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "a batch without parts");
+    }
+
+    #[test]
+    fn what_is_learned_is_known_to_all_threads() {
+        let store = VarStore::new(Device::Cpu);
+        let build = |path: &Path<'_>| linear(&(path / "fc"), 5, 3);
+        let model = build(&store.root());
+        let mut replicas = Replicas::new(2, &store, build, loss);
+        let float = (Kind::Float, Device::Cpu);
+        let (inputs, wanted) = (Tensor::rand([1, 5], float), Tensor::rand([1, 3], float));
+        let mut both = || {
+            let part = || ((inputs.copy(), wanted.copy()), 1);
+            let loss = replicas.mean(&model, vec![part(), part()]).unwrap();
+            loss.into_gradients(&Parameters::of(&store)).unwrap().0
+        };
+        let alone = || f64::try_from(loss(&model, &(inputs.copy(), wanted.copy()))).unwrap();
+        assert!((both() - alone()).abs() < 1e-6);
+        // By an optimizer in place, and by other memory.
+        no_grad(|| {
+            store
+                .variables()
+                .into_values()
+                .for_each(|mut weights| drop(weights.g_add_scalar_(1.0)));
+        });
+        assert!((both() - alone()).abs() < 1e-6);
+        for mut weights in store.variables().into_values() {
+            weights.set_data(&(weights.detach() * 2.0));
+        }
+        assert!((both() - alone()).abs() < 1e-6);
     }
 }

@@ -55,6 +55,12 @@ impl Setup {
         self.args.threads.count()
     }
 
+    /// The threads that are left for whoever can share work among them: all, where libtorch computes
+    /// with one.
+    pub fn threads_of_ours(&self) -> usize {
+        if tch::get_num_threads() > 1 { 1 } else { usize::try_from(self.threads()).unwrap_or(1) }
+    }
+
     /// What tells when to stop.
     pub fn stop(&self) -> &Stop {
         &self.stop
@@ -70,7 +76,10 @@ impl Setup {
             Role::Worker => {
                 Box::new(Remote::connect(&role.servers, parameters, self.stop.clone())?)
             }
-            Role::Alone | Role::Ps => Box::new(Adam::new(parameters, self.learning_rate(ADAM))?),
+            Role::Alone | Role::Ps => {
+                let learning_rate = self.learning_rate(ADAM);
+                Box::new(Adam::on(self.threads_of_ours(), parameters, learning_rate)?)
+            }
         })
     }
 }

@@ -53,7 +53,7 @@ fn train() -> anyhow::Result<()> {
     let data = ImageData::load(args.data)?;
     let store = VarStore::new(Device::Cpu);
     let model = Vae::new(&store.root());
-    let mut replicas = Replicas::new(setup.threads(), Vae::new);
+    let mut replicas = Replicas::new(setup.threads(), &store, Vae::new, Vae::loss);
     let adam = setup.adam(&args.role, &Parameters::of(&store))?;
     let job = data.job("cross entropy + KL per image", BATCH_SIZE, [MNIST, FASHION_MNIST]);
     let trainer = Trainer::begin(setup, &job, &store, adam)?;
@@ -61,7 +61,7 @@ fn train() -> anyhow::Result<()> {
     trainer.run(
         |step| {
             let batch = Batch::draw(data.train.batch(shuffle.batch(step)).0.flat_view());
-            replicas.sum(&store, &model, batch.split(replicas.parts()), Vae::loss)
+            replicas.sum(&model, batch.split(replicas.parts()))
         },
         |stop| test_loss(&model, &data.test, stop),
     )

@@ -1,10 +1,11 @@
 //! Adam (Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015).
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use tch::{TchError, Tensor, no_grad};
 
-use super::blocks::{Blocks, number};
+use super::blocks::{Blocks, Room, number};
 use super::{Optimizer, copy_from};
 use crate::parameters::Parameters;
 
@@ -23,13 +24,15 @@ pub struct Adam {
     steps: u32,
     moments: Vec<(String, Tensor)>,
     size: Blocks,
-    /// Those of each parameter.
-    blocks: Vec<Vec<Block>>,
+    /// What each thread does of a step.
+    lanes: Vec<Vec<Block>>,
 }
 
 /// A part of a parameter, of the means of its gradients and of their squares, and room to compute in.
 #[derive(Debug)]
 struct Block {
+    /// Which parameter, and which of its parts.
+    place: (usize, usize),
     parameter: Tensor,
     exp_avg: Tensor,
     exp_avg_sq: Tensor,
@@ -49,25 +52,36 @@ struct Factors {
 impl Adam {
     /// Adam with PyTorch's defaults, apart from the learning rate.
     pub fn new(parameters: &Parameters, learning_rate: f64) -> Result<Self, TchError> {
+        Self::on(1, parameters, learning_rate)
+    }
+
+    /// The same, shared by so many threads of its own: for who has libtorch compute with one.
+    pub fn on(
+        threads: usize,
+        parameters: &Parameters,
+        learning_rate: f64,
+    ) -> Result<Self, TchError> {
         let size = Blocks::new();
-        let room = || size.room(parameters.tensors());
-        let (scaled, denominator, decayed) = (room()?, room()?, room()?);
-        let (mut moments, mut all) = (Vec::new(), Vec::new());
-        for (name, parameter) in parameters.names().iter().zip(parameters.tensors()) {
+        let lanes = (0..threads.max(1)).map(|_| Lane::new(size, parameters));
+        let mut lanes: Vec<Lane> = lanes.collect::<Result<_, TchError>>()?;
+        let mut moments = Vec::new();
+        for (of, (name, parameter)) in
+            parameters.names().iter().zip(parameters.tensors()).enumerate()
+        {
             let (exp_avg, exp_avg_sq) = (parameter.f_zeros_like()?, parameter.f_zeros_like()?);
             let parts = size.of(parameter)?.into_iter().zip(size.of(&exp_avg)?);
-            let block = |((parameter, exp_avg), exp_avg_sq)| {
-                let scaled = scaled.like(&parameter)?;
-                let denominator = denominator.like(&parameter)?;
-                let decayed = decayed.like(&parameter)?;
-                Ok(Block { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed })
-            };
-            let parts = parts.zip(size.of(&exp_avg_sq)?).map(block);
-            all.push(parts.collect::<Result<_, TchError>>()?);
+            let parts = parts.zip(size.of(&exp_avg_sq)?).enumerate();
+            for (part, ((parameter, exp_avg), exp_avg_sq)) in parts {
+                // The one with the least to do.
+                if let Some(lane) = lanes.iter_mut().min_by_key(|lane| lane.elements) {
+                    lane.take((of, part), parameter, (exp_avg, exp_avg_sq))?;
+                }
+            }
             moments.push((format!("{name}.exp_avg"), exp_avg));
             moments.push((format!("{name}.exp_avg_sq"), exp_avg_sq));
         }
-        Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, size, blocks: all })
+        let lanes = lanes.into_iter().map(|lane| lane.blocks).collect();
+        Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, size, lanes })
     }
 
     /// Adds so much of a parameter to its gradient: the penalty on large weights.
@@ -90,9 +104,54 @@ impl Adam {
     }
 }
 
+/// What one thread is to do of a step, as it is made up.
+struct Lane {
+    /// Room to compute in.
+    scaled: Room,
+    denominator: Room,
+    decayed: Room,
+    elements: usize,
+    blocks: Vec<Block>,
+}
+
+impl Lane {
+    fn new(size: Blocks, parameters: &Parameters) -> Result<Self, TchError> {
+        let room = || size.room(parameters.tensors());
+        let (scaled, denominator, decayed) = (room()?, room()?, room()?);
+        Ok(Self { scaled, denominator, decayed, elements: 0, blocks: Vec::new() })
+    }
+
+    fn take(
+        &mut self,
+        place: (usize, usize),
+        parameter: Tensor,
+        (exp_avg, exp_avg_sq): (Tensor, Tensor),
+    ) -> Result<(), TchError> {
+        self.elements += parameter.numel();
+        let scaled = self.scaled.like(&parameter)?;
+        let denominator = self.denominator.like(&parameter)?;
+        let decayed = self.decayed.like(&parameter)?;
+        let block = Block { place, parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed };
+        self.blocks.push(block);
+        Ok(())
+    }
+}
+
+/// One thread's blocks, each by its part of the gradients.
+fn improve(
+    blocks: &mut [Block],
+    parts: &[Option<Tensor>],
+    factors: &Factors,
+) -> Result<(), TchError> {
+    no_grad(|| {
+        let known = blocks.iter_mut().zip(parts).filter_map(|(b, part)| Some((b, part.as_ref()?)));
+        known.into_iter().try_for_each(|(block, part)| block.step(part, factors))
+    })
+}
+
 impl Block {
     fn step(&mut self, gradient: &Tensor, factors: &Factors) -> Result<(), TchError> {
-        let Self { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed } = self;
+        let Self { parameter, exp_avg, exp_avg_sq, scaled, denominator, decayed, .. } = self;
         let gradient = match &factors.decay {
             Some(decay) => &gradient.f_addcmul_out(decayed, parameter, decay)?,
             None => gradient,
@@ -116,15 +175,27 @@ impl Optimizer for Adam {
     fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError> {
         let Some(first) = gradients.iter().find(|it| it.defined()) else { return Ok(()) };
         self.steps = self.steps.saturating_add(1);
-        let factors = self.factors(first)?;
-        no_grad(|| {
-            let known = self.blocks.iter_mut().zip(gradients).filter(|(_, it)| it.defined());
-            for (parts, gradient) in known {
-                for (block, gradient) in parts.iter_mut().zip(self.size.of(gradient)?) {
-                    block.step(&gradient, &factors)?;
-                }
-            }
-            Ok(())
+        let factors = self.lanes.iter().map(|_| self.factors(first));
+        let factors: Vec<Factors> = factors.collect::<Result<_, TchError>>()?;
+        let defined =
+            gradients.iter().map(|it| if it.defined() { self.size.of(it) } else { Ok(Vec::new()) });
+        let parts: Vec<Vec<Tensor>> = defined.collect::<Result<_, TchError>>()?;
+        let part =
+            |block: &Block| Some(parts.get(block.place.0)?.get(block.place.1)?.shallow_clone());
+        let lanes = self.lanes.iter_mut().zip(factors);
+        let mut lanes = lanes.map(|(blocks, factors)| {
+            let parts: Vec<Option<Tensor>> = blocks.iter().map(part).collect();
+            (blocks, parts, factors)
+        });
+        let Some(own) = lanes.next() else { return Ok(()) };
+        thread::scope(|scope| {
+            let others = lanes.map(|(blocks, parts, factors)| {
+                scope.spawn(move || improve(blocks, &parts, &factors))
+            });
+            let others: Vec<_> = others.collect();
+            improve(own.0, &own.1, &own.2)?;
+            let panicked = |_| TchError::Torch("a thread panicked".to_owned());
+            others.into_iter().try_for_each(|other| other.join().map_err(panicked)?)
         })
     }
 
