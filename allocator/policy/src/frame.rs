@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use paceline_wire::{Direction, Targets};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::cluster::gangs::MOST_TASKS;
 use crate::unit::{JobId, Share};
 
 /// One node's jobs as they stand at one moment.
@@ -77,7 +78,7 @@ pub struct Job {
     #[serde(default)]
     pub may_terminate: Option<bool>,
     /// The work that it has left, in seconds of the whole node: only where its owner declares its
-    /// work. A yardstick goes by it, no other policy.
+    /// work and it tells how much of that is done. A yardstick goes by it, no other policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<f64>,
     /// What it has reached by its own account.
@@ -188,6 +189,16 @@ pub enum FrameError {
     /// Two tasks have one id.
     #[error("task {0:?} stands in the frame twice")]
     TaskTwice(String),
+    /// A distributed job has more tasks than any can have.
+    #[error("job {job:?}: {field} is {count}: must be at most {MOST_TASKS}")]
+    TooMany {
+        /// The job.
+        job: String,
+        /// What tells of them.
+        field: &'static str,
+        /// How many.
+        count: u64,
+    },
 }
 
 impl Frame {

@@ -33,7 +33,7 @@ use divan::{Bencher, black_box};
 use paceline_policy::unit::{count, counter};
 use paceline_sim::fluid::{Fluid, Party};
 use paceline_sim::outcome::JobOutcome;
-use paceline_sim::scenario::{Arm, LIBRARY};
+use paceline_sim::scenario::{Arm, Listed};
 use paceline_sim::{Outcome, Run, Scenario};
 
 /// What each scenario came to, one line each.
@@ -65,7 +65,7 @@ fn peak_memory() -> Option<String> {
 
 /// STRESS with other lines.
 fn stress(changes: &[(&str, String)]) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == "STRESS").expect("it is listed");
+    let listed = Listed::named("STRESS").expect("it is listed");
     let mut text = listed.text.to_owned();
     for (before, after) in changes {
         assert!(text.contains(before), "{before}");
@@ -201,7 +201,7 @@ fn fluid(bencher: Bencher<'_, '_>, jobs: usize) {
 /// SP-50, whole.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn sp_50(bencher: Bencher<'_, '_>) {
-    let listed = LIBRARY.iter().find(|listed| listed.name == "SP-50").expect("it is listed");
+    let listed = Listed::named("SP-50").expect("it is listed");
     let scenario = Scenario::parse(listed.text).expect("it is well made");
     let arm: Arm = "specon".parse().expect("it is a policy");
     let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };

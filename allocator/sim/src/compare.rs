@@ -2,7 +2,6 @@
 
 use paceline_policy::Variant;
 use paceline_policy::policies::{self, AnyPolicy, Scope};
-use paceline_policy::unit::count;
 
 use crate::bounds::{Bound, Bounds, equal_shares};
 use crate::gangs;
@@ -88,7 +87,7 @@ impl Workload {
             return Self { bounds: Bounds::of_gangs(gangs, nodes), equal: Vec::new() };
         }
         let jobs = scenario.draw(seed);
-        let equal = equal_shares(&jobs, count(nodes.len()));
+        let equal = equal_shares(&jobs, nodes);
         Self { bounds: Bounds::of(&jobs, &equal, nodes, *until), equal }
     }
 }
@@ -115,7 +114,7 @@ fn outcome(
 /// What comes of one run, without the bounds that it could be held against.
 pub(crate) fn run_of(scenario: &Scenario, arm: &Arm, seed: u64) -> Result<Outcome, ScenarioError> {
     let jobs = if scenario.gangs.is_empty() { scenario.draw(seed) } else { Vec::new() };
-    outcome(scenario, arm, seed, &equal_shares(&jobs, count(scenario.nodes.len())))
+    outcome(scenario, arm, seed, &equal_shares(&jobs, &scenario.nodes))
 }
 
 impl Comparison {

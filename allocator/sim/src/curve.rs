@@ -135,7 +135,11 @@ impl Curve {
             Self::Power { start, end, scale, exponent } => {
                 scale * (((target - end) / (start - end)).powf(-1.0 / exponent) - 1.0)
             }
-            Self::Recorded { points } => crossing(points, target)?,
+            Self::Recorded { points } => {
+                let first = self.at(0.0);
+                let there = if self.rises() { first >= target } else { first <= target };
+                if there { 0.0 } else { crossing(points, target)? }
+            }
         };
         fraction.is_finite().then(|| fraction.max(0.0))
     }
@@ -157,17 +161,26 @@ impl Curve {
             let fits = value.is_finite() && value > 0.0;
             if fits { None } else { wrong(name, value, "must be a number above 0") }
         };
+        let flat = |name, value: String| {
+            let Fall { first, last } = self.fall();
+            let falls = (last - first).abs() > 0.0;
+            (!falls).then_some((name, value, "must not let the loss end where it began"))
+        };
         match self {
-            Self::Exponential { start, end, tau } => differ(*start, *end).or(positive("tau", *tau)),
+            Self::Exponential { start, end, tau } => differ(*start, *end)
+                .or(positive("tau", *tau))
+                .or_else(|| flat("tau", tau.to_string())),
             Self::Power { start, end, scale, exponent } => differ(*start, *end)
                 .or(positive("scale", *scale))
-                .or(positive("exponent", *exponent)),
+                .or(positive("exponent", *exponent))
+                .or_else(|| flat("scale", scale.to_string())),
             Self::Recorded { points } => {
                 let finite = points.iter().all(|(u, loss)| u.is_finite() && loss.is_finite());
                 let grow = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a.0 < b.0);
                 let fits = finite && grow && points.len() >= 2;
                 let rule = "must be at least two pairs of numbers, by growing fraction of the work";
-                (!fits).then(|| ("points", format!("{points:?}"), rule))
+                let given = format!("{points:?}");
+                if fits { flat("points", given) } else { Some(("points", given, rule)) }
             }
         }
     }
@@ -262,7 +275,11 @@ mod tests {
             assert_eq!(curve.problem(), None);
         }
         assert_eq!(curves()[0].reach(99.0), None, "below what it tends to");
-        assert_eq!(curves()[0].reach(600.0), Some(0.0), "from the start");
+        for easy in [curves()[0].reach(600.0), curves()[1].reach(3.5), curves()[3].reach(4.5)] {
+            assert_eq!(easy, Some(0.0), "from the start");
+        }
+        let rising = Curve::Recorded { points: vec![(0.0, 0.1), (1.0, 0.9)] };
+        assert_eq!((rising.reach(0.05), rising.reach(0.95)), (Some(0.0), None));
         assert!(Curve::Exponential { start: 0.1, end: 0.9, tau: 0.2 }.rises());
     }
 
@@ -274,5 +291,9 @@ mod tests {
         assert_eq!(steep.problem().unwrap().0, "scale");
         let back = Curve::Recorded { points: vec![(0.5, 1.0), (0.2, 2.0)] };
         assert_eq!(back.problem().unwrap().0, "points");
+        let round = Curve::Recorded { points: vec![(0.0, 1.0), (0.5, 2.0), (1.0, 1.0)] };
+        assert_eq!(round.problem().unwrap().0, "points");
+        let slow = Curve::Exponential { start: 1.0, end: 0.0, tau: 1e17 };
+        assert_eq!(slow.problem().unwrap().0, "tau");
     }
 }

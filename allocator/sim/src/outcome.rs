@@ -24,7 +24,7 @@ pub struct JobOutcome {
     pub ended: bool,
     /// The area under its loss: seconds, weighted by the part of its fall that was still to come.
     pub loss_area: f64,
-    /// How long it takes on a node that it has for itself; `None` if it never ends.
+    /// How long it takes where no other job runs; `None` if it never ends.
     pub alone: Option<f64>,
     /// How long it takes if those that are there share all nodes equally; known where policies are
     /// compared, and of jobs of one process.

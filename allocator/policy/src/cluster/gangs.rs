@@ -8,6 +8,10 @@ use crate::frame::{FrameError, Node, or_default};
 use crate::policies::Why;
 use crate::unit::JobId;
 
+/// The most tasks of one kind that a job may have. Policies place them one by one, and a count that
+/// is a mistake is not to hold up the run.
+pub const MOST_TASKS: u32 = 10_000;
+
 /// A cluster's nodes and its distributed jobs, as they stand at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GangFrame {
@@ -103,10 +107,30 @@ impl GangFrame {
     pub fn parse(line: &str) -> Result<Self, FrameError> {
         let frame: Self = serde_json::from_str(line)?;
         let mut seen = BTreeSet::new();
-        match frame.jobs.iter().find(|job| !seen.insert(&job.id)) {
-            Some(job) => Err(FrameError::Twice(job.id.to_string())),
-            None => Ok(frame),
+        for gang in &frame.jobs {
+            if !seen.insert(&gang.id) {
+                return Err(FrameError::Twice(gang.id.to_string()));
+            }
+            if let Some((field, count)) = gang.too_many() {
+                return Err(FrameError::TooMany { job: gang.id.to_string(), field, count });
+            }
         }
+        Ok(frame)
+    }
+}
+
+impl Gang {
+    /// The field that tells of more tasks than a job may have, and how many it tells of.
+    fn too_many(&self) -> Option<(&'static str, u64)> {
+        let sum = |counts: &BTreeMap<String, u32>| counts.values().copied().map(u64::from).sum();
+        let counts = [
+            ("ps.count", self.ps.count.into()),
+            ("worker.min", self.worker.min.into()),
+            ("worker.max", self.worker.max.unwrap_or(0).into()),
+            ("placement.ps", sum(&self.placement.ps)),
+            ("placement.workers", sum(&self.placement.workers)),
+        ];
+        counts.into_iter().find(|(_, count)| *count > MOST_TASKS.into())
     }
 }
 

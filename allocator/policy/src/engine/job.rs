@@ -199,9 +199,10 @@ impl Job {
         }
     }
 
-    /// Before its first report, a job has done nothing.
+    /// Before its first report, a job has done nothing; one that reports and does not say how many of
+    /// its steps are done may have done anything.
     fn remaining(&self) -> Option<f64> {
-        let done = self.report.as_ref().and_then(|report| report.done).unwrap_or(0.0);
+        let done = self.report.as_ref().map_or(Some(0.0), |report| report.done)?;
         self.spec.work.map(|work| work * (1.0 - done))
     }
 

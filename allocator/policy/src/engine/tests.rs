@@ -99,6 +99,19 @@ fn a_frame_holds_the_means_since_the_frame_before() {
 }
 
 #[test]
+fn the_work_that_is_left_is_known_where_a_job_says_what_is_done() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(JobSpec { work: Some(40.0), ..spec("a") }));
+    let remaining = |engine: &mut Engine, t: f64| decide(engine, t).0.jobs[0].remaining;
+    assert_eq!(remaining(&mut engine, 0.0), Some(40.0), "it has done nothing");
+    let quarter = Report { done: Some(0.25), ..progress(1, 4.0, 1, 1.0) };
+    tell(&mut engine, 1.0, Event::Reported(id("a"), quarter));
+    assert_eq!(remaining(&mut engine, 1.0), Some(30.0));
+    tell(&mut engine, 2.0, Event::Reported(id("a"), progress(2, 8.0, 2, 2.0)));
+    assert_eq!(remaining(&mut engine, 2.0), None, "nobody knows of how many steps");
+}
+
+#[test]
 fn a_job_that_was_running_before_is_measured_from_its_first_reading() {
     let mut engine = engine();
     tell(&mut engine, 0.0, Event::Appeared(JobSpec { fresh: false, ..spec("a") }));

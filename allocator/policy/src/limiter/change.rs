@@ -1,6 +1,7 @@
 //! What is to be written, and in which order.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::Why;
 use crate::unit::{JobId, Share, count, whole};
@@ -13,8 +14,7 @@ pub const LEAST_CHANGE: f64 = 0.01;
 pub const DEFAULT_WEIGHT: u64 = 1024;
 
 /// The CPU weights that Docker accepts.
-const LEAST_WEIGHT: f64 = 2.0;
-const LARGEST_WEIGHT: f64 = 262_144.0;
+pub const WEIGHTS: RangeInclusive<u64> = 2..=262_144;
 
 /// One value to be written, or in force.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -51,7 +51,7 @@ impl Setting {
     /// The weight of `share` among `jobs` jobs: an equal share has the default weight.
     pub(super) fn weight(share: Share, jobs: usize) -> Self {
         let weight = share.get() * default_weight() * count(jobs);
-        Self::Weight(whole(weight.clamp(LEAST_WEIGHT, LARGEST_WEIGHT).round()))
+        Self::Weight(whole(weight.round()).clamp(*WEIGHTS.start(), *WEIGHTS.end()))
     }
 
     /// The difference to another setting of the same kind, as a fraction of the node, where `jobs`

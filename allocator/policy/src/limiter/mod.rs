@@ -43,7 +43,7 @@ use verdict::Verdict;
 
 pub use canary::Canary;
 pub(crate) use change::order;
-pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting};
+pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting, WEIGHTS};
 pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
 pub use enforcement::Enforcement;
 pub use fairness::Fairness;

@@ -39,7 +39,8 @@ pub fn busy_time(tasks: &[Task], machines: f64) -> f64 {
     let halves: f64 = tasks.iter().map(|task| task.alone() / 2.0 - task.release).sum();
     // Some schedule's sum is no less than the least one.
     let chains: Vec<Chain> = tasks.iter().map(Chain::whole).collect();
-    let known = schedule(&chains, position(machines).max(1), Order::Work, f64::INFINITY);
+    let rooms = vec![1.0; position(machines).max(1)];
+    let known = schedule(&chains, &rooms, Order::Work, f64::INFINITY);
     let target = known.completion * count(tasks.len()) - halves;
     let grid = Grid::new(tasks, machines);
     let mut prices = grid.first_prices(tasks, machines);

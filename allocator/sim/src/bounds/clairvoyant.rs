@@ -35,7 +35,9 @@ struct Open<'a> {
 /// Lets jobs choose in an order, anew at each arrival and at the end of each piece: each takes the
 /// node that has the most room left, and as much of it as it can use. Moving and stopping cost
 /// nothing. What comes of it is no bound: some schedule is that good, and a better one may be.
-pub(super) fn schedule(chains: &[Chain], nodes: usize, order: Order, until: f64) -> Reached {
+///
+/// `rooms` are the shares of the nodes that there are for jobs.
+pub(super) fn schedule(chains: &[Chain], rooms: &[f64], order: Order, until: f64) -> Reached {
     let mut arrivals: Vec<&Chain> = chains.iter().collect();
     arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));
     let mut arrivals = arrivals.into_iter().peekable();
@@ -47,7 +49,7 @@ pub(super) fn schedule(chains: &[Chain], nodes: usize, order: Order, until: f64)
             open.push(Open { chain, piece: 0, left, rate: 0.0 });
         }
         let next = arrivals.peek().map_or(f64::INFINITY, |chain| chain.release);
-        give(&mut open, nodes, order);
+        give(&mut open, rooms, order);
         let ends = open.iter().map(|job| now + job.left / job.rate);
         let then = ends.fold(next, f64::min);
         if then.is_infinite() {
@@ -58,7 +60,7 @@ pub(super) fn schedule(chains: &[Chain], nodes: usize, order: Order, until: f64)
         let counted = (then.min(until) - now).max(0.0);
         for job in &mut open {
             area += counted * (job.to_come() - job.density() * job.rate * counted / 2.0);
-            job.go(then - now);
+            job.go(now, then);
             if job.piece >= job.chain.pieces.len() {
                 total += then - job.chain.release;
             }
@@ -69,10 +71,10 @@ pub(super) fn schedule(chains: &[Chain], nodes: usize, order: Order, until: f64)
 }
 
 /// Gives each job its rate.
-fn give(open: &mut [Open<'_>], nodes: usize, order: Order) {
+fn give(open: &mut [Open<'_>], rooms: &[f64], order: Order) {
     // Jobs that rank the same stay in the order of their arrival.
     open.sort_by_key(|job| job.rank(order));
-    let mut rooms = vec![1.0_f64; nodes];
+    let mut rooms = rooms.to_vec();
     for job in open {
         let most = rooms.iter_mut().max_by(|a, b| a.total_cmp(b));
         job.rate = most.map_or(0.0, |room| {
@@ -103,12 +105,13 @@ impl Open<'_> {
         self.left * self.density() + later.map(|piece| piece.drop).sum::<f64>()
     }
 
-    fn go(&mut self, seconds: f64) {
-        let done = self.rate * seconds;
+    fn go(&mut self, now: f64, then: f64) {
+        // Whatever ends by then does, even where that is so soon that no time passes.
+        let ends = now + self.left / self.rate <= then;
         // What is left of a hundred-millionth of a piece is rounding.
         let whole = self.chain.pieces.get(self.piece).map_or(0.0, |piece| piece.work);
-        self.left -= done;
-        if self.rate > 0.0 && self.left <= 1e-8 * whole {
+        self.left -= self.rate * (then - now);
+        if self.rate > 0.0 && (ends || self.left <= 1e-8 * whole) {
             self.piece += 1;
             self.left = self.chain.pieces.get(self.piece).map_or(0.0, |piece| piece.work);
         }

@@ -109,6 +109,9 @@ fn crowded(jobs: &[Due], machines: f64, x: f64) -> Vec<&Due> {
 }
 
 /// Whether [`put_off`] is exact: few enough jobs, and nodes that can do whatever pooled rates allow.
-pub(super) fn is_exact(tasks: &[Task], machines: f64) -> bool {
-    tasks.len() <= MOST && (machines <= 1.0 || tasks.iter().all(|task| task.cap >= 1.0))
+/// `rooms` are the shares of them that there are for jobs.
+pub(super) fn is_exact(tasks: &[Task], rooms: &[f64]) -> bool {
+    let whole = || rooms.iter().all(|room| *room >= 1.0);
+    let filled = || whole() && tasks.iter().all(|task| task.cap >= 1.0);
+    tasks.len() <= MOST && (rooms.len() == 1 || filled())
 }

@@ -3,7 +3,7 @@
 use super::Task;
 use super::deadlines::{Due, put_off};
 use crate::fluid::{Fluid, Party};
-use crate::scenario::Job;
+use crate::scenario::{Job, Node};
 
 /// How long each job takes if those that are there share all nodes equally, up to their caps, from
 /// its arrival to its end; infinite for one that never ends.
@@ -13,7 +13,8 @@ use crate::scenario::Job;
 /// GPU cluster scheduling", NSDI 2020). N changes as jobs come and go. It is taken from the run in
 /// which all share equally, as if each job owned its part, so that every policy is held to the same
 /// figure. Under `none`, on one node without contention, every ρ is 1.
-pub fn equal_shares(jobs: &[Job], machines: f64) -> Vec<f64> {
+pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
+    let machines = nodes.iter().map(Node::room).sum();
     let mut arrivals: Vec<usize> = (0..jobs.len()).collect();
     let release = |job: &usize| jobs.get(*job).map_or(f64::INFINITY, |job| job.arrive);
     arrivals.sort_by(|a, b| release(a).total_cmp(&release(b)));
@@ -43,7 +44,7 @@ pub fn equal_shares(jobs: &[Job], machines: f64) -> Vec<f64> {
     }
 }
 
-/// What a job asks of all nodes as one.
+/// What a job asks of all nodes as one, of what there is for jobs.
 fn party(job: &Job, machines: f64) -> Party {
     let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0);
     Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }

@@ -2,7 +2,8 @@
 //!
 //! A policy is judged by its distance to these. Each is a bound that holds whatever a policy does,
 //! and is exact where its documentation says so; what a policy does not know (the work that is
-//! left) the bounds do. They hold for nodes without contention: contention only makes runs slower.
+//! left) the bounds do. Contention is left out, which only makes runs slower: nothing is then said to
+//! be reached.
 
 mod busy_time;
 mod clairvoyant;
@@ -68,45 +69,52 @@ pub struct Bounds(BTreeMap<&'static str, Bound>);
 impl Bounds {
     /// Of jobs on nodes, until a moment. `equal` is what [`equal_shares`] says of them.
     pub fn of(jobs: &[Job], equal: &[f64], nodes: &[Node], until: f64) -> Self {
-        let machines = count(nodes.len());
-        let tasks: Vec<Task> = jobs.iter().map(Task::of).collect();
-        let mut bounds = Self::of_tasks(&tasks, nodes.len());
-        if bounds.get("makespan").is_some() {
-            let limit = worst_fairness(&tasks, equal, machines);
-            let exact = deadlines::is_exact(&tasks, machines);
-            bounds.add("fairness_worst", Some(Bound::exact_if(limit, exact)));
+        let rooms: Vec<f64> = nodes.iter().map(Node::room).collect();
+        let machines = rooms.iter().sum();
+        let mut bounds = Self::default();
+        // Of jobs that noise may end, nobody knows how much work is enough.
+        if !jobs.iter().any(noise_may_end) {
+            let tasks: Vec<Task> = jobs.iter().map(Task::of).collect();
+            bounds = Self::of_tasks(&tasks, &rooms);
+            if bounds.get("makespan").is_some() {
+                let limit = worst_fairness(&tasks, equal, machines);
+                let exact = deadlines::is_exact(&tasks, &rooms);
+                bounds.add("fairness_worst", Some(Bound::exact_if(limit, exact)));
+            }
+            bounds.add("loss_area", area_under_loss(jobs, &rooms, until));
+            let acceptable = |job: &Job| job.targets.acceptable;
+            let objective = |job: &Job| job.targets.objective;
+            bounds.add("acceptable_mean", time_to(jobs, acceptable, &rooms));
+            bounds.add("objective_mean", time_to(jobs, objective, &rooms));
         }
-        bounds.add("loss_area", area_under_loss(jobs, nodes.len(), until));
-        let acceptable = |job: &Job| job.targets.acceptable;
-        let objective = |job: &Job| job.targets.objective;
-        bounds.add("acceptable_mean", time_to(jobs, acceptable, nodes.len()));
-        bounds.add("objective_mean", time_to(jobs, objective, nodes.len()));
         let met = targets_met(jobs, machines, until);
         let met = met.map(|met| Bound::exact_if(met, nodes.len() == 1));
         bounds.add("satisfied", met);
         bounds.add("met", met);
         let distance = least_distance(jobs, machines, until);
         bounds.add("distance", distance.map(|limit| Bound { limit, reached: None }));
+        if nodes.iter().any(|node| node.contention > 0.0) {
+            bounds.forget_reached();
+        }
         bounds
     }
 
     /// Of distributed jobs on nodes.
     pub fn of_gangs(jobs: &[Gang], nodes: &[Node]) -> Self {
-        let mut bounds = Self::of_tasks(&gangs::tasks(jobs, nodes), 1);
+        let mut bounds = Self::of_tasks(&gangs::tasks(jobs, nodes), &[1.0]);
         // The cluster is not really one node.
-        for bound in bounds.0.values_mut() {
-            bound.reached = None;
-        }
+        bounds.forget_reached();
         bounds
     }
 
-    fn of_tasks(tasks: &[Task], nodes: usize) -> Self {
+    /// `rooms` are the shares of the nodes that there are for jobs.
+    fn of_tasks(tasks: &[Task], rooms: &[f64]) -> Self {
         let mut bounds = Self::default();
-        let machines = count(nodes);
+        let machines = rooms.iter().sum();
         if !tasks.is_empty() && tasks.iter().all(|task| task.work.is_finite()) {
             let limit = makespan(tasks, machines);
-            let exact = deadlines::is_exact(tasks, machines);
-            bounds.add("completion_mean", Some(completion(tasks, nodes)));
+            let exact = deadlines::is_exact(tasks, rooms);
+            bounds.add("completion_mean", Some(completion(tasks, rooms)));
             bounds.add("makespan", Some(Bound::exact_if(limit, exact)));
         }
         bounds
@@ -116,17 +124,29 @@ impl Bounds {
         self.0.extend(bound.map(|bound| (metric, bound)));
     }
 
+    fn forget_reached(&mut self) {
+        for bound in self.0.values_mut() {
+            bound.reached = None;
+        }
+    }
+
     /// The bound of the metric of this name.
     pub fn get(&self, metric: &str) -> Option<Bound> {
         self.0.get(metric).copied()
     }
 }
 
+/// Whether a job may be ended because its reports say that its objective is reached, while its loss
+/// has not come so far: then it has done less work than any bound goes by.
+fn noise_may_end(job: &Job) -> bool {
+    job.noise > 0.0 && job.may_terminate && job.targets.objective.is_some()
+}
+
 /// Both ends of the least mean completion time.
-fn completion(tasks: &[Task], nodes: usize) -> Bound {
-    let limit = mean_completion(tasks, count(nodes));
+fn completion(tasks: &[Task], rooms: &[f64]) -> Bound {
+    let limit = mean_completion(tasks, rooms.iter().sum());
     let chains: Vec<Chain> = tasks.iter().map(Chain::whole).collect();
-    let reach = |order| Some(reached(&chains, nodes, order, f64::INFINITY)?.completion);
+    let reach = |order| Some(reached(&chains, rooms, order, f64::INFINITY)?.completion);
     let reached = reach(Order::Work).zip(reach(Order::Time)).map(|(a, b)| a.min(b));
     Bound { limit, reached }
 }
@@ -136,7 +156,7 @@ fn completion(tasks: &[Task], nodes: usize) -> Bound {
 ///
 /// Two targets of one job are two such bounds. That the work up to the second is a continuation of the
 /// work up to the first is left out, which makes neither of them larger.
-fn time_to(jobs: &[Job], target: fn(&Job) -> Option<f64>, nodes: usize) -> Option<Bound> {
+fn time_to(jobs: &[Job], target: fn(&Job) -> Option<f64>, rooms: &[f64]) -> Option<Bound> {
     let reaching = jobs.iter().filter_map(|job| {
         let work = job.work_to(target(job)).filter(|_| job.work.is_finite())?;
         Some(Task { work, ..Task::of(job) })
@@ -148,32 +168,32 @@ fn time_to(jobs: &[Job], target: fn(&Job) -> Option<f64>, nodes: usize) -> Optio
         return None;
     }
     let part = count(tasks.len()) / count(all.len());
-    let Bound { limit, reached } = completion(&tasks, nodes);
+    let Bound { limit, reached } = completion(&tasks, rooms);
     Some(Bound { limit: limit * part, reached: reached.map(|reached| reached * part) })
 }
 
 /// Both ends of the least mean area under the loss; jobs without a loss count as none.
-fn area_under_loss(jobs: &[Job], nodes: usize, until: f64) -> Option<Bound> {
+fn area_under_loss(jobs: &[Job], rooms: &[f64], until: f64) -> Option<Bound> {
     let with: Vec<&Job> = jobs.iter().filter(|job| job.loss.is_some()).collect();
     let chains: Option<Vec<Chain>> = with.iter().map(|job| Chain::below(job)).collect();
     let chains = chains.filter(|chains| !chains.is_empty())?;
-    let limit = loss_area::loss_area(&chains, count(nodes), until) / count(jobs.len());
+    let limit = loss_area::loss_area(&chains, rooms.iter().sum(), until) / count(jobs.len());
     // A job that may be ended has pieces below its loss, along which nobody can go.
     let whole = with.iter().all(|job| Task::of(job).work >= job.work);
-    let reached = whole.then(|| reached(&chains, nodes, Order::Density, until)).flatten();
+    let reached = whole.then(|| reached(&chains, rooms, Order::Density, until)).flatten();
     Some(Bound { limit, reached: reached.map(|reached| reached.area / count(jobs.len())) })
 }
 
 /// What a schedule comes to that knows the future, if it is soon found.
-fn reached(chains: &[Chain], nodes: usize, order: Order, until: f64) -> Option<Reached> {
+fn reached(chains: &[Chain], rooms: &[f64], order: Order, until: f64) -> Option<Reached> {
     let pieces: usize = chains.iter().map(|chain| chain.pieces.len()).sum();
-    (pieces <= MOST).then(|| schedule(chains, nodes, order, until))
+    (pieces <= MOST).then(|| schedule(chains, rooms, order, until))
 }
 
 impl Task {
     fn of(job: &Job) -> Self {
         // A batch's fixed part costs a share of its own: the fastest that the job can be is alone.
-        let cap = if job.fixed > 0.0 { job.work / job.alone() } else { job.parallel };
+        let cap = if job.fixed > 0.0 { job.work / job.alone() } else { job.most() };
         // Where it may be ended at its objective, that much work is enough.
         let enough = job.work_to(job.targets.objective).filter(|_| job.may_terminate);
         Self { release: job.arrive, work: enough.unwrap_or(job.work), cap }
@@ -195,7 +215,7 @@ impl Task {
 /// one, which can do all that they do at once.
 pub fn mean_completion(tasks: &[Task], machines: f64) -> f64 {
     let alone = tasks.iter().map(Task::alone).sum::<f64>() / count(tasks.len());
-    let exact = machines <= 1.0 && tasks.iter().all(|task| task.cap >= 1.0);
+    let exact = tasks.iter().all(|task| task.cap >= machines);
     let pooled = srpt(tasks, machines);
     if exact { pooled } else { alone.max(pooled).max(busy_time(tasks, machines)) }
 }

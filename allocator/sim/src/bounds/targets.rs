@@ -69,7 +69,7 @@ pub fn least_distance(jobs: &[Job], machines: f64, until: f64) -> Option<f64> {
 /// The least that a job's distance and its share cost together.
 fn least_paid(job: &Job, target: f64, price: f64) -> f64 {
     let kept = job.share_for((1.0 + TOLERANCE) * target);
-    let most = kept.unwrap_or(job.parallel);
+    let most = kept.unwrap_or(job.most());
     let share = if price > 0.0 { (job.batch / price).sqrt().min(most) } else { most };
     let away = job.batch_seconds(share) - target + price * share;
     kept.map_or(away, |kept| away.min(price * kept))

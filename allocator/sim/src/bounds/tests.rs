@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::curve::Curve;
-use crate::scenario::{LIBRARY, Scenario, Tasks};
+use crate::scenario::{Scenario, Tasks, scenario};
 
 fn task(release: f64, work: f64, cap: f64) -> Task {
     Task { release, work, cap }
@@ -102,10 +102,9 @@ fn exact_makespan(tasks: &[Task], machines: f64) -> f64 {
 }
 
 fn of(name: &str) -> Bounds {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    let scenario = Scenario::parse(listed.text).unwrap();
+    let scenario = scenario(name);
     let jobs = scenario.draw(1);
-    let equal = equal_shares(&jobs, count(scenario.nodes.len()));
+    let equal = equal_shares(&jobs, &scenario.nodes);
     Bounds::of(&jobs, &equal, &scenario.nodes, scenario.until)
 }
 
@@ -235,6 +234,67 @@ fn learner(work: f64, curve: &Curve) -> Job {
     Job { work, loss: Some(std::sync::Arc::new(curve.clone())), ..job }
 }
 
+fn node(background: f64) -> Node {
+    Node {
+        name: "n".to_owned(),
+        cpus: 1.0,
+        memory: None,
+        contention: 0.0,
+        background,
+        failures: None,
+    }
+}
+
+#[test]
+fn what_others_take_of_a_node_is_nobodys_and_contention_lets_nothing_be_reached() {
+    let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
+    let jobs = [36.0, 18.0].map(|work| Job { room: 0.9, ..learner(work, &curve) });
+    assert!(close(jobs[0].alone(), 40.0), "{}", jobs[0].alone());
+    let mut nodes = [node(0.1)];
+    let equal = equal_shares(&jobs, &nodes);
+    assert!(close(equal[0], 60.0) && close(equal[1], 40.0), "{equal:?}");
+    let bounds = Bounds::of(&jobs, &equal, &nodes, f64::INFINITY);
+    // The small one first: 20 and 60, which are ρ of a half and of 1.
+    let known = [("completion_mean", 40.0), ("makespan", 60.0), ("fairness_worst", 1.0)];
+    for (metric, best) in known {
+        let Bound { limit, reached } = bounds.get(metric).unwrap();
+        assert!(
+            close(limit, best) && close(reached.unwrap(), best),
+            "{metric}: {limit} {reached:?}"
+        );
+    }
+    nodes[0].contention = 0.01;
+    let slower = Bounds::of(&jobs, &equal, &nodes, f64::INFINITY);
+    for (metric, best) in known {
+        let Bound { limit, reached } = slower.get(metric).unwrap();
+        assert!(close(limit, best) && reached.is_none(), "{metric}: {limit} {reached:?}");
+    }
+}
+
+#[test]
+fn a_job_that_noise_may_end_has_no_bound() {
+    let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
+    let mut job = Job { noise: 0.1, ..learner(10.0, &curve) };
+    let bound = |job: &Job| {
+        let jobs = [job.clone(), learner(10.0, &curve)];
+        let bounds = Bounds::of(&jobs, &[20.0, 20.0], &[node(0.0)], f64::INFINITY);
+        ["completion_mean", "makespan", "fairness_worst", "loss_area"]
+            .map(|metric| bounds.get(metric).is_some())
+    };
+    assert_eq!(bound(&job), [true; 4]);
+    job.targets.objective = Some(0.5);
+    assert_eq!(bound(&job), [false; 4]);
+    job.may_terminate = false;
+    assert_eq!(bound(&job), [true; 4]);
+}
+
+#[test]
+fn work_that_is_less_than_the_clock_can_tell_is_done_at_once() {
+    let late = [task(1e9, 1e-9, 1.0), task(1e9, 1e-8, 0.5), task(2e9, 1.0, 1.0)];
+    let Bound { limit, reached } = completion(&late, &[1.0]);
+    assert!((reached.unwrap() - 1.0 / 3.0).abs() < 1e-6 && limit <= 0.34, "{limit} {reached:?}");
+}
+
 #[test]
 fn the_least_area_is_that_of_the_best_of_all_sequences() {
     let slow = Curve::Exponential { start: 2.0, end: 1.0, tau: 0.5 };
@@ -246,7 +306,7 @@ fn the_least_area_is_that_of_the_best_of_all_sequences() {
         let jobs: Vec<Job> =
             curves.iter().zip(works).map(|(curve, work)| learner(count(work), curve)).collect();
         let found = least_area(curves, works) / 2.0;
-        let Bound { limit, reached } = area_under_loss(&jobs, 1, f64::INFINITY).unwrap();
+        let Bound { limit, reached } = area_under_loss(&jobs, &[1.0], f64::INFINITY).unwrap();
         assert!(limit <= found * (1.0 + 1e-9), "{curves:?}: {limit} {found}");
         assert!(close(limit, reached.unwrap()), "{limit} {reached:?}");
         if curves.iter().all(|curve| !matches!(curve, Curve::Recorded { .. })) {
@@ -259,9 +319,9 @@ fn the_least_area_is_that_of_the_best_of_all_sequences() {
 fn a_job_that_may_be_ended_has_no_area_from_then_on() {
     let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
     let mut job = learner(100.0, &curve);
-    let whole = area_under_loss(&[job.clone()], 1, f64::INFINITY).unwrap();
+    let whole = area_under_loss(&[job.clone()], &[1.0], f64::INFINITY).unwrap();
     job.targets.objective = Some(0.5);
-    let ended = area_under_loss(&[job.clone()], 1, f64::INFINITY).unwrap();
+    let ended = area_under_loss(&[job.clone()], &[1.0], f64::INFINITY).unwrap();
     // From 1 to a half along the curve, and to nothing at once.
     let end = 20.0 * 2.0_f64.ln();
     let last = curve.at(1.0);
@@ -271,7 +331,7 @@ fn a_job_that_may_be_ended_has_no_area_from_then_on() {
     assert!(ended.limit >= end / 2.0 - 1e-9, "{ended:?}");
     assert_eq!(ended.reached, None);
     job.may_terminate = false;
-    assert_eq!(area_under_loss(&[job], 1, f64::INFINITY).unwrap(), whole);
+    assert_eq!(area_under_loss(&[job], &[1.0], f64::INFINITY).unwrap(), whole);
 }
 
 #[test]
@@ -281,14 +341,14 @@ fn an_equal_share_is_what_a_job_has_under_none_on_one_node() {
     jobs[1].arrive = 10.0;
     jobs[2].parallel = 0.25;
     // Until 10 the first has three quarters; then each of the others has 3/8.
-    let equal = equal_shares(&jobs, 1.0);
+    let equal = equal_shares(&jobs, &[node(0.0)]);
     let second = 10.0 / 0.375;
     let first = 10.0 + second + (30.0 - 7.5 - 10.0) / 0.75;
     for (got, want) in equal.iter().zip([first, second, 400.0]) {
         assert!(close(*got, want), "{equal:?}");
     }
     jobs[0].work = f64::INFINITY;
-    assert!(equal_shares(&jobs, 1.0)[0].is_infinite());
+    assert!(equal_shares(&jobs, &[node(0.0)])[0].is_infinite());
 }
 
 /// The least sum of distances over a grid of shares.
@@ -306,8 +366,7 @@ fn grid_distance(jobs: &[Job], left: u32, steps: u32) -> f64 {
 
 #[test]
 fn servers_are_counted_where_most_workers_are() {
-    let listed = LIBRARY.iter().find(|listed| listed.name == "DL-3").unwrap();
-    let scenario = Scenario::parse(listed.text).unwrap();
+    let scenario = scenario("DL-3");
     let (gang, nodes) = (&scenario.gangs[0], &scenario.nodes);
     assert_eq!(fewest_crossing(gang, nodes), Some(2));
     // With no room beside the two workers both servers go to the third's node.

@@ -1,11 +1,6 @@
 use super::*;
 use crate::compare::{compare, every_arm};
-use crate::scenario::{LIBRARY, Scenario};
-
-fn scenario(name: &str) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    Scenario::parse(listed.text).unwrap()
-}
+use crate::scenario::scenario;
 
 fn checked(name: &str) -> Vec<Checked> {
     let scenario = scenario(name);

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use paceline_policy::unit::count;
 use serde::Serialize;
 
 use super::{Lifetime, Recording, lifetimes};
+use crate::metrics::mean;
 use crate::outcome::{JobOutcome, Outcome};
 
 /// How near a simulation came to a recorded run.
@@ -81,10 +81,11 @@ pub fn accuracy(recording: &Recording, runs: &[Outcome]) -> Accuracy {
     let completions = || found.jobs.iter().map(|job| &job.completion);
     let both = || completions().filter(|figure| figure.error.is_some());
     found.mean = Figure::new(
-        mean(both().filter_map(|figure| figure.measured)),
-        mean(both().filter_map(|figure| figure.simulated)),
+        mean(&both().filter_map(|figure| figure.measured).collect::<Vec<_>>()),
+        mean(&both().filter_map(|figure| figure.simulated).collect::<Vec<_>>()),
     );
-    found.mean_error = mean(completions().filter_map(|figure| figure.error).map(f64::abs));
+    let errors = completions().filter_map(|figure| figure.error).map(f64::abs);
+    found.mean_error = mean(&errors.collect::<Vec<_>>());
     found.makespan = ends.makespan();
     found.only_simulated = simulated.into_keys().map(ToOwned::to_owned).collect();
     found
@@ -121,7 +122,7 @@ impl Ends {
         let (Some(measured), Some(simulated)) = (completion.measured, completion.simulated) else {
             return;
         };
-        let arrived = mean(runs.iter().map(|run| run.arrived)).unwrap_or(0.0);
+        let arrived = mean(&runs.iter().map(|run| run.arrived).collect::<Vec<_>>()).unwrap_or(0.0);
         widen(&mut self.measured, life.arrived, life.arrived + measured);
         widen(&mut self.simulated, arrived, arrived + simulated);
     }
@@ -139,10 +140,5 @@ fn widen(span: &mut Option<(f64, f64)>, from: f64, to: f64) {
 
 /// The mean of what every run has.
 fn all(each: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    each.collect::<Option<Vec<f64>>>().and_then(|each| mean(each.into_iter()))
-}
-
-fn mean(each: impl Iterator<Item = f64>) -> Option<f64> {
-    let each: Vec<f64> = each.collect();
-    (!each.is_empty()).then(|| each.iter().sum::<f64>() / count(each.len()))
+    each.collect::<Option<Vec<f64>>>().and_then(|each| mean(&each))
 }

@@ -162,6 +162,12 @@ impl Fluid {
         self.members.get(job).map_or(0.0, |member| member.share(self.level()))
     }
 
+    /// The work that a job does per second now.
+    pub fn rate_of(&self, job: Index) -> f64 {
+        let rate = |member: &Member| member.party.rate(member.share(self.level()));
+        self.members.get(job).map_or(0.0, rate) * self.efficiency()
+    }
+
     /// The share of the node that is in use.
     pub fn in_use(&self) -> f64 {
         self.capped_sum + self.sharing_sum * self.level()

@@ -131,7 +131,8 @@ impl<'a> Yard<'a> {
             (speed > 0.0).then(|| self.now + member.left / speed)
         });
         let here = open().any(|member| member.gang.arrive <= self.now);
-        let period = here.then_some(self.now + PERIOD);
+        // So late that a period is less than rounding, nothing happens any more by itself.
+        let period = here.then_some(self.now + PERIOD).filter(|at| *at > self.now);
         arrivals.chain(ends).chain(period).min_by(f64::total_cmp)
     }
 
@@ -141,9 +142,11 @@ impl<'a> Yard<'a> {
         for member in &mut self.gangs {
             self.held += seconds * member.held();
             let speed = member.speed();
+            // Whatever ends by then does, even where that is so soon that no time passes.
+            let ends = self.now + member.left / speed <= to;
             member.left -= seconds * speed;
             // What is left of a hundred-millionth of it is rounding.
-            if speed > 0.0 && member.left <= 1e-8 * member.gang.work {
+            if speed > 0.0 && (ends || member.left <= 1e-8 * member.gang.work) {
                 member.state = gangs::State::Finished;
                 member.layout = Layout::default();
                 member.outcome.finished = Some(to);

@@ -1,10 +1,5 @@
 use super::*;
-use crate::scenario::LIBRARY;
-
-fn scenario(name: &str) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    Scenario::parse(listed.text).unwrap()
-}
+use crate::scenario::scenario;
 
 #[test]
 fn the_three_placements_of_dl_3_cross_in_six_four_and_two_pairs() {
@@ -70,4 +65,31 @@ fn what_is_recorded_replays_to_the_same_decisions() {
         let answer = replay.line(&line.frame).unwrap().unwrap();
         assert_eq!(serde_json::to_string(&answer).unwrap(), line.decision);
     }
+}
+
+#[test]
+fn a_gang_that_is_done_sooner_than_the_clock_can_tell_is_done_at_once() {
+    let text = "name = \"late\"\ndescription = \"Late.\"\npolicies = [\"fifo-gang\"]\nuntil = 2e12\n\
+                [[node]]\nname = \"n\"\ncpus = 2\n[[gang]]\nname = \"g\"\narrive = { at = 1e12 }\n\
+                work = 1e-6\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }";
+    let late = Scenario::parse(text).unwrap();
+    let done = simulate(&late, &"fifo-gang".parse().unwrap(), false).unwrap();
+    assert_eq!(done.outcome.jobs[0].finished, Some(1e12));
+}
+
+#[test]
+fn workers_that_give_way_to_a_better_gang_are_counted() {
+    let text = "name = \"two\"\ndescription = \"Two.\"\npolicies = [\"kod2\"]\nuntil = 1e4\n\
+                [[node]]\nname = \"n\"\ncpus = 4\n\
+                [[gang]]\nname = \"small\"\nwork = 1000\n\
+                servers = { count = 1, cpu = 0 }\nworkers = { min = 1, max = 4, cpu = 1 }\n\
+                [[gang]]\nname = \"large\"\nwork = 100\narrive = { at = 100 }\n\
+                servers = { count = 1, cpu = 0 }\nworkers = { min = 2, cpu = 1 }";
+    let two = Scenario::parse(text).unwrap();
+    let preemptions = |arm: &str| {
+        let done = simulate(&two, &arm.parse().unwrap(), false).unwrap();
+        done.outcome.jobs.iter().map(|job| job.preemptions).collect::<Vec<_>>()
+    };
+    // The small one has all cores by then, and keeps two; under fifo-gang it never has more than one.
+    assert_eq!((preemptions("kod2"), preemptions("fifo-gang")), (vec![2, 0], vec![0, 0]));
 }

@@ -17,7 +17,7 @@ fn run() -> Outcome {
 }
 
 fn figure(name: &str) -> Option<f64> {
-    METRICS.iter().find(|metric| metric.name == name).unwrap().of(&run())
+    Metric::named(name).unwrap().of(&run())
 }
 
 #[test]

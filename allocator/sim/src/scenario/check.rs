@@ -4,11 +4,11 @@ mod gangs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use paceline_policy::limiter::Limiter;
+use paceline_policy::limiter::{Limiter, WEIGHTS};
 use paceline_policy::{Params, Variant, policies};
 
 use super::file::{JobFile, NodeFile, ScenarioFile};
-use super::rules::{Checked, arrival, count, failing, known, listed, numbered, require, twice};
+use super::rules::{Checked, arrival, count, differ, failing, known, listed, numbered, require};
 use super::{Arm, Layout, Node, Scenario, ScenarioError};
 use crate::curve::Curve;
 
@@ -33,17 +33,13 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
     let mut seen = BTreeSet::new();
     for job in &file.jobs {
         count("job", &job.name, job.count)?;
-        if !seen.insert(job.name.as_str()) {
-            return Err(twice("job", &job.name));
-        }
+        differ("job", &job.name, job.count, &mut seen)?;
         check_job(job, &names, file.until)?;
     }
     let mut all_gangs = Vec::new();
     for gang in &file.gangs {
         count("gang", &gang.name, gang.count)?;
-        if !seen.insert(gang.name.as_str()) {
-            return Err(twice("gang", &gang.name));
-        }
+        differ("gang", &gang.name, gang.count, &mut seen)?;
         all_gangs.extend(gangs::check(gang, &names)?);
     }
     let layouts = file.layouts.into_iter();
@@ -87,9 +83,11 @@ fn params(file: BTreeMap<String, BTreeMap<String, f64>>) -> Checked<BTreeMap<Str
 
 fn nodes(files: &[NodeFile], until: Option<f64>) -> Checked<Vec<Node>> {
     let mut nodes: Vec<Node> = Vec::new();
+    let mut seen = BTreeSet::new();
     for file in files {
         let field = |field: &str| format!("node {:?}: {field}", file.name);
         count("node", &file.name, file.count)?;
+        differ("node", &file.name, file.count, &mut seen)?;
         require(field("cpus"), file.cpus, "must be a number above 0", file.cpus > 0.0)?;
         let rule = "must be a number of at least 0";
         require(field("contention"), file.contention, rule, file.contention >= 0.0)?;
@@ -102,9 +100,6 @@ fn nodes(files: &[NodeFile], until: Option<f64>) -> Checked<Vec<Node>> {
             failing(failures, "node", &file.name, until)?;
         }
         for name in numbered(&file.name, file.count) {
-            if nodes.iter().any(|node| node.name == name) {
-                return Err(twice("node", &name));
-            }
             let NodeFile { cpus, memory, contention, background, .. } = *file;
             let failures = file.failures.clone();
             nodes.push(Node { name, cpus, memory, contention, background, failures });
@@ -157,6 +152,10 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     for (name, value) in [("threads", job.threads), ("weight", job.weight)] {
         let Some(value) = value else { continue };
         require(field(name), value, positive, value > 0.0)?;
+    }
+    if let Some(shares) = job.cpu_shares.filter(|shares| !WEIGHTS.contains(shares)) {
+        let rule = format!("must be from {} to {}", WEIGHTS.start(), WEIGHTS.end());
+        return Err(ScenarioError::value(field("cpu_shares"), &shares, rule));
     }
     if let Some(slowdown) = job.max_slowdown {
         require(field("max_slowdown"), slowdown, "must be at least 1", slowdown >= 1.0)?;

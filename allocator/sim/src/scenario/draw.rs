@@ -9,7 +9,7 @@ use paceline_wire::Targets;
 
 use super::file::{ArriveFile, JobFile};
 use super::rules::numbered;
-use super::{Job, Scenario};
+use super::{Job, Node, Scenario};
 use crate::random::{Purpose, Stream};
 
 /// A job's batches, where the file does not say, are this part of its work.
@@ -21,6 +21,11 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
     for (number, group) in groups.iter().enumerate() {
         let arrivals = arrivals(group, Stream::new(seed, Purpose::Arrival, number));
         let loss = group.loss.clone().map(Arc::new);
+        let node = group.node.as_ref();
+        let node = node.and_then(|name| scenario.nodes.iter().position(|n| n.name == *name));
+        let own = node.and_then(|node| scenario.nodes.get(node));
+        let rooms = own.map_or(&*scenario.nodes, std::slice::from_ref).iter().map(Node::room);
+        let room = rooms.fold(0.0, f64::max);
         for (member, (name, arrive)) in
             numbered(&group.name, group.count).into_iter().zip(arrivals).enumerate()
         {
@@ -32,7 +37,6 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 (None, None) => f64::INFINITY,
             };
             let fall = loss.as_ref().map_or(0.0, |curve| (curve.at(0.0) - curve.at(1.0)).abs());
-            let node = group.node.as_ref();
             let shares = |x: Option<f64>| x.map(Share::nearest);
             let targets = Targets {
                 acceptable: group.acceptable,
@@ -46,7 +50,8 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
             jobs.push(Job {
                 id: JobId::new(name).expect("a checked name is not empty"),
                 arrive,
-                node: node.and_then(|name| scenario.nodes.iter().position(|n| n.name == *name)),
+                node,
+                room,
                 work,
                 parallel: group.parallel.unwrap_or(1.0),
                 threads: group.threads,

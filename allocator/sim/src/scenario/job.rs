@@ -17,6 +17,8 @@ pub struct Job {
     pub arrive: f64,
     /// The node that it is bound to.
     pub node: Option<usize>,
+    /// The largest share of a node that there is for it: of its own, where it is bound to one.
+    pub room: f64,
     /// Seconds of a whole node's CPU until it is done: infinite if it never is.
     pub work: f64,
     /// The largest share of a node that it can use.
@@ -74,12 +76,17 @@ impl Job {
     /// The least share at which a batch takes at most `seconds`: `None` if none does.
     pub fn share_for(&self, seconds: f64) -> Option<f64> {
         let share = self.batch / (seconds - self.fixed);
-        (share > 0.0 && share <= self.parallel).then_some(share)
+        (share > 0.0 && share <= self.most()).then_some(share)
     }
 
-    /// How long it takes on a node that it has for itself.
+    /// The largest share of a node that it can have.
+    pub(crate) fn most(&self) -> f64 {
+        self.parallel.min(self.room)
+    }
+
+    /// How long it takes where no other job runs.
     pub fn alone(&self) -> f64 {
-        self.work / self.party(Share::ALL, self.cpu_shares, 1.0).rate(self.parallel)
+        self.work / self.party(Share::ALL, self.cpu_shares, 1.0).rate(self.most())
     }
 
     /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight.

@@ -9,6 +9,13 @@ pub struct Listed {
     pub text: &'static str,
 }
 
+impl Listed {
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        LIBRARY.iter().find(|listed| listed.name == name)
+    }
+}
+
 /// All of them, in the order in which they are listed to people.
 pub const LIBRARY: &[Listed] = &[
     listed("FC-3", include_str!("../../../../examples/scenarios/fc-3.toml")),
@@ -35,6 +42,12 @@ pub const LIBRARY: &[Listed] = &[
     listed("FAIL-20", include_str!("../../../../examples/scenarios/fail-20.toml")),
     listed("STRESS", include_str!("../../../../examples/scenarios/stress.toml")),
 ];
+
+/// The scenario of this name.
+#[cfg(test)]
+pub(crate) fn scenario(name: &str) -> super::Scenario {
+    super::Scenario::parse(Listed::named(name).unwrap().text).unwrap()
+}
 
 const fn listed(name: &'static str, text: &'static str) -> Listed {
     Listed { name, text }

@@ -28,6 +28,8 @@ pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
 pub use job::Job;
 pub(crate) use job::held_back;
+#[cfg(test)]
+pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};
 
 /// A checked scenario.
@@ -73,6 +75,13 @@ pub struct Node {
     pub background: f64,
     /// When it fails, if it ever does.
     pub failures: Option<Failures>,
+}
+
+impl Node {
+    /// The share of it that there is for jobs.
+    pub fn room(&self) -> f64 {
+        1.0 - self.background
+    }
 }
 
 impl Scenario {

@@ -53,7 +53,7 @@ pub(super) fn failing(
         }
     }
     for moment in at {
-        require(field("at"), *moment, "must be seconds, at least 0", *moment >= 0.0)?;
+        require(field("at"), *moment, "must be seconds, above 0", *moment > 0.0)?;
     }
     require(field("down"), *down, "must be seconds, at least 0", *down >= 0.0)
 }
@@ -99,9 +99,22 @@ pub(super) fn known(
     Err(ScenarioError::value(format!("{kind} {name:?}: node"), &format!("{node:?}"), rule))
 }
 
-pub(super) fn twice(kind: &str, name: &str) -> ScenarioError {
-    let rule = "names must differ";
-    ScenarioError::value(format!("{kind}: name"), &format!("{name:?}, twice"), rule)
+/// No other group has this one's name, and none of its members has that of another.
+pub(super) fn differ(
+    kind: &str,
+    name: &str,
+    count: u32,
+    seen: &mut BTreeSet<String>,
+) -> Checked<()> {
+    let group = (count > 1).then(|| name.to_owned());
+    for name in group.into_iter().chain(numbered(name, count)) {
+        if let Some(name) = seen.replace(name) {
+            let rule = "names must differ, of groups and of their members";
+            let twice = format!("{name:?}, twice");
+            return Err(ScenarioError::value(format!("{kind}: name"), &twice, rule));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn require(field: impl Into<String>, value: f64, rule: &str, fits: bool) -> Checked<()> {

@@ -66,6 +66,8 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("parallel = 2", "job \"a\": parallel is 2: must be a share of the node"),
         ("node = \"m\"", "job \"a\": node is \"m\": must be one of the nodes n"),
         ("count = 0", "job \"a\": count is 0: must be from 1 to"),
+        ("cpu_shares = 0", "job \"a\": cpu_shares is 0: must be from 2 to 262144"),
+        ("cpu_shares = 262145", "cpu_shares is 262145: must be from 2 to"),
         ("noise = -1", "job \"a\": noise is -1: must be at least 0"),
         ("acceptable = 1", "job \"a\": acceptable is 1: must be a number, of a job that has"),
         ("arrive = { at = 1, every = 2 }", "arrive is several: one of at, each, every"),
@@ -74,7 +76,7 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("loss = { curve = \"exponential\", start = 1, end = 0, tau = 0 }", "loss.tau is 0"),
         ("failures = { down = 1 }", "job \"a\": failures is neither: one of failures.every and"),
         ("failures = { every = 9, at = [1] }", "job \"a\": failures is both"),
-        ("failures = { at = [-1] }", "failures.at is -1: must be seconds, at least 0"),
+        ("failures = { at = [0] }", "failures.at is 0: must be seconds, above 0"),
         ("failures = { at = [1], down = -1 }", "failures.down is -1: must be seconds"),
         ("failures = { every = 9 }", "failures.every is 9: what fails again and again may never"),
         ("failures = { often = 9 }", "unknown field `often`"),
@@ -87,6 +89,19 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("[params.flow]\nalpha = 1", "policy \"flow\" is not known"),
         ("[limiter]\nslew = { max_decrease = 0 }", "limiter: slew.max_decrease is 0"),
         ("[[job]]\nname = \"a\"\nwork = 1", "\"a\", twice"),
+        ("[[job]]\nname = \"a\"\ncount = 2\nwork = 1", "\"a\", twice"),
+        (
+            "count = 3\n[[job]]\nname = \"a-3\"\nwork = 1",
+            "job: name is \"a-3\", twice: names must differ, of groups and of their members",
+        ),
+        (
+            "[[node]]\nname = \"n-1\"\ncpus = 1\n[[node]]\nname = \"n\"\ncount = 2\ncpus = 1",
+            "\"n\", twice",
+        ),
+        (
+            "[[node]]\nname = \"m-1\"\ncpus = 1\n[[node]]\nname = \"m\"\ncount = 2\ncpus = 1",
+            "\"m-1\", twice",
+        ),
         (
             "[[node]]\nname = \"m\"\ncpus = 1\nbackground = 1",
             "node \"m\": background is 1: must be",
@@ -108,8 +123,31 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
 
 #[test]
 fn distributed_jobs_are_not_simulated_on_nodes_that_fail() {
-    let listed = LIBRARY.iter().find(|listed| listed.name == "KO-10").unwrap();
+    let listed = Listed::named("KO-10").unwrap();
     let text = listed.text.replace("[[node]]", "[[node]]\nfailures = { at = [1] }");
     let error = Scenario::parse(&text).unwrap_err().to_string();
     assert!(error.contains("failures is given: distributed jobs"), "{error}");
+}
+
+#[test]
+fn a_gang_of_more_tasks_than_any_can_have_is_refused() {
+    let head = LEAST.split("[[job]]").next().unwrap();
+    for (tasks, said) in [
+        (
+            "servers = { count = 70000, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
+            "servers.count is 70000",
+        ),
+        (
+            "servers = { count = 1, cpu = 1 }\nworkers = { min = 10001, cpu = 1 }",
+            "workers.min is 10001",
+        ),
+        (
+            "servers = { count = 1, cpu = 1 }\nworkers = { min = 1, max = 4000000000, cpu = 1 }",
+            "workers.max is 4000000000",
+        ),
+    ] {
+        let text = format!("{head}[[gang]]\nname = \"g\"\nwork = 1\n{tasks}");
+        let error = Scenario::parse(&text).unwrap_err().to_string();
+        assert_eq!(error, format!("gang \"g\": {said}: must be at most 10000"));
+    }
 }

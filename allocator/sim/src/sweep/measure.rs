@@ -55,7 +55,7 @@ impl FromStr for Measure {
         if let Some(name) = text.strip_prefix(OF_A_JOB) {
             return Ok(Self::Completion(name.to_owned()));
         }
-        if let Some(metric) = METRICS.iter().find(|metric| metric.name == text) {
+        if let Some(metric) = Metric::named(text) {
             return Ok(Self::Metric(metric));
         }
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();

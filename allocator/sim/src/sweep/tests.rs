@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::compare;
 use crate::metrics::METRICS;
-use crate::scenario::LIBRARY;
+use crate::scenario::scenario;
 
 fn axis(text: &str) -> Axis {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -9,11 +9,6 @@ fn axis(text: &str) -> Axis {
 
 fn refusal(text: &str) -> String {
     text.parse::<Axis>().unwrap_err().to_string()
-}
-
-fn scenario(name: &str) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    Scenario::parse(listed.text).unwrap()
 }
 
 #[test]

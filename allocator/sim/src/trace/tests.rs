@@ -1,11 +1,6 @@
 use super::*;
-use crate::scenario::LIBRARY;
+use crate::scenario::scenario;
 use crate::{Done, Run, Scenario, gangs};
-
-fn scenario(name: &str) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    Scenario::parse(listed.text).unwrap()
-}
 
 fn watched(scenario: &Scenario, arm: &str) -> (Done, Trace) {
     let arm = arm.parse().unwrap();
@@ -35,7 +30,7 @@ fn the_shares_of_a_job_add_up_to_its_work() {
 }
 
 #[test]
-fn watching_changes_nothing_and_costs_nothing_where_it_is_not_wanted() {
+fn watching_changes_nothing() {
     let scenario = scenario("FC-10");
     let arm = "flowcon".parse().unwrap();
     let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };

@@ -6,8 +6,7 @@ use crate::fluid::Index;
 impl World<'_> {
     /// The figures of the run as it stands.
     pub(super) fn finish(mut self) -> Done {
-        let endless = self.left > 0;
-        let end = if endless { self.run.scenario.until.min(self.latest()) } else { self.last_end };
+        let end = if self.left > 0 { self.latest() } else { self.last_end };
         self.note_until(end);
         self.done.trace = self.watch.take().map(|watch| watch.end(end));
         let (mut used, mut wasted, mut there_was) = (0.0, 0.0, 0.0);
@@ -21,10 +20,14 @@ impl World<'_> {
                 let Some(live) = self.jobs.get_mut(index) else { continue };
                 if let Some(tally) = station.fluid.tally(index) {
                     live.count_loss(end, live.before + tally.work);
-                    let share = station.fluid.share_of(index);
-                    live.outcome.batch_latency = Some(live.job.batch_seconds(share));
+                    live.outcome.batch_latency =
+                        Some(live.job.batch / station.fluid.rate_of(index));
                 }
             }
+        }
+        // Those that run nowhere just now have a loss all the same.
+        for live in self.jobs.here() {
+            live.count_loss(end, live.before);
         }
         let part = |seconds: f64| Some(if there_was > 0.0 { seconds / there_was } else { 0.0 });
         let outcome = &mut self.done.outcome;

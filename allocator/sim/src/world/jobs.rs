@@ -59,6 +59,11 @@ impl Jobs {
         self.here.get_mut(place).map(|(_, live)| live)
     }
 
+    /// Those that are there.
+    pub(super) fn here(&mut self) -> impl Iterator<Item = &mut Live> {
+        self.here.iter_mut().map(|(_, live)| live)
+    }
+
     /// What came of all of them.
     pub(super) fn outcomes(self) -> Vec<JobOutcome> {
         let coming = self.coming.into_iter().enumerate();
@@ -90,12 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scenario::{LIBRARY, Scenario};
-
-    fn workload() -> Vec<Job> {
-        let listed = LIBRARY.iter().find(|listed| listed.name == "FC-5").unwrap();
-        Scenario::parse(listed.text).unwrap().draw(1)
-    }
+    use crate::scenario::scenario;
 
     fn order() -> impl Strategy<Value = Vec<Index>> {
         Just((0..5).collect::<Vec<Index>>()).prop_shuffle()
@@ -106,7 +106,7 @@ mod tests {
         fn whoever_comes_and_goes_the_others_are_found_and_none_is_lost(
             arrivals in order(), ends in order(), came in 0..=5_usize, went in 0..=5_usize,
         ) {
-            let workload = workload();
+            let workload = scenario("FC-5").draw(1);
             let mut jobs = Jobs::new(workload.clone(), 1);
             let arrived = &arrivals[..came];
             for index in arrived {

@@ -87,7 +87,7 @@ impl World<'_> {
             return;
         };
         station.fluid.advance(now);
-        live.outcome.batch_latency = Some(live.job.batch_seconds(station.fluid.share_of(index)));
+        live.outcome.batch_latency = Some(live.job.batch / station.fluid.rate_of(index));
         if let Some(tally) = station.fluid.remove(index) {
             let left = station.fluid.len();
             self.by_jobs.remove(&(left + 1, node));

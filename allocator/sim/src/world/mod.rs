@@ -14,8 +14,8 @@ mod trace;
 
 use std::collections::BTreeSet;
 
-use paceline_policy::policies::AnyPolicy;
-use paceline_policy::{Engine, Params, Policy, Variant, policies};
+use paceline_policy::policies::{AnyPolicy, Unlimited};
+use paceline_policy::{Engine, Params};
 
 use crate::fluid::Index;
 use crate::outcome::{Line, Outcome};
@@ -107,7 +107,8 @@ impl<'a> World<'a> {
         }
         for (index, node) in run.scenario.nodes.iter().enumerate() {
             let policy = match (&cluster, first.take()) {
-                (Some(_), _) => agent()?,
+                // The cluster's policy decides, and the node's engine watches.
+                (Some(_), _) => Box::new(Unlimited::new(&Params::default())?),
                 (None, Some(policy)) => policy,
                 (None, None) => match run.scenario.policy(run.arm)? {
                     AnyPolicy::Jobs(policy) => policy,
@@ -170,16 +171,6 @@ impl<'a> World<'a> {
             What::DecideAll => self.decide_all(),
         }
         true
-    }
-}
-
-/// What watches over a node of a cluster and decides nothing: the cluster's policy does.
-fn agent() -> Result<Box<dyn Policy>, ScenarioError> {
-    match policies::build("none", Variant::Resolved, &Params::default())? {
-        AnyPolicy::Jobs(policy) => Ok(policy),
-        AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => {
-            Err(ScenarioError::NotOfJobs("none".to_owned()))
-        }
     }
 }
 

@@ -3,12 +3,7 @@ mod properties;
 
 use super::*;
 use crate::bounds::{Task, srpt};
-use crate::scenario::LIBRARY;
-
-fn scenario(name: &str) -> Scenario {
-    let listed = LIBRARY.iter().find(|listed| listed.name == name).unwrap();
-    Scenario::parse(listed.text).unwrap()
-}
+use crate::scenario::{Listed, scenario};
 
 fn run(scenario: &Scenario, arm: &str, seed: u64, record: bool) -> Done {
     let arm = arm.parse().unwrap();
@@ -139,7 +134,7 @@ fn batches_longer_than_the_interval_are_measured_once_it_has_grown() {
     // Batches of 100 images take 31.6 s at a tenth of the machine, and DQoES begins with runs every
     // 15 s. Only what began and ended between two frames is measured: the policy waits, and as
     // nothing gets worse, its interval doubles until batches fit. In print, it never does (E5).
-    let listed = LIBRARY.iter().find(|listed| listed.name == "DQ-var").unwrap();
+    let listed = Listed::named("DQ-var").unwrap();
     let batches = "batch = { work = 2.82, fixed = 3.4 }";
     let text = listed.text.replace("batch = { work = 0.282, fixed = 0.34 }", batches);
     assert!(text.contains(batches));
@@ -156,6 +151,23 @@ fn batches_longer_than_the_interval_are_measured_once_it_has_grown() {
 }
 
 #[test]
+fn batches_take_what_neighbours_and_limits_cost_them() {
+    let text = "name = \"two\"\ndescription = \"Two.\"\npolicies = [\"none\"]\nuntil = 100\n\
+                [[node]]\nname = \"n\"\ncpus = 4\ncontention = 0.25\n\
+                [[job]]\nname = \"a\"\ncount = 2\nbatch = { work = 1, fixed = 0.5 }\n\
+                max = 0.25\nthreads = 4\nthrottle_cost = 0.2";
+    let endless = Scenario::parse(text).unwrap();
+    let ending = Scenario::parse(&text.replace("max =", "work = 15\nmax =")).unwrap();
+    // Three of four threads stand still, which costs 0.15 of the speed; two jobs are slower by 1.25.
+    let batch = (1.0 / (0.25 * 0.85) + 0.5) * 1.25;
+    for scenario in [endless, ending] {
+        let outcome = run(&scenario, "none", 1, false).outcome;
+        let took = outcome.jobs[0].batch_latency.unwrap();
+        assert!((took - batch).abs() < 1e-9, "{took}, not {batch}");
+    }
+}
+
+#[test]
 fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
     let done = run(&scenario("DQ-20"), "none", 1, false);
     assert_eq!(Some(done.outcome.until), Some(6000.0));
@@ -168,7 +180,7 @@ fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
 /// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
 #[test]
 fn the_yardstick_reaches_the_bound_but_for_the_least_shares_of_those_that_wait() {
-    let listed = LIBRARY.iter().find(|listed| listed.name == "FC-3").unwrap();
+    let listed = Listed::named("FC-3").unwrap();
     for (least, off) in [(0.005, 0.003), (0.05, 0.022)] {
         let text = listed.text.replace("arrive =", &format!("min = {least:?}\narrive ="));
         let scenario = Scenario::parse(&text).unwrap();

@@ -34,6 +34,26 @@ fn what_no_policy_can_work_with_is_refused() {
 }
 
 #[test]
+fn more_tasks_than_a_job_can_have_are_named() {
+    for (field, told) in [
+        ("ps.count", r#""ps": {"count": COUNT}"#),
+        ("worker.min", r#""worker": {"min": COUNT}"#),
+        ("worker.max", r#""worker": {"max": COUNT}"#),
+        ("placement.ps", r#""placement": {"ps": {"w1": COUNT}}"#),
+        ("placement.workers", r#""placement": {"workers": {"w1": 1, "w2": COUNT, "w3": 0}}"#),
+    ] {
+        let with = |count: u32| {
+            let told = told.replace("COUNT", &count.to_string());
+            GangFrame::parse(&format!(r#"{{"t": 1, "jobs": [{{"id": "a", {told}}}]}}"#))
+        };
+        let error = with(u32::MAX - 1).unwrap_err().to_string();
+        assert!(error.starts_with(&format!(r#"job "a": {field} is 429496729"#)), "{error}");
+        assert!(error.ends_with("must be at most 10000"), "{error}");
+        assert!(with(MOST_TASKS - 1).is_ok() && with(MOST_TASKS + 1).is_err(), "{field}");
+    }
+}
+
+#[test]
 fn a_frame_that_was_written_reads_back() {
     let line = r#"{"t": 2.5, "nodes": [{"name": "w1", "cpus": 4, "memory": 8e9}], "jobs": [
         {"id": "vae", "submitted": 0.1, "state": "running", "ps": {"count": 1, "cpu": 0.5},

@@ -21,6 +21,10 @@ pub(in crate::policies) struct Packing {
 impl Packing {
     /// Packs `crew` into `room`, if it fits.
     pub(in crate::policies) fn find(crew: &Crew<'_>, room: &Room) -> Option<Self> {
+        // To place one task after the other takes long, and in vain where there is too little.
+        if !room.in_all().covers(crew.least()) {
+            return None;
+        }
         Self::on_one_node(crew, room).or_else(|| Self::over_nodes(crew, room))
     }
 

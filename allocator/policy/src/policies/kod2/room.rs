@@ -194,6 +194,14 @@ impl Room {
         Idle(saturate((sum / 2.0 * PARTS).round()) + 0.0)
     }
 
+    /// No less than tasks can take of all nodes together: each may go a little beyond what is free.
+    pub(super) fn in_all(&self) -> Amount {
+        let rounding = Amount { cpu: EPSILON, memory: EPSILON };
+        let free = self.0.iter().map(|spot| spot.free.most(Amount::default()).plus(rounding));
+        let all = free.fold(Amount::default(), Amount::plus);
+        all.map(all, |all, _| all * (1.0 + EPSILON))
+    }
+
     /// The idlest of some nodes; of equals, the first by name.
     pub(in crate::policies) fn idlest(&self, among: impl Iterator<Item = At>) -> Option<At> {
         among.min_by_key(|at| (Reverse(self.idle(*at)), *at))

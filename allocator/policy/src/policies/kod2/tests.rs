@@ -1,5 +1,5 @@
 use super::*;
-use crate::cluster::gangs::{Gang, Layout, Servers, State, Workers};
+use crate::cluster::gangs::{Gang, Layout, MOST_TASKS, Servers, State, Workers};
 use crate::frame::Node;
 
 mod admission;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use paceline_policy::JobId;
+use paceline_policy::cluster::gangs::MOST_TASKS;
 
 use crate::scenario::file::{GangFile, TasksFile};
 use crate::scenario::rules::{Checked, arrival, known, numbered, require};
@@ -48,5 +49,14 @@ fn tasks(gang: &str, kind: &str, file: &TasksFile, nodes: &BTreeSet<&str>) -> Ch
     };
     let max = file.max.unwrap_or(min);
     require(field("max"), f64::from(max), "must be no less than min", max >= min)?;
+    let most = if file.max.is_some() {
+        "max"
+    } else if file.count.is_some() {
+        "count"
+    } else {
+        "min"
+    };
+    let rule = format!("must be at most {MOST_TASKS}");
+    require(field(most), f64::from(max), &rule, max <= MOST_TASKS)?;
     Ok(Tasks { min, max, cpu: file.cpu, memory: file.memory, nodes: file.nodes.clone() })
 }

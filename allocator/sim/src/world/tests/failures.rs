@@ -73,6 +73,17 @@ fn jobs_that_no_node_works_for_wait_for_one() {
 }
 
 #[test]
+fn a_loss_counts_until_the_end_where_its_job_runs_nowhere() {
+    let loss = "loss = { curve = \"exponential\", start = 2, end = 1, tau = 0.2 }";
+    let mut scenario = parse("failures = { at = [5], down = 1000 }", loss);
+    scenario.until = 50.0;
+    let area = run(&scenario, "none", 1, false).outcome.jobs[0].loss_area;
+    let curve = scenario.draw(1)[0].loss.clone().unwrap();
+    // What it has done is lost, and all of the fall is to come again.
+    assert!(close(area, 5.0 * curve.to_come(0.0, 0.05) + 45.0), "{area}");
+}
+
+#[test]
 fn the_policy_sees_a_job_go_and_come_as_it_would_live() {
     let jobs = "checkpoint = { mean = 5 }\nfailures = { at = [50], down = 20 }";
     let done = run(&parse("", jobs), "none", 1, true);

@@ -63,3 +63,21 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn a_job_that_fills_the_cluster_starts_however_its_parts_add_up(
+        counts in prop::collection::vec(0..40_u32, 1..6), cpu in 1e-6..1e3_f64, memory in 1.0..1e12_f64
+    ) {
+        let nodes = counts.iter().zip(0_u32..).map(|(count, number)| Node {
+            name: format!("w{number}"),
+            cpus: Some(cpu * f64::from(*count)),
+            memory: Some(memory * f64::from(*count)),
+            ..Node::default()
+        });
+        let mut job = gang("a", 0.0, 0.0, counts.iter().sum(), cpu);
+        job.worker.memory = Some(memory);
+        let scaling = decide(0.0, &nodes.collect::<Vec<_>>(), &[job]);
+        prop_assert_eq!(started(&scaling), ["a"]);
+    }
+}
