@@ -76,8 +76,8 @@ impl Actuator {
     }
 
     /// What container `id` had before the first write to it; `None` where there was none.
-    pub fn originally(&self, id: &str) -> Option<Original> {
-        self.originals.get(id).ok().flatten()
+    pub fn originally(&self, id: &str) -> Result<Option<Original>, OriginalsError> {
+        self.originals.get(id)
     }
 
     async fn write_setting(

@@ -63,9 +63,9 @@ pub(super) async fn run(
     let machine = described.machine;
     let carrier = Containers::new(docker.clone(), machine.proc.clone());
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
-    let trips = migrate::recover(&carrier, &journal).await?;
+    let (trips, unread) = migrate::recover(&carrier, &journal).await;
     let pending = actuator.pending()?;
-    if pending.is_empty() && trips.is_empty() {
+    if pending.is_empty() && trips.is_empty() && unread.is_empty() {
         print("nothing to put back\n")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,7 +96,13 @@ pub(super) async fn run(
             }
         }
     }
+    let left = unread.len();
+    for error in unread {
+        let why = plain(&format!("{:#}", anyhow::Error::from(error)));
+        told = told.and(print(&format!("a move was neither completed nor undone: {why}\n")));
+    }
     anyhow::ensure!(failed == 0, "{failed} containers are not what they were");
+    anyhow::ensure!(left == 0, "{left} moves are left in their middle");
     told?;
     Ok(ExitCode::SUCCESS)
 }

@@ -135,10 +135,7 @@ impl Candidate {
 
     /// The job, if the engine knows it as one.
     pub(super) fn managed(&self) -> Option<&JobId> {
-        match self.standing {
-            Standing::Managed | Standing::Pinned | Standing::Ending => Some(&self.job),
-            Standing::Waiting | Standing::Released | Standing::Moving => None,
-        }
+        self.standing.is_managed().then_some(&self.job)
     }
 
     /// What was last heard of the job, if it answers.

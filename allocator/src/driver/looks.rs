@@ -7,12 +7,16 @@ use super::candidate::Seen;
 use super::engine_events::Touched;
 use super::hands::{Deed, What};
 use super::orders::{self, Pending};
+use super::roster::Left;
 use super::survey::{Survey, SurveyError};
 use super::{COALESCE, Driver, LOOK, RECONCILE};
 use crate::audit::Entry;
 use crate::clock::unix_seconds;
 use crate::live::Refusal;
-use crate::observe::node;
+use crate::live::snapshot::Standing;
+use crate::nodes::Node;
+use crate::observe::container::Container;
+use crate::observe::node::CpuTimes;
 use crate::samples::{Sample, SampleCost, SampleNode};
 
 impl Driver {
@@ -47,17 +51,25 @@ impl Driver {
         if let Some(hands) = &self.hands {
             change.described.iter().for_each(|container| hands.actuator().saw(container));
         }
+        change.described.iter().for_each(|container| self.described(container));
         if first && self.roster.candidates().next().is_some() {
             self.ask_all(self.clock.now());
         }
-        if change.gone.is_empty() {
+        if change.gone.is_empty() && change.lost.is_empty() {
             return;
         }
-        for (container, job) in change.gone {
+        for (container, job) in change.lost {
+            self.end_of(&job);
+            self.tell_gone(&job, container);
+        }
+        for Left { container, job, standing } in change.gone {
+            // A job that moves is somewhere else, or the end of its move says that it is nowhere.
+            if standing != Standing::Moving {
+                self.end_of(&job);
+            }
+            let job = standing.is_managed().then_some(job);
             if let Some(job) = &job {
-                info!(%job, "job is gone");
-                self.tell(Event::Gone(job.clone()));
-                self.write(&Entry::Gone { job: job.to_string(), container: container.clone() });
+                self.tell_gone(job, container.clone());
             }
             // A container that only stopped would come back with our limit.
             if let Some(hands) = &mut self.hands {
@@ -71,14 +83,57 @@ impl Driver {
         self.hurry();
     }
 
+    fn tell_gone(&mut self, job: &JobId, container: String) {
+        info!(%job, "job is gone");
+        self.write(&Entry::Gone { job: job.to_string(), container });
+    }
+
+    /// A job is no more, unless another container has its name by now.
+    pub(super) fn end_of(&mut self, job: &JobId) {
+        if self.roster.container(job).is_none() {
+            self.tell(Event::Gone(job.clone()));
+            self.moves.iter_mut().for_each(|moves| moves.forget(job));
+        }
+    }
+
+    /// Takes in what the engine says of a container: its owner may have given it other CPUs.
+    fn described(&mut self, container: &Container) {
+        let id = container.id.as_str();
+        let Some(candidate) = self.roster.get(id) else { return };
+        let (job, was) = (candidate.job().clone(), candidate.standing);
+        // Where it is then is said at the end of its move.
+        if self.moves.as_ref().is_some_and(|moves| moves.has(&job)) {
+            return;
+        }
+        let pinned = self.engine.account(&job).and_then(|account| account.pinned);
+        let events = self.roster.described(container);
+        if events.is_empty() {
+            return;
+        }
+        for event in events {
+            self.tell(event);
+        }
+        let is_managed = self.roster.get(id).is_some_and(|one| one.standing.is_managed());
+        if let Some(share) = pinned.filter(|_| is_managed) {
+            self.tell(Event::Pinned(job.clone(), share));
+        }
+        if let Some(hands) = self.hands.as_mut().filter(|_| was.is_managed() && !is_managed) {
+            hands.last(orders::restore(id.to_owned(), Some(job)));
+        }
+        self.hurry();
+    }
+
     /// Reads every container, and tells the engine.
     pub(super) fn look(&mut self, now: Moment, whole: bool) {
         let before = self.node_used;
-        let used = node::used_seconds(self.roster.proc()).ok();
+        let stat = CpuTimes::read(self.roster.proc()).ok();
+        let used = stat.as_ref().map(CpuTimes::used_seconds);
         if let Some(used) = used {
             self.tell(Event::NodeUsed(used));
         }
-        self.tell_nodes_use();
+        if let Some(stat) = &stat {
+            self.tell_nodes_use(stat);
+        }
         let (seen, jobs) = self.roster.look(&self.clock, whole);
         self.take_in(seen);
         if !whole {
@@ -105,10 +160,10 @@ impl Driver {
     }
 
     /// What each of several nodes has used.
-    fn tell_nodes_use(&mut self) {
+    fn tell_nodes_use(&mut self, stat: &CpuTimes) {
         let now = self.clock.now();
-        for crate::nodes::Node { name, cpus } in self.roster.nodes().iter() {
-            if let Ok(used) = node::used_seconds_of(self.roster.proc(), cpus) {
+        for Node { name, cpus } in self.roster.nodes().iter() {
+            if let Some(used) = stat.used_seconds_of(cpus) {
                 self.engine.node_used(now, name, used);
             }
         }

@@ -29,7 +29,7 @@ pub(super) struct Moves {
     /// Moves that were decided, and wait until their target is free.
     queue: VecDeque<Migration>,
     under_way: BTreeMap<JobId, UnderWay>,
-    /// How often each job was moved, tries that came to nothing included.
+    /// How often each job that is still there was moved, tries that came to nothing included.
     begun: BTreeMap<JobId, u32>,
     tell: Tell,
     told: mpsc::Receiver<(String, News)>,
@@ -91,6 +91,11 @@ impl Moves {
     pub(super) fn are_spent(&self, job: &JobId) -> Option<u32> {
         let begun = self.begun.get(job).copied().unwrap_or_default();
         (begun >= self.settings.most).then_some(begun)
+    }
+
+    /// A job is no more: another one of its name may be moved as often as it could.
+    pub(super) fn forget(&mut self, job: &JobId) {
+        self.begun.remove(job);
     }
 
     /// Begins a move.

@@ -21,6 +21,11 @@ impl Driver {
         Self { moves: Some(Moves::new(carrier, journal, settings)), ..self }
     }
 
+    /// By what jobs are moved, or would be.
+    pub(super) fn means(&self) -> Means {
+        self.moves.as_ref().map(Moves::means).unwrap_or_default()
+    }
+
     /// Has jobs moved.
     pub(super) fn migrate(&mut self, wanted: &[Migration]) {
         let Some(moves) = &mut self.moves else {
@@ -57,19 +62,25 @@ impl Driver {
         let target = nodes.get(to).ok_or_else(|| format!("there is no node {to}"))?;
         let cpus = target.cpus.to_string();
         let moves = self.moves.as_ref().ok_or_else(gone)?;
-        let means = moves.means();
         if let Some(times) = moves.are_spent(job) {
             return Err(format!("it has been moved {times} times, and may not be more often"));
         }
-        let limits = self.hands.as_ref().and_then(|hands| hands.actuator().originally(&source));
+        let means = self.means();
+        let kept = self.hands.as_ref().map(|hands| hands.actuator().originally(&source));
+        let kept = kept.transpose().map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
         let candidate = self.roster.get(&source).ok_or_else(gone)?;
+        if candidate.standing != Standing::Managed {
+            return Err("it is held or on its way to its end".to_owned());
+        }
         if candidate.node() != Some(from.as_str()) {
             return Err(format!("it is not on {from}"));
         }
-        if let Some(why) = candidate.unmovable().filter(|_| means == Means::Restart) {
+        if let Some(why) = candidate.unmovable(means) {
             return Err(why);
         }
-        let memory = candidate.container.host_memory;
+        // Where nothing is kept, nothing was written yet.
+        let described = candidate.container.host_config;
+        let limits = kept.flatten().map_or(described, |original| original.host_config);
         Ok(Move {
             job: job.to_string(),
             from: from.clone(),
@@ -78,9 +89,7 @@ impl Driver {
             reason: *reason,
             source,
             name: candidate.container.name.clone(),
-            limits: limits.map(|limits| {
-                (limits.host_config, limits.memory.map_or(memory, |memory| memory.host_config))
-            }),
+            limits,
             saved: None,
             course: Procedure::default(),
         })
@@ -103,8 +112,7 @@ impl Driver {
         let Some(plan) = self.moves.as_ref().and_then(|moves| moves.plan(job)) else { return };
         match news {
             News::Made { successor } => {
-                let (source, name) = (plan.source.clone(), plan.name.clone());
-                self.roster.withhold(successor, source, name);
+                self.roster.withhold(successor, plan.source.clone(), job.clone());
             }
             News::Frozen => {
                 let (source, to) = (plan.source.clone(), plan.to.clone());
@@ -127,13 +135,13 @@ impl Driver {
                 let seconds = cost.unwrap_or_default();
                 info!(%job, "it has moved from {from} to {to}, {seconds:.1} s without progress");
                 match &successor {
-                    Some(successor) => {
-                        self.roster.heirs().let_in(successor);
-                        self.touched.add_all(Touched::Any);
-                        self.refresh_at = self.clock.now();
-                    }
+                    Some(successor) => self.roster.heirs().let_in(successor),
                     None => self.repinned(&source, &to),
                 }
+                // What the engine was asked before the move was over is out of date.
+                self.roster.survey_no_more();
+                self.touched.add_all(Touched::Any);
+                self.refresh_at = self.clock.now();
             }
             Ended::Stayed(why) | Ended::Stuck(why) => {
                 if let Some(successor) = &successor {
@@ -154,7 +162,7 @@ impl Driver {
                 self.roster.take_back(&plan.source);
             }
             Some(_) => {}
-            None => self.tell(Event::Gone(job.clone())),
+            None => self.end_of(job),
         }
     }
 

@@ -10,6 +10,7 @@ use super::candidate::Candidate;
 use super::moves::Moves;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::{DecisionView, JobView, ShadowView, Snapshot, Standing};
+use crate::migrate::Means;
 use crate::observe::node::Machine;
 
 impl Driver {
@@ -37,7 +38,7 @@ impl Driver {
         let watched = self.roster.candidates().map(|(_, candidate)| {
             let account = self.engine.account(candidate.job());
             let said = decisions.and_then(|decision| decision.jobs.get(candidate.job()));
-            view(self.roster.machine(), candidate, account, said)
+            view(self.roster.machine(), self.means(), candidate, account, said)
         });
         let refused = self.roster.refused().map(|(id, refused)| JobView {
             job: refused.name.clone(),
@@ -61,6 +62,7 @@ pub(super) struct Decided {
 
 fn view(
     machine: &Machine,
+    means: Means,
     candidate: &Candidate,
     account: Option<Account>,
     said: Option<&JobDecision>,
@@ -79,7 +81,7 @@ fn view(
         name: candidate.container.name.clone(),
         standing: candidate.standing,
         node: candidate.node().map(str::to_owned),
-        unmovable: candidate.node().and_then(|_| candidate.unmovable()),
+        unmovable: candidate.node().and_then(|_| candidate.unmovable(means)),
         trouble: candidate.trouble(),
         state: progress.map(|progress| format!("{:?}", progress.state).to_lowercase()),
         loss: figures.loss,

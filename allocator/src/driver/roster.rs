@@ -1,24 +1,24 @@
 //! The opted-in containers of the node, from one look to the next.
 
+mod admission;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use bollard::Docker;
-use paceline_policy::JobId;
+use paceline_policy::{Event, JobId};
 use tokio::sync::Notify;
-use tracing::warn;
 
 use super::candidate::{Candidate, Seen, Surroundings};
 use super::engine_events::Touched;
 use super::heirs::Heirs;
 use super::names::{self, Named};
 use super::survey::{Scope, Survey, SurveyError, Surveys};
-use super::{job_id, short};
-use crate::actuate::fence::{Owner, fence};
+use crate::actuate::fence::Owner;
 use crate::clock::Clock;
-use crate::labels::Labels;
 use crate::live::Refusal;
+use crate::live::snapshot::Standing;
 use crate::nodes::Nodes;
 use crate::observe::container::Container;
 use crate::observe::node::Machine;
@@ -61,10 +61,20 @@ pub(super) struct Refused {
 /// What a comparison of lists has shown.
 #[derive(Debug, Default)]
 pub(super) struct Change {
-    /// Containers that no longer run, each with its job if it was managed.
-    pub(super) gone: Vec<(String, Option<JobId>)>,
+    /// Containers that no longer run.
+    pub(super) gone: Vec<Left>,
+    /// Containers that were to go on with a job and are gone, each with that.
+    pub(super) lost: Vec<(String, JobId)>,
     /// Containers that are watched, as the engine describes them now.
     pub(super) described: Vec<Container>,
+}
+
+/// A container that no longer runs.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) container: String,
+    pub(super) job: JobId,
+    pub(super) standing: Standing,
 }
 
 impl Roster {
@@ -167,6 +177,11 @@ impl Roster {
         }
     }
 
+    /// What the engine is being asked is out of date before it is answered.
+    pub(super) fn survey_no_more(&mut self) {
+        self.surveys = Surveys::default();
+    }
+
     /// Has the engine asked what there is, unless it is being asked. Known containers are looked at
     /// again where they were `touched`.
     pub(super) fn survey(&mut self, touched: Touched) -> bool {
@@ -198,7 +213,8 @@ impl Roster {
         let gone = |id: &String, one: &mut Candidate| ended(id, &one.container.started_at);
         for (id, candidate) in self.candidates.extract_if(.., gone) {
             self.heirs.bequeath(&id, &candidate.orders());
-            change.gone.push((id, candidate.managed().cloned()));
+            let (job, standing) = (candidate.job().clone(), candidate.standing);
+            change.gone.push(Left { container: id, job, standing });
         }
         self.refused.retain(|id, refused| !ended(id, &refused.started_at));
         self.adopted.retain(|id| !missing.contains(id));
@@ -208,33 +224,10 @@ impl Roster {
                 change.described.push(container);
             }
         }
+        let never = |id: &str| !present.contains(id) || self.refused.contains_key(id);
+        change.lost = self.heirs.lost(never);
         self.listed_before = true;
         change
-    }
-
-    /// Opts a container in that lacks the label, for as long as it exists. Returns its job's name.
-    pub(super) fn adopt(&mut self, container: &Container) -> Result<String, Refusal> {
-        let (id, name) = (container.id.clone(), container.name.clone());
-        self.admit(container);
-        match (self.refused.get(&id), self.candidates.get(&id)) {
-            (None, Some(candidate)) => {
-                self.adopted.insert(id);
-                Ok(candidate.job().to_string())
-            }
-            (refused, _) => {
-                let why = refused.map_or("it has ended", |refused| &refused.why);
-                Err(Refusal::Impossible(format!("container {name} cannot be managed: {why}")))
-            }
-        }
-    }
-
-    /// A container that was opted in by an order is a stranger again.
-    pub(super) fn disown(&mut self, id: &str) -> bool {
-        let adopted = self.adopted.remove(id);
-        if adopted {
-            self.candidates.remove(id);
-        }
-        adopted
     }
 
     /// Watches a container again that was left alone or held.
@@ -251,62 +244,24 @@ impl Roster {
         &mut self.heirs
     }
 
-    /// The container `id` is to take the place of `source`, under its `name`.
-    pub(super) fn withhold(&mut self, id: String, source: String, name: String) {
+    /// The container `id` is to take the place of `source`, and go on with its `job`.
+    pub(super) fn withhold(&mut self, id: String, source: String, job: JobId) {
         if self.adopted.contains(&source) {
             self.adopted.insert(id.clone());
         }
-        self.heirs.withhold(id, source, name);
+        self.heirs.withhold(id, source, job);
+    }
+
+    /// The engine describes a container that is watched like this now; what is to be told of it.
+    pub(super) fn described(&mut self, container: &Container) -> Vec<Event> {
+        let around =
+            Surroundings { machine: &self.machine, nodes: &self.nodes, nudge: &self.nudge };
+        let candidate = self.candidates.get_mut(&container.id);
+        candidate.map(|one| one.described(container, around)).unwrap_or_default()
     }
 
     fn around(&self) -> Surroundings<'_> {
         Surroundings { machine: &self.machine, nodes: &self.nodes, nudge: &self.nudge }
-    }
-
-    fn admit(&mut self, container: &Container) {
-        if self.candidates.contains_key(&container.id) || self.refused.contains_key(&container.id) {
-            return;
-        }
-        let taken = |id: &str| self.candidates.contains_key(id);
-        let Ok(inherited) = self.heirs.enter(container, taken) else { return };
-        match self.admissible(container) {
-            Ok(labels) => {
-                let job = self.name(container, labels.job.as_deref());
-                let around = self.around();
-                let (container, id) = (container.clone(), container.id.clone());
-                let mut candidate =
-                    Candidate::new(around, container, labels, job, self.listed_before);
-                if let Some(orders) = inherited {
-                    candidate.inherit(orders);
-                }
-                self.candidates.insert(id, candidate);
-            }
-            Err(why) => {
-                let Container { id, name, started_at, .. } = container.clone();
-                warn!("container {name} is left alone: {why}");
-                self.refused.insert(id, Refused { name, why, started_at });
-            }
-        }
-    }
-
-    /// What a container's labels ask for, if it may be managed at all.
-    fn admissible(&self, container: &Container) -> Result<Labels, String> {
-        let Container { labels, host_config, .. } = container;
-        fence(labels, *host_config, self.machine.cpus, &self.owners)
-            .map_err(|error| error.to_string())?;
-        Labels::parse(labels).map_err(|error| error.to_string())
-    }
-
-    /// The job's name: its label, else the container's; never one that another job has.
-    fn name(&self, container: &Container, label: Option<&str>) -> JobId {
-        let taken = |name: &JobId| self.candidates.values().any(|other| other.job() == name);
-        let wanted = job_id(label.unwrap_or(&container.name), &container.id);
-        if !taken(&wanted) {
-            return wanted;
-        }
-        let other = job_id(&format!("{}-{}", container.name, short(&container.id)), &container.id);
-        warn!("container {} is called {other}: job {wanted} runs already", container.name);
-        other
     }
 
     /// Has every endpoint asked now.

@@ -1,6 +1,7 @@
 //! The driver as a whole, on a stand-in for the engine, the kernel and the jobs.
 
 mod bed;
+mod moves;
 mod past_the_engine;
 mod renewal;
 

@@ -18,7 +18,7 @@ use crate::crash;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What must be done is tried again after this while …
 const RETRY: Duration = Duration::from_secs(2);
-/// … and, once the allocator is to end, so many times.
+/// … and so many times, once the allocator is to end or where the job is well without it.
 const LAST_TRIES: u32 = 5;
 
 /// What whoever watches a move must know at once.
@@ -103,7 +103,7 @@ pub async fn carry(
     tell: &Tell,
 ) -> Trip {
     let (mut successor, mut saving, mut cost) = (None, None, None);
-    // Since when the job has made no progress that counts: where it moves, and where it stays.
+    // From when on progress does not count: where the job moves, and where it stays.
     let (mut saved_at, mut frozen_at) = (None, None);
     let mut tries = 0;
     let ended = loop {
@@ -134,27 +134,30 @@ pub async fn carry(
                 saved_at = Some(Instant::now());
             }
             Ok(Fact::None) if step == Step::Pause => news(tell, &plan, News::Frozen).await,
+            Ok(Fact::Refuted(why)) => {
+                warn!(job = plan.job, "moving it to {} is given up: {why}", plan.to);
+            }
             Ok(Fact::None) => {
-                let since = match step {
-                    Step::Prove => saved_at,
-                    Step::Resume => frozen_at,
-                    Step::Create
-                    | Step::Save
-                    | Step::Pause
-                    | Step::Start
-                    | Step::Retire
-                    | Step::Rename
-                    | Step::Discard => None,
-                };
-                cost = cost.or(since.map(|at: Instant| at.elapsed().as_secs_f64()));
+                let since = lost_since(step, saved_at, frozen_at);
+                cost = cost.or(since.map(|at| at.elapsed().as_secs_f64()));
             }
             Err(why) => {
                 info!(job = plan.job, "moving it to {}: {} failed: {why}", plan.to, step.name());
             }
         }
         let failed = outcome.as_ref().err().cloned();
-        match plan.course.came(outcome.map(drop)) {
+        let course = match outcome {
+            Ok(Fact::Refuted(why)) => plan.course.refuted(why),
+            outcome => plan.course.came(outcome.map(drop)),
+        };
+        match course {
             Course::GoOn(_) => tries = 0,
+            // A name is for people: the job is on the target whatever it is called there.
+            Course::Again(Step::Rename) if tries >= LAST_TRIES => {
+                let why = failed.unwrap_or_default();
+                warn!(job = plan.job, "it keeps the name {}: {why}", plan.successor());
+                break Ended::Moved;
+            }
             Course::Again(_) if ending.is_cancelled() && tries >= LAST_TRIES => {
                 break Ended::Stuck(failed.unwrap_or_default());
             }
@@ -172,6 +175,25 @@ pub async fn carry(
         warn!("a move that is over stays in the journal: {:#}", anyhow::Error::from(error));
     }
     Trip { plan, ended, successor, saving, cost }
+}
+
+/// Since when the job has made no progress that counts, where it makes some again by this step.
+fn lost_since(
+    step: Step,
+    saved_at: Option<Instant>,
+    frozen_at: Option<Instant>,
+) -> Option<Instant> {
+    match step {
+        Step::Prove => saved_at,
+        Step::Resume => frozen_at,
+        Step::Create
+        | Step::Save
+        | Step::Pause
+        | Step::Start
+        | Step::Retire
+        | Step::Rename
+        | Step::Discard => None,
+    }
 }
 
 async fn news(tell: &Tell, plan: &Move, news: News) {

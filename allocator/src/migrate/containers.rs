@@ -1,5 +1,6 @@
 //! The steps of a move between nodes that are sets of CPUs of one machine, by its engine.
 
+mod end;
 mod twin;
 
 use std::path::PathBuf;
@@ -9,8 +10,7 @@ use bollard::Docker;
 use bollard::errors::Error as EngineError;
 use bollard::models::{ContainerInspectResponse, ContainerUpdateBody, NetworkConnectRequest};
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
-    RenameContainerOptionsBuilder, StartContainerOptions,
+    CreateContainerOptionsBuilder, InspectContainerOptions, StartContainerOptions,
 };
 use paceline_wire::{Checkpoint, Progress, State};
 use tokio::time::sleep;
@@ -44,7 +44,7 @@ impl Carrier for Containers {
             Step::Pause => self.pause(plan).await.map(|()| Fact::None),
             Step::Start => self.start(plan).await.map(|()| Fact::None),
             Step::Prove => self.prove(plan).await.map(|()| Fact::None),
-            Step::Retire => self.remove(&plan.source).await.map(|()| Fact::None),
+            Step::Retire => self.retire(plan).await,
             Step::Rename => self.rename(plan).await.map(|()| Fact::None),
             Step::Discard => self.discard(plan).await.map(|()| Fact::None),
             Step::Resume => self.resume(plan).await.map(|()| Fact::None),
@@ -97,7 +97,7 @@ impl Containers {
         let ways = endpoint::ways(&self.proc, &container, &labels.endpoint);
         loop {
             let (way, number) = endpoint::request_checkpoint(&self.proc, &ways).await?;
-            let checkpoint = self.answer(way, number).await?;
+            let checkpoint = self.answer(plan, way, number).await?;
             if let Some(error) = checkpoint.error {
                 return Err(CarryError::Refused(format!("the job has not saved: {error}")));
             }
@@ -117,11 +117,16 @@ impl Containers {
     }
 
     /// Waits until request `number` is answered.
-    async fn answer(&self, way: &Way, number: u64) -> Result<Checkpoint, CarryError> {
+    async fn answer(&self, plan: &Move, way: &Way, number: u64) -> Result<Checkpoint, CarryError> {
         loop {
-            let (_, progress) = endpoint::read(&self.proc, std::slice::from_ref(way)).await?;
-            if progress.checkpoint.answered >= number {
-                return Ok(progress.checkpoint);
+            match endpoint::read(&self.proc, std::slice::from_ref(way)).await {
+                Ok((_, progress)) if progress.checkpoint.answered >= number => {
+                    return Ok(progress.checkpoint);
+                }
+                Ok(_) => {}
+                // A job that is busy saving answers late; one that has ended never does.
+                Err(error) if error.may_pass() => drop(self.source(plan).await?),
+                Err(error) => return Err(error.into()),
             }
             sleep(POLL).await;
         }
@@ -167,50 +172,9 @@ impl Containers {
         }
     }
 
-    async fn rename(&self, plan: &Move) -> Result<(), CarryError> {
-        // It has been done where nobody has the other name any more.
-        if self.inspect(&plan.successor()).await?.is_none() {
-            return Ok(());
-        }
-        let options = RenameContainerOptionsBuilder::default().name(&plan.name).build();
-        let renamed = self.docker.rename_container(&plan.successor(), options).await;
-        renamed.map_err(failed("rename the container"))
-    }
-
-    /// Removes the container on the target, if it is the one that was made for this move.
-    async fn discard(&self, plan: &Move) -> Result<(), CarryError> {
-        let name = plan.successor();
-        let Some(twin) = self.inspect(&name).await? else { return Ok(()) };
-        let container = Container::from(twin);
-        if container.labels.get(MOVED_FROM) == Some(&plan.source) {
-            self.remove(&container.id).await?;
-        }
-        Ok(())
-    }
-
-    async fn resume(&self, plan: &Move) -> Result<(), CarryError> {
-        let Some(source) = self.inspect(&plan.source).await? else { return Ok(()) };
-        if !is_paused(&source) {
-            return Ok(());
-        }
-        let resumed = self.docker.unpause_container(&plan.source).await;
-        resumed.map_err(failed("let the container go on"))
-    }
-
-    /// Removes a container and ends what runs in it, without another moment of it if it is frozen.
-    async fn remove(&self, id: &str) -> Result<(), CarryError> {
-        let force = RemoveContainerOptionsBuilder::default().force(true).build();
-        match self.docker.remove_container(id, Some(force)).await {
-            Err(error) if !is_missing(&error) => Err(failed("remove the container")(error)),
-            _ => Ok(()),
-        }
-    }
-
     async fn source(&self, plan: &Move) -> Result<ContainerInspectResponse, CarryError> {
         let found = self.inspect(&plan.source).await?;
-        found
-            .filter(|source| source.state.as_ref().is_some_and(|it| it.running == Some(true)))
-            .ok_or_else(|| CarryError::Refused("its container has ended".to_owned()))
+        found.filter(runs).ok_or_else(|| CarryError::Refused("its container has ended".to_owned()))
     }
 
     async fn inspect(&self, name: &str) -> Result<Option<ContainerInspectResponse>, CarryError> {
@@ -231,6 +195,10 @@ fn read(response: &ContainerInspectResponse) -> Result<(Container, Labels), Carr
     let labels = Labels::parse(&container.labels);
     let labels = labels.map_err(|error| CarryError::Refused(error.to_string()))?;
     Ok((container, labels))
+}
+
+fn runs(response: &ContainerInspectResponse) -> bool {
+    response.state.as_ref().is_some_and(|state| state.running == Some(true))
 }
 
 fn is_paused(response: &ContainerInspectResponse) -> bool {

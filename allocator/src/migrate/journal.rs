@@ -25,11 +25,19 @@ struct Written<'a> {
     plan: &'a Move,
 }
 
+/// What of a file is read first: another format may say anything else.
 #[derive(Deserialize)]
-struct Read {
+struct Format {
     format: u32,
-    #[serde(flatten)]
-    plan: Move,
+}
+
+/// The moves that are not over.
+#[derive(Debug, Default)]
+pub struct Pending {
+    /// Those that can be read.
+    pub plans: Vec<Move>,
+    /// Why others cannot be.
+    pub errors: Vec<JournalError>,
 }
 
 /// Why the journal cannot be used.
@@ -89,15 +97,23 @@ impl Journal {
     }
 
     /// All moves that are not over.
-    pub fn pending(&self) -> Result<Vec<Move>, JournalError> {
-        let mut plans = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(at(&self.folder))? {
-            let path = entry.map_err(at(&self.folder))?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                plans.push(read(path)?);
-            }
+    pub fn pending(&self) -> Pending {
+        let mut pending = Pending::default();
+        match self.files() {
+            Ok(files) => files.into_iter().for_each(|path| match read(path) {
+                Ok(plan) => pending.plans.push(plan),
+                Err(error) => pending.errors.push(error),
+            }),
+            Err(error) => pending.errors.push(at(&self.folder)(error)),
         }
-        Ok(plans)
+        pending
+    }
+
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(&self.folder)?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        let is_one = |path: &PathBuf| path.extension().is_some_and(|it| it == "json");
+        paths.filter(|path| path.as_ref().map_or(true, is_one)).collect()
     }
 
     fn path(&self, plan: &Move) -> PathBuf {
@@ -107,9 +123,11 @@ impl Journal {
 
 fn read(path: PathBuf) -> Result<Move, JournalError> {
     let bytes = fs::read(&path).map_err(at(&path))?;
-    match serde_json::from_slice::<Read>(&bytes) {
-        Ok(read) if read.format > FORMAT => Err(JournalError::Newer { path, format: read.format }),
-        Ok(read) => Ok(read.plan),
+    match serde_json::from_slice::<Format>(&bytes) {
+        Ok(Format { format }) if format > FORMAT => Err(JournalError::Newer { path, format }),
+        Ok(_) => {
+            serde_json::from_slice(&bytes).map_err(|error| JournalError::Malformed(path, error))
+        }
         Err(error) => Err(JournalError::Malformed(path, error)),
     }
 }
@@ -133,24 +151,29 @@ mod tests {
         plan.course.came(Ok(()));
         plan.saved = Some(7);
         journal.write(&plan).unwrap();
-        assert_eq!(Journal::open(folder.path()).unwrap().pending().unwrap(), [plan.clone()]);
+        let found = Journal::open(folder.path()).unwrap().pending();
+        assert_eq!(found.plans, std::slice::from_ref(&plan));
+        assert!(found.errors.is_empty(), "{found:?}");
         journal.forget(&plan).unwrap();
         journal.forget(&plan).unwrap();
-        assert_eq!(journal.pending().unwrap(), []);
+        assert_eq!(journal.pending().plans, []);
     }
 
     #[test]
-    fn a_file_of_another_kind_is_an_error_that_names_it() {
+    fn a_file_that_cannot_be_read_is_an_error_that_names_it_and_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(folder.path()).unwrap();
-        let file = folder.path().join("moves/x.json");
-        fs::write(&file, "{}").unwrap();
-        let error = journal.pending().unwrap_err().to_string();
-        assert!(error.ends_with("x.json does not hold a move"), "{error}");
         journal.write(&plan()).unwrap();
-        let text = fs::read_to_string(folder.path().join("moves/source.json")).unwrap();
-        fs::write(&file, text.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
-        let error = journal.pending().unwrap_err().to_string();
-        assert!(error.contains("has format 2; this version reads up to 1"), "{error}");
+        for (text, words) in [
+            ("{}", "x.json does not hold a move"),
+            (r#"{"format": 1}"#, "x.json does not hold a move"),
+            (r#"{"format": 2, "moves": []}"#, "has format 2; this version reads up to 1"),
+        ] {
+            fs::write(folder.path().join("moves/x.json"), text).unwrap();
+            let found = journal.pending();
+            assert_eq!(found.plans, [plan()]);
+            let [error] = &found.errors[..] else { panic!("{found:?}") };
+            assert!(error.to_string().contains(words), "{error}");
+        }
     }
 }

@@ -20,7 +20,7 @@ use std::error::Error;
 use paceline_policy::decision::Cause;
 use serde::{Deserialize, Serialize};
 
-use crate::observe::container::{HostCpu, HostMemory};
+use crate::observe::container::HostCpu;
 use crate::observe::endpoint::EndpointError;
 use procedure::{Procedure, Step};
 
@@ -45,8 +45,10 @@ pub struct Move {
     pub source: String,
     /// Its name, which its successor has in the end.
     pub name: String,
-    /// The limits that it had before any were written to it: those that the successor is made with.
-    pub limits: Option<(HostCpu, HostMemory)>,
+    /// The CPU limits that it had before any were written to it: those that the successor is made
+    /// with, which is the first step, so that whoever goes on by the journal does without them.
+    #[serde(skip)]
+    pub limits: HostCpu,
     /// The step of the checkpoint, once it is known.
     pub saved: Option<u64>,
     /// How far it has come.
@@ -69,6 +71,8 @@ pub enum Fact {
     Made(String),
     /// The checkpoint is of this step, where the job counts its steps.
     Saved(Option<u64>),
+    /// The source is not given up after all, for this reason: what was proved holds no more.
+    Refuted(String),
 }
 
 /// What does the steps of a move. Each may be asked for again, whether it was done before or not.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::actuate::fence::{Owner, fence};
-use crate::labels::{CHECKPOINT, Labels};
+use crate::labels::{CHECKPOINT, Endpoint, Labels};
 use crate::observe::container::{Container, HostCpu};
 
 /// Why a job cannot be moved.
@@ -21,6 +21,9 @@ pub enum Unmovable {
     /// Two containers cannot have one port.
     #[error("it shares a network by --network {0}, where its port cannot be had twice")]
     Network(String),
+    /// The same of a socket that both see.
+    #[error("it listens on {}, which two containers would have at once", .0.display())]
+    Socket(PathBuf),
     /// Whoever started it would start it again.
     #[error("{0} looks after it")]
     Owned(Owner),
@@ -29,11 +32,17 @@ pub enum Unmovable {
 /// Where a job's checkpoints lie, if it can be moved by one.
 pub fn checkpoints<'a>(container: &Container, labels: &'a Labels) -> Result<&'a Path, Unmovable> {
     let path = labels.checkpoint.as_deref().ok_or(Unmovable::NoCheckpoint)?;
-    if !container.mounted.iter().any(|mounted| path.starts_with(mounted)) {
+    let is_shared = |path: &Path| container.mounted.iter().any(|mounted| path.starts_with(mounted));
+    if !is_shared(path) {
         return Err(Unmovable::NotShared(path.to_owned()));
     }
     if let Some((port, _)) = container.published.first() {
         return Err(Unmovable::Published(*port));
+    }
+    if let Endpoint::Unix(socket) = &labels.endpoint
+        && is_shared(socket)
+    {
+        return Err(Unmovable::Socket(socket.clone()));
     }
     let mode = &container.network_mode;
     if mode == "host" || mode.starts_with("container:") {
@@ -66,12 +75,24 @@ mod tests {
     }
 
     fn obstacle(path: Option<&str>, change: impl FnOnce(&mut Value)) -> String {
-        let label = path.map(|path| (CHECKPOINT.to_owned(), path.to_owned()));
-        let labels = Labels::parse(&label.into_iter().collect()).unwrap();
+        let label = path.map(|path| (CHECKPOINT, path));
+        judged(label.as_slice(), change)
+    }
+
+    fn judged(labels: &[(&str, &str)], change: impl FnOnce(&mut Value)) -> String {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let labels = Labels::parse(&labels.collect()).unwrap();
         match checkpoints(&container(change), &labels) {
             Ok(path) => path.display().to_string(),
             Err(why) => why.to_string(),
         }
+    }
+
+    #[test]
+    fn a_socket_that_both_containers_would_see_is_in_the_way() {
+        let at = |socket| judged(&[(CHECKPOINT, "/ckpt"), ("paceline.endpoint", socket)], |_| ());
+        assert_eq!(at("unix:/run/job.sock"), "/ckpt");
+        assert!(at("unix:/ckpt/job.sock").contains("it listens on /ckpt/job.sock, which two"));
     }
 
     #[test]

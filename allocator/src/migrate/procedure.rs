@@ -7,8 +7,8 @@
 //! | pause: the container at the source is frozen | start | discard |
 //! | start: the container at the target | prove | discard |
 //! | prove: its first report goes on from the checkpoint | retire | discard |
-//! | retire: the frozen container is removed | rename | again |
-//! | rename: its successor has its name | moved | again |
+//! | retire: the frozen container is removed | rename | again; discard, where the proof is void |
+//! | rename: its successor has its name | moved | again; moved in the end |
 //! | discard: the container on the target is removed | resume | again |
 //! | resume: the container at the source goes on | stayed | again |
 //!
@@ -162,6 +162,11 @@ impl Procedure {
     pub fn refused(&mut self, why: String) -> Option<Course> {
         let whole = self.step.can_be_undone() || (self.step == Step::Retire && !self.tried);
         whole.then(|| self.back(why))
+    }
+
+    /// What was proved holds no more, and the source is still there.
+    pub fn refuted(&mut self, why: String) -> Course {
+        self.back(why)
     }
 
     fn back(&mut self, why: String) -> Course {

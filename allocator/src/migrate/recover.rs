@@ -7,20 +7,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::Carrier;
 use super::carry::{Trip, carry};
-use super::journal::{Journal, JournalError};
+use super::journal::{Journal, JournalError, Pending};
 
-/// Completes what can no longer be undone, and undoes the rest; what came of each.
-pub async fn recover(carrier: &impl Carrier, journal: &Journal) -> Result<Vec<Trip>, JournalError> {
+/// Completes what can no longer be undone, and undoes the rest; what came of each, and why others
+/// cannot be read: those are left as they are.
+pub async fn recover(carrier: &impl Carrier, journal: &Journal) -> (Vec<Trip>, Vec<JournalError>) {
     // Nothing that is left to do waits for a job, and nobody waits for ever.
     let ending = CancellationToken::new();
     ending.cancel();
     let (nobody, _) = mpsc::channel(1);
     let mut trips = Vec::new();
-    for mut plan in journal.pending()? {
+    let Pending { plans, errors } = journal.pending();
+    for mut plan in plans {
         plan.course = plan.course.abandoned("the allocator was killed in the middle of it");
         trips.push(carry(plan, carrier, journal, (Duration::ZERO, &ending), &nobody).await);
     }
-    Ok(trips)
+    (trips, errors)
 }
 
 #[cfg(test)]
@@ -42,7 +44,7 @@ mod tests {
             assert_eq!(plan.course.step(), *step);
             journal.write(&plan).unwrap();
             let carrier = Clumsy::default();
-            let trips = recover(&carrier, &journal).await.unwrap();
+            let (trips, _) = recover(&carrier, &journal).await;
             let asked = carrier.asked.lock().unwrap();
             match step {
                 Step::Retire | Step::Rename => {
@@ -61,7 +63,18 @@ mod tests {
                     assert_eq!(*asked, [Step::Discard, Step::Resume]);
                 }
             }
-            assert_eq!(journal.pending().unwrap(), []);
+            assert_eq!(journal.pending().plans, []);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_that_cannot_be_read_keeps_no_other_move_in_its_middle() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(folder.path()).unwrap();
+        std::fs::write(folder.path().join("moves/a.json"), "no move").unwrap();
+        journal.write(&plan()).unwrap();
+        let (trips, errors) = recover(&Clumsy::default(), &journal).await;
+        assert_eq!((trips.len(), errors.len()), (1, 1));
+        assert!(folder.path().join("moves/a.json").exists(), "it is somebody's all the same");
     }
 }

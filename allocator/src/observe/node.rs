@@ -1,5 +1,6 @@
 //! The machine that the containers share.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -19,27 +20,51 @@ pub struct Machine {
 /// Clock ticks in a second, as `/proc/stat` counts: Linux fixes this at 100 towards programs.
 const TICKS: f64 = 100.0;
 
-/// CPU time in seconds that everything on the machine has used since it booted: all of the first
-/// line of `/proc/stat` but idle, waiting for I/O, and guest time, which user time holds already.
-pub fn used_seconds(proc: &Path) -> io::Result<f64> {
-    let text = fs::read_to_string(proc.join("stat"))?;
-    parse(&text, "cpu ")
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/stat has no cpu line"))
+/// CPU time in seconds that everything on the machine has used since it booted: all of the lines
+/// of `/proc/stat` but idle, waiting for I/O, and guest time, which user time holds already.
+#[derive(Debug)]
+pub struct CpuTimes {
+    all: f64,
+    /// By the CPU's number.
+    each: BTreeMap<u32, f64>,
 }
 
-/// The same of these CPUs alone.
-pub fn used_seconds_of(proc: &Path, cpus: &Cpuset) -> io::Result<f64> {
-    let text = fs::read_to_string(proc.join("stat"))?;
-    let used: Option<Vec<f64>> =
-        cpus.iter().map(|cpu| parse(&text, &format!("cpu{cpu} "))).collect();
-    used.map(|used| used.iter().sum()).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("/proc/stat does not have CPUs {cpus}"))
-    })
+impl CpuTimes {
+    /// Those of now.
+    pub fn read(proc: &Path) -> io::Result<Self> {
+        let text = fs::read_to_string(proc.join("stat"))?;
+        Self::parse(&text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/stat has no cpu line"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("cpu")?.split_once(' '));
+        let (mut all, mut each) = (None, BTreeMap::new());
+        for (cpu, ticks) in lines {
+            let Some(seconds) = busy_seconds(ticks) else { continue };
+            if cpu.is_empty() {
+                all = Some(seconds);
+            } else if let Ok(cpu) = cpu.parse() {
+                each.insert(cpu, seconds);
+            }
+        }
+        Some(Self { all: all?, each })
+    }
+
+    /// That of all CPUs.
+    pub fn used_seconds(&self) -> f64 {
+        self.all
+    }
+
+    /// That of these CPUs alone, if all of them are there.
+    pub fn used_seconds_of(&self, cpus: &Cpuset) -> Option<f64> {
+        cpus.iter().map(|cpu| self.each.get(&cpu)).sum()
+    }
 }
 
-fn parse(text: &str, which: &str) -> Option<f64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(which))?;
-    let ticks: Vec<f64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+fn busy_seconds(ticks: &str) -> Option<f64> {
+    let ticks: Vec<f64> =
+        ticks.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let busy = [0, 1, 2, 5, 6];
     ticks.get(3)?;
     Some(busy.iter().filter_map(|at| ticks.get(*at)).sum::<f64>() / TICKS)
@@ -51,16 +76,18 @@ mod tests {
 
     #[test]
     fn idle_time_and_time_stolen_by_other_guests_are_not_use() {
-        let text = "cpu  100 20 30 5000 600 7 8 900 50 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
-        assert_eq!(parse(text, "cpu0 ").map(|s| format!("{s:.2}")), Some("0.19".to_owned()));
-        assert_eq!(parse(text, "cpu1 "), None);
-        assert_eq!(parse(text, "cpu ").map(|s| format!("{s:.2}")), Some("1.65".to_owned()));
+        let text = "cpu  100 20 30 5000 600 7 8 900 50 0\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\n";
+        let times = CpuTimes::parse(text).unwrap();
+        let of = |cpus: &str| times.used_seconds_of(&cpus.parse().unwrap());
+        assert_eq!(of("0").map(|s| format!("{s:.2}")), Some("0.19".to_owned()));
+        assert_eq!(of("0-1"), None);
+        assert_eq!(format!("{:.2}", times.used_seconds()), "1.65");
     }
 
     #[test]
     fn a_malformed_file_is_refused() {
-        assert_eq!(parse("", "cpu "), None);
-        assert_eq!(parse("cpu  1 2\n", "cpu "), None);
-        assert_eq!(parse("cpu  a b c d\n", "cpu "), None);
+        for text in ["", "cpu  1 2\n", "cpu  a b c d\n", "cpu0 1 2 3 4 5 6 7\n"] {
+            assert!(CpuTimes::parse(text).is_none(), "{text:?}");
+        }
     }
 }

@@ -31,8 +31,8 @@ pub(crate) async fn killed_at_any_step_of_a_move_the_job_is_there_once(
         let mut allocator = Allocator::spawn(command)?;
         let status = allocator.ended().await?;
         anyhow::ensure!(status.signal() == Some(9), "{step}: {status}: {}", allocator.said());
-        // Two ways to come back, in turn: the command, and the next run.
-        if round % 2 == 0 {
+        // Two ways to come back, in turn by the step: the command, and the next run.
+        if (round / 2) % 2 == 0 {
             let said = Allocator::restore(&bed).await?;
             anyhow::ensure!(said.contains("flat"), "{step}: {said}");
         } else {

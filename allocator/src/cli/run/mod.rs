@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use paceline_policy::limiter::{LimiterSettings, SettingError};
 use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::engine::{self, EngineArgs, EngineInfo};
 use super::own_container;
@@ -71,7 +71,7 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         let actuator = Actuator::new(docker.clone(), originals, machine.proc.clone(), machine.cpus)
             .by(fixed.actuator, fixed.on_drift);
         let mut audit = Audit::open(&state)?;
-        end_moves(&carrier, &journal, &mut audit).await?;
+        end_moves(&carrier, &journal, &mut audit).await;
         put_back_leftovers(&actuator, &mut audit).await?;
         (Some(actuator), Some(journal), Some(audit))
     };
@@ -128,21 +128,21 @@ fn deciding(
     })
 }
 
-/// A run that was killed may have left a job in the middle of a move.
-async fn end_moves(
-    carrier: &Containers,
-    journal: &Journal,
-    audit: &mut Audit,
-) -> anyhow::Result<()> {
-    for trip in migrate::recover(carrier, journal).await? {
+/// A run that was killed may have left a job in the middle of a move. One that cannot be brought to
+/// its end keeps nobody from managing all others.
+async fn end_moves(carrier: &Containers, journal: &Journal, audit: &mut Audit) {
+    let (trips, unread) = migrate::recover(carrier, journal).await;
+    for trip in trips {
         info!("an earlier run left a move in its middle: {}", trip.entry());
         audit.write(&trip.entry());
         if let Ended::Stuck(why) = &trip.ended {
             let job = &trip.plan.job;
-            anyhow::bail!("the move of job {job} can be neither completed nor undone: {why}");
+            warn!("the move of job {job} can be neither completed nor undone: {why}");
         }
     }
-    Ok(())
+    for error in unread {
+        warn!("a move that an earlier run left is as it was: {:#}", anyhow::Error::from(error));
+    }
 }
 
 /// A run that was killed has left its limits: they go before new ones come.

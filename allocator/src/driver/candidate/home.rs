@@ -5,15 +5,16 @@ use std::sync::Arc;
 use paceline_policy::Event;
 use paceline_policy::limiter::Guard;
 use paceline_wire::Targets;
+use tracing::{info, warn};
 
-use super::{Candidate, Seen};
+use super::{Candidate, Seen, Surroundings};
 use crate::live::snapshot::Standing;
-use crate::migrate::movable;
+use crate::migrate::{Means, movable};
 use crate::nodes::Nodes;
-use crate::observe::container::Container;
+use crate::observe::container::{Container, HostCpu};
 use crate::observe::node::Machine;
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Home {
     /// The machine is one node.
     Machine,
@@ -68,9 +69,48 @@ impl Candidate {
         self.home.outside()
     }
 
-    /// Why its job cannot be moved by a checkpoint, if it cannot.
-    pub(in crate::driver) fn unmovable(&self) -> Option<String> {
-        movable::checkpoints(&self.container, &self.labels).err().map(|why| why.to_string())
+    /// Why its job cannot be moved by these means, if it cannot.
+    pub(in crate::driver) fn unmovable(&self, by: Means) -> Option<String> {
+        match by {
+            Means::Restart => {
+                movable::checkpoints(&self.container, &self.labels).err().map(|why| why.to_string())
+            }
+            Means::Cpuset => None,
+        }
+    }
+
+    /// The engine describes it like this now; what is to be told of it.
+    pub(in crate::driver) fn described(
+        &mut self,
+        container: &Container,
+        around: Surroundings<'_>,
+    ) -> Vec<Event> {
+        let mut host_config = self.container.host_config;
+        // A cap that was written is not its owner's; whose a weight is cannot be told.
+        if self.written.is_none() {
+            let cpu_shares = host_config.cpu_shares;
+            host_config = HostCpu { cpu_shares, ..container.host_config };
+        }
+        self.container = Container { host_config, ..container.clone() };
+        let home = Home::of(container, around.nodes);
+        if home == self.home {
+            return Vec::new();
+        }
+        match home {
+            Home::Machine => Vec::new(),
+            Home::Node(node) => {
+                info!(job = %self.job, "its CPUs are those of node {node} now");
+                self.settle_on(&node, around.machine)
+            }
+            outside @ Home::Outside(_) => {
+                warn!(job = %self.job, "it is left alone: {}", outside.outside().unwrap_or_default());
+                self.home = outside;
+                if self.managed().is_some() {
+                    self.take_back(around);
+                }
+                vec![Event::Gone(self.job.clone())]
+            }
+        }
     }
 
     /// It is frozen, and its job on the way to another node.

@@ -4,6 +4,7 @@ use paceline_policy::decision::Cause;
 
 use super::*;
 use crate::migrate::procedure::Procedure;
+use crate::observe::container::HostCpu;
 
 pub(in crate::migrate) fn plan() -> Move {
     Move {
@@ -14,7 +15,7 @@ pub(in crate::migrate) fn plan() -> Move {
         reason: Cause::Converged,
         source: "source".to_owned(),
         name: "vae".to_owned(),
-        limits: None,
+        limits: HostCpu::default(),
         saved: None,
         course: Procedure::default(),
     }
@@ -25,6 +26,8 @@ pub(in crate::migrate) fn plan() -> Move {
 pub(in crate::migrate) struct Clumsy {
     pub(in crate::migrate) fails_at: Option<(Step, u32)>,
     pub(in crate::migrate) hangs_at: Option<Step>,
+    /// Finds nothing on the target when the source is to be given up.
+    pub(in crate::migrate) refutes: bool,
     pub(in crate::migrate) asked: Mutex<Vec<Step>>,
 }
 
@@ -45,6 +48,7 @@ impl Carrier for Clumsy {
             return Err(CarryError::Refused("no".to_owned()));
         }
         Ok(match step {
+            Step::Retire if self.refutes => Fact::Refuted("gone".to_owned()),
             Step::Create => Fact::Made("new".to_owned()),
             Step::Save => Fact::Saved(Some(40)),
             Step::Pause
@@ -70,7 +74,7 @@ async fn trip(carrier: &Clumsy, ending: &CancellationToken) -> (Trip, Vec<News>,
         assert_eq!(job, "vae");
         news.extend((!matches!(one, News::Now(_))).then_some(one));
     }
-    (trip, news, journal.pending().unwrap())
+    (trip, news, journal.pending().plans)
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,10 +103,27 @@ async fn whatever_fails_before_the_proof_is_undone() {
 
 #[tokio::test(start_paused = true)]
 async fn what_must_be_done_is_tried_until_it_is() {
-    for (at, ended) in [(Step::Retire, Ended::Moved), (Step::Rename, Ended::Moved)] {
-        let carrier = Clumsy { fails_at: Some((at, 30)), ..Clumsy::default() };
-        assert_eq!(trip(&carrier, &CancellationToken::new()).await.0.ended, ended, "{at:?}");
-    }
+    let carrier = Clumsy { fails_at: Some((Step::Retire, 30)), ..Clumsy::default() };
+    assert_eq!(trip(&carrier, &CancellationToken::new()).await.0.ended, Ended::Moved);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_keeps_no_move_from_its_end() {
+    let carrier = Clumsy { fails_at: Some((Step::Rename, 30)), ..Clumsy::default() };
+    let (trip, _, left) = trip(&carrier, &CancellationToken::new()).await;
+    assert_eq!((trip.ended, left), (Ended::Moved, Vec::new()));
+    let asked = carrier.asked.lock().unwrap();
+    let tries = asked.iter().filter(|step| **step == Step::Rename).count();
+    assert!((2..30).contains(&tries), "{tries}: it is tried again, and not for ever");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_source_goes_on_where_it_turns_out_that_the_job_is_not_on_the_target() {
+    let carrier = Clumsy { refutes: true, ..Clumsy::default() };
+    let (trip, _, left) = trip(&carrier, &CancellationToken::new()).await;
+    assert_eq!((trip.ended, left), (Ended::Stayed("gone".to_owned()), Vec::new()));
+    let asked = carrier.asked.lock().unwrap();
+    assert!(asked.ends_with(&[Step::Retire, Step::Discard, Step::Resume]), "{asked:?}");
 }
 
 #[tokio::test(start_paused = true)]

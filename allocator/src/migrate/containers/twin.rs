@@ -7,6 +7,7 @@ use bollard::models::{
 
 use super::MOVED_FROM;
 use crate::migrate::Move;
+use crate::observe::container::HostCpu;
 
 /// How much of its id an engine calls a container's host by.
 const SHORT: usize = 12;
@@ -72,21 +73,17 @@ fn placed(host: HostConfig, mounts: &[MountPoint], plan: &Move) -> HostConfig {
         }
         mount
     };
-    let mut placed = HostConfig {
+    let HostCpu { nano_cpus, cpu_quota, cpu_period, cpu_shares } = plan.limits;
+    HostConfig {
         cpuset_cpus: Some(plan.cpus.clone()),
         binds: (!binds.is_empty()).then_some(binds),
         mounts: host.mounts.map(|mounts| mounts.into_iter().map(by_name).collect()),
+        nano_cpus: Some(nano_cpus),
+        cpu_quota: Some(cpu_quota),
+        cpu_period: Some(cpu_period),
+        cpu_shares: Some(cpu_shares),
         ..host
-    };
-    if let Some((cpu, memory)) = plan.limits {
-        placed.nano_cpus = Some(cpu.nano_cpus);
-        placed.cpu_quota = Some(cpu.cpu_quota);
-        placed.cpu_period = Some(cpu.cpu_period);
-        placed.cpu_shares = Some(cpu.cpu_shares);
-        placed.memory = Some(memory.memory);
-        placed.memory_swap = Some(memory.memory_swap);
     }
-    placed
 }
 
 /// Whether the settings speak of what is mounted there.
@@ -136,7 +133,6 @@ mod tests {
 
     use super::*;
     use crate::migrate::procedure::Procedure;
-    use crate::observe::container::{HostCpu, HostMemory};
 
     const ID: &str = "0123456789abcdef";
 
@@ -149,10 +145,7 @@ mod tests {
             reason: Cause::Converged,
             source: ID.to_owned(),
             name: "vae".to_owned(),
-            limits: Some((
-                HostCpu { cpu_shares: 512, ..HostCpu::default() },
-                HostMemory::default(),
-            )),
+            limits: HostCpu { cpu_shares: 512, ..HostCpu::default() },
             saved: None,
             course: Procedure::default(),
         }
@@ -178,6 +171,7 @@ mod tests {
     fn a_successor_is_the_same_but_for_its_cpus_and_what_was_written_to_the_other_one() {
         let host = json!({
             "CpusetCpus": "0", "NanoCpus": 500_000_000, "AutoRemove": true, "NetworkMode": "net",
+            "Memory": 1_000_000,
         });
         let Twin { body: twin, networks } = twin(&host, &json!([]));
         assert_eq!(networks, [("other".to_owned(), EndpointSettings::default())]);
@@ -188,6 +182,7 @@ mod tests {
         let host = twin.host_config.unwrap();
         assert_eq!((host.cpuset_cpus.as_deref(), host.nano_cpus), (Some("1"), Some(0)));
         assert_eq!((host.cpu_shares, host.auto_remove), (Some(512), Some(true)));
+        assert_eq!(host.memory, Some(1_000_000), "no policy limits it: it is the owner's");
         let networks = twin.networking_config.unwrap().endpoints_config.unwrap();
         let net = &networks["net"];
         assert_eq!(

@@ -157,6 +157,19 @@ fn what_may_have_been_done_is_not_taken_back_for_want_of_a_record() {
 }
 
 #[test]
+fn a_proof_that_holds_no_more_leads_back_also_after_a_crash() {
+    let mut procedure = Procedure::default();
+    for _ in 0..5 {
+        procedure.came(Ok(()));
+    }
+    let mut procedure = procedure.abandoned("killed");
+    assert_eq!(procedure.step(), Step::Retire);
+    assert_eq!(procedure.refuted("gone".to_owned()), Course::GoOn(Step::Discard));
+    procedure.came(Ok(()));
+    assert_eq!(procedure.came(Ok(())), Course::Stayed("gone".to_owned()));
+}
+
+#[test]
 fn a_steps_name_is_what_stands_in_the_journal() {
     for step in Step::ALL {
         assert_eq!(serde_json::to_value(step).unwrap(), step.name());

@@ -154,10 +154,10 @@ fn what_a_policy_may_act_on_cannot_wait_and_nothing_else() {
     let before = of(|_| {});
     let urgent = |change: fn(&mut Progress)| cannot_wait(&before, &of(change), Owned::default());
     assert!(urgent(|p| p.reached.objective_at = Some(1.0)));
-    assert!(urgent(|p| p.state = paceline_wire::State::Finished));
+    assert!(urgent(|p| p.state = State::Finished));
     assert!(urgent(|p| p.instance = "another".to_owned()));
     assert!(urgent(|p| p.checkpoint.saved = 1));
-    assert!(!urgent(|p| p.state = paceline_wire::State::Starting));
+    assert!(!urgent(|p| p.state = State::Starting));
     assert!(!urgent(|p| p.eval.count = 10));
     assert!(!urgent(|p| p.eval.value = Some(0.1)), "the job itself says what it has reached");
 }
