@@ -14,10 +14,14 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::log_tail::log_tail;
-use super::schedule::{Arm, Node};
+use super::schedule::Arm;
 use super::tail::Tail;
 use crate::actuate::originals::Originals;
+use crate::nodes::Node;
 use crate::samples::Sample;
+
+/// This program itself, also where its file was built anew or removed in the meantime.
+pub(crate) const PROGRAM: &str = "/proc/self/exe";
 
 /// How long it may take until the first sample: the daemon starts in well under a second.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -67,8 +71,8 @@ impl Launcher {
         let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         // Made here, it is this user's, who is to clear it away, whoever the allocator runs as.
         drop(Originals::open(&folder.join(STATE), &self.engine, "a bench")?);
-        let program = std::env::current_exe().context("cannot tell which program this is")?;
-        let child = Command::new(program)
+        let child = Command::new(PROGRAM)
+            .arg0("paceline")
             .args(self.host.iter().flat_map(|host| ["--host", host]))
             .args(["run", "--listen", "none", "--control", "none"])
             .args(words(arm, &self.nodes))
@@ -170,10 +174,9 @@ fn words(arm: &Arm, nodes: &[Node]) -> Vec<String> {
     let mut words: Vec<String> = one("policy", arm.policy_to_run().to_owned()).into();
     words.extend(one("variant", variant.to_string()));
     words.extend(one("enforcement", enforcement.to_string()));
-    words.extend(migration.iter().flat_map(|how| one("migration", how.clone())));
+    words.extend(migration.iter().flat_map(|how| one("migration", how.to_string())));
     words.extend(params.iter().flat_map(|(name, value)| one("param", format!("{name}={value}"))));
-    words
-        .extend(nodes.iter().flat_map(|Node { name, cpus }| one("node", format!("{name}={cpus}"))));
+    words.extend(nodes.iter().flat_map(|node| one("node", node.to_string())));
     words
 }
 
@@ -184,9 +187,8 @@ mod tests {
     #[test]
     fn an_arm_is_told_in_words() {
         let arm = Arm::new("oracle", [("interval".to_owned(), 30.0)].into());
-        let node = Node { name: "a".to_owned(), cpus: "0-1".to_owned() };
         assert_eq!(
-            words(&arm, &[node]).join(" "),
+            words(&arm, &["a=0-1".parse().unwrap()]).join(" "),
             "--policy srpt --variant resolved --enforcement quota --param interval=30 --node a=0-1"
         );
     }

@@ -25,8 +25,8 @@ The report, the figures (result.json), and for each run its frames (paceline rep
 them), samples, audit log and each job's log are written to paceline-bench/NAME unless --report says
 otherwise. examples/schedules/README.md tells what a schedule may say.
 
-Exit codes: 0 every job succeeded, 1 a job or the bench failed, 2 the schedule cannot be used,
-130 ended by Ctrl-C.")]
+Exit codes: 0 every job succeeded, 1 a job or the bench failed, 2 a schedule, the folder of its
+results or an image cannot be used, and nothing was begun, 130 ended by Ctrl-C.")]
 pub struct BenchArgs {
     /// TOML files of jobs, arrival times and arms; each is a bench of its own, one after the other
     #[arg(value_name = "SCHEDULE", required = true)]

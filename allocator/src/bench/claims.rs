@@ -1,16 +1,18 @@
 //! What papers print of their runs, beside what came of them on this machine.
 
+use std::collections::BTreeMap;
+
 use paceline_policy::Variant;
 use paceline_policy::limiter::Enforcement;
 use paceline_sim::Outcome;
 use paceline_sim::bounds::Bounds;
-use paceline_sim::claims::{Checked, Claim, Verdict, published};
+use paceline_sim::claims::{Claim, Verdict, published};
 use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::metrics::Interval;
 use paceline_sim::scenario::Arm;
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{About, ArmFacts, BASELINE, Measured};
+use super::outcome::{About, ArmFacts, BASELINE, Measured, mean};
 use super::predict::{Forecast, Predictor};
 
 /// The schedules that are like the papers' runs, and the scenarios that the claims are of.
@@ -66,29 +68,28 @@ pub(crate) fn compare(material: &Material<'_>) -> Vec<Compared> {
 impl Material<'_> {
     fn check(&self, claim: Claim) -> Compared {
         let arm = self.arm(&claim);
-        let bounds = self.predictor.map(|predictor| predictor.bounds_of(self.about.scale));
-        let mut each = Vec::new();
-        let mut last = None;
+        let (mut each, mut bounds) = (Vec::new(), Vec::new());
         for repeat in self.repeats(arm) {
+            let scale = self.about.scale;
+            let bound = self.predictor.and_then(|predictor| predictor.bounds_of(repeat, scale));
             let course = |place: usize| {
                 let runs = self.runs.get(place)?.iter();
                 let mut own = runs.filter(|run| run.observed.recorded.run.repeat == repeat);
                 own.next().map(|run| run.course.outcome.clone())
             };
-            let checked = claim.check(&self.comparison((&claim, arm), course, bounds.as_ref()));
+            let checked = claim.check(&self.comparison((&claim, arm), course, bound.as_ref()));
             each.extend(checked.published);
-            last = Some(checked);
+            bounds.extend(checked.bound);
         }
         let measured = Interval::of(&each);
-        let simulated = (0..self.forecast.courses.iter().map(Vec::len).max().unwrap_or(0))
-            .filter_map(|seed| {
-                let course = |place: usize| {
-                    Some(self.forecast.courses.get(place)?.get(seed)?.outcome.clone())
-                };
-                claim.check(&self.comparison((&claim, arm), course, None)).published
-            });
-        let simulated = Interval::of(&simulated.collect::<Vec<_>>()).map(|it| it.mean);
-        let bound = last.as_ref().and_then(|checked: &Checked| checked.bound);
+        let own = arm.and_then(|place| self.forecast.courses.get(place));
+        let simulated = own.into_iter().flat_map(BTreeMap::keys).filter_map(|run| {
+            let course =
+                |place: usize| Some(self.forecast.courses.get(place)?.get(run)?.outcome.clone());
+            claim.check(&self.comparison((&claim, arm), course, None)).published
+        });
+        let simulated = mean(&simulated.collect::<Vec<f64>>());
+        let bound = mean(&bounds);
         let verdict = claim.verdict(measured.map(|it| it.mean), bound);
         let reason = reason(&claim, measured, simulated, verdict);
         let arm = arm.and_then(|place| self.arms.get(place)).map(|arm| arm.name.clone());

@@ -1,5 +1,6 @@
 //! The command: several schedules, one after the other.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub enum Outcome {
 /// Runs the benches that `args` describe on `docker`.
 ///
 /// A schedule that cannot be used is a [`ScheduleError`](super::schedule::ScheduleError) inside of
-/// the error; all are read before the first is begun.
+/// the error; all are read, and their folders and images looked at, before the first is begun.
 pub async fn run(args: BenchArgs, docker: Docker) -> anyhow::Result<Outcome> {
     let schedules = read(&args)?;
     let data = args.data.as_deref().map(data_folder).transpose()?;
@@ -40,14 +41,19 @@ pub async fn run(args: BenchArgs, docker: Docker) -> anyhow::Result<Outcome> {
     let _alone = Originals::open(&args.state, &engine, "a bench")?;
     let means = Means {
         host: args.host.clone(),
-        data,
-        place: Place { machine: Machine::ask(&docker).await?, engine, program: Program::this()? },
+        place: Place {
+            machine: Machine::ask(&docker).await?,
+            engine,
+            program: Program::this()?,
+            data,
+            images: BTreeMap::new(),
+        },
         stop: Stop::new(signals.ending()),
         docker,
     };
+    let benches = open(&args, &schedules, &means).await?;
     let mut failed = Vec::new();
-    for schedule in &schedules {
-        let bench = Bench::open(schedule, report_of(&args, schedule), args.fresh, &means)?;
+    for (bench, schedule) in benches.into_iter().zip(&schedules) {
         match bench.whole(args.json).await {
             Err(error) if error.is::<Interrupted>() => {
                 say(&format!("{}: what is whole is kept; start it again to go on", schedule.name));
@@ -81,6 +87,25 @@ fn read(args: &BenchArgs) -> anyhow::Result<Vec<Schedule>> {
         return Err(BadUsage(problem.to_owned()).into());
     }
     Ok(schedules)
+}
+
+/// All benches, none of them begun; the error names each that cannot be.
+async fn open<'a>(
+    args: &BenchArgs,
+    schedules: &'a [Schedule],
+    means: &'a Means,
+) -> anyhow::Result<Vec<Bench<'a>>> {
+    let (mut benches, mut unusable) = (Vec::new(), Vec::new());
+    for schedule in schedules {
+        match Bench::open(schedule, report_of(args, schedule), args.fresh, means).await {
+            Ok(bench) => benches.push(bench),
+            Err(error) => {
+                let BadUsage(why) = error.downcast()?;
+                unusable.push(format!("{}: {why}", schedule.name));
+            }
+        }
+    }
+    if unusable.is_empty() { Ok(benches) } else { Err(BadUsage(unusable.join("\n")).into()) }
 }
 
 fn report_of(args: &BenchArgs, schedule: &Schedule) -> PathBuf {

@@ -25,8 +25,9 @@ use bollard::query_parameters::{
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
-use super::schedule::{Job, Node};
+use super::schedule::Job;
 use super::stamp;
+use crate::nodes::Node;
 
 /// Tells the containers of one bench from all others.
 pub(crate) const LABEL: &str = "paceline.bench";
@@ -114,13 +115,6 @@ impl Containers {
         format!("paceline-bench-{}-{}", self.run, job.name)
     }
 
-    /// Fails, with what to do, unless the engine has the job's image.
-    pub(crate) async fn check_image(&self, job: &Job) -> anyhow::Result<()> {
-        self.docker.inspect_image(&job.image).await.map(drop).with_context(|| {
-            format!("job {}: build or pull the image {} first", job.name, job.image)
-        })
-    }
-
     /// Makes the job's container, and does not start it.
     pub(crate) async fn create(&self, job: &Job, extra: &Extra) -> anyhow::Result<()> {
         let options = CreateContainerOptionsBuilder::new().name(&self.name(job)).build();
@@ -155,7 +149,7 @@ impl Containers {
             labels: Some(labels.into_iter().collect()),
             host_config: Some(HostConfig {
                 binds: (!binds.is_empty()).then_some(binds),
-                cpuset_cpus: node.map(|node| node.cpus.clone()),
+                cpuset_cpus: node.map(|node| node.cpus.to_string()),
                 ..HostConfig::default()
             }),
             ..ContainerCreateBody::default()

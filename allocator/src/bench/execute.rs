@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::allocator_process::{AllocatorProcess, Launcher};
 use super::checkpoints;
 use super::containers::{Containers, End, Extra, LimitLeft, State};
-use super::host::Before;
+use super::host::{Before, Told};
 use super::moves::moves;
 use super::progress::{Progress, words};
 use super::record::{JobRun, Recorded, Run};
@@ -78,14 +78,18 @@ impl Execution<'_> {
             exit_code: end.exit_code,
             out_of_memory: end.out_of_memory,
         };
+        let jobs: Vec<JobRun> = self.jobs.iter().zip(&ends).map(job).collect();
+        let moves = moves(self.folder, began)?;
+        let told = Told { began, jobs: &jobs, moves: &moves, samples: &samples };
+        let host = before.since(proc, &told)?;
         let run = Run {
             arm: self.arm.name.clone(),
             repeat: self.repeat,
             began,
-            jobs: self.jobs.iter().zip(&ends).map(job).collect(),
+            jobs,
             limits_left: looked?,
-            host: before.since(proc, &samples)?,
-            moves: moves(self.folder, began)?,
+            host,
+            moves,
         };
         Ok(Recorded { run, samples, folder: self.folder.to_owned() })
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::record::Host;
+use super::record::{Host, JobRun, Move};
 use crate::samples::Sample;
 
 /// On two CPUs the allocator, the engine and the system take 1 to 3 % of the machine. From so much
@@ -24,6 +24,17 @@ const STEAL_AT_MOST: f64 = 0.02;
 pub(crate) struct Before {
     load: f64,
     ticks: Ticks,
+}
+
+/// What there is to tell others' work from that of a run's jobs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    /// In Unix seconds.
+    pub(crate) began: f64,
+    pub(crate) jobs: &'a [JobRun],
+    pub(crate) moves: &'a [Move],
+    /// What the allocator wrote.
+    pub(crate) samples: &'a [Sample],
 }
 
 /// CPU time since the machine booted, in ticks.
@@ -42,12 +53,12 @@ impl Before {
         Ok(Self { load, ticks: ticks(proc)? })
     }
 
-    /// What it did since, where the allocator wrote `samples`.
-    pub(crate) fn since(self, proc: &Path, samples: &[Sample]) -> anyhow::Result<Host> {
+    /// What it did since, beside what `told` of a run.
+    pub(crate) fn since(self, proc: &Path, told: &Told<'_>) -> anyhow::Result<Host> {
         let now = ticks(proc)?;
         let all = now.all - self.ticks.all;
         let steal = if all > 0.0 { (now.stolen - self.ticks.stolen) / all } else { 0.0 };
-        let others = others(samples);
+        let others = told.others();
         Ok(Host { load: self.load, others, steal, spoiled: spoiled(others, steal) })
     }
 }
@@ -70,15 +81,32 @@ fn parse(text: &str) -> Option<Ticks> {
     Some(Ticks { all: own.iter().sum(), stolen: *own.last()? })
 }
 
-/// The mean over the samples in which a job ran and all use is known.
-fn others(samples: &[Sample]) -> Option<f64> {
-    let of = |sample: &Sample| {
-        let jobs: f64 = sample.jobs.iter().map(|its| its.cpu).sum::<Option<f64>>()?;
-        (!sample.jobs.is_empty()).then_some((sample.node.cpu? - jobs).max(0.0))
-    };
-    let known: Vec<f64> = samples.iter().filter_map(of).collect();
-    let count = paceline_policy::unit::count(known.len());
-    (count > 0.0).then(|| known.iter().sum::<f64>() / count)
+impl Told<'_> {
+    /// The share of the machine that others took: the mean over the samples in which a job ran and
+    /// the use of all jobs is known.
+    fn others(&self) -> Option<f64> {
+        let of = |pair: &[Sample]| {
+            let [before, sample] = pair else { return None };
+            if sample.jobs.is_empty() || self.lacks_one(before, sample) {
+                return None;
+            }
+            let jobs: f64 = sample.jobs.iter().map(|its| its.cpu).sum::<Option<f64>>()?;
+            Some((sample.node.cpu? - jobs).max(0.0))
+        };
+        let known: Vec<f64> = self.samples.windows(2).filter_map(of).collect();
+        let count = paceline_policy::unit::count(known.len());
+        (count > 0.0).then(|| known.iter().sum::<f64>() / count)
+    }
+
+    /// Whether a job ran since the sample `before` that `sample` does not tell of, or not all of its
+    /// work: one that is starting has not answered yet, one that is moved has two containers.
+    fn lacks_one(&self, before: &Sample, sample: &Sample) -> bool {
+        let (from, to) = (before.unix - self.began, sample.unix - self.began);
+        let is_told = |job: &JobRun| sample.jobs.iter().any(|its| its.id == job.job);
+        let ran = |job: &&JobRun| job.arrived < to && job.ended > from;
+        let moves = |moved: &Move| moved.t < to && moved.t + moved.seconds > from;
+        !self.jobs.iter().filter(ran).all(is_told) || self.moves.iter().any(moves)
+    }
 }
 
 fn spoiled(others: Option<f64>, steal: f64) -> Option<String> {
@@ -105,30 +133,61 @@ mod tests {
         folder
     }
 
-    fn sample(machine: f64, jobs: &[Option<f64>]) -> Sample {
-        let jobs: Vec<_> = jobs.iter().map(|cpu| json!({ "id": "a", "cpu": cpu })).collect();
-        let node = json!({ "cpus": 2.0, "cpu": machine });
-        let sample = json!({ "t": 1.0, "unix": 1.0, "node": node, "jobs": jobs });
-        serde_json::from_value(sample).unwrap()
+    /// The machine's use and that of the jobs.
+    type Second = (f64, &'static [(&'static str, Option<f64>)]);
+
+    /// Two jobs, the second of which arrives after 2 s and ends after 4.5; each sample is a second's.
+    fn told(samples: &[Second], moves: &[Move]) -> Option<f64> {
+        let of = |(t, (machine, jobs)): (u32, &Second)| {
+            let jobs: Vec<_> =
+                jobs.iter().map(|(id, cpu)| json!({ "id": id, "cpu": cpu })).collect();
+            let node = json!({ "cpus": 2.0, "cpu": machine });
+            let unix = 1000.0 + f64::from(t);
+            serde_json::from_value(json!({ "t": t, "unix": unix, "node": node, "jobs": jobs }))
+        };
+        let samples: Result<Vec<Sample>, _> = (0..).zip(samples).map(of).collect();
+        let runs = [("a", 0.0, 9.0), ("b", 2.0, 4.5)].map(|(job, arrived, ended)| JobRun {
+            job: job.to_owned(),
+            arrived,
+            ended,
+            exit_code: 0,
+            out_of_memory: false,
+        });
+        Told { began: 1000.0, jobs: &runs, moves, samples: &samples.unwrap() }.others()
     }
+
+    const NONE: Second = (0.9, &[]);
+    const ONE: Second = (0.9, &[("a", Some(0.87))]);
+    const TWO: Second = (0.9, &[("a", Some(0.4)), ("b", Some(0.46))]);
 
     #[test]
     fn stolen_time_is_a_share_of_all_time() {
         let before = proc("cpu  100 0 0 800 0 0 0 100 50 0\n");
         let after = proc("cpu  200 0 0 1500 0 0 0 300 90 0\n");
-        let host = Before::look(before.path()).unwrap().since(after.path(), &[]).unwrap();
+        let told = Told { began: 0.0, jobs: &[], moves: &[], samples: &[] };
+        let host = Before::look(before.path()).unwrap().since(after.path(), &told).unwrap();
         assert_eq!((host.load, host.others, host.steal), (0.75, None, 0.2));
         assert!(host.spoiled.is_some_and(|why| why.contains("other guests took 20.0 %")));
     }
 
     #[test]
     fn what_the_jobs_leave_is_used_by_others() {
-        let quiet = [sample(0.5, &[]), sample(0.93, &[Some(0.5), Some(0.4)]), sample(0.9, &[None])];
-        let share = others(&quiet).unwrap();
+        let share = told(&[NONE, ONE, (0.9, &[("a", None)]), NONE], &[]).unwrap();
         assert!((share - 0.03).abs() < 1e-9, "only the second sample tells: {share}");
         assert_eq!(spoiled(Some(share), 0.0), None);
-        let why = spoiled(others(&[sample(0.9, &[Some(0.4)])]), 0.0);
+        let why = spoiled(told(&[NONE, (0.9, &[("a", Some(0.4))])], &[]), 0.0);
         assert_eq!(why.as_deref(), Some("other work took 50 % of the machine, over 6 %"));
+    }
+
+    #[test]
+    fn work_of_a_job_that_no_sample_tells_of_is_not_that_of_others() {
+        let starting = (1.0, &[("a", Some(0.5))][..]);
+        let share = told(&[NONE, ONE, ONE, starting, TWO, starting, ONE], &[]).unwrap();
+        assert!((share - 0.0325).abs() < 1e-9, "neither at its start nor at its end: {share}");
+        let (from, to) = ("n".to_owned(), "m".to_owned());
+        let moved = Move { t: 0.2, job: "a".to_owned(), from, to, seconds: 1.0, failed: None };
+        let share = told(&[NONE, starting, starting, NONE, TWO], &[moved]).unwrap();
+        assert!((share - 0.04).abs() < 1e-9, "not while it is moved: {share}");
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! What the bench ran on, for the report.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use bollard::Docker;
+use bollard::errors::Error;
 use serde::{Deserialize, Serialize};
+
+use super::schedule::Job;
 
 /// The machine and its engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,4 +48,20 @@ impl Machine {
         words.extend(self.engine.as_ref().map(|engine| format!("engine {engine}")));
         words.join(", ")
     }
+}
+
+/// The id of the image of each of `jobs`; `None` where the engine lacks it.
+pub(crate) async fn images(
+    docker: &Docker,
+    jobs: &[Job],
+) -> anyhow::Result<BTreeMap<String, Option<String>>> {
+    let mut images = BTreeMap::new();
+    for Job { image, .. } in jobs {
+        let id = match docker.inspect_image(image).await {
+            Err(Error::DockerResponseServerError { status_code: 404, .. }) => None,
+            found => found.with_context(|| format!("cannot look for the image {image}"))?.id,
+        };
+        images.insert(image.clone(), id);
+    }
+    Ok(images)
 }

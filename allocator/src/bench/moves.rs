@@ -19,13 +19,16 @@ pub(crate) fn moves(folder: &Path, began: f64) -> anyhow::Result<Vec<Move>> {
 
 /// The move that a record tells of, if one was begun. It is written when the move is over.
 fn its_move(record: Record, began: f64) -> Option<Move> {
-    let (job, from, to, seconds, failed) = match record.entry {
-        Entry::Moved { job, from, to, seconds, .. } => (job, from, to, seconds, None),
-        Entry::Stayed { container: Some(_), job, from, to, why, seconds, .. } => {
+    let (job, from, to, seconds, failed) =
+        if let Entry::Moved { job, from, to, seconds, .. } = record.entry {
+            (job, from, to, seconds, None)
+        } else if let Entry::Stayed { container: Some(_), job, from, to, why, seconds, .. } =
+            record.entry
+        {
             (job, from, to, seconds, Some(why))
-        }
-        _ => return None,
-    };
+        } else {
+            return None;
+        };
     let seconds = seconds.unwrap_or(0.0);
     Some(Move { t: record.at - began - seconds, job, from, to, seconds, failed })
 }

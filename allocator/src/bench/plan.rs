@@ -20,6 +20,11 @@ impl Planned {
     pub(crate) fn folder(&self) -> String {
         format!("{:03}-{}", self.number, self.arm)
     }
+
+    /// Whether both are the same repeat of the same arm.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        (&self.arm, self.repeat) == (&other.arm, other.repeat)
+    }
 }
 
 /// All runs of `schedule`: every second repeat goes the other way round (A B, B A, A B, …), so that
@@ -38,6 +43,16 @@ pub(crate) fn order(schedule: &Schedule) -> Vec<Planned> {
     warm_up.chain(runs).collect()
 }
 
+/// The runs of `asked` that are not among those that were `begun`: they are numbered after these.
+pub(crate) fn added(begun: &[Planned], asked: &[Planned]) -> Vec<Planned> {
+    let last = begun.iter().map(|run| run.number).max().unwrap_or(0);
+    let is_new = |run: &&Planned| !begun.iter().any(|other| other.is_same_as(run));
+    let (warm_up, runs): (Vec<&Planned>, Vec<&Planned>) =
+        asked.iter().filter(is_new).partition(|run| run.repeat == 0);
+    let runs = (last + 1..).zip(runs).map(|(number, run)| Planned { number, ..run.clone() });
+    warm_up.into_iter().cloned().chain(runs).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -45,12 +60,16 @@ mod tests {
     use super::*;
 
     fn folders(head: &str) -> Vec<String> {
+        runs(head).iter().map(Planned::folder).collect()
+    }
+
+    fn runs(head: &str) -> Vec<Planned> {
         let text = format!(
             "name = 's'\npolicies = ['none', 'flowcon']\n{head}\n\
              [[job]]\nname = 'j'\nimage = 'i'\narrive = 0\n"
         );
         let schedule = Schedule::parse(Path::new("s.toml"), &text).unwrap();
-        order(&schedule).iter().map(Planned::folder).collect()
+        order(&schedule)
     }
 
     #[test]
@@ -79,5 +98,15 @@ mod tests {
     fn more_repeats_begin_with_the_same_runs() {
         let (two, five) = (folders("repeats = 2"), folders("repeats = 5"));
         assert_eq!(five.get(..two.len()), Some(two.as_slice()));
+        let (two, five) = (runs("repeats = 2"), runs("repeats = 5"));
+        assert_eq!(added(&two, &five), five[two.len()..]);
+    }
+
+    #[test]
+    fn the_runs_of_a_new_arm_come_last() {
+        let more = "repeats = 2\n[[arm]]\npolicy = 'tradl'";
+        let new: Vec<String> =
+            added(&runs("repeats = 2"), &runs(more)).iter().map(Planned::folder).collect();
+        assert_eq!(new, ["005-tradl", "006-tradl"]);
     }
 }

@@ -1,10 +1,6 @@
 //! What is left to say after the tables, in sentences.
 
-use super::outcome::{ArmFindings, Findings, RunFindings, Together};
-
-/// The share of the machine that the allocator, the engine and the system may take: on two CPUs
-/// these take 1 to 3 %.
-const OTHERS_AT_MOST: f64 = 0.06;
+use super::outcome::{ArmFindings, Findings, Together};
 
 /// One remark each.
 pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
@@ -12,7 +8,6 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     remarks.extend(findings.together.as_ref().and_then(Together::doubt).map(str::to_owned));
     remarks.push(prediction(findings));
     remarks.extend(spoiled(findings));
-    remarks.extend(disturbed(findings));
     let runs = || findings.arms.iter().flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
     let left: Vec<String> = runs()
         .flat_map(|(arm, run)| run.limits_left.iter().map(move |left| (arm, left)))
@@ -58,16 +53,4 @@ fn spoiled(findings: &Findings) -> Option<String> {
     (!each.is_empty()).then(|| {
         format!("runs: left out, since something else disturbed them: {}", each.join(", "))
     })
-}
-
-/// Says so when other work on the machine makes the figures doubtful.
-fn disturbed(findings: &Findings) -> Option<String> {
-    let others = |arm: &ArmFindings| {
-        let of = |run: &RunFindings| Some((run.host.others?, arm.facts.name.clone()));
-        arm.counted().filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0))
-    };
-    let most = findings.arms.iter().filter_map(others).max_by(|a, b| a.0.total_cmp(&b.0));
-    let (others, arm) = most.filter(|(others, _)| *others > OTHERS_AT_MOST)?;
-    let percent = 100.0 * others;
-    Some(format!("machine: not idle, other work took {percent:.0} % of it under {arm}"))
 }

@@ -3,6 +3,7 @@
 //! `bench.json` says what bench it is; a run is whole once its `run.json` is there. A bench that is
 //! started again goes on from the first run that is not, unless what is asked for is another.
 
+mod bench;
 mod difference;
 
 use std::fs::{self, File};
@@ -10,84 +11,40 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use serde::Serialize;
 
-use super::machine::Machine;
-use super::plan::{Planned, order};
+use super::plan::{Planned, added, order};
 use super::record::{Recorded, Run};
 use super::schedule::Schedule;
 use super::tail::Tail;
 use crate::exit::BadUsage;
-use difference::differences;
+use bench::Bench;
+pub(crate) use bench::{Place, Program};
 
-/// The version of the folder's layout.
-const FORMAT: u32 = 1;
+/// Says what bench it is.
+const FILE: &str = "bench.json";
 
-/// What makes two starts the same bench: its `bench.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Bench {
-    format: u32,
-    pub(crate) name: String,
-    /// Names the bench on its machine: its containers are labelled with it.
-    pub(crate) run: String,
-    /// When it began, in Unix seconds.
-    pub(crate) began: f64,
-    /// The schedule's text, and its SHA-256.
-    text: String,
-    sha256: String,
-    /// What of the schedule must not change between two starts.
-    asked: Value,
-    pub(crate) machine: Machine,
-    /// The engine's own id.
-    engine: String,
-    program: Program,
-    /// Each job's steps per second with the machine for itself, once that was measured; `None` for
-    /// a job whose command takes no steps.
-    pub(crate) rates: Option<Vec<Option<f64>>>,
-    /// All runs, in their order.
-    pub(crate) order: Vec<Planned>,
-}
+/// The folders of what was measured.
+const MEASURED: [&str; 2] = ["runs", CALIBRATION];
 
-/// The program that measures, and is measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Program {
-    version: String,
-    /// Of the file that is run.
-    sha256: String,
-}
-
-impl Program {
-    /// This one.
-    pub(crate) fn this() -> anyhow::Result<Self> {
-        let path = std::env::current_exe().context("cannot tell which program this is")?;
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256(&bytes) })
-    }
-}
-
-/// Where a bench runs.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
-    pub(crate) machine: Machine,
-    /// The engine's own id.
-    pub(crate) engine: String,
-    pub(crate) program: Program,
-}
+/// The folder of the calibration.
+pub(crate) const CALIBRATION: &str = "calibration";
 
 /// The results of one bench.
 #[derive(Clone, Debug)]
 pub(crate) struct Results {
     folder: PathBuf,
     pub(crate) bench: Bench,
+    /// Whether what was measured before is to go.
+    anew: bool,
 }
 
 impl Results {
-    /// Opens, and makes if need be, the results of `schedule` in `folder`, begun at `now` in Unix
-    /// seconds unless they were begun before. With `fresh`, whatever was measured before goes.
+    /// The results of `schedule` in `folder`, asked for at `now` in Unix seconds. With `fresh`,
+    /// whatever was measured before is to go. Nothing is written yet.
     ///
-    /// Where another bench was begun there, the error is a [`BadUsage`] that says what is other.
+    /// Where another bench was begun there, or an image is missing that is needed, the error is a
+    /// [`BadUsage`] that says what is wrong.
     pub(crate) fn open(
         folder: &Path,
         schedule: &Schedule,
@@ -95,53 +52,70 @@ impl Results {
         now: f64,
         fresh: bool,
     ) -> anyhow::Result<Self> {
-        if fresh {
-            clear(folder)?;
-        }
-        let new = Bench::new(schedule, place, now);
-        let path = folder.join("bench.json");
-        let bench = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                // Runs that nobody can tell of any more.
-                clear(folder)?;
-                new
-            }
-            Err(error) => return Err(error).context(format!("cannot read {}", path.display())),
-            Ok(text) => {
-                let begun = serde_json::from_str(&text).map_err(|error| {
-                    let path = path.display();
-                    BadUsage(format!("{path} is not a bench's: {error}; --fresh begins anew"))
-                })?;
-                Self { folder: folder.to_owned(), bench: begun }.go_on_as(new)?
-            }
+        // Of a report that is given by a bare name, the folder has no name itself.
+        let file = std::path::absolute(folder.join(FILE));
+        let mut folder = file.with_context(|| format!("cannot find {}", folder.display()))?;
+        folder.pop();
+        let mut new = Bench::new(schedule, place, now);
+        let Some(bench) = begun(&folder)? else {
+            refuse_what_no_bench_made(&folder)?;
+            new.check_images()?;
+            return Ok(Self { folder, bench: new, anew: false });
         };
-        let results = Self { folder: folder.to_owned(), bench };
-        results.save()?;
-        Ok(results)
+        // Containers that a start left which was killed are found by the name.
+        new.run.clone_from(&bench.run);
+        let begun = Self { folder, bench, anew: fresh };
+        if fresh || !begun.has_measured() {
+            new.check_images()?;
+            return Ok(Self { bench: new, ..begun });
+        }
+        Ok(begun.go_on_as(new)?)
+    }
+
+    fn has_measured(&self) -> bool {
+        let Bench { rates, order, .. } = &self.bench;
+        rates.iter().flatten().any(Option::is_some) || order.iter().any(|run| self.is_whole(run))
     }
 
     /// The bench that was begun, now asked for as `new`.
-    fn go_on_as(self, new: Bench) -> Result<Bench, BadUsage> {
+    fn go_on_as(self, new: Bench) -> Result<Self, BadUsage> {
         let begun = &self.bench;
-        let measured = begun.rates.is_some() || begun.order.iter().any(|run| self.is_whole(run));
-        if !measured {
-            return Ok(new);
+        let is_made = |run: &Planned| {
+            begun.order.iter().any(|made| made.is_same_as(run) && self.is_whole(made))
+        };
+        let mut other = begun.asked_otherwise(&new);
+        if !new.order.iter().all(is_made) {
+            new.check_images()?;
+            other.extend(begun.placed_otherwise(&new));
         }
-        let mut other = differences("", &begun.asked, &new.asked);
-        let complete = new.order.iter().all(|planned| self.is_whole(planned));
-        if !complete {
-            let place = |of: &Bench| json!({ "machine": of.machine, "engine": of.engine, "program": of.program });
-            other.extend(differences("", &place(begun), &place(&new)));
+        if !other.is_empty() {
+            return Err(BadUsage(format!(
+                "{} holds the runs of another bench: {}. --fresh begins anew, --report keeps both",
+                self.folder.display(),
+                other.join("; ")
+            )));
         }
-        if other.is_empty() {
-            let order = new.order;
-            return Ok(Bench { text: new.text, sha256: new.sha256, order, ..self.bench });
+        let order = begun.order.iter().cloned().chain(added(&begun.order, &new.order)).collect();
+        Ok(Self { bench: self.bench.going_on(new, order), ..self })
+    }
+
+    /// Begins the bench at `now`, in Unix seconds, or goes on with it: from here on the folder is its.
+    pub(crate) fn begin(&mut self, now: f64) -> anyhow::Result<()> {
+        if self.anew {
+            // The reports stay until there are new ones.
+            MEASURED.iter().try_for_each(|name| remove(&self.folder.join(name)))?;
         }
-        Err(BadUsage(format!(
-            "{} holds the runs of another bench: {}. --fresh begins anew, --report keeps both",
-            self.folder.display(),
-            other.join("; ")
-        )))
+        if !self.has_measured() {
+            self.bench.began = now;
+        }
+        self.save()
+    }
+
+    /// The runs of `schedule`, in their order.
+    pub(crate) fn planned(&self, schedule: &Schedule) -> Vec<Planned> {
+        let asked = order(schedule);
+        let is_asked = |run: &&Planned| asked.iter().any(|asked| asked.is_same_as(run));
+        self.bench.order.iter().filter(is_asked).cloned().collect()
     }
 
     /// Remembers what the calibration measured.
@@ -151,7 +125,7 @@ impl Results {
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        write_whole(&self.folder.join("bench.json"), &self.bench)
+        write_whole(&self.folder.join(FILE), &self.bench)
     }
 
     /// Where all of it lies.
@@ -198,55 +172,29 @@ impl Results {
     }
 }
 
-impl Bench {
-    fn new(schedule: &Schedule, place: Place, now: f64) -> Self {
-        let Place { machine, engine, program } = place;
-        Self {
-            format: FORMAT,
-            name: schedule.name.clone(),
-            run: run_name(now),
-            began: now,
-            text: schedule.text.clone(),
-            sha256: sha256(schedule.text.as_bytes()),
-            asked: asked(schedule),
-            machine,
-            engine,
-            program,
-            rates: None,
-            order: order(schedule),
-        }
-    }
+/// The bench that was begun in `folder`, if one was.
+fn begun(folder: &Path) -> anyhow::Result<Option<Bench>> {
+    let path = folder.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let bench = serde_json::from_str(&text).map_err(|error| {
+        let path = path.display();
+        BadUsage(format!("{path} is not a bench's: {error}; remove it, or name another --report"))
+    })?;
+    Ok(Some(bench))
 }
 
-/// What of a schedule makes other runs of it. Words for readers do not, and more repeats only add
-/// some.
-fn asked(schedule: &Schedule) -> Value {
-    let Schedule { warm_up, seed, arrivals, until, arms, nodes, jobs, .. } = schedule;
-    let seed = arrivals.is_random().then_some(seed);
-    json!({
-        "format": FORMAT, "warm-up": warm_up, "seed": seed, "arrivals": arrivals, "until": until,
-        "arm": arms, "node": nodes, "job": jobs,
+/// Folders of these names may be anybody's where no bench was begun: they are not ours to be removed.
+fn refuse_what_no_bench_made(folder: &Path) -> Result<(), BadUsage> {
+    let strange = MEASURED.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
+    strange.map_or(Ok(()), |path| {
+        let path = path.display();
+        Err(BadUsage(format!(
+            "{path} is there, but no {FILE} beside it: remove it, or name another --report"
+        )))
     })
-}
-
-/// The milliseconds since 1970.
-fn run_name(began: f64) -> String {
-    let since = std::time::Duration::try_from_secs_f64(began).unwrap_or_default();
-    format!("{:x}", since.as_millis())
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    format!("{:x}", Sha256::digest(bytes))
-}
-
-/// Removes what earlier benches measured; reports stay until there are new ones.
-fn clear(folder: &Path) -> anyhow::Result<()> {
-    ["runs", "calibration"].iter().try_for_each(|name| remove(&folder.join(name)))?;
-    let path = folder.join("bench.json");
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed.with_context(|| format!("cannot remove {}", path.display())),
-    }
 }
 
 fn remove(folder: &Path) -> anyhow::Result<()> {

@@ -13,11 +13,12 @@ use super::calibrate::calibrate;
 use super::containers::Containers;
 use super::execute::Execution;
 use super::log_tail::log_tail;
+use super::machine::images;
 use super::outcome::{About, ArmFacts, Findings, JobFacts, Judged, Observed, frames, judge};
 use super::plan::Planned;
 use super::progress::{Progress, say};
 use super::record::Recorded;
-use super::results::{Place, Results};
+use super::results::{CALIBRATION, Place, Results};
 use super::schedule::{Arm, Job, Schedule};
 use super::stop::Stop;
 use super::time_left::{TimeLeft, in_words};
@@ -30,8 +31,7 @@ pub(crate) struct Means {
     pub(crate) docker: Docker,
     /// The engine's address for the allocator, where it is not the usual one.
     pub(crate) host: Option<String>,
-    /// What jobs see as /data.
-    pub(crate) data: Option<String>,
+    /// Without the images, which each bench has of its own.
     pub(crate) place: Place,
     pub(crate) stop: Stop,
 }
@@ -49,20 +49,20 @@ pub(crate) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Begins the bench of `schedule`, or goes on with it.
-    pub(crate) fn open(
+    /// Finds out whether the bench of `schedule` can be begun or gone on with. Nothing is written.
+    pub(crate) async fn open(
         schedule: &'a Schedule,
         report: PathBuf,
         fresh: bool,
         means: &'a Means,
     ) -> anyhow::Result<Self> {
         let folder = report.parent().unwrap_or(Path::new(""));
-        let (place, now) = (means.place.clone(), unix_seconds());
-        let results = Results::open(folder, schedule, place, now, fresh)?;
-        let Means { docker, host, data, place, .. } = means;
+        let Means { docker, host, place, .. } = means;
+        let place = Place { images: images(docker, &schedule.jobs).await?, ..place.clone() };
+        let (data, engine) = (place.data.clone(), place.engine.clone());
+        let results = Results::open(folder, schedule, place, unix_seconds(), fresh)?;
         let (run, nodes) = (results.bench.run.clone(), schedule.nodes.clone());
-        let containers = Containers::new(docker.clone(), run, data.clone(), nodes.clone());
-        let engine = place.engine.clone();
+        let containers = Containers::new(docker.clone(), run, data, nodes.clone());
         let launcher = Launcher::new(host.clone(), containers.label(), nodes, engine);
         Ok(Self { schedule, report, results, launcher, containers, means })
     }
@@ -70,6 +70,7 @@ impl<'a> Bench<'a> {
     /// Makes what is left to be made, and reports. What it made on the engine is removed, whether
     /// it succeeds, fails or is interrupted.
     pub(crate) async fn whole(mut self, json: bool) -> anyhow::Result<()> {
+        self.results.begin(unix_seconds())?;
         let made = self.made().await;
         if made.is_err()
             && let Err(left) = self.containers.remove_all().await
@@ -77,9 +78,10 @@ impl<'a> Bench<'a> {
             say(&format!("{left:#}"));
         }
         let (facts, runs) = made?;
-        let observed: Vec<Observed<'_>> = runs.iter().map(Observed::read).collect();
+        let observed: Vec<Observed<'_>> =
+            runs.iter().map(Observed::read).collect::<anyhow::Result<_>>()?;
         let calibration: Vec<Recording> =
-            frames(&self.results.folder().join("calibration")).into_iter().collect();
+            frames(&self.results.folder().join(CALIBRATION)).into_iter().collect();
         let judged = judge(self.about(facts), &self.arms(), &observed, &calibration);
         self.write(&judged, &observed)?;
         self.print(&judged.findings, json)?;
@@ -93,8 +95,9 @@ impl<'a> Bench<'a> {
             description: schedule.description.clone(),
             run: results.bench.run.clone(),
             date: stamp::date(results.bench.began),
-            machine: results.bench.machine.clone(),
+            machine: results.bench.machine().clone(),
             scale: schedule.scale,
+            until: schedule.until,
             jobs,
         }
     }
@@ -112,15 +115,13 @@ impl<'a> Bench<'a> {
 
     async fn made(&mut self) -> anyhow::Result<(Vec<JobFacts>, Vec<Recorded>)> {
         let mut whole = Vec::new();
-        for planned in &self.results.bench.order {
-            whole.push((planned.clone(), self.results.whole(planned)?));
+        for planned in self.results.planned(self.schedule) {
+            let recorded = self.results.whole(&planned)?;
+            whole.push((planned, recorded));
         }
         let left = whole.iter().filter(|(_, recorded)| recorded.is_none()).count();
         self.say_what_is_left(whole.len(), left);
         if left > 0 {
-            for job in &self.schedule.jobs {
-                self.containers.check_image(job).await?;
-            }
             // Those of an earlier start that was killed.
             self.containers.remove_all().await?;
         }
@@ -128,13 +129,14 @@ impl<'a> Bench<'a> {
         let facts: Vec<JobFacts> = (self.schedule.jobs.iter().zip(&rates))
             .map(|(job, rate)| JobFacts::new(job, *rate))
             .collect();
+        let last = whole.iter().map(|(planned, _)| planned.number).max().unwrap_or(0);
         let mut time = TimeLeft::of(self.schedule);
         let (mut left, mut runs) = (left, Vec::new());
         for (planned, recorded) in whole {
             let recorded = if let Some(recorded) = recorded {
                 recorded
             } else {
-                let progress = self.progress(&planned, left, &time);
+                let progress = self.progress(&planned, last, left, &time);
                 let recorded = self.run(&planned, &facts, progress).await;
                 left -= 1;
                 recorded.with_context(|| format!("run {}", planned.folder()))?
@@ -154,9 +156,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn progress(&self, planned: &Planned, left: usize, time: &TimeLeft) -> Progress {
+    fn progress(&self, planned: &Planned, last: u32, left: usize, time: &TimeLeft) -> Progress {
         let Planned { number, arm, repeat } = planned;
-        let all = self.schedule.arms.len() * usize::try_from(self.schedule.repeats).unwrap_or(1);
         let which = match repeat {
             0 => "warm-up".to_owned(),
             repeat => format!("repeat {repeat} of {}", self.schedule.repeats),
@@ -164,7 +165,7 @@ impl<'a> Bench<'a> {
         let left = time.of_runs(left).map(|left| format!(", {} left", in_words(left)));
         let name = &self.schedule.name;
         let title =
-            format!("{name}: run {number} of {all}, {arm}, {which}{}", left.unwrap_or_default());
+            format!("{name}: run {number} of {last}, {arm}, {which}{}", left.unwrap_or_default());
         Progress::begin(title, self.schedule.jobs.iter().map(|job| job.name.as_str()))
     }
 
@@ -175,10 +176,8 @@ impl<'a> Bench<'a> {
         }
         let jobs = &self.schedule.jobs;
         let rates = if jobs.iter().any(Job::takes_steps) {
-            let folder = self.results.empty("calibration")?;
-            let stop = &self.means.stop;
-            let cpus = self.means.place.machine.cpus;
-            calibrate(jobs, &self.launcher, &self.containers, cpus, stop, &folder).await?
+            let folder = self.results.empty(CALIBRATION)?;
+            calibrate(jobs, &self.launcher, &self.containers, self.means, &folder).await?
         } else {
             vec![None; jobs.len()]
         };
@@ -216,6 +215,7 @@ impl<'a> Bench<'a> {
 
     /// Writes the report and the other files beside it.
     fn write(&self, judged: &Judged, observed: &[Observed<'_>]) -> anyhow::Result<()> {
+        report::clear(&self.report.with_file_name(report::PICTURES))?;
         for (name, text) in report::files(judged, observed).context("the report cannot be drawn")? {
             let beside = self.report.with_file_name(&name);
             let path = if name == report::PAGE { self.report.clone() } else { beside };

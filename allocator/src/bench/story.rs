@@ -21,11 +21,13 @@ pub(crate) struct Story {
 }
 
 /// What an arm may be worse by than `none`, with the figure of the jobs that it comes from.
-const JUDGED: [(&str, &str); 4] = [
+const JUDGED: [(&str, &str); 6] = [
     ("completion_mean", "completion"),
     ("acceptable_mean", "acceptable"),
     ("objective_mean", "objective"),
     ("satisfied", "batch_latency"),
+    ("met", "batch_latency"),
+    ("distance", "batch_latency"),
 ];
 
 /// Tells why the arm of these runs is worse than `none` or than its paper says, if it is.
@@ -33,9 +35,11 @@ pub(crate) fn tell(arm: &ArmFindings, runs: &[Measured<'_>], claims: &[Compared]
     if [BASELINE, ORACLE].contains(&arm.facts.policy.as_str()) {
         return None;
     }
-    let worse = JUDGED.iter().find_map(|(of_all, of_job)| Some((worse(arm, of_all)?, *of_job)));
-    let (occasion, figure) =
-        worse.or_else(|| Some((worse_than_printed(arm, claims)?, "completion")))?;
+    let mut judged = JUDGED.iter().filter(|(of_all, _)| arm.figure(of_all).is_some());
+    // Where jobs are stopped before their end, this is no completion.
+    let (_, usual) = *judged.clone().next()?;
+    let worse = judged.find_map(|(of_all, of_job)| Some((worse(arm, of_all)?, *of_job)));
+    let (occasion, figure) = worse.or_else(|| Some((worse_than_printed(arm, claims)?, usual)))?;
     let (place, lost) = most_lost(arm, figure)?;
     let job = arm.jobs.get(place)?;
     let value = |run: &&Measured<'_>| {
@@ -52,10 +56,10 @@ pub(crate) fn tell(arm: &ArmFindings, runs: &[Measured<'_>], claims: &[Compared]
         "No job lost against none; the one that gained least is"
     };
     let mut sentences = vec![format!(
-        "{most} {}: its {title} is {lost:+.1} s against none on average, and {:.1} s \
-         in repeat {}.",
+        "{most} {}: {title} is {} s against none on average, and {} s in repeat {}.",
         job.job,
-        value(&run),
+        signed(lost),
+        said(value(&run)),
         recorded.repeat,
     )];
     match costliest(&run.observed.log, &job.job, recorded.began + its.ended) {
@@ -79,16 +83,29 @@ fn worse(arm: &ArmFindings, name: &str) -> Option<String> {
         None => false,
     };
     let difference = figure.difference.filter(|difference| is_worse(difference.mean))?;
-    let sure = match difference.half {
-        Some(half) if figure.certain() => format!(" ± {half:.1}"),
-        Some(half) => format!(" ± {half:.1}, which may be chance"),
+    let half = difference.half.map(said);
+    let sure = match half {
+        Some(half) if figure.certain() => format!(" ± {half}"),
+        Some(half) => format!(" ± {half}, which may be chance"),
         None => ", of one repeat".to_owned(),
     };
-    let (mean, unit) = (figure.measured.mean, measure.unit);
+    let (mean, unit) = (said(figure.measured.mean), measure.unit);
     Some(format!(
-        "{}: {} is {mean:.1} {unit}, {:+.1} {unit} against none{sure}.",
-        arm.facts.name, measure.title, difference.mean
+        "{}: {} is {mean} {unit}, {} {unit} against none{sure}.",
+        arm.facts.name,
+        measure.title,
+        signed(difference.mean)
     ))
+}
+
+/// By the digits that count: a batch may take some hundredths of a second.
+fn said(value: f64) -> String {
+    let digits = if value.abs() < 1.0 { 3 } else { 1 };
+    format!("{value:.digits$}")
+}
+
+fn signed(value: f64) -> String {
+    format!("{}{}", if value < 0.0 { "" } else { "+" }, said(value))
 }
 
 fn worse_than_printed(arm: &ArmFindings, claims: &[Compared]) -> Option<String> {

@@ -18,8 +18,8 @@ use crate::bench::experiments;
   paceline experiments paceline-bench/* --commit \"$(git rev-parse --short HEAD)\" \\
       -o images/EXPERIMENTS.md
 
-Pictures go to the folder `experiments` beside the page. A folder without a result ends it with exit
-code 2.")]
+Pictures go to the folder `experiments` beside the page. A folder without a result is left out
+and named, and the exit code is 2.")]
 pub(super) struct ExperimentsArgs {
     /// Folders of results
     #[arg(required = true, value_name = "FOLDER")]

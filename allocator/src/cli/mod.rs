@@ -13,6 +13,7 @@ mod fit;
 mod node_args;
 mod orders;
 mod own_container;
+mod parallel;
 mod plain;
 mod policies;
 mod policy_args;

@@ -98,6 +98,13 @@ pub enum Standing {
     Moving,
 }
 
+impl Standing {
+    /// Whether it is a job to what decides.
+    pub fn is_managed(self) -> bool {
+        matches!(self, Self::Managed | Self::Pinned | Self::Ending)
+    }
+}
+
 /// One container and its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

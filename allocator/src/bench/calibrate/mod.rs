@@ -19,6 +19,7 @@ use super::checkpoints;
 use super::containers::{Containers, Extra, State};
 use super::log_tail::log_tail;
 use super::progress::{Progress, words};
+use super::run::Means;
 use super::schedule::{Arm, Job};
 use super::stop::Stop;
 
@@ -41,19 +42,19 @@ const LIMITED_FOR: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The rate of each of `jobs` in steps per second, in their order; `None` for those whose command
-/// takes no steps. The machine has `cpus` CPUs. Files go into `folder`.
+/// takes no steps. Files go into `folder`.
 pub(crate) async fn calibrate(
     jobs: &[Job],
     launcher: &Launcher,
     containers: &Containers,
-    cpus: i64,
-    stop: &Stop,
+    means: &Means,
     folder: &Path,
 ) -> anyhow::Result<Vec<Option<f64>>> {
     let arm = Arm::new("none", [("interval".to_owned(), FRAME_EVERY)].into());
     let allocator = launcher.start(&arm, folder)?;
     let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
+    let (stop, cpus) = (&means.stop, means.place.machine.cpus);
     let mut calibration = Calibration { containers, cpus, stop, folder, allocator, progress };
     let rates = calibration.all(jobs).await;
     let stopped = calibration.allocator.stop().await;

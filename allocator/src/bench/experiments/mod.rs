@@ -8,19 +8,37 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::outcome::{Findings, ORACLE};
-use super::report::{PICTURES, RESULT};
+use super::report::{PICTURES, RESULT, clear};
 use crate::exit::BadUsage;
 use crate::text::blocks::markdown;
 
 /// The folder of the pictures, beside the page.
 const FOLDER: &str = "experiments";
 
-/// Writes the page of the benches in `results` to `output`, and their pictures beside it.
+/// Writes the page of the benches in `results` to `output`, and their pictures beside it. Those that
+/// cannot be read are left out, and named by the error.
 pub fn write(results: &[PathBuf], output: &Path, commit: Option<&str>) -> anyhow::Result<()> {
-    let all = results.iter().map(|folder| read(folder).map(|findings| (folder, findings)));
-    let all = all.collect::<Result<Vec<(&PathBuf, Findings)>, BadUsage>>()?;
-    for (folder, findings) in &all {
+    let (mut all, mut unusable) = (Vec::new(), Vec::new());
+    for folder in results {
+        match read(folder) {
+            Ok(findings) => all.push((folder, findings)),
+            Err(BadUsage(why)) => unusable.push(why),
+        }
+    }
+    if !all.is_empty() {
+        write_page(&all, output, commit)?;
+    }
+    if unusable.is_empty() { Ok(()) } else { Err(BadUsage(unusable.join("\n")).into()) }
+}
+
+fn write_page(
+    all: &[(&PathBuf, Findings)],
+    output: &Path,
+    commit: Option<&str>,
+) -> anyhow::Result<()> {
+    for (folder, findings) in all {
         let to = output.with_file_name(FOLDER).join(&findings.about.name);
+        clear(&to)?;
         fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
         for (_, file) in page::pictures(findings) {
             let from = folder.join(PICTURES).join(&file);

@@ -46,6 +46,23 @@ fn a_folder_without_a_result_is_told_by_its_name() {
     let error = write(&[at.path().to_owned()], &at.path().join("x.md"), None).unwrap_err();
     assert!(error.is::<BadUsage>() && error.to_string().contains("result.json"), "{error}");
     fs::write(at.path().join(RESULT), "{}").unwrap();
-    let error = write(&[at.path().to_owned()], &at.path().join("x.md"), None).unwrap_err();
+    let output = at.path().join("x.md");
+    let both = [at.path().to_owned(), results(at.path())];
+    let error = write(&both, &output, None).unwrap_err();
     assert!(error.to_string().contains("missing field"), "{error}");
+    assert!(fs::read_to_string(&output).unwrap().contains("## R-FC3"), "the other is written");
+}
+
+#[test]
+fn pictures_of_earlier_pages_are_not_shown_again() {
+    let at = tempfile::tempdir().unwrap();
+    let (folder, output) = (results(at.path()), at.path().join("EXPERIMENTS.md"));
+    write(std::slice::from_ref(&folder), &output, None).unwrap();
+    let others = at.path().join("experiments/R-FC3/drawing.svg");
+    fs::write(&others, "<svg>somebody's</svg>").unwrap();
+    clear(&folder.join(PICTURES)).unwrap();
+    write(&[folder], &output, None).unwrap();
+    let text = fs::read_to_string(&output).unwrap();
+    assert!(!text.contains(".svg"), "{text}");
+    assert!(others.exists());
 }

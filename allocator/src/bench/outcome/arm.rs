@@ -46,6 +46,9 @@ pub(crate) struct RunFindings {
     /// Containers that the allocator left with a limit: there should be none.
     pub(crate) limits_left: Vec<LimitLeft>,
     pub(crate) figures: Figures,
+    /// What the simulator says of this repeat.
+    #[serde(default)]
+    pub(crate) predicted: Figures,
     /// In the schedule's order.
     pub(crate) jobs: Vec<RunJob>,
 }
@@ -58,7 +61,12 @@ pub(crate) struct RunJob {
     /// Why it did not succeed, if it did not.
     pub(crate) failure: Option<String>,
     pub(crate) figures: Figures,
+    #[serde(default)]
+    pub(crate) predicted: Figures,
 }
+
+/// A figure as it was measured, and as it is predicted.
+pub(crate) type Both = (Option<f64>, Option<f64>);
 
 impl RunFindings {
     pub(super) fn of(measured: &Measured<'_>) -> Self {
@@ -69,6 +77,7 @@ impl RunFindings {
             ended: its.ended,
             failure: observed.failure(its),
             figures: job_figures(course, place),
+            predicted: Figures::new(),
         };
         Self {
             repeat: run.repeat,
@@ -76,6 +85,7 @@ impl RunFindings {
             host: run.host.clone(),
             limits_left: run.limits_left.clone(),
             figures: figures(course, Some(run)),
+            predicted: Figures::new(),
             jobs: run.jobs.iter().enumerate().map(job).collect(),
         }
     }
@@ -84,6 +94,21 @@ impl RunFindings {
     pub(crate) fn is_clean(&self) -> bool {
         self.host.spoiled.is_none()
     }
+
+    /// The figure of this name.
+    pub(crate) fn both(&self, name: &str) -> Both {
+        both(&self.figures, &self.predicted, name)
+    }
+
+    /// The figure of this name of the job at `place`.
+    pub(crate) fn both_of_job(&self, place: usize, name: &str) -> Both {
+        let job = self.jobs.get(place);
+        job.map_or((None, None), |job| both(&job.figures, &job.predicted, name))
+    }
+}
+
+fn both(measured: &Figures, predicted: &Figures, name: &str) -> Both {
+    (measured.get(name).copied().flatten(), predicted.get(name).copied().flatten())
 }
 
 impl ArmFindings {

@@ -21,14 +21,20 @@ pub(crate) struct Course {
     pub(crate) outcome: Outcome,
     /// How its jobs stood to the targets of their batches; `None` if none has one.
     pub(crate) satisfaction: Option<Satisfaction>,
+    /// The jobs that were stopped since their time was up, and when: they have no end of their own.
+    pub(super) stopped: BTreeMap<String, f64>,
     /// What control did; of a measured run, and where it kept a log.
     pub(super) upkeep: Option<Upkeep>,
 }
 
 impl Course {
     /// Of a simulated run.
-    pub(crate) fn simulated(outcome: Outcome, satisfaction: Option<Satisfaction>) -> Self {
-        Self { outcome, satisfaction, upkeep: None }
+    pub(crate) fn simulated(
+        outcome: Outcome,
+        satisfaction: Option<Satisfaction>,
+        stopped: BTreeMap<String, f64>,
+    ) -> Self {
+        Self { outcome, satisfaction, stopped, upkeep: None }
     }
 
     /// Of a measured run of `jobs`.
@@ -44,6 +50,10 @@ impl Course {
         let satisfaction =
             frames.and_then(|(frames, offset)| Some(moved(Satisfaction::of(frames)?, offset)));
         let upkeep = Upkeep::of(observed);
+        let succeeded = |its: &JobRun| observed.failure(its).is_none();
+        let stopped = run.jobs.iter().filter(|its| succeeded(its) && ground.is_stopped(its));
+        let stopped: BTreeMap<String, f64> =
+            stopped.map(|its| (its.job.clone(), its.ended)).collect();
         let job = |(place, (facts, its)): (usize, (&JobFacts, &JobRun))| {
             let name = its.job.as_str();
             let said = Said::of(facts, observed);
@@ -57,12 +67,12 @@ impl Course {
             let mut outcome = JobOutcome {
                 id: name.to_owned(),
                 arrived: its.arrived,
-                finished: observed.failure(its).is_none().then_some(its.ended),
+                finished: (succeeded(its) && !stopped.contains_key(name)).then_some(its.ended),
                 acceptable: moment(|life| life.acceptable).or(said.acceptable),
                 objective: moment(|life| life.objective).or(said.objective),
                 loss_area: said.loss_area(its, ground.falls.get(place)),
                 alone: ground.alone.get(place).copied().flatten(),
-                equal: ground.equal.get(place).copied().flatten(),
+                equal: ground.equal_of(run.repeat, place),
                 moves: moves.map(|_| 1).sum(),
                 batch_latency: latency,
                 ..JobOutcome::default()
@@ -78,7 +88,18 @@ impl Course {
         let until = run.jobs.iter().map(|job| job.ended).fold(0.0, f64::max);
         let (utilisation, stranded) = use_of(samples, run.began, until);
         let outcome = Outcome { jobs, until, utilisation, stranded, ..Outcome::default() };
-        Self { outcome, satisfaction, upkeep }
+        Self { outcome, satisfaction, stopped, upkeep }
+    }
+
+    /// How many jobs did not succeed.
+    pub(super) fn failed(&self) -> f64 {
+        count(self.outcome.unfinished().saturating_sub(self.stopped.len()))
+    }
+
+    /// From when to when each job was there; `None` if some failed.
+    pub(super) fn spans(&self) -> Option<Vec<(f64, f64)>> {
+        let end = |job: &JobOutcome| job.finished.or(self.stopped.get(&job.id).copied());
+        self.outcome.jobs.iter().map(|job| Some((job.arrived, end(job)?))).collect()
     }
 }
 
@@ -151,35 +172,35 @@ impl Said {
 }
 
 /// What the jobs used of the machine until `until`, and what nobody used while some job stood at its
-/// limit, both as a part of what there was. `None` where a sample lacks some use.
+/// limit, both as a part of what there was. Times of which some use is not known, as when a job goes
+/// on in another container, count for nothing.
 fn use_of(samples: &[Sample], began: f64, until: f64) -> (Option<f64>, Option<f64>) {
-    let (mut seconds, mut used, mut idle) = (0.0, Some(0.0), Some(0.0));
+    let (mut used, mut idle) = (Vec::new(), Vec::new());
     for pair in samples.windows(2) {
         let [before, sample] = pair else { continue };
         let (from, to) = (before.unix - began, sample.unix - began);
         if to <= 0.0 || from >= until {
             continue;
         }
-        let length = to - from;
-        seconds += length;
         let jobs: Option<f64> =
             sample.jobs.iter().map(|its| its.cpu.or(newcomer(its, before))).sum();
-        used = add(used, jobs.map(|jobs| jobs * length));
+        used.extend(jobs.map(|jobs| (to - from, jobs)));
         let at_limit = sample.jobs.iter().filter_map(|its| its.throttled).fold(0.0, f64::max);
-        let free = sample.node.cpu.map(|cpu| (1.0 - cpu).max(0.0) * at_limit * length);
-        idle = add(idle, free);
+        let free = sample.node.cpu.map(|cpu| (1.0 - cpu).max(0.0) * at_limit);
+        idle.extend(free.map(|free| (to - from, free)));
     }
-    let part = |sum: Option<f64>| sum.filter(|_| seconds > 0.0).map(|sum| sum / seconds);
-    (part(used), part(idle))
+    (over_time(&used), over_time(&idle))
+}
+
+/// The mean of parts, each of which stood for so many seconds.
+fn over_time(parts: &[(f64, f64)]) -> Option<f64> {
+    let seconds: f64 = parts.iter().map(|(length, _)| length).sum();
+    (seconds > 0.0).then(|| parts.iter().map(|(length, part)| length * part).sum::<f64>() / seconds)
 }
 
 /// A job that was not there before has no use yet: its first second is too short to tell.
 fn newcomer(its: &SampleJob, before: &Sample) -> Option<f64> {
     before.jobs.iter().all(|other| other.id != its.id).then_some(0.0)
-}
-
-fn add(sum: Option<f64>, more: Option<f64>) -> Option<f64> {
-    Some(sum? + more?)
 }
 
 /// The mean of some numbers.

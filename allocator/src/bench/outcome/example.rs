@@ -12,6 +12,7 @@ use super::super::machine::Machine;
 use super::super::record::{self, Host, JobRun, Recorded};
 use super::super::schedule::Job;
 use super::{About, ArmFacts, JobFacts, Judged, Observed, judge};
+use crate::audit;
 use crate::samples::{Sample, SampleCost, SampleJob, SampleNode};
 pub(crate) use simulated::Simulated;
 
@@ -88,6 +89,14 @@ pub(crate) fn bare(recorded: &Recorded) -> Observed<'_> {
     Observed { recorded, frames: Err("there are no frames".to_owned()), log: Vec::new() }
 }
 
+/// The entries of an audit log's text.
+pub(crate) fn entries(text: &str) -> Vec<audit::Record> {
+    text.lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
 pub(crate) fn arm(name: &str, policy: &str) -> ArmFacts {
     ArmFacts {
         name: name.to_owned(),
@@ -106,6 +115,7 @@ pub(crate) fn about(name: &str, jobs: &[Job]) -> About {
         date: "2026-11-21T12:16:16Z".to_owned(),
         machine: Machine { cpus: 2, memory: None, system: None, kernel: None, engine: None },
         scale: 1.0,
+        until: None,
         jobs: jobs.iter().map(|job| JobFacts::new(job, None)).collect(),
     }
 }

@@ -3,6 +3,8 @@
 use paceline_sim::metrics::Interval;
 use serde::{Deserialize, Serialize};
 
+use super::course::mean;
+
 /// A figure, and what it is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
@@ -14,6 +16,8 @@ pub(crate) struct Figure {
     pub(crate) spread: Option<f64>,
     /// What it differs by from `none`, repeat by repeat: what both have in common is no part of it.
     pub(crate) difference: Option<Interval>,
+    /// The mean of `none` over those repeats.
+    pub(crate) without: Option<f64>,
     /// What the simulator says of it, fitted without this arm.
     pub(crate) predicted: Option<f64>,
     /// The figure over the best arm's that knows the future.
@@ -30,13 +34,14 @@ impl Figure {
         let off = values.iter().map(|value| (value - measured.mean).abs()).fold(0.0, f64::max);
         let pair = |(repeat, value): &(u32, f64)| {
             let other = baseline.iter().find(|(other, _)| other == repeat)?;
-            Some(value - other.1)
+            Some((value - other.1, other.1))
         };
-        let pairs: Vec<f64> = own.iter().filter_map(pair).collect();
+        let (pairs, without): (Vec<f64>, Vec<f64>) = own.iter().filter_map(pair).unzip();
         Some(Self {
             measured,
             spread: (values.len() > 1).then_some(off),
             difference: Interval::of(&pairs),
+            without: mean(&without),
             predicted: None,
             over_oracle: None,
             over_bound: None,
@@ -46,8 +51,8 @@ impl Figure {
     /// In percent of what it is under `none` in the same repeats; below 0 is less.
     pub(crate) fn change(&self) -> Option<f64> {
         let difference = self.difference?.mean;
-        let without = self.measured.mean - difference;
-        (without.abs() > 0.0).then(|| 100.0 * difference / without)
+        let without = self.without.filter(|without| without.abs() > 0.0)?;
+        Some(100.0 * difference / without)
     }
 
     /// Whether the whole interval of the difference is on one side of 0.
@@ -72,6 +77,13 @@ mod tests {
         assert!(figure.certain());
         let change = figure.change().unwrap();
         assert!((change + 100.0 * 10.0 / 110.0).abs() < 1e-9, "{change}");
+    }
+
+    #[test]
+    fn a_change_is_of_the_repeats_that_are_compared() {
+        let figure = Figure::of(&[(1, 90.0), (2, 200.0)], &[(1, 100.0)]).unwrap();
+        assert_eq!((figure.measured.mean, figure.without), (145.0, Some(100.0)));
+        assert_eq!(figure.change(), Some(-10.0));
     }
 
     #[test]

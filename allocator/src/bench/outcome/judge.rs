@@ -44,8 +44,8 @@ pub(crate) fn judge<'a>(
     };
     let baseline = arms.iter().position(|arm| arm.policy == BASELINE);
     let none = baseline.and_then(|place| arms.get(place)).map(&runs_of).unwrap_or_default();
-    let predictor = Predictor::fit(jobs, &none, calibration);
-    let mut ground = Ground::of(jobs, observed);
+    let mut ground = Ground::of(&about, observed);
+    let predictor = Predictor::fit(jobs, &ground, observed, &none, calibration);
     if let Ok(predictor) = &predictor {
         predictor.complete(&mut ground);
     }
@@ -69,7 +69,7 @@ pub(crate) fn judge<'a>(
         })
         .collect();
     let forecast = match &predictor {
-        Ok(predictor) => Forecast::of(predictor, arms, &ground),
+        Ok(predictor) => Forecast::of(predictor, &found, &ground),
         Err(why) => Forecast::none(why.clone()),
     };
     forecast.put_beside(&mut found);

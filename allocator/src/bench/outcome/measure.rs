@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use paceline_policy::unit::count;
 use paceline_sim::metrics::{Better, Metric};
-use paceline_sim::outcome::JobOutcome;
 
 use super::super::record::Run;
 use super::course::{Course, mean};
@@ -49,7 +48,7 @@ impl Measure {
         let value = match self.source {
             Source::Metric => {
                 let metric = Metric::named(self.name)?;
-                // Without those that failed, a run would look better than it is.
+                // Without those that failed or were stopped, a run would look better than it is.
                 let whole = !metric.of_the_ended || course.outcome.unfinished() == 0;
                 metric.of(&course.outcome).filter(|_| whole)
             }
@@ -187,7 +186,13 @@ pub(crate) const MEASURES: &[Measure] = &[
         "without progress, mean",
         Source::Run(|run| mean(&run.moves.iter().map(|moved| moved.seconds).collect::<Vec<_>>())),
     ),
-    shared("unfinished", "failed", "jobs", "did not succeed"),
+    own(
+        "unfinished",
+        "failed",
+        "jobs",
+        "did not succeed",
+        Source::Course(|its| Some(its.failed())),
+    ),
     own(
         "others",
         "others",
@@ -238,9 +243,7 @@ impl Measure {
 }
 
 fn jobs_at_once(course: &Course) -> Option<(f64, f64)> {
-    let span = |job: &JobOutcome| Some((job.arrived, job.finished?));
-    let spans: Option<Vec<_>> = course.outcome.jobs.iter().map(span).collect();
-    at_once(&spans?)
+    at_once(&course.spans()?)
 }
 
 /// Every figure of a run; `run` is what was noted beside a measured one.

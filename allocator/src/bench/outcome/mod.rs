@@ -24,7 +24,7 @@ use super::machine::Machine;
 use super::predict::Prediction;
 use super::schedule::Job;
 
-pub(crate) use arm::{ArmFindings, JobFindings, RunFindings};
+pub(crate) use arm::{ArmFindings, Both, JobFindings, RunFindings};
 pub(crate) use course::{Course, mean, moved, samples_of};
 pub(crate) use figure::Figure;
 pub(crate) use ground::Ground;
@@ -68,6 +68,8 @@ pub(crate) struct About {
     pub(crate) machine: Machine,
     /// The paper's times over these.
     pub(crate) scale: f64,
+    /// Seconds after which jobs that still ran were stopped.
+    pub(crate) until: Option<f64>,
     pub(crate) jobs: Vec<JobFacts>,
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use anyhow::Context;
 use paceline_sim::fit::Recording;
 
 use super::super::record::{JobRun, Recorded};
@@ -19,10 +20,12 @@ pub(crate) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// Reads what lies in the run's folder. What is not there is not known; nothing fails.
-    pub(crate) fn read(recorded: &'a Recorded) -> Self {
-        let log = fs::read_to_string(recorded.folder.join("audit.jsonl")).unwrap_or_default();
-        Self { recorded, frames: frames(&recorded.folder), log: entries(&log) }
+    /// Reads what lies in the run's folder. What is not there is not known.
+    pub(crate) fn read(recorded: &'a Recorded) -> anyhow::Result<Self> {
+        let folder = &recorded.folder;
+        let log = audit::read::last(folder, usize::MAX)
+            .with_context(|| format!("cannot read the audit log in {}", folder.display()))?;
+        Ok(Self { recorded, frames: frames(folder), log })
     }
 
     /// What has to be added to the allocator's seconds to have seconds after the run began.
@@ -55,10 +58,4 @@ pub(crate) fn frames(folder: &Path) -> Result<Recording, String> {
     let text = fs::read_to_string(&path)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     Recording::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The entries of an audit log's text. Lines that are none, as the last one of a process that was
-/// killed may be, are passed over.
-pub(crate) fn entries(text: &str) -> Vec<audit::Record> {
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

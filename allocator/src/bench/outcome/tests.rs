@@ -129,6 +129,16 @@ fn use_and_what_is_stranded_are_parts_of_the_machine() {
 }
 
 #[test]
+fn a_move_leaves_the_use_of_the_rest_of_the_run_known() {
+    let heir = || SampleJob { cpu: None, ..running("a", 1.0, 1) };
+    let its = |t| if t == 10 { heir() } else { running("a", 1.0, 1) };
+    let samples = (0..=30).map(|t| (f64::from(t), vec![its(t)]));
+    let arm = one(&[job("a", 0.0)], &recorded("none", 1, &[("a", 0.0, 30.0)], samples));
+    let used = mean_of(&arm, "utilisation");
+    assert!(used.is_some_and(|used| (used - 40.0).abs() < 1e-6), "{used:?}");
+}
+
+#[test]
 fn findings_read_back_as_they_were_written() {
     let findings = Simulated::bench(2).judge().findings;
     let text = serde_json::to_string(&findings).unwrap();
@@ -144,7 +154,7 @@ fn findings_read_back_as_they_were_written() {
 fn a_measured_run_has_the_figures_of_the_run_that_it_is() {
     let simulated = Simulated::bench(1);
     let observed = simulated.observed();
-    let ground = Ground::of(&simulated.about.jobs, &observed);
+    let ground = Ground::of(&simulated.about, &observed);
     let of = |arm: &str| {
         let own = |run: &&Observed<'_>| run.recorded.run.arm == arm && run.recorded.run.repeat == 1;
         let run = observed.iter().find(own).unwrap();

@@ -108,7 +108,7 @@ pub(super) fn at_once(spans: &[(f64, f64)]) -> Option<(f64, f64)> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::observed::entries;
+    use super::super::example::entries;
     use super::*;
 
     fn log(lines: &[(f64, &str)]) -> Vec<Record> {
@@ -117,9 +117,7 @@ mod tests {
             format!(r#"{{"seq":1,"at":{at},"prev":"{none}","hash":"{none}",{rest}}}"#)
         };
         let text: Vec<String> = lines.iter().map(line).collect();
-        let found = entries(&text.join("\n"));
-        assert_eq!(found.len(), lines.len(), "{text:?}");
-        found
+        entries(&text.join("\n"))
     }
 
     const APPEARED: &str = r#""what":"appeared","job":"a","container":"c""#;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::outcome::{ArmFindings, Figure, RunFindings};
+use super::super::outcome::{ArmFindings, Both, JobFindings, mean};
 
 /// A figure's prediction is near enough within this part of it, or within the arm's own spread.
 const NEAR: f64 = 0.05;
@@ -28,7 +28,8 @@ pub(crate) struct Fidelity {
     /// By which part of what was measured the prediction is over it; of a number of jobs, of all that
     /// have a target.
     pub(crate) error: f64,
-    /// The arm's own spread, in the same parts: how far the farthest repeat is off the mean.
+    /// The arm's own spread, in the same parts: how far the farthest repeat is off the mean, but for
+    /// what its own arrivals account for.
     pub(crate) spread: Option<f64>,
     /// Whether the error is within a twentieth or the spread.
     pub(crate) holds: bool,
@@ -42,7 +43,7 @@ pub(crate) struct Fidelity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFidelity {
     pub(crate) job: String,
-    /// The median of the repeats.
+    /// The median of the repeats; so is what is predicted.
     pub(crate) measured: f64,
     pub(crate) predicted: f64,
     pub(crate) error: f64,
@@ -55,14 +56,17 @@ impl Fidelity {
     }
 
     fn of(arm: &ArmFindings, name: &str, of_jobs: Option<&str>) -> Option<Self> {
-        let figure = arm.figure(name)?;
-        let (measured, predicted) = (figure.measured.mean, figure.predicted?);
+        let pairs = pairs(arm.counted().map(|run| run.both(name)))?;
+        let (measured, predicted): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (measured, predicted) = (mean(&measured)?, mean(&predicted)?);
         let whole = if of_jobs.is_some() { measured } else { with_target(arm) };
         if whole <= 0.0 {
             return None;
         }
         let error = (predicted - measured) / whole;
-        let spread = figure.spread.map(|spread| spread / whole);
+        let off = pairs.iter().map(|(own, said)| (own - measured) - (said - predicted));
+        let spread = off.map(f64::abs).fold(0.0, f64::max) / whole;
+        let spread = (pairs.len() > 1).then_some(spread);
         let jobs: Vec<JobFidelity> = of_jobs.map(|name| of_each_job(arm, name)).unwrap_or_default();
         let near = |job: &JobFidelity| job.error.abs() <= NEAR_JOB;
         Some(Self {
@@ -90,16 +94,23 @@ fn with_target(arm: &ArmFindings) -> f64 {
 }
 
 fn of_each_job(arm: &ArmFindings, name: &str) -> Vec<JobFidelity> {
-    let runs: Vec<&RunFindings> = arm.counted().collect();
-    let one = |place: usize| {
-        let job = arm.jobs.get(place)?;
-        let predicted = job.figure(name).and_then(|figure: &Figure| figure.predicted)?;
-        let each = runs.iter().filter_map(|run| run.jobs.get(place)?.figures.get(name).copied()?);
-        let measured = median(each.collect()).filter(|measured| *measured > 0.0)?;
+    let one = |(place, job): (usize, &JobFindings)| {
+        let pairs = pairs(arm.counted().map(|run| run.both_of_job(place, name)))?;
+        let (measured, predicted) = pairs.into_iter().unzip();
+        let measured = median(measured).filter(|measured| *measured > 0.0)?;
+        let predicted = median(predicted)?;
         let error = predicted / measured - 1.0;
         Some(JobFidelity { job: job.job.clone(), measured, predicted, error })
     };
-    (0..arm.jobs.len()).filter_map(one).collect()
+    arm.jobs.iter().enumerate().filter_map(one).collect()
+}
+
+/// What was measured and what is predicted of the runs that have such a figure; `None` if none has,
+/// or if one of them has no prediction.
+pub(super) fn pairs(runs: impl Iterator<Item = Both>) -> Option<Vec<(f64, f64)>> {
+    let pair = |(measured, predicted): Both| measured.map(|own| Some((own, predicted?)));
+    let found: Option<Vec<(f64, f64)>> = runs.filter_map(pair).collect();
+    found.filter(|pairs| !pairs.is_empty())
 }
 
 /// The one in the middle, or the mean of the two there.

@@ -3,6 +3,8 @@
 mod fidelity;
 mod forecast;
 mod predictor;
+mod repeat;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,7 @@ pub(crate) struct Prediction {
     /// The share of the machine that is used by whatever is no job.
     pub(crate) background: Option<f64>,
     /// What no policy can beat on this machine, and what a schedule that knows the future reaches, by
-    /// the names of the measures.
+    /// the names of the measures: the means over the repeats.
     pub(crate) bounds: BTreeMap<String, Bound>,
 }
 

@@ -1,45 +1,37 @@
-//! A scenario fitted to the solo and `none` runs, and runs of it under other policies.
+//! Jobs fitted to the solo and `none` runs, and runs of them under other policies.
 
 use std::collections::BTreeMap;
 
-use paceline_policy::Params;
-use paceline_policy::unit::count;
-use paceline_sim::bounds::{Bound, Bounds, equal_shares};
-use paceline_sim::fit::{Fit, Heading, Recording, fit, lifetimes};
-use paceline_sim::metrics::METRICS;
-use paceline_sim::satisfaction::Satisfaction;
-use paceline_sim::scenario::{Arm, Job};
-use paceline_sim::{Outcome, Run, Scenario};
+use paceline_sim::bounds::{Bound, Bounds};
+use paceline_sim::fit::{Fit, Recording, fit, lifetimes};
 
-use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, Observed, mean, moved};
+use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed, mean};
+use super::repeat::Repeat;
 
-/// Noise of the jobs' reports is drawn: predictions are means over so many seeds.
-const SEEDS: u64 = 5;
+/// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
+const RUNS: u64 = 5;
+
+/// An arm's simulated runs, by repeat and seed.
+pub(crate) type Courses = BTreeMap<(u32, u64), Course>;
 
 /// What the simulator needs to know of this machine and its jobs.
 #[derive(Debug)]
 pub(crate) struct Predictor {
-    /// The scenario as TOML.
+    /// The scenario of the repeat that was fitted, as TOML.
     pub(crate) text: String,
     pub(super) from: String,
     pub(super) fit: Fit,
-    scenario: Scenario,
-    /// The scenario's jobs, in the schedule's order.
-    pub(super) jobs: Vec<Job>,
-    /// When each arrives in the schedule, in seconds after a run began.
-    arrivals: Vec<f64>,
-    /// How long each takes from its arrival to its first frame: its container's start, and reading its
-    /// data. The mean over the `none` runs; no fit tells it, since no frame does.
-    startups: Vec<f64>,
-    /// When the scenario begins, in seconds after a run began.
-    begins: f64,
+    repeats: BTreeMap<u32, Repeat>,
 }
 
 impl Predictor {
     /// Fits the `none` run in the middle; the others and the recordings of the jobs alone tell more of
-    /// the same jobs. What cannot be fitted is said in words.
+    /// the same jobs, and all that were `observed` when they arrive in which repeat. What cannot be
+    /// fitted is said in words.
     pub(crate) fn fit(
         jobs: &[JobFacts],
+        ground: &Ground,
+        observed: &[Observed<'_>],
         none: &[&Observed<'_>],
         calibration: &[Recording],
     ) -> Result<Self, String> {
@@ -50,156 +42,83 @@ impl Predictor {
         let mut others: Vec<Recording> =
             others.filter_map(|run| run.frames.as_ref().ok()).chain(calibration).cloned().collect();
         others.extend(alike(jobs, calibration));
-        let fit = fit(recording, &others).map_err(|error| error.to_string())?;
-        let heading = Heading {
-            name: "fitted".to_owned(),
-            description: "A bench's jobs, fitted to its solo and `none` runs.".to_owned(),
-            policies: vec!["none".to_owned()],
-            params: Vec::new(),
-        };
-        let text = fit.scenario(&heading);
-        let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
-        let drawn = scenario.draw(1);
-        let mut found = Vec::new();
-        for facts in jobs {
-            let name = &facts.job.name;
-            let job = drawn.iter().find(|job| job.id.as_str() == name.as_str());
-            found.push(job.cloned().ok_or(format!("too few frames of `none` tell of {name}"))?);
+        let mut fit = fit(recording, &others).map_err(|error| error.to_string())?;
+        let run = &first.recorded.run;
+        let stopped = run.jobs.iter().filter(|its| ground.is_stopped(its));
+        for its in stopped {
+            // What it did until then is not its work: nobody knows that.
+            let own = fit.jobs.iter_mut().filter(|own| own.id.as_str() == its.job);
+            own.for_each(|own| own.work = f64::INFINITY);
         }
         let startups = jobs.iter().enumerate().map(|(place, facts)| {
             let each = usable.iter().filter_map(|run| startup(run, place, &facts.job.name));
             mean(&each.collect::<Vec<_>>()).ok_or(format!("no frame has {}", facts.job.name))
         });
         let startups = startups.collect::<Result<Vec<f64>, String>>()?;
-        let offset = first.offset().ok_or("the `none` run has no samples")?;
-        let began = lifetimes(recording).first().map(|life| life.arrived + offset);
+        let mut repeats = BTreeMap::new();
+        for (number, arrivals) in arrivals(observed) {
+            let repeat = Repeat::of(&fit, jobs, (arrivals, &startups), ground.until)?;
+            repeats.insert(number, repeat);
+        }
+        let text = repeats.get(&run.repeat).map(|repeat| repeat.text.clone());
         Ok(Self {
-            text,
+            text: text.ok_or("the `none` run is of no repeat")?,
             from: format!(
                 "{}, repeat {}, beside other recordings of the same jobs: {}",
-                first.recorded.run.arm,
-                first.recorded.run.repeat,
+                run.arm,
+                run.repeat,
                 others.len()
             ),
             fit,
-            scenario,
-            jobs: found,
-            arrivals: first.recorded.run.jobs.iter().map(|job| job.arrived).collect(),
-            startups,
-            begins: began.ok_or("the `none` run has no job in its frames")?,
+            repeats,
         })
     }
 
     /// Fills in what each job takes alone and by equal shares.
     pub(crate) fn complete(&self, ground: &mut Ground) {
-        let finite = |time: f64| Some(time).filter(|time| time.is_finite());
-        let from_start = |time: f64, startup: &f64| finite(time + startup);
-        let alone = self.jobs.iter().zip(&self.startups);
-        ground.alone = alone.map(|(job, startup)| from_start(job.alone(), startup)).collect();
-        let equal = equal_shares(&self.jobs, self.machines());
-        let equal = equal.into_iter().zip(&self.startups);
-        ground.equal = equal.map(|(time, startup)| from_start(time, startup)).collect();
-    }
-
-    /// The arm as the simulator runs it: a course for each seed, at the times of a measured run; none
-    /// of what is no policy.
-    pub(crate) fn simulate(&self, arm: &ArmFacts, ground: &Ground) -> Vec<Course> {
-        let mut scenario = self.scenario.clone();
-        scenario.limiter.enforcement = arm.enforcement;
-        let mut params = Params::default();
-        for (name, value) in &arm.params {
-            params.set(name.as_str(), *value);
+        if let Some(repeat) = self.repeats.values().next() {
+            ground.alone = repeat.alone();
         }
-        scenario.params.insert(arm.policy.clone(), params);
-        let arm = Arm { policy: arm.policy.clone(), variant: arm.variant };
-        let course = |seed| {
-            let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
-            let done = run.simulate().ok()?;
-            let lines: Vec<&str> = done.lines.iter().map(|line| line.frame.as_str()).collect();
-            let satisfaction = Recording::parse(&lines.join("\n")).ok();
-            let satisfaction = satisfaction.and_then(|frames| Satisfaction::of(&frames));
-            Some(self.course(&done.outcome, satisfaction, ground))
-        };
-        (1..=SEEDS).filter_map(course).collect()
+        let equal = self.repeats.iter().map(|(number, repeat)| (*number, repeat.equal()));
+        ground.equal = equal.collect();
     }
 
-    /// A simulated run at the times of a measured one, with the jobs in the schedule's order.
-    fn course(
-        &self,
-        outcome: &Outcome,
-        satisfaction: Option<Satisfaction>,
-        ground: &Ground,
-    ) -> Course {
-        let mut jobs = Vec::new();
-        for (place, (job, arrived)) in self.jobs.iter().zip(&self.arrivals).enumerate() {
-            let Some(simulated) = outcome.jobs.iter().find(|own| own.id == job.id.as_str()) else {
-                continue;
-            };
-            let mut own = simulated.clone();
-            let waited = simulated.arrived + self.begins - arrived;
-            for moment in [&mut own.finished, &mut own.acceptable, &mut own.objective] {
-                *moment = moment.map(|at| at + self.begins);
-            }
-            own.arrived = *arrived;
-            own.alone = ground.alone.get(place).copied().flatten();
-            own.equal = ground.equal.get(place).copied().flatten();
-            // Until its first frame all of the fall is to come.
-            own.loss_area += if own.loss_area > 0.0 { waited } else { 0.0 };
-            let latency = satisfaction.as_ref().and_then(|found| found.latencies.get(&job.id));
-            own.batch_latency = latency.copied();
-            jobs.push(own);
+    /// The repeats of the arm that count, as the simulator runs them; none of what is no policy.
+    pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
+        let counted: Vec<u32> = arm.counted().map(|run| run.repeat).collect();
+        let own = self.repeats.iter().filter(|(number, _)| counted.contains(number));
+        let seeds = RUNS.div_ceil(u64::try_from(counted.len()).unwrap_or(RUNS).max(1));
+        let each = own.flat_map(|(number, repeat)| {
+            let courses = repeat.simulate(*number, &arm.facts, seeds, ground).into_iter();
+            courses.map(|(seed, course)| ((*number, seed), course))
+        });
+        each.collect()
+    }
+
+    /// The bounds of each repeat, at a measured run's times.
+    pub(super) fn bounds(&self) -> BTreeMap<u32, BTreeMap<String, Bound>> {
+        self.repeats.iter().map(|(number, repeat)| (*number, repeat.bounds())).collect()
+    }
+
+    /// The bounds of a repeat's jobs where all times are `scale` times as long.
+    pub(crate) fn bounds_of(&self, repeat: u32, scale: f64) -> Option<Bounds> {
+        Some(self.repeats.get(&repeat)?.bounds_of(scale))
+    }
+}
+
+/// When the jobs arrived in each repeat, as one of its runs tells: every arm's are the same draw.
+fn arrivals(observed: &[Observed<'_>]) -> BTreeMap<u32, Vec<f64>> {
+    let mut found = BTreeMap::new();
+    // One that was disturbed may have begun its jobs late: it tells only where there is no other.
+    for run in observed.iter().filter(|run| run.counts()).chain(observed) {
+        let run = &run.recorded.run;
+        if run.repeat == 0 {
+            continue;
         }
-        let until = outcome.until + self.begins;
-        let satisfaction = satisfaction.map(|found| moved(found, self.begins));
-        Course::simulated(Outcome { jobs, until, ..outcome.clone() }, satisfaction)
+        let arrivals = || run.jobs.iter().map(|job| job.arrived).collect();
+        found.entry(run.repeat).or_insert_with(arrivals);
     }
-
-    /// The bounds of the fitted jobs, at a measured run's times; those that startups do not simply
-    /// add to are left out.
-    pub(super) fn bounds(&self) -> BTreeMap<String, Bound> {
-        let bounds = self.bounds_of(1.0);
-        let startup = mean(&self.startups).unwrap_or(0.0);
-        let add = |bound: Bound, seconds: f64| Bound {
-            limit: bound.limit + seconds,
-            reached: bound.reached.map(|reached| reached + seconds),
-        };
-        let first = self.arrivals.iter().copied().fold(f64::INFINITY, f64::min);
-        let bound = |name: &str| {
-            let bound = bounds.get(name)?;
-            Some(match name {
-                "completion_mean" | "acceptable_mean" | "objective_mean" | "loss_area" => {
-                    add(bound, startup)
-                }
-                "makespan" => add(bound, self.begins - first),
-                "satisfied" | "met" | "distance" => bound,
-                _ => return None,
-            })
-        };
-        let named = METRICS.iter().filter_map(|m| Some((m.name.to_owned(), bound(m.name)?)));
-        named.collect()
-    }
-
-    /// The bounds of the same jobs where all times are `scale` times as long.
-    pub(crate) fn bounds_of(&self, scale: f64) -> Bounds {
-        let longer = |job: &Job| Job {
-            arrive: job.arrive * scale,
-            work: job.work * scale,
-            batch: job.batch * scale,
-            fixed: job.fixed * scale,
-            targets: paceline_wire::Targets {
-                batch_latency: job.targets.batch_latency.map(|target| target * scale),
-                ..job.targets
-            },
-            ..job.clone()
-        };
-        let jobs: Vec<Job> = self.jobs.iter().map(longer).collect();
-        let equal = equal_shares(&jobs, self.machines());
-        Bounds::of(&jobs, &equal, &self.scenario.nodes, f64::INFINITY)
-    }
-
-    fn machines(&self) -> f64 {
-        count(self.scenario.nodes.len())
-    }
+    found
 }
 
 /// Of jobs that are as fast as another, one was calibrated: what it tells, told of the others.

@@ -1,3 +1,6 @@
+use paceline_sim::fit::Recording;
+use paceline_sim::{Run, Scenario};
+
 use super::super::outcome::example::Simulated;
 use super::super::outcome::{ArmFindings, Findings};
 
@@ -55,4 +58,92 @@ fn without_frames_there_is_no_prediction_and_the_reason_is_told() {
     assert!(why.contains("frames.jsonl"), "{why}");
     assert_eq!(judged.scenario, None);
     assert!(judged.findings.arms.iter().all(|arm| arm.fidelity.is_empty()));
+}
+
+#[test]
+fn where_arrivals_are_drawn_each_repeat_is_predicted_as_its_jobs_arrived() {
+    let mut simulated = Simulated::arriving(3, |repeat| match repeat {
+        1 => [0.0, 70.0, 120.0],
+        2 => [5.0, 5.0, 5.0],
+        _ => [30.0, 10.0, 0.0],
+    });
+    let spoiled = simulated.runs.iter_mut().filter(|run| run.run.arm != "none");
+    let spoiled = spoiled.filter(|run| run.run.repeat == 2);
+    spoiled.for_each(|run| run.run.host.spoiled = Some("others took 40 %".to_owned()));
+    let findings = simulated.judge().findings;
+    for arm in &findings.arms {
+        let found = arm.fidelity.iter().find(|found| found.figure == "completion_mean").unwrap();
+        assert!(found.error.abs() < 0.02 && found.jobs_hold == Some(true), "{found:#?}");
+        assert!(found.spread.is_some_and(|spread| spread < 0.05), "{found:#?}");
+        // Nobody leaves the machine idle while there is work.
+        let over = arm.figure("makespan").and_then(|figure| figure.over_bound).unwrap();
+        assert!((1.0..1.1).contains(&over), "{}: {over}", arm.facts.name);
+    }
+    for run in &arm(&findings, "none").runs {
+        for job in &run.jobs {
+            let fairness = job.figures["fairness"].unwrap();
+            assert!((0.95..1.15).contains(&fairness), "repeat {}: {fairness}", run.repeat);
+        }
+    }
+}
+
+#[test]
+fn jobs_that_are_stopped_are_predicted_and_judged_by_their_batches_alone() {
+    let judged = Simulated::inference(3).judge();
+    let findings = &judged.findings;
+    assert_eq!(findings.prediction.why_not, None);
+    for arm in &findings.arms {
+        for name in ["completion_mean", "makespan", "slowdown_mean"] {
+            assert_eq!(arm.figure(name), None, "{name}");
+        }
+        let mean = |name: &str| arm.figure(name).map(|figure| figure.measured.mean);
+        assert_eq!((mean("unfinished"), mean("jobs_mean")), (Some(0.0), Some(3.0)));
+        assert!(arm.jobs.iter().all(|job| job.figure("completion").is_none()));
+        let figures: Vec<&str> = arm.fidelity.iter().map(|found| found.figure.as_str()).collect();
+        assert_eq!(figures, ["satisfied", "met"]);
+        assert!(arm.fidelity.iter().all(|found| found.holds), "{:#?}", arm.fidelity);
+    }
+    let satisfied = |name: &str| arm(findings, name).figure("satisfied").unwrap().measured.mean;
+    assert!(satisfied("dqoes") > satisfied("none"), "the policy differs");
+    let bounds = &findings.prediction.bounds;
+    assert_eq!(bounds.get("met").map(|bound| bound.limit), Some(3.0));
+    assert_eq!(bounds.get("completion_mean"), None);
+    let text = judged.scenario.unwrap();
+    let scenario = Scenario::parse(&text).unwrap();
+    assert!((scenario.until - 59.2).abs() < 0.01, "{text}");
+    assert!(scenario.draw(1).iter().all(|job| job.work.is_infinite()), "{text}");
+}
+
+#[test]
+fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
+    let mut simulated = Simulated::bench(1);
+    for facts in &mut simulated.about.jobs {
+        let name = facts.job.name.clone();
+        let program = name.split('-').next().unwrap().to_owned();
+        facts.job.command = vec![program, "--seed".to_owned(), name];
+    }
+    let calibration = [1.0, 0.5, 0.25].map(|max| alone("mnist-p", max));
+    let (about, observed) = (simulated.about.clone(), simulated.observed());
+    let judged = super::super::outcome::judge(about, &simulated.arms, &observed, &calibration);
+    let jobs = Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1);
+    let cost = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap().throttle_cost;
+    for like in ["mnist-p", "mnist-t"] {
+        assert!((cost(like) - 0.3).abs() < 0.05, "{like}: {}", cost(like));
+    }
+    assert!(cost("vae") < 1e-9, "nothing was told of it: {}", cost("vae"));
+}
+
+/// The frames of a job of [`Simulated::bench`] alone, under a limit that costs it some speed.
+fn alone(name: &str, max: f64) -> Recording {
+    let text = format!(
+        "name = \"alone\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
+         [[node]]\nname = \"n\"\ncpus = 2\nbackground = 0.02\n\
+         [[job]]\nname = \"{name}\"\nwork = 10\nbatch = {{ work = 0.05 }}\nbatch_latency = 0.2\n\
+         threads = 2\nthrottle_cost = 0.3\nmax = {max}\n"
+    );
+    let (scenario, arm) = (Scenario::parse(&text).unwrap(), "none".parse().unwrap());
+    let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: true };
+    let lines = run.simulate().unwrap().lines;
+    let frames: Vec<&str> = lines.iter().map(|line| line.frame.as_str()).collect();
+    Recording::parse(&frames.join("\n")).unwrap()
 }

@@ -13,8 +13,8 @@ use anyhow::Result;
 
 use super::outcome::{Judged, Observed};
 use page::page;
-pub(crate) use pictures::file_name;
 use pictures::{Picture, pictures};
+pub(crate) use pictures::{clear, file_name};
 
 /// The report's own file.
 pub(crate) const PAGE: &str = "report.html";

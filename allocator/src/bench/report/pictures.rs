@@ -1,6 +1,9 @@
 //! The pictures of a bench.
 
-use anyhow::Result;
+use std::path::Path;
+use std::{fs, io};
+
+use anyhow::{Context, Result};
 
 use super::super::outcome::{ArmFindings, Findings, Observed};
 use super::traces::{Traces, loss_axis, traces};
@@ -8,6 +11,9 @@ use super::{bars, gantt, sets};
 use crate::figure::Axis;
 use crate::figure::chart::{self, Line, Points, side_by_side};
 use crate::figure::palette::{GREY, colour};
+
+/// How a picture's file begins: on white, since whoever shows it may have a dark page.
+const HEAD: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" style=\"background:#fff\" ";
 
 /// One picture.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +36,28 @@ pub(super) struct Shown<'a> {
 }
 
 impl Picture {
-    /// As a file of its own, on white: whoever shows it may have a dark page.
+    /// As a file of its own.
     pub(crate) fn file(&self) -> String {
-        let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" style=\"background:#fff\" ";
-        self.svg.replacen("<svg ", head, 1)
+        self.svg.replacen("<svg ", HEAD, 1)
+    }
+}
+
+/// Removes the pictures of earlier reports in `folder`: what is not drawn anew would be shown as if it
+/// were. What else is there may be anybody's.
+pub(crate) fn clear(folder: &Path) -> Result<()> {
+    let remove = || -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let named = path.extension().is_some_and(|extension| extension == "svg");
+            if named && fs::read(&path)?.starts_with(HEAD.as_bytes()) {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    };
+    match remove() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.with_context(|| format!("cannot clear {}", folder.display())),
     }
 }
 

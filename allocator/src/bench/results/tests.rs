@@ -1,4 +1,5 @@
 use super::*;
+use crate::bench::machine::Machine;
 use crate::bench::record::Host;
 
 const TEXT: &str = "name = 's'\npolicies = ['none', 'flowcon']\nrepeats = 2\nwarm-up = false\n\
@@ -10,13 +11,28 @@ fn schedule(text: &str) -> Schedule {
 
 fn place(program: &str) -> Place {
     let machine = Machine { cpus: 2, memory: None, system: None, kernel: None, engine: None };
-    let program = Program { version: "1".to_owned(), sha256: program.to_owned() };
-    Place { machine, engine: "E".to_owned(), program }
+    let images = [("i".to_owned(), Some("sha256:1".to_owned()))].into();
+    let program = Program::called(program);
+    Place { machine, engine: "E".to_owned(), program, data: None, images }
+}
+
+fn begin_at(
+    folder: &Path,
+    text: &str,
+    place: Place,
+    now: f64,
+    fresh: bool,
+) -> Result<Results, String> {
+    let begun = || {
+        let mut results = Results::open(folder, &schedule(text), place, now, fresh)?;
+        results.begin(now)?;
+        Ok(results)
+    };
+    begun().map_err(|error: anyhow::Error| format!("{error:#}"))
 }
 
 fn open(folder: &Path, text: &str, program: &str, fresh: bool) -> Result<Results, String> {
-    Results::open(folder, &schedule(text), place(program), 1000.0, fresh)
-        .map_err(|error| format!("{error:#}"))
+    begin_at(folder, text, place(program), 1000.0, fresh)
 }
 
 fn recorded(results: &Results, planned: &Planned) -> Recorded {
@@ -62,6 +78,13 @@ fn another_schedule_machine_or_program_is_refused_until_one_begins_anew() {
     assert!(error.contains("--fresh begins anew"), "{error}");
     let error = open(path, TEXT, "q", false).unwrap_err();
     assert!(error.contains("program.sha256 is \"q\", was \"p\""), "{error}");
+    let image = |id: Option<&str>| [("i".to_owned(), id.map(str::to_owned))].into();
+    let other = Place { images: image(Some("sha256:2")), data: Some("/d".into()), ..place("p") };
+    let error = begin_at(path, TEXT, other, 1000.0, false).unwrap_err();
+    assert!(error.contains("data is \"/d\", was null; images.i is \"sha256:2\""), "{error}");
+    let none = Place { images: image(None), ..place("p") };
+    let error = begin_at(path, TEXT, none, 1000.0, false).unwrap_err();
+    assert_eq!(error, "the engine has no image i: build or pull it first");
     let anew = open(path, &later, "q", true).unwrap();
     assert_eq!(anew.whole(&anew.bench.order[0]).unwrap(), None);
 }
@@ -78,21 +101,56 @@ fn words_and_more_repeats_make_no_other_bench() {
 }
 
 #[test]
+fn more_arms_add_runs_and_fewer_keep_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let begun = open(path, TEXT, "p", false).unwrap();
+    begun.bench.order.iter().for_each(|run| Results::keep(&recorded(&begun, run)).unwrap());
+    let more = TEXT.replace("'flowcon'", "'flowcon', 'tradl'");
+    let fewer = TEXT.replace(", 'flowcon'", "");
+    let runs = |text: &str| {
+        let results = open(path, text, "p", false).unwrap();
+        let runs = results.planned(&schedule(text)).into_iter();
+        runs.map(|run| (run.folder(), results.is_whole(&run))).collect::<Vec<_>>()
+    };
+    let of = |runs: &[(&str, bool)]| -> Vec<(String, bool)> {
+        runs.iter().map(|(run, whole)| ((*run).to_owned(), *whole)).collect()
+    };
+    let made =
+        of(&[("001-none", true), ("002-flowcon", true), ("003-flowcon", true), ("004-none", true)]);
+    assert_eq!(
+        runs(&more),
+        [made.clone(), of(&[("005-tradl", false), ("006-tradl", false)])].concat()
+    );
+    assert_eq!(runs(&fewer), of(&[("001-none", true), ("004-none", true)]));
+    assert_eq!(runs(TEXT), made);
+    let other = format!("{more}[params.flowcon]\nalpha = 0.5\n");
+    let error = open(path, &other, "p", false).unwrap_err();
+    assert!(error.contains("arm \"flowcon\".params.alpha is 0.5, was null"), "{error}");
+}
+
+#[test]
 fn a_complete_bench_can_be_told_of_anew_by_any_program() {
     let folder = tempfile::tempdir().unwrap();
     let results = open(folder.path(), TEXT, "p", false).unwrap();
     for planned in &results.bench.order {
         Results::keep(&recorded(&results, planned)).unwrap();
     }
-    assert_eq!(open(folder.path(), TEXT, "q", false).unwrap().bench, results.bench);
+    let place = Place { images: [("i".to_owned(), None)].into(), ..place("q") };
+    let again = begin_at(folder.path(), TEXT, place, 1000.0, false).unwrap();
+    assert_eq!(again.bench, results.bench);
 }
 
 #[test]
 fn what_is_not_ours_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("bench.json"), "{}").unwrap();
-    let error = open(folder.path(), TEXT, "p", false).unwrap_err();
-    assert!(error.contains("bench.json is not a bench's: missing field"), "{error}");
+    let file = folder.path().join("bench.json");
+    fs::write(&file, "{}").unwrap();
+    for fresh in [false, true] {
+        let error = open(folder.path(), TEXT, "p", fresh).unwrap_err();
+        assert!(error.contains("bench.json is not a bench's: missing field"), "{error}");
+    }
+    fs::remove_file(&file).unwrap();
     let results = open(folder.path(), TEXT, "p", true).unwrap();
     let first = &results.bench.order[0];
     results.empty(&Results::name_of(first)).unwrap();
@@ -107,4 +165,46 @@ fn the_calibration_is_remembered() {
     results.calibrated(&[Some(12.5)]).unwrap();
     let again = open(folder.path(), TEXT, "p", false).unwrap();
     assert_eq!(again.bench.rates, Some(vec![Some(12.5)]));
+    assert!(open(folder.path(), TEXT, "q", false).is_err(), "it was measured by another program");
+}
+
+#[test]
+fn where_no_job_has_a_rate_nothing_was_measured_before_the_first_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut results = open(folder.path(), TEXT, "p", false).unwrap();
+    results.calibrated(&[None]).unwrap();
+    open(folder.path(), TEXT, "q", false).expect("any program may go on");
+}
+
+#[test]
+fn folders_beside_no_bench_are_left_alone() {
+    for name in MEASURED {
+        let folder = tempfile::tempdir().unwrap();
+        let somebodys = folder.path().join(name).join("events");
+        fs::create_dir_all(&somebodys).unwrap();
+        for fresh in [false, true] {
+            let error = open(folder.path(), TEXT, "p", fresh).unwrap_err();
+            assert!(error.contains(&format!("{name} is there, but no bench.json")), "{error}");
+        }
+        assert!(somebodys.exists());
+    }
+}
+
+#[test]
+fn a_report_by_a_bare_name_has_the_working_directory_for_its_results() {
+    let report = Path::new("report.html");
+    let results =
+        Results::open(report.parent().unwrap(), &schedule(TEXT), place("p"), 1000.0, false)
+            .unwrap();
+    assert_eq!(results.folder(), std::env::current_dir().unwrap());
+}
+
+#[test]
+fn every_start_finds_the_containers_of_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = begin_at(folder.path(), TEXT, place("p"), 1000.0, false).unwrap();
+    for fresh in [false, true] {
+        let next = begin_at(folder.path(), TEXT, place("p"), 2000.0, fresh).unwrap();
+        assert_eq!((next.bench.run, next.bench.began), (first.bench.run.clone(), 2000.0));
+    }
 }

@@ -7,6 +7,8 @@ use paceline_policy::policies::{self, AnyPolicy, Scope, Srpt};
 use paceline_policy::{Params, Variant};
 use serde::{Deserialize, Serialize};
 
+use crate::migrate::Means;
+
 /// The arm that knows each job's work: what the others could be at best.
 const ORACLE: &str = "oracle";
 
@@ -24,7 +26,7 @@ pub(crate) struct Arm {
     pub(crate) enforcement: Enforcement,
     /// How jobs move between nodes, where it is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) migration: Option<String>,
+    pub(crate) migration: Option<Means>,
     /// The parameters that are not the policy's own.
     pub(crate) params: BTreeMap<String, f64>,
 }
@@ -50,7 +52,7 @@ impl Arm {
         });
         if let Some(migration) = &self.migration {
             self.name.push('-');
-            self.name.push_str(migration);
+            self.name.push_str(&migration.to_string());
         }
         self
     }

@@ -60,14 +60,15 @@ pub(super) fn check(text: &str, file: ScheduleFile) -> Result<Schedule, Problem>
         jobs,
         params,
     };
-    let jobs = schedule.jobs_of(1);
-    let late = |job: &&Job| schedule.until.is_some_and(|until| job.arrive >= until);
-    if let (Some(said), Some(late)) = (&file.until, jobs.iter().find(late)) {
-        let (name, arrive) = (&late.name, late.arrive);
-        let rule = format!("job {name:?} arrives only after {arrive} seconds");
-        return Err(value(lines.of(said), "until", said.get_ref(), rule));
+    if let Some(said) = &file.until {
+        let mut all =
+            (1..=short.max(full.unwrap_or(short))).flat_map(|repeat| schedule.jobs_of(repeat));
+        if let Some(Job { name, arrive, .. }) = all.find(|job| job.arrive >= *said.get_ref()) {
+            let rule = format!("job {name:?} arrives only after {arrive} seconds");
+            return Err(value(lines.of(said), "until", said.get_ref(), rule));
+        }
     }
-    Ok(Schedule { jobs, ..schedule })
+    Ok(Schedule { jobs: schedule.jobs_of(1), ..schedule })
 }
 
 fn repeats(field: &str, said: Option<&Spanned<u32>>, lines: Lines<'_>) -> Result<u32, Problem> {

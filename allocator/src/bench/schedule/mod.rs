@@ -14,6 +14,8 @@ pub(crate) use arrivals::Arrivals;
 pub use error::ScheduleError;
 use serde::{Deserialize, Serialize};
 
+use crate::nodes::Node;
+
 /// What stands for the number of steps in a job's command.
 const STEPS: &str = "{steps}";
 
@@ -37,7 +39,7 @@ pub(crate) struct Schedule {
     /// By how much the times are shorter than those of the paper that they are taken from.
     pub(crate) scale: f64,
     pub(crate) arrivals: Arrivals,
-    /// Seconds after which jobs that still run are stopped: that counts as their end.
+    /// Seconds after which jobs that still run are stopped: they have no end of their own.
     pub(crate) until: Option<f64>,
     /// In the order in which they are run; at least one, each name once.
     pub(crate) arms: Vec<Arm>,
@@ -50,14 +52,6 @@ pub(crate) struct Schedule {
     pub(crate) jobs: Vec<Job>,
     /// Parameters by policy and name, for arms that the command line makes.
     params: BTreeMap<String, BTreeMap<String, f64>>,
-}
-
-/// A part of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Node {
-    pub(crate) name: String,
-    /// Its CPUs, as a list that the kernel reads: `0-1,3`.
-    pub(crate) cpus: String,
 }
 
 /// A job of a schedule.

@@ -187,6 +187,7 @@ fn each_mistake_in_an_arm_or_a_node_is_named() {
             "policy = \"flowcon\"\n[[node]]",
             "[[arm]] policy is \"oracle\", but it needs the work of every job",
         ),
+        ("\"0,2-3\"", "\"0, 1\"", "cpus = \"1\"", "node \"b\": cpus is \"1\", but CPU 1 is"),
         ("\"0,2-3\"", "\"0,3-2\"", "\"0,2-3\"", "node \"a\": cpus is \"0,3-2\", but must be CPUs"),
         ("cpus = \"1\"", "cpus = \"2\"", "cpus = \"1\"", "node \"b\": cpus is \"2\", but CPU 2 is"),
         ("name = \"b\"", "name = \"a\"", "name = \"b\"", "[[node]] name is \"a\", but another"),
@@ -297,6 +298,24 @@ fn a_schedule_needs_a_job_and_an_arm() {
     let job = "name = 'a'\n[[job]]\nname = 'j'\nimage = 'i'\narrive = 0\n";
     let message = parse(job).expect_err("there is no arm");
     assert!(message.starts_with("s.toml:6: policies is missing, but there must be"), "{message}");
+}
+
+#[test]
+fn every_repeat_of_the_longer_form_begins_its_jobs_in_time() {
+    let text = |until: f64, repeats: &str, seed: u64| {
+        format!(
+            "name = 'a'\npolicies = ['none']\nuntil = {until:?}\nseed = {seed}\n{repeats}\n\
+             [arrivals]\nkind = 'uniform'\nwithin = 30\n[[job]]\nname = 'j'\nimage = 'i'\n"
+        )
+    };
+    let arrival = |seed| parse(&text(31.0, "", seed)).expect("right").jobs.remove(0).arrive;
+    let seed = (1..20).find(|seed| arrival(seed + 1) > arrival(*seed)).expect("one is later");
+    let until = arrival(seed + 1);
+    assert!(parse(&text(until, "", seed)).is_ok());
+    for repeats in ["repeats = 2", "[full]\nrepeats = 2"] {
+        let message = parse(&text(until, repeats, seed)).expect_err("the second is too late");
+        assert!(message.contains("job \"j\" arrives only after"), "{message}");
+    }
 }
 
 #[test]

@@ -24,3 +24,15 @@ fn an_arm_that_is_better_has_no_story() {
     let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
     assert_eq!(judge(about, &facts, &observed, &[]).findings.arms[1].story, None);
 }
+
+#[test]
+fn where_jobs_do_not_end_a_story_is_about_their_batches() {
+    let mut simulated = Simulated::inference(2);
+    // There the paper prints more satisfied jobs than there are here.
+    simulated.about.name = "R-DQ10".to_owned();
+    let findings = simulated.judge().findings;
+    let story = findings.arms[1].story.as_ref().expect("it is not as printed");
+    assert!(story.occasion.starts_with("dqoes: not as printed (satisfied): 7"), "{story:#?}");
+    let text = story.sentences.join("\n");
+    assert!(text.contains("The job that lost most is slow: a batch is +0."), "{text}");
+}

@@ -4,8 +4,6 @@ use std::fs;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 use clap::Args;
@@ -18,7 +16,7 @@ use paceline_sim::gangs::{self, Exchange};
 use paceline_sim::scenario::LIBRARY;
 
 use super::{as_json, page};
-use crate::cli::plain;
+use crate::cli::{parallel, plain};
 use crate::exit::BadUsage;
 
 /// Run every policy that has something to decide in each scenario, and say who is best by what
@@ -98,32 +96,14 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 fn all(scenarios: &[Scenario]) -> anyhow::Result<Vec<Entry>> {
     let claims = claims::published().context("the claims that come with the program")?;
     let bar = progress(scenarios.len());
-    let number = scenarios.len();
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, anyhow::Result<Entry>)>> = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(at) else { break };
-            bar.set_message(scenario.name.clone());
-            let entry = Entry::of(scenario.clone(), &claims);
-            bar.inc(1);
-            if let Ok(mut done) = done.lock() {
-                done.push((at, entry));
-            }
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(number);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
-        }
+    let done = parallel::map(scenarios, |scenario| {
+        bar.set_message(scenario.name.clone());
+        let entry = Entry::of(scenario.clone(), &claims);
+        bar.inc(1);
+        entry
     });
     bar.finish_and_clear();
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(at, _)| *at);
-    anyhow::ensure!(done.len() == number, "some scenario's run did not come to an end");
-    done.into_iter().map(|(_, entry)| entry).collect()
+    done.into_iter().collect()
 }
 
 /// A bar on a terminal; nothing elsewhere.

@@ -13,7 +13,6 @@ mod tables;
 use anyhow::Result;
 use paceline_policy::policies::AnyPolicy;
 use paceline_sim::compare::Comparison;
-use paceline_sim::metrics::{METRICS, Metric};
 use paceline_sim::scenario::Arm;
 use paceline_sim::{Run, Scenario, ScenarioError, Trace, gangs};
 
@@ -137,19 +136,6 @@ fn side_by_side(pictures: impl IntoIterator<Item = (String, String)>) -> String 
 /// A picture by itself.
 fn alone(svg: &str) -> String {
     format!("<div class=\"pictures\">\n{}</div>\n", figure(svg))
-}
-
-fn metric(name: &str) -> Option<&'static Metric> {
-    METRICS.iter().find(|metric| metric.name == name)
-}
-
-/// A metric as the title of an axis.
-fn titled(metric: &Metric) -> String {
-    if metric.unit == "-" {
-        metric.title.to_owned()
-    } else {
-        format!("{} [{}]", metric.title, metric.unit)
-    }
 }
 
 #[cfg(test)]

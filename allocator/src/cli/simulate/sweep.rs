@@ -1,7 +1,6 @@
 //! `paceline simulate --sweep`: one figure of a policy over its parameters.
 
 mod as_json;
-mod parallel;
 mod table;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +11,8 @@ use paceline_sim::sweep::{Axis, Measure, Sweep, measure};
 use paceline_sim::{Scenario, ScenarioError};
 
 use super::report;
+use crate::cli::compared::titled;
+use crate::cli::parallel;
 
 /// What came of a sweep.
 #[derive(Debug)]
@@ -129,10 +130,7 @@ impl Swept<'_> {
 
     /// What is measured, in which unit.
     pub(super) fn title(&self) -> String {
-        match self.measure.unit() {
-            "-" => self.measure.title(),
-            unit => format!("{} [{unit}]", self.measure.title()),
-        }
+        titled(&self.measure.title(), self.measure.unit())
     }
 }
 

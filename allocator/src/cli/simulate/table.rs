@@ -7,7 +7,7 @@ use paceline_sim::gangs::Exchange;
 use paceline_sim::metrics::{Interval, Metric};
 
 use super::columns::{Column, write_block, write_blocks};
-use crate::cli::compared::figure;
+use crate::cli::compared::{figure, titled};
 use crate::cli::plain::plain;
 use crate::text::wrap::wrap;
 
@@ -49,7 +49,7 @@ fn differences(text: &mut String, all: &Comparison, metrics: &[&Metric]) {
     };
     let metrics: Vec<&Metric> = metrics.iter().filter(differs).copied().collect();
     let mut names = vec![format!("less {}, by seed", first.arm)];
-    names.extend(metrics.iter().map(|metric| title(metric)));
+    names.extend(metrics.iter().map(|metric| titled(metric.title, metric.unit)));
     let column = |results: &Results| {
         let mut column = vec![results.arm.to_string()];
         column.extend(metrics.iter().map(|metric| signed(all.difference(results, metric))));
@@ -74,15 +74,10 @@ pub(super) fn head(scenario: &Scenario) -> String {
 fn names(all: &Comparison, metrics: &[&Metric]) -> Column {
     let mut column = vec![String::new()];
     for metric in metrics {
-        column.push(title(metric));
+        column.push(titled(metric.title, metric.unit));
         column.extend(all.bound(metric).map(|_| "  of the bound".to_owned()));
     }
     column
-}
-
-fn title(metric: &Metric) -> String {
-    let unit = if metric.unit == "-" { String::new() } else { format!(" [{}]", metric.unit) };
-    format!("{}{unit}", metric.title)
 }
 
 fn policy_column(all: &Comparison, metrics: &[&Metric], results: &Results) -> Column {

@@ -8,16 +8,15 @@ use paceline_sim::{Run, Scenario};
 
 use super::super::super::record::Recorded;
 use super::super::super::schedule::Job;
-use super::super::observed::entries;
 use super::super::{About, ArmFacts, Judged, Observed, judge};
-use super::{BEFORE, BEGAN, about, arm, job, recorded};
+use super::{BEFORE, BEGAN, about, arm, entries, job, recorded};
 use crate::samples::SampleJob;
 
 /// From a job's arrival in the schedule to its first frame.
 const STARTUP: f64 = 0.8;
 
-/// FlowCon's three jobs at a quarter of their times: what the simulator makes of them stands for what
-/// was measured, a percent slower or quicker from repeat to repeat.
+/// What the simulator makes of jobs stands for what was measured, a percent slower or quicker from
+/// repeat to repeat.
 pub(crate) struct Simulated {
     pub(crate) about: About,
     pub(crate) arms: Vec<ArmFacts>,
@@ -25,28 +24,77 @@ pub(crate) struct Simulated {
     folders: Vec<(Recording, Vec<crate::audit::Record>)>,
 }
 
+/// A job as it really is.
+struct Truth {
+    name: &'static str,
+    /// When it arrives in the schedule.
+    at: f64,
+    /// The rest of it as a scenario's lines.
+    rest: String,
+}
+
 impl Simulated {
+    /// `FlowCon`'s three jobs at a quarter of their times.
     pub(crate) fn bench(repeats: u32) -> Self {
-        let works = [("vae", 0.0, 54.3), ("mnist-p", 10.0, 37.1), ("mnist-t", 20.0, 7.05)];
-        let jobs: Vec<Job> = works
-            .iter()
-            .map(|(name, at, work)| Job { work: Some(*work), ..job(name, *at) })
+        Self::arriving(repeats, |_| [0.0, 10.0, 20.0])
+    }
+
+    /// The same, each repeat with arrivals of its own.
+    pub(crate) fn arriving(repeats: u32, arrivals: impl Fn(u32) -> [f64; 3]) -> Self {
+        let works = [("vae", 54.3), ("mnist-p", 37.1), ("mnist-t", 7.05)];
+        let arrive = |repeat: u32| works.iter().zip(arrivals(repeat.max(1)));
+        let jobs: Vec<Job> = arrive(1)
+            .map(|((name, work), at)| Job { work: Some(*work), ..job(name, at) })
             .collect();
         let mut flowcon = arm("flowcon-published", "flowcon");
         flowcon.variant = Variant::Published;
         flowcon.params = [("alpha".to_owned(), 0.2), ("interval".to_owned(), 5.0)].into();
+        let about = About { scale: 4.0, ..about("R-FC3", &jobs) };
+        Self::runs(about, flowcon, repeats, |repeat| {
+            let truth = |((name, work), at): (&(&'static str, f64), f64)| {
+                let work = work * factor(repeat);
+                let rest = format!(
+                    "work = {work:?}\nbatch = {{ work = 0.05 }}\nnoise = 0.01\n\
+                     loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
+                     acceptable = 200.0\nbatch_latency = 0.2\n"
+                );
+                Truth { name, at, rest }
+            };
+            arrive(repeat).map(truth).collect()
+        })
+    }
+
+    /// Jobs that do not end, with targets that can all be met, stopped after a minute.
+    pub(crate) fn inference(repeats: u32) -> Self {
+        let targets = [("quick", 0.11), ("middle", 0.2), ("slow", 0.4)];
+        let jobs: Vec<Job> = targets.iter().map(|(name, _)| job(name, 0.0)).collect();
+        let mut dqoes = arm("dqoes", "dqoes");
+        dqoes.params = [("interval".to_owned(), 2.0)].into();
+        let about = About { until: Some(60.0), ..about("demo", &jobs) };
+        Self::runs(about, dqoes, repeats, |repeat| {
+            let truth = |(name, target): &(&'static str, f64)| {
+                let batch = 0.05 * factor(repeat);
+                let rest = format!("batch = {{ work = {batch:?} }}\nbatch_latency = {target:?}\n");
+                Truth { name, at: 0.0, rest }
+            };
+            targets.iter().map(truth).collect()
+        })
+    }
+
+    fn runs(
+        about: About,
+        policy: ArmFacts,
+        repeats: u32,
+        truths: impl Fn(u32) -> Vec<Truth>,
+    ) -> Self {
         let mut none = arm("none", "none");
         // Batches are timed between two looks, which are a second apart.
         none.params = [("interval".to_owned(), 2.0)].into();
-        let mut simulated = Self {
-            about: About { scale: 4.0, ..about("R-FC3", &jobs) },
-            arms: vec![none, flowcon],
-            runs: Vec::new(),
-            folders: Vec::new(),
-        };
+        let (runs, folders) = (Vec::new(), Vec::new());
+        let mut simulated = Self { about, arms: vec![none, policy], runs, folders };
         for repeat in 0..=repeats {
             for arm in simulated.arms.clone() {
-                simulated.run(&arm, repeat, &works);
+                simulated.run(&arm, repeat, &truths(repeat));
             }
         }
         simulated
@@ -67,8 +115,9 @@ impl Simulated {
         judge(self.about.clone(), &self.arms, &observed, &[])
     }
 
-    fn run(&mut self, facts: &ArmFacts, repeat: u32, works: &[(&'static str, f64, f64)]) {
-        let scenario = Scenario::parse(&truth(facts, repeat, works)).unwrap();
+    fn run(&mut self, facts: &ArmFacts, repeat: u32, truths: &[Truth]) {
+        let until = self.about.until;
+        let scenario = Scenario::parse(&scenario(facts, until, truths)).unwrap();
         let arm = Arm { policy: facts.policy.clone(), variant: facts.variant };
         let run = Run { scenario: &scenario, arm: &arm, seed: u64::from(repeat), record: true };
         let done = run.simulate().unwrap();
@@ -77,11 +126,11 @@ impl Simulated {
             Frame { t: frame.t + BEFORE, ..frame }
         };
         let frames: Vec<Frame> = done.lines.iter().map(frame).collect();
-        let span = |(name, at, _): &(&'static str, f64, f64)| {
-            let job = done.outcome.jobs.iter().find(|job| job.id == *name).unwrap();
-            (*name, *at, job.finished.unwrap())
+        let span = |truth: &Truth| {
+            let job = done.outcome.jobs.iter().find(|job| job.id == truth.name).unwrap();
+            (truth.name, truth.at, job.finished.or(until).unwrap())
         };
-        let spans: Vec<(&str, f64, f64)> = works.iter().map(span).collect();
+        let spans: Vec<(&str, f64, f64)> = truths.iter().map(span).collect();
         let samples: Vec<(f64, Vec<SampleJob>)> = frames
             .iter()
             .map(|frame| (frame.t - BEFORE, frame.jobs.iter().map(sampled).collect()))
@@ -96,23 +145,23 @@ impl Simulated {
     }
 }
 
+fn factor(repeat: u32) -> f64 {
+    1.0 + 0.01 * (f64::from(repeat) - 2.0)
+}
+
 /// The scenario of what is measured: with what a fit has to find out.
-fn truth(facts: &ArmFacts, repeat: u32, works: &[(&str, f64, f64)]) -> String {
-    let factor = 1.0 + 0.01 * (f64::from(repeat) - 2.0);
-    let head = "name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n\
-                [limiter]\nenforcement = \"quota\"\n[[node]]\nname = \"n\"\ncpus = 2\n\
+fn scenario(facts: &ArmFacts, until: Option<f64>, truths: &[Truth]) -> String {
+    let until = until.map(|until| format!("until = {until:?}\n")).unwrap_or_default();
+    let head = "[limiter]\nenforcement = \"quota\"\n[[node]]\nname = \"n\"\ncpus = 2\n\
                 contention = 0.03\nbackground = 0.02\n";
-    let job = |(name, at, work): &(&str, f64, f64)| {
-        let (arrive, work) = (at + STARTUP, work * factor);
-        format!(
-            "[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\nwork = {work:?}\n\
-             batch = {{ work = 0.05 }}\nnoise = 0.01\n\
-             loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
-             acceptable = 200.0\nbatch_latency = 0.2\n"
-        )
+    let head =
+        format!("name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n{until}{head}");
+    let job = |Truth { name, at, rest }: &Truth| {
+        let arrive = at + STARTUP;
+        format!("[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\n{rest}")
     };
     let params = facts.params.iter().map(|(name, value)| format!("{name} = {value:?}\n"));
-    let (jobs, params) = (works.iter().map(job).collect::<String>(), params.collect::<String>());
+    let (jobs, params) = (truths.iter().map(job).collect::<String>(), params.collect::<String>());
     format!("{head}{jobs}[params.{}]\n{params}", facts.policy)
 }
 

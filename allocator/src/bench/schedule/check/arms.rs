@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
 use toml::Spanned;
 
 use super::super::file::ArmFile;
 use super::super::{Arm, Job, Problem};
 use super::jobs::unknown_work;
 use super::{Lines, check_name, quoted, value};
-
-/// How a job can be moved: by a checkpoint into another container, or at no cost within its own.
-const MIGRATIONS: [&str; 2] = ["restart", "cpuset"];
+use crate::migrate::Means;
 
 /// What a file says of its arms.
 #[derive(Debug)]
@@ -107,12 +106,10 @@ fn read(
         arm.enforcement = said.get_ref().parse().map_err(wrong)?;
     }
     if let Some(said) = &file.migration {
-        let how = said.get_ref();
-        if !MIGRATIONS.contains(&how.as_str()) {
-            let rule = format!("must be {}", MIGRATIONS.join(" or "));
-            return Err(value(lines.of(said), "[[arm]] migration", &quoted(said), rule));
-        }
-        arm.migration = Some(how.clone());
+        let all: Vec<String> = Means::value_variants().iter().map(Means::to_string).collect();
+        let rule = format!("must be {}", all.join(" or "));
+        let wrong = |_| value(lines.of(said), "[[arm]] migration", &quoted(said), rule);
+        arm.migration = Some(Means::from_str(said.get_ref(), false).map_err(wrong)?);
     }
     let arm = arm.named();
     Ok(match file.name {

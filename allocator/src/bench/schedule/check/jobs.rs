@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
 use super::super::file::JobFile;
-use super::super::{Arrivals, Job, Node, Problem, STEPS};
+use super::super::{Arrivals, Job, Problem, STEPS};
 use super::{LONGEST, Lines, check_name, check_time, quoted, value};
 use crate::labels::{LabelError, Labels, WORK};
+use crate::nodes::Node;
 
 /// The labels that the bench sets itself.
 const OWN_LABELS: [&str; 4] =

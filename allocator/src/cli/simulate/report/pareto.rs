@@ -8,7 +8,8 @@ use paceline_sim::metrics::{Interval, Metric};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Section, alone, metric, titled};
+use super::{Section, alone};
+use crate::cli::compared::titled;
 use crate::figure::palette::{GREY, INK, colour};
 use crate::figure::plane::{Canvas, Plane};
 use crate::figure::{Axis, TEXT};
@@ -35,7 +36,7 @@ struct Dot {
 }
 
 pub(super) fn section(all: &Comparison) -> Result<Option<Section>> {
-    let objectives = metric("completion_mean").zip(metric("loss_area"));
+    let objectives = Metric::named("completion_mean").zip(Metric::named("loss_area"));
     let Some((completion, area)) = objectives else { return Ok(None) };
     let dot = |(place, results): (usize, &Results)| {
         Some(Dot {
@@ -43,7 +44,9 @@ pub(super) fn section(all: &Comparison) -> Result<Option<Section>> {
             colour: colour(place),
             x: results.mean(completion)?,
             y: results.mean(area)?,
-            fairness: metric("jain").and_then(|jain| results.mean(jain)).map(|mean| mean.mean),
+            fairness: Metric::named("jain")
+                .and_then(|jain| results.mean(jain))
+                .map(|mean| mean.mean),
         })
     };
     let dots: Vec<Dot> = all.results.iter().enumerate().filter_map(dot).collect();
@@ -84,7 +87,7 @@ fn axis(metric: &Metric, all: impl Iterator<Item = Interval>, bound: Option<f64>
     // Of two or three seeds an interval can be so wide that nothing else would be seen.
     let whole = extent(&half).1.min(MOST_AROUND * range);
     let around = (0.1 * range + whole).max(0.02 * most.abs()).max(1e-9);
-    Axis::even(&titled(metric), (least - around).max(0.0), most + around)
+    Axis::even(&titled(metric.title, metric.unit), (least - around).max(0.0), most + around)
 }
 
 /// The part of an interval that there is room for.
@@ -163,7 +166,7 @@ mod tests {
 
     fn ends(all: &[(f64, Option<f64>)], bound: Option<f64>) -> (f64, f64) {
         let all = all.iter().map(|(mean, half)| Interval { mean: *mean, half: *half });
-        let marked = axis(metric("completion_mean").unwrap(), all, bound).marked();
+        let marked = axis(Metric::named("completion_mean").unwrap(), all, bound).marked();
         (marked.low, marked.high)
     }
 

@@ -4,7 +4,7 @@ use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::metrics::Metric;
 
 use super::super::table::{cell, dash};
-use super::titled;
+use crate::cli::compared::titled;
 use crate::figure::html::{each, escape};
 
 /// A row for each metric and a column for each policy, with the bounds in the last one.
@@ -25,7 +25,7 @@ fn row(all: &Comparison, metric: &'static Metric) -> String {
     let row = format!(
         "<tr><td title=\"{}\">{}</td>{figures}{}</tr>\n",
         escape(metric.about),
-        escape(&titled(metric)),
+        escape(&titled(metric.title, metric.unit)),
         data(&bound.map_or_else(String::new, |bound| cell(Some(bound)))),
     );
     if bound.is_none() {

@@ -1,0 +1,187 @@
+//! One repeat as the simulator has it: the fitted jobs, which arrive as they did there.
+
+use std::collections::BTreeMap;
+
+use paceline_policy::Params;
+use paceline_sim::bounds::{Bound, Bounds, equal_shares};
+use paceline_sim::fit::{Fit, Recording};
+use paceline_sim::metrics::METRICS;
+use paceline_sim::satisfaction::Satisfaction;
+use paceline_sim::scenario::{Arm, Job};
+use paceline_sim::{Outcome, Run, Scenario};
+
+use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, mean, moved};
+use super::text::text;
+
+/// Arrivals may be drawn: then each repeat is another workload.
+#[derive(Debug)]
+pub(super) struct Repeat {
+    /// The scenario as TOML.
+    pub(super) text: String,
+    scenario: Scenario,
+    /// The scenario's jobs, in the schedule's order.
+    jobs: Vec<Job>,
+    /// When each arrived, in seconds after the run began.
+    arrivals: Vec<f64>,
+    /// When the scenario begins, in the same seconds.
+    begins: f64,
+}
+
+impl Repeat {
+    /// Of jobs that arrive at `arrivals`, and have their first frames so long after as `startups` say.
+    pub(super) fn of(
+        fit: &Fit,
+        jobs: &[JobFacts],
+        (arrivals, startups): (Vec<f64>, &[f64]),
+        until: Option<f64>,
+    ) -> Result<Self, String> {
+        let starts = || arrivals.iter().zip(startups).map(|(arrived, startup)| arrived + startup);
+        let begins = starts().fold(f64::INFINITY, f64::min);
+        let mut fit = fit.clone();
+        for (facts, start) in jobs.iter().zip(starts()) {
+            let name = facts.job.name.as_str();
+            for own in fit.jobs.iter_mut().filter(|own| own.id.as_str() == name) {
+                own.arrived = start - begins;
+            }
+        }
+        let text = text(&fit, until.map(|until| until - begins))?;
+        let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
+        let drawn = scenario.draw(1);
+        let mut found = Vec::new();
+        for facts in jobs {
+            let name = &facts.job.name;
+            let job = drawn.iter().find(|job| job.id.as_str() == name.as_str());
+            found.push(job.cloned().ok_or(format!("too few frames of `none` tell of {name}"))?);
+        }
+        Ok(Self { text, scenario, jobs: found, arrivals, begins })
+    }
+
+    /// What each job takes alone.
+    pub(super) fn alone(&self) -> Vec<Option<f64>> {
+        self.since_arrivals(self.jobs.iter().map(Job::alone))
+    }
+
+    /// What each takes by equal shares.
+    pub(super) fn equal(&self) -> Vec<Option<f64>> {
+        self.since_arrivals(equal_shares(&self.jobs, &self.scenario.nodes).into_iter())
+    }
+
+    /// Times from first frames, as they are from arrivals; `None` of a job that never ends.
+    fn since_arrivals(&self, times: impl Iterator<Item = f64>) -> Vec<Option<f64>> {
+        let each = times.zip(self.startups());
+        each.map(|(time, startup)| Some(time + startup).filter(|time| time.is_finite())).collect()
+    }
+
+    fn startups(&self) -> impl Iterator<Item = f64> {
+        let jobs = self.jobs.iter().zip(&self.arrivals);
+        jobs.map(|(job, arrived)| job.arrive + self.begins - arrived)
+    }
+
+    /// The repeat of this `number` under `arm`, for each of so many seeds; those that cannot be
+    /// simulated, as of what is no policy, are left out.
+    pub(super) fn simulate(
+        &self,
+        number: u32,
+        arm: &ArmFacts,
+        seeds: u64,
+        ground: &Ground,
+    ) -> Vec<(u64, Course)> {
+        let mut scenario = self.scenario.clone();
+        scenario.limiter.enforcement = arm.enforcement;
+        let mut params = Params::default();
+        for (name, value) in &arm.params {
+            params.set(name.as_str(), *value);
+        }
+        scenario.params.insert(arm.policy.clone(), params);
+        let arm = Arm { policy: arm.policy.clone(), variant: arm.variant };
+        let course = |seed| {
+            let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
+            let done = run.simulate().ok()?;
+            let lines: Vec<&str> = done.lines.iter().map(|line| line.frame.as_str()).collect();
+            let satisfaction = Recording::parse(&lines.join("\n")).ok();
+            let satisfaction = satisfaction.and_then(|frames| Satisfaction::of(&frames));
+            Some((seed, self.course(number, &done.outcome, satisfaction, ground)))
+        };
+        (1..=seeds).filter_map(course).collect()
+    }
+
+    /// A simulated run at the times of a measured one, with the jobs in the schedule's order.
+    fn course(
+        &self,
+        number: u32,
+        outcome: &Outcome,
+        satisfaction: Option<Satisfaction>,
+        ground: &Ground,
+    ) -> Course {
+        let until = outcome.until + self.begins;
+        let (mut jobs, mut stopped) = (Vec::new(), BTreeMap::new());
+        for (place, (job, arrived)) in self.jobs.iter().zip(&self.arrivals).enumerate() {
+            let Some(simulated) = outcome.jobs.iter().find(|own| own.id == job.id.as_str()) else {
+                continue;
+            };
+            let mut own = simulated.clone();
+            let waited = simulated.arrived + self.begins - arrived;
+            for moment in [&mut own.finished, &mut own.acceptable, &mut own.objective] {
+                *moment = moment.map(|at| at + self.begins);
+            }
+            if own.finished.is_none() && self.scenario.until.is_finite() {
+                stopped.insert(own.id.clone(), until);
+            }
+            own.arrived = *arrived;
+            own.alone = ground.alone.get(place).copied().flatten();
+            own.equal = ground.equal_of(number, place);
+            // Until its first frame all of the fall is to come; how an endless job's loss falls is not
+            // known.
+            own.loss_area += if own.loss_area > 0.0 { waited } else { 0.0 };
+            own.loss_area += if job.work.is_finite() { 0.0 } else { f64::NAN };
+            let latency = satisfaction.as_ref().and_then(|found| found.latencies.get(&job.id));
+            own.batch_latency = latency.copied();
+            jobs.push(own);
+        }
+        let satisfaction = satisfaction.map(|found| moved(found, self.begins));
+        Course::simulated(Outcome { jobs, until, ..outcome.clone() }, satisfaction, stopped)
+    }
+
+    /// The bounds of the fitted jobs, at a measured run's times; those that startups do not simply
+    /// add to are left out.
+    pub(super) fn bounds(&self) -> BTreeMap<String, Bound> {
+        let bounds = self.bounds_of(1.0);
+        let startup = mean(&self.startups().collect::<Vec<_>>()).unwrap_or(0.0);
+        let add = |bound: Bound, seconds: f64| Bound {
+            limit: bound.limit + seconds,
+            reached: bound.reached.map(|reached| reached + seconds),
+        };
+        let first = self.arrivals.iter().copied().fold(f64::INFINITY, f64::min);
+        let bound = |name: &str| {
+            let bound = bounds.get(name)?;
+            Some(match name {
+                "completion_mean" | "acceptable_mean" | "objective_mean" | "loss_area" => {
+                    add(bound, startup)
+                }
+                "makespan" => add(bound, self.begins - first),
+                "satisfied" | "met" | "distance" => bound,
+                _ => return None,
+            })
+        };
+        let named = METRICS.iter().filter_map(|m| Some((m.name.to_owned(), bound(m.name)?)));
+        named.collect()
+    }
+
+    /// The bounds of the same jobs where all times are `scale` times as long.
+    pub(super) fn bounds_of(&self, scale: f64) -> Bounds {
+        let longer = |job: &Job| Job {
+            arrive: job.arrive * scale,
+            work: job.work * scale,
+            batch: job.batch * scale,
+            fixed: job.fixed * scale,
+            targets: paceline_wire::Targets {
+                batch_latency: job.targets.batch_latency.map(|target| target * scale),
+                ..job.targets
+            },
+            ..job.clone()
+        };
+        let jobs: Vec<Job> = self.jobs.iter().map(longer).collect();
+        let equal = equal_shares(&jobs, &self.scenario.nodes);
+        Bounds::of(&jobs, &equal, &self.scenario.nodes, self.scenario.until * scale)
+    }
+}
