@@ -162,7 +162,7 @@ fn widest(bencher: Bencher<'_, '_>, size: Size) {
     simulate(bencher, "widest", size, &like(size.1, size.2));
 }
 
-/// STRESS as it is listed: more than a million events a second.
+/// STRESS as it is listed.
 #[divan::bench(
     args = [("none", 10_000, 100), ("flowcon", 10_000, 100)],
     sample_count = 1,
