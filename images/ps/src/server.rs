@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt;
+
 use crate::frame::{Buffer, Head, Hello, Kind};
 use crate::shard::{Adam, Shard};
 use crate::slices::Slice;
@@ -15,8 +17,12 @@ use crate::traffic::{Counted, Traffic};
 
 /// Newcomers and the sign to stop are looked for as often as this.
 const LOOK: Duration = Duration::from_millis(20);
-/// A worker that is silent for longer has gone without a word.
+/// A worker that is silent for longer is stuck.
 const SILENCE: Duration = Duration::from_mins(10);
+/// One whose machine or network is gone says nothing either: it is asked after so long …
+const ASKED_AFTER: Duration = Duration::from_secs(5);
+/// … and has gone when nothing was heard of its kernel for so long.
+const GONE_AFTER: Duration = Duration::from_secs(15);
 /// So long may a worker take to say who it is.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 /// More workers are turned away.
@@ -154,6 +160,7 @@ impl Server {
         let prepared = (|| {
             stream.set_nonblocking(false)?;
             stream.set_nodelay(true)?;
+            watch(&stream)?;
             stream.set_read_timeout(Some(INTRODUCTION))?;
             stream.try_clone()
         })();
@@ -257,4 +264,14 @@ impl Server {
     fn workers(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Has the kernel make sure that the other end is still there.
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, ASKED_AFTER)?;
+    // What was sent and is never acknowledged counts as well.
+    let patience = u32::try_from(GONE_AFTER.as_millis()).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(stream, patience)?)
 }
