@@ -65,8 +65,9 @@ awk -v loss="$loss" -v target="$target" 'BEGIN { exit !(loss < target) }' ||
   die "after $(gradients) gradients the loss is $loss, not below $target"
 say "3 workers, one of them replaced, came to a loss of $loss in $(gradients) gradients."
 
-# With nobody there, nothing flows any more. A container's network may go before its connections are
-# closed; the server then finds out within 15 seconds.
+# With nobody there, nothing flows any more. One is cut off before its connection is closed, as if its
+# machine were gone: the server finds out within 15 seconds.
+docker network disconnect --force "$name" "$name-worker1"
 docker kill "$name-worker1" "$name-worker2" "$name-worker4" >/dev/null
 for _ in $(seq 1 300); do
   [ "$(workers)" = 0 ] && break

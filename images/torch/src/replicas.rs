@@ -96,10 +96,12 @@ impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
             helper.parts.send(part).map_err(|_| anyhow!("a thread has ended"))?;
             at_work.push(&helper.gradients);
         }
-        let (mut sum, mut gradients) =
-            weighted(&(self.loss)(model, &first), its_weight, &self.parameters)?;
-        for helper in at_work {
-            let (more, further) = helper.recv().map_err(|_| anyhow!("a thread panicked"))??;
+        let own = weighted(&(self.loss)(model, &first), its_weight, &self.parameters);
+        // Nobody's answer is left for the next batch, whatever becomes of this one.
+        let others: Vec<_> = at_work.into_iter().map(Receiver::recv).collect();
+        let (mut sum, mut gradients) = own?;
+        for other in others {
+            let (more, further) = other.map_err(|_| anyhow!("a thread panicked"))??;
             sum += more;
             for (sum, gradient) in gradients.iter_mut().zip(&further) {
                 *sum += gradient;

@@ -188,6 +188,7 @@ impl Optimizer for Adam {
             (blocks, parts, factors)
         });
         let Some(own) = lanes.next() else { return Ok(()) };
+        // Unlike a model's, this work has nothing to prepare: threads of a moment do.
         thread::scope(|scope| {
             let others = lanes.map(|(blocks, parts, factors)| {
                 scope.spawn(move || improve(blocks, &parts, &factors))
