@@ -41,11 +41,12 @@ fn decide(bencher: Bencher<'_, '_>, name: &str, jobs: usize) {
 
 /// Jobs whose losses fall at rates of their own, some of which have stopped to.
 fn frame(round: usize, jobs: usize) -> Frame {
-    let node = |at: usize| Node { name: format!("n{at:02}"), cpus: Some(16.0), ..Node::default() };
+    let node =
+        |at: usize| Node { name: format!("n{at:02}").into(), cpus: Some(16.0), ..Node::default() };
     let job = |at: usize| {
         let rate = if at.is_multiple_of(3) { 0.0 } else { 0.1 * count(at % 7) };
         Job {
-            node: Some(format!("n{:02}", at % NODES)),
+            node: Some(format!("n{:02}", at % NODES).into()),
             loss: Some((-rate * count(round)).exp() + 0.1),
             batch_latency: Some(0.1 + 0.01 * count(at % 20)),
             usage: Usage { cpu: Some(0.9 / count(jobs)), ..Usage::default() },

@@ -1,10 +1,10 @@
 //! What a policy of jobs answers.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::per_job::PerJob;
 use crate::policies::Why;
 use crate::unit::{JobId, Share};
 
@@ -18,7 +18,7 @@ pub struct Decision {
     /// Seconds until the policy wants to run again, if nothing happens before.
     pub interval: f64,
     /// Every running job's share from now on.
-    pub limits: BTreeMap<JobId, Share>,
+    pub limits: PerJob<Share>,
     /// Jobs to end: they have reached their objective.
     pub terminate: Vec<JobId>,
     /// Jobs to move.
@@ -27,7 +27,7 @@ pub struct Decision {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<Assignment>,
     /// Why, job by job.
-    pub jobs: BTreeMap<JobId, JobDecision>,
+    pub jobs: PerJob<JobDecision>,
 }
 
 /// The node of a job that had none.

@@ -10,7 +10,7 @@ use paceline_wire::{Direction, Targets};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cluster::gangs::MOST_TASKS;
-use crate::unit::{JobId, Share};
+use crate::unit::{JobId, NodeName, Share};
 
 /// One node's jobs as they stand at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Frame {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// Its name.
-    pub name: String,
+    pub name: NodeName,
     /// Its CPUs.
     #[serde(default)]
     pub cpus: Option<f64>,
@@ -48,7 +48,7 @@ pub struct Job {
     pub id: JobId,
     /// The node that it runs on.
     #[serde(default)]
-    pub node: Option<String>,
+    pub node: Option<NodeName>,
     /// E(t): the mean of the losses reported since the previous frame.
     #[serde(default)]
     pub loss: Option<f64>,

@@ -5,19 +5,18 @@
 //! stands where the other's choice stood. Losses and use stay those of the limits in force, so a
 //! shadow says what it would do now, not what would have come of it.
 
-use std::collections::BTreeMap;
-
 use crate::decision::Decision;
 use crate::frame::Frame;
 use crate::limiter::LEAST_CHANGE;
+use crate::per_job::PerJob;
 use crate::policy::Policy;
-use crate::unit::{JobId, Share, count};
+use crate::unit::{Share, count};
 
 /// One shadow.
 #[derive(Debug)]
 pub struct Shadow {
     policy: Box<dyn Policy>,
-    limits: BTreeMap<JobId, Share>,
+    limits: PerJob<Share>,
     distance: Option<f64>,
     decisions: u64,
     disagreements: u64,
@@ -26,7 +25,7 @@ pub struct Shadow {
 impl Shadow {
     /// A shadow that has seen nothing yet.
     pub fn new(policy: Box<dyn Policy>) -> Self {
-        let limits = BTreeMap::new();
+        let limits = PerJob::new();
         Self { policy, limits, distance: None, decisions: 0, disagreements: 0 }
     }
 
@@ -54,7 +53,7 @@ impl Shadow {
     }
 
     /// What it would give each job, by its last answer.
-    pub fn limits(&self) -> &BTreeMap<JobId, Share> {
+    pub fn limits(&self) -> &PerJob<Share> {
         &self.limits
     }
 
@@ -80,6 +79,7 @@ mod tests {
     use crate::frame::Job;
     use crate::params::Params;
     use crate::policies::Unlimited;
+    use crate::unit::JobId;
 
     /// A policy that halves what it chose last, and notes what it was told of that.
     #[derive(Debug, Default)]

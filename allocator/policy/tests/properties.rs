@@ -39,7 +39,7 @@ fn any_job() -> impl Strategy<Value = Job> {
     let numbers = (loss(), loss(), share(), share(), share());
     ("[a-e]", 0..3_u8, any::<bool>(), numbers, target).prop_map(
         |(id, node, up, (loss, loss_max, cpu, limit, latency), acceptable)| Job {
-            node: Some(format!("n{node}")),
+            node: Some(format!("n{node}").into()),
             loss,
             loss_max,
             direction: if up { Direction::Maximize } else { Direction::Minimize },
@@ -60,7 +60,8 @@ fn any_frames() -> impl Strategy<Value = Vec<Frame>> {
     });
     prop::collection::vec((1..40_u16, jobs), 1..10).prop_map(|frames| {
         let mut t = 0.0;
-        let node = |n: u8| Node { name: format!("n{n}"), cpus: Some(4.0), ..Node::default() };
+        let node =
+            |n: u8| Node { name: format!("n{n}").into(), cpus: Some(4.0), ..Node::default() };
         let frame = |(passed, jobs)| {
             t += f64::from(passed);
             Frame { t, nodes: (0..3).map(node).collect(), jobs }

@@ -1,13 +1,12 @@
 //! `paceline replay`: recorded frames in, decisions out.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use paceline_policy::JobId;
+use paceline_policy::PerJob;
 use paceline_policy::limiter::{Effective, Limiter, LimiterSettings};
 use paceline_policy::replay::{Answer, Replay};
 use serde::Serialize;
@@ -73,7 +72,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-type Effects = BTreeMap<JobId, Effective>;
+type Effects = PerJob<Effective>;
 
 /// A decision, and what the limiter makes of it.
 #[derive(Serialize)]

@@ -193,8 +193,10 @@ impl Cluster {
             },
             &Event::Decide,
         );
-        let moving =
-            |(id, to): (&JobId, &String)| Job { node: Some(to.clone()), ..Job::new(id.clone()) };
+        let moving = |(id, to): (&JobId, &String)| Job {
+            node: Some(to.as_str().into()),
+            ..Job::new(id.clone())
+        };
         frame.jobs.extend(self.moving.iter().map(moving));
         let decision = self.policy.decide(&frame);
         let interval = decision.interval;

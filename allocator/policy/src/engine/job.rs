@@ -9,7 +9,7 @@ use super::window::{Sight, Window};
 use crate::frame::{self, Limit, Reached, Usage};
 use crate::limiter::{Change, DEFAULT_WEIGHT, InForce, Setting, Switches, View, Why};
 use crate::signal::mean_between;
-use crate::unit::{Moment, Share, counter};
+use crate::unit::{Moment, NodeName, Share, counter};
 
 /// A job with no report for this many of its own report periods has gone silent (X7) …
 const SILENT_PERIODS: f64 = 3.0;
@@ -125,6 +125,11 @@ impl Job {
         self.mark_batches();
     }
 
+    /// Whether its batches have a target, and none is known yet that began after the last frame.
+    pub(super) fn awaits_batches(&self) -> bool {
+        self.batches.from.is_none() && self.targets().batch_latency.is_some()
+    }
+
     fn mark_batches(&mut self) {
         let ended_before = self.report.as_ref().map_or(0, |report| report.batches.0);
         self.batches = Batches { ended_before, from: None };
@@ -165,14 +170,14 @@ impl Job {
         }
     }
 
-    pub(super) fn in_frame(&self, node: &str, cpus: f64) -> frame::Job {
+    pub(super) fn in_frame(&self, node: &NodeName, cpus: f64) -> frame::Job {
         let report = self.report.as_ref();
         let asked = self.asked_targets();
         let targets = self.targets();
         let reached = report.map(|report| report.reached).unwrap_or_default();
         frame::Job {
             id: self.spec.id.clone(),
-            node: Some(node.to_owned()),
+            node: Some(node.clone()),
             loss: self.loss(),
             loss_max: report.and_then(|report| report.largest),
             direction: self.direction(),

@@ -23,10 +23,11 @@ use paceline_wire::{Direction, Targets};
 use crate::decision::Decision;
 use crate::frame::{Frame, Node, Usage};
 use crate::limiter::{
-    self, Change, Counters, Guard, Limiter, LimiterSettings, Roster, Setting, SettingError, View,
+    self, Change, Counters, Guard, Limiter, LimiterSettings, Setting, SettingError, View,
 };
+use crate::per_job::PerJob;
 use crate::policy::Policy;
-use crate::unit::{JobId, Moment, Share, saturate};
+use crate::unit::{JobId, Moment, NodeName, Share, saturate};
 use job::Job;
 
 pub use account::Account;
@@ -38,6 +39,10 @@ pub use report::Report;
 /// What was asked for and refused is asked for again by the next decision, and by looks after this
 /// many seconds.
 const RETRY: f64 = 5.0;
+
+/// After so many looks in a row that left all as it was, the next one does so, too, if nothing
+/// happens. One is not enough: part of what it saw may be older than what happened last.
+const STILL: u32 = 2;
 
 /// A run of the policy has no more effects than these: one of each kind.
 const EFFECTS: usize = 4;
@@ -71,6 +76,13 @@ pub enum Event {
     Look,
     /// It is time for a run of the policy.
     Decide,
+}
+
+impl Event {
+    /// Whether it only tells what was read, or that it was.
+    fn is_reading(&self) -> bool {
+        matches!(self, Self::Reported(..) | Self::Used(..) | Self::NodeUsed(_) | Self::Look)
+    }
 }
 
 /// Something to be done.
@@ -123,30 +135,38 @@ pub struct Engine {
     cpus: f64,
     policy: Box<dyn Policy>,
     limiter: Limiter,
-    jobs: Roster<Job>,
+    jobs: PerJob<Job>,
     /// The node's CPU time as last read, and as of the last frame.
     node_used: Option<(Moment, f64)>,
     node_mark: Option<(Moment, f64)>,
     interval: f64,
     /// For how many seconds a job may be silent, as far as that goes by the policy's intervals.
     patience: f64,
+    /// How many looks in a row left all as it was.
+    still: u32,
     /// Jobs that are on their way to their end.
     ending: BTreeSet<JobId>,
 }
 
 impl Engine {
     /// An engine for a node called `node` with `cpus` CPUs and `memory` bytes.
-    pub fn new(node: String, cpus: f64, memory: Option<f64>, policy: Box<dyn Policy>) -> Self {
+    pub fn new(
+        node: impl Into<NodeName>,
+        cpus: f64,
+        memory: Option<f64>,
+        policy: Box<dyn Policy>,
+    ) -> Self {
         Self {
-            node: Node { name: node, cpus: Some(cpus), memory, usage: Usage::default() },
+            node: Node { name: node.into(), cpus: Some(cpus), memory, usage: Usage::default() },
             cpus,
             policy,
             limiter: Limiter::new(cpus),
-            jobs: Roster::default(),
+            jobs: PerJob::new(),
             node_used: None,
             node_mark: None,
             interval: 0.0,
             patience: 0.0,
+            still: 0,
             ending: BTreeSet::new(),
         }
     }
@@ -167,20 +187,29 @@ impl Engine {
     }
 
     /// Whether [`Event::Look`], and what is read for it, can matter before the next decision or to
-    /// it: shares can be lent, a guard is on for some job, or a job's batches have a target, since
-    /// only a reading in between tells which of them began after the last frame.
-    pub fn has_use_for_looks(&self) -> bool {
+    /// it while every job goes on as it does at `now`: a guard is on for some job; a job's batches
+    /// have a target, and only a reading tells which of them began after the last frame; or shares
+    /// are lent, and who is lent what has not settled.
+    pub fn has_use_for_looks(&self, now: Moment) -> bool {
         let guarded = |job: &Job| {
             let guards = self.limiter.guards(job.switches, job.spec.max_slowdown);
-            let timed = job.targets().batch_latency.is_some();
-            timed || job.pinned.is_some() || !guards.is_empty()
+            job.awaits_batches() || job.pinned.is_some() || !guards.is_empty()
         };
-        self.limiter.lends() || self.jobs.values().any(guarded)
+        self.jobs.values().any(guarded) || self.limiter.lends() && !self.is_settled(now)
+    }
+
+    /// Whether looks change nothing any more, nor does a job fall silent before the next decision.
+    fn is_settled(&self, now: Moment) -> bool {
+        let next = now.after(self.interval);
+        self.still >= STILL && !self.jobs.values().any(|job| job.is_silent(next, self.patience))
     }
 
     /// Takes in one event that happened at `now`. Events come in the order of their time.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        if !event.is_reading() {
+            self.still = 0;
+        }
         match event {
             Event::Appeared(spec) => {
                 self.limiter.forget(&spec.id);
@@ -253,7 +282,10 @@ impl Engine {
     /// What the limiter changes by itself.
     fn look(&mut self, now: Moment) -> Vec<Effect> {
         let views = self.views(now);
-        self.changes(now, &views).into_iter().collect()
+        let changes = self.changes(now, &views);
+        let is_still = changes.is_none() && self.limiter.is_still();
+        self.still = if is_still { self.still.saturating_add(1) } else { 0 };
+        changes.into_iter().collect()
     }
 
     fn views(&mut self, now: Moment) -> Vec<View> {

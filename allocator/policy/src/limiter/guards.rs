@@ -7,7 +7,7 @@ use super::verdict::Verdict;
 use super::{Counters, Enforcement, Rules, View, Why};
 
 /// What is remembered of a job from one look to the next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Guards {
     /// The share that it was to have as its own.
     own: Option<f64>,

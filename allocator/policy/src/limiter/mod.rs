@@ -19,7 +19,6 @@ mod fairness;
 mod fill;
 mod guards;
 mod leftover;
-mod roster;
 mod seat;
 mod settings;
 mod slew;
@@ -28,12 +27,11 @@ mod verdict;
 mod view;
 mod why;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::decision::Decision;
 use crate::frame::Frame;
+use crate::per_job::PerJob;
 use crate::unit::{JobId, Share, count};
 use clamp::Bounds;
 use guards::{Look, Standing};
@@ -47,7 +45,6 @@ pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting, WEIGHTS
 pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
 pub use enforcement::Enforcement;
 pub use fairness::Fairness;
-pub(crate) use roster::Roster;
 pub use settings::{LimiterSettings, SettingError};
 pub use slew::Slew;
 pub use switches::{Guard, Switches};
@@ -63,9 +60,11 @@ pub struct Limiter {
     reserved: f64,
     /// The moment that is judged.
     t: f64,
-    jobs: Roster<Seat>,
+    jobs: PerJob<Seat>,
     /// How many times somebody was judged.
     round: u64,
+    /// Whether the last look left everyone as the moment before had.
+    still: bool,
     /// As of the moment before, and now.
     counted: Counters,
     counters: Counters,
@@ -106,8 +105,9 @@ impl Limiter {
             rules,
             reserved: 0.0,
             t: f64::NEG_INFINITY,
-            jobs: Roster::default(),
+            jobs: PerJob::new(),
             round: 0,
+            still: false,
             counted: Counters::default(),
             counters: Counters::default(),
         }
@@ -154,8 +154,14 @@ impl Limiter {
         lends && self.judged().any(|account| account.verdict.share < 1.0)
     }
 
+    /// Whether the last look left everyone as the moment before had: from the same figures, the
+    /// next one comes to the same.
+    pub(crate) fn is_still(&self) -> bool {
+        self.still
+    }
+
     /// What the limiter makes of a recorded decision. Frames come in the order of their time.
-    pub fn effective(&mut self, frame: &Frame, decision: &Decision) -> BTreeMap<JobId, Effective> {
+    pub fn effective(&mut self, frame: &Frame, decision: &Decision) -> PerJob<Effective> {
         let views: Vec<View> = frame.jobs.iter().map(View::from).collect();
         self.decided(frame.t, &views, &decision.limits);
         self.look(frame.t, &views)
@@ -163,7 +169,7 @@ impl Limiter {
 
     /// Takes in what the policy chose at `t` seconds for the jobs that run. A job that it did not
     /// name keeps its last choice.
-    pub fn decided(&mut self, t: f64, views: &[View], chosen: &BTreeMap<JobId, Share>) {
+    pub fn decided(&mut self, t: f64, views: &[View], chosen: &PerJob<Share>) {
         let again = !self.turn_to(t);
         for view in views {
             let seat = self.jobs.get_or_default(&view.job);
@@ -183,11 +189,9 @@ impl Limiter {
     }
 
     /// What each job is to have at `t` seconds. A job that no decision has seen is left alone.
-    pub fn look(&mut self, t: f64, views: &[View]) -> BTreeMap<JobId, Effective> {
+    pub fn look(&mut self, t: f64, views: &[View]) -> PerJob<Effective> {
         self.turn_to(t);
         let look = Look { t, equal: (1.0 - self.reserved) / count(views.len()) };
-        let mut views: Vec<&View> = views.iter().collect();
-        views.sort_by(|a, b| a.job.cmp(&b.job));
         let mut counters = Counters { slewed: self.counters.slewed, ..self.counted };
         let mut seen = Vec::with_capacity(views.len());
         for view in views {
@@ -199,13 +203,14 @@ impl Limiter {
             seen.push(Seen { view, verdict, standing });
         }
         self.counters = counters;
+        seen.sort_by(|a, b| a.view.job.cmp(&b.view.job));
         self.settle(seen)
     }
 
     /// The changes that are worth a write, in the order in which to write them.
     pub fn changes(
         &self,
-        effective: &BTreeMap<JobId, Effective>,
+        effective: &PerJob<Effective>,
         in_force: impl Fn(&JobId) -> Option<InForce>,
     ) -> Vec<Change> {
         let jobs = effective.len();
@@ -262,25 +267,28 @@ impl Limiter {
     }
 
     /// Lends what is left over, where that is wanted, and remembers how everyone stands.
-    fn settle(&mut self, seen: Vec<Seen<'_>>) -> BTreeMap<JobId, Effective> {
-        let caps = if self.rules.settings.enforcement == Enforcement::QuotaLeftover {
+    fn settle(&mut self, seen: Vec<Seen<'_>>) -> PerJob<Effective> {
+        let mut lent = Vec::new();
+        if self.rules.settings.enforcement == Enforcement::QuotaLeftover {
             let parties: Vec<Party> = seen.iter().map(Seen::party).collect();
-            leftover::lend(&parties, 1.0 - self.reserved)
-        } else {
-            seen.iter().map(|job| (job.standing.own, job.standing.guards.appetite)).collect()
-        };
-        let mut effective = BTreeMap::new();
-        for (Seen { view, verdict, standing }, (share, appetite)) in seen.into_iter().zip(caps) {
+            lent = leftover::lend(&parties, 1.0 - self.reserved);
+        }
+        let mut lent = lent.into_iter();
+        let mut effective = Vec::with_capacity(seen.len());
+        self.still = true;
+        for Seen { view, verdict, standing } in seen {
             let Standing { own, why, mut guards, .. } = standing;
+            let (share, appetite) = lent.next().unwrap_or((own, guards.appetite));
             guards.appetite = appetite;
             let why = if share > own { Why::Lent { own, lent: share - own } } else { why };
-            effective.insert(view.job.clone(), Effective { share: Share::nearest(share), why });
+            effective.push((view.job.clone(), Effective { share: Share::nearest(share), why }));
             if let Some(seat) = self.jobs.get_mut(&view.job) {
+                self.still &= seat.before.is_some_and(|before| before.guards == guards);
                 seat.judge(self.round, Account { verdict, guards });
             }
         }
         self.leave_out();
-        effective
+        effective.into_iter().collect()
     }
 }
 

@@ -40,13 +40,13 @@ pub(super) fn quota() -> LimiterSettings {
     LimiterSettings { enforcement: Enforcement::Quota, ..LimiterSettings::default() }
 }
 
-pub(super) fn chosen(shares: &[(&str, f64)]) -> BTreeMap<JobId, Share> {
+pub(super) fn chosen(shares: &[(&str, f64)]) -> PerJob<Share> {
     shares.iter().map(|(job, share)| (id(job), Share::nearest(*share))).collect()
 }
 
 /// What is in force according to the views; every weight is the default.
 pub(super) fn in_force(views: &[View]) -> impl Fn(&JobId) -> Option<InForce> {
-    let caps: BTreeMap<_, _> = views.iter().map(|v| (v.job.clone(), v.in_force)).collect();
+    let caps: PerJob<_> = views.iter().map(|v| (v.job.clone(), v.in_force)).collect();
     move |job| caps.get(job).map(|cap| InForce { cap: *cap, weight: DEFAULT_WEIGHT })
 }
 
@@ -197,7 +197,7 @@ fn a_job_that_comes_back_is_new() {
 }
 
 /// What `none` says to a frame, with other shares.
-pub(super) fn decision(frame: &Frame, limits: BTreeMap<JobId, Share>) -> Decision {
+pub(super) fn decision(frame: &Frame, limits: PerJob<Share>) -> Decision {
     let mut none = Unlimited::new(&Params::default()).unwrap();
     Decision { limits, ..none.decide(frame) }
 }

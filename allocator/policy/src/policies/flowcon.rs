@@ -20,6 +20,7 @@ use std::{fmt, mem};
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::per_job::PerJob;
 use crate::policies;
 use crate::policy::{Policy, Variant};
 use crate::signal::Learning;
@@ -49,7 +50,7 @@ pub struct FlowCon {
     base_interval: f64,
     max_interval: f64,
     interval: f64,
-    jobs: BTreeMap<JobId, Member>,
+    jobs: PerJob<Member>,
 }
 
 /// What is kept of one job.
@@ -121,7 +122,7 @@ impl FlowCon {
             base_interval: interval,
             max_interval,
             interval,
-            jobs: BTreeMap::new(),
+            jobs: PerJob::new(),
         })
     }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use crate::decision::{Assignment, Decision, JobDecision};
 use crate::frame::Frame;
 use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::per_job::PerJob;
 use crate::policies;
 use crate::policy::Policy;
 use crate::unit::{JobId, Share};
@@ -22,7 +23,7 @@ pub(super) const PARAMETERS: &[Parameter] =
 #[derive(Debug)]
 pub struct Spread {
     interval: f64,
-    kept: BTreeMap<JobId, Share>,
+    kept: PerJob<Share>,
 }
 
 impl Spread {
@@ -33,11 +34,11 @@ impl Spread {
     pub fn new(params: &Params) -> Result<Self, ParamError> {
         let params = Reader::new(Self::NAME, PARAMETERS, params)?;
         let interval = params.positive("interval")?;
-        Ok(Self { interval, kept: BTreeMap::new() })
+        Ok(Self { interval, kept: PerJob::new() })
     }
 
     /// Every job's share, which stays as it is.
-    fn keep(&mut self, frame: &Frame) -> BTreeMap<JobId, Share> {
+    fn keep(&mut self, frame: &Frame) -> PerJob<Share> {
         let share = |id| self.kept.get(id).copied().unwrap_or(Share::ALL);
         let kept = frame.jobs.iter().map(|job| {
             let share = job.limit.chosen().unwrap_or_else(|| share(&job.id));
@@ -71,7 +72,7 @@ impl Policy for Spread {
         let in_order: BTreeMap<&JobId, Option<&str>> =
             frame.jobs.iter().map(|job| (&job.id, job.node.as_deref())).collect();
         let mut place = Vec::new();
-        let mut jobs = BTreeMap::new();
+        let mut jobs = PerJob::new();
         for (id, node) in in_order {
             let why = if node.is_some() {
                 Why::Stays

@@ -16,6 +16,7 @@ use std::fmt;
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::per_job::PerJob;
 use crate::policies;
 use crate::policy::Policy;
 use crate::unit::Share;
@@ -58,7 +59,7 @@ impl Policy for Srpt {
     fn decide(&mut self, frame: &Frame) -> Decision {
         let mut line: Vec<&Job> = frame.jobs.iter().collect();
         line.sort_by(|a, b| key(a).total_cmp(&key(b)).then_with(|| a.id.cmp(&b.id)));
-        let (mut limits, mut jobs) = (BTreeMap::new(), BTreeMap::new());
+        let (mut limits, mut jobs) = (PerJob::new(), PerJob::new());
         let mut left = 1.0_f64;
         for (before, job) in line.into_iter().enumerate() {
             // A job that its owner lets have no more leaves the rest to the next.

@@ -2,10 +2,12 @@
 
 mod job_id;
 mod moment;
+mod node_name;
 mod share;
 
 pub use job_id::{EmptyId, JobId};
 pub use moment::Moment;
+pub use node_name::NodeName;
 pub use share::{NotAShare, Share};
 
 /// A number of things as a factor in arithmetic.

@@ -82,10 +82,8 @@ impl Bounds {
                 bounds.add("fairness_worst", Some(Bound::exact_if(limit, exact)));
             }
             bounds.add("loss_area", area_under_loss(jobs, &rooms, until));
-            let acceptable = |job: &Job| job.targets.acceptable;
-            let objective = |job: &Job| job.targets.objective;
-            bounds.add("acceptable_mean", time_to(jobs, acceptable, &rooms));
-            bounds.add("objective_mean", time_to(jobs, objective, &rooms));
+            bounds.add("acceptable_mean", time_to(jobs, Job::work_to_acceptable, &rooms));
+            bounds.add("objective_mean", time_to(jobs, Job::work_to_objective, &rooms));
         }
         let met = targets_met(jobs, machines, until);
         let met = met.map(|met| Bound::exact_if(met, nodes.len() == 1));
@@ -156,9 +154,9 @@ fn completion(tasks: &[Task], rooms: &[f64]) -> Bound {
 ///
 /// Two targets of one job are two such bounds. That the work up to the second is a continuation of the
 /// work up to the first is left out, which makes neither of them larger.
-fn time_to(jobs: &[Job], target: fn(&Job) -> Option<f64>, rooms: &[f64]) -> Option<Bound> {
+fn time_to(jobs: &[Job], work_to: fn(&Job) -> Option<f64>, rooms: &[f64]) -> Option<Bound> {
     let reaching = jobs.iter().filter_map(|job| {
-        let work = job.work_to(target(job)).filter(|_| job.work.is_finite())?;
+        let work = work_to(job).filter(|_| job.work.is_finite())?;
         Some(Task { work, ..Task::of(job) })
     });
     let all: Vec<Task> = reaching.collect();
@@ -195,7 +193,7 @@ impl Task {
         // A batch's fixed part costs a share of its own: the fastest that the job can be is alone.
         let cap = if job.fixed > 0.0 { job.work / job.alone() } else { job.most() };
         // Where it may be ended at its objective, that much work is enough.
-        let enough = job.work_to(job.targets.objective).filter(|_| job.may_terminate);
+        let enough = job.work_to_objective().filter(|_| job.may_terminate);
         Self { release: job.arrive, work: enough.unwrap_or(job.work), cap }
     }
 

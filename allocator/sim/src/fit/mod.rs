@@ -40,7 +40,7 @@ use speed::Speeds;
 use window::{Window, background, windows};
 pub use write::Heading;
 
-use crate::scenario::BATCHES;
+use crate::scenario::{BATCHES, ReachedAt};
 
 /// Recordings that no scenario can be made of.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -75,7 +75,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
     let last = last_seen(first);
     let (mut jobs, mut left_out) = (Vec::new(), Vec::new());
     for life in lives {
-        let course = Course::of(&life.id, &own, &speeds);
+        let course = Course::of(&life, &own, &speeds);
         let Some(seen) = last.get(&life.id).filter(|_| course.work > 0.0) else {
             left_out.push(life.id);
             continue;
@@ -90,6 +90,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
             parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
             batch,
             learning: course.learning(size, seen.direction, first_loss(first, &life.id)),
+            reached_at: course.reached_at(&life),
             terms: terms(seen),
             id: life.id,
         });
@@ -98,7 +99,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
         return Err(FitError::NoUse);
     }
     let node = NodeFit {
-        name: if node.name.is_empty() { "node".to_owned() } else { node.name.clone() },
+        name: if node.name.is_empty() { "node".to_owned() } else { node.name.as_str().to_owned() },
         cpus,
         memory: node.memory.filter(|memory| *memory > 0.0 && memory.is_finite()),
         background: background.ok_or(Why::NoNodeUse),
@@ -111,23 +112,38 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
 struct Course {
     work: f64,
     cpu: f64,
+    /// The work up to the moments at which it said that it had reached its targets.
+    acceptable: Option<f64>,
+    objective: Option<f64>,
     /// The work before and after each window with a loss, and that loss.
     losses: Vec<(f64, f64, f64)>,
 }
 
 impl Course {
-    fn of(id: &JobId, windows: &[Window<'_>], speeds: &Speeds) -> Self {
-        let mut course = Self { work: 0.0, cpu: 0.0, losses: Vec::new() };
+    fn of(life: &Lifetime, windows: &[Window<'_>], speeds: &Speeds) -> Self {
+        let mut course =
+            Self { work: 0.0, cpu: 0.0, acceptable: None, objective: None, losses: Vec::new() };
         for window in windows {
-            let Some(part) = window.jobs.get(id) else { continue };
+            let Some(part) = window.jobs.get(&life.id) else { continue };
             let before = course.work;
-            course.work += window.seconds * speeds.rate(id, part, window.others());
+            course.work += window.seconds * speeds.rate(&life.id, part, window.others());
             course.cpu += window.seconds * part.share;
+            let reached = |at: Option<f64>| at.filter(|at| *at <= window.end).map(|_| course.work);
+            let (acceptable, objective) = (reached(life.acceptable), reached(life.objective));
+            course.acceptable = course.acceptable.or(acceptable);
+            course.objective = course.objective.or(objective);
             if let Some(loss) = part.loss.filter(|_| course.work > before) {
                 course.losses.push((before, course.work, loss));
             }
         }
         course
+    }
+
+    /// A job that ended without having said so of a target never does.
+    fn reached_at(&self, life: &Lifetime) -> ReachedAt {
+        let never = life.ended.map(|_| f64::INFINITY);
+        let part = |work: Option<f64>| work.map(|work| work / self.work).or(never);
+        ReachedAt { acceptable: part(self.acceptable), objective: part(self.objective) }
     }
 
     /// The curve of a job's loss; `first` is the largest loss that its first frames tell of.

@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::curve::Curve;
+use crate::scenario::ReachedAt;
 
 /// A parameter, or why the recordings do not tell it.
 pub type Fitted<T> = Result<T, Why>;
@@ -120,6 +121,8 @@ pub struct JobFit {
     /// How its loss falls.
     #[serde(serialize_with = "as_json")]
     pub learning: Fitted<Learning>,
+    /// When it said that it had reached its targets.
+    pub reached_at: ReachedAt,
     /// What its owner asks for.
     pub terms: Terms,
 }

@@ -93,6 +93,25 @@ fn a_loss_that_is_to_rise_is_fitted_as_one() {
 }
 
 #[test]
+fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
+    let told = "acceptable = 200.0\nobjective = 90.0\nacceptable_at = 0.2\nobjective_at = 0.7";
+    let job = format!("work = 40\nloss = {EXPONENTIAL}\nnoise = 0.02\n{told}");
+    let other = format!("work = 30\nloss = {POWER}\nacceptable = 0.01");
+    let (_, recording) = record(&scenario("", &[("a", job), ("b", other)]), "none");
+    let fit = fit(&recording, &[]).unwrap();
+    let [a, b] = fit.jobs.as_slice() else { panic!("{fit:#?}") };
+    assert!(close(a.reached_at.acceptable.unwrap(), 0.2, 0.01), "{a:#?}");
+    assert!(close(a.reached_at.objective.unwrap(), 0.7, 0.01), "{a:#?}");
+    assert_eq!(b.reached_at.acceptable, Some(f64::INFINITY), "it ended before");
+    let again = record(&fitted(&fit), "none").0;
+    for figure in [|job: &JobAccuracy| job.acceptable, |job: &JobAccuracy| job.objective] {
+        let error = figure(&accuracy(&recording, std::slice::from_ref(&again)).jobs[0]).error;
+        assert!(error.unwrap().abs() < 0.02, "{again:#?}");
+    }
+    assert_eq!(again.jobs[1].acceptable, None);
+}
+
+#[test]
 fn a_job_that_cannot_use_the_whole_node_has_a_cap() {
     let narrow = "work = 10\nparallel = 0.25\nbatch = { work = 0.05 }".to_owned();
     let wide = "work = 20\nbatch = { work = 0.05 }".to_owned();

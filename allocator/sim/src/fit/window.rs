@@ -15,6 +15,8 @@ const SAME_LIMIT: f64 = 0.005;
 /// The time between two frames.
 #[derive(Clone, Debug)]
 pub(super) struct Window<'a> {
+    /// When it ends, in the recording's seconds.
+    pub(super) end: f64,
     /// How long it is, in seconds.
     pub(super) seconds: f64,
     /// The share of the node that everything there used.
@@ -80,7 +82,8 @@ pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
             }
         }
         if jobs.len() == pair.stayed.len() + pair.gone.len() {
-            windows.push(Window { seconds: pair.seconds, node: pair.node(), jobs });
+            let (end, seconds) = (pair.after.t, pair.seconds);
+            windows.push(Window { end, seconds, node: pair.node(), jobs });
         }
     }
     windows

@@ -98,13 +98,13 @@ impl Text {
         if let Ok(learning) = &job.learning {
             self.value("loss", curve(&learning.curve));
             self.number("noise", Some(learning.noise));
-            self.targets(&job.terms, &learning.curve);
+            self.targets(job, &learning.curve);
         }
         self.terms(&job.terms);
     }
 
     /// What the job's loss is to reach: without a curve there is nothing to reach it.
-    fn targets(&mut self, terms: &Terms, curve: &Curve) {
+    fn targets(&mut self, JobFit { terms, reached_at, .. }: &JobFit, curve: &Curve) {
         let finite = |target: Option<f64>| target.filter(|target| target.is_finite());
         let acceptable = finite(terms.targets.acceptable);
         self.number("acceptable", acceptable);
@@ -112,7 +112,10 @@ impl Text {
             let Some(acceptable) = acceptable else { return true };
             if curve.rises() { *objective >= acceptable } else { *objective <= acceptable }
         };
-        self.number("objective", finite(terms.targets.objective).filter(no_worse));
+        let objective = finite(terms.targets.objective).filter(no_worse);
+        self.number("objective", objective);
+        self.number("acceptable_at", acceptable.and(reached_at.acceptable));
+        self.number("objective_at", objective.and(reached_at.objective));
     }
 
     fn terms(&mut self, terms: &Terms) {

@@ -251,7 +251,7 @@ impl Member<'_> {
 
 fn frame_node(node: &Node) -> FrameNode {
     FrameNode {
-        name: node.name.clone(),
+        name: node.name.as_str().into(),
         cpus: Some(node.cpus),
         memory: node.memory,
         ..FrameNode::default()

@@ -42,7 +42,7 @@ fn no_policy_puts_more_on_a_node_than_it_has() {
             for node in &frame.nodes {
                 let cpu = |gang: &gangs::Gang| {
                     let on = |tasks: &BTreeMap<String, u32>| {
-                        f64::from(tasks.get(&node.name).copied().unwrap_or(0))
+                        f64::from(tasks.get(node.name.as_str()).copied().unwrap_or(0))
                     };
                     on(&gang.placement.ps) * gang.ps.cpu.unwrap()
                         + on(&gang.placement.workers) * gang.worker.cpu.unwrap()

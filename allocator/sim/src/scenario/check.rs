@@ -196,6 +196,22 @@ fn check_targets(job: &JobFile) -> Checked<()> {
         let rule = format!("must be no worse than acceptable, {acceptable}");
         return Err(ScenarioError::value(field("objective"), &objective, rule));
     }
+    for (name, at, target) in [
+        ("acceptable_at", job.acceptable_at, job.acceptable),
+        ("objective_at", job.objective_at, job.objective),
+    ] {
+        let Some(at) = at else { continue };
+        let of = name.trim_end_matches("_at");
+        let rule = format!("must be a part of the work, at least 0, or inf, beside `{of}`");
+        if !(at >= 0.0 && target.is_some()) {
+            return Err(ScenarioError::value(field(name), &at, rule));
+        }
+    }
+    let later = job.acceptable_at.zip(job.objective_at);
+    if let Some((acceptable, objective)) = later.filter(|(first, last)| last < first) {
+        let rule = format!("must be no less than acceptable_at, {acceptable}");
+        return Err(ScenarioError::value(field("objective_at"), &objective, rule));
+    }
     let ways = [
         job.batch_latency.is_some(),
         job.batch_latency_each.is_some(),

@@ -9,7 +9,7 @@ use paceline_wire::Targets;
 
 use super::file::{ArriveFile, JobFile};
 use super::rules::numbered;
-use super::{Job, Node, Scenario};
+use super::{Job, Node, ReachedAt, Scenario};
 use crate::random::{Purpose, Stream};
 
 /// A job's batches, where the file does not say, are this part of its work.
@@ -61,6 +61,10 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 loss: loss.clone(),
                 noise: group.noise * fall,
                 targets,
+                reached_at: ReachedAt {
+                    acceptable: group.acceptable_at,
+                    objective: group.objective_at,
+                },
                 may_terminate: group.may_terminate,
                 min: shares(group.min),
                 max: shares(group.max),

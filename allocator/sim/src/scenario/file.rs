@@ -81,6 +81,9 @@ pub(super) struct JobFile {
     pub(super) noise: f64,
     pub(super) acceptable: Option<f64>,
     pub(super) objective: Option<f64>,
+    /// The parts of its work after which it says that it has reached them; infinite: never.
+    pub(super) acceptable_at: Option<f64>,
+    pub(super) objective_at: Option<f64>,
     pub(super) batch_latency: Option<f64>,
     pub(super) batch_latency_each: Option<Vec<f64>>,
     pub(super) batch_latency_between: Option<(f64, f64)>,
@@ -93,6 +96,25 @@ pub(super) struct JobFile {
     pub(super) max_slowdown: Option<f64>,
     pub(super) checkpoint: Option<Checkpoint>,
     pub(super) failures: Option<Failures>,
+}
+
+impl JobFile {
+    /// All that it asks of nodes is `factor` times as much.
+    pub(super) fn slow(&mut self, factor: f64) {
+        let Self { work, heavy_tail, batch, checkpoint, .. } = self;
+        if let Some(work) = work {
+            *work *= factor;
+        }
+        if let Some(HeavyTail { least, most, .. }) = heavy_tail {
+            (*least, *most) = (*least * factor, *most * factor);
+        }
+        if let Some(BatchFile { work, fixed }) = batch {
+            (*work, *fixed) = (*work * factor, *fixed * factor);
+        }
+        if let Some(Checkpoint { every: Some(every), .. }) = checkpoint {
+            *every *= factor;
+        }
+    }
 }
 
 /// When the jobs of a group arrive: one of the ways.

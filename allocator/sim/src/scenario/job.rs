@@ -2,11 +2,24 @@ use std::sync::Arc;
 
 use paceline_policy::{JobId, Share};
 use paceline_wire::{Direction, Targets};
+use serde::Serialize;
 
 use super::Failures;
 use super::file::Checkpoint;
 use crate::curve::Curve;
 use crate::fluid::Party;
+
+/// The parts of its work after which a job says that it has reached its targets; infinite: never.
+///
+/// A job goes by the mean of its last reports, and noise brings that to a target before or after the
+/// curve of its loss is there. Where it is not known, the curve says when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReachedAt {
+    /// Its acceptable loss.
+    pub acceptable: Option<f64>,
+    /// Its objective.
+    pub objective: Option<f64>,
+}
 
 /// One job of a workload, with everything about it that was to be drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +50,8 @@ pub struct Job {
     pub noise: f64,
     /// What it is asked to reach.
     pub targets: Targets,
+    /// When it says that it has reached them, where that is known.
+    pub reached_at: ReachedAt,
     /// Whether it may be ended at its objective.
     pub may_terminate: bool,
     /// The least share that its owner allows.
@@ -62,10 +77,20 @@ impl Job {
         if rises { Direction::Maximize } else { Direction::Minimize }
     }
 
-    /// The work after which its loss is `target`, if it ever is.
-    pub fn work_to(&self, target: Option<f64>) -> Option<f64> {
-        let work = self.loss.as_ref()?.reach(target?)? * self.work;
-        (work <= self.work).then_some(work)
+    /// The work after which it says that it is acceptable, if it ever does.
+    pub fn work_to_acceptable(&self) -> Option<f64> {
+        self.work_to(self.targets.acceptable, self.reached_at.acceptable)
+    }
+
+    /// The same for its objective.
+    pub fn work_to_objective(&self) -> Option<f64> {
+        self.work_to(self.targets.objective, self.reached_at.objective)
+    }
+
+    fn work_to(&self, target: Option<f64>, at: Option<f64>) -> Option<f64> {
+        let target = target?;
+        let part = at.or_else(|| self.loss.as_ref()?.reach(target))?;
+        (part <= 1.0).then_some(part * self.work)
     }
 
     /// Its batch duration at the share `x`, in seconds.

@@ -26,8 +26,8 @@ pub use error::ScenarioError;
 pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
-pub use job::Job;
 pub(crate) use job::held_back;
+pub use job::{Job, ReachedAt};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};
@@ -95,6 +95,16 @@ impl Scenario {
     /// The workload of a seed: everything that is random about it drawn.
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         draw::draw(self, &self.groups, seed)
+    }
+
+    /// The same on nodes that take `factor` times as long for any work, above 0; gangs stay as they
+    /// are.
+    #[must_use]
+    pub fn slowed(mut self, factor: f64) -> Self {
+        for group in &mut self.groups {
+            group.slow(factor);
+        }
+        self
     }
 
     /// A policy as this scenario sets it, ready to run.

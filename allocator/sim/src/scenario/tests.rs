@@ -39,6 +39,20 @@ fn a_job_that_says_little_is_one_that_can_use_the_whole_machine() {
 }
 
 #[test]
+fn on_slower_nodes_there_is_more_of_all_work() {
+    for listed in LIBRARY {
+        let scenario = Scenario::parse(listed.text).unwrap();
+        let (jobs, slower) = (scenario.draw(1), scenario.slowed(2.0).draw(1));
+        for (job, slower) in jobs.into_iter().zip(slower) {
+            let near = |a: f64, b: f64| a.total_cmp(&b).is_eq() || (a - b).abs() < 1e-9 * b.abs();
+            assert!(near(2.0 * job.work, slower.work), "{}: {}", listed.name, job.id);
+            assert!(near(2.0 * job.batch, slower.batch) && near(2.0 * job.fixed, slower.fixed));
+            assert_eq!((job.arrive, job.targets), (slower.arrive, slower.targets));
+        }
+    }
+}
+
+#[test]
 fn a_group_is_numbered_in_the_order_of_its_arrivals_and_drawn_from_its_seed() {
     let text = format!(
         "{LEAST}[[job]]\nname = \"b\"\ncount = 12\narrive = {{ uniform = [5, 9] }}\n\
@@ -70,6 +84,12 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("cpu_shares = 262145", "cpu_shares is 262145: must be from 2 to"),
         ("noise = -1", "job \"a\": noise is -1: must be at least 0"),
         ("acceptable = 1", "job \"a\": acceptable is 1: must be a number, of a job that has"),
+        ("objective_at = 0.5", "job \"a\": objective_at is 0.5: must be a part of the work"),
+        (
+            "loss = { curve = \"exponential\", start = 1, end = 0, tau = 1 }\nacceptable = 0.5\n\
+             objective = 0.5\nacceptable_at = 0.5\nobjective_at = 0.4",
+            "job \"a\": objective_at is 0.4: must be no less than acceptable_at, 0.5",
+        ),
         ("arrive = { at = 1, every = 2 }", "arrive is several: one of at, each, every"),
         ("arrive = { each = [1, 2] }", "arrive.each is a list of 2: must have as many"),
         ("heavy_tail = { least = 1, shape = 1, most = 2 }", "work or heavy_tail"),
@@ -119,6 +139,31 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
     let policy = LEAST.replace("\"none\"", "\"flowcon:exact\"");
     let error = Scenario::parse(&policy).unwrap_err().to_string();
     assert!(error.contains("resolved or published"), "{error}");
+}
+
+/// The fields of the table that this text ends in, as serde tells them of one that is not there.
+fn fields(text: &str) -> Vec<String> {
+    let text = format!("{text}\nnonsense = 1");
+    let error = toml::from_str::<ScenarioFile>(&text).unwrap_err();
+    let names: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
+    assert_eq!(names[0], "nonsense", "{error}");
+    names[1..].iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn the_guide_names_every_field() {
+    let guide = include_str!("../../../../examples/scenarios/README.md");
+    for text in ["", "[[node]]", "[[job]]", "[[gang]]", "[[layout]]"] {
+        let fields = fields(text);
+        assert!(fields.len() > 1, "{text}: {fields:?}");
+        for field in fields {
+            let is_named = guide.contains(&format!("`{field}`"))
+                || guide.lines().any(|line| line.starts_with(&format!("{field} = ")))
+                || guide.contains(&format!("[[{field}]]"))
+                || guide.contains(&format!("[{field}"));
+            assert!(is_named, "{text}: {field}");
+        }
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl World<'_> {
             let Some(live) = self.jobs.get(index) else { continue };
             let node = live.node.and_then(|node| self.run.scenario.nodes.get(node));
             let job = Job::new(live.job.id.clone());
-            all.jobs.push(Job { node: node.map(|node| node.name.clone()), ..job });
+            all.jobs.push(Job { node: node.map(|node| node.name.as_str().into()), ..job });
         }
         all
     }

@@ -45,7 +45,8 @@ impl World<'_> {
         }
         let next = self.now + LOOK;
         if let Some(station) = self.stations.get(node) {
-            let due = station.engine.has_use_for_looks().then_some(next);
+            let due =
+                station.engine.has_use_for_looks(Moment::from_seconds(self.now)).then_some(next);
             self.queue.set(due, What::Look(node));
         }
     }

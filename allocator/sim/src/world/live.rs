@@ -58,8 +58,8 @@ pub(super) enum Goal {
 impl Live {
     pub(super) fn new(job: Job, index: usize, seed: u64) -> Self {
         let targets = [
-            (job.work_to(job.targets.acceptable), Goal::Acceptable),
-            (job.work_to(job.targets.objective), Goal::Objective),
+            (job.work_to_acceptable(), Goal::Acceptable),
+            (job.work_to_objective(), Goal::Objective),
             (job.work.is_finite().then_some(job.work), Goal::End),
         ];
         let mut goals: Vec<(f64, Goal)> =

@@ -176,6 +176,23 @@ fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
     }
 }
 
+#[test]
+fn a_job_reaches_its_targets_when_the_scenario_says_so_and_else_by_its_loss() {
+    let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n\
+                [[node]]\nname = \"n\"\ncpus = 4\n\
+                [[job]]\nname = \"a\"\nwork = 20\nacceptable = 3\nobjective = 2\n\
+                loss = { curve = \"recorded\", points = [[0.0, 4.0], [1.0, 1.0]] }\n";
+    let reached = |more: &str| {
+        let scenario = Scenario::parse(&format!("{text}{more}")).unwrap();
+        let job = run(&scenario, "none", 1, false).outcome.jobs.remove(0);
+        let near = |at: Option<f64>| at.map(|at| (at * 1e6).round() / 1e6);
+        (near(job.acceptable), near(job.objective))
+    };
+    assert_eq!(reached(""), (Some(6.666_667), Some(13.333_333)));
+    assert_eq!(reached("acceptable_at = 0.25\n"), (Some(5.0), Some(13.333_333)));
+    assert_eq!(reached("acceptable_at = 0.25\nobjective_at = inf"), (Some(5.0), None));
+}
+
 /// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
 /// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
 #[test]

@@ -1,14 +1,12 @@
 //! What looks between decisions do.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::limiter::{Canary, Enforcement, Fairness, Slew};
 use crate::policies::Unlimited;
 
 /// A policy that always chooses the same.
 #[derive(Debug)]
-pub(super) struct Fixed(pub(super) BTreeMap<JobId, Share>);
+pub(super) struct Fixed(pub(super) PerJob<Share>);
 
 impl Policy for Fixed {
     fn name(&self) -> &'static str {
@@ -96,6 +94,27 @@ fn an_idle_share_is_lent_within_two_looks_and_taken_back_at_the_next() {
     bed.pass([bed.caps[0], 0.3]);
     bed.step(Event::Look);
     assert_eq!(bed.caps, [0.25, 0.75]);
+}
+
+#[test]
+fn looks_are_of_no_use_once_it_is_settled_who_is_lent_what() {
+    let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
+    let second = |bed: &mut Bed| {
+        bed.pass([bed.caps[0].min(0.6), 0.004]);
+        bed.step(Event::Look)
+    };
+    let mut looks = 0;
+    while bed.engine.has_use_for_looks(at(bed.t)) {
+        second(&mut bed);
+        looks += 1;
+        assert!(looks < 10, "{:?}", bed.caps);
+    }
+    assert!(looks > 2 && bed.caps[0] > 0.6, "{looks}: {:?}", bed.caps);
+    for _ in 0..5 {
+        assert_eq!(second(&mut bed), 0);
+    }
+    bed.step(Event::Decide);
+    assert!(bed.engine.has_use_for_looks(at(bed.t)), "a decision may change what is lent");
 }
 
 #[test]
@@ -194,7 +213,7 @@ fn a_cut_that_breaks_a_jobs_budget_is_undone_at_a_look() {
         canary: Some(Canary::default()),
         ..LimiterSettings::default()
     };
-    let limits = BTreeMap::from([(id("a"), Share::nearest(0.25))]);
+    let limits = PerJob::from_iter([(id("a"), Share::nearest(0.25))]);
     let engine = Engine::new("here".to_owned(), 2.0, None, Box::new(Fixed(limits)));
     let mut engine = engine.limited_by(settings).unwrap();
     let targets = Targets { batch_latency: Some(0.2), ..Targets::default() };

@@ -4,7 +4,7 @@ use super::*;
 use crate::frame::Node;
 
 fn node(name: &str, cpus: f64, memory: f64) -> Node {
-    Node { name: name.to_owned(), cpus: Some(cpus), memory: Some(memory), ..Node::default() }
+    Node { name: name.into(), cpus: Some(cpus), memory: Some(memory), ..Node::default() }
 }
 
 /// A task of job `j` that needs some cores and no memory.
@@ -196,7 +196,7 @@ fn a_task_on_a_node_that_is_not_listed_takes_no_room() {
 
 #[test]
 fn what_a_node_does_not_have_is_free_by_a_fraction_of_0() {
-    let unknown = Node { name: "n".to_owned(), cpus: Some(2.0), ..Node::default() };
+    let unknown = Node { name: "n".into(), cpus: Some(2.0), ..Node::default() };
     let answer = decide(&[unknown], &[task("a", Role::Worker, 0.0, None)]);
     assert!((answer.place[0].score - 50.0).abs() < 1e-9);
 }
@@ -240,7 +240,7 @@ fn any_frame() -> impl Strategy<Value = TaskFrame> {
     let tasks = prop::collection::vec(task, 0..14);
     (prop::collection::vec(node, 0..4), tasks, -1e3..1e3).prop_map(|(nodes, tasks, t)| {
         let nodes = nodes.into_iter().enumerate().map(|(n, (cpus, memory))| Node {
-            name: format!("n{n}"),
+            name: format!("n{n}").into(),
             cpus,
             memory,
             ..Node::default()
@@ -288,8 +288,8 @@ proptest! {
             prop_assert!(waits.role == Role::Ps || !answer.place.iter().any(stuck));
         }
         for node in &frame.nodes {
-            let new = answer.place.iter().filter(|b| b.node == node.name).map(|b| task(&b.task));
-            let there = frame.tasks.iter().filter(|task| task.node.as_ref() == Some(&node.name));
+            let new = answer.place.iter().filter(|b| b.node == node.name.as_str()).map(|b| task(&b.task));
+            let there = frame.tasks.iter().filter(|task| task.node.as_deref() == Some(&*node.name));
             let (mut new, all) = (new.clone().peekable(), there.chain(new));
             let used: f64 = all.map(|task| Amount::of(task).cpu).sum();
             let has = node.cpus.filter(|cpus| cpus.is_finite()).unwrap_or(0.0).max(0.0);

@@ -11,7 +11,7 @@ mod search;
 
 /// A node with so many cores, and as many bytes: both resources are scarce alike.
 fn node(name: &str, cpus: f64) -> Node {
-    Node { name: name.to_owned(), cpus: Some(cpus), memory: Some(cpus), ..Node::default() }
+    Node { name: name.into(), cpus: Some(cpus), memory: Some(cpus), ..Node::default() }
 }
 
 fn nodes<const N: usize>(nodes: [(&str, f64); N]) -> Vec<Node> {

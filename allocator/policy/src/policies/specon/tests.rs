@@ -12,7 +12,7 @@ const VARIANTS: [Variant; 2] = [Variant::Resolved, Variant::Published];
 fn job(id: &str, node: impl Into<Option<&'static str>>) -> Job {
     let frame = Frame::parse(&format!(r#"{{"t": 0, "jobs": [{{"id": "{id}"}}]}}"#)).unwrap();
     let bare = frame.jobs.into_iter().next().unwrap();
-    Job { node: node.into().map(str::to_owned), ..bare }
+    Job { node: node.into().map(Into::into), ..bare }
 }
 
 /// A job whose losses are of the scale 1.
@@ -22,7 +22,7 @@ fn lost(id: &str, node: impl Into<Option<&'static str>>, loss: f64) -> Job {
 
 fn node(name: &str, cpu: f64) -> Node {
     let usage = Usage { cpu: Some(cpu), ..Usage::default() };
-    Node { name: name.to_owned(), usage, ..Node::default() }
+    Node { name: name.into(), usage, ..Node::default() }
 }
 
 fn frame(t: f64, nodes: &[(&str, f64)], jobs: Vec<Job>) -> Frame {

@@ -6,11 +6,11 @@ use crate::frame::{Job, Limit, Node};
 fn job(id: &str, node: Option<&str>) -> Job {
     let frame = Frame::parse(&format!(r#"{{"t": 0, "jobs": [{{"id": "{id}"}}]}}"#)).unwrap();
     let bare = frame.jobs.into_iter().next().unwrap();
-    Job { node: node.map(str::to_owned), ..bare }
+    Job { node: node.map(Into::into), ..bare }
 }
 
 fn frame(t: f64, nodes: &[&str], jobs: Vec<Job>) -> Frame {
-    let node = |name: &&str| Node { name: (*name).to_owned(), ..Node::default() };
+    let node = |name: &&str| Node { name: (*name).into(), ..Node::default() };
     Frame { t, nodes: nodes.iter().map(node).collect(), jobs }
 }
 

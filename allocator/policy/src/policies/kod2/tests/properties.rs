@@ -115,7 +115,7 @@ fn any_wild_run() -> impl Strategy<Value = Vec<GangFrame>> {
     let jobs = prop::collection::btree_map("[a-d]", job, 0..5)
         .prop_map(move |jobs| jobs.into_iter().map(gang).collect::<Vec<_>>());
     let node = ("w[1-3]", extreme(), extreme()).prop_map(|(name, cpus, memory)| Node {
-        name,
+        name: name.into(),
         cpus,
         memory,
         ..Node::default()
@@ -236,7 +236,7 @@ proptest! {
             let (before, now) = (taken(&frame.jobs), after(frame, &still_there));
             for (name, now) in taken(&now) {
                 if before.get(name) != Some(&now) {
-                    let node = frame.nodes.iter().find(|node| node.name == name).unwrap();
+                    let node = frame.nodes.iter().find(|node| node.name.as_str() == name).unwrap();
                     prop_assert!(now.0 <= node.cpus.unwrap() && now.1 <= node.memory.unwrap());
                 }
             }

@@ -70,7 +70,7 @@ proptest! {
         counts in prop::collection::vec(0..40_u32, 1..6), cpu in 1e-6..1e3_f64, memory in 1.0..1e12_f64
     ) {
         let nodes = counts.iter().zip(0_u32..).map(|(count, number)| Node {
-            name: format!("w{number}"),
+            name: format!("w{number}").into(),
             cpus: Some(cpu * f64::from(*count)),
             memory: Some(memory * f64::from(*count)),
             ..Node::default()

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::per_job::PerJob;
 use crate::unit::count;
 
 const NODES: [(&str, f64); 3] = [("n0", 0.25), ("n1", 0.5), ("n2", 0.5)];
@@ -95,7 +96,7 @@ proptest! {
             let one = one.decide(&frame(t, &NODES, jobs.clone()));
             let other = other.decide(&frame(t + 4096.0, &NODES, jobs));
             prop_assert_eq!(one.migrate, other.migrate);
-            let classes = |jobs: &BTreeMap<JobId, JobDecision>| {
+            let classes = |jobs: &PerJob<JobDecision>| {
                 jobs.values().map(|job| job.class).collect::<Vec<_>>()
             };
             prop_assert_eq!(classes(&one.jobs), classes(&other.jobs));
