@@ -67,6 +67,20 @@ impl Launcher {
     /// Starts an allocator that is set as `arm` says. Its samples, frames, audit log and own log go
     /// into `folder`, which is empty.
     pub(crate) fn start(&self, arm: &Arm, folder: &Path) -> anyhow::Result<AllocatorProcess> {
+        self.start_with(arm, folder, &[])
+    }
+
+    /// The same, of one that writes nothing: limits are what others make them, and it tells of that.
+    pub(crate) fn watch(&self, arm: &Arm, folder: &Path) -> anyhow::Result<AllocatorProcess> {
+        self.start_with(arm, folder, &["--dry-run"])
+    }
+
+    fn start_with(
+        &self,
+        arm: &Arm,
+        folder: &Path,
+        more: &[&str],
+    ) -> anyhow::Result<AllocatorProcess> {
         let (samples, log) = (folder.join("samples.jsonl"), folder.join("allocator.log"));
         let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         // Made here, it is this user's, who is to clear it away, whoever the allocator runs as.
@@ -76,6 +90,7 @@ impl Launcher {
             .args(self.host.iter().flat_map(|host| ["--host", host]))
             .args(["run", "--listen", "none", "--control", "none"])
             .args(words(arm, &self.nodes))
+            .args(more)
             .args(["--with-label", &self.label])
             .arg("--state-dir")
             .arg(folder.join(STATE))

@@ -13,8 +13,9 @@ use super::checkpoints;
 use super::containers::{Containers, End, Extra, LimitLeft, State};
 use super::host::{Before, Told};
 use super::moves::moves;
+use super::probe;
 use super::progress::{Progress, words};
-use super::record::{JobRun, Recorded, Run};
+use super::record::{Host, JobRun, Recorded, Run};
 use super::schedule::{Arm, Job};
 use super::stop::Stop;
 use crate::clock::unix_seconds;
@@ -59,6 +60,7 @@ impl Execution<'_> {
         stop: &Stop,
     ) -> anyhow::Result<Recorded> {
         let proc = Path::new("/proc");
+        let speed = probe::speed().await?;
         let before = Before::look(proc)?;
         let mut allocator = self.launcher.start(self.arm, self.folder)?;
         let mut samples = Vec::new();
@@ -82,6 +84,8 @@ impl Execution<'_> {
         let moves = moves(self.folder, began)?;
         let told = Told { began, jobs: &jobs, moves: &moves, samples: &samples };
         let host = before.since(proc, &told)?;
+        let speed = Some(f64::midpoint(speed, probe::speed().await?));
+        let host = Host { speed, ..host };
         let run = Run {
             arm: self.arm.name.clone(),
             repeat: self.repeat,

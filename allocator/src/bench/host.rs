@@ -59,7 +59,7 @@ impl Before {
         let all = now.all - self.ticks.all;
         let steal = if all > 0.0 { (now.stolen - self.ticks.stolen) / all } else { 0.0 };
         let others = told.others();
-        Ok(Host { load: self.load, others, steal, spoiled: spoiled(others, steal) })
+        Ok(Host { load: self.load, others, steal, speed: None, spoiled: spoiled(others, steal) })
     }
 }
 

@@ -25,6 +25,7 @@ mod moves;
 mod outcome;
 mod plan;
 mod predict;
+mod probe;
 mod progress;
 mod record;
 mod remarks;

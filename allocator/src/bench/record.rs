@@ -45,6 +45,9 @@ pub(crate) struct Host {
     pub(crate) others: Option<f64>,
     /// The share of the CPU time that other guests of the hypervisor took.
     pub(crate) steal: f64,
+    /// How fast the machine computed around the run, in the [probe](super::probe)'s passes a second.
+    #[serde(default)]
+    pub(crate) speed: Option<f64>,
     /// Why the run does not count as clean, if it does not.
     pub(crate) spoiled: Option<String>,
 }

@@ -7,6 +7,7 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     let mut remarks: Vec<String> = findings.together.iter().map(Together::words).collect();
     remarks.extend(findings.together.as_ref().and_then(Together::doubt).map(str::to_owned));
     remarks.push(prediction(findings));
+    remarks.extend(speed(findings));
     remarks.extend(spoiled(findings));
     let runs = || findings.arms.iter().flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
     let left: Vec<String> = runs()
@@ -41,6 +42,20 @@ fn prediction(findings: &Findings) -> String {
         share(prediction.contention),
         share(prediction.background)
     )
+}
+
+/// How much the machine's own speed varied, which no policy has a part in.
+fn speed(findings: &Findings) -> Option<String> {
+    let speeds = || findings.arms.iter().flat_map(|arm| &arm.runs).filter_map(|run| run.host.speed);
+    let (least, most) = speeds()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), speed| (least.min(speed), most.max(speed)));
+    (most > 0.0).then(|| {
+        let least = 100.0 * least / most;
+        format!(
+            "speed: the slowest run had {least:.0} % of the fastest one's, by a probe before and \
+             after each; each is predicted with its own"
+        )
+    })
 }
 
 /// How many runs do not count.

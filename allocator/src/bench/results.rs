@@ -25,10 +25,12 @@ pub(crate) use bench::{Place, Program};
 const FILE: &str = "bench.json";
 
 /// The folders of what was measured.
-const MEASURED: [&str; 2] = ["runs", CALIBRATION];
+const MEASURED: [&str; 3] = ["runs", CALIBRATION, UNFINISHED];
 
-/// The folder of the calibration.
+/// The folder of the calibration …
 pub(crate) const CALIBRATION: &str = "calibration";
+/// … and what it is called until it is whole.
+pub(crate) const UNFINISHED: &str = "calibration.part";
 
 /// The results of one bench.
 #[derive(Clone, Debug)]
@@ -118,8 +120,19 @@ impl Results {
         self.bench.order.iter().filter(is_asked).cloned().collect()
     }
 
-    /// Remembers what the calibration measured.
+    /// Whether the jobs' rates were measured, and what that recorded is there.
+    pub(crate) fn has_calibration(&self) -> bool {
+        self.bench.rates.is_some() && self.folder.join(CALIBRATION).exists()
+    }
+
+    /// Remembers what the calibration measured, and that it is whole.
     pub(crate) fn calibrated(&mut self, rates: &[Option<f64>]) -> anyhow::Result<()> {
+        let (unfinished, whole) = (self.folder.join(UNFINISHED), self.folder.join(CALIBRATION));
+        if unfinished.exists() {
+            remove(&whole)?;
+            fs::rename(&unfinished, &whole)
+                .with_context(|| format!("cannot make {}", whole.display()))?;
+        }
         self.bench.rates = Some(rates.to_vec());
         self.save()
     }

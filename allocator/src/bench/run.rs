@@ -18,7 +18,7 @@ use super::outcome::{About, ArmFacts, Findings, JobFacts, Judged, Observed, fram
 use super::plan::Planned;
 use super::progress::{Progress, say};
 use super::record::Recorded;
-use super::results::{CALIBRATION, Place, Results};
+use super::results::{CALIBRATION, Place, Results, UNFINISHED};
 use super::schedule::{Arm, Job, Schedule};
 use super::stop::Stop;
 use super::time_left::{TimeLeft, in_words};
@@ -169,18 +169,23 @@ impl<'a> Bench<'a> {
         Progress::begin(title, self.schedule.jobs.iter().map(|job| job.name.as_str()))
     }
 
-    /// Each job's rate, as measured now or by an earlier start.
+    /// Each job's rate, as measured now or by an earlier start. What that recorded is for the
+    /// prediction, and made anew where it is gone; the runs keep their steps.
     async fn rates(&mut self) -> anyhow::Result<Vec<Option<f64>>> {
-        if let Some(rates) = &self.results.bench.rates {
-            return Ok(rates.clone());
-        }
         let jobs = &self.schedule.jobs;
-        let rates = if jobs.iter().any(Job::takes_steps) {
-            let folder = self.results.empty(CALIBRATION)?;
+        let known = self.results.bench.rates.clone();
+        let is_needed = jobs.iter().any(Job::takes_steps);
+        if let Some(rates) = known.clone().filter(|_| !is_needed || self.results.has_calibration())
+        {
+            return Ok(rates);
+        }
+        let measured = if is_needed {
+            let folder = self.results.empty(UNFINISHED)?;
             calibrate(jobs, &self.launcher, &self.containers, self.means, &folder).await?
         } else {
             vec![None; jobs.len()]
         };
+        let rates = known.unwrap_or(measured);
         self.results.calibrated(&rates)?;
         Ok(rates)
     }

@@ -16,11 +16,6 @@ pub(super) fn figure(x: f64) -> String {
     }
 }
 
-/// What a figure is, with its unit if it has one.
-pub(super) fn titled(title: &str, unit: &str) -> String {
-    if unit == "-" { title.to_owned() } else { format!("{title} [{unit}]") }
-}
-
 /// The bounds of some metrics, by their names: `mean` is what no policy can beat, over the seeds, with
 /// `half` of its interval, and `reached` what a schedule that knows the future comes to, null where none
 /// was sought.

@@ -76,6 +76,8 @@ pub(super) enum Seen {
     Event(Event),
     /// Something that a policy may act on at once.
     Urgent,
+    /// Somebody else limits a job whose limit is not ours: this is in force now.
+    Limited { job: JobId, found: Share },
     /// A limit that was written is another now.
     Drifted { job: JobId, container: String },
 }
@@ -176,7 +178,7 @@ impl Candidate {
             self.figures = self.mark.figures(now, machine.cpus, figures, progress.as_deref());
         }
         let in_force = self.share(quota, machine);
-        self.found = Some((in_force, self.written));
+        let before = self.found.replace((in_force, self.written));
         if self.managed().is_none() {
             return (seen, None);
         }
@@ -191,7 +193,7 @@ impl Candidate {
             };
             seen.push(Seen::Event(Event::Used(self.job.clone(), reading)));
         }
-        seen.extend(self.drift(in_force));
+        seen.extend(self.drift(before, in_force));
         let sample = whole.then(|| self.sample(in_force, progress.as_deref()));
         if let Some(progress) = progress
             && !self.told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &progress))
@@ -265,11 +267,16 @@ impl Candidate {
         quota.map_or_else(engines, |quota| quota.share(machine.cpus))
     }
 
-    /// Whether a limit that was written is another now.
-    fn drift(&self, found: Share) -> Option<Seen> {
-        let written = self.written.filter(|_| self.use_of.is_kernel())?;
-        let off = (written.get() - found.get()).abs() > OFF;
-        off.then(|| Seen::Drifted { job: self.job.clone(), container: self.container.id.clone() })
+    /// Whether a limit that was written is another now, or, where none is ours, than it was `before`.
+    fn drift(&self, before: Option<(Share, Option<Share>)>, found: Share) -> Option<Seen> {
+        let is_off = |from: Share| (from.get() - found.get()).abs() > OFF;
+        let job = self.job.clone();
+        match (self.written, before) {
+            (Some(written), _) => (self.use_of.is_kernel() && is_off(written))
+                .then(|| Seen::Drifted { job, container: self.container.id.clone() }),
+            (None, Some((before, None))) if is_off(before) => Some(Seen::Limited { job, found }),
+            (None, _) => None,
+        }
     }
 
     fn sample(&self, in_force: Share, progress: Option<&Progress>) -> SampleJob {

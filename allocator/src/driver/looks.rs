@@ -1,5 +1,6 @@
 //! What is seen: which containers there are, and how they do.
 
+use paceline_policy::limiter::Setting;
 use paceline_policy::{Event, JobId, Moment};
 use tracing::{info, warn};
 
@@ -184,6 +185,11 @@ impl Driver {
                 }
                 Seen::Event(event) => self.tell(event),
                 Seen::Urgent => self.decide_at = Some(now),
+                // To a run that writes, it is what it begins from only once it writes.
+                Seen::Limited { .. } if self.hands.is_some() => {}
+                Seen::Limited { job, found } => {
+                    self.tell(Event::Applied(job, Setting::Cap(found)));
+                }
                 Seen::Drifted { job, container } => self.drifted(job, container),
             }
         }

@@ -244,6 +244,21 @@ async fn a_limit_that_somebody_else_changed_is_noticed_and_written_again() {
 }
 
 #[tokio::test]
+async fn a_dry_run_tells_what_others_make_of_limits() {
+    let bed = Bed::watching(policy("tradl"), &["a"]);
+    bed.shows("the job", stands("a", Standing::Managed)).await;
+    bed.meddle("a", 100_000);
+    bed.shows("the limit", |snapshot| view(snapshot, "a").limit == Some(0.5)).await;
+    bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
+    bed.shows("the class", |snapshot| view(snapshot, "a").class.as_deref() == Some("AS")).await;
+    assert_eq!(bed.quota("a"), 100_000, "nothing is written");
+    let folder = bed.end().await;
+    let frames = std::fs::read_to_string(folder.path().join("frames.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(frames.lines().last().unwrap()).unwrap();
+    assert_eq!(last["jobs"][0]["limit"]["applied"], 0.5);
+}
+
+#[tokio::test]
 async fn all_that_is_done_stands_in_the_audit_log() {
     let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
     bed.shows("both", stands("b", Standing::Managed)).await;

@@ -51,7 +51,7 @@ pub(crate) async fn calibrate(
     folder: &Path,
 ) -> anyhow::Result<Vec<Option<f64>>> {
     let arm = Arm::new("none", [("interval".to_owned(), FRAME_EVERY)].into());
-    let allocator = launcher.start(&arm, folder)?;
+    let allocator = launcher.watch(&arm, folder)?;
     let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
     let (stop, cpus) = (&means.stop, means.place.machine.cpus);

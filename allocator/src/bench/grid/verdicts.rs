@@ -5,6 +5,7 @@ use paceline_sim::claims::Verdict;
 use super::super::claims::Compared;
 use super::super::outcome::{ArmFindings, BASELINE, Findings, Measure};
 use super::super::predict::Fidelity;
+use super::super::record::Host;
 use super::{Cell, Grid, Tone, percent, value};
 
 /// The simulator's predictions beside what was measured, a row for each arm and figure.
@@ -90,6 +91,12 @@ pub(crate) fn claims(findings: &Findings) -> Option<Grid> {
 /// Every run with what else went on.
 pub(crate) fn runs(findings: &Findings) -> Grid {
     let mut rows = Vec::new();
+    let runs = findings.arms.iter().flat_map(|arm| &arm.runs);
+    let fastest = runs.filter_map(|run| run.host.speed).fold(0.0, f64::max);
+    let speed = |host: &Host| match host.speed {
+        Some(speed) if fastest > 0.0 => format!("{:.0} %", 100.0 * speed / fastest),
+        _ => "-".to_owned(),
+    };
     for arm in &findings.arms {
         for run in &arm.runs {
             let figure = |name: &str| {
@@ -108,13 +115,23 @@ pub(crate) fn runs(findings: &Findings) -> Grid {
                     host.others.map_or_else(|| "-".to_owned(), |x| format!("{:.1} %", 100.0 * x)),
                 ),
                 Cell::plain(format!("{:.1} %", 100.0 * host.steal)),
+                Cell::plain(speed(host)),
                 left_out
                     .map_or_else(|| Cell::plain("yes"), |why| Cell::failed(format!("no: {why}"))),
             ]);
         }
     }
-    let head =
-        ["arm", "repeat", "mean [s]", "makespan [s]", "load before", "others", "stolen", "counts"];
+    let head = [
+        "arm",
+        "repeat",
+        "mean [s]",
+        "makespan [s]",
+        "load before",
+        "others",
+        "stolen",
+        "speed",
+        "counts",
+    ];
     let title = "Every run, and what else went on".to_owned();
     Grid { title, head: head.map(str::to_owned).to_vec(), rows, words: 1 }
 }

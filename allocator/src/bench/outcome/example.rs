@@ -76,7 +76,7 @@ pub(crate) fn recorded(
             began: BEGAN,
             jobs: jobs.iter().map(job).collect(),
             limits_left: Vec::new(),
-            host: Host { load: 0.1, others: Some(0.01), steal: 0.0, spoiled: None },
+            host: Host { load: 0.1, others: Some(0.01), steal: 0.0, ..Host::default() },
             moves: Vec::new(),
         },
         samples: samples.into_iter().map(sample).collect(),

@@ -8,6 +8,7 @@ use paceline_sim::metrics::{Better, Metric};
 use super::super::record::Run;
 use super::course::{Course, mean};
 use super::upkeep::{Upkeep, at_once};
+use crate::text::titled;
 
 /// Figures by the names of their measures; `None` is not known.
 pub(crate) type Figures = BTreeMap<String, Option<f64>>;
@@ -61,11 +62,7 @@ impl Measure {
 
     /// The title with its unit.
     pub(crate) fn titled(&self) -> String {
-        if self.unit == "-" {
-            self.title.to_owned()
-        } else {
-            format!("{} [{}]", self.title, self.unit)
-        }
+        titled(self.title, self.unit)
     }
 }
 

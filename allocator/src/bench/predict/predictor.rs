@@ -21,6 +21,8 @@ pub(crate) struct Predictor {
     pub(crate) text: String,
     pub(super) from: String,
     pub(super) fit: Fit,
+    /// How fast the machine was in the run that was fitted.
+    speed: Option<f64>,
     repeats: BTreeMap<u32, Repeat>,
 }
 
@@ -70,6 +72,7 @@ impl Predictor {
                 others.len()
             ),
             fit,
+            speed: run.host.speed.filter(|speed| *speed > 0.0),
             repeats,
         })
     }
@@ -83,14 +86,18 @@ impl Predictor {
         ground.equal = equal.collect();
     }
 
-    /// The repeats of the arm that count, as the simulator runs them; none of what is no policy.
+    /// The repeats of the arm that count, as the simulator runs them, each on a machine as fast as it
+    /// was then; none of what is no policy.
     pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
-        let counted: Vec<u32> = arm.counted().map(|run| run.repeat).collect();
-        let own = self.repeats.iter().filter(|(number, _)| counted.contains(number));
-        let seeds = RUNS.div_ceil(u64::try_from(counted.len()).unwrap_or(RUNS).max(1));
-        let each = own.flat_map(|(number, repeat)| {
-            let courses = repeat.simulate(*number, &arm.facts, seeds, ground).into_iter();
-            courses.map(|(seed, course)| ((*number, seed), course))
+        let counted = arm.counted().count();
+        let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
+        let each = arm.counted().flat_map(|run| {
+            let number = run.repeat;
+            let slower = self.speed.zip(run.host.speed).map_or(1.0, |(fitted, own)| fitted / own);
+            let repeat = self.repeats.get(&number);
+            let courses =
+                repeat.map(|its| its.simulate((number, slower), &arm.facts, seeds, ground));
+            courses.into_iter().flatten().map(move |(seed, course)| ((number, seed), course))
         });
         each.collect()
     }

@@ -77,16 +77,16 @@ impl Repeat {
         jobs.map(|(job, arrived)| job.arrive + self.begins - arrived)
     }
 
-    /// The repeat of this `number` under `arm`, for each of so many seeds; those that cannot be
-    /// simulated, as of what is no policy, are left out.
+    /// The repeat of this `number` under `arm`, on a machine that takes `slower` times as long, for
+    /// each of so many seeds; those that cannot be simulated, as of what is no policy, are left out.
     pub(super) fn simulate(
         &self,
-        number: u32,
+        (number, slower): (u32, f64),
         arm: &ArmFacts,
         seeds: u64,
         ground: &Ground,
     ) -> Vec<(u64, Course)> {
-        let mut scenario = self.scenario.clone();
+        let mut scenario = self.scenario.clone().slowed(slower);
         scenario.limiter.enforcement = arm.enforcement;
         let mut params = Params::default();
         for (name, value) in &arm.params {

@@ -37,7 +37,7 @@ fn open(folder: &Path, text: &str, program: &str, fresh: bool) -> Result<Results
 
 fn recorded(results: &Results, planned: &Planned) -> Recorded {
     let folder = results.empty(&Results::name_of(planned)).unwrap();
-    let host = Host { load: 0.5, others: None, steal: 0.0, spoiled: None };
+    let host = Host { load: 0.5, others: None, steal: 0.0, ..Host::default() };
     let run = Run {
         arm: planned.arm.clone(),
         repeat: planned.repeat,
@@ -166,6 +166,22 @@ fn the_calibration_is_remembered() {
     let again = open(folder.path(), TEXT, "p", false).unwrap();
     assert_eq!(again.bench.rates, Some(vec![Some(12.5)]));
     assert!(open(folder.path(), TEXT, "q", false).is_err(), "it was measured by another program");
+}
+
+#[test]
+fn a_calibration_counts_once_it_is_whole_and_can_be_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut results = open(folder.path(), TEXT, "p", false).unwrap();
+    results.empty(UNFINISHED).unwrap();
+    assert!(!results.has_calibration());
+    results.calibrated(&[Some(12.5)]).unwrap();
+    assert!(results.has_calibration() && !folder.path().join(UNFINISHED).exists());
+    fs::remove_dir(folder.path().join(CALIBRATION)).unwrap();
+    let mut again = open(folder.path(), TEXT, "p", false).unwrap();
+    assert!(!again.has_calibration() && again.bench.rates.is_some(), "its frames are gone");
+    fs::write(again.empty(UNFINISHED).unwrap().join("frames.jsonl"), "").unwrap();
+    again.calibrated(&[Some(12.5)]).unwrap();
+    assert!(folder.path().join(CALIBRATION).join("frames.jsonl").exists());
 }
 
 #[test]

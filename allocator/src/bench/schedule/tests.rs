@@ -327,6 +327,13 @@ fn a_policy_of_a_cluster_needs_nodes() {
 }
 
 #[test]
+fn a_node_is_not_alone() {
+    let one = GOOD.replace("[[node]]\nname = \"b\"\ncpus = \"1\"\n", "");
+    let message = parse(&one).expect_err("what is one node is the machine");
+    assert!(message.contains("[[node]] name is \"a\", but it is the only one"), "{message}");
+}
+
+#[test]
 fn the_command_line_may_choose_arms_and_policies() {
     let under = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

@@ -11,8 +11,8 @@ use paceline_sim::sweep::{Axis, Measure, Sweep, measure};
 use paceline_sim::{Scenario, ScenarioError};
 
 use super::report;
-use crate::cli::compared::titled;
 use crate::cli::parallel;
+use crate::text::titled;
 
 /// What came of a sweep.
 #[derive(Debug)]

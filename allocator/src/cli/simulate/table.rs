@@ -7,8 +7,9 @@ use paceline_sim::gangs::Exchange;
 use paceline_sim::metrics::{Interval, Metric};
 
 use super::columns::{Column, write_block, write_blocks};
-use crate::cli::compared::{figure, titled};
+use crate::cli::compared::figure;
 use crate::cli::plain::plain;
+use crate::text::titled;
 use crate::text::wrap::wrap;
 
 /// An interval that is a smaller part of its mean is none.

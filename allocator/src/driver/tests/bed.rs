@@ -22,6 +22,7 @@ use crate::actuate::originals::Originals;
 use crate::actuate::{Actuator, Means, OnDrift};
 use crate::audit::Audit;
 use crate::driver::{Driver, Records, Renewal, Roster};
+use crate::json_lines::JsonLines;
 use crate::live::{self, Answer, Command, Live, Snapshot, Who};
 use crate::observe::node::Machine;
 use crate::signals::Ending;
@@ -68,6 +69,20 @@ impl Bed {
         shadows: Vec<Shadow>,
         jobs: &[&str],
     ) -> Self {
+        Self::make(Some(means), policy, shadows, jobs)
+    }
+
+    /// The same in a dry run, which records its frames.
+    pub(super) fn watching(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
+        Self::make(None, policy, Vec::new(), jobs)
+    }
+
+    fn make(
+        means: Option<Means>,
+        policy: Box<dyn Policy>,
+        shadows: Vec<Shadow>,
+        jobs: &[&str],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let proc = folder.path().join("proc");
         fs::create_dir_all(proc.join("self/ns")).unwrap();
@@ -96,7 +111,7 @@ impl Bed {
         let machine = Machine { cpus: 2.0, memory: 1e9, proc: proc.clone() };
         let originals = Originals::open(&folder.path().join("state"), "engine", "test").unwrap();
         let actuator = Actuator::new(docker.clone(), originals, proc, 2.0);
-        let actuator = actuator.by(means, OnDrift::default());
+        let actuator = means.map(|means| actuator.by(means, OnDrift::default()));
         let settings =
             LimiterSettings { enforcement: Enforcement::Quota, ..LimiterSettings::default() };
         let engine = Engine::new("here".to_owned(), 2.0, Some(1e9), policy);
@@ -104,8 +119,9 @@ impl Bed {
         let roster = Roster::new(docker, machine, Vec::new());
         let (live, stage) = live::pair(Snapshot::default());
         let audit = Some(Audit::open(folder.path()).unwrap());
-        let records = Records { audit, ..Records::default() };
-        let driver = Driver::new(engine, roster, Some(actuator), records, stage);
+        let frames = Some(JsonLines::create(&folder.path().join("frames.jsonl")).unwrap());
+        let records = Records { frames, audit, ..Records::default() };
+        let driver = Driver::new(engine, roster, actuator, records, stage);
         let (ending, ended) = watch::channel(None);
         let (renewals, renewed) = mpsc::channel(1);
         let running = driver.shadowed_by(shadows).renewed_by(renewed).run(ended);

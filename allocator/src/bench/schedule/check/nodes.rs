@@ -8,6 +8,7 @@ use super::{Lines, check_name, quoted, value};
 use crate::nodes::{Cpuset, Node};
 
 pub(super) fn check(said: Vec<Spanned<NodeFile>>, lines: Lines<'_>) -> Result<Vec<Node>, Problem> {
+    let alone = said.first().filter(|_| said.len() == 1).map(|node| lines.of(node));
     let mut nodes: Vec<Node> = Vec::new();
     for node in said {
         let NodeFile { name, cpus } = node.into_inner();
@@ -27,6 +28,10 @@ pub(super) fn check(said: Vec<Spanned<NodeFile>>, lines: Lines<'_>) -> Result<Ve
             if let Some(cpu) = cpus.overlap(&set) {
                 return Err(wrong(format!("CPU {cpu} is node {owner:?}'s already")));
             }
+        }
+        if let Some(line) = alone {
+            let rule = "it is the only one: there must be two at least, or none";
+            return Err(value(line, "[[node]] name", &quoted(&name), rule));
         }
         nodes.push(Node { name: name.into_inner(), cpus: set });
     }

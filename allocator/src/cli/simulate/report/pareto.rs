@@ -9,10 +9,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{Section, alone};
-use crate::cli::compared::titled;
 use crate::figure::palette::{GREY, INK, colour};
 use crate::figure::plane::{Canvas, Plane};
 use crate::figure::{Axis, TEXT};
+use crate::text::titled;
 
 /// Twice the width of a narrow screen.
 const SIZE: (u32, u32) = (960, 640);

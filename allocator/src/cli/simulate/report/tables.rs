@@ -4,8 +4,8 @@ use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::metrics::Metric;
 
 use super::super::table::{cell, dash};
-use crate::cli::compared::titled;
 use crate::figure::html::{each, escape};
+use crate::text::titled;
 
 /// A row for each metric and a column for each policy, with the bounds in the last one.
 pub(super) fn comparison(all: &Comparison) -> String {
