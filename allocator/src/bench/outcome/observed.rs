@@ -52,10 +52,12 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The frames in a run's folder.
+/// The frames in a run's folder. What is wrong with them may be shown far from this machine, and
+/// names that folder alone.
 pub(crate) fn frames(folder: &Path) -> Result<Recording, String> {
-    let path = folder.join("frames.jsonl");
-    let text = fs::read_to_string(&path)
-        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    Recording::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    const FILE: &str = "frames.jsonl";
+    let name = Path::new(folder.file_name().unwrap_or_default()).join(FILE);
+    let text = fs::read_to_string(folder.join(FILE))
+        .map_err(|error| format!("{} cannot be read: {error}", name.display()))?;
+    Recording::parse(&text).map_err(|error| format!("{}: {error}", name.display()))
 }
