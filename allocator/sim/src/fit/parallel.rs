@@ -23,14 +23,25 @@ const CONTENT: f64 = 0.9;
 /// The use of a shorter window is more a matter of when it was read.
 const LEAST_SECONDS: f64 = 0.5;
 
+/// Alone for so many seconds, a job has shown what it can use. Beside others it may leave room and
+/// want more all the same: jobs that compete are in each other's way.
+const LEAST_ALONE: f64 = 3.0;
+
 /// What was seen of one job without a limit.
 #[derive(Debug, Default)]
 struct Seen {
+    alone: Uses,
+    beside: Uses,
+    most: f64,
+}
+
+/// What a job used while nothing kept it from using more.
+#[derive(Debug, Default)]
+struct Uses {
     /// Its shares while it could have had more, and for how long.
     roomy: Vec<(f64, f64)>,
     /// For how long it filled the node.
     whole: f64,
-    most: f64,
 }
 
 /// The largest share of each job on a node that has `room` for jobs.
@@ -54,10 +65,11 @@ pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fit
             if !tells || !part.cap.is_all() || part.share <= 0.0 {
                 continue;
             }
+            let uses = if alone { &mut own.alone } else { &mut own.beside };
             if roomy || part.share < content {
-                own.roomy.push((window.seconds, part.share));
+                uses.roomy.push((window.seconds, part.share));
             } else if part.share >= WHOLE {
-                own.whole += window.seconds;
+                uses.whole += window.seconds;
             }
         }
     }
@@ -66,16 +78,29 @@ pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fit
 
 impl Seen {
     fn largest(&self) -> Fitted<Measured> {
-        let seconds: f64 = self.roomy.iter().map(|(seconds, _)| seconds).sum();
+        let alone = self.alone.seconds() + self.alone.whole;
+        let uses = if alone >= LEAST_ALONE { &self.alone } else { &self.beside };
+        uses.largest().ok_or(Why::NoRoom { most: self.most })
+    }
+}
+
+impl Uses {
+    /// For how long it could have had more.
+    fn seconds(&self) -> f64 {
+        self.roomy.iter().map(|(seconds, _)| seconds).sum()
+    }
+
+    fn largest(&self) -> Option<Measured> {
+        let seconds = self.seconds();
         if self.whole > 0.0 && self.whole >= seconds {
-            return Ok(Measured { mean: 1.0, deviation: 0.0 });
+            return Some(Measured { mean: 1.0, deviation: 0.0 });
         }
         if seconds <= 0.0 {
-            return Err(Why::NoRoom { most: self.most });
+            return None;
         }
         let mean = self.roomy.iter().map(|(s, share)| s * share).sum::<f64>() / seconds;
         let square = |(seconds, share): &(f64, f64)| seconds * (share - mean).powi(2);
         let deviation = (self.roomy.iter().map(square).sum::<f64>() / seconds).sqrt();
-        Ok(Measured { mean: mean.min(1.0), deviation })
+        Some(Measured { mean: mean.min(1.0), deviation })
     }
 }
