@@ -185,7 +185,7 @@ impl Driver {
                 }
                 Seen::Event(event) => self.tell(event),
                 Seen::Urgent => self.decide_at = Some(now),
-                // To a run that writes, it is what it begins from only once it writes.
+                // A run that writes goes by what it wrote; in a dry run others alone set limits.
                 Seen::Limited { .. } if self.hands.is_some() => {}
                 Seen::Limited { job, found } => {
                     self.tell(Event::Applied(job, Setting::Cap(found)));

@@ -128,7 +128,11 @@ impl Course {
             let before = course.work;
             course.work += window.seconds * speeds.rate(&life.id, part, window.others());
             course.cpu += window.seconds * part.share;
-            let reached = |at: Option<f64>| at.filter(|at| *at <= window.end).map(|_| course.work);
+            let begin = window.end - window.seconds;
+            let reached = |at: Option<f64>| {
+                let at = at.filter(|at| *at <= window.end)?;
+                Some(if at > begin { course.work } else { before })
+            };
             let (acceptable, objective) = (reached(life.acceptable), reached(life.objective));
             course.acceptable = course.acceptable.or(acceptable);
             course.objective = course.objective.or(objective);

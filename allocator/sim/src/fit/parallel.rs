@@ -46,8 +46,8 @@ struct Uses {
 
 /// The largest share of each job on a node that has `room` for jobs.
 ///
-/// The mean use while there was room counts, with whatever the job spent waiting, so that alone it
-/// takes as long as it did.
+/// The mean use while it was alone counts, or if it hardly was, while there was room; with whatever
+/// the job spent waiting, so that alone it takes as long as it did.
 pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fitted<Measured>> {
     let mut seen: BTreeMap<&JobId, Seen> = BTreeMap::new();
     for window in windows {

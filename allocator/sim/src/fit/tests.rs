@@ -18,7 +18,8 @@ fn scenario(node: &str, jobs: &[(&str, String)]) -> Scenario {
         "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2.0\n\
          [[node]]\nname = \"n\"\ncpus = 4\n{node}\n"
     );
-    // A batch to keep has the node looked at each second, as the live driver does always.
+    // A batch to keep has the node looked at until it is known which batches began after the frame,
+    // as the live driver looks always.
     let job = |(name, lines): &(&str, String)| {
         format!("[[job]]\nname = \"{name}\"\nbatch_latency = 1.0\n{lines}")
     };
@@ -109,6 +110,11 @@ fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
         assert!(error.unwrap().abs() < 0.02, "{again:#?}");
     }
     assert_eq!(again.jobs[1].acceptable, None);
+    let at_once =
+        format!("work = 40\nloss = {EXPONENTIAL}\nacceptable = 200.0\nacceptable_at = 0.0");
+    let (_, recording) = record(&scenario("", &[("a", at_once)]), "none");
+    let found = super::fit(&recording, &[]).unwrap();
+    assert_eq!(found.jobs[0].reached_at.acceptable, Some(0.0), "{found:#?}");
 }
 
 #[test]
@@ -121,6 +127,34 @@ fn a_job_that_cannot_use_the_whole_node_has_a_cap() {
     assert!(close(narrow.parallel.unwrap().mean, 0.25, 0.001), "{fit:#?}");
     // It was never alone, and took all that there was: nobody knows what it could use.
     assert!(wide.parallel.is_err() || close(wide.parallel.unwrap().mean, 1.0, 0.0), "{fit:#?}");
+}
+
+/// Jobs that compete are in each other's way, and leave room that both want: so it is on real
+/// machines, and never in the simulator.
+#[test]
+fn what_a_job_used_alone_counts_where_it_left_room_beside_another() {
+    let frame = |t: u32| {
+        let job = |id: &str, cpu: f64| format!(r#"{{"id":"{id}","usage":{{"cpu":{cpu}}}}}"#);
+        let (jobs, node) = match t {
+            0..=8 => (job("a", 0.85), 0.86),
+            _ => (format!("{},{}", job("a", 0.45), job("b", 0.45)), 0.91),
+        };
+        format!(
+            r#"{{"t":{t},"nodes":[{{"name":"n","cpus":2,"usage":{{"cpu":{node}}}}}],"jobs":[{jobs}]}}"#
+        )
+    };
+    let lines: Vec<String> = (0..40).step_by(2).map(frame).collect();
+    let recording = Recording::parse(&lines.join("\n")).unwrap();
+    let found = fit(&recording, &[]).unwrap();
+    let most = |fit: &Fit, id: &str| {
+        fit.jobs.iter().find(|job| job.id.as_str() == id).unwrap().parallel.unwrap().mean
+    };
+    assert!(close(most(&found, "a"), 0.85, 1e-9), "{found:#?}");
+    // The other was never alone there; a recording of it alone says more.
+    assert!(close(most(&found, "b"), 0.45, 1e-9), "{found:#?}");
+    let alone = recording.told_of("a", "b").unwrap();
+    let found = fit(&recording, &[alone]).unwrap();
+    assert!(close(most(&found, "b"), 0.85, 0.1), "{found:#?}");
 }
 
 #[test]

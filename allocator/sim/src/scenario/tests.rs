@@ -150,17 +150,25 @@ fn fields(text: &str) -> Vec<String> {
     names[1..].iter().map(|name| (*name).to_owned()).collect()
 }
 
+const GUIDE: &str = include_str!("../../../../examples/scenarios/README.md");
+
+#[test]
+fn the_example_of_the_guide_is_a_scenario() {
+    let example = GUIDE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let scenario = Scenario::parse(example.unwrap()).unwrap();
+    assert_eq!((scenario.nodes.len(), scenario.draw(1).len()), (4, 1));
+}
+
 #[test]
 fn the_guide_names_every_field() {
-    let guide = include_str!("../../../../examples/scenarios/README.md");
     for text in ["", "[[node]]", "[[job]]", "[[gang]]", "[[layout]]"] {
         let fields = fields(text);
         assert!(fields.len() > 1, "{text}: {fields:?}");
         for field in fields {
-            let is_named = guide.contains(&format!("`{field}`"))
-                || guide.lines().any(|line| line.starts_with(&format!("{field} = ")))
-                || guide.contains(&format!("[[{field}]]"))
-                || guide.contains(&format!("[{field}"));
+            let is_named = GUIDE.contains(&format!("`{field}`"))
+                || GUIDE.lines().any(|line| line.starts_with(&format!("{field} = ")))
+                || GUIDE.contains(&format!("[[{field}]]"))
+                || GUIDE.contains(&format!("[{field}"));
             assert!(is_named, "{text}: {field}");
         }
     }

@@ -6,6 +6,7 @@ use paceline_sim::bounds::{Bound, Bounds};
 use paceline_sim::fit::{Fit, Recording, fit, lifetimes};
 
 use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed, mean};
+use super::super::record::Host;
 use super::repeat::Repeat;
 
 /// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
@@ -72,7 +73,7 @@ impl Predictor {
                 others.len()
             ),
             fit,
-            speed: run.host.speed.filter(|speed| *speed > 0.0),
+            speed: speed(&run.host),
             repeats,
         })
     }
@@ -93,7 +94,7 @@ impl Predictor {
         let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
         let each = arm.counted().flat_map(|run| {
             let number = run.repeat;
-            let slower = self.speed.zip(run.host.speed).map_or(1.0, |(fitted, own)| fitted / own);
+            let slower = self.speed.zip(speed(&run.host)).map_or(1.0, |(fitted, own)| fitted / own);
             let repeat = self.repeats.get(&number);
             let courses =
                 repeat.map(|its| its.simulate((number, slower), &arm.facts, seeds, ground));
@@ -111,6 +112,11 @@ impl Predictor {
     pub(crate) fn bounds_of(&self, repeat: u32, scale: f64) -> Option<Bounds> {
         Some(self.repeats.get(&repeat)?.bounds_of(scale))
     }
+}
+
+/// How fast the machine was around a run, where that was measured.
+fn speed(host: &Host) -> Option<f64> {
+    host.speed.filter(|speed| *speed > 0.0)
 }
 
 /// When the jobs arrived in each repeat, as one of its runs tells: every arm's are the same draw.

@@ -3,6 +3,7 @@ use paceline_sim::{Run, Scenario};
 
 use super::super::outcome::example::Simulated;
 use super::super::outcome::{ArmFindings, Findings};
+use super::super::remarks::remarks;
 
 fn arm<'a>(findings: &'a Findings, name: &str) -> &'a ArmFindings {
     findings.arms.iter().find(|arm| arm.facts.name == name).unwrap()
@@ -43,6 +44,29 @@ fn a_prediction_that_is_off_does_not_hold() {
     let found = flowcon.fidelity.iter().find(|found| found.figure == "completion_mean").unwrap();
     assert!(!found.holds && found.jobs_hold == Some(false), "{found:#?}");
     assert!((-0.28..-0.18).contains(&found.error), "{found:#?}");
+}
+
+#[test]
+fn each_run_is_predicted_at_the_speed_that_the_machine_had_then() {
+    let mut simulated = Simulated::bench(3);
+    let predicted = |simulated: &Simulated| {
+        let findings = simulated.judge().findings;
+        let of = |name: &str| {
+            let run = arm(&findings, name).runs.iter().find(|run| run.repeat == 2).unwrap();
+            run.both("completion_mean").1.unwrap()
+        };
+        (of("none"), of("flowcon-published"), remarks(&findings).join("\n"))
+    };
+    let (none, flowcon, said) = predicted(&simulated);
+    assert!(!said.contains("speed:"), "{said}");
+    for run in &mut simulated.runs {
+        let is_slow = run.run.arm == "flowcon-published" && run.run.repeat == 2;
+        run.run.host.speed = Some(if is_slow { 50.0 } else { 100.0 });
+    }
+    let (same, slower, said) = predicted(&simulated);
+    assert!((same - none).abs() < 1e-9, "{same} is {none}");
+    assert!(slower > 1.8 * flowcon, "twice the work takes {slower}, and not {flowcon}");
+    assert!(said.contains("speed: the slowest run had 50 % of the fastest one's"), "{said}");
 }
 
 #[test]
