@@ -81,10 +81,15 @@ pub(crate) async fn frames_agree_with_the_jobs_own_log_and_the_engines_statistic
     allocator.end().await?;
     let (frames, samples) = (json_lines(&frames)?, json_lines(&samples)?);
 
-    let uses: Vec<f64> =
-        frames.iter().filter_map(|frame| number(frame, "/jobs/0/usage/cpu").ok()).collect();
-    anyhow::ensure!(uses.len() >= 3, "{} frames have a use", uses.len());
-    let mean = uses.iter().sum::<f64>() / paceline_policy::unit::count(uses.len());
+    // By time: over a few hundredths of a second, a job under a quota runs at full speed or not at all.
+    let (mut uses, mut used, mut seconds) = (0, 0.0, 0.0);
+    for (before, frame) in frames.iter().zip(frames.iter().skip(1)) {
+        let Ok(share) = number(frame, "/jobs/0/usage/cpu") else { continue };
+        let window = number(frame, "/t")? - number(before, "/t")?;
+        (uses, used, seconds) = (uses + 1, used + share * window, seconds + window);
+    }
+    anyhow::ensure!(uses >= 3, "{uses} frames have a use");
+    let mean = used / seconds;
     anyhow::ensure!((mean / told - 1.0).abs() < 0.1, "frames say {mean}, the engine {told}");
     anyhow::ensure!((mean / 0.25 - 1.0).abs() < 0.1, "the limit is 0.25, the frames say {mean}");
 

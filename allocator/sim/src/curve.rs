@@ -154,6 +154,16 @@ impl Curve {
         }
     }
 
+    /// Whether it only ever comes nearer to 0.
+    pub fn shrinks(&self) -> bool {
+        match self {
+            Self::Exponential { start, end, .. } | Self::Power { start, end, .. } => {
+                start.abs() >= end.abs() && start * end >= 0.0
+            }
+            Self::Recorded { .. } => false,
+        }
+    }
+
     /// What is wrong with it, as the field's name, its value and what is allowed.
     pub(crate) fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let wrong = |name, value: f64, allowed| Some((name, value.to_string(), allowed));
@@ -281,6 +291,18 @@ mod tests {
         let rising = Curve::Recorded { points: vec![(0.0, 0.1), (1.0, 0.9)] };
         assert_eq!((rising.reach(0.05), rising.reach(0.95)), (Some(0.0), None));
         assert!(Curve::Exponential { start: 0.1, end: 0.9, tau: 0.2 }.rises());
+    }
+
+    #[test]
+    fn a_loss_that_shrinks_is_never_larger_than_before() {
+        let power = |start, end| Curve::Power { start, end, scale: 0.1, exponent: 0.8 };
+        let shrinking = [(2.0, 0.1), (-2.0, -0.1), (2.0, 0.0)].map(|(a, b)| power(a, b));
+        for curve in curves().iter().chain(&shrinking).filter(|curve| curve.shrinks()) {
+            let sizes: Vec<f64> = (0..=50).map(|u| curve.at(f64::from(u) / 50.0).abs()).collect();
+            assert!(sizes.is_sorted_by(|before, after| before >= after), "{curve:?}");
+        }
+        assert!(shrinking.iter().all(Curve::shrinks));
+        assert!(![(0.1, 2.0), (1.0, -0.5)].into_iter().any(|(a, b)| power(a, b).shrinks()));
     }
 
     #[test]

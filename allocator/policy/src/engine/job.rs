@@ -170,6 +170,11 @@ impl Job {
         }
     }
 
+    /// Whether the last view told of what was used since `moment` or later, and of nothing older.
+    pub(super) fn saw_only_since(&self, moment: Moment) -> bool {
+        self.window.saw_only_since(moment)
+    }
+
     pub(super) fn in_frame(&self, node: &NodeName, cpus: f64) -> frame::Job {
         let report = self.report.as_ref();
         let asked = self.asked_targets();

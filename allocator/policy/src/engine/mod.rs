@@ -40,10 +40,6 @@ pub use report::Report;
 /// many seconds.
 const RETRY: f64 = 5.0;
 
-/// After so many looks in a row that left all as it was, the next one does so, too, if nothing
-/// happens. One is not enough: part of what it saw may be older than what happened last.
-const STILL: u32 = 2;
-
 /// A run of the policy has no more effects than these: one of each kind.
 const EFFECTS: usize = 4;
 
@@ -142,8 +138,10 @@ pub struct Engine {
     interval: f64,
     /// For how many seconds a job may be silent, as far as that goes by the policy's intervals.
     patience: f64,
-    /// How many looks in a row left all as it was.
-    still: u32,
+    /// When something happened last that was no reading.
+    happened: Moment,
+    /// Whether the last look left all as it was, and saw only what came after that.
+    settled: bool,
     /// Jobs that are on their way to their end.
     ending: BTreeSet<JobId>,
 }
@@ -166,7 +164,8 @@ impl Engine {
             node_mark: None,
             interval: 0.0,
             patience: 0.0,
-            still: 0,
+            happened: Moment::default(),
+            settled: false,
             ending: BTreeSet::new(),
         }
     }
@@ -201,14 +200,14 @@ impl Engine {
     /// Whether looks change nothing any more, nor does a job fall silent before the next decision.
     fn is_settled(&self, now: Moment) -> bool {
         let next = now.after(self.interval);
-        self.still >= STILL && !self.jobs.values().any(|job| job.is_silent(next, self.patience))
+        self.settled && !self.jobs.values().any(|job| job.is_silent(next, self.patience))
     }
 
     /// Takes in one event that happened at `now`. Events come in the order of their time.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         if !event.is_reading() {
-            self.still = 0;
+            (self.happened, self.settled) = (now, false);
         }
         match event {
             Event::Appeared(spec) => {
@@ -283,8 +282,10 @@ impl Engine {
     fn look(&mut self, now: Moment) -> Vec<Effect> {
         let views = self.views(now);
         let changes = self.changes(now, &views);
-        let is_still = changes.is_none() && self.limiter.is_still();
-        self.still = if is_still { self.still.saturating_add(1) } else { 0 };
+        let mut free = self.jobs.values().filter(|job| job.pinned.is_none());
+        self.settled = changes.is_none()
+            && self.limiter.is_still()
+            && free.all(|job| job.saw_only_since(self.happened));
         changes.into_iter().collect()
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Window {
     batches: Option<(u64, f64)>,
     /// When the last look was, and what it saw: asked twice at one moment, it sees the same.
     seen: Option<(Moment, Seen)>,
+    /// Since when the last look saw what was used: `None` if it saw nothing of that.
+    since: Option<Moment>,
 }
 
 /// What a look sees: `None` is what was not measured since the last one.
@@ -50,6 +52,7 @@ impl Window {
             return seen;
         }
         let between = self.turn(sight.latest);
+        self.since = between.map(|(from, _)| from.at);
         let usage = between.and_then(|(from, to)| to.usage_since(&from, sight.cpus));
         let usage = usage.map(|usage| usage.clamp(0.0, 1.0));
         let throttled = between.and_then(|(from, to)| to.throttled_since(&from));
@@ -61,6 +64,11 @@ impl Window {
         };
         self.seen = Some((now, seen));
         seen
+    }
+
+    /// Whether the last look saw what was used since `moment` or later, and nothing older.
+    pub(super) fn saw_only_since(&self, moment: Moment) -> bool {
+        self.since.is_some_and(|since| since >= moment)
     }
 
     /// The readings that bound the time since the last look, if that is long enough: then the next

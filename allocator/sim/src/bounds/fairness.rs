@@ -3,7 +3,7 @@
 use super::Task;
 use super::deadlines::{Due, put_off};
 use crate::fluid::{Fluid, Party};
-use crate::scenario::{Job, Node};
+use crate::scenario::{Company, Job, Node};
 
 /// How long each job takes if those that are there share all nodes equally, up to their caps, from
 /// its arrival to its end; infinite for one that never ends.
@@ -46,7 +46,7 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
 
 /// What a job asks of all nodes as one, of what there is for jobs.
 fn party(job: &Job, machines: f64) -> Party {
-    let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0);
+    let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0, Company::default());
     Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }
 }
 

@@ -7,6 +7,7 @@
 //!   neighbours and limits cost it. Frames have the mean use between them, so nothing is interpolated but the
 //!   time after a job's last frame: there it used what the node did and no other job;
 //! - the most that it can use (`parallel`) is what it used while there was room for more;
+//! - its weight in a crowd (`crowded`) is told by what it got there beside others;
 //! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
 //! - how its loss falls: `learning.rs`;
 //! - what the machine itself uses, and no job gets, is the node's `background`.
@@ -16,6 +17,7 @@
 
 mod against;
 mod batch;
+mod crowd;
 mod learning;
 mod lifetime;
 mod model;
@@ -68,6 +70,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
     let room = 1.0 - background.unwrap_or(0.0);
     let parallel = parallel::parallel(&all, room);
     let most = |id: &JobId| parallel.get(id).copied().and_then(Result::ok).map_or(1.0, |m| m.mean);
+    let crowded = crowd::weights(&all, cpus, most);
     let speeds = Speeds::of(&all, cpus, most);
 
     let lives = lifetimes(first);
@@ -88,6 +91,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
             work: course.work,
             cpu: course.cpu,
             parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
+            crowded: crowded.get(&life.id).copied().unwrap_or(Err(Why::NoCrowd)),
             batch,
             learning: course.learning(size, seen.direction, first_loss(first, &life.id)),
             reached_at: course.reached_at(&life),

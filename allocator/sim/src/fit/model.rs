@@ -30,6 +30,9 @@ pub enum Why {
         /// The largest share that it was seen to use.
         most: f64,
     },
+    /// The job was hardly ever one of many.
+    #[error("it hardly ran where more than two threads wanted each CPU")]
+    NoCrowd,
     /// The job never ran under a limit.
     #[error("it never ran under a limit: record it alone at 1/2 and 1/4 of the node")]
     NoLimit,
@@ -115,6 +118,9 @@ pub struct JobFit {
     /// room; 1 if it can use the whole node.
     #[serde(serialize_with = "as_json")]
     pub parallel: Fitted<Measured>,
+    /// Its weight in a crowd, beside that of the heaviest.
+    #[serde(serialize_with = "as_json")]
+    pub crowded: Fitted<f64>,
     /// What its batches take.
     #[serde(serialize_with = "as_json")]
     pub batch: Fitted<Batch>,

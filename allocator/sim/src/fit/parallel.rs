@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use paceline_policy::JobId;
 
 use super::model::{Fitted, Measured, Why};
-use super::window::Window;
+use super::window::{LEAST_SECONDS, Window};
 
 /// What is left of the node on average while its jobs always have room for more. Several that
 /// compete for it are in each other's way before it is full on average …
@@ -19,9 +19,6 @@ const WHOLE: f64 = 0.9;
 
 /// On a full node, a job that gets a smaller part than this of what its neighbour gets wants no more.
 const CONTENT: f64 = 0.9;
-
-/// The use of a shorter window is more a matter of when it was read.
-const LEAST_SECONDS: f64 = 0.5;
 
 /// Alone for so many seconds, a job has shown what it can use. Beside others it may leave room and
 /// want more all the same: jobs that compete are in each other's way.

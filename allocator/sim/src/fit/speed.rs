@@ -15,7 +15,7 @@ use super::model::{Batch, Fitted, Throttling, Why};
 use super::numeric::{criterion, least_point};
 use super::window::{Part, Window};
 use crate::fluid::Party;
-use crate::scenario::held_back;
+use crate::scenario::{held_back, threads_for};
 
 /// Jobs that slow each other down more than this are beyond the model.
 const MOST_CONTENTION: f64 = 4.0;
@@ -38,7 +38,7 @@ impl Speeds {
             }
         }
         let timings = |(id, points): (&JobId, Vec<Point>)| {
-            let threads = (parallel(id) * cpus).round().max(1.0);
+            let threads = threads_for(parallel(id), cpus);
             (id.clone(), Timings::new(points, cpus, threads))
         };
         let jobs: BTreeMap<JobId, Timings> = points.into_iter().map(timings).collect();

@@ -82,6 +82,28 @@ fn every_parameter_that_went_in_comes_out() {
 }
 
 #[test]
+fn what_jobs_weigh_in_a_crowd_is_told_where_there_was_one() {
+    let job = |at: u32, crowded: f64| {
+        format!(
+            "arrive = {{ at = {at} }}\nwork = 20\ncrowded = {crowded}\nbatch = {{ work = 0.05 }}"
+        )
+    };
+    // Two are as many threads as share a CPU by their weights, and three are a crowd.
+    let jobs = [("a", job(0, 0.6)), ("b", job(10, 1.0)), ("c", job(20, 0.8))];
+    let truth = scenario("", &jobs);
+    let (_, recording) = record(&truth, "none");
+    let fit = fit(&recording, &[]).unwrap();
+    for (job, weight) in fit.jobs.iter().zip([0.6, 1.0, 0.8]) {
+        assert!(close(job.crowded.unwrap(), weight, 0.01), "{fit:#?}");
+    }
+    let found = accuracy(&recording, &[record(&fitted(&fit), "none").0]);
+    assert!(found.mean_error.unwrap() < 0.01, "{found:#?}");
+    let (_, two) = record(&scenario("", &jobs[..2]), "none");
+    let fit = super::fit(&two, &[]).unwrap();
+    assert!(fit.jobs.iter().all(|job| job.crowded == Err(Why::NoCrowd)), "{fit:#?}");
+}
+
+#[test]
 fn a_loss_that_is_to_rise_is_fitted_as_one() {
     let job = format!("work = 40\nloss = {RISING}\nacceptable = 0.6\nobjective = 0.8");
     let truth = scenario("", &[("a", job)]);
@@ -104,6 +126,8 @@ fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
     assert!(close(a.reached_at.acceptable.unwrap(), 0.2, 0.01), "{a:#?}");
     assert!(close(a.reached_at.objective.unwrap(), 0.7, 0.01), "{a:#?}");
     assert_eq!(b.reached_at.acceptable, Some(f64::INFINITY), "it ended before");
+    let json = serde_json::to_value(b.reached_at).unwrap();
+    assert_eq!((&json["acceptable"], &json["objective"]), (&"never".into(), &"never".into()));
     let again = record(&fitted(&fit), "none").0;
     for figure in [|job: &JobAccuracy| job.acceptable, |job: &JobAccuracy| job.objective] {
         let error = figure(&accuracy(&recording, std::slice::from_ref(&again)).jobs[0]).error;

@@ -7,6 +7,8 @@ use paceline_policy::{Frame, JobId, Share, frame};
 
 use super::Recording;
 
+/// The use of a shorter window, in seconds, is more a matter of when it was read.
+pub(super) const LEAST_SECONDS: f64 = 0.5;
 /// What is larger, in whatever unit, is no measurement.
 const ABSURD: f64 = 1e12;
 /// Limits that differ by less are the same: what is read back is rounded.

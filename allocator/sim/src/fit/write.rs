@@ -20,6 +20,8 @@ pub struct Heading {
 
 /// Smaller parts of the node are of no account.
 const LEAST_SHARE: f64 = 1e-3;
+/// A weight that is this near to the heaviest is the same.
+const EVEN: f64 = 0.99;
 /// A machine that leaves its jobs less than a twentieth is no machine for them.
 const MOST_BACKGROUND: f64 = 0.95;
 
@@ -88,6 +90,8 @@ impl Text {
         self.value("arrive", format!("{{ at = {} }}", number(job.arrived)));
         self.number("work", Some(job.work));
         self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
+        let crowded = job.crowded.ok().filter(|part| *part < EVEN);
+        self.number("crowded", crowded.map(|part| part.max(LEAST_SHARE)));
         if let Ok(batch) = &job.batch {
             let throttling = batch.throttling.ok().filter(|limit| limit.cost >= LEAST_SHARE);
             self.number("threads", throttling.map(|limit| limit.threads));

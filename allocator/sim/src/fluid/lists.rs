@@ -29,7 +29,10 @@ impl Fluid {
             Side::Capped => {
                 self.capped.insert(key);
                 self.capped_sum += party.cap;
-                self.held += usize::from(party.limited);
+                if party.limited {
+                    self.held += 1;
+                    self.held_sum += party.cap;
+                }
             }
         }
         self.mark(job);
@@ -48,7 +51,10 @@ impl Fluid {
             Side::Capped => {
                 self.capped.remove(&key);
                 self.capped_sum -= member.party.cap;
-                self.held -= usize::from(member.party.limited);
+                if member.party.limited {
+                    self.held -= 1;
+                    self.held_sum -= member.party.cap;
+                }
             }
         }
         // What rounding left behind would add up.
@@ -57,6 +63,9 @@ impl Fluid {
         }
         if self.capped.is_empty() {
             self.capped_sum = 0.0;
+        }
+        if self.held == 0 {
+            self.held_sum = 0.0;
         }
     }
 

@@ -42,8 +42,9 @@ pub struct Fluid {
     /// The sums of the caps and of the weights.
     capped_sum: f64,
     sharing_sum: f64,
-    /// How many are held back by their limits.
+    /// How many are held back by their limits, and what these let them have together.
     held: usize,
+    held_sum: f64,
     /// Sharing jobs whose speed is not in proportion to their share.
     bent: BTreeSet<Index>,
     /// Next goals, as marks on the clock of time and on that of the level.
@@ -160,6 +161,22 @@ impl Fluid {
     /// The share of the node that a job has now.
     pub fn share_of(&self, job: Index) -> f64 {
         self.members.get(job).map_or(0.0, |member| member.share(self.level()))
+    }
+
+    /// The share of the node that those have together who are held back by their limits.
+    pub fn held(&self) -> f64 {
+        self.held_sum
+    }
+
+    /// The part of that which is this job's: 0 if its limit does not hold it back.
+    pub fn held_by(&self, job: Index) -> f64 {
+        let held = |member: &&Member| member.side == Side::Capped && member.party.limited;
+        self.members.get(job).filter(held).map_or(0.0, |member| member.party.cap)
+    }
+
+    /// What a job asks of the node.
+    pub fn party(&self, job: Index) -> Option<Party> {
+        self.members.get(job).map(|member| member.party)
     }
 
     /// The work that a job does per second now.

@@ -149,6 +149,10 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         let fits = share > 0.0 && share <= 1.0;
         require(field(name), share, "must be a share of the node, above 0 and at most 1", fits)?;
     }
+    if let Some(part) = job.crowded {
+        let fits = part > 0.0 && part <= 1.0;
+        require(field("crowded"), part, "must be above 0 and at most 1", fits)?;
+    }
     for (name, value) in [("threads", job.threads), ("weight", job.weight)] {
         let Some(value) = value else { continue };
         require(field(name), value, positive, value > 0.0)?;

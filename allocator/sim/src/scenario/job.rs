@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use paceline_policy::{JobId, Share};
 use paceline_wire::{Direction, Targets};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Failures;
 use super::file::Checkpoint;
@@ -16,9 +16,20 @@ use crate::fluid::Party;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReachedAt {
     /// Its acceptable loss.
+    #[serde(serialize_with = "part_or_never")]
     pub acceptable: Option<f64>,
     /// Its objective.
+    #[serde(serialize_with = "part_or_never")]
     pub objective: Option<f64>,
+}
+
+/// JSON has no word for what is infinite, and `null` is what is not known.
+#[expect(clippy::ref_option, reason = "the form that serde asks for")]
+fn part_or_never<S: Serializer>(part: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match part {
+        Some(part) if part.is_infinite() => serializer.serialize_str("never"),
+        part => part.serialize(serializer),
+    }
 }
 
 /// One job of a workload, with everything about it that was to be drawn.
@@ -38,6 +49,8 @@ pub struct Job {
     pub parallel: f64,
     /// Its threads.
     pub threads: Option<f64>,
+    /// The part of its CPU weight that counts in a [crowd](Company::crowded).
+    pub crowded: f64,
     /// The part of its speed that is lost when its limit is a vanishing part of its threads.
     pub throttle_cost: f64,
     /// Work in one batch, as seconds of a whole node.
@@ -111,23 +124,72 @@ impl Job {
 
     /// How long it takes where no other job runs.
     pub fn alone(&self) -> f64 {
-        self.work / self.party(Share::ALL, self.cpu_shares, 1.0).rate(self.most())
+        self.work
+            / self.party(Share::ALL, self.cpu_shares, 1.0, Company::default()).rate(self.most())
     }
 
-    /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight.
-    pub fn party(&self, cap: Share, cpu_shares: u64, cpus: f64) -> Party {
-        let limit = cap.get();
+    /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight, in this company.
+    pub fn party(&self, cap: Share, cpu_shares: u64, cpus: f64, company: Company) -> Party {
+        let (limit, most) = (cap.get(), self.most_beside(company.held, cpus));
+        let crowded = if company.crowded { self.crowded } else { 1.0 };
         let held_back = self.threads.map_or(0.0, |threads| held_back(cap, cpus, threads));
         Party {
-            weight: paceline_policy::unit::counter(cpu_shares),
-            cap: limit.min(self.parallel),
-            limited: limit < self.parallel,
+            weight: paceline_policy::unit::counter(cpu_shares) * crowded,
+            cap: limit.min(most),
+            limited: limit < most,
             speed: 1.0 - self.throttle_cost * held_back,
             bend: self.fixed / self.batch,
             batch: self.batch,
         }
     }
+
+    /// The most that it can use beside jobs that stand at limits of `held` together.
+    ///
+    /// A job at its limit runs in bursts, on as many CPUs at once as it has threads for, and what a
+    /// neighbour cannot do meanwhile it cannot make up for: it has the other part of the time, and
+    /// uses of that what it uses of a node of its own. One with fewer threads than the bursts leave
+    /// CPUs for on average is not touched.
+    fn most_beside(&self, held: f64, cpus: f64) -> f64 {
+        if self.parallel >= 1.0 {
+            return self.parallel;
+        }
+        let left = (1.0 - held).max(LEAST_LEFT);
+        self.parallel * (left * cpus / self.threads_on(cpus)).min(1.0)
+    }
+
+    /// Whether what it asks for depends on its [`Company`].
+    pub(crate) fn minds_company(&self) -> bool {
+        self.parallel < 1.0 || self.crowded < 1.0
+    }
+
+    /// Its threads on a node of `cpus` CPUs.
+    pub(crate) fn threads_on(&self, cpus: f64) -> f64 {
+        self.threads.unwrap_or_else(|| threads_for(self.parallel, cpus))
+    }
 }
+
+/// The threads of a job that does not say how many: as many as it can use CPUs of so many.
+pub(crate) fn threads_for(parallel: f64, cpus: f64) -> f64 {
+    (parallel * cpus).round().max(1.0)
+}
+
+/// The others on a node, as far as they matter to what a job asks of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Company {
+    /// The share of the node that those have who stand at their limits.
+    pub held: f64,
+    /// Whether those whose limits leave them an equal share, the job itself among them, have more than
+    /// two threads for each CPU. Beside one other, a thread that has slept gets back what it has missed;
+    /// in a longer queue it does not, and a job whose threads wait for each other all the time gets less
+    /// than its weight says.
+    pub crowded: bool,
+}
+
+/// So many threads share a CPU by their weights, whatever they do.
+pub(crate) const CROWD: f64 = 2.0;
+
+/// Limits that promise more than there is leave this part of the time to others all the same.
+const LEAST_LEFT: f64 = 0.01;
 
 /// The part of its threads' time that a job cannot have under a limit on a node of `cpus` CPUs.
 pub(crate) fn held_back(cap: Share, cpus: f64, threads: f64) -> f64 {

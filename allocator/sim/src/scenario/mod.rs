@@ -26,8 +26,8 @@ pub use error::ScenarioError;
 pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
-pub(crate) use job::held_back;
-pub use job::{Job, ReachedAt};
+pub(crate) use job::{CROWD, held_back, threads_for};
+pub use job::{Company, Job, ReachedAt};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};

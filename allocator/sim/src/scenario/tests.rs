@@ -126,6 +126,10 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
             "[[node]]\nname = \"m\"\ncpus = 1\nbackground = 1",
             "node \"m\": background is 1: must be",
         ),
+        (
+            "[[job]]\nname = \"b\"\nwork = 1\ncrowded = 1.5",
+            "job \"b\": crowded is 1.5: must be above 0 and at most 1",
+        ),
         ("[[job]]\nname = \"b\"", "job \"b\": work is missing: a job without it never ends"),
         (
             "[[gang]]\nname = \"g\"\nwork = 1\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",

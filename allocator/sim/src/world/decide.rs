@@ -8,6 +8,7 @@ use super::World;
 use super::queue::What;
 use crate::fluid::Index;
 use crate::outcome::Line;
+use crate::scenario::Company;
 
 /// How often the live driver looks between decisions, in seconds.
 const LOOK: f64 = 1.0;
@@ -27,7 +28,7 @@ impl World<'_> {
     pub(super) fn look(&mut self, node: usize) {
         let now = self.now;
         let Some(station) = self.stations.get_mut(node) else { return };
-        station.observe(now, &mut self.jobs);
+        station.glance(now, &mut self.jobs);
         let effects = station.engine.step(Moment::from_seconds(now), Event::Look);
         self.obey(node, effects);
     }
@@ -53,6 +54,9 @@ impl World<'_> {
 
     /// Limits are written, and are in force at once.
     pub(super) fn write(&mut self, node: usize, changes: Vec<Change>) {
+        if let Some(station) = self.stations.get_mut(node) {
+            station.count_losses(self.now, &mut self.jobs);
+        }
         for Change { job, to, .. } in changes {
             let Some(index) = self.index(node, &job) else { continue };
             let (Some(station), Some(live)) =
@@ -66,7 +70,7 @@ impl World<'_> {
             }
             live.outcome.writes += 1;
             self.done.outcome.events += 1;
-            station.fluid.set(index, live.party(station.cpus));
+            station.fluid.set(index, live.party(station.cpus, Company::default()));
             station.tell(self.now, Event::Applied(job, to));
         }
         self.plan(node);

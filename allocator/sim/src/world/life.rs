@@ -7,6 +7,7 @@ use super::live::Goal;
 use super::queue::What;
 use super::{COALESCE, World};
 use crate::fluid::Index;
+use crate::scenario::Company;
 
 /// A goal that is so near, in seconds, is reached: that is rounding.
 const ROUNDING: f64 = 1e-9;
@@ -45,7 +46,8 @@ impl World<'_> {
         }
         station.fluid.advance(now);
         let before = station.fluid.len();
-        station.fluid.insert(index, live.party(station.cpus), live.goal());
+        let party = live.party(station.cpus, Company::default());
+        station.fluid.insert(index, party, live.goal());
         station.by_id.insert(live.job.id.clone(), index);
         self.by_jobs.remove(&(before, node));
         self.by_jobs.insert((before + 1, node));
@@ -123,7 +125,10 @@ impl World<'_> {
 
     /// Notes when the node's next goal is due.
     pub(super) fn plan(&mut self, node: usize) {
-        let Some(station) = self.stations.get(node) else { return };
+        let Some(station) = self.stations.get_mut(node) else { return };
+        if self.company_matters {
+            station.fit_in(&self.jobs);
+        }
         let next = station.fluid.next().map(|(at, _)| at.max(self.now));
         self.queue.set(next, What::Goal(node));
     }

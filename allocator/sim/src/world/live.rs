@@ -15,7 +15,7 @@ use crate::fluid::{Party, ROUNDING, Tally};
 use crate::number::floor;
 use crate::outcome::JobOutcome;
 use crate::random::{Lazy, Purpose};
-use crate::scenario::Job;
+use crate::scenario::{Company, Job};
 
 /// What a job's limit and weight are before anybody touches them.
 pub(super) const UNLIMITED: Share = Share::ALL;
@@ -113,8 +113,8 @@ impl Live {
     }
 
     /// What it asks of its node.
-    pub(super) fn party(&self, cpus: f64) -> Party {
-        self.job.party(self.cap, self.cpu_shares, cpus)
+    pub(super) fn party(&self, cpus: f64, company: Company) -> Party {
+        self.job.party(self.cap, self.cpu_shares, cpus, company)
     }
 
     /// Whether its CPU weight is one that the engine must be told of.
@@ -147,11 +147,17 @@ impl Live {
     /// What its endpoint says now, and what the kernel says that it has used.
     pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.count_loss(now, self.before + tally.work);
-        let (ended, _) = self.told.batches;
-        if tally.batches > ended {
-            self.told.batches = (tally.batches, tally.batch_seconds);
-            self.tell_losses(ended, tally.batches);
+        let (told, _) = self.told.losses;
+        if tally.batches > told {
+            self.tell_losses(told, tally.batches);
         }
+        self.glance(tally, cpus)
+    }
+
+    /// The same but for its losses, which are told when a policy runs: nobody else asks for them,
+    /// and they take the longest to work out.
+    pub(super) fn glance(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
+        self.told.batches = (tally.batches, tally.batch_seconds);
         self.told.done = Some((self.before + tally.work) / self.job.work);
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
@@ -172,13 +178,17 @@ impl Live {
         }
         let at = |batch: u64| curve.at(counter(done + batch) * step).abs();
         let before = self.told.largest.unwrap_or_else(|| at(from + 1));
-        self.told.largest = Some(before.max(at(to)));
+        // Where losses only shrink, the first is the largest, and no other has to be worked out.
+        self.told.largest = Some(if curve.shrinks() { before } else { before.max(at(to)) });
         self.told.losses = (to, self.told.losses.1 + sum);
     }
 
     /// Counts the area under its loss up to now, with the work then.
     pub(super) fn count_loss(&mut self, now: f64, work: f64) {
         let (from, before) = self.counted;
+        if now <= from {
+            return;
+        }
         self.counted = (now, work);
         if let Some((curve, fall)) = self.job.loss.as_ref().zip(self.fall) {
             let at = |work: f64| (work / self.job.work).min(1.0);

@@ -74,6 +74,8 @@ struct World<'a> {
     cluster: Option<Cluster>,
     /// Whether anything of the scenario fails at all.
     can_fail: bool,
+    /// Whether there are jobs that ask for more or less as others do.
+    company_matters: bool,
     /// Jobs that have arrived and have no node yet.
     waiting: Vec<Index>,
     /// Jobs that no node works for.
@@ -124,6 +126,7 @@ impl<'a> World<'a> {
         let left = workload.len();
         let can_fail = run.scenario.nodes.iter().any(|node| node.failures.is_some())
             || workload.iter().any(|job| job.failures.is_some());
+        let company_matters = workload.iter().any(Job::minds_company);
         let mut world = Self {
             run,
             now: 0.0,
@@ -133,6 +136,7 @@ impl<'a> World<'a> {
             stations,
             cluster,
             can_fail,
+            company_matters,
             waiting: Vec::new(),
             stranded: Vec::new(),
             moving: BTreeSet::new(),

@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 
+use paceline_policy::engine::{Reading, Report};
+use paceline_policy::unit::count;
 use paceline_policy::{Engine, Event, JobId, Moment};
 
 use super::jobs::Jobs;
-use crate::fluid::{Fluid, Index};
+use super::live::Live;
+use crate::fluid::{Fluid, Index, Tally};
 use crate::random::{Lazy, Purpose};
-use crate::scenario::Node;
+use crate::scenario::{CROWD, Company, Node};
 
 /// One node: its CPU, and the engine that watches over it.
 #[derive(Debug)]
@@ -49,25 +52,87 @@ impl Station {
 
     /// Tells the engine what there is to be read, as the live driver does before it decides.
     pub(super) fn observe(&mut self, now: f64, jobs: &mut Jobs) {
+        let cpus = self.cpus;
+        self.read(now, jobs, |live, tally| live.report(now, tally, cpus));
+    }
+
+    /// Tells the engine what there is to be read but for losses, before it looks.
+    pub(super) fn glance(&mut self, now: f64, jobs: &mut Jobs) {
+        let cpus = self.cpus;
+        self.read(now, jobs, |live, tally| live.glance(tally, cpus));
+    }
+
+    fn read(
+        &mut self,
+        now: f64,
+        jobs: &mut Jobs,
+        read: impl Fn(&mut Live, Tally) -> (Report, Reading),
+    ) {
         self.fluid.advance(now);
         let used = self.fluid.used() + self.background * now;
-        self.tell(now, Event::NodeUsed(used * self.cpus));
+        let at = Moment::from_seconds(now);
+        tell(&mut self.engine, at, Event::NodeUsed(used * self.cpus));
         for (index, tally) in self.fluid.tallies() {
             let Some(live) = jobs.get_mut(index) else { continue };
-            let (report, reading) = live.report(now, tally, self.cpus);
+            let (report, reading) = read(live, tally);
             let id = live.job.id.clone();
-            tell(&mut self.engine, now, Event::Reported(id.clone(), report));
-            tell(&mut self.engine, now, Event::Used(id, reading));
+            tell(&mut self.engine, at, Event::Reported(id.clone(), report));
+            tell(&mut self.engine, at, Event::Used(id, reading));
         }
+    }
+
+    /// Counts the areas under the losses of its jobs up to now: their shares are about to change.
+    pub(super) fn count_losses(&mut self, now: f64, jobs: &mut Jobs) {
+        self.fluid.advance(now);
+        for (index, tally) in self.fluid.tallies() {
+            if let Some(live) = jobs.get_mut(index) {
+                live.count_loss(now, live.before + tally.work);
+            }
+        }
+    }
+
+    /// Gives every job what it asks for in its company. Who is held back by a limit is told by how all
+    /// stand if nobody minds that: what follows from it may let one more reach its limit, which is left
+    /// out of account.
+    pub(super) fn fit_in(&mut self, jobs: &Jobs) {
+        let crowded = self.is_crowded(jobs);
+        let here: Vec<Index> = self.fluid.jobs().collect();
+        for index in &here {
+            self.ask(*index, jobs, Company { held: 0.0, crowded });
+        }
+        let held = self.fluid.held();
+        let beside = |index: &Index| (*index, held - self.fluid.held_by(*index));
+        let beside: Vec<(Index, f64)> = here.iter().map(beside).collect();
+        for (index, held) in beside {
+            self.ask(index, jobs, Company { held, crowded });
+        }
+    }
+
+    /// Has a job ask for what it can use in this company.
+    fn ask(&mut self, index: Index, jobs: &Jobs, company: Company) {
+        let Some(live) = jobs.get(index) else { return };
+        let party = live.party(self.cpus, company);
+        if self.fluid.party(index) != Some(party) {
+            self.fluid.set(index, party);
+        }
+    }
+
+    /// Whether the threads of those who compete are more than share a CPU by their weights.
+    fn is_crowded(&self, jobs: &Jobs) -> bool {
+        let equal = 1.0 / count(self.fluid.len());
+        let here = self.fluid.jobs().filter_map(|job| jobs.get(job));
+        let competing = here.filter(|live| live.cap.get() >= equal);
+        let threads: f64 = competing.map(|live| live.job.threads_on(self.cpus)).sum();
+        threads > CROWD * self.cpus
     }
 
     /// Takes in an event that asks for nothing.
     pub(super) fn tell(&mut self, now: f64, event: Event) {
-        tell(&mut self.engine, now, event);
+        tell(&mut self.engine, Moment::from_seconds(now), event);
     }
 }
 
-fn tell(engine: &mut Engine, now: f64, event: Event) {
-    let effects = engine.step(Moment::from_seconds(now), event);
+fn tell(engine: &mut Engine, now: Moment, event: Event) {
+    let effects = engine.step(now, event);
     debug_assert!(effects.is_empty(), "an observation asks for nothing");
 }

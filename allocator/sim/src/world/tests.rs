@@ -1,6 +1,8 @@
 mod failures;
 mod properties;
 
+use std::fmt::Write;
+
 use super::*;
 use crate::bounds::{Task, srpt};
 use crate::scenario::{Listed, scenario};
@@ -72,6 +74,39 @@ fn what_is_recorded_replays_to_the_same_decisions() {
             assert_eq!(serde_json::to_string(&answer).unwrap(), line.decision, "{name}");
         }
     }
+}
+
+/// As measured on two CPUs: a job that uses 0.89 of them alone had 0.50 beside two at limits of 0.41
+/// together, and 0.445 beside two at limits of 0.49; what was left stayed idle.
+#[test]
+fn what_limited_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
+    let share = |jobs: &[&str]| {
+        let mut text = "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\nuntil = 1.0\n\
+             [[node]]\nname = \"n\"\ncpus = 2"
+            .to_owned();
+        for (number, job) in jobs.iter().enumerate() {
+            write!(text, "\n[[job]]\nname = \"j{number}\"\nwork = 100\n{job}").unwrap();
+        }
+        let (scenario, arm) = (Scenario::parse(&text).unwrap(), "none".parse().unwrap());
+        let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };
+        let mut world = World::new(&run, scenario.draw(1)).unwrap();
+        while world.step() {}
+        world.stations[0].fluid.share_of(0)
+    };
+    let close = |found: f64, truth: f64| assert!((found - truth).abs() < 1e-9, "{found} {truth}");
+    let wide = "parallel = 0.89";
+    close(share(&[wide]), 0.89);
+    close(share(&[wide, "max = 0.25", "max = 0.16"]), 0.89 * 0.59);
+    close(share(&[wide, "max = 0.25", "max = 0.24"]), 0.89 * 0.51);
+    close(share(&["parallel = 0.89\nmax = 0.75", "max = 0.17", "max = 0.2"]), 0.89 * 0.63);
+    // One that is held back by its own limit has it, and so has one of a single thread its CPU.
+    close(share(&["parallel = 0.89\nmax = 0.3", "max = 0.25"]), 0.3);
+    close(share(&["parallel = 0.5", "max = 0.25"]), 0.5);
+    // In a crowd a weight counts in part, and between two in full.
+    let light = "crowded = 0.5";
+    close(share(&[light, "parallel = 1"]), 0.5);
+    close(share(&[light, "parallel = 1", "parallel = 1"]), 0.2);
+    close(share(&[light, "parallel = 1", "max = 0.1"]), 0.45);
 }
 
 #[test]

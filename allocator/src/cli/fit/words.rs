@@ -50,6 +50,9 @@ fn job_lines(job: &JobFit) -> Vec<String> {
         format!("  arrives     at {arrived:.1} s"),
         format!("  work        {work:.2} s of the node, {cpu:.2} s of CPU time{end}"),
         line("most", &job.parallel, most),
+        line("a crowd", &job.crowded, |part| {
+            format!("where many compete, its weight counts by {}", percent(*part))
+        }),
         line("batch", &job.batch, batch),
         line("a limit", &job.batch.and_then(|batch| costs(&batch)), Clone::clone),
         line("loss", &job.learning, learning),

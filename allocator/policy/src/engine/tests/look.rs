@@ -96,25 +96,43 @@ fn an_idle_share_is_lent_within_two_looks_and_taken_back_at_the_next() {
     assert_eq!(bed.caps, [0.25, 0.75]);
 }
 
-#[test]
-fn looks_are_of_no_use_once_it_is_settled_who_is_lent_what() {
-    let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
-    let second = |bed: &mut Bed| {
-        bed.pass([bed.caps[0].min(0.6), 0.004]);
-        bed.step(Event::Look)
-    };
+/// A second in which the first job wants 0.6 of the node and the other one nothing, and a look.
+fn second(bed: &mut Bed) -> usize {
+    bed.pass([bed.caps[0].min(0.6), 0.004]);
+    bed.step(Event::Look)
+}
+
+/// Looks for as long as that is of use; returns how many looks it took.
+fn settle(bed: &mut Bed) -> usize {
     let mut looks = 0;
     while bed.engine.has_use_for_looks(at(bed.t)) {
-        second(&mut bed);
+        second(bed);
         looks += 1;
         assert!(looks < 10, "{:?}", bed.caps);
     }
-    assert!(looks > 2 && bed.caps[0] > 0.6, "{looks}: {:?}", bed.caps);
+    looks
+}
+
+#[test]
+fn looks_are_of_no_use_once_it_is_settled_who_is_lent_what() {
+    let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
+    let looks = settle(&mut bed);
+    assert!(looks > 1 && bed.caps[0] > 0.6, "{looks}: {:?}", bed.caps);
     for _ in 0..5 {
         assert_eq!(second(&mut bed), 0);
     }
     bed.step(Event::Decide);
     assert!(bed.engine.has_use_for_looks(at(bed.t)), "a decision may change what is lent");
+}
+
+#[test]
+fn a_look_settles_nothing_if_part_of_what_it_saw_is_older_than_what_happened_last() {
+    let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
+    settle(&mut bed);
+    tell(&mut bed.engine, bed.t + 0.3, Event::Targets(id("a"), Targets::default()));
+    assert_eq!(settle(&mut bed), 2);
+    tell(&mut bed.engine, bed.t, Event::Targets(id("a"), Targets::default()));
+    assert_eq!(settle(&mut bed), 1);
 }
 
 #[test]

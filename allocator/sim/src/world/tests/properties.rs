@@ -84,7 +84,15 @@ fn check(world: &World<'_>) {
         let jobs: Vec<Index> = fluid.jobs().collect();
         let shares: Vec<f64> = jobs.iter().map(|job| fluid.share_of(*job)).collect();
         let in_use: f64 = shares.iter().sum();
-        let caps = jobs.iter().map(|job| world.jobs.get(*job).unwrap().party(station.cpus).cap);
+        let asked = |job: &Index| fluid.party(*job).unwrap().cap;
+        let most = |job: &Index| {
+            let live = world.jobs.get(*job).unwrap();
+            live.cap.get().min(live.job.parallel)
+        };
+        let caps = jobs.iter().map(asked);
+        assert!(jobs.iter().all(|job| asked(job) <= most(job)), "{at}");
+        let wide = jobs.iter().filter(|job| world.jobs.get(**job).unwrap().job.parallel >= 1.0);
+        assert!(wide.into_iter().all(|job| asked(job) >= most(job)), "{at}");
         let demand = caps.clone().sum::<f64>().min(1.0);
         assert!((in_use - fluid.in_use()).abs() < 1e-9 && (in_use - demand).abs() < 1e-9, "{at}");
         assert!(shares.iter().zip(caps).all(|(share, cap)| *share > 0.0 && *share <= cap + 1e-12));
