@@ -5,7 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
   experiments test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
-  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale results clean
+  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale results \
+  check-results clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -146,6 +147,9 @@ results: ## every policy in every scenario beside the best possible: writes allo
 	$(CARGO) build --release --locked --bin paceline
 	$(PACELINE) scenarios run --markdown > target/RESULTS.md
 	mv target/RESULTS.md allocator/sim/RESULTS.md
+
+check-results: build ## whether allocator/sim/RESULTS.md is what `make results` would write
+	$(PACELINE) scenarios run --check allocator/sim/RESULTS.md
 
 clean: ## remove what was built, but not the caches of libtorch and data
 	$(CARGO) clean
