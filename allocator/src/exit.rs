@@ -1,5 +1,7 @@
 //! How `paceline` ends: exit codes that scripts rely on.
 
+use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::bench::schedule::ScheduleError;
@@ -18,6 +20,13 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadUsage(pub String);
+
+impl BadUsage {
+    /// The file of a setting cannot be used.
+    pub fn file(setting: &str, path: &Path, why: impl Display) -> Self {
+        Self(format!("{setting} {}: {why}", path.display()))
+    }
+}
 
 /// There is no engine to talk to.
 #[derive(Debug, thiserror::Error)]

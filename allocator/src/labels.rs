@@ -9,6 +9,8 @@ use paceline_wire::{DEFAULT_PORT, Direction, Targets};
 /// The label that opts a container in. Nothing without it is ever touched.
 pub const ENABLE: &str = "paceline.enable";
 
+/// The label that names a job.
+pub const JOB: &str = "paceline.job";
 /// The label that declares a job's whole work.
 pub const WORK: &str = "paceline.work";
 /// The label that says where a job's checkpoints lie.
@@ -98,7 +100,7 @@ impl Labels {
         let flag =
             |label| parsed(labels, label, "true or false", |value| bool::from_str(value).ok());
         let read = Self {
-            job: labels.get("paceline.job").filter(|name| !name.is_empty()).cloned(),
+            job: labels.get(JOB).filter(|name| !name.is_empty()).cloned(),
             endpoint: parsed(labels, "paceline.endpoint", "a port or unix:/path", endpoint)?
                 .unwrap_or(Endpoint::Port(DEFAULT_PORT)),
             targets: Targets {

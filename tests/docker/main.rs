@@ -13,6 +13,7 @@ mod moves;
 mod orders;
 mod policies;
 mod sidecar;
+mod swarm;
 mod truth;
 mod users;
 
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use bollard::Docker;
 use bollard::query_parameters::RemoveImageOptionsBuilder;
 use libtest_mimic::{Arguments, Failed, Trial};
-use paceline_system_tests::{Bed, PrivateEngine, image_of, program};
+use paceline_system_tests::{Bed, PrivateEngine, PrivateSwarm, image_of, program};
 use tokio::runtime::Runtime;
 
 /// What a test needs beside an engine.
@@ -34,6 +35,8 @@ enum Needs {
     Root,
     /// To start an engine of its own.
     PrivateEngine,
+    /// To make a Swarm of its own.
+    PrivateSwarm,
     /// Python's frameworks, which `make test-frameworks` installs.
     Frameworks,
 }
@@ -45,6 +48,7 @@ impl Needs {
             Self::Nothing => true,
             Self::Root => root,
             Self::PrivateEngine => root && PrivateEngine::is_possible(),
+            Self::PrivateSwarm => root && PrivateSwarm::is_possible(),
             Self::Frameworks => frameworks::environments().is_some(),
         }
     }
@@ -97,7 +101,7 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
         println!("skipped because no engine is reachable: {missing}");
     } else if skipped > 0 {
         println!(
-            "skipped for want of root, of dockerd, or of the frameworks (make test-frameworks)"
+            "skipped for want of root, of dockerd or ip, or of the frameworks (make test-frameworks)"
         );
     }
 }
@@ -213,28 +217,44 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         sidecar::a_first_process_waits_for_orphans_too;
         sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
         frameworks::keras_and_pytorch_are_managed_by_what_they_print needs Frameworks;
+        swarm::a_converged_job_moves_to_another_machine_and_goes_on needs PrivateSwarm;
+        swarm::a_job_that_does_not_go_on_there_stays_where_it_was needs PrivateSwarm;
+        swarm::an_agent_that_ends_is_told_of_and_heard_again needs PrivateSwarm;
+        swarm::faults::after_a_manager_that_was_killed_the_job_is_there_once needs PrivateSwarm;
+        swarm::faults::a_job_that_stays_frozen_goes_on_once_its_agent_is_there needs PrivateSwarm;
         bench::an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished;
         bench::the_oracle_lets_the_shortest_job_run_first;
         bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;
         truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
     ];
+    trials.extend(of_users(engine));
+    trials
+}
+
+/// Those of users who are not root, which need the allocator's image.
+fn of_users(engine: Option<&Arc<Engine>>) -> [Trial; 2] {
     let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();
     let served = image.clone();
-    trials.push(trial(
-        engine,
-        "users::who_is_not_root_is_served_by_the_allocators_own_container",
-        "not_root",
-        Needs::Root,
-        move |bed| users::who_is_not_root_is_served_by_the_allocators_own_container(bed, served),
-    ));
-    trials.push(trial(
-        engine,
-        "users::the_allocators_own_container_does_not_outlive_who_started_it",
-        "abandoned",
-        Needs::Root,
-        move |bed| users::the_allocators_own_container_does_not_outlive_who_started_it(bed, image),
-    ));
-    trials
+    [
+        trial(
+            engine,
+            "users::who_is_not_root_is_served_by_the_allocators_own_container",
+            "not_root",
+            Needs::Root,
+            move |bed| {
+                users::who_is_not_root_is_served_by_the_allocators_own_container(bed, served)
+            },
+        ),
+        trial(
+            engine,
+            "users::the_allocators_own_container_does_not_outlive_who_started_it",
+            "abandoned",
+            Needs::Root,
+            move |bed| {
+                users::the_allocators_own_container_does_not_outlive_who_started_it(bed, image)
+            },
+        ),
+    ]
 }
 
 fn trial<F>(

@@ -9,6 +9,7 @@ mod image;
 pub mod made_up;
 mod office;
 mod private;
+mod swarm;
 mod wait;
 mod wall_clock;
 
@@ -19,5 +20,6 @@ pub use crowd::Crowd;
 pub use image::{image_of, program};
 pub use office::{Office, example};
 pub use private::PrivateEngine;
+pub use swarm::{PrivateSwarm, SwarmEngine};
 pub use wait::{until, until_within};
 pub use wall_clock::WallClock;

@@ -34,7 +34,13 @@ pub fn snapshot(started_at: f64, t: f64) -> Snapshot {
         started_at,
         now: started_at + t,
         t,
-        node: NodeView { name: "trainer-1".to_owned(), cpus: 8.0, memory: 3.4e10, cpu: Some(cpu) },
+        node: NodeView {
+            name: "trainer-1".to_owned(),
+            cpus: 8.0,
+            memory: 3.4e10,
+            cpu: Some(cpu),
+            trouble: None,
+        },
         policy: PolicyView {
             name: "flowcon".to_owned(),
             variant: "resolved".to_owned(),
@@ -76,7 +82,7 @@ pub fn snapshot(started_at: f64, t: f64) -> Snapshot {
 pub async fn page(address: &str, started_at: f64, past: u32) -> anyhow::Result<(Web, Backstage)> {
     let (live, backstage) = pair(snapshot(started_at, 0.0));
     let settings = Settings { listen: Some(address.parse()?), ..Settings::default() };
-    let web = web::serve(&settings, live).await?.context("it is to be served")?;
+    let web = web::serve(&settings, live, None).await?.context("it is to be served")?;
     for second in 1..=past {
         backstage.snapshots.send_replace(Arc::new(snapshot(started_at, f64::from(second))));
         // Each is to be seen before the next replaces it.

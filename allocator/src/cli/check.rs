@@ -113,7 +113,7 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
     limits(&mut found, machine, container, pid);
     found.see(
         "can move",
-        match movable::checkpoints(container, &labels) {
+        match movable::checkpoints(container, &labels, &[]) {
             Ok(folder) => format!("by its checkpoints in {}", folder.display()),
             Err(why) => format!("no: {why}"),
         },

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod actuator_arg;
+mod agent;
 mod audit;
 mod check;
 mod compared;
@@ -10,6 +11,7 @@ mod experiments;
 mod explain;
 mod figures;
 mod fit;
+mod manager;
 mod node_args;
 mod orders;
 mod own_container;
@@ -59,6 +61,7 @@ Examples:
   paceline explain vae                     the last decisions about job vae
   paceline pin vae 25%                     hold its limit; `release`, `manage`, `set`, `guard` …
   paceline restore                         put limits back after a crash
+  paceline agent, paceline manager         the same on every machine of a Swarm, and over all of them
   paceline policies                        what there is to choose from
   paceline replay --policy tradl frames.jsonl
   paceline simulate FC-3                   policies side by side, and the best possible
@@ -72,6 +75,8 @@ Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 no engine, 130 Ctrl-C.";
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
+    Manager(Box<manager::ManagerArgs>),
     Status(status::StatusArgs),
     Top(top::TopArgs),
     Explain(explain::ExplainArgs),
@@ -117,6 +122,8 @@ impl Cli {
     async fn dispatch(self, log: Log) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Run(args) => run::run(*args, &self.engine, log).await,
+            Command::Agent(args) => agent::run(*args, &self.engine, log).await,
+            Command::Manager(args) => manager::run(*args, &self.engine, &log).await,
             Command::Status(args) => status::run(args).await,
             Command::Top(args) => top::run(args).await,
             Command::Explain(args) => explain::run(args).await,
@@ -148,4 +155,16 @@ fn complain(error: &anyhow::Error) {
     let text = format!("{error:#}");
     let lines: Vec<String> = text.lines().map(plain::plain).collect();
     eprintln!("paceline: {}", lines.join("\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_can_be_parsed() {
+        Cli::command().debug_assert();
+    }
 }

@@ -19,7 +19,7 @@ use crate::driver::short;
 use crate::exit::BadUsage;
 use crate::log::Log;
 use crate::migrate::containers::Containers;
-use crate::migrate::journal::Journal;
+use crate::migrate::journal::Folder;
 use crate::migrate::{self, Ended};
 use crate::signals::Signals;
 
@@ -59,11 +59,11 @@ pub(super) async fn run(
     }
     let described = engine::info(&docker).await?;
     let originals = Originals::open(&folder, &described.id, "paceline restore")?;
-    let journal = Journal::open(originals.folder())?;
+    let journal = Folder::open(originals.folder())?;
     let machine = described.machine;
     let carrier = Containers::new(docker.clone(), machine.proc.clone());
     let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
-    let (trips, unread) = migrate::recover(&carrier, &journal).await;
+    let (trips, unread) = migrate::recover(&carrier, &journal, |_| true).await;
     let pending = actuator.pending()?;
     if pending.is_empty() && trips.is_empty() && unread.is_empty() {
         print("nothing to put back\n")?;

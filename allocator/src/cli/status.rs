@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::control_args::ControlArgs;
 use super::figures::{latency, number, share, span, steps};
+use super::manager;
 use super::orders::unexpected;
 use super::plain::{fit, left, plain_json, print, right};
 use crate::control::{Reply, Request};
@@ -17,6 +18,7 @@ use crate::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
 #[command(after_help = "Examples:
   paceline status
   paceline status --json | jq '.jobs[] | {job, loss, limit}'
+  paceline status --cluster
 
 A dash is what is not known (yet). `paceline top` shows the same as it changes, `paceline explain`
 why it is so.")]
@@ -25,12 +27,17 @@ pub(super) struct StatusArgs {
     #[arg(long)]
     json: bool,
 
+    /// Ask the manager of the Swarm on this machine: the jobs of all machines
+    #[arg(long)]
+    cluster: bool,
+
     #[command(flatten)]
     control: ControlArgs,
 }
 
 pub(super) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
-    let snapshot = snapshot(&args.control).await?;
+    let usual = args.cluster.then(|| manager::SOCKET.into());
+    let snapshot = snapshot(&args.control.over(usual.as_ref())).await?;
     let text = if args.json {
         plain_json(&serde_json::to_string_pretty(&snapshot)?) + "\n"
     } else {
@@ -157,7 +164,8 @@ fn places(snapshot: &Snapshot) -> Vec<String> {
         let here = snapshot.jobs.iter().filter(|job| job.node.as_deref() == Some(&node.name));
         let jobs: Vec<String> = here.map(|job| fit(&job.job, NAME)).collect();
         let jobs = if jobs.is_empty() { "no job".to_owned() } else { jobs.join(", ") };
-        format!("node {} ({} CPUs): {jobs}", node.name, node.cpus)
+        let trouble = node.trouble.as_ref().map_or(String::new(), |why| format!("; {why}"));
+        format!("node {} ({} CPUs): {jobs}{trouble}", node.name, node.cpus)
     };
     let way = |one: &MoveView| {
         let MoveView { job, from, to, reason, step, since } = one;

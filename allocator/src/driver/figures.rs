@@ -19,9 +19,16 @@ pub(super) struct Figures {
     pub(super) cpu: Option<f64>,
     /// Share of the time at its cap.
     pub(super) throttled: Option<f64>,
-    /// Memory in use, in bytes.
-    pub(super) memory: Option<f64>,
+    /// All that its container had used, and when that was read.
+    pub(super) used: Option<(Moment, Used)>,
     pub(super) metered: Metered,
+}
+
+impl Figures {
+    /// Memory in use, in bytes.
+    pub(super) fn memory(&self) -> Option<f64> {
+        self.used.and_then(|(_, used)| used.memory).map(counter)
+    }
 }
 
 /// What the next look is compared with.
@@ -51,8 +58,8 @@ impl Mark {
         let (cpu, throttled) = used.and_then(|used| self.rates(now, cpus, used)).unzip();
         let (loss, batch_latency) =
             progress.map(|progress| self.means(progress)).unwrap_or_default();
-        let memory = used.and_then(|used| used.memory).map(counter);
-        Figures { loss, batch_latency, cpu, throttled, memory, metered }
+        let used = used.map(|used| (now, used));
+        Figures { loss, batch_latency, cpu, throttled, used, metered }
     }
 
     fn rates(&mut self, now: Moment, cpus: f64, used: Used) -> Option<(f64, f64)> {
@@ -93,7 +100,7 @@ mod tests {
     fn the_first_look_has_no_rates_and_the_next_one_has() {
         let mut mark = Mark::default();
         let first = mark.figures(Moment::from_seconds(1.0), 2.0, used(5.0, 0.0), None);
-        assert_eq!((first.cpu, first.throttled, first.memory), (None, None, Some(7.0)));
+        assert_eq!((first.cpu, first.throttled, first.memory()), (None, None, Some(7.0)));
         let second = mark.figures(Moment::from_seconds(3.0), 2.0, used(7.0, 1.0), None);
         assert_eq!((second.cpu, second.throttled), (Some(0.5), Some(0.5)));
         assert_eq!((second.loss, second.batch_latency), (None, None));

@@ -13,7 +13,6 @@ mod hands;
 mod heirs;
 mod judge;
 mod looks;
-mod moves;
 mod moving;
 mod names;
 mod orders;
@@ -38,10 +37,11 @@ use crate::audit::{Audit, Entry};
 use crate::clock::Clock;
 use crate::json_lines::JsonLines;
 use crate::live::Backstage;
+use crate::migrate::containers::OneMachine;
+use crate::migrate::moves::Moves;
 use crate::signals::Ending;
 use engine_events::{EngineEvents, Touched};
 use hands::Hands;
-use moves::Moves;
 use publish::Decided;
 use tally::Tally;
 
@@ -70,7 +70,7 @@ pub struct Driver {
     /// `None` in a dry run: everything is decided, nothing is written.
     hands: Option<Hands>,
     /// Jobs on their way to another node; `None` where nothing is written.
-    moves: Option<Moves>,
+    moves: Option<Moves<OneMachine>>,
     /// Jobs on their way to their end: that takes as long as they take.
     endings: JoinSet<()>,
     records: Records,

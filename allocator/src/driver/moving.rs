@@ -6,24 +6,25 @@ use tracing::{info, warn};
 
 use super::Driver;
 use super::engine_events::Touched;
-use super::moves::{Came, Moves};
 use crate::audit::Entry;
 use crate::live::snapshot::Standing;
-use crate::migrate::containers::Containers;
-use crate::migrate::journal::Journal;
+use crate::migrate::containers::{Containers, OneMachine};
+use crate::migrate::journal::Folder;
+use crate::migrate::moves::{Came, Moves};
 use crate::migrate::procedure::Procedure;
 use crate::migrate::{Ended, Means, Move, News, Settings, Trip};
 
 impl Driver {
     /// Jobs are moved by this; `journal` is where that is written down.
     #[must_use]
-    pub fn moving_by(self, carrier: Containers, journal: Journal, settings: Settings) -> Self {
-        Self { moves: Some(Moves::new(carrier, journal, settings)), ..self }
+    pub fn moving_by(self, carrier: Containers, journal: Folder, settings: Settings) -> Self {
+        let carriage = OneMachine::new(carrier, journal, settings);
+        Self { moves: Some(Moves::new(carriage, settings.most)), ..self }
     }
 
     /// By what jobs are moved, or would be.
     pub(super) fn means(&self) -> Means {
-        self.moves.as_ref().map(Moves::means).unwrap_or_default()
+        self.moves.as_ref().map(|moves| moves.carriage().means()).unwrap_or_default()
     }
 
     /// Has jobs moved.
@@ -39,7 +40,7 @@ impl Driver {
     }
 
     fn begin_moves(&mut self) {
-        while let Some(migration) = self.moves.as_mut().and_then(Moves::next) {
+        while let Some(migration) = self.moves.as_mut().and_then(Moves::take) {
             match self.plan(&migration) {
                 Ok(plan) => {
                     let Migration { job, from, to, reason } = migration;
@@ -60,7 +61,7 @@ impl Driver {
         let source = self.roster.container(job).ok_or_else(gone)?.to_owned();
         let nodes = self.roster.nodes();
         let target = nodes.get(to).ok_or_else(|| format!("there is no node {to}"))?;
-        let cpus = target.cpus.to_string();
+        let place = target.cpus.to_string();
         let moves = self.moves.as_ref().ok_or_else(gone)?;
         if let Some(times) = moves.are_spent(job) {
             return Err(format!("it has been moved {times} times, and may not be more often"));
@@ -85,7 +86,7 @@ impl Driver {
             job: job.to_string(),
             from: from.clone(),
             to: to.clone(),
-            cpus,
+            place,
             reason: *reason,
             source,
             name: candidate.container.name.clone(),
@@ -203,7 +204,7 @@ impl Driver {
 }
 
 /// What has come of a move, for ever to come where nothing is moved.
-pub(super) async fn came(moves: &mut Option<Moves>) -> Came {
+pub(super) async fn came(moves: &mut Option<Moves<OneMachine>>) -> Came {
     match moves {
         Some(moves) => moves.came().await,
         None => std::future::pending().await,

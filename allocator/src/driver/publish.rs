@@ -1,16 +1,21 @@
 //! What people are shown: a snapshot of all that is known.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use paceline_policy::engine::Account;
-use paceline_policy::{Decision, JobDecision, Shadow};
+use paceline_policy::{Decision, JobDecision, Moment, Shadow};
+use paceline_wire::Progress;
 
 use super::Driver;
 use super::candidate::Candidate;
-use super::moves::Moves;
 use crate::clock::unix_seconds;
-use crate::live::snapshot::{DecisionView, JobView, ShadowView, Snapshot, Standing};
+use crate::live::snapshot::{
+    CountsView, DecisionView, JobView, ShadowView, Snapshot, Standing, TaskView, UsedView,
+};
 use crate::migrate::Means;
+use crate::migrate::moves::Moves;
+use crate::observe::cgroup::Used;
 use crate::observe::node::Machine;
 
 impl Driver {
@@ -96,7 +101,7 @@ fn view(
         reported_at: progress.and_then(|progress| progress.eval.updated_at),
         cpu: figures.cpu,
         throttled: figures.throttled,
-        memory: figures.memory,
+        memory: figures.memory(),
         memory_peak: figures.metered.memory_peak,
         blkio: figures.metered.blkio,
         net: figures.metered.net,
@@ -109,7 +114,37 @@ fn view(
         class: said.map(|said| said.class.to_owned()),
         score: said.and_then(|said| said.score),
         why: said.map(|said| said.why.to_string()),
+        counts: progress.map(|progress| counts(progress, figures.used)),
+        task: task(&candidate.container.labels),
+        max_slowdown: labels.max_slowdown,
+        may_terminate: labels.terminate,
+        work: labels.work,
     }
+}
+
+fn counts(progress: &Progress, used: Option<(Moment, Used)>) -> CountsView {
+    let Progress { instance, eval, batch_latency, .. } = progress;
+    let used = used.map(|(at, used)| UsedView {
+        at: at.seconds(),
+        cpu_seconds: used.cpu_seconds,
+        throttled_seconds: used.throttled_seconds,
+    });
+    CountsView {
+        instance: instance.clone(),
+        losses: eval.count,
+        loss_sum: eval.sum,
+        loss_max_abs: eval.max_abs,
+        batches: batch_latency.count,
+        batch_seconds: batch_latency.sum,
+        used,
+    }
+}
+
+/// The task that a container is, by what Swarm writes on it.
+fn task(labels: &BTreeMap<String, String>) -> Option<TaskView> {
+    let said = |key: &str| labels.get(&format!("com.docker.swarm.{key}")).cloned();
+    let (service, name) = (said("service.id")?, said("service.name")?);
+    Some(TaskView { service, name, task: said("task.id")? })
 }
 
 fn shadow(shadow: &Shadow) -> ShadowView {

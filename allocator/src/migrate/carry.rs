@@ -98,7 +98,7 @@ pub type Tell = mpsc::Sender<(String, News)>;
 pub async fn carry(
     mut plan: Move,
     carrier: &impl Carrier,
-    journal: &Journal,
+    journal: &impl Journal,
     (within, ending): (Duration, &CancellationToken),
     tell: &Tell,
 ) -> Trip {
@@ -110,7 +110,7 @@ pub async fn carry(
         let step = plan.course.step();
         news(tell, &plan, News::Now(step)).await;
         let began = Instant::now();
-        if let Err(error) = journal.write(&plan) {
+        if let Err(error) = journal.write(&plan).await {
             let why = format!("the journal cannot be written: {:#}", anyhow::Error::from(error));
             if plan.course.refused(why.clone()).is_some() {
                 continue;
@@ -170,7 +170,7 @@ pub async fn carry(
         }
     };
     if !matches!(ended, Ended::Stuck(_))
-        && let Err(error) = journal.forget(&plan)
+        && let Err(error) = journal.forget(&plan).await
     {
         warn!("a move that is over stays in the journal: {:#}", anyhow::Error::from(error));
     }

@@ -1,9 +1,10 @@
 //! The steps of a move between nodes that are sets of CPUs of one machine, by its engine.
 
+mod carriage;
 mod end;
 mod twin;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -18,10 +19,13 @@ use twin::Twin;
 
 use super::movable;
 use super::procedure::Step;
-use super::{Carrier, CarryError, Fact, Move};
+use super::{Carrier, CarryError, Fact, Move, Standing};
+use crate::actuate::fence::Owner;
 use crate::labels::Labels;
 use crate::observe::container::{Container, is_missing};
 use crate::observe::endpoint::{self, Way};
+
+pub use carriage::OneMachine;
 
 /// On a container that was made for a move: the one that it took the place of.
 pub const MOVED_FROM: &str = "paceline.moved-from";
@@ -34,20 +38,22 @@ const POLL: Duration = Duration::from_millis(50);
 pub struct Containers {
     docker: Docker,
     proc: PathBuf,
+    /// Whose containers are moved though somebody else looks after them.
+    adopt: Vec<Owner>,
 }
 
 impl Carrier for Containers {
     async fn carry_out(&self, step: Step, plan: &Move) -> Result<Fact, CarryError> {
         match step {
             Step::Create => self.create(plan).await.map(Fact::Made),
-            Step::Save => self.save(plan).await.map(Fact::Saved),
-            Step::Pause => self.pause(plan).await.map(|()| Fact::None),
+            Step::Save => self.save(&plan.source).await.map(Fact::Saved),
+            Step::Pause => self.freeze(&plan.source).await.map(|()| Fact::None),
             Step::Start => self.start(plan).await.map(|()| Fact::None),
             Step::Prove => self.prove(plan).await.map(|()| Fact::None),
             Step::Retire => self.retire(plan).await,
             Step::Rename => self.rename(plan).await.map(|()| Fact::None),
             Step::Discard => self.discard(plan).await.map(|()| Fact::None),
-            Step::Resume => self.resume(plan).await.map(|()| Fact::None),
+            Step::Resume => self.thaw(&plan.source).await.map(|()| Fact::None),
         }
     }
 }
@@ -55,21 +61,26 @@ impl Carrier for Containers {
 impl Containers {
     /// Those of the engine of a machine whose `/proc` is at `proc`.
     pub fn new(docker: Docker, proc: PathBuf) -> Self {
-        Self { docker, proc }
+        Self { docker, proc, adopt: Vec::new() }
+    }
+
+    /// The same, with containers of these owners.
+    #[must_use]
+    pub fn adopting(self, adopt: Vec<Owner>) -> Self {
+        Self { adopt, ..self }
     }
 
     /// Has the container at the source run on the CPUs of the target from now on.
     pub async fn set_cpus(&self, plan: &Move) -> Result<(), CarryError> {
-        let (id, cpus) = (&plan.source, Some(plan.cpus.clone()));
+        let (id, cpus) = (&plan.source, Some(plan.place.clone()));
         let body = ContainerUpdateBody { cpuset_cpus: cpus, ..ContainerUpdateBody::default() };
         self.docker.update_container(id, body).await.map_err(failed("change the container's CPUs"))
     }
 
     async fn create(&self, plan: &Move) -> Result<String, CarryError> {
-        let source = self.source(plan).await?;
+        let source = self.running(&plan.source).await?;
         let (container, labels) = read(&source)?;
-        movable::checkpoints(&container, &labels)
-            .map_err(|why| CarryError::Refused(why.to_string()))?;
+        self.checkpoints(&container, &labels)?;
         if is_paused(&source) {
             return Err(CarryError::Refused("somebody has paused it".to_owned()));
         }
@@ -88,16 +99,25 @@ impl Containers {
         Ok(id)
     }
 
-    /// Asks for a checkpoint, and waits until the job says that it lies where it belongs.
-    async fn save(&self, plan: &Move) -> Result<Option<u64>, CarryError> {
-        let source = self.source(plan).await?;
+    fn checkpoints<'a>(
+        &self,
+        container: &Container,
+        labels: &'a Labels,
+    ) -> Result<&'a Path, CarryError> {
+        movable::checkpoints(container, labels, &self.adopt)
+            .map_err(|why| CarryError::Refused(why.to_string()))
+    }
+
+    /// Asks the job of a container for a checkpoint, and waits until it says that this lies where it
+    /// belongs: of which step it is, where the job counts them.
+    pub async fn save(&self, id: &str) -> Result<Option<u64>, CarryError> {
+        let source = self.running(id).await?;
         let (container, labels) = read(&source)?;
-        let folder = movable::checkpoints(&container, &labels)
-            .map_err(|why| CarryError::Refused(why.to_string()))?;
+        let folder = self.checkpoints(&container, &labels)?;
         let ways = endpoint::ways(&self.proc, &container, &labels.endpoint);
         loop {
             let (way, number) = endpoint::request_checkpoint(&self.proc, &ways).await?;
-            let checkpoint = self.answer(plan, way, number).await?;
+            let checkpoint = self.answer(id, way, number).await?;
             if let Some(error) = checkpoint.error {
                 return Err(CarryError::Refused(format!("the job has not saved: {error}")));
             }
@@ -117,7 +137,7 @@ impl Containers {
     }
 
     /// Waits until request `number` is answered.
-    async fn answer(&self, plan: &Move, way: &Way, number: u64) -> Result<Checkpoint, CarryError> {
+    async fn answer(&self, id: &str, way: &Way, number: u64) -> Result<Checkpoint, CarryError> {
         loop {
             match endpoint::read(&self.proc, std::slice::from_ref(way)).await {
                 Ok((_, progress)) if progress.checkpoint.answered >= number => {
@@ -125,17 +145,18 @@ impl Containers {
                 }
                 Ok(_) => {}
                 // A job that is busy saving answers late; one that has ended never does.
-                Err(error) if error.may_pass() => drop(self.source(plan).await?),
+                Err(error) if error.may_pass() => drop(self.running(id).await?),
                 Err(error) => return Err(error.into()),
             }
             sleep(POLL).await;
         }
     }
 
-    async fn pause(&self, plan: &Move) -> Result<(), CarryError> {
-        let paused = self.docker.pause_container(&plan.source).await;
+    /// Freezes a container.
+    pub async fn freeze(&self, id: &str) -> Result<(), CarryError> {
+        let paused = self.docker.pause_container(id).await;
         // Whatever the engine says: what counts is whether it is so.
-        if is_paused(&self.source(plan).await?) {
+        if is_paused(&self.running(id).await?) {
             return Ok(());
         }
         paused.map_err(failed("freeze the container"))?;
@@ -164,7 +185,7 @@ impl Containers {
             let ways = endpoint::ways(&self.proc, &container, &labels.endpoint);
             // Until it answers it is beginning.
             if let Ok((_, progress)) = endpoint::read(&self.proc, &ways).await
-                && goes_on(&progress, plan.saved)?
+                && standing(&progress).goes_on_from(plan.saved)?
             {
                 return Ok(());
             }
@@ -172,8 +193,8 @@ impl Containers {
         }
     }
 
-    async fn source(&self, plan: &Move) -> Result<ContainerInspectResponse, CarryError> {
-        let found = self.inspect(&plan.source).await?;
+    async fn running(&self, id: &str) -> Result<ContainerInspectResponse, CarryError> {
+        let found = self.inspect(id).await?;
         found.filter(runs).ok_or_else(|| CarryError::Refused("its container has ended".to_owned()))
     }
 
@@ -211,20 +232,12 @@ fn ended(response: &ContainerInspectResponse) -> String {
     format!("the container on the target ended before its first report{code}")
 }
 
-/// Whether a job that was saved at a step has reported from its new process, going on from there.
-fn goes_on(progress: &Progress, saved: Option<u64>) -> Result<bool, CarryError> {
-    if progress.state == State::Failed {
-        return Err(CarryError::Refused("the job has failed on the target".to_owned()));
-    }
-    if progress.eval.count == 0 {
-        return Ok(false);
-    }
-    match (progress.step, saved) {
-        (Some(step), Some(saved)) if step < saved => Err(CarryError::Refused(format!(
-            "on the target the job is at step {step}, not past {saved}: it does not go on from its \
-             checkpoint"
-        ))),
-        _ => Ok(true),
+/// How far a job has come, by its own word.
+fn standing(progress: &Progress) -> Standing {
+    Standing {
+        failed: progress.state == State::Failed,
+        losses: progress.eval.count,
+        step: progress.step,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Moves that are under way, on the disk: a file for each, complete or absent, and as far as it has
-//! come before its next step is begun.
+//! Moves that are under way, where a crash does not lose them: on one machine a file for each on the
+//! disk, complete or absent, and as far as it has come before its next step is begun.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,9 +12,21 @@ use super::Move;
 /// The version of the files' format.
 const FORMAT: u32 = 1;
 
+/// Where moves are kept, so that whoever comes after a crash knows of those that are not over.
+pub trait Journal: Send + Sync {
+    /// Keeps a move as it is now: on return, a crash does not lose it.
+    fn write(&self, plan: &Move) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// Forgets a move that is over.
+    fn forget(&self, plan: &Move) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// All moves that are not over.
+    fn pending(&self) -> impl Future<Output = Pending> + Send;
+}
+
 /// The folder of one engine's moves. Whoever holds the lock of its original limits may write it.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Folder {
     folder: PathBuf,
 }
 
@@ -57,9 +69,26 @@ pub enum JournalError {
     /// A file that is not ours.
     #[error("{} does not hold a move", .0.display())]
     Malformed(PathBuf, #[source] serde_json::Error),
+    /// The engine, where it keeps moves itself.
+    #[error("the engine does not keep moves: {0}")]
+    Engine(String),
 }
 
-impl Journal {
+impl Journal for Folder {
+    async fn write(&self, plan: &Move) -> Result<(), JournalError> {
+        self.keep(plan)
+    }
+
+    async fn forget(&self, plan: &Move) -> Result<(), JournalError> {
+        self.remove(plan)
+    }
+
+    async fn pending(&self) -> Pending {
+        self.kept()
+    }
+}
+
+impl Folder {
     /// Opens, and makes if need be, the journal below the folder of an engine's original limits.
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let folder = folder.join("moves");
@@ -68,7 +97,7 @@ impl Journal {
     }
 
     /// Keeps a move as it is now. On return it is on the disk.
-    pub fn write(&self, plan: &Move) -> Result<(), JournalError> {
+    fn keep(&self, plan: &Move) -> Result<(), JournalError> {
         let path = self.path(plan);
         let unfinished = path.with_extension("part");
         let write = || {
@@ -85,8 +114,7 @@ impl Journal {
         })
     }
 
-    /// Forgets a move that is over.
-    pub fn forget(&self, plan: &Move) -> Result<(), JournalError> {
+    fn remove(&self, plan: &Move) -> Result<(), JournalError> {
         let path = self.path(plan);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -96,8 +124,7 @@ impl Journal {
         }
     }
 
-    /// All moves that are not over.
-    pub fn pending(&self) -> Pending {
+    fn kept(&self) -> Pending {
         let mut pending = Pending::default();
         match self.files() {
             Ok(files) => files.into_iter().for_each(|path| match read(path) {
@@ -145,32 +172,32 @@ mod tests {
     #[test]
     fn a_move_is_kept_until_it_is_over() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(folder.path()).unwrap();
+        let journal = Folder::open(folder.path()).unwrap();
         let mut plan = plan();
-        journal.write(&plan).unwrap();
+        journal.keep(&plan).unwrap();
         plan.course.came(Ok(()));
         plan.saved = Some(7);
-        journal.write(&plan).unwrap();
-        let found = Journal::open(folder.path()).unwrap().pending();
+        journal.keep(&plan).unwrap();
+        let found = Folder::open(folder.path()).unwrap().kept();
         assert_eq!(found.plans, std::slice::from_ref(&plan));
         assert!(found.errors.is_empty(), "{found:?}");
-        journal.forget(&plan).unwrap();
-        journal.forget(&plan).unwrap();
-        assert_eq!(journal.pending().plans, []);
+        journal.remove(&plan).unwrap();
+        journal.remove(&plan).unwrap();
+        assert_eq!(journal.kept().plans, []);
     }
 
     #[test]
     fn a_file_that_cannot_be_read_is_an_error_that_names_it_and_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::open(folder.path()).unwrap();
-        journal.write(&plan()).unwrap();
+        let journal = Folder::open(folder.path()).unwrap();
+        journal.keep(&plan()).unwrap();
         for (text, words) in [
             ("{}", "x.json does not hold a move"),
             (r#"{"format": 1}"#, "x.json does not hold a move"),
             (r#"{"format": 2, "moves": []}"#, "has format 2; this version reads up to 1"),
         ] {
             fs::write(folder.path().join("moves/x.json"), text).unwrap();
-            let found = journal.pending();
+            let found = journal.kept();
             assert_eq!(found.plans, [plan()]);
             let [error] = &found.errors[..] else { panic!("{found:?}") };
             assert!(error.to_string().contains(words), "{error}");

@@ -11,6 +11,7 @@ mod carry;
 pub mod containers;
 pub mod journal;
 pub mod movable;
+pub mod moves;
 pub mod procedure;
 mod recover;
 mod settings;
@@ -37,8 +38,8 @@ pub struct Move {
     pub from: String,
     /// The node that it goes to.
     pub to: String,
-    /// The CPUs of that node.
-    pub cpus: String,
+    /// What the engine is told to have it run there: a set of CPUs, or a machine's id.
+    pub place: String,
     /// What it is moved for.
     pub reason: Cause,
     /// The container at the source, by its full id.
@@ -73,6 +74,36 @@ pub enum Fact {
     Saved(Option<u64>),
     /// The source is not given up after all, for this reason: what was proved holds no more.
     Refuted(String),
+}
+
+/// How far a job has come on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// It has failed.
+    pub failed: bool,
+    /// How many losses it has reported from there.
+    pub losses: u64,
+    /// Its step, where it counts them.
+    pub step: Option<u64>,
+}
+
+impl Standing {
+    /// Whether it has reported, going on from where it was saved.
+    pub fn goes_on_from(self, saved: Option<u64>) -> Result<bool, CarryError> {
+        if self.failed {
+            return Err(CarryError::Refused("the job has failed on the target".to_owned()));
+        }
+        if self.losses == 0 {
+            return Ok(false);
+        }
+        match (self.step, saved) {
+            (Some(step), Some(saved)) if step < saved => Err(CarryError::Refused(format!(
+                "on the target the job is at step {step}, not past {saved}: it does not go on from \
+                 its checkpoint"
+            ))),
+            _ => Ok(true),
+        }
+    }
 }
 
 /// What does the steps of a move. Each may be asked for again, whether it was done before or not.

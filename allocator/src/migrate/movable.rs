@@ -29,8 +29,13 @@ pub enum Unmovable {
     Owned(Owner),
 }
 
-/// Where a job's checkpoints lie, if it can be moved by one.
-pub fn checkpoints<'a>(container: &Container, labels: &'a Labels) -> Result<&'a Path, Unmovable> {
+/// Where a job's checkpoints lie, if it can be moved by one; whose containers can be moved though
+/// somebody else looks after them stands in `adopt`.
+pub fn checkpoints<'a>(
+    container: &Container,
+    labels: &'a Labels,
+    adopt: &[Owner],
+) -> Result<&'a Path, Unmovable> {
     let path = labels.checkpoint.as_deref().ok_or(Unmovable::NoCheckpoint)?;
     let is_shared = |path: &Path| container.mounted.iter().any(|mounted| path.starts_with(mounted));
     if !is_shared(path) {
@@ -49,7 +54,7 @@ pub fn checkpoints<'a>(container: &Container, labels: &'a Labels) -> Result<&'a 
         return Err(Unmovable::Network(mode.clone()));
     }
     // Compose does not come back for a container that is without a limit.
-    fence(&container.labels, HostCpu::default(), 1.0, &[])
+    fence(&container.labels, HostCpu::default(), 1.0, adopt)
         .map_err(|refused| Unmovable::Owned(refused.owner))?;
     Ok(path)
 }
@@ -82,7 +87,7 @@ mod tests {
     fn judged(labels: &[(&str, &str)], change: impl FnOnce(&mut Value)) -> String {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let labels = Labels::parse(&labels.collect()).unwrap();
-        match checkpoints(&container(change), &labels) {
+        match checkpoints(&container(change), &labels, &[]) {
             Ok(path) => path.display().to_string(),
             Err(why) => why.to_string(),
         }

@@ -8,6 +8,7 @@ pub mod meters;
 pub mod mounts;
 pub mod namespace;
 pub mod node;
+pub mod own;
 mod owner;
 mod small_file;
 pub mod stats;

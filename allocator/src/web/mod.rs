@@ -1,6 +1,7 @@
 //! What a browser and Prometheus see of a run: the page, the JSON behind it, the metrics.
 //!
-//! It knows [`Live`] and nothing else of the driver, and only reads. A `Keeper`
+//! It knows [`Live`] and nothing else of the driver, and only reads; what a cluster's manager may have
+//! done is done by the [`Hands`] that an agent lends it. A `Keeper`
 //! follows the snapshots and keeps a bounded past of them; the server answers from that. Whoever
 //! can reach the address may read all of it, so the address is this machine's own, unless a token
 //! and TLS stand before it.
@@ -26,6 +27,7 @@ use paceline_local::SocketFile;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use crate::cluster::Hands;
 use crate::live::Live;
 use keeper::Keeper;
 use listen::Bound;
@@ -56,7 +58,11 @@ impl Web {
 /// An address that was asked for and cannot be had is an error. The default address may be another
 /// program's: then there is a warning and no page, since jobs are managed without one as well.
 #[expect(clippy::disallowed_methods, reason = "the handle ends the task when it is dropped")]
-pub async fn serve(settings: &Settings, live: Live) -> anyhow::Result<Option<Web>> {
+pub async fn serve(
+    settings: &Settings,
+    live: Live,
+    hands: Option<Hands>,
+) -> anyhow::Result<Option<Web>> {
     let address = settings.listen.clone().unwrap_or_default();
     let Some(plan) = settings.plan(&address).await? else {
         return Ok(None);
@@ -71,7 +77,7 @@ pub async fn serve(settings: &Settings, live: Live) -> anyhow::Result<Option<Web
     };
     info!(address = address.link(plan.tls.is_some()), "the page and the API are served");
     let keeper = Arc::new(Keeper::new(live));
-    let routes = Routes::new(Arc::clone(&keeper), plan.access);
+    let routes = Routes::new(Arc::clone(&keeper), plan.access, hands);
     let server = Server::new(acceptor, routes, plan.tls);
     let serving = async move {
         tokio::join!(keeper.run(), server.run());

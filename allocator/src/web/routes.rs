@@ -12,6 +12,8 @@ use super::access::Access;
 use super::answer::{self, Body, JSON, METRICS, line, whole};
 use super::keeper::Keeper;
 use super::page;
+use crate::cluster::{Hands, Order};
+use crate::token::Token;
 
 /// So many listen to events at once: fewer than there may be connections, so that listeners leave
 /// room for everybody else.
@@ -23,20 +25,78 @@ pub(super) struct Routes {
     keeper: Arc<Keeper>,
     access: Access,
     places: Arc<Semaphore>,
+    /// What a cluster's manager may have done here.
+    hands: Option<Hands>,
+}
+
+/// What comes of a request.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// This answer.
+    Now(Response<Body>),
+    /// That of what is done to the container of this id.
+    Done(Hands, Order, String),
+}
+
+impl Answer {
+    /// The answer, once all is done.
+    pub(super) async fn whole(self) -> Response<Body> {
+        match self {
+            Self::Now(response) => response,
+            Self::Done(hands, order, id) => match hands.carry_out(order, &id).await {
+                Ok(done) => whole(JSON, serde_json::to_vec(&done).unwrap_or_default()),
+                Err(error) => {
+                    line(StatusCode::CONFLICT, &format!("{:#}", anyhow::Error::from(error)))
+                }
+            },
+        }
+    }
 }
 
 impl Routes {
-    pub(super) fn new(keeper: Arc<Keeper>, access: Access) -> Self {
-        Self { keeper, access, places: Arc::new(Semaphore::new(MOST_LISTENERS)) }
+    pub(super) fn new(keeper: Arc<Keeper>, access: Access, hands: Option<Hands>) -> Self {
+        Self { keeper, access, places: Arc::new(Semaphore::new(MOST_LISTENERS)), hands }
     }
 
-    /// The answer to a request, of which only the head counts.
-    pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<Body> {
-        if self.access.checks_host && !is_local(request) {
-            return line(StatusCode::FORBIDDEN, "ask for localhost or an address");
+    /// The answer to a request, of which only the head counts; or what is to be done first.
+    pub(super) fn answer<B>(&self, request: &Request<B>) -> Answer {
+        let ordered = self.hands.as_ref().zip(Order::of_path(request.uri().path()));
+        match ordered.filter(|_| request.method() == Method::POST) {
+            Some((hands, (order, id))) => {
+                match self.refusal(request).or_else(|| self.tokenless()) {
+                    Some(refusal) => Answer::Now(refusal),
+                    None => Answer::Done(hands.clone(), order, id.to_owned()),
+                }
+            }
+            None => Answer::Now(self.read(request)),
         }
-        if is_strangers(request.headers()) {
-            return line(StatusCode::FORBIDDEN, "another site's page may not ask");
+    }
+
+    /// Why nobody may ask like this, as far as that does not go by the token.
+    fn strange<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
+        if self.access.checks_host && !is_local(request) {
+            return Some(line(StatusCode::FORBIDDEN, "ask for localhost or an address"));
+        }
+        let strangers = || line(StatusCode::FORBIDDEN, "another site's page may not ask");
+        is_strangers(request.headers()).then(strangers)
+    }
+
+    /// The same, with the token.
+    fn refusal<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
+        let shows = |token: &Token| token.is_shown(request.headers());
+        let known = self.access.token.as_ref().is_none_or(shows);
+        self.strange(request).or_else(|| (!known).then(answer::unauthorized))
+    }
+
+    /// Where everybody may read, nobody may have anything done.
+    fn tokenless(&self) -> Option<Response<Body>> {
+        let none = || line(StatusCode::FORBIDDEN, "without a token nothing is done for anybody");
+        self.access.token.is_none().then(none)
+    }
+
+    fn read<B>(&self, request: &Request<B>) -> Response<Body> {
+        if let Some(refusal) = self.strange(request) {
+            return refusal;
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return answer::not_allowed();
@@ -48,9 +108,8 @@ impl Routes {
             "/readyz" => return self.ready(),
             _ => {}
         }
-        let shows = |token: &super::access::Token| token.is_shown(request.headers());
-        if !self.access.token.as_ref().is_none_or(shows) {
-            return answer::unauthorized();
+        if let Some(refusal) = self.refusal(request) {
+            return refusal;
         }
         match path {
             "/v1/status" => whole(JSON, self.keeper.status()),

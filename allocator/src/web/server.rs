@@ -52,5 +52,5 @@ impl Talk {
 }
 
 async fn plainly(routes: Arc<Routes>, connection: impl Stream + 'static) {
-    answer(connection, |request| std::future::ready(routes.answer(&request))).await;
+    answer(connection, |request| routes.answer(&request).whole()).await;
 }

@@ -1,16 +1,17 @@
 //! What can be set about the page, and what of that is refused.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Deserialize;
 
-use super::access::{Access, Token};
+use super::access::Access;
 use super::address::Address;
 use super::listen::Plan;
 use super::tls;
 use crate::exit::BadUsage;
+use crate::token::Token;
 
 /// Where and how the page, the API and the metrics are served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
@@ -39,7 +40,8 @@ pub struct Settings {
 impl Settings {
     /// What is to be done to serve at `address`; nothing if that is nowhere.
     pub(super) async fn plan(&self, address: &Address) -> Result<Option<Plan>, BadUsage> {
-        let token = self.token_file.as_deref().map(Token::read).transpose()?;
+        let token = self.token_file.as_deref();
+        let token = token.map(|path| Token::read("token_file", path)).transpose()?;
         let tls = match (&self.tls_certificate, &self.tls_key) {
             (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
             (None, None) => None,
@@ -84,11 +86,6 @@ async fn resolve(name: &str) -> Result<Vec<SocketAddr>, BadUsage> {
 
 fn alone(given: &str, missing: &str) -> BadUsage {
     BadUsage(format!("{given} is given without {missing}: both are needed for TLS"))
-}
-
-/// A setting's file that cannot be used.
-pub(super) fn unusable(setting: &str, path: &Path, why: &str) -> BadUsage {
-    BadUsage(format!("{setting} {}: {why}", path.display()))
 }
 
 #[cfg(test)]

@@ -8,21 +8,19 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::settings::unusable;
 use crate::exit::BadUsage;
 
 /// What makes a connection one of TLS, with the certificates and the key of these files.
 pub(super) fn config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, BadUsage> {
-    let wrong =
-        |why: &dyn std::fmt::Display| unusable("tls_certificate", certificate, &why.to_string());
+    let wrong = |why: &dyn std::fmt::Display| BadUsage::file("tls_certificate", certificate, why);
     let certificates: Vec<_> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .map_err(|error| wrong(&error))?;
     if certificates.is_empty() {
         return Err(wrong(&"there is no certificate in it"));
     }
-    let private = PrivateKeyDer::from_pem_file(key)
-        .map_err(|error| unusable("tls_key", key, &error.to_string()))?;
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| BadUsage::file("tls_key", key, error))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&error))?

@@ -1,8 +1,10 @@
-//! Several nodes of one machine under one policy: an engine watches over each, and the policy sees
-//! their frames as one.
+//! Several nodes under one policy: an engine watches over each, and the policy sees their frames as
+//! one.
 //!
-//! Outside, shares are fractions of the machine, since limits are written and shown so. Inside, they
-//! are fractions of a job's node, as everywhere in this crate.
+//! Nodes are parts of one machine, or machines of their own. Of parts, shares are fractions of the
+//! machine outside, since limits are written and shown so, and of a job's node inside, as everywhere
+//! in this crate. Of machines, they are fractions of the job's machine on both sides; machines come
+//! and go.
 //!
 //! The policy moves jobs, and leaves limits alone: what the limiter of a node does, it does by the
 //! words of the jobs' owners and by orders, with every job free.
@@ -17,16 +19,16 @@ use crate::policies::Unlimited;
 use crate::policy::Policy;
 use crate::unit::{JobId, Moment, Share};
 
-/// One node: a part of a machine.
+/// One node: a part of a machine, or a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSpec {
     /// Its name.
     pub name: String,
-    /// How many of the machine's CPUs it has.
+    /// How many CPUs it has.
     pub cpus: f64,
 }
 
-/// The nodes of one machine, their jobs and their policy.
+/// Nodes, their jobs and their policy.
 #[derive(Debug)]
 pub struct Cluster {
     policy: Box<dyn Policy>,
@@ -47,23 +49,31 @@ struct Node {
 
 impl Cluster {
     /// The nodes of a machine with `cpus` CPUs and `memory` bytes, which all of them share.
-    ///
-    /// # Panics
-    ///
-    /// Never: `none` is built with its defaults.
     pub fn new(
         cpus: f64,
         memory: f64,
         nodes: impl IntoIterator<Item = NodeSpec>,
         policy: Box<dyn Policy>,
     ) -> Self {
-        let node = |NodeSpec { name, cpus: own }| {
-            let free = Unlimited::new(&Params::default()).expect("no parameter is none that fails");
-            let engine = Engine::new(name.clone(), own, Some(memory), Box::new(free));
-            (name, Node { engine, part: own / cpus })
-        };
+        let node = |spec: NodeSpec| (spec.name.clone(), Node::new(&spec, memory, spec.cpus / cpus));
         let nodes = nodes.into_iter().map(node).collect();
-        Self { policy, nodes, homes: BTreeMap::new(), moving: BTreeMap::new() }
+        Self { nodes, ..Self::of_machines(policy) }
+    }
+
+    /// A cluster of machines, of which there is none yet.
+    pub fn of_machines(policy: Box<dyn Policy>) -> Self {
+        Self { policy, nodes: BTreeMap::new(), homes: BTreeMap::new(), moving: BTreeMap::new() }
+    }
+
+    /// A machine with `memory` bytes has come. One that is known stays as it is.
+    pub fn join(&mut self, spec: &NodeSpec, memory: f64) {
+        self.nodes.entry(spec.name.clone()).or_insert_with(|| Node::new(spec, memory, 1.0));
+    }
+
+    /// A machine has gone, and with it what ran there.
+    pub fn part_with(&mut self, name: &str) {
+        self.nodes.remove(name);
+        self.homes.retain(|_, home| home != name);
     }
 
     /// Sets the limiter of every node. Nothing may have happened yet.
@@ -231,6 +241,13 @@ impl Cluster {
 }
 
 impl Node {
+    /// One with `memory` bytes, whose shares are this part of what they are outside.
+    fn new(spec: &NodeSpec, memory: f64, part: f64) -> Self {
+        let free = Unlimited::new(&Params::default()).expect("no parameter is none that fails");
+        let engine = Engine::new(spec.name.clone(), spec.cpus, Some(memory), Box::new(free));
+        Self { engine, part }
+    }
+
     /// Takes in an event that asks for nothing.
     fn tell(&mut self, now: Moment, event: Event) {
         let effects = self.engine.step(now, event);

@@ -65,4 +65,16 @@ pub(in crate::cli) struct RunArgs {
 
     #[command(flatten)]
     pub(super) state: StateArgs,
+
+    /// The machine is one of a cluster's: `paceline agent`.
+    #[arg(skip)]
+    pub(super) of_cluster: bool,
+}
+
+impl RunArgs {
+    /// The same for a machine of a cluster: what its Swarm has started is managed, and the cluster's
+    /// manager is let in.
+    pub(in crate::cli) fn of_cluster(self) -> Self {
+        Self { of_cluster: true, ..self }
+    }
 }

@@ -16,7 +16,8 @@ impl RunArgs {
     /// and when it is told to: what stands only there is not put into words, since words rule over
     /// it. `settings` say which folders the process needs.
     pub(super) fn errand(&self, settings: &Settings, log: &Given) -> anyhow::Result<Errand> {
-        let mut words = vec!["run".to_owned(), "--until-stdin-closes".to_owned()];
+        let command = if self.of_cluster { "agent" } else { "run" };
+        let mut words = vec![command.to_owned(), "--until-stdin-closes".to_owned()];
         let mut add = |name: &str, value: String| words.extend([format!("--{name}"), value]);
         let policy = &self.policy;
         for (name, value) in [

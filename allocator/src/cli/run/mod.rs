@@ -20,13 +20,14 @@ use super::priority;
 use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
 use crate::audit::{Audit, Entry};
+use crate::cluster::Hands;
 use crate::driver::{self, Driver, Hooks, Records, Roster};
 use crate::exit::BadUsage;
 use crate::json_lines::JsonLines;
 use crate::live;
 use crate::log::Log;
 use crate::migrate::containers::Containers;
-use crate::migrate::journal::Journal;
+use crate::migrate::journal::Folder;
 use crate::migrate::{self, Ended};
 use crate::nodes::Nodes;
 use crate::observe::node::Machine;
@@ -67,7 +68,7 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     } else {
         let purpose = format!("policy {}", policy.name());
         let originals = Originals::open(&state, &id, &purpose)?;
-        let journal = Journal::open(originals.folder())?;
+        let journal = Folder::open(originals.folder())?;
         let actuator = Actuator::new(docker.clone(), originals, machine.proc.clone(), machine.cpus)
             .by(fixed.actuator, fixed.on_drift);
         let mut audit = Audit::open(&state)?;
@@ -81,11 +82,12 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     let engine = deciding(name, &machine, &nodes, policy, settings.chosen.limiter)
         .map_err(|error| BadUsage(error.to_string()))?;
     let migration = journal.filter(|_| !nodes.is_empty()).map(|it| (it, fixed.migration));
+    let hands = args.of_cluster.then(|| Hands::new(docker.clone(), machine.proc.clone()));
     let roster = Roster::new(docker, machine, fixed.with_label.clone())
         .adopting(fixed.adopt.clone())
         .on(nodes);
     // Both are there to the end: the limits are put back first.
-    let _page = web::serve(&fixed.web, live.clone()).await?;
+    let _page = web::serve(&fixed.web, live.clone(), hands).await?;
     let _control = fixed.control.serve(live, state)?;
     let level = log.clone();
     let hooks = Hooks { log_level: Some(Box::new(move |it| level.set_level(it))) };
@@ -130,8 +132,8 @@ fn deciding(
 
 /// A run that was killed may have left a job in the middle of a move. One that cannot be brought to
 /// its end keeps nobody from managing all others.
-async fn end_moves(carrier: &Containers, journal: &Journal, audit: &mut Audit) {
-    let (trips, unread) = migrate::recover(carrier, journal).await;
+async fn end_moves(carrier: &Containers, journal: &Folder, audit: &mut Audit) {
+    let (trips, unread) = migrate::recover(carrier, journal, |_| true).await;
     for trip in trips {
         info!("an earlier run left a move in its middle: {}", trip.entry());
         audit.write(&trip.entry());

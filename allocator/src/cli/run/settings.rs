@@ -19,6 +19,9 @@ use crate::migrate;
 use crate::nodes::{Cpuset, Node, Nodes};
 use crate::web::{self, Address};
 
+/// Where an agent is asked by its manager, unless something else is said.
+const TO_ALL: &str = "0.0.0.0:7224";
+
 /// Settings that can be used.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
@@ -68,6 +71,12 @@ impl RunArgs {
 
     fn over(&self, file: &Config, log: &Given) -> Settings {
         let web = self.web.clone();
+        let mut adopt = given_or(&self.actuator.adopt, &file.adopt);
+        let mut listen = web.listen.or_else(|| file.web.listen.clone());
+        if self.of_cluster {
+            adopt.extend((!adopt.contains(&Owner::Swarm)).then_some(Owner::Swarm));
+            listen.get_or_insert_with(|| Address::Tcp(TO_ALL.to_owned()));
+        }
         Settings {
             chosen: self.policy.over(file),
             shadow: given_or(&self.shadow, &file.shadow),
@@ -76,14 +85,14 @@ impl RunArgs {
             fixed: Fixed {
                 actuator: self.actuator.actuator.or(file.actuator).unwrap_or_default(),
                 on_drift: self.actuator.on_drift.or(file.on_drift).unwrap_or_default(),
-                adopt: given_or(&self.actuator.adopt, &file.adopt),
+                adopt,
                 dry_run: self.dry_run || file.dry_run,
                 with_label: given_or(&self.with_label, &file.with_label),
                 nodes: given_or(&self.node.nodes, &nodes(&file.nodes)),
                 migration: self.node.settings(file.migration),
                 control: self.control.over(file.control.as_ref()),
                 web: web::Settings {
-                    listen: web.listen.or_else(|| file.web.listen.clone()),
+                    listen,
                     token_file: web.token_file.or_else(|| file.web.token_file.clone()),
                     tls_certificate: web
                         .tls_certificate

@@ -26,7 +26,7 @@ pub(super) fn first_snapshot(
             name: described.name.clone(),
             cpus: described.machine.cpus,
             memory: described.machine.memory,
-            cpu: None,
+            ..NodeView::default()
         },
         nodes: nodes.specs().map(part).collect(),
         policy,

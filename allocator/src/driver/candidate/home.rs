@@ -73,7 +73,8 @@ impl Candidate {
     pub(in crate::driver) fn unmovable(&self, by: Means) -> Option<String> {
         match by {
             Means::Restart => {
-                movable::checkpoints(&self.container, &self.labels).err().map(|why| why.to_string())
+                let path = movable::checkpoints(&self.container, &self.labels, &[]);
+                path.err().map(|why| why.to_string())
             }
             Means::Cpuset => None,
         }

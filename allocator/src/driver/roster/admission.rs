@@ -72,11 +72,14 @@ impl Roster {
         Labels::parse(labels).map_err(|error| error.to_string())
     }
 
-    /// The job's name: the one that it is known by, else the container's; never one that another
+    /// The job's name: the one that it is known by, else its service's or container's; never one that another
     /// job has.
     fn name(&self, container: &Container, known: Option<&str>) -> JobId {
         let taken = |name: &JobId| self.candidates.values().any(|other| other.job() == name);
-        let wanted = job_id(known.unwrap_or(&container.name), &container.id);
+        // A Swarm calls a container after its service, the task's number and its id.
+        let service = container.labels.get("com.docker.swarm.service.name");
+        let own = service.unwrap_or(&container.name);
+        let wanted = job_id(known.unwrap_or(own), &container.id);
         if !taken(&wanted) {
             return wanted;
         }

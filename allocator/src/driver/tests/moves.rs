@@ -12,12 +12,12 @@ use super::{audited, policy};
 use crate::actuate::Actuator;
 use crate::actuate::originals::Originals;
 use crate::audit::Audit;
-use crate::driver::moves::{Came, Moves};
 use crate::driver::survey::Survey;
 use crate::driver::{Driver, Records, Roster};
 use crate::live::{self, Snapshot, snapshot::Standing};
-use crate::migrate::containers::Containers;
-use crate::migrate::journal::Journal;
+use crate::migrate::containers::{Containers, OneMachine};
+use crate::migrate::journal::Folder;
+use crate::migrate::moves::{Came, Moves};
 use crate::migrate::{Ended, Means, News, Settings, Trip};
 use crate::nodes::Nodes;
 use crate::observe::container::Container;
@@ -56,7 +56,7 @@ impl Led {
         let machine = Machine { cpus: 2.0, memory: 1e9, proc: proc.clone() };
         let roster = Roster::new(docker.clone(), machine, Vec::new()).on(nodes);
         let originals = Originals::open(&folder.path().join("state"), "engine", "test").unwrap();
-        let journal = Journal::open(originals.folder()).unwrap();
+        let journal = Folder::open(originals.folder()).unwrap();
         let actuator = Actuator::new(docker.clone(), originals, proc.clone(), 2.0);
         let audit = Some(Audit::open(folder.path()).unwrap());
         let records = Records { audit, ..Records::default() };
@@ -100,7 +100,7 @@ impl Led {
         self.driver.migrate(&[migration]);
     }
 
-    fn moves(&mut self) -> &mut Moves {
+    fn moves(&mut self) -> &mut Moves<OneMachine> {
         self.driver.moves.as_mut().unwrap()
     }
 

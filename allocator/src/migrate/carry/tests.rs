@@ -3,6 +3,7 @@ use std::sync::Mutex;
 use paceline_policy::decision::Cause;
 
 use super::*;
+use crate::migrate::journal::Folder;
 use crate::migrate::procedure::Procedure;
 use crate::observe::container::HostCpu;
 
@@ -11,7 +12,7 @@ pub(in crate::migrate) fn plan() -> Move {
         job: "vae".to_owned(),
         from: "a".to_owned(),
         to: "b".to_owned(),
-        cpus: "1".to_owned(),
+        place: "1".to_owned(),
         reason: Cause::Converged,
         source: "source".to_owned(),
         name: "vae".to_owned(),
@@ -65,7 +66,7 @@ impl Carrier for Clumsy {
 /// Carries a move out; what came of it, what was told, and what is left in the journal.
 async fn trip(carrier: &Clumsy, ending: &CancellationToken) -> (Trip, Vec<News>, Vec<Move>) {
     let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::open(folder.path()).unwrap();
+    let journal = Folder::open(folder.path()).unwrap();
     let (tell, mut told) = mpsc::channel(100);
     let within = Duration::from_mins(1);
     let trip = carry(plan(), carrier, &journal, (within, ending), &tell).await;
@@ -74,7 +75,7 @@ async fn trip(carrier: &Clumsy, ending: &CancellationToken) -> (Trip, Vec<News>,
         assert_eq!(job, "vae");
         news.extend((!matches!(one, News::Now(_))).then_some(one));
     }
-    (trip, news, journal.pending().plans)
+    (trip, news, journal.pending().await.plans)
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +171,7 @@ async fn what_cannot_be_undone_before_the_end_stays_in_the_journal() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_begun_that_the_journal_cannot_keep() {
     let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::open(folder.path()).unwrap();
+    let journal = Folder::open(folder.path()).unwrap();
     std::fs::remove_dir(folder.path().join("moves")).unwrap();
     let carrier = Clumsy::default();
     let ending = CancellationToken::new();

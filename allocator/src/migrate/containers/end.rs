@@ -10,15 +10,23 @@ impl Containers {
     /// Removes the source, unless that is where the job is: what was proved may be long ago, and
     /// somebody may have been there since.
     pub(super) async fn retire(&self, plan: &Move) -> Result<Fact, CarryError> {
-        let Some(source) = self.inspect(&plan.source).await? else { return Ok(Fact::None) };
+        if self.inspect(&plan.source).await?.is_none() {
+            return Ok(Fact::None);
+        }
         if !self.has_successor(plan).await? {
             return Ok(Fact::Refuted("the container on the target is gone".to_owned()));
         }
+        let given_up = self.give_up(&plan.source).await?;
+        Ok(given_up.map_or(Fact::None, Fact::Refuted))
+    }
+
+    /// Removes a container that is frozen, or has ended; why not, where it runs.
+    pub async fn give_up(&self, id: &str) -> Result<Option<String>, CarryError> {
+        let Some(source) = self.inspect(id).await? else { return Ok(None) };
         if runs(&source) && !is_paused(&source) {
-            let why = "somebody has let the container at the source go on";
-            return Ok(Fact::Refuted(why.to_owned()));
+            return Ok(Some("somebody has let the container at the source go on".to_owned()));
         }
-        self.remove(&plan.source).await.map(|()| Fact::None)
+        self.remove(id).await.map(|()| None)
     }
 
     /// Whether the container that was made for this move is there, under its first name or its last.
@@ -52,17 +60,18 @@ impl Containers {
         Ok(())
     }
 
-    pub(super) async fn resume(&self, plan: &Move) -> Result<(), CarryError> {
-        let Some(source) = self.inspect(&plan.source).await? else { return Ok(()) };
+    /// Lets a container go on that is frozen.
+    pub async fn thaw(&self, id: &str) -> Result<(), CarryError> {
+        let Some(source) = self.inspect(id).await? else { return Ok(()) };
         if !is_paused(&source) {
             return Ok(());
         }
-        let resumed = self.docker.unpause_container(&plan.source).await;
+        let resumed = self.docker.unpause_container(id).await;
         resumed.map_err(failed("let the container go on"))
     }
 
     /// Removes a container and ends what runs in it, without another moment of it if it is frozen.
-    async fn remove(&self, id: &str) -> Result<(), CarryError> {
+    pub async fn remove(&self, id: &str) -> Result<(), CarryError> {
         let force = RemoveContainerOptionsBuilder::default().force(true).build();
         match self.docker.remove_container(id, Some(force)).await {
             Err(error) if !is_missing(&error) => Err(failed("remove the container")(error)),

@@ -22,7 +22,9 @@ fn progress(count: u64, step: Option<u64>, state: &str) -> Progress {
 
 #[test]
 fn a_job_has_taken_over_once_it_reports_from_where_it_was_saved() {
-    let goes_on = |count, step, saved| goes_on(&progress(count, step, "running"), saved).unwrap();
+    let goes_on = |count, step, saved| {
+        standing(&progress(count, step, "running")).goes_on_from(saved).unwrap()
+    };
     assert!(!goes_on(0, Some(40), Some(40)), "it has read its checkpoint, and reported nothing");
     assert!(goes_on(1, Some(41), Some(40)));
     assert!(goes_on(1, None, Some(40)) && goes_on(1, Some(1), None), "it does not count its steps");
@@ -30,8 +32,10 @@ fn a_job_has_taken_over_once_it_reports_from_where_it_was_saved() {
 
 #[test]
 fn a_job_that_begins_anew_or_fails_has_not_taken_over() {
-    let error = goes_on(&progress(1, Some(1), "running"), Some(40)).unwrap_err().to_string();
+    let error =
+        standing(&progress(1, Some(1), "running")).goes_on_from(Some(40)).unwrap_err().to_string();
     assert!(error.contains("at step 1, not past 40"), "{error}");
-    let error = goes_on(&progress(1, Some(41), "failed"), Some(40)).unwrap_err().to_string();
+    let error =
+        standing(&progress(1, Some(41), "failed")).goes_on_from(Some(40)).unwrap_err().to_string();
     assert!(error.contains("has failed on the target"), "{error}");
 }

@@ -75,7 +75,7 @@ fn placed(host: HostConfig, mounts: &[MountPoint], plan: &Move) -> HostConfig {
     };
     let HostCpu { nano_cpus, cpu_quota, cpu_period, cpu_shares } = plan.limits;
     HostConfig {
-        cpuset_cpus: Some(plan.cpus.clone()),
+        cpuset_cpus: Some(plan.place.clone()),
         binds: (!binds.is_empty()).then_some(binds),
         mounts: host.mounts.map(|mounts| mounts.into_iter().map(by_name).collect()),
         nano_cpus: Some(nano_cpus),
@@ -141,7 +141,7 @@ mod tests {
             job: "vae".to_owned(),
             from: "a".to_owned(),
             to: "b".to_owned(),
-            cpus: "1".to_owned(),
+            place: "1".to_owned(),
             reason: Cause::Converged,
             source: ID.to_owned(),
             name: "vae".to_owned(),

@@ -28,7 +28,7 @@ impl Served {
 
     pub(super) async fn with(settings: Settings) -> Self {
         let (live, backstage) = pair(example(0.0));
-        let web = serve(&settings, live).await.unwrap().expect("something is served");
+        let web = serve(&settings, live, None).await.unwrap().expect("something is served");
         let served = Self { web, backstage };
         served.look(1.0).await;
         served

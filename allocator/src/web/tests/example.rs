@@ -21,7 +21,13 @@ pub(in crate::web) fn example(t: f64) -> Snapshot {
         started_at: 1000.0,
         now: 1000.0 + t,
         t,
-        node: NodeView { name: "box".to_owned(), cpus: 2.0, memory: 8e9, cpu: Some(0.9) },
+        node: NodeView {
+            name: "box".to_owned(),
+            cpus: 2.0,
+            memory: 8e9,
+            cpu: Some(0.9),
+            trouble: None,
+        },
         policy: PolicyView {
             name: "flowcon".to_owned(),
             variant: "resolved".to_owned(),

@@ -86,7 +86,7 @@ async fn it_is_ready_once_the_driver_has_looked() {
         listen: Some("127.0.0.1:0".parse().unwrap()),
         ..crate::web::Settings::default()
     };
-    let web = crate::web::serve(&settings, live).await.unwrap().unwrap();
+    let web = crate::web::serve(&settings, live, None).await.unwrap().unwrap();
     let served = Served { web, backstage };
     assert_eq!(served.get("/healthz").await, "serving\n");
     let before = served.ask("GET /readyz", "host: localhost\r\n").await;

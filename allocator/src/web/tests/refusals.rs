@@ -1,11 +1,17 @@
 //! What is refused at the start.
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 
+use bollard::Docker;
+use tokio::net::TcpStream;
+
+use super::client::ask;
 use super::example::example;
+use crate::cluster::Hands;
 use crate::exit::BadUsage;
 use crate::live::pair;
-use crate::web::{Settings, serve};
+use crate::web::{Address, Settings, serve};
 
 fn listen(address: &str) -> Settings {
     Settings { listen: Some(address.parse().unwrap()), ..Settings::default() }
@@ -13,7 +19,7 @@ fn listen(address: &str) -> Settings {
 
 async fn refused(settings: &Settings) -> String {
     let (live, _backstage) = pair(example(0.0));
-    let error = serve(settings, live).await.unwrap_err();
+    let error = serve(settings, live, None).await.unwrap_err();
     assert!(error.is::<BadUsage>(), "{error:#}");
     let said = error.to_string();
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -51,7 +57,7 @@ async fn half_of_tls_and_files_that_are_none_are_refused() {
 #[tokio::test]
 async fn nothing_is_served_where_nothing_is_asked_for() {
     let (live, _backstage) = pair(example(0.0));
-    assert!(serve(&listen("none"), live).await.unwrap().is_none());
+    assert!(serve(&listen("none"), live, None).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -59,6 +65,34 @@ async fn a_port_that_is_taken_is_an_error_where_it_was_asked_for() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let (live, _backstage) = pair(example(0.0));
-    let error = serve(&listen(&address), live).await.unwrap_err();
+    let error = serve(&listen(&address), live, None).await.unwrap_err();
     assert!(format!("{error:#}").contains(&address), "{error:#}");
+}
+
+#[tokio::test]
+async fn where_everybody_may_read_nobody_has_anything_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("docker.sock");
+    drop(UnixListener::bind(&socket).unwrap());
+    let docker = Docker::connect_with_host(&format!("unix://{}", socket.display())).unwrap();
+    let (live, _backstage) = pair(example(0.0));
+    let hands = Some(Hands::new(docker, "/proc".into()));
+    let web = serve(&listen("127.0.0.1:0"), live, hands).await.unwrap().unwrap();
+    let Address::Tcp(address) = web.address() else { panic!("it listens on a port") };
+    let asked = async |line: &str, headers: &str| {
+        ask(TcpStream::connect(address).await.unwrap(), line, headers).await
+    };
+    let freeze = "POST /v1/containers/c0ffee/freeze";
+    let refused = asked(freeze, "host: localhost\r\n").await;
+    assert!(
+        refused.starts_with("HTTP/1.1 403") && refused.contains("without a token"),
+        "{refused}"
+    );
+    let strangers = asked(freeze, "host: evil.example\r\n").await;
+    assert!(
+        strangers.starts_with("HTTP/1.1 403") && strangers.contains("localhost"),
+        "{strangers}"
+    );
+    let read = asked("GET /v1/containers/c0ffee/freeze", "host: localhost\r\n").await;
+    assert!(read.starts_with("HTTP/1.1 404"), "{read}");
 }

@@ -124,3 +124,33 @@ fn another_policy_and_another_limiter_are_taken_up() {
     assert_eq!(cluster.limit_by(quota).unwrap(), usual);
     assert_eq!(cluster.limit_by(usual).unwrap(), quota);
 }
+
+#[test]
+fn machines_come_and_go_and_shares_are_of_a_jobs_own_machine_on_both_sides() {
+    let policy = SpeCon::new(Variant::Resolved, &Params::default()).unwrap();
+    let mut cluster = Cluster::of_machines(Box::new(policy));
+    let machine = |name: &str, cpus| NodeSpec { name: name.to_owned(), cpus };
+    cluster.join(&machine("a", 2.0), 1e9);
+    cluster.join(&machine("b", 6.0), 4e9);
+    let capped = JobSpec { max: Some(Share::nearest(0.25)), ..on("a", "x") };
+    step(&mut cluster, 0.0, Event::Appeared(capped));
+    step(&mut cluster, 0.0, Event::Appeared(on("b", "y")));
+    step(&mut cluster, 0.0, Event::Appeared(on("c", "z")));
+    let decided = |cluster: &mut Cluster, t| {
+        let mut effects = cluster.step(at(t), Event::Decide).into_iter();
+        let Some(Effect::Decided(one)) = effects.next() else { panic!("no decision") };
+        one.0
+    };
+    let frame = decided(&mut cluster, 0.0);
+    assert_eq!(homes(&frame), [("x", Some("a")), ("y", Some("b"))], "nobody knows a machine c");
+    assert_eq!(frame.jobs[0].limit.max, Some(0.25));
+    cluster.join(&machine("a", 2.0), 1e9);
+    assert_eq!(homes(&decided(&mut cluster, 1.0)).len(), 2, "it was there");
+    cluster.part_with("a");
+    let frame = decided(&mut cluster, 2.0);
+    assert_eq!((homes(&frame), frame.nodes.len()), (vec![("y", Some("b"))], 1));
+    assert_eq!(cluster.account(&id("x")), None);
+    cluster.join(&machine("a", 2.0), 1e9);
+    step(&mut cluster, 3.0, Event::Appeared(on("a", "x")));
+    assert_eq!(homes(&decided(&mut cluster, 3.0)).len(), 2);
+}

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use paceline_policy::JobId;
 use paceline_policy::decision::Migration;
@@ -11,21 +10,31 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::procedure::Step;
+use super::{Move, News, Tell, Trip};
 use crate::clock::unix_seconds;
 use crate::live::snapshot::MoveView;
-use crate::migrate::containers::Containers;
-use crate::migrate::journal::Journal;
-use crate::migrate::procedure::Step;
-use crate::migrate::{Ended, Means, Move, News, Settings, Tell, Trip, carry};
 
 /// So much news waits to be taken in, and moves wait with it.
 const NEWS: usize = 64;
 
+/// Has moves carried out, one way or the other.
+pub trait Carriage: Send + Sync + 'static {
+    /// Carries a move out, as [`carry`](super::carry) does.
+    fn carry(
+        &self,
+        plan: Move,
+        ending: CancellationToken,
+        tell: Tell,
+    ) -> impl Future<Output = Trip> + Send;
+}
+
+/// The moves that are decided and not over.
 #[derive(Debug)]
-pub(super) struct Moves {
-    settings: Settings,
-    carrier: Containers,
-    journal: Arc<Journal>,
+pub struct Moves<C> {
+    carriage: Arc<C>,
+    /// How often one job is moved.
+    most: u32,
     /// Moves that were decided, and wait until their target is free.
     queue: VecDeque<Migration>,
     under_way: BTreeMap<JobId, UnderWay>,
@@ -46,18 +55,20 @@ struct UnderWay {
 
 /// What has come of a move, so far or altogether.
 #[derive(Debug)]
-pub(super) enum Came {
+pub enum Came {
+    /// It goes on.
     News(JobId, News),
+    /// It is over.
     Over(JobId, Box<Trip>),
 }
 
-impl Moves {
-    pub(super) fn new(carrier: Containers, journal: Journal, settings: Settings) -> Self {
+impl<C: Carriage> Moves<C> {
+    /// None so far; one job is moved `most` times.
+    pub fn new(carriage: C, most: u32) -> Self {
         let (tell, told) = mpsc::channel(NEWS);
         Self {
-            settings,
-            carrier,
-            journal: Arc::new(journal),
+            carriage: Arc::new(carriage),
+            most,
             queue: VecDeque::new(),
             under_way: BTreeMap::new(),
             begun: BTreeMap::new(),
@@ -68,12 +79,13 @@ impl Moves {
         }
     }
 
-    pub(super) fn means(&self) -> Means {
-        self.settings.by
+    /// By what they are carried out.
+    pub fn carriage(&self) -> &C {
+        &self.carriage
     }
 
     /// A move that is to come, unless the job is on its way already.
-    pub(super) fn want(&mut self, migration: Migration) {
+    pub fn want(&mut self, migration: Migration) {
         let known = self.under_way.contains_key(&migration.job)
             || self.queue.iter().any(|one| one.job == migration.job);
         if !known {
@@ -82,54 +94,55 @@ impl Moves {
     }
 
     /// The next move whose target is free.
-    pub(super) fn next(&mut self) -> Option<Migration> {
+    pub fn take(&mut self) -> Option<Migration> {
         let at = next(&self.queue, |to| self.under_way.values().any(|one| one.plan.to == to))?;
         self.queue.remove(at)
     }
 
     /// Whether a job has been moved as often as it may be.
-    pub(super) fn are_spent(&self, job: &JobId) -> Option<u32> {
+    pub fn are_spent(&self, job: &JobId) -> Option<u32> {
         let begun = self.begun.get(job).copied().unwrap_or_default();
-        (begun >= self.settings.most).then_some(begun)
+        (begun >= self.most).then_some(begun)
     }
 
     /// A job is no more: another one of its name may be moved as often as it could.
-    pub(super) fn forget(&mut self, job: &JobId) {
+    pub fn forget(&mut self, job: &JobId) {
         self.begun.remove(job);
     }
 
+    /// Forgets those that are no more, by whether a job is still known or being moved.
+    pub fn retain(&mut self, known: impl Fn(&JobId) -> bool) {
+        let Self { begun, under_way, .. } = self;
+        begun.retain(|job, _| known(job) || under_way.contains_key(job));
+    }
+
     /// Begins a move.
-    pub(super) fn begin(&mut self, job: JobId, plan: Move) {
+    pub fn begin(&mut self, job: JobId, plan: Move) {
         *self.begun.entry(job.clone()).or_default() += 1;
         let under_way = UnderWay { plan: plan.clone(), step: Step::Create, since: unix_seconds() };
         self.under_way.insert(job.clone(), under_way);
-        let (carrier, journal) = (self.carrier.clone(), Arc::clone(&self.journal));
+        let carriage = Arc::clone(&self.carriage);
         let (ending, tell) = (self.ending.clone(), self.tell.clone());
-        let Settings { by, within, .. } = self.settings;
-        self.works.spawn(async move {
-            let trip = match by {
-                Means::Restart => {
-                    let within = Duration::from_secs_f64(within);
-                    carry(plan, &carrier, &journal, (within, &ending), &tell).await
-                }
-                Means::Cpuset => carrier.repin(plan).await,
-            };
-            (job, trip)
-        });
+        self.works.spawn(async move { (job, carriage.carry(plan, ending, tell).await) });
     }
 
     /// Whether a job is being moved.
-    pub(super) fn has(&self, job: &JobId) -> bool {
+    pub fn has(&self, job: &JobId) -> bool {
         self.under_way.contains_key(job)
     }
 
-    pub(super) fn plan(&self, job: &JobId) -> Option<&Move> {
+    /// The plan of a move that is under way.
+    pub fn plan(&self, job: &JobId) -> Option<&Move> {
         self.under_way.get(job).map(|one| &one.plan)
     }
 
     /// Waits for the next that comes of a move, for ever where there is none. Nothing is lost when
     /// this is given up.
-    pub(super) async fn came(&mut self) -> Came {
+    ///
+    /// # Panics
+    ///
+    /// As the carriage does.
+    pub async fn came(&mut self) -> Came {
         tokio::select! {
             biased;
             Some((job, news)) = self.told.recv() => {
@@ -151,16 +164,18 @@ impl Moves {
     }
 
     /// Begins nothing more, and has what is under way come to an end, one way or the other.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.queue.clear();
         self.ending.cancel();
     }
 
-    pub(super) fn are_over(&self) -> bool {
+    /// Whether none is under way.
+    pub fn are_over(&self) -> bool {
         self.works.is_empty()
     }
 
-    pub(super) fn views(&self) -> Vec<MoveView> {
+    /// Those that are under way, as they are shown.
+    pub fn views(&self) -> Vec<MoveView> {
         let view = |(job, one): (&JobId, &UnderWay)| MoveView {
             job: job.to_string(),
             from: one.plan.from.clone(),
@@ -170,17 +185,6 @@ impl Moves {
             since: one.since,
         };
         self.under_way.iter().map(view).collect()
-    }
-}
-
-impl Containers {
-    /// Changes the CPUs of a container that runs on.
-    async fn repin(&self, plan: Move) -> Trip {
-        let ended = match self.set_cpus(&plan).await {
-            Ok(()) => Ended::Moved,
-            Err(error) => Ended::Stayed(format!("{:#}", anyhow::Error::from(error))),
-        };
-        Trip { plan, ended, successor: None, saving: None, cost: Some(0.0) }
     }
 }
 

@@ -1,0 +1,32 @@
+//! `paceline agent`: the allocator of one machine of a cluster.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::engine::EngineArgs;
+use super::run::{self, RunArgs};
+use crate::log::Log;
+
+/// Manage the opted-in containers of one machine of a Swarm, and tell its manager of them
+///
+/// This is `paceline run` for containers that a Swarm has started, too. It listens for the manager
+/// on 0.0.0.0:7224 unless told otherwise, and needs a token and TLS for that: `paceline manager`
+/// shows the token, and knows the certificate.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline agent --token-file token --tls-certificate agent.pem --tls-key agent.key
+  paceline agent --policy none --listen 10.0.0.2:7224 --token-file token \\
+    --tls-certificate agent.pem --tls-key agent.key")]
+pub(super) struct AgentArgs {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(super) async fn run(
+    args: AgentArgs,
+    engine: &EngineArgs,
+    log: Log,
+) -> anyhow::Result<ExitCode> {
+    run::run(args.run.of_cluster(), engine, log).await
+}

@@ -1,0 +1,294 @@
+//! The manager's loop: hear the agents, let the policy decide, have jobs moved, show what came of it.
+
+mod moving;
+mod stuck;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::Docker;
+use paceline_policy::{Moment, Policy};
+use tokio::sync::watch;
+use tracing::debug;
+
+use super::ask::Asker;
+use super::feed::Feed;
+use super::services::{Between, Services};
+use super::swarm::{Member, Swarm, Watch};
+use super::world::{Decided, World};
+use crate::audit::{Audit, Entry};
+use crate::clock::{Clock, unix_seconds};
+use crate::json_lines::JsonLines;
+use crate::live::snapshot::{CostView, DecisionView, NodeView, Snapshot};
+use crate::live::{Backstage, Order, Refusal};
+use crate::migrate::moves::Moves;
+use crate::migrate::{self, Settings};
+use crate::observe::own;
+use crate::signals::Ending;
+use moving::came;
+use stuck::Stuck;
+
+/// How often what the agents have said is taken in.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Nothing is decided for so many seconds at first, unless every agent has been heard.
+const LATEST: f64 = 5.0;
+
+/// A cluster under one policy.
+#[derive(Debug)]
+pub struct Manager {
+    clock: Clock,
+    watch: Watch,
+    asker: Asker,
+    world: World,
+    /// By the machine's name, each with the address that it is asked at.
+    feeds: BTreeMap<String, (String, Feed)>,
+    stage: Backstage,
+    records: Records,
+    decided: Option<DecisionView>,
+    /// Jobs on their way; `None` in a dry run: all is decided, and nothing moved.
+    moves: Option<Moves<Between>>,
+    /// Moves of an earlier manager that could be neither completed nor undone yet.
+    stuck: Stuck,
+    tally: Tally,
+    look_at: Moment,
+    wake_at: Moment,
+}
+
+/// What moves have come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    done: u64,
+    failed: u64,
+    seconds: f64,
+}
+
+/// Where a manager leaves its records.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// One line for each run of the policy.
+    pub frames: Option<JsonLines>,
+    /// All that was decided and why.
+    pub audit: Option<Audit>,
+}
+
+impl Manager {
+    /// A manager of the Swarm that `docker` manages, which is as `swarm` says at first. It starts when
+    /// it is run, and moves nothing.
+    pub fn new(
+        (docker, swarm): (Docker, Swarm),
+        asker: Asker,
+        policy: Box<dyn Policy>,
+        records: Records,
+        stage: Backstage,
+    ) -> Self {
+        Self {
+            clock: Clock::start(),
+            watch: Watch::follow(docker, swarm),
+            asker,
+            world: World::new(policy),
+            feeds: BTreeMap::new(),
+            stage,
+            records,
+            decided: None,
+            moves: None,
+            stuck: Stuck::default(),
+            tally: Tally::default(),
+            look_at: Moment::default(),
+            wake_at: Moment::default(),
+        }
+    }
+
+    /// The same, moving jobs. What an earlier manager was in the middle of is completed or undone
+    /// first.
+    pub async fn moving(mut self, docker: Docker, settings: Settings) -> Self {
+        let services = Services::new(docker, self.asker.clone(), self.watch.latest());
+        let recovered = migrate::recover(&services, &services, |_| true).await;
+        self.recovered(recovered);
+        self.moves = Some(Moves::new(Between::new(services, settings), settings.most));
+        self
+    }
+
+    /// Runs until a signal comes, then has every move come to its end.
+    pub async fn run(mut self, mut ending: watch::Receiver<Option<Ending>>) -> Ending {
+        self.began();
+        let ended = loop {
+            let timer = self.clock.instant(self.look_at);
+            tokio::select! {
+                biased;
+                ended = async { ending.wait_for(Option::is_some).await.ok().and_then(|e| *e) } => {
+                    break ended.unwrap_or(Ending::Terminated);
+                }
+                Some(order) = self.stage.orders.recv() => refuse(order),
+                came = came(&mut self.moves) => self.moved(came),
+                Some(recovered) = self.stuck.tried.join_next() => match recovered {
+                    Ok(recovered) => self.recovered(recovered),
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
+                () = tokio::time::sleep_until(timer) => self.turn(),
+            }
+        };
+        self.end_moves().await;
+        self.write(&Entry::Ended { left: 0 });
+        ended
+    }
+
+    fn began(&mut self) {
+        let first = Arc::clone(&self.stage.snapshots.borrow());
+        self.write(&Entry::Began {
+            version: first.version.clone(),
+            pid: first.pid,
+            policy: first.policy.name.clone(),
+            actuator: first.policy.actuator.clone(),
+            dry_run: first.policy.dry_run,
+        });
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        if let Some(audit) = &mut self.records.audit {
+            audit.write(entry);
+        }
+    }
+
+    fn turn(&mut self) {
+        let now = self.clock.now();
+        self.look_at = now.after(LOOK.as_secs_f64());
+        let Swarm { members, obstacles } = self.watch.now();
+        let mut news = self.world.machines(&members);
+        self.listen(&members);
+        for (name, (_, feed)) in &self.feeds {
+            let heard = feed.heard();
+            if let Some(said) = &heard.snapshot {
+                news |= self.world.heard(now, name, said);
+            }
+            if let Some(why) = &heard.trouble {
+                self.world.silent(name, why);
+            }
+        }
+        self.try_again(now);
+        if let Some(moves) = &mut self.moves {
+            moves.retain(|job| self.world.knows(job));
+        }
+        if (news || now >= self.wake_at) && !self.gathers(now) {
+            self.decide(now);
+        }
+        self.publish(now, &obstacles);
+    }
+
+    /// Whether agents are yet to be heard for the first time: their jobs come together, or the
+    /// policy would take all others for newcomers beside the first.
+    fn gathers(&self, now: Moment) -> bool {
+        let unheard = |(_, feed): &(String, Feed)| {
+            let heard = feed.heard();
+            heard.snapshot.is_none() && heard.trouble.is_none()
+        };
+        self.decided.is_none() && now.seconds() < LATEST && self.feeds.values().any(unheard)
+    }
+
+    /// Asks the agents of the machines that there are, and no others.
+    fn listen(&mut self, members: &[Member]) {
+        let asked = |name: &str, address: &str| {
+            members.iter().any(|member| {
+                member.name == name
+                    && member.trouble.is_none()
+                    && member.address.as_deref() == Some(address)
+            })
+        };
+        self.feeds.retain(|name, (address, _)| asked(name, address));
+        for member in members.iter().filter(|member| member.trouble.is_none()) {
+            let Some(address) = &member.address else {
+                self.world.silent(&member.name, "the engine does not know its address");
+                continue;
+            };
+            self.feeds.entry(member.name.clone()).or_insert_with(|| {
+                let (name, asker) = (member.name.clone(), self.asker.clone());
+                (address.clone(), Feed::follow(asker, name, address.clone()))
+            });
+        }
+    }
+
+    fn decide(&mut self, now: Moment) {
+        let Some(Decided { frame, decision, wake_at }) = self.world.decide(now) else { return };
+        self.wake_at = wake_at;
+        if let Some(frames) = &mut self.records.frames {
+            frames.write(&frame);
+        }
+        let number = self.decided.as_ref().map_or(0, |before| before.number) + 1;
+        for (job, of) in &decision.jobs {
+            debug!(%job, class = of.class, why = %of.why, "decided");
+            self.write(&Entry::Decided {
+                number,
+                job: job.to_string(),
+                class: of.class.to_owned(),
+                score: of.score,
+                chosen: decision.limits.get(job).map_or(1.0, |share| share.get()),
+                why: of.why.to_string(),
+            });
+        }
+        self.migrate(&decision.migrate);
+        let interval = decision.interval;
+        self.decided = Some(DecisionView { number, at: unix_seconds(), interval });
+    }
+
+    fn publish(&self, now: Moment, obstacles: &BTreeMap<String, String>) {
+        let before = Arc::clone(&self.stage.snapshots.borrow());
+        let nodes = self.world.nodes();
+        let (cpu_seconds, memory) = own::used(Path::new("/proc"));
+        let cost = CostView {
+            cpu_seconds: cpu_seconds.unwrap_or_default(),
+            memory,
+            moves: self.tally.done,
+            failed_moves: self.tally.failed,
+            move_seconds: self.tally.seconds,
+            ..CostView::default()
+        };
+        let snapshot = Snapshot {
+            now: unix_seconds(),
+            t: now.seconds(),
+            node: altogether(&nodes),
+            nodes,
+            jobs: self.world.jobs(obstacles),
+            moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
+            decision: self.decided.clone(),
+            cost,
+            ..Snapshot::clone(&before)
+        };
+        self.stage.snapshots.send_replace(Arc::new(snapshot));
+    }
+}
+
+/// All machines as one.
+fn altogether(nodes: &[NodeView]) -> NodeView {
+    let cpus: f64 = nodes.iter().map(|node| node.cpus).sum();
+    let used: Option<f64> = nodes.iter().map(|node| node.cpu.map(|used| used * node.cpus)).sum();
+    NodeView {
+        name: format!("a Swarm of {} machines", nodes.len()),
+        cpus,
+        memory: nodes.iter().map(|node| node.memory).sum(),
+        cpu: used.filter(|_| cpus > 0.0).map(|used| used / cpus),
+        trouble: None,
+    }
+}
+
+/// Limits are written on the job's own machine, and so are orders given there.
+fn refuse(order: Order) {
+    let why = "orders are given to the agent of the job's machine, on that machine";
+    // Whoever asked may have gone.
+    drop(order.answer.send(Err(Refusal::Impossible(why.to_owned()))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_uses_what_its_machines_use_once_all_are_known() {
+        let node = |cpus, cpu| NodeView { cpus, cpu, memory: 1.0, ..NodeView::default() };
+        let all = altogether(&[node(2.0, Some(0.5)), node(6.0, Some(1.0))]);
+        assert_eq!((all.cpus, all.memory, all.cpu), (8.0, 2.0, Some(0.875)));
+        assert_eq!(altogether(&[node(2.0, Some(0.5)), node(6.0, None)]).cpu, None);
+        assert_eq!(altogether(&[]).cpu, None);
+    }
+}

@@ -1,0 +1,20 @@
+//! Many machines under one policy, on a cluster's own engine: Docker Swarm.
+//!
+//! Each machine has an agent: the allocator of that machine, which serves what it knows, and lends the
+//! manager its [`Hands`] for the steps of a move. The engine says which machines and services there are
+//! ([`swarm`]), agents what runs there (`feed`, by the [`Asker`]), and the `world`, which is pure, has
+//! one policy decide over all of it. Jobs are moved by their `services`. [`Manager`] joins these, and
+//! shows the cluster by the snapshot that a single machine is shown by.
+
+pub mod ask;
+mod feed;
+mod hands;
+mod manager;
+mod services;
+pub mod swarm;
+mod twin;
+mod world;
+
+pub use ask::Asker;
+pub use hands::{Done, Hands, Order};
+pub use manager::{Manager, Records};

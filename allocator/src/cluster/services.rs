@@ -1,0 +1,330 @@
+//! The steps of a move between machines of a Swarm: through its engine, and through the agents of the
+//! two machines where only their own engines can do them.
+//!
+//! A job is one service with one task. Its successor is another service, placed on the target and
+//! without a task until the source is frozen; the source's service is removed once the successor has
+//! reported. A service is only ever changed as it was when it was read (the engine's version). What a
+//! plan calls the name is the service's id here, which no other service will ever have.
+
+mod journal;
+
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::errors::Error as EngineError;
+use bollard::models::{Service, ServiceSpec, Task, TaskState};
+use bollard::query_parameters::{
+    InspectServiceOptions, ListServicesOptionsBuilder, ListTasksOptionsBuilder,
+    UpdateServiceOptionsBuilder,
+};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::ask::{AskError, Asker, Line};
+use super::hands::{Done, MOVED_FROM, Order};
+use super::swarm::Swarm;
+use super::twin;
+use crate::live::snapshot::JobView;
+use crate::migrate::moves::Carriage;
+use crate::migrate::procedure::Step;
+use crate::migrate::{Carrier, CarryError, Fact, Move, Settings, Standing, Tell, Trip, carry};
+
+/// How often the target is asked for what is waited for.
+const POLL: Duration = Duration::from_millis(200);
+/// A service that somebody else changes at the same time is tried again so often.
+const TRIES: u32 = 5;
+
+/// The services of a Swarm, and the agents of its machines.
+#[derive(Clone, Debug)]
+pub(super) struct Services {
+    docker: Docker,
+    asker: Asker,
+    swarm: watch::Receiver<Swarm>,
+}
+
+impl Services {
+    pub(super) fn new(docker: Docker, asker: Asker, swarm: watch::Receiver<Swarm>) -> Self {
+        Self { docker, asker, swarm }
+    }
+
+    async fn create(&self, plan: &Move) -> Result<String, CarryError> {
+        let source = self.service(&plan.name).await?;
+        let source = source.and_then(|service| service.spec).ok_or_else(ended)?;
+        let spec = twin::of(source, plan)?;
+        // What a move that was cut short has left there.
+        self.discard(plan).await?;
+        let made = self.docker.create_service(spec, None).await;
+        made.map_err(failed("make a service"))?.id.ok_or_else(|| {
+            CarryError::Refused("the engine does not say what it calls the service".to_owned())
+        })
+    }
+
+    async fn start(&self, plan: &Move) -> Result<(), CarryError> {
+        let name = self.successor(plan).await?.ok_or_else(gone)?;
+        self.change(&name, |spec| twin::scale(spec, 1)).await
+    }
+
+    /// Waits for the first report of the task on the target.
+    async fn prove(&self, plan: &Move) -> Result<(), CarryError> {
+        let name = self.successor(plan).await?.ok_or_else(gone)?;
+        let mut line = None;
+        loop {
+            if let Some(why) = self.tasks(&name).await?.iter().find_map(over) {
+                return Err(CarryError::Refused(why));
+            }
+            // Until the agent knows of it, it is beginning.
+            if let Ok(Some(view)) = self.seen(&mut line, plan, &name).await
+                && progress(&view).goes_on_from(plan.saved)?
+            {
+                return Ok(());
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    /// What the target's agent knows of a service's job.
+    async fn seen(
+        &self,
+        line: &mut Option<Line>,
+        plan: &Move,
+        name: &str,
+    ) -> Result<Option<JobView>, CarryError> {
+        let mut kept = match line.take() {
+            Some(kept) => kept,
+            None => self.line(&plan.to).await?,
+        };
+        let said = self.asker.status(&mut kept).await.map_err(|error| unasked(&error))?;
+        *line = Some(kept);
+        let of_service = |view: &JobView| view.task.as_ref().is_some_and(|task| task.name == name);
+        Ok(said.jobs.into_iter().find(of_service))
+    }
+
+    async fn retire(&self, plan: &Move) -> Result<Fact, CarryError> {
+        if self.service(&plan.name).await?.is_none() {
+            return Ok(Fact::None);
+        }
+        let successor = self.successor(plan).await?;
+        let tasks = match &successor {
+            Some(name) => self.tasks(name).await?,
+            None => Vec::new(),
+        };
+        if tasks.is_empty() || tasks.iter().any(|task| over(task).is_some()) {
+            return Ok(Fact::Refuted("the task on the target is gone".to_owned()));
+        }
+        // The engine's own way to end a task lets it go on for a moment, and save once more.
+        let done = self.order(&plan.from, Order::GiveUp, &plan.source).await?;
+        if let Some(why) = done.kept {
+            return Ok(Fact::Refuted(why));
+        }
+        self.remove(&plan.name).await.map(|()| Fact::None)
+    }
+
+    /// The successor is a service like any other from now on.
+    async fn settle(&self, plan: &Move) -> Result<(), CarryError> {
+        let Some(name) = self.successor(plan).await? else { return Ok(()) };
+        let strip = |spec: &mut ServiceSpec| {
+            spec.labels.get_or_insert_default().remove(MOVED_FROM);
+        };
+        self.change(&name, strip).await
+    }
+
+    /// Removes the successor; on return nothing of it runs.
+    async fn discard(&self, plan: &Move) -> Result<(), CarryError> {
+        let Some(name) = self.successor(plan).await? else { return Ok(()) };
+        let Some(id) = self.service(&name).await?.and_then(|service| service.id) else {
+            return Ok(());
+        };
+        if !self.tasks(&name).await?.is_empty() {
+            // The engine's own way to end a task lets it go on for a while.
+            self.order(&plan.to, Order::Discard, &id).await?;
+        }
+        self.remove(&id).await?;
+        // Of a service that is gone the engine tells nothing any more, but of its tasks.
+        while self.is_left(plan, &id).await? {
+            sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Whether the target has a task of a service left.
+    async fn is_left(&self, plan: &Move, service: &str) -> Result<bool, CarryError> {
+        let tasks = self.tasks_by("node", &plan.place).await?;
+        Ok(tasks.iter().any(|task| task.service_id.as_deref() == Some(service)))
+    }
+
+    /// The service that was made for a move.
+    async fn successor(&self, plan: &Move) -> Result<Option<String>, CarryError> {
+        let of = self.labelled(&format!("{MOVED_FROM}={}", plan.name)).await?;
+        let spec = of.into_iter().next().and_then(|service| service.spec);
+        Ok(spec.and_then(|spec| spec.name))
+    }
+
+    async fn labelled(&self, label: &str) -> Result<Vec<Service>, CarryError> {
+        let filters = [("label", vec![label])].into_iter().collect();
+        let options = ListServicesOptionsBuilder::default().filters(&filters).build();
+        self.docker.list_services(Some(options)).await.map_err(failed("list services"))
+    }
+
+    async fn tasks(&self, service: &str) -> Result<Vec<Task>, CarryError> {
+        self.tasks_by("service", service).await
+    }
+
+    async fn tasks_by(&self, key: &str, value: &str) -> Result<Vec<Task>, CarryError> {
+        let filters = [(key, vec![value])].into_iter().collect();
+        let options = ListTasksOptionsBuilder::default().filters(&filters).build();
+        self.docker.list_tasks(Some(options)).await.map_err(failed("list tasks"))
+    }
+
+    async fn service(&self, name: &str) -> Result<Option<Service>, CarryError> {
+        match self.docker.inspect_service(name, None::<InspectServiceOptions>).await {
+            Ok(service) => Ok(Some(service)),
+            Err(error) if is(&error, 404) => Ok(None),
+            Err(error) => Err(failed("describe the service")(error)),
+        }
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), CarryError> {
+        match self.docker.delete_service(name).await {
+            Err(error) if !is(&error, 404) => Err(failed("remove the service")(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes a service as it is; one that is gone needs no change.
+    async fn change(
+        &self,
+        name: &str,
+        change: impl Fn(&mut ServiceSpec) + Sync,
+    ) -> Result<(), CarryError> {
+        let mut tries = 0;
+        loop {
+            let Some(service) = self.service(name).await? else { return Ok(()) };
+            let mut spec = service.spec.unwrap_or_default();
+            let before = spec.clone();
+            change(&mut spec);
+            if spec == before {
+                return Ok(());
+            }
+            let version = service.version.and_then(|version| version.index).unwrap_or_default();
+            let version = i32::try_from(version).unwrap_or(i32::MAX);
+            let options = UpdateServiceOptionsBuilder::default().version(version).build();
+            match self.docker.update_service(name, spec, options, None).await {
+                Ok(_) => return Ok(()),
+                Err(EngineError::DockerResponseServerError { message, .. })
+                    if message.contains("out of sequence") && tries < TRIES =>
+                {
+                    tries += 1;
+                }
+                Err(error) => return Err(failed("change the service")(error)),
+            }
+        }
+    }
+
+    async fn order(&self, node: &str, order: Order, container: &str) -> Result<Done, CarryError> {
+        let mut line = self.line(node).await?;
+        self.asker.order(&mut line, order, container).await.map_err(|error| unasked(&error))
+    }
+
+    async fn line(&self, node: &str) -> Result<Line, CarryError> {
+        let address = {
+            let swarm = self.swarm.borrow();
+            let member = swarm.members.iter().find(|member| member.name == node);
+            member.and_then(|member| member.address.clone())
+        };
+        let unknown = || CarryError::Refused(format!("the address of {node} is not known"));
+        self.asker
+            .connect(node, &address.ok_or_else(unknown)?)
+            .await
+            .map_err(|error| unasked(&error))
+    }
+}
+
+impl Carrier for Services {
+    async fn carry_out(&self, step: Step, plan: &Move) -> Result<Fact, CarryError> {
+        let (from, source) = (plan.from.as_str(), plan.source.as_str());
+        match step {
+            Step::Create => self.create(plan).await.map(Fact::Made),
+            Step::Save => {
+                self.order(from, Order::Save, source).await.map(|done| Fact::Saved(done.step))
+            }
+            Step::Pause => self.order(from, Order::Freeze, source).await.map(|_| Fact::None),
+            Step::Start => self.start(plan).await.map(|()| Fact::None),
+            Step::Prove => self.prove(plan).await.map(|()| Fact::None),
+            Step::Retire => self.retire(plan).await,
+            Step::Rename => self.settle(plan).await.map(|()| Fact::None),
+            Step::Discard => self.discard(plan).await.map(|()| Fact::None),
+            Step::Resume => self.order(from, Order::Thaw, source).await.map(|_| Fact::None),
+        }
+    }
+}
+
+/// Moves between machines, which the engine itself keeps the record of.
+#[derive(Debug)]
+pub(super) struct Between {
+    services: Services,
+    settings: Settings,
+}
+
+impl Between {
+    pub(super) fn new(services: Services, settings: Settings) -> Self {
+        Self { services, settings }
+    }
+
+    pub(super) fn services(&self) -> &Services {
+        &self.services
+    }
+}
+
+impl Carriage for Between {
+    async fn carry(&self, plan: Move, ending: CancellationToken, tell: Tell) -> Trip {
+        let within = Duration::from_secs_f64(self.settings.within);
+        carry(plan, &self.services, &self.services, (within, &ending), &tell).await
+    }
+}
+
+fn is(error: &EngineError, code: u16) -> bool {
+    matches!(error, EngineError::DockerResponseServerError { status_code, .. } if *status_code == code)
+}
+
+fn failed(what: &'static str) -> impl FnOnce(EngineError) -> CarryError {
+    move |error| CarryError::Engine(what, Box::new(error))
+}
+
+fn unasked(error: &AskError) -> CarryError {
+    CarryError::Refused(error.to_string())
+}
+
+fn ended() -> CarryError {
+    CarryError::Refused("its service has gone".to_owned())
+}
+
+fn gone() -> CarryError {
+    CarryError::Refused("the service on the target is gone".to_owned())
+}
+
+/// How a task has come to its end, if it has.
+fn over(task: &Task) -> Option<String> {
+    let status = task.status.clone().unwrap_or_default();
+    let state = status.state?;
+    let is_over = matches!(
+        state,
+        TaskState::COMPLETE
+            | TaskState::SHUTDOWN
+            | TaskState::FAILED
+            | TaskState::REJECTED
+            | TaskState::REMOVE
+            | TaskState::ORPHANED
+    );
+    let said = status.err.or(status.message).unwrap_or_default();
+    is_over.then(|| format!("the task on the target is {state} before its first report: {said}"))
+}
+
+/// How far a job has come, by its agent.
+fn progress(view: &JobView) -> Standing {
+    Standing {
+        failed: view.state.as_deref() == Some("failed"),
+        losses: view.counts.as_ref().map_or(0, |counts| counts.losses),
+        step: view.step,
+    }
+}

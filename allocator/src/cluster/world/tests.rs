@@ -1,0 +1,233 @@
+use paceline_policy::policies::{AnyPolicy, build};
+use paceline_policy::{Params, Variant};
+
+use super::*;
+use crate::live::snapshot::{CountsView, Standing, TaskView, UsedView};
+
+fn member(name: &str) -> Member {
+    Member {
+        name: name.to_owned(),
+        id: format!("id of {name}"),
+        address: None,
+        cpus: 2.0,
+        memory: 1e9,
+        trouble: None,
+    }
+}
+
+fn world(machines: &[&str]) -> World {
+    let Ok(AnyPolicy::Jobs(policy)) = build("specon", Variant::Resolved, &Params::default()) else {
+        panic!("specon answers frames of jobs")
+    };
+    let mut world = World::new(policy);
+    let members: Vec<Member> = machines.iter().map(|name| member(name)).collect();
+    assert!(world.machines(&members));
+    world
+}
+
+/// A job in its container `job`, which has used half of two CPUs until `at` and reported `losses`
+/// times 1.
+fn job(job: &str, at: f64, losses: u64) -> JobView {
+    #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "it is small")]
+    let loss_sum = losses as f64;
+    JobView {
+        job: job.to_owned(),
+        container: format!("container of {job}"),
+        standing: Standing::Managed,
+        weight: 1.0,
+        limit: Some(1.0),
+        memory: Some(1e8),
+        counts: Some(CountsView {
+            instance: "one".to_owned(),
+            losses,
+            loss_sum,
+            loss_max_abs: Some(1.0),
+            used: Some(UsedView { at, cpu_seconds: at, throttled_seconds: 0.0 }),
+            ..CountsView::default()
+        }),
+        ..JobView::default()
+    }
+}
+
+fn said(t: f64, jobs: &[JobView]) -> Arc<Snapshot> {
+    Arc::new(Snapshot { t, pid: 1, started_at: 5.0, jobs: jobs.to_vec(), ..Snapshot::default() })
+}
+
+fn at(seconds: f64) -> Moment {
+    Moment::from_seconds(seconds)
+}
+
+fn shown(world: &World) -> Vec<JobView> {
+    world.jobs(&BTreeMap::new())
+}
+
+fn frame(world: &mut World, t: f64) -> Frame {
+    world.decide(at(t)).unwrap().frame
+}
+
+#[test]
+fn a_frame_has_the_jobs_of_every_machine_and_what_each_has_done_since_the_one_before() {
+    let mut world = world(&["w1", "w2"]);
+    assert!(world.heard(at(10.0), "w1", &said(100.0, &[job("vae", 100.0, 5)])));
+    assert!(world.heard(at(10.0), "w2", &said(7.0, &[job("gru", 7.0, 1)])));
+    let first = frame(&mut world, 10.0);
+    assert_eq!(first.nodes.len(), 2);
+    assert_eq!(first.jobs.iter().map(|job| job.loss).collect::<Vec<_>>(), [None, None]);
+    assert!(!world.heard(at(20.0), "w1", &said(110.0, &[job("vae", 110.0, 25)])));
+    assert!(!world.heard(at(20.0), "w2", &said(17.0, &[job("gru", 17.0, 1)])));
+    let frame = frame(&mut world, 20.0);
+    let [vae, gru] = ["vae", "gru"]
+        .map(|id| frame.jobs.iter().find(|job| job.id.as_str() == id).unwrap().clone());
+    assert_eq!((vae.node.as_deref(), gru.node.as_deref()), (Some("w1"), Some("w2")));
+    assert_eq!((vae.loss, gru.loss), (Some(1.0), None), "the latter reported nothing");
+    assert_eq!((vae.usage.cpu, vae.usage.memory), (Some(0.5), Some(0.1)));
+}
+
+#[test]
+fn an_answer_that_is_late_is_no_job_that_stands_still() {
+    let mut world = world(&["w1"]);
+    world.heard(at(10.0), "w1", &said(100.0, &[job("vae", 100.0, 5)]));
+    frame(&mut world, 10.0);
+    // Read at the agent's second 110, and heard 3 s after that.
+    world.heard(at(23.0), "w1", &said(110.0, &[job("vae", 110.0, 25)]));
+    let frame = frame(&mut world, 23.0);
+    assert_eq!(frame.jobs[0].usage.cpu, Some(0.5));
+}
+
+#[test]
+fn an_agent_that_began_anew_counts_its_seconds_anew_and_its_jobs_go_on() {
+    let mut world = world(&["w1"]);
+    world.heard(at(10.0), "w1", &said(1000.0, &[job("vae", 1000.0, 5)]));
+    frame(&mut world, 10.0);
+    let mut anew = job("vae", 1010.0, 25);
+    anew.counts.as_mut().unwrap().used.as_mut().unwrap().at = 2.0;
+    let anew = Snapshot { t: 2.0, pid: 2, jobs: vec![anew], ..Snapshot::default() };
+    assert!(!world.heard(at(20.0), "w1", &Arc::new(anew)), "it is no other job");
+    let frame = frame(&mut world, 20.0);
+    assert_eq!((frame.jobs[0].loss, frame.jobs[0].usage.cpu), (Some(1.0), Some(0.5)));
+}
+
+#[test]
+fn what_is_not_managed_is_shown_and_not_decided_about() {
+    let mut world = world(&["w1"]);
+    let waiting = JobView { standing: Standing::Waiting, ..job("vae", 1.0, 0) };
+    assert!(!world.heard(at(1.0), "w1", &said(1.0, &[waiting])));
+    assert_eq!(frame(&mut world, 1.0).jobs, []);
+    assert_eq!(shown(&world)[0].node.as_deref(), Some("w1"));
+    assert!(world.heard(at(2.0), "w1", &said(2.0, &[job("vae", 2.0, 1)])));
+    assert_eq!(frame(&mut world, 2.0).jobs.len(), 1);
+    assert!(shown(&world)[0].class.is_some());
+    assert!(world.heard(at(3.0), "w1", &said(3.0, &[])));
+    assert_eq!(frame(&mut world, 3.0).jobs, []);
+}
+
+#[test]
+fn a_target_that_was_reached_is_news() {
+    let mut world = world(&["w1"]);
+    world.heard(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    let reached = JobView { acceptable_at: Some(7.0), ..job("vae", 2.0, 2) };
+    assert!(world.heard(at(2.0), "w1", &said(2.0, &[reached])));
+}
+
+#[test]
+fn jobs_of_one_name_on_two_machines_are_told_apart() {
+    let mut world = world(&["w1", "w2"]);
+    for machine in ["w1", "w2"] {
+        let own = JobView { container: machine.to_owned(), ..job("vae", 1.0, 1) };
+        world.heard(at(1.0), machine, &said(1.0, &[own]));
+    }
+    let names: Vec<String> =
+        frame(&mut world, 1.0).jobs.iter().map(|job| job.id.to_string()).collect();
+    assert_eq!(names, ["vae", "vae@w2"]);
+    let listed: Vec<String> = shown(&world).into_iter().map(|job| job.job).collect();
+    assert_eq!(listed, names);
+}
+
+#[test]
+fn on_a_machine_that_the_engine_gives_up_nothing_runs() {
+    let mut world = world(&["w1", "w2"]);
+    world.heard(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    let down = Member { trouble: Some("down".to_owned()), ..member("w1") };
+    assert!(world.machines(&[down.clone(), member("w2")]));
+    assert!(!world.heard(at(2.0), "w1", &said(2.0, &[job("vae", 2.0, 2)])), "nobody asks it");
+    let frame = frame(&mut world, 2.0);
+    assert_eq!((frame.jobs.len(), frame.nodes.len()), (0, 1));
+    assert_eq!(world.nodes()[0].trouble.as_deref(), Some("down"));
+    assert!(!world.machines(&[down, member("w2")]), "that is known");
+    world.machines(&[member("w1"), member("w2")]);
+    assert!(world.heard(at(3.0), "w1", &said(3.0, &[job("vae", 3.0, 3)])), "it is back");
+}
+
+#[test]
+fn what_an_agent_said_last_stands_while_it_is_silent() {
+    let mut world = world(&["w1"]);
+    let last = said(1.0, &[job("vae", 1.0, 1)]);
+    world.heard(at(1.0), "w1", &last);
+    world.silent("w1", "no answer");
+    assert_eq!(shown(&world)[0].trouble.as_deref(), Some("no answer"));
+    assert_eq!(frame(&mut world, 2.0).jobs.len(), 1);
+    world.heard(at(3.0), "w1", &said(3.0, &[job("vae", 3.0, 2)]));
+    assert_eq!(shown(&world)[0].trouble, None);
+}
+
+/// The same job in a task of another service.
+fn of_service(service: &str, view: JobView) -> JobView {
+    let task = TaskView { service: service.to_owned(), ..TaskView::default() };
+    JobView { container: format!("container of {service}"), task: Some(task), ..view }
+}
+
+fn vae() -> JobId {
+    JobId::new("vae").unwrap()
+}
+
+/// A job on w1 that is frozen, and on its way to w2, where its successor runs already.
+fn on_its_way() -> World {
+    let mut world = world(&["w1", "w2"]);
+    world.heard(at(1.0), "w1", &said(1.0, &[of_service("one", job("vae", 1.0, 1))]));
+    world.withhold("two".to_owned());
+    world.depart(at(2.0), &vae(), "w2");
+    world.heard(at(3.0), "w2", &said(3.0, &[of_service("two", job("vae", 3.0, 1))]));
+    let frame = frame(&mut world, 3.0);
+    let [only] = &frame.jobs[..] else { panic!("{:?}", frame.jobs) };
+    assert_eq!((only.id.as_str(), only.node.as_deref()), ("vae", Some("w2")));
+    let shown = shown(&world);
+    let [only] = &shown[..] else { panic!("{shown:?}") };
+    assert_eq!((only.standing, only.node.as_deref()), (Standing::Moving, Some("w1")));
+    assert_eq!(world.find(&vae()), None);
+    world
+}
+
+#[test]
+fn a_job_that_has_moved_is_met_where_it_is_and_its_old_container_no_more() {
+    let mut world = on_its_way();
+    world.arrived(&vae(), "container of one".to_owned(), Some("two"));
+    // The agent that it left has not noticed yet.
+    world.heard(at(4.0), "w1", &said(4.0, &[of_service("one", job("vae", 2.0, 1))]));
+    assert!(world.heard(at(4.0), "w2", &said(4.0, &[of_service("two", job("vae", 4.0, 2))])));
+    assert_eq!(world.find(&vae()).map(|(node, _)| node), Some("w2"));
+    assert_eq!(frame(&mut world, 4.0).jobs.len(), 1);
+    assert_eq!(shown(&world).len(), 1);
+}
+
+#[test]
+fn a_job_that_stays_is_met_again_where_it_was() {
+    let mut world = on_its_way();
+    world.stays(at(4.0), &vae(), "w1", Some("two"));
+    let between = frame(&mut world, 4.0);
+    assert_eq!(between.jobs[0].node.as_deref(), Some("w1"));
+    world.heard(at(5.0), "w2", &said(5.0, &[]));
+    assert!(world.heard(at(5.0), "w1", &said(5.0, &[of_service("one", job("vae", 2.0, 1))])));
+    assert_eq!(world.find(&vae()).map(|(node, _)| node), Some("w1"));
+    assert_eq!(shown(&world)[0].standing, Standing::Managed);
+}
+
+#[test]
+fn what_keeps_a_service_from_being_moved_is_shown() {
+    let mut world = world(&["w1"]);
+    let jobs = [of_service("one", job("vae", 1.0, 1)), job("gru", 1.0, 1)];
+    world.heard(at(1.0), "w1", &said(1.0, &jobs));
+    let why = BTreeMap::from([("one".to_owned(), "no checkpoint".to_owned())]);
+    let unmovable: Vec<_> = world.jobs(&why).into_iter().map(|job| job.unmovable).collect();
+    let expected = ["it is no task of the Swarm", "no checkpoint"];
+    assert_eq!(unmovable, expected.map(|why| Some(why.to_owned())));
+}

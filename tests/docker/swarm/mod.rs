@@ -1,0 +1,132 @@
+//! Jobs of a real Swarm, on machines that are engines of the test's own.
+
+pub(crate) mod faults;
+mod office;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use paceline_allocator::live::snapshot::{JobView, Snapshot, Standing};
+use paceline_system_tests::{Bed, PrivateSwarm, until, until_within};
+
+use crate::moves::{ensure_goes_on, processes};
+use office::Offices;
+
+/// `SpeCon`, quick enough for a test: a job whose loss stands still has converged after some looks.
+const SPECON: [&str; 6] = ["--param", "interval=2", "--param", "alpha=0.00001", "--moves", "1"];
+
+/// A move takes what the engine takes to place a task, and an agent to see it.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Runs a test on a Swarm with two workers.
+async fn on_a_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let swarm = Arc::new(PrivateSwarm::start(&bed.file("swarm"), 2).await?);
+    let outcome = match Offices::open(Arc::clone(&bed), Arc::clone(&swarm)).await {
+        Ok(offices) => test(offices).await,
+        Err(error) => Err(error),
+    };
+    let swarm = Arc::into_inner(swarm).context("nobody works there any more")?;
+    swarm.clear().await?;
+    outcome
+}
+
+pub(crate) async fn a_converged_job_moves_to_another_machine_and_goes_on(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    on_a_swarm(Arc::clone(&bed), async |offices| moves(&bed, offices).await).await
+}
+
+async fn moves(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
+    offices.two_on_w1("go-on").await?;
+    let manager = offices.manager(&SPECON)?;
+    let moved = || async {
+        let said = manager.said();
+        anyhow::ensure!(!said.contains("it stays on"), "{said}");
+        Ok(said.lines().any(|line| line.contains("it has moved from w1 to")).then_some(()))
+    };
+    until_within(PATIENCE, "the job moves", moved).await.with_context(|| manager.said())?;
+    let flat = managed(&offices, "flat").await?;
+    let node = flat.node.context("it is somewhere")?;
+    anyhow::ensure!(node != "w1", "it is where it was");
+    ensure_goes_on(bed).await?;
+    // The one at the source has made no step since the other one began.
+    let runs = processes(bed)?;
+    let [source, target] = runs.as_slice() else { anyhow::bail!("{} processes", runs.len()) };
+    let (last, first) = (source.last().context("steps")?, target.first().context("steps")?);
+    anyhow::ensure!(*first <= last + 1 && *first > 1, "from {last} to {first}");
+    let services = offices.services().await?;
+    let expected = [format!("flat-to-{node}"), "growing".to_owned()];
+    anyhow::ensure!(services == expected, "{services:?}");
+    let shown = offices.status().await?;
+    anyhow::ensure!(shown.nodes.len() == 3 && shown.cost.moves == 1, "{shown:?}");
+    anyhow::ensure!(shown.nodes.iter().all(|node| node.trouble.is_none()), "{:?}", shown.nodes);
+    let unmovable = shown.jobs.iter().find(|job| job.job == "growing");
+    let why = unmovable.and_then(|job| job.unmovable.as_deref()).unwrap_or_default();
+    anyhow::ensure!(why.contains("no label paceline.checkpoint"), "{why}");
+    manager.end().await?;
+    offices.close().await
+}
+
+pub(crate) async fn a_job_that_does_not_go_on_there_stays_where_it_was(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    on_a_swarm(Arc::clone(&bed), async |offices| stays(&bed, offices).await).await
+}
+
+async fn stays(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
+    offices.two_on_w1("exit").await?;
+    let manager = offices.manager(&SPECON)?;
+    let stays = || async {
+        let said = manager.said();
+        let line = |line: &str| line.contains("it stays on w1") && line.contains("first report");
+        Ok(said.lines().any(line).then_some(()))
+    };
+    until_within(PATIENCE, "the job stays", stays).await.with_context(|| manager.said())?;
+    ensure_goes_on(bed).await?;
+    let flat = managed(&offices, "flat").await?;
+    anyhow::ensure!(flat.node.as_deref() == Some("w1"), "{flat:?}");
+    let services = offices.services().await?;
+    anyhow::ensure!(services == ["flat", "growing"], "{services:?}");
+    manager.end().await?;
+    offices.close().await
+}
+
+pub(crate) async fn an_agent_that_ends_is_told_of_and_heard_again(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    on_a_swarm(Arc::clone(&bed), async |mut offices| {
+        offices.two_on_w1("go-on").await?;
+        let manager = offices.manager(&["--dry-run"])?;
+        managed(&offices, "flat").await?;
+        offices.end_agent("w1").await?;
+        let told = || async {
+            let shown = offices.status().await?;
+            let w1 = shown.nodes.into_iter().find(|node| node.name == "w1");
+            let why = w1.and_then(|node| node.trouble).unwrap_or_default();
+            Ok(why.contains("no agent answers at").then_some(()))
+        };
+        until("the manager tells of the agent", told).await?;
+        offices.start_agent("w1")?;
+        managed(&offices, "flat").await?;
+        manager.end().await?;
+        offices.close().await
+    })
+    .await
+}
+
+/// Waits until a job is managed, by its manager's word; how it stands then.
+async fn managed(offices: &Offices, job: &str) -> anyhow::Result<JobView> {
+    until_within(PATIENCE, "the job is managed", || async {
+        let shown: Option<Snapshot> = offices.status().await.ok();
+        let mut jobs = shown.map(|shown| shown.jobs).unwrap_or_default().into_iter();
+        let well = |one: &JobView| {
+            one.job == job && one.standing == Standing::Managed && one.trouble.is_none()
+        };
+        Ok(jobs.find(well))
+    })
+    .await
+}
