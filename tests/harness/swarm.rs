@@ -26,6 +26,7 @@ const PORT: u16 = 2377;
 pub struct PrivateSwarm {
     /// What the names of all its namespaces and control groups begin with.
     name: String,
+    namespaces: Vec<String>,
     engines: Vec<SwarmEngine>,
 }
 
@@ -54,7 +55,7 @@ impl PrivateSwarm {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("pl{}-{number}", std::process::id());
-        let mut swarm = Self { name, engines: Vec::new() };
+        let mut swarm = Self { name, namespaces: Vec::new(), engines: Vec::new() };
         match swarm.build(folder, workers).await {
             Ok(()) => Ok(swarm),
             Err(error) => {
@@ -76,7 +77,7 @@ impl PrivateSwarm {
 
     async fn build(&mut self, folder: &Path, workers: usize) -> anyhow::Result<()> {
         let bridge = self.bridge();
-        run(&["ip", "netns", "add", &bridge]).await?;
+        self.add(&bridge).await?;
         within(&bridge, &["ip", "link", "add", "br0", "type", "bridge"]).await?;
         within(&bridge, &["ip", "link", "set", "br0", "up"]).await?;
         for number in 0..=workers {
@@ -114,11 +115,17 @@ impl PrivateSwarm {
         format!("{}-br", self.name)
     }
 
+    async fn add(&mut self, namespace: &str) -> anyhow::Result<()> {
+        run(&["ip", "netns", "add", namespace]).await?;
+        self.namespaces.push(namespace.to_owned());
+        Ok(())
+    }
+
     /// Makes a machine's namespace, and a cable from there to the bridge.
-    async fn wire(&self, host: &str, address: &str) -> anyhow::Result<()> {
+    async fn wire(&mut self, host: &str, address: &str) -> anyhow::Result<()> {
         let (bridge, own) = (self.bridge(), format!("{}-{host}", self.name));
         let cable = format!("to-{host}");
-        run(&["ip", "netns", "add", &own]).await?;
+        self.add(&own).await?;
         let add = ["ip", "link", "add", &cable, "type", "veth", "peer", "name", "eth0", "netns"];
         within(&bridge, &[&add[..], &[own.as_str()]].concat()).await?;
         within(&bridge, &["ip", "link", "set", &cable, "master", "br0", "up"]).await?;
@@ -131,16 +138,13 @@ impl PrivateSwarm {
     /// Ends all of it, and leaves nothing behind.
     pub async fn clear(self) -> anyhow::Result<()> {
         let mut outcome = Ok(());
-        let hosts: Vec<String> =
-            self.engines.iter().map(|engine| engine.namespace.clone()).collect();
         // Workers first: the last manager leaves by force.
-        let bridge = self.bridge();
         for engine in self.engines.into_iter().rev() {
             let host = engine.host.clone();
             let cleared = engine.clear().await.with_context(|| format!("machine {host}"));
             outcome = outcome.and(cleared);
         }
-        for namespace in hosts.iter().chain([&bridge]) {
+        for namespace in &self.namespaces {
             outcome = outcome.and(run(&["ip", "netns", "delete", namespace]).await);
         }
         outcome

@@ -253,7 +253,7 @@ impl Manager {
             moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
             decision: self.decided.clone(),
             cost,
-            ..Snapshot::clone(&before)
+            ..before.lasting()
         };
         self.stage.snapshots.send_replace(Arc::new(snapshot));
     }

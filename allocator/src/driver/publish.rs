@@ -11,7 +11,7 @@ use super::Driver;
 use super::candidate::Candidate;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::{
-    CountsView, DecisionView, JobView, ShadowView, Snapshot, Standing, TaskView, UsedView,
+    CountsView, DecisionView, JobView, NodeView, ShadowView, Snapshot, Standing, TaskView, UsedView,
 };
 use crate::migrate::Means;
 use crate::migrate::moves::Moves;
@@ -22,18 +22,17 @@ impl Driver {
     /// Shows what is known now.
     pub(super) fn publish(&self) {
         let before = Arc::clone(&self.stage.snapshots.borrow());
-        let mut node = before.node.clone();
-        node.cpu = self.node_cpu;
+        let lasting = before.lasting();
         let snapshot = Snapshot {
             now: unix_seconds(),
             t: self.clock.now().seconds(),
-            node,
+            node: NodeView { cpu: self.node_cpu, ..lasting.node },
             jobs: self.views(),
             moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
             decision: self.decided.as_ref().map(|decided| decided.view.clone()),
             shadows: self.shadows.iter().map(shadow).collect(),
             cost: self.tally.view(self.roster.proc(), self.engine.counters()),
-            ..Snapshot::clone(&before)
+            ..lasting
         };
         self.stage.snapshots.send_replace(Arc::new(snapshot));
     }
@@ -142,9 +141,10 @@ fn counts(progress: &Progress, used: Option<(Moment, Used)>) -> CountsView {
 
 /// The task that a container is, by what Swarm writes on it.
 fn task(labels: &BTreeMap<String, String>) -> Option<TaskView> {
-    let said = |key: &str| labels.get(&format!("com.docker.swarm.{key}")).cloned();
-    let (service, name) = (said("service.id")?, said("service.name")?);
-    Some(TaskView { service, name, task: said("task.id")? })
+    let said = |key: &str| labels.get(key).cloned();
+    let service = said("com.docker.swarm.service.id")?;
+    let name = said("com.docker.swarm.service.name")?;
+    Some(TaskView { service, name, task: said("com.docker.swarm.task.id")? })
 }
 
 fn shadow(shadow: &Shadow) -> ShadowView {

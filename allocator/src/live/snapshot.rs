@@ -47,6 +47,23 @@ pub struct Snapshot {
     pub cost: CostView,
 }
 
+impl Snapshot {
+    /// What of it lasts from one look to the next, without the rest: that is a copy of every job.
+    pub fn lasting(&self) -> Self {
+        let Self { schema, version, pid, started_at, node, nodes, policy, .. } = self;
+        Self {
+            schema: *schema,
+            version: version.clone(),
+            pid: *pid,
+            started_at: *started_at,
+            node: node.clone(),
+            nodes: nodes.clone(),
+            policy: policy.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
