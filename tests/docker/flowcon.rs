@@ -79,8 +79,9 @@ pub(crate) async fn cpu_moves_to_the_growing_job_and_every_limit_is_put_back(
     let growing = bed.start(growing()).await?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     until_cut(&bed, &flat).await?;
-    let limit = bed.limits(&growing).await?.host.nano_cpus;
-    anyhow::ensure!(limit == 0, "the growing job was touched: {limit}");
+    // A machine that stands still for a moment makes every job look flat: it may have been cut once,
+    // and have back what is no limit.
+    ensure_unlimited(&bed, &growing).await.context("the growing job is limited")?;
     allocator.end().await?;
     ensure_unlimited(&bed, &flat).await?;
     ensure_unlimited(&bed, &growing).await

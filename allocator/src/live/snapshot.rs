@@ -49,6 +49,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// What of it lasts from one look to the next, without the rest: that is a copy of every job.
+    #[must_use]
     pub fn lasting(&self) -> Self {
         let Self { schema, version, pid, started_at, node, nodes, policy, .. } = self;
         Self {
