@@ -61,20 +61,20 @@ impl Services {
     }
 
     async fn start(&self, plan: &Move) -> Result<(), CarryError> {
-        let name = self.successor(plan).await?.ok_or_else(gone)?;
-        self.change(&name, |spec| twin::scale(spec, 1)).await
+        let id = self.successor(plan).await?.ok_or_else(gone)?;
+        self.change(&id, |spec| twin::scale(spec, 1)).await
     }
 
     /// Waits for the first report of the task on the target.
     async fn prove(&self, plan: &Move) -> Result<(), CarryError> {
-        let name = self.successor(plan).await?.ok_or_else(gone)?;
+        let id = self.successor(plan).await?.ok_or_else(gone)?;
         let mut line = None;
         loop {
-            if let Some(why) = self.tasks(&name).await?.iter().find_map(over) {
+            if let Some(why) = self.tasks(&id).await?.iter().find_map(over) {
                 return Err(CarryError::Refused(why));
             }
             // Until the agent knows of it, it is beginning.
-            if let Ok(Some(view)) = self.seen(&mut line, plan, &name).await
+            if let Ok(Some(view)) = self.seen(&mut line, plan, &id).await
                 && progress(&view).goes_on_from(plan.saved)?
             {
                 return Ok(());
@@ -88,7 +88,7 @@ impl Services {
         &self,
         line: &mut Option<Line>,
         plan: &Move,
-        name: &str,
+        id: &str,
     ) -> Result<Option<JobView>, CarryError> {
         let mut kept = match line.take() {
             Some(kept) => kept,
@@ -96,7 +96,7 @@ impl Services {
         };
         let said = self.asker.status(&mut kept).await.map_err(|error| unasked(&error))?;
         *line = Some(kept);
-        let of_service = |view: &JobView| view.task.as_ref().is_some_and(|task| task.name == name);
+        let of_service = |view: &JobView| view.task.as_ref().is_some_and(|task| task.service == id);
         Ok(said.jobs.into_iter().find(of_service))
     }
 
@@ -105,11 +105,11 @@ impl Services {
             return Ok(Fact::None);
         }
         let successor = self.successor(plan).await?;
-        let tasks = match &successor {
-            Some(name) => self.tasks(name).await?,
-            None => Vec::new(),
+        let goes_on = match &successor {
+            Some(id) => self.runs(id).await?,
+            None => false,
         };
-        if tasks.is_empty() || tasks.iter().any(|task| over(task).is_some()) {
+        if !goes_on {
             return Ok(Fact::Refuted("the task on the target is gone".to_owned()));
         }
         // The engine's own way to end a task lets it go on for a moment, and save once more.
@@ -122,42 +122,37 @@ impl Services {
 
     /// The successor is a service like any other from now on.
     async fn settle(&self, plan: &Move) -> Result<(), CarryError> {
-        let Some(name) = self.successor(plan).await? else { return Ok(()) };
+        let Some(id) = self.successor(plan).await? else { return Ok(()) };
         let strip = |spec: &mut ServiceSpec| {
             spec.labels.get_or_insert_default().remove(MOVED_FROM);
         };
-        self.change(&name, strip).await
+        self.change(&id, strip).await
     }
 
-    /// Removes the successor; on return nothing of it runs.
+    /// Removes the successor; on return nothing of it runs. Its service goes last: whoever tries again
+    /// must know what to wait for.
     async fn discard(&self, plan: &Move) -> Result<(), CarryError> {
-        let Some(name) = self.successor(plan).await? else { return Ok(()) };
-        let Some(id) = self.service(&name).await?.and_then(|service| service.id) else {
-            return Ok(());
-        };
-        if !self.tasks(&name).await?.is_empty() {
+        let Some(id) = self.successor(plan).await? else { return Ok(()) };
+        if self.runs(&id).await? {
             // The engine's own way to end a task lets it go on for a while.
             self.order(&plan.to, Order::Discard, &id).await?;
+            self.change(&id, |spec| twin::scale(spec, 0)).await?;
         }
-        self.remove(&id).await?;
-        // Of a service that is gone the engine tells nothing any more, but of its tasks.
-        while self.is_left(plan, &id).await? {
+        while self.runs(&id).await? {
             sleep(POLL).await;
         }
-        Ok(())
+        self.remove(&id).await
     }
 
-    /// Whether the target has a task of a service left.
-    async fn is_left(&self, plan: &Move, service: &str) -> Result<bool, CarryError> {
-        let tasks = self.tasks_by("node", &plan.place).await?;
-        Ok(tasks.iter().any(|task| task.service_id.as_deref() == Some(service)))
+    /// Whether a service has a task that has not come to its end, by the engine's word.
+    async fn runs(&self, service: &str) -> Result<bool, CarryError> {
+        Ok(self.tasks(service).await?.iter().any(|task| over(task).is_none()))
     }
 
-    /// The service that was made for a move.
+    /// The id of the service that was made for a move.
     async fn successor(&self, plan: &Move) -> Result<Option<String>, CarryError> {
         let of = self.labelled(&format!("{MOVED_FROM}={}", plan.name)).await?;
-        let spec = of.into_iter().next().and_then(|service| service.spec);
-        Ok(spec.and_then(|spec| spec.name))
+        Ok(of.into_iter().next().and_then(|service| service.id))
     }
 
     async fn labelled(&self, label: &str) -> Result<Vec<Service>, CarryError> {
@@ -167,11 +162,7 @@ impl Services {
     }
 
     async fn tasks(&self, service: &str) -> Result<Vec<Task>, CarryError> {
-        self.tasks_by("service", service).await
-    }
-
-    async fn tasks_by(&self, key: &str, value: &str) -> Result<Vec<Task>, CarryError> {
-        let filters = [(key, vec![value])].into_iter().collect();
+        let filters = [("service", vec![service])].into_iter().collect();
         let options = ListTasksOptionsBuilder::default().filters(&filters).build();
         self.docker.list_tasks(Some(options)).await.map_err(failed("list tasks"))
     }

@@ -30,6 +30,7 @@ pub struct Folder {
     folder: PathBuf,
 }
 
+/// A move as it is kept, wherever that is.
 #[derive(Serialize)]
 struct Written<'a> {
     format: u32,
@@ -102,7 +103,7 @@ impl Folder {
         let unfinished = path.with_extension("part");
         let write = || {
             let mut file = File::create(&unfinished)?;
-            file.write_all(&serde_json::to_vec_pretty(&Written { format: FORMAT, plan })?)?;
+            file.write_all(record(plan)?.as_bytes())?;
             file.sync_all()?;
             fs::rename(&unfinished, &path)?;
             File::open(&self.folder)?.sync_all()
@@ -148,15 +149,35 @@ impl Folder {
     }
 }
 
-fn read(path: PathBuf) -> Result<Move, JournalError> {
-    let bytes = fs::read(&path).map_err(at(&path))?;
-    match serde_json::from_slice::<Format>(&bytes) {
-        Ok(Format { format }) if format > FORMAT => Err(JournalError::Newer { path, format }),
-        Ok(_) => {
-            serde_json::from_slice(&bytes).map_err(|error| JournalError::Malformed(path, error))
-        }
-        Err(error) => Err(JournalError::Malformed(path, error)),
+/// Why a record cannot be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// A newer version has written it, in this format.
+    Newer(u32),
+    /// It is none.
+    Malformed(serde_json::Error),
+}
+
+/// The record of a move.
+pub(crate) fn record(plan: &Move) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&Written { format: FORMAT, plan })
+}
+
+/// The move of a record.
+pub(crate) fn recorded(record: &str) -> Result<Move, Unreadable> {
+    match serde_json::from_str::<Format>(record) {
+        Ok(Format { format }) if format > FORMAT => Err(Unreadable::Newer(format)),
+        Ok(_) => serde_json::from_str(record).map_err(Unreadable::Malformed),
+        Err(error) => Err(Unreadable::Malformed(error)),
     }
+}
+
+fn read(path: PathBuf) -> Result<Move, JournalError> {
+    let text = fs::read_to_string(&path).map_err(at(&path))?;
+    recorded(&text).map_err(|why| match why {
+        Unreadable::Newer(format) => JournalError::Newer { path, format },
+        Unreadable::Malformed(error) => JournalError::Malformed(path, error),
+    })
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> JournalError {

@@ -2,33 +2,15 @@
 //! on, the engine tells it.
 
 use bollard::models::ServiceSpec;
-use serde::{Deserialize, Serialize};
 
 use super::Services;
 use crate::cluster::twin::MOVE;
 use crate::migrate::Move;
-use crate::migrate::journal::{Journal, JournalError, Pending};
-
-/// The version of the record's format.
-const FORMAT: u32 = 1;
-
-#[derive(Serialize)]
-struct Written<'a> {
-    format: u32,
-    #[serde(flatten)]
-    plan: &'a Move,
-}
-
-#[derive(Deserialize)]
-struct Read {
-    format: u32,
-    #[serde(flatten)]
-    plan: Move,
-}
+use crate::migrate::journal::{Journal, JournalError, Pending, Unreadable, record, recorded};
 
 impl Journal for Services {
     async fn write(&self, plan: &Move) -> Result<(), JournalError> {
-        let record = serde_json::to_string(&Written { format: FORMAT, plan }).map_err(failed)?;
+        let record = record(plan).map_err(failed)?;
         let keep = |spec: &mut ServiceSpec| {
             spec.labels.get_or_insert_default().insert(MOVE.to_owned(), record.clone());
         };
@@ -52,17 +34,21 @@ impl Journal for Services {
                 return pending;
             }
         };
-        for service in services {
-            let spec = service.spec.unwrap_or_default();
+        for spec in services.into_iter().filter_map(|service| service.spec) {
             let record = spec.labels.as_ref().and_then(|labels| labels.get(MOVE));
-            match record.map(|record| serde_json::from_str::<Read>(record)) {
-                Some(Ok(Read { format: FORMAT, plan })) => pending.plans.push(plan),
-                Some(Ok(Read { format, .. })) => {
+            match record.map(|record| recorded(record)) {
+                Some(Ok(plan)) => pending.plans.push(plan),
+                Some(Err(why)) => {
                     let name = spec.name.unwrap_or_default();
-                    let why = format!("a newer version moves service {name} (format {format})");
-                    pending.errors.push(JournalError::Engine(why));
+                    pending.errors.push(JournalError::Engine(match why {
+                        Unreadable::Newer(format) => {
+                            format!("a newer version moves service {name} (format {format})")
+                        }
+                        Unreadable::Malformed(error) => {
+                            format!("the label {MOVE} of service {name} holds no move: {error}")
+                        }
+                    }));
                 }
-                Some(Err(error)) => pending.errors.push(failed(error)),
                 None => {}
             }
         }
