@@ -17,7 +17,7 @@ use std::process::Command;
 /// takes the same ones, and the kernel would clear them anew each time: a fifth of `mnist`'s step.
 const SETTINGS: [(&str, &str); 4] = [
     ("OMP_WAIT_POLICY", "PASSIVE"),
-    ("GOMP_SPINCOUNT", "5000"),
+    ("GOMP_SPINCOUNT", "2000"),
     ("MALLOC_MMAP_THRESHOLD_", "1073741824"),
     ("MALLOC_TRIM_THRESHOLD_", "1073741824"),
 ];
