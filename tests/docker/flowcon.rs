@@ -1,5 +1,6 @@
 //! FlowCon on real containers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -82,9 +83,24 @@ pub(crate) async fn cpu_moves_to_the_growing_job_and_every_limit_is_put_back(
     // A machine that stands still for a moment makes every job look flat: it may have been cut once,
     // and have back what is no limit.
     ensure_unlimited(&bed, &growing).await.context("the growing job is limited")?;
+    ensure_flat_is_cut_alone(&bed)?;
     allocator.end().await?;
     ensure_unlimited(&bed, &flat).await?;
     ensure_unlimited(&bed, &growing).await
+}
+
+/// By the audit log: there is a decision that cuts the job that stands still, and no other one.
+fn ensure_flat_is_cut_alone(bed: &Bed) -> anyhow::Result<()> {
+    let mut cut: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for record in read::last(&Allocator::state(bed), usize::MAX)? {
+        if let Entry::Decided { number, job, chosen, .. } = record.entry
+            && chosen < 1.0
+        {
+            cut.entry(number).or_default().push(job);
+        }
+    }
+    anyhow::ensure!(cut.values().any(|jobs| jobs == &["flat"]), "{cut:?}");
+    Ok(())
 }
 
 pub(crate) async fn a_job_that_ends_leaves_its_container_without_our_limit(
