@@ -3,9 +3,9 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sidecar-image images-python data demo fmt lint doc unit docker-tests \
+.PHONY: help setup build images sidecar-image images-python data demo cluster-demo fmt lint doc unit docker-tests \
   experiments test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
-  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale results \
+  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale bench-cluster results \
   check-results clean
 
 CARGO ?= cargo
@@ -44,6 +44,11 @@ data: images ## find or fetch the training images; print their folder
 demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
 	@data="$$(images/data.sh | tail -n 1)"; \
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
+
+cluster-demo: images ## real jobs on a Swarm of four engines, under SpeCon, DLTAP and KOD2 (root; PART=spread|placement|queue)
+	@data="$$(images/data.sh | tail -n 1)"; \
+	$(CARGO) build --release --locked --bin paceline --bin cluster-demo; \
+	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
 experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted
@@ -139,6 +144,9 @@ bench-reaction: ## from a target that is reached to the new quota, beside a bare
 bench-scale: ## what the allocator costs beside 60 real containers and beside 1,000 that are simulated
 	$(CARGO) build --release --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench scale
+
+bench-cluster: ## a manager's round for 10 to 10,000 machines with 20 jobs each
+	$(CARGO) bench --package paceline-allocator --bench cluster
 
 bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh

@@ -31,6 +31,7 @@ pub mod nodes;
 pub mod observe;
 pub mod samples;
 pub mod signals;
+mod stamp;
 mod text;
 mod token;
 mod toml_error;

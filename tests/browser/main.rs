@@ -29,12 +29,13 @@ const PAST: u32 = 400;
 
 type Test = fn(&Stage) -> anyhow::Result<()>;
 
-const TESTS: [(&str, Test); 7] = [
+const TESTS: [(&str, Test); 8] = [
     ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
     ("charts_show_what_was_before_the_page_was_opened", seen::charts_have_a_past),
     ("a_name_that_would_be_a_script_stays_text", seen::names_stay_text),
     ("nothing_comes_from_elsewhere_and_the_browser_has_no_complaint", seen::all_is_own),
     ("text_can_be_read_in_the_light_and_in_the_dark_on_wide_and_narrow_screens", seen::is_readable),
+    ("machines_and_distributed_jobs_are_shown_with_what_is_wrong", seen::cluster_is_shown),
     ("whoever_does_not_see_or_has_no_mouse_is_served_too", seen::is_accessible),
     ("a_lost_connection_is_said_and_made_again", seen::connection_comes_back),
 ];
@@ -80,8 +81,13 @@ impl Stage {
 
     /// The driver looks, `t` seconds after the run began.
     fn look(&self, t: f64) {
+        self.show(made_up::snapshot(BEGAN, t));
+    }
+
+    /// This is what is known now.
+    fn show(&self, snapshot: Snapshot) {
         if let Some((_, backstage)) = &*self.web.borrow() {
-            backstage.snapshots.send_replace(Arc::new(made_up::snapshot(BEGAN, t)));
+            backstage.snapshots.send_replace(Arc::new(snapshot));
         }
     }
 

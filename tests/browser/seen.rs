@@ -2,11 +2,11 @@
 
 use anyhow::ensure;
 use paceline_allocator::live::snapshot::Standing;
-use paceline_system_tests::made_up::HOSTILE;
+use paceline_system_tests::made_up::{self, HOSTILE};
 
 use super::figures::{ROWS, Shown, list, text};
 use super::webdriver::Browser;
-use super::{PAST, Stage, picture, status};
+use super::{BEGAN, PAST, Stage, picture, status};
 
 pub(super) fn figures_agree(stage: &Stage) -> anyhow::Result<()> {
     for t in [f64::from(PAST) + 1.0, f64::from(PAST) + 30.0] {
@@ -92,6 +92,29 @@ const UNREADABLE: &str = "
     }
     if (document.documentElement.scrollWidth > innerWidth) bad.push(`${document.documentElement.scrollWidth} px wide`);
     return bad;";
+
+pub(super) fn cluster_is_shown(stage: &Stage) -> anyhow::Result<()> {
+    let mut now = f64::from(PAST);
+    in_every_light(&stage.browser, "cluster-", || {
+        now += 1.0;
+        stage.show(made_up::of_cluster(BEGAN, now));
+        let rows = "document.querySelectorAll('#machines tbody tr, #gangs tbody tr').length";
+        stage.browser.until("both tables are there", &format!("return {rows} === 4"))
+    })?;
+    let seen = stage.browser.run(
+        "return [...document.querySelectorAll('#machines tbody tr, #gangs tbody tr')]
+             .map((row) => [row.cells[0].textContent, row.cells[row.cells.length - 1].textContent])",
+    )?;
+    let rows = list(&seen);
+    let remark = |at: usize| text(&rows[at][1]);
+    ensure!(rows[0][0] == "w1" && remark(0).is_empty(), "{seen}");
+    ensure!(remark(1).starts_with("no agent answers"), "{seen}");
+    ensure!(remark(2) == "1 server and 2 workers on w1, 1 worker on w2", "{seen}");
+    ensure!(rows[3][0] == HOSTILE && remark(3).contains("nobody gives way"), "{seen}");
+    // A run without machines has no such tables.
+    stage.look(now + 1.0);
+    stage.browser.until("both are gone", "return document.querySelector('#gangs').hidden")
+}
 
 pub(super) fn is_readable(stage: &Stage) -> anyhow::Result<()> {
     let mut now = f64::from(PAST);

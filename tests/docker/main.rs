@@ -220,8 +220,11 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         swarm::a_converged_job_moves_to_another_machine_and_goes_on needs PrivateSwarm;
         swarm::a_job_that_does_not_go_on_there_stays_where_it_was needs PrivateSwarm;
         swarm::an_agent_that_ends_is_told_of_and_heard_again needs PrivateSwarm;
+        swarm::gangs::a_distributed_job_grows_gives_way_and_ends needs PrivateSwarm;
         swarm::faults::after_a_manager_that_was_killed_the_job_is_there_once needs PrivateSwarm;
         swarm::faults::a_job_that_stays_frozen_goes_on_once_its_agent_is_there needs PrivateSwarm;
+        swarm::faults::a_target_that_has_no_image_leaves_the_job_where_it_was needs PrivateSwarm;
+        swarm::faults::a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was needs PrivateSwarm;
         bench::an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished;
         bench::the_oracle_lets_the_shortest_job_run_first;
         bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;

@@ -10,11 +10,12 @@ use bollard::Docker;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt;
 
-/// Where cargo has put the program of this name that belongs to these tests.
+/// Where cargo has put the program of this name that belongs to this one: a test's is a folder above.
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
-    let tests = std::env::current_exe()?;
-    let target = tests.ancestors().nth(2).context("tests run from cargo's target folder")?;
-    let program = target.join(name);
+    let this = std::env::current_exe()?;
+    let mut folders = this.ancestors().skip(1);
+    let target = folders.find(|folder| !folder.ends_with("deps"));
+    let program = target.context("this runs from cargo's target folder")?.join(name);
     anyhow::ensure!(program.exists(), "first: cargo build --bin {name}");
     Ok(program)
 }

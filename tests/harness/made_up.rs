@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use paceline_allocator::live::order::Guard;
 use paceline_allocator::live::snapshot::{
-    CostView, DecisionView, JobView, NodeView, PolicyView, SCHEMA, ShadowView, Snapshot, Standing,
+    CostView, DecisionView, GangView, JobView, NodeView, PlaceView, PolicyView, SCHEMA, ShadowView,
+    Snapshot, Standing, TaskCountsView,
 };
 use paceline_allocator::live::{Backstage, pair};
 use paceline_allocator::web::{self, Settings, Web};
@@ -76,6 +77,45 @@ pub fn snapshot(started_at: f64, t: f64) -> Snapshot {
         },
         ..Snapshot::default()
     }
+}
+
+/// The same run as one of a cluster's: machines, one of which is not reached, and distributed jobs, one of
+/// which waits; names are attacks.
+pub fn of_cluster(started_at: f64, t: f64) -> Snapshot {
+    let machine = |name: &str, trouble: Option<&str>| NodeView {
+        name: name.to_owned(),
+        cpus: 16.0,
+        memory: 6.4e10,
+        cpu: Some(0.62),
+        trouble: trouble.map(str::to_owned),
+    };
+    let counts = |placed, of| TaskCountsView { placed, over: 0, of };
+    let place = |ps, workers| PlaceView { ps, workers };
+    let runs = GangView {
+        job: "mnist".to_owned(),
+        state: "running".to_owned(),
+        submitted: Some(started_at - 200.0),
+        ps: counts(1, 1),
+        workers: counts(3, 4),
+        least: 2,
+        places: BTreeMap::from([("w1".to_owned(), place(1, 2)), ("w2".to_owned(), place(0, 1))]),
+        ..GangView::default()
+    };
+    let waits = GangView {
+        job: HOSTILE.to_owned(),
+        state: "waiting".to_owned(),
+        submitted: Some(started_at),
+        ps: counts(0, 2),
+        workers: counts(0, 6),
+        least: 6,
+        why: Some("2 servers and 6 workers: no room, and nobody gives way".to_owned()),
+        ..GangView::default()
+    };
+    let nodes = vec![
+        machine("w1", None),
+        machine("w2", Some("no agent answers at 10.0.0.12:7224: connection refused")),
+    ];
+    Snapshot { nodes, gangs: vec![runs, waits], ..snapshot(started_at, t) }
 }
 
 /// A page on `address` that has seen the first `past` seconds of the run, and the driver's side.

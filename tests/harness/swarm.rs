@@ -52,11 +52,16 @@ impl PrivateSwarm {
 
     /// Starts a manager and so many workers, which keep everything below `folder`.
     pub async fn start(folder: &Path, workers: usize) -> anyhow::Result<Self> {
+        Self::held(folder, workers, None).await
+    }
+
+    /// The same, where each machine's jobs have so many of this machine's CPUs together.
+    pub async fn held(folder: &Path, workers: usize, cpus: Option<f64>) -> anyhow::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("pl{}-{number}", std::process::id());
         let mut swarm = Self { name, namespaces: Vec::new(), engines: Vec::new() };
-        match swarm.build(folder, workers).await {
+        match swarm.build(folder, workers, cpus).await {
             Ok(()) => Ok(swarm),
             Err(error) => {
                 swarm.clear().await?;
@@ -75,7 +80,12 @@ impl PrivateSwarm {
         self.engines.first().context("there is a manager")
     }
 
-    async fn build(&mut self, folder: &Path, workers: usize) -> anyhow::Result<()> {
+    async fn build(
+        &mut self,
+        folder: &Path,
+        workers: usize,
+        cpus: Option<f64>,
+    ) -> anyhow::Result<()> {
         let bridge = self.bridge();
         self.add(&bridge).await?;
         within(&bridge, &["ip", "link", "add", "br0", "type", "bridge"]).await?;
@@ -85,6 +95,9 @@ impl PrivateSwarm {
             let address = format!("{NETWORK}.{}", 10 + number);
             self.wire(&host, &address).await?;
             let engine = SwarmEngine::start(folder.join(&host), &self.name, host).await?;
+            if let Some(cpus) = cpus {
+                hold(&engine.cgroup, cpus)?;
+            }
             self.engines.push(engine);
         }
         let manager = format!("{NETWORK}.10");
@@ -188,6 +201,33 @@ impl SwarmEngine {
         command
     }
 
+    /// Bytes that have come in and gone out over the machine's cable.
+    pub async fn traffic(&self) -> anyhow::Result<(u64, u64)> {
+        let enter = format!("--net=/var/run/netns/{}", self.namespace);
+        let output =
+            Command::new("nsenter").args([&enter, "cat", "/proc/net/dev"]).output().await?;
+        let said = String::from_utf8(output.stdout)?;
+        let line = said.lines().find_map(|line| line.trim().strip_prefix("eth0:"));
+        let mut counts = line.context("there is a cable")?.split_whitespace().map(str::parse);
+        let came = counts.next().context("bytes that came")??;
+        Ok((came, counts.nth(7).context("bytes that went")??))
+    }
+
+    /// CPU time that its containers have used so far, in seconds.
+    pub fn used(&self) -> anyhow::Result<f64> {
+        let name = self.cgroup.trim_start_matches('/');
+        let first = Path::new("/sys/fs/cgroup/cpuacct").join(name).join("cpuacct.usage");
+        if first.exists() {
+            let nanoseconds: u64 = std::fs::read_to_string(first)?.trim().parse()?;
+            return Ok(std::time::Duration::from_nanos(nanoseconds).as_secs_f64());
+        }
+        let stat =
+            std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(name).join("cpu.stat"))?;
+        let microseconds = stat.lines().find_map(|line| line.strip_prefix("usage_usec "));
+        let microseconds: u64 = microseconds.context("a group has its use")?.parse()?;
+        Ok(std::time::Duration::from_micros(microseconds).as_secs_f64())
+    }
+
     async fn clear(mut self) -> anyhow::Result<()> {
         let force = LeaveSwarmOptionsBuilder::default().force(true).build();
         // One that never joined cannot leave.
@@ -227,9 +267,39 @@ fn daemon(folder: &Path, namespace: &str, cgroup: &str, host: &str) -> anyhow::R
         command.arg(option).arg(folder.join(name));
     }
     command.arg("--host").arg(format!("unix://{}", folder.join("docker.sock").display()));
-    command.args(["--cgroup-parent", cgroup, "--storage-driver", "vfs", "--mtu", "1400"]);
+    command.args(["--cgroup-parent", cgroup, "--storage-driver", storage(), "--mtu", "1400"]);
     command.stdout(Stdio::null()).stderr(log).kill_on_drop(true);
     Ok(command.spawn()?)
+}
+
+/// What an engine keeps its images by: any does that needs no file system of its own, and one that
+/// does not copy whole images is better.
+fn storage() -> &'static str {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = std::env::split_paths(&path);
+    if folders.any(|folder| folder.join("fuse-overlayfs").exists())
+        && Path::new("/dev/fuse").exists()
+    {
+        "fuse-overlayfs"
+    } else {
+        "vfs"
+    }
+}
+
+/// Lets the containers below a control group have so many CPUs together.
+fn hold(cgroup: &str, cpus: f64) -> anyhow::Result<()> {
+    const PERIOD: f64 = 100_000.0;
+    let name = cgroup.trim_start_matches('/');
+    let first = Path::new("/sys/fs/cgroup/cpu");
+    let quota = (PERIOD * cpus).round();
+    if first.is_dir() {
+        let group = first.join(name);
+        std::fs::create_dir_all(&group)?;
+        return Ok(std::fs::write(group.join("cpu.cfs_quota_us"), quota.to_string())?);
+    }
+    let group = Path::new("/sys/fs/cgroup").join(name);
+    std::fs::create_dir_all(&group)?;
+    Ok(std::fs::write(group.join("cpu.max"), format!("{quota} {PERIOD}"))?)
 }
 
 async fn within(namespace: &str, words: &[&str]) -> anyhow::Result<()> {

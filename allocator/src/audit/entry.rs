@@ -55,6 +55,35 @@ pub enum Entry {
         /// Why.
         why: String,
     },
+    /// A task of a distributed job was given a place.
+    Placed {
+        /// The job.
+        job: String,
+        /// The task.
+        task: String,
+        /// The machine.
+        node: String,
+        /// Why there.
+        why: String,
+    },
+    /// A task of a distributed job was taken back.
+    Withdrawn {
+        /// The job.
+        job: String,
+        /// The task.
+        task: String,
+        /// The machine that it leaves.
+        node: String,
+        /// Why.
+        why: String,
+    },
+    /// A distributed job waits.
+    Waits {
+        /// The job.
+        job: String,
+        /// For what.
+        why: String,
+    },
     /// A limit was written, and read back.
     Limited {
         /// The job.

@@ -11,6 +11,9 @@ impl Entry {
             Self::Appeared { job, .. }
             | Self::Gone { job, .. }
             | Self::Decided { job, .. }
+            | Self::Placed { job, .. }
+            | Self::Withdrawn { job, .. }
+            | Self::Waits { job, .. }
             | Self::Limited { job, .. }
             | Self::Failed { job, .. }
             | Self::Drifted { job, .. }
@@ -42,6 +45,9 @@ impl Entry {
             Self::Began { .. }
             | Self::Ended { .. }
             | Self::Decided { .. }
+            | Self::Placed { .. }
+            | Self::Withdrawn { .. }
+            | Self::Waits { .. }
             | Self::Ordered { .. }
             | Self::Reloaded { .. }
             | Self::Missed { .. }
@@ -76,6 +82,11 @@ impl fmt::Display for Entry {
                 score.map_or(Ok(()), |score| write!(f, ", score {score:.4}"))?;
                 write!(f, "): {why}")
             }
+            Self::Placed { task, node, why, .. } => write!(f, "{task} goes to {node}: {why}"),
+            Self::Withdrawn { task, node, why, .. } => {
+                write!(f, "{task} is taken back from {node}: {why}")
+            }
+            Self::Waits { job, why } => write!(f, "{job} waits: {why}"),
             Self::Limited { job, from, to, why, seconds, .. } => {
                 let ms = seconds * 1000.0;
                 write!(f, "{job} was limited from {from} to {to} in {ms:.1} ms: {why}")

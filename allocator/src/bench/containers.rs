@@ -26,8 +26,8 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Job;
-use super::stamp;
 use crate::nodes::Node;
+use crate::stamp;
 
 /// Tells the containers of one bench from all others.
 pub(crate) const LABEL: &str = "paceline.bench";

@@ -33,7 +33,6 @@ mod report;
 mod results;
 mod run;
 pub mod schedule;
-mod stamp;
 mod stop;
 mod story;
 mod table;

@@ -22,8 +22,9 @@ use super::results::{CALIBRATION, Place, Results, UNFINISHED};
 use super::schedule::{Arm, Job, Schedule};
 use super::stop::Stop;
 use super::time_left::{TimeLeft, in_words};
-use super::{report, stamp, table};
+use super::{report, table};
 use crate::clock::unix_seconds;
+use crate::stamp;
 
 /// What benches of one command have in common.
 #[derive(Debug)]

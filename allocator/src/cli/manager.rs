@@ -15,6 +15,7 @@ use super::engine::EngineArgs;
 use super::state::StateArgs;
 use crate::audit::Audit;
 use crate::clock::unix_seconds;
+use crate::cluster::gangs::Mind;
 use crate::cluster::{Asker, Manager, Records, ask, swarm};
 use crate::exit::BadUsage;
 use crate::json_lines::JsonLines;
@@ -30,10 +31,11 @@ pub(super) const SOCKET: &str = "/run/paceline/manager.sock";
 /// Where its page is, for the same reason.
 const PAGE: &str = "127.0.0.1:7225";
 
-/// Let one policy move jobs between the machines of a Swarm
+/// Let one policy move or place jobs on the machines of a Swarm
 ///
-/// A job is a service with one task, whose checkpoints lie where all machines have them. It is moved
-/// in two phases: there always is one that can go on, and never two that do.
+/// Under specon a job is a service with one task, whose checkpoints lie where all machines have them.
+/// It is moved in two phases: there always is one that can go on, and never two that do. Under dltap,
+/// kod2, fifo and fifo-gang a job is one of `paceline submit`, of many tasks.
 ///
 /// It runs on a machine that manages the Swarm, whose engine tells it of the machines; each needs
 /// `paceline agent`. `paceline status --cluster` shows what it knows.
@@ -41,9 +43,10 @@ const PAGE: &str = "127.0.0.1:7225";
 #[command(after_help = "Examples:
   paceline manager --agent-token-file token --agent-ca ca.pem
   paceline manager --dry-run --param interval=10 --record frames.jsonl \\
-    --agent-token-file token --agent-ca ca.pem --agent-name paceline-agent")]
+    --agent-token-file token --agent-ca ca.pem --agent-name paceline-agent
+  paceline manager --policy kod2 --agent-token-file token --agent-ca ca.pem")]
 pub(super) struct ManagerArgs {
-    /// The policy: specon, or none
+    /// The policy: specon or none, or, for distributed jobs, dltap, kod2, fifo or fifo-gang
     #[arg(long, value_name = "NAME", default_value = SpeCon::NAME)]
     policy: String,
 
@@ -55,7 +58,7 @@ pub(super) struct ManagerArgs {
     #[arg(long = "param", value_name = "NAME=NUMBER")]
     params: Vec<Param>,
 
-    /// Decide, but move nothing
+    /// Decide, but neither move nor place anything
     #[arg(long)]
     dry_run: bool,
 
@@ -107,15 +110,25 @@ pub(super) async fn run(
             .map_err(|error| BadUsage(format!("{} cannot be made: {error}", path.display())))
     });
     let records = Records { frames: frames.transpose()?, audit };
-    let (live, stage) = live::pair(args.first_snapshot(policy.as_ref()));
+    let (policy, mind) = match policy {
+        AnyPolicy::Jobs(policy) => (policy, None),
+        // Nobody moves the tasks of jobs that are placed as wholes.
+        AnyPolicy::Tasks(mind) => (free()?, Some(Mind::Tasks(mind))),
+        AnyPolicy::Gangs(mind) => (free()?, Some(Mind::Gangs(mind))),
+    };
+    let (live, stage) = live::pair(args.first_snapshot(policy.as_ref(), mind.is_some()));
     let listen = args.web.listen.clone().unwrap_or_else(|| Address::Tcp(PAGE.to_owned()));
     let web = web::Settings { listen: Some(listen), ..args.web.clone() };
     let _page = web::serve(&web, live.clone(), None).await?;
     let _control = args.control.over(Some(&SOCKET.into())).serve(live, state)?;
-    info!(policy = policy.name(), machines = found.members.len(), "manager runs");
+    info!(policy = args.policy, machines = found.members.len(), "manager runs");
     let manager = Manager::new((docker.clone(), found), asker, policy, records, stage);
-    let manager = if args.dry_run { manager } else { manager.moving(docker, settings).await };
-    Ok(Box::pin(manager.run(signals.ending())).await.into())
+    let manager = match mind {
+        Some(mind) => manager.placing(docker, mind, args.dry_run),
+        None if args.dry_run => manager,
+        None => manager.moving(docker, settings).await,
+    };
+    Ok(manager.run(signals.ending()).await.into())
 }
 
 impl ManagerArgs {
@@ -124,32 +137,31 @@ impl ManagerArgs {
         migrate::Settings { by, within: self.move_within, most: self.moves }
     }
 
-    fn policy(&self) -> Result<Box<dyn Policy>, BadUsage> {
+    fn policy(&self) -> Result<AnyPolicy, BadUsage> {
         let mut params = Params::default();
         for Param { name, value } in &self.params {
             params.set(name.clone(), *value);
         }
         let policy = policies::build(&self.policy, self.variant, &params)
             .map_err(|error| BadUsage(error.to_string()))?;
-        match policy {
-            AnyPolicy::Jobs(policy) if [SpeCon::NAME, Unlimited::NAME].contains(&policy.name()) => {
-                Ok(policy)
-            }
-            AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => {
-                Err(BadUsage(format!(
-                    "policy {}: a manager runs {} or {}; policies of one machine are run by its \
-                     agent",
-                    self.policy,
-                    SpeCon::NAME,
-                    Unlimited::NAME
-                )))
-            }
+        if let AnyPolicy::Jobs(policy) = &policy
+            && ![SpeCon::NAME, Unlimited::NAME].contains(&policy.name())
+        {
+            return Err(BadUsage(format!(
+                "policy {}: a manager runs {} or {}, or one of distributed jobs; policies of one \
+                 machine are run by its agent",
+                self.policy,
+                SpeCon::NAME,
+                Unlimited::NAME
+            )));
         }
+        Ok(policy)
     }
 
     /// What is known before the first look.
-    fn first_snapshot(&self, policy: &dyn Policy) -> Snapshot {
-        let params = policy.params().into_iter();
+    fn first_snapshot(&self, policy: &dyn Policy, places: bool) -> Snapshot {
+        let own = policy.params().into_iter().map(|(name, value)| (name.to_owned(), value));
+        let said = self.params.iter().map(|param| (param.name.clone(), param.value));
         Snapshot {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -158,8 +170,8 @@ impl ManagerArgs {
             policy: PolicyView {
                 name: self.policy.clone(),
                 variant: self.variant.to_string(),
-                params: params.map(|(name, value)| (name.to_owned(), value)).collect(),
-                enforcement: "moves".to_owned(),
+                params: own.chain(said).collect(),
+                enforcement: if places { "placement" } else { "moves" }.to_owned(),
                 actuator: "swarm".to_owned(),
                 dry_run: self.dry_run,
                 guards: Vec::new(),
@@ -167,4 +179,10 @@ impl ManagerArgs {
             ..Snapshot::default()
         }
     }
+}
+
+/// The policy of jobs that nobody moves.
+fn free() -> Result<Box<dyn Policy>, BadUsage> {
+    let free = Unlimited::new(&Params::default()).map_err(|error| BadUsage(error.to_string()))?;
+    Ok(Box::new(free))
 }

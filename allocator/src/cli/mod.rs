@@ -27,6 +27,7 @@ mod scenarios;
 mod simulate;
 mod state;
 mod status;
+mod submit;
 mod top;
 
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ Examples:
   paceline pin vae 25%                     hold its limit; `release`, `manage`, `set`, `guard` …
   paceline restore                         put limits back after a crash
   paceline agent, paceline manager         the same on every machine of a Swarm, and over all of them
+  paceline submit job.toml                 a distributed job for the Swarm
   paceline policies                        what there is to choose from
   paceline replay --policy tradl frames.jsonl
   paceline simulate FC-3                   policies side by side, and the best possible
@@ -77,6 +79,7 @@ enum Command {
     Run(Box<run::RunArgs>),
     Agent(Box<agent::AgentArgs>),
     Manager(Box<manager::ManagerArgs>),
+    Submit(submit::SubmitArgs),
     Status(status::StatusArgs),
     Top(top::TopArgs),
     Explain(explain::ExplainArgs),
@@ -123,7 +126,8 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(*args, &self.engine, log).await,
             Command::Agent(args) => agent::run(*args, &self.engine, log).await,
-            Command::Manager(args) => manager::run(*args, &self.engine, &log).await,
+            Command::Manager(args) => Box::pin(manager::run(*args, &self.engine, &log)).await,
+            Command::Submit(args) => submit::run(args, &self.engine).await,
             Command::Status(args) => status::run(args).await,
             Command::Top(args) => top::run(args).await,
             Command::Explain(args) => explain::run(args).await,

@@ -15,6 +15,7 @@ use tracing::debug;
 
 use super::ask::Asker;
 use super::feed::Feed;
+use super::gangs::{Mind, Placing, Turn};
 use super::services::{Between, Services};
 use super::swarm::{Member, Swarm, Watch};
 use super::world::{Decided, World};
@@ -50,6 +51,8 @@ pub struct Manager {
     decided: Option<DecisionView>,
     /// Jobs on their way; `None` in a dry run: all is decided, and nothing moved.
     moves: Option<Moves<Between>>,
+    /// Distributed jobs, where a policy places them.
+    placing: Option<Placing>,
     /// Moves of an earlier manager that could be neither completed nor undone yet.
     stuck: Stuck,
     tally: Tally,
@@ -94,6 +97,7 @@ impl Manager {
             records,
             decided: None,
             moves: None,
+            placing: None,
             stuck: Stuck::default(),
             tally: Tally::default(),
             look_at: Moment::default(),
@@ -108,6 +112,13 @@ impl Manager {
         let recovered = migrate::recover(&services, &services, |_| true).await;
         self.recovered(recovered);
         self.moves = Some(Moves::new(Between::new(services, settings), settings.most));
+        self
+    }
+
+    /// The same, with distributed jobs in the hands of a policy. A dry run changes nothing.
+    #[must_use]
+    pub fn placing(mut self, docker: Docker, mind: Mind, dry_run: bool) -> Self {
+        self.placing = Some(Placing::new(mind, docker, self.clock, dry_run));
         self
     }
 
@@ -131,6 +142,9 @@ impl Manager {
             }
         };
         self.end_moves().await;
+        if let Some(placing) = self.placing.take() {
+            placing.end().await;
+        }
         self.write(&Entry::Ended { left: 0 });
         ended
     }
@@ -174,7 +188,20 @@ impl Manager {
         if (news || now >= self.wake_at) && !self.gathers(now) {
             self.decide(now);
         }
+        self.place(now);
         self.publish(now, &obstacles);
+    }
+
+    /// Lets the policy of distributed jobs decide.
+    fn place(&mut self, now: Moment) {
+        let Some(placing) = &mut self.placing else { return };
+        let Turn { frame, entries } = placing.turn(now);
+        if let (Some(frames), Some(frame)) = (&mut self.records.frames, frame) {
+            frames.write(&frame);
+        }
+        for entry in entries {
+            self.write(&entry);
+        }
     }
 
     /// Whether agents are yet to be heard for the first time: their jobs come together, or the
@@ -251,6 +278,7 @@ impl Manager {
             nodes,
             jobs: self.world.jobs(obstacles),
             moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
+            gangs: self.placing.as_ref().map(|it| it.jobs().to_vec()).unwrap_or_default(),
             decision: self.decided.clone(),
             cost,
             ..before.lasting()

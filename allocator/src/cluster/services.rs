@@ -12,16 +12,13 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use bollard::models::{Service, ServiceSpec, Task, TaskState};
-use bollard::query_parameters::{
-    InspectServiceOptions, ListServicesOptionsBuilder, ListTasksOptionsBuilder,
-    UpdateServiceOptionsBuilder,
-};
+use bollard::models::{Service, ServiceSpec, Task};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{AskError, Asker, Line};
+use super::engine::{SwarmEngine, is_over, scale};
 use super::hands::{Done, MOVED_FROM, Order};
 use super::swarm::Swarm;
 use super::twin;
@@ -32,20 +29,18 @@ use crate::migrate::{Carrier, CarryError, Fact, Move, Settings, Standing, Tell, 
 
 /// How often the target is asked for what is waited for.
 const POLL: Duration = Duration::from_millis(200);
-/// A service that somebody else changes at the same time is tried again so often.
-const TRIES: u32 = 5;
 
 /// The services of a Swarm, and the agents of its machines.
 #[derive(Clone, Debug)]
 pub(super) struct Services {
-    docker: Docker,
+    engine: SwarmEngine,
     asker: Asker,
     swarm: watch::Receiver<Swarm>,
 }
 
 impl Services {
     pub(super) fn new(docker: Docker, asker: Asker, swarm: watch::Receiver<Swarm>) -> Self {
-        Self { docker, asker, swarm }
+        Self { engine: SwarmEngine::new(docker), asker, swarm }
     }
 
     async fn create(&self, plan: &Move) -> Result<String, CarryError> {
@@ -54,15 +49,15 @@ impl Services {
         let spec = twin::of(source, plan)?;
         // What a move that was cut short has left there.
         self.discard(plan).await?;
-        let made = self.docker.create_service(spec, None).await;
-        made.map_err(failed("make a service"))?.id.ok_or_else(|| {
+        let made = self.engine.create(spec).await;
+        made.map_err(failed("make a service"))?.ok_or_else(|| {
             CarryError::Refused("the engine does not say what it calls the service".to_owned())
         })
     }
 
     async fn start(&self, plan: &Move) -> Result<(), CarryError> {
         let id = self.successor(plan).await?.ok_or_else(gone)?;
-        self.change(&id, |spec| twin::scale(spec, 1)).await
+        self.change(&id, |spec| scale(spec, 1)).await
     }
 
     /// Waits for the first report of the task on the target.
@@ -136,7 +131,7 @@ impl Services {
         if self.runs(&id).await? {
             // The engine's own way to end a task lets it go on for a while.
             self.order(&plan.to, Order::Discard, &id).await?;
-            self.change(&id, |spec| twin::scale(spec, 0)).await?;
+            self.change(&id, |spec| scale(spec, 0)).await?;
         }
         while self.runs(&id).await? {
             sleep(POLL).await;
@@ -151,65 +146,29 @@ impl Services {
 
     /// The id of the service that was made for a move.
     async fn successor(&self, plan: &Move) -> Result<Option<String>, CarryError> {
-        let of = self.labelled(&format!("{MOVED_FROM}={}", plan.name)).await?;
+        let of = self.engine.labelled(&format!("{MOVED_FROM}={}", plan.name)).await;
+        let of = of.map_err(failed("list services"))?;
         Ok(of.into_iter().next().and_then(|service| service.id))
     }
 
-    async fn labelled(&self, label: &str) -> Result<Vec<Service>, CarryError> {
-        let filters = [("label", vec![label])].into_iter().collect();
-        let options = ListServicesOptionsBuilder::default().filters(&filters).build();
-        self.docker.list_services(Some(options)).await.map_err(failed("list services"))
+    async fn service(&self, id: &str) -> Result<Option<Service>, CarryError> {
+        self.engine.service(id).await.map_err(failed("describe the service"))
     }
 
     async fn tasks(&self, service: &str) -> Result<Vec<Task>, CarryError> {
-        let filters = [("service", vec![service])].into_iter().collect();
-        let options = ListTasksOptionsBuilder::default().filters(&filters).build();
-        self.docker.list_tasks(Some(options)).await.map_err(failed("list tasks"))
+        self.engine.tasks_of(service).await.map_err(failed("list tasks"))
     }
 
-    async fn service(&self, name: &str) -> Result<Option<Service>, CarryError> {
-        match self.docker.inspect_service(name, None::<InspectServiceOptions>).await {
-            Ok(service) => Ok(Some(service)),
-            Err(error) if is(&error, 404) => Ok(None),
-            Err(error) => Err(failed("describe the service")(error)),
-        }
+    async fn remove(&self, id: &str) -> Result<(), CarryError> {
+        self.engine.remove(id).await.map_err(failed("remove the service"))
     }
 
-    async fn remove(&self, name: &str) -> Result<(), CarryError> {
-        match self.docker.delete_service(name).await {
-            Err(error) if !is(&error, 404) => Err(failed("remove the service")(error)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Changes a service as it is; one that is gone needs no change.
     async fn change(
         &self,
-        name: &str,
+        id: &str,
         change: impl Fn(&mut ServiceSpec) + Sync,
     ) -> Result<(), CarryError> {
-        let mut tries = 0;
-        loop {
-            let Some(service) = self.service(name).await? else { return Ok(()) };
-            let mut spec = service.spec.unwrap_or_default();
-            let before = spec.clone();
-            change(&mut spec);
-            if spec == before {
-                return Ok(());
-            }
-            let version = service.version.and_then(|version| version.index).unwrap_or_default();
-            let version = i32::try_from(version).unwrap_or(i32::MAX);
-            let options = UpdateServiceOptionsBuilder::default().version(version).build();
-            match self.docker.update_service(name, spec, options, None).await {
-                Ok(_) => return Ok(()),
-                Err(EngineError::DockerResponseServerError { message, .. })
-                    if message.contains("out of sequence") && tries < TRIES =>
-                {
-                    tries += 1;
-                }
-                Err(error) => return Err(failed("change the service")(error)),
-            }
-        }
+        self.engine.change(id, change).await.map_err(failed("change the service"))
     }
 
     async fn order(&self, node: &str, order: Order, container: &str) -> Result<Done, CarryError> {
@@ -274,10 +233,6 @@ impl Carriage for Between {
     }
 }
 
-fn is(error: &EngineError, code: u16) -> bool {
-    matches!(error, EngineError::DockerResponseServerError { status_code, .. } if *status_code == code)
-}
-
 fn failed(what: &'static str) -> impl FnOnce(EngineError) -> CarryError {
     move |error| CarryError::Engine(what, Box::new(error))
 }
@@ -298,17 +253,9 @@ fn gone() -> CarryError {
 fn over(task: &Task) -> Option<String> {
     let status = task.status.clone().unwrap_or_default();
     let state = status.state?;
-    let is_over = matches!(
-        state,
-        TaskState::COMPLETE
-            | TaskState::SHUTDOWN
-            | TaskState::FAILED
-            | TaskState::REJECTED
-            | TaskState::REMOVE
-            | TaskState::ORPHANED
-    );
     let said = status.err.or(status.message).unwrap_or_default();
-    is_over.then(|| format!("the task on the target is {state} before its first report: {said}"))
+    is_over(state)
+        .then(|| format!("the task on the target is {state} before its first report: {said}"))
 }
 
 /// How far a job has come, by its agent.

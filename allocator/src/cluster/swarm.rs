@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use bollard::models::{Node, NodeState, Service};
+use bollard::models::{Node, NodeSpecAvailabilityEnum, NodeState, Service};
 use bollard::query_parameters::{ListNodesOptions, ListServicesOptions};
 use paceline_policy::unit::counter;
 use tokio::sync::watch;
@@ -37,6 +37,8 @@ pub struct Member {
     pub memory: f64,
     /// Why nothing can run there, in the engine's words.
     pub trouble: Option<String>,
+    /// Whether new tasks may go there, by the word of whoever looks after it.
+    pub takes_tasks: bool,
 }
 
 /// What an engine says of its Swarm.
@@ -50,10 +52,15 @@ pub struct Swarm {
 
 /// Asks once. An engine that is no manager of a Swarm says so.
 pub async fn look(docker: &Docker) -> Result<Swarm, EngineError> {
-    let members = named(docker.list_nodes(None::<ListNodesOptions>).await?);
+    let members = members(docker).await?;
     let services = docker.list_services(None::<ListServicesOptions>).await?.into_iter();
     let obstacle = |service: Service| Some((service.id?, twin::obstacle(&service.spec?)?));
     Ok(Swarm { members, obstacles: services.filter_map(obstacle).collect() })
+}
+
+/// Its machines.
+pub(super) async fn members(docker: &Docker) -> Result<Vec<Member>, EngineError> {
+    Ok(named(docker.list_nodes(None::<ListNodesOptions>).await?))
 }
 
 /// A Swarm, from now on.
@@ -129,6 +136,7 @@ fn named(nodes: Vec<Node>) -> Vec<Member> {
 
 fn member(node: Node) -> Option<Member> {
     let id = node.id?;
+    let availability = node.spec.as_ref().and_then(|spec| spec.availability);
     let described = node.description.unwrap_or_default();
     let resources = described.resources.unwrap_or_default();
     let amount = |of: Option<i64>| counter(of.and_then(|of| u64::try_from(of).ok()).unwrap_or(0));
@@ -149,6 +157,10 @@ fn member(node: Node) -> Option<Member> {
         address: known.or_else(|| of_manager.map(|(host, _)| host.to_owned())),
         cpus: amount(resources.nano_cpus) / NANO,
         memory: amount(resources.memory_bytes),
+        takes_tasks: !matches!(
+            availability,
+            Some(NodeSpecAvailabilityEnum::PAUSE | NodeSpecAvailabilityEnum::DRAIN)
+        ),
         trouble,
         id,
     })
@@ -186,6 +198,7 @@ mod tests {
             cpus: 2.0,
             memory: 1024.0,
             trouble: None,
+            takes_tasks: true,
         };
         assert_eq!(one(|_| ()), expected);
         assert_eq!(one(|it| it["Description"]["Hostname"] = json!("")).name, "abc");
@@ -206,6 +219,14 @@ mod tests {
         });
         assert_eq!(manager.address.as_deref(), Some("10.0.0.1"));
         assert_eq!(one(|it| it["Status"]["Addr"] = json!("")).address, None);
+    }
+
+    #[test]
+    fn a_machine_that_is_drained_takes_no_tasks() {
+        for (availability, takes) in [("active", true), ("pause", false), ("drain", false)] {
+            let machine = one(|it| it["Spec"] = json!({"Availability": availability}));
+            assert_eq!(machine.takes_tasks, takes, "{availability}");
+        }
     }
 
     #[test]

@@ -6,10 +6,11 @@
 use std::path::Path;
 
 use bollard::models::{
-    MountType, ServiceSpec, ServiceSpecMode, TaskSpecContainerSpec, TaskSpecPlacement,
+    MountType, ServiceSpec, ServiceSpecMode, TaskSpecContainerSpec,
     TaskSpecRestartPolicyConditionEnum,
 };
 
+use super::engine::{place, scale};
 use super::hands::MOVED_FROM;
 use crate::labels::{CHECKPOINT, ENABLE, JOB};
 use crate::migrate::{CarryError, Move};
@@ -18,8 +19,6 @@ use crate::migrate::{CarryError, Move};
 const FIRST: &str = "paceline.service";
 /// On a service that is being moved: how far that has come.
 pub(super) const MOVE: &str = "paceline.move";
-/// What the engine places a task by.
-const NODE: &str = "node.id==";
 
 /// A service like `source`, without a task, for the machine that the plan leads to.
 pub(super) fn of(source: ServiceSpec, plan: &Move) -> Result<ServiceSpec, CarryError> {
@@ -37,25 +36,15 @@ pub(super) fn of(source: ServiceSpec, plan: &Move) -> Result<ServiceSpec, CarryE
     let own = [(JOB.to_owned(), plan.job.clone()), (MOVED_FROM.to_owned(), plan.name.clone())];
     inside.labels.get_or_insert_default().extend(own);
     task.container_spec = Some(inside);
-    let placement = task.placement.unwrap_or_default();
-    let elsewhere = placement.constraints.unwrap_or_default().into_iter();
-    let mut constraints: Vec<String> = elsewhere.filter(|one| !is_place(one)).collect();
-    constraints.push(format!("{NODE}{}", plan.place));
-    task.placement = Some(TaskSpecPlacement { constraints: Some(constraints), ..placement });
     let mut twin = ServiceSpec {
         name: Some(format!("{first}-to-{}", plan.to)),
         labels: Some(labels),
         task_template: Some(task),
         ..source
     };
+    place(&mut twin, &plan.place);
     scale(&mut twin, 0);
     Ok(twin)
-}
-
-/// Sets how many tasks a service has.
-pub(super) fn scale(spec: &mut ServiceSpec, replicas: i64) {
-    let mode = spec.mode.get_or_insert_default();
-    mode.replicated.get_or_insert_default().replicas = Some(replicas);
 }
 
 /// Why a service cannot be moved, if it cannot.
@@ -111,12 +100,6 @@ fn is_shared(inside: &TaskSpecContainerSpec, folder: &Path) -> bool {
                 _ => false,
             }
     })
-}
-
-/// Whether a constraint says on which machine a task is.
-fn is_place(constraint: &str) -> bool {
-    let plain: String = constraint.chars().filter(|c| !c.is_whitespace()).collect();
-    plain.starts_with(NODE) || plain.starts_with("node.hostname==")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::live::snapshot::{JobView, NodeView, Standing};
 
 /// All machines, what runs there, and the policy.
 #[derive(Debug)]
-pub(super) struct World {
+pub struct World {
     engine: Cluster,
     /// By name.
     machines: BTreeMap<String, Machine>,
@@ -70,16 +70,18 @@ struct Known {
 
 /// What a run of the policy has come to.
 #[derive(Debug)]
-pub(super) struct Decided {
-    pub(super) frame: Frame,
-    pub(super) decision: Decision,
+pub struct Decided {
+    /// What it saw.
+    pub frame: Frame,
+    /// What it said.
+    pub decision: Decision,
     /// When it is to run next.
-    pub(super) wake_at: Moment,
+    pub wake_at: Moment,
 }
 
 impl World {
     /// A cluster without machines.
-    pub(super) fn new(policy: Box<dyn Policy>) -> Self {
+    pub fn new(policy: Box<dyn Policy>) -> Self {
         let engine = Cluster::of_machines(policy);
         Self {
             engine,
@@ -93,7 +95,7 @@ impl World {
 
     /// These are the machines now. Whether one has come or gone. On one that the engine says is in
     /// trouble nothing runs that counts.
-    pub(super) fn machines(&mut self, members: &[Member]) -> bool {
+    pub fn machines(&mut self, members: &[Member]) -> bool {
         let is_gone = |name: &String, machine: &mut Machine| {
             let same = |member: &Member| member.name == *name && member.id == machine.member.id;
             !members.iter().any(same)
@@ -138,7 +140,7 @@ impl World {
 
     /// An agent has said this, which was heard at `now`. Whether that is news to decide on: a job has
     /// come, gone, or reached a target.
-    pub(super) fn heard(&mut self, now: Moment, name: &str, said: &Arc<Snapshot>) -> bool {
+    pub fn heard(&mut self, now: Moment, name: &str, said: &Arc<Snapshot>) -> bool {
         let (heirs, given_up) = (&self.heirs, &self.given_up);
         let counts = |view: &JobView| {
             let is_heir = view.task.as_ref().is_some_and(|task| heirs.contains(&task.service));
@@ -163,7 +165,7 @@ impl World {
     }
 
     /// Runs the policy.
-    pub(super) fn decide(&mut self, now: Moment) -> Option<Decided> {
+    pub fn decide(&mut self, now: Moment) -> Option<Decided> {
         let (mut decided, mut wake_at) = (None, now);
         for effect in self.engine.step(now, Event::Decide) {
             match effect {
@@ -257,7 +259,7 @@ impl World {
     }
 
     /// The jobs of all machines, as they are shown, with what keeps services from being moved.
-    pub(super) fn jobs(&self, obstacles: &BTreeMap<String, String>) -> Vec<JobView> {
+    pub fn jobs(&self, obstacles: &BTreeMap<String, String>) -> Vec<JobView> {
         let agents = self.machines.iter().filter_map(|(name, machine)| {
             machine.agent.as_ref().map(|agent| (name, machine, agent))
         });

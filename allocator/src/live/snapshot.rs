@@ -1,6 +1,7 @@
 //! What the allocator knows at one moment: the JSON of its API, and what status, page and metrics
 //! are made of. Shares and uses are fractions of the node, times seconds; `null` is not known.
 
+mod gang;
 mod job;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::order::Guard;
+pub use gang::{GangView, PlaceView, TaskCountsView};
 pub use job::{CountsView, JobView, Standing, TaskView, UsedView};
 
 /// The version of the JSON.
@@ -37,6 +39,8 @@ pub struct Snapshot {
     pub policy: PolicyView,
     /// Every container that opted in, or was told to, by the job's name.
     pub jobs: Vec<JobView>,
+    /// Distributed jobs, by name, where a policy places them.
+    pub gangs: Vec<GangView>,
     /// Jobs that are on their way from one node to another.
     pub moves: Vec<MoveView>,
     /// The latest decision.

@@ -6,7 +6,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const ICON: &str = "image/svg+xml";
 
 /// Path, type and content.
-const FILES: [(&str, &str, &str); 9] = [
+const FILES: [(&str, &str, &str); 10] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/page.css", CSS, include_str!("page/page.css")),
     ("/card.css", CSS, include_str!("page/card.css")),
@@ -15,6 +15,7 @@ const FILES: [(&str, &str, &str); 9] = [
     ("/live.js", SCRIPT, include_str!("page/live.js")),
     ("/card.js", SCRIPT, include_str!("page/card.js")),
     ("/chart.js", SCRIPT, include_str!("page/chart.js")),
+    ("/cluster.js", SCRIPT, include_str!("page/cluster.js")),
     ("/text.js", SCRIPT, include_str!("page/text.js")),
 ];
 

@@ -1,13 +1,15 @@
-//! The manager killed in the middle of a move between machines.
+//! A move between machines whose manager is killed, or which fails at its target or its checkpoint.
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::Context;
-use paceline_system_tests::{Bed, until_within};
+use bollard::query_parameters::RemoveImageOptions;
+use paceline_system_tests::{Bed, Offices, OneTask, until_within};
 
-use super::office::Offices;
-use super::{PATIENCE, SPECON, managed, on_a_swarm};
+use super::{IMAGE, PATIENCE, SPECON, ensure_stays, managed, on_a_swarm, two_on_w1};
 use crate::moves::{ensure_goes_on, forget, processes};
 
 /// Moments of a move at which the next manager finds something else each time, and whether it is
@@ -74,9 +76,67 @@ pub(crate) async fn a_job_that_stays_frozen_goes_on_once_its_agent_is_there(
     .await
 }
 
+pub(crate) async fn a_target_that_has_no_image_leaves_the_job_where_it_was(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let kept = Arc::clone(&bed);
+    on_a_swarm(bed, async |offices| {
+        for engine in offices.swarm().engines().iter().filter(|engine| engine.host != "w1") {
+            engine.docker().remove_image(IMAGE, None::<RemoveImageOptions>, None).await?;
+        }
+        two_on_w1(&offices, "go-on").await?;
+        ensure_stays(&kept, &offices, "rejected").await?;
+        offices.close().await
+    })
+    .await
+}
+
+pub(crate) async fn a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let kept = Arc::clone(&bed);
+    on_a_swarm(bed, async |offices| {
+        let full = Full::mount(kept.file("full"))?;
+        let base = OneTask {
+            image: IMAGE,
+            mounts: &[(offices.folder(), "/ckpt"), (&full.0, "/full")],
+            node: Some("w1"),
+            ..OneTask::default()
+        };
+        let args = &["--half-life", "40000"];
+        offices.serve(&OneTask { name: "growing", args, ..base.clone() }).await?;
+        let args = &["--checkpoint", "/full/saved", "--trace", "/ckpt/trace"];
+        let labels = &[("paceline.checkpoint", "/full")];
+        offices.serve(&OneTask { name: "flat", args, labels, ..base }).await?;
+        ensure_stays(&kept, &offices, "No space left on device").await?;
+        offices.close().await
+    })
+    .await
+}
+
+/// A file system that has no room for any file.
+struct Full(PathBuf);
+
+impl Full {
+    fn mount(path: PathBuf) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&path)?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "nr_inodes=1", "none"]).arg(&path);
+        anyhow::ensure!(mount.status()?.success(), "a small file system cannot be mounted");
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        // Containers may still have it.
+        drop(Command::new("umount").arg("--lazy").arg(&self.0).status());
+    }
+}
+
 /// Has a manager killed at a step of a move.
 async fn killed_at(offices: &Offices, step: &str) -> anyhow::Result<()> {
-    offices.two_on_w1("go-on").await?;
+    two_on_w1(offices, "go-on").await?;
     let mut manager = offices.manager_that_crashes(&SPECON, Some(step))?;
     let status = manager.ended().await?;
     anyhow::ensure!(status.signal() == Some(9), "{step}: {status}: {}", manager.said());

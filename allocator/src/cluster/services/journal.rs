@@ -27,7 +27,7 @@ impl Journal for Services {
 
     async fn pending(&self) -> Pending {
         let mut pending = Pending::default();
-        let services = match self.labelled(MOVE).await {
+        let services = match self.engine.labelled(MOVE).await {
             Ok(services) => services,
             Err(error) => {
                 pending.errors.push(failed(error));

@@ -12,6 +12,7 @@ fn member(name: &str) -> Member {
         cpus: 2.0,
         memory: 1e9,
         trouble: None,
+        takes_tasks: true,
     }
 }
 

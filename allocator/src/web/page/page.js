@@ -1,6 +1,7 @@
 // The page: what comes from the connection goes into the header, the table and the cards.
 
 import { COLOURS, Card, label } from "./card.js";
+import { showGangs, showMachines } from "./cluster.js";
 import { follow } from "./live.js";
 import { UNKNOWN, bytes, clock, duration, element, facts, limit, number, percent, put, span } from "./text.js";
 
@@ -176,6 +177,8 @@ follow((snapshot, first) => {
   showOverview(snapshot);
   showBar(snapshot);
   showSummary(snapshot);
+  showMachines(snapshot);
+  showGangs(snapshot);
   showShadows(snapshot);
   showRun(snapshot);
   if (first) for (const card of cards.values()) if (card.visible) card.readHistory(); else card.readFor = null;

@@ -1,0 +1,129 @@
+use bollard::models::{TaskSpec, TaskSpecResources};
+
+use super::*;
+use crate::cluster::gangs::fake::{FakeSwarm, job, task};
+use crate::cluster::gangs::orders::{Order, What};
+
+fn id(name: &str) -> JobId {
+    JobId::new(name).unwrap()
+}
+
+fn placed_on(swarm: &FakeSwarm, task: &str, node: &str) -> Order {
+    let seen = swarm.seen();
+    let job = id("j");
+    let seat = seen.jobs[&job].seats.iter().find(|seat| seat.name == task).unwrap();
+    Order {
+        job: job.clone(),
+        task: task.to_owned(),
+        service: seat.service.clone(),
+        what: What::Place(node.to_owned(), format!("id-of-{node}")),
+        why: String::new(),
+    }
+}
+
+fn swarm() -> FakeSwarm {
+    let mut swarm = FakeSwarm::of(&[("a", 4.0), ("b", 4.0)]);
+    swarm.submit(&job("j", 1, 1, 2), 5);
+    swarm
+}
+
+fn stand(swarm: &FakeSwarm, task: &str) -> Stands {
+    let seen = swarm.seen();
+    seen.jobs[&id("j")].seats.iter().find(|seat| seat.name == task).unwrap().stands.clone()
+}
+
+fn cpus(nodes: &[Node]) -> Vec<f64> {
+    nodes.iter().filter_map(|node| node.cpus).collect()
+}
+
+#[test]
+fn a_task_stands_as_the_engine_says() {
+    let mut swarm = swarm();
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Free);
+    swarm.obey(&[placed_on(&swarm, "j-ps-0", "a")]);
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Placed("a".to_owned()));
+    // It is placed before the engine has made a task of it.
+    let made = swarm.tasks.clone();
+    swarm.tasks.clear();
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Placed("a".to_owned()));
+    // A first attempt that failed is not its end while there is a second.
+    swarm.tasks = made;
+    swarm.tasks.insert(0, task("id-of-j-ps-0", Some("id-of-a".to_owned()), TaskState::FAILED));
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Placed("a".to_owned()));
+    swarm.tasks.pop();
+    let over = Stands::Over("a".to_owned(), Some("failed: ".to_owned()));
+    assert_eq!(stand(&swarm, "j-ps-0"), over);
+    let spec = swarm.services.first_mut().and_then(|service| service.spec.as_mut()).unwrap();
+    crate::cluster::engine::scale(spec, 0);
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Free);
+    swarm.tasks = vec![task("id-of-j-ps-0", Some("id-of-a".to_owned()), TaskState::RUNNING)];
+    assert_eq!(stand(&swarm, "j-ps-0"), Stands::Leaving("a".to_owned()));
+}
+
+#[test]
+fn a_policy_of_jobs_sees_what_running_ones_hold_and_no_room_of_others() {
+    let mut swarm = swarm();
+    swarm.obey(&[placed_on(&swarm, "j-ps-0", "a"), placed_on(&swarm, "j-worker-0", "b")]);
+    let frame = swarm.seen().gang_frame(Moment::from_seconds(9.0), 1_767_225_600.0);
+    let gang = frame.jobs.first().unwrap();
+    assert_eq!((gang.state, gang.submitted), (State::Running, Some(5.0)));
+    assert_eq!((gang.worker.min, gang.worker.max), (1, Some(2)));
+    assert_eq!(gang.placement.ps, BTreeMap::from([("a".to_owned(), 1)]));
+    assert_eq!(gang.placement.workers, BTreeMap::from([("b".to_owned(), 1)]));
+    assert_eq!(cpus(&frame.nodes), [4.0, 4.0]);
+    let resources =
+        Some(ResourceObject { nano_cpus: Some(1_500_000_000), ..ResourceObject::default() });
+    let spec = TaskSpec {
+        resources: Some(TaskSpecResources {
+            reservations: resources,
+            ..TaskSpecResources::default()
+        }),
+        ..TaskSpec::default()
+    };
+    let other = Task {
+        spec: Some(spec),
+        ..task("another", Some("id-of-b".to_owned()), TaskState::RUNNING)
+    };
+    swarm.tasks.push(other);
+    let frame = swarm.seen().gang_frame(Moment::from_seconds(9.0), 0.0);
+    assert_eq!(cpus(&frame.nodes), [4.0, 2.5]);
+}
+
+#[test]
+fn what_has_ended_holds_its_room_until_it_is_gone() {
+    let mut swarm = swarm();
+    swarm.obey(&[placed_on(&swarm, "j-ps-0", "a"), placed_on(&swarm, "j-worker-0", "b")]);
+    swarm.ends("j-worker-0", TaskState::COMPLETE);
+    let seen = swarm.seen();
+    assert!(seen.jobs[&id("j")].has_ended());
+    let now = Moment::from_seconds(9.0);
+    assert_eq!(cpus(&seen.gang_frame(now, 0.0).nodes), [3.0, 4.0]);
+    let frame = seen.task_frame(now);
+    assert_eq!((cpus(&frame.nodes), frame.tasks.len()), (vec![3.0, 4.0], 0));
+}
+
+#[test]
+fn machines_that_take_no_tasks_are_none() {
+    let mut swarm = FakeSwarm::of(&[("a", 4.0), ("b", 4.0), ("c", 4.0)]);
+    swarm.members[0].takes_tasks = false;
+    swarm.members[1].trouble = Some("down".to_owned());
+    assert_eq!(swarm.seen().machines.keys().collect::<Vec<_>>(), ["c"]);
+}
+
+#[test]
+fn a_job_is_shown_with_its_places_and_its_failure() {
+    let mut swarm = swarm();
+    let seen = swarm.seen();
+    let view = seen.jobs[&id("j")].view(&id("j"), Some("no room".to_owned()));
+    assert_eq!((view.state.as_str(), view.why.as_deref()), ("waiting", Some("no room")));
+    swarm.obey(&[placed_on(&swarm, "j-ps-0", "a"), placed_on(&swarm, "j-worker-1", "a")]);
+    let view = swarm.seen().jobs[&id("j")].view(&id("j"), None);
+    assert_eq!(view.state, "running");
+    assert_eq!(view.places, BTreeMap::from([("a".to_owned(), PlaceView { ps: 1, workers: 1 })]));
+    swarm.ends("j-worker-1", TaskState::FAILED);
+    let view = swarm.seen().jobs[&id("j")].view(&id("j"), None);
+    assert_eq!(view.state, "failed");
+    assert_eq!(view.trouble.as_deref(), Some("j-worker-1: failed: exit 1"));
+    swarm.services.pop();
+    assert_eq!(swarm.seen().jobs[&id("j")].view(&id("j"), None).state, "incomplete");
+}

@@ -1,0 +1,164 @@
+//! DLTAP's experiment: two parameter servers and three workers on three machines, and what crosses from
+//! one machine to another in each layout.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use paceline_allocator::live::snapshot::GangView;
+use paceline_policy::unit::counter;
+use paceline_system_tests::Offices;
+use tokio::time::{Instant, sleep};
+
+use crate::machines::{Site, Ware};
+use crate::table::{say, table};
+
+/// Gradients until the job ends.
+const STEPS: u32 = 300;
+/// So much may the bytes of a step differ from what pairs of tasks tell.
+const NEAR: f64 = 0.05;
+/// A job that takes longer has failed.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The layouts: where the parameter servers are, or are to be put by DLTAP; and for each worker, on w1,
+/// w3 and w1, how many of them are on another machine.
+const LAYOUTS: [(&str, Option<&str>, [u32; 3]); 3] = [
+    ("default", Some(r#"["w2", "w2"]"#), [2, 2, 2]),
+    ("ideal", Some(r#"["w1", "w2"]"#), [1, 2, 1]),
+    ("dltap", None, [0, 2, 0]),
+];
+
+/// What was measured in one layout.
+struct Measured {
+    /// Bytes that crossed for one gradient of each worker.
+    bytes: f64,
+    /// The same, had all workers made as many gradients as one another.
+    even: f64,
+}
+
+/// Whether the bytes go by the pairs.
+pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
+    let site = Site::open(ware, None).await?;
+    let outcome = layouts(&site, ware).await;
+    site.close().await?;
+    outcome
+}
+
+async fn layouts(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
+    let offices = site.offices()?;
+    let manager = offices.manager(&["--policy", "dltap"])?;
+    let mut measured = Vec::new();
+    for (name, servers, cross) in LAYOUTS {
+        let bytes = layout(site, ware, &offices, (name, servers, cross)).await;
+        measured.push((name, cross.iter().sum::<u32>(), bytes.with_context(|| manager.said())?));
+    }
+    manager.end().await?;
+    offices.close().await?;
+    // What one pair exchanges for a gradient, by the layout with the most of them.
+    let (_, most, first) = measured.first().context("there are layouts")?;
+    let one = first.even / f64::from(*most);
+    let mut good = true;
+    let mut rows = Vec::new();
+    for (name, pairs, Measured { bytes, even }) in &measured {
+        let near = (even / one / f64::from(*pairs) - 1.0).abs() <= NEAR;
+        good &= near;
+        rows.push(vec![
+            (*name).to_owned(),
+            pairs.to_string(),
+            format!("{:.2}", bytes / 1e6),
+            format!("{:.2}", bytes / one),
+            format!("{:.2}", even / one),
+            if near { "yes".to_owned() } else { "NO".to_owned() },
+        ]);
+    }
+    let head = ["layout", "pairs that cross", "MB a step", "in pairs", "evenly", "within 5 %"];
+    table(&head, &rows)?;
+    say(
+        "A step is a gradient of each worker; bytes are those that left the machines by their cables, less\n\
+         what these exchange without a job. Workers wait for nobody, so some make more gradients than\n\
+         others: `evenly` is the same for workers that make as many.",
+    )?;
+    Ok(good)
+}
+
+/// The bytes of a step in one layout.
+async fn layout(
+    site: &Site,
+    ware: &Ware,
+    offices: &Offices,
+    (name, servers, cross): (&str, Option<&str>, [u32; 3]),
+) -> anyhow::Result<Measured> {
+    let nodes = servers.map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
+    let text = format!(
+        r#"name = "{name}"
+image = "{}"
+env = {{ PACELINE_DATA = "/data" }}
+mounts = ["{}:/data:ro"]
+
+[ps]
+count = 2
+cpus = 0.1
+args = ["mnist", "--role", "ps", "--part", "{{index}}/{{count}}", "--steps", "{STEPS}"]
+{nodes}
+[worker]
+min = 3
+cpus = 0.5
+args = ["mnist", "--role", "worker", "--servers", "{{servers}}", "--seed", "{{number}}", "--threads", "1"]
+nodes = ["w1", "w3", "w1"]
+"#,
+        ware.image,
+        ware.data.display()
+    );
+    let idle = idle(site).await?;
+    let (before, began) = (sent(site).await?, Instant::now());
+    offices.submit_gang(name, &text).await?;
+    let mut made = [0; 3];
+    let ended = loop {
+        anyhow::ensure!(began.elapsed() < PATIENCE, "{name} does not end");
+        sleep(Duration::from_millis(500)).await;
+        let shown = offices.status().await?;
+        for job in &shown.jobs {
+            let worker = job.job.strip_prefix(&format!("{name}-worker-"));
+            let worker: Option<usize> = worker.and_then(|index| index.parse().ok());
+            if let Some(made) = worker.and_then(|index| made.get_mut(index)) {
+                *made = job.step.unwrap_or(0).max(*made);
+            }
+        }
+        let shown = shown.gangs.into_iter().find(|gang| gang.job == name);
+        if let Some(gang) = shown.filter(is_over) {
+            break gang;
+        }
+    };
+    anyhow::ensure!(ended.state == "finished", "{ended:?}");
+    let seconds = began.elapsed().as_secs_f64();
+    let bytes = sent(site).await? - before - idle * seconds;
+    offices.withdraw_gang(name).await?;
+    let made = made.map(counter);
+    let all: f64 = made.iter().sum();
+    anyhow::ensure!(all > 0.0, "no worker has told of a step");
+    // What crossed for a gradient of a mean worker, in exchanges with one server.
+    let exchanges: f64 = made.iter().zip(cross).map(|(made, of)| made / all * f64::from(of)).sum();
+    let gradient = bytes / f64::from(STEPS);
+    let pairs = f64::from(cross.iter().sum::<u32>());
+    Ok(Measured { bytes: 3.0 * gradient, even: gradient / exchanges * pairs })
+}
+
+fn is_over(gang: &GangView) -> bool {
+    ["finished", "failed"].contains(&gang.state.as_str())
+}
+
+/// Bytes that the workers have sent to one another so far.
+async fn sent(site: &Site) -> anyhow::Result<f64> {
+    let mut bytes = 0;
+    for engine in site.engines().iter().skip(1) {
+        let (_, went) = engine.traffic().await?;
+        bytes += went;
+    }
+    Ok(counter(bytes))
+}
+
+/// Bytes that they send in a second without a job.
+async fn idle(site: &Site) -> anyhow::Result<f64> {
+    let (before, began) = (sent(site).await?, Instant::now());
+    sleep(Duration::from_secs(5)).await;
+    Ok((sent(site).await? - before) / began.elapsed().as_secs_f64())
+}

@@ -1,0 +1,100 @@
+//! Distributed jobs of a real Swarm: submitted, started whole, scaled, ended, taken back.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use paceline_allocator::live::snapshot::{GangView, JobView};
+use paceline_system_tests::{Bed, Offices, until_within};
+use rustix::process::Signal;
+
+use super::{IMAGE, PATIENCE, on_a_swarm};
+
+/// KOD2, quick enough for a test.
+const KOD2: [&str; 4] = ["--policy", "kod2", "--param", "quiet=3"];
+
+pub(crate) async fn a_distributed_job_grows_gives_way_and_ends(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    on_a_swarm(bed, async |offices| lives(offices).await).await
+}
+
+async fn lives(offices: Offices) -> anyhow::Result<()> {
+    // Three machines of two CPUs, and tasks of one CPU.
+    let endless = r#"args = ["--sleep", "9999"]"#;
+    let small = format!("[worker]\nmin = 1\nmax = 4\ncpus = 1\n{endless}");
+    let asked = offices.submit_gang("small", &file("small", &small)).await?;
+    anyhow::ensure!(asked.contains("small is submitted: 4 services wait"), "{asked}");
+    let mut manager = offices.manager(&KOD2)?;
+    gang(&offices, "small", "grows", |it| it.workers.placed == 4)
+        .await
+        .with_context(|| manager.said())?;
+
+    let better = format!(
+        "[ps]\ncount = 1\ncpus = 1\n{endless}\n[worker]\nmin = 3\ncpus = 1\n\
+         args = [\"--sleep\", \"20\", \"--steps\", \"1\"]"
+    );
+    offices.submit_gang("better", &file("better", &better)).await?;
+    gang(&offices, "better", "starts", |it| it.state == "running")
+        .await
+        .with_context(|| manager.said())?;
+    let small = gang(&offices, "small", "has given way", |it| it.workers.placed == 2).await?;
+    anyhow::ensure!(small.state == "running", "{small:?}");
+    // All tasks of it are there, and reached by the agents of their machines.
+    until_within(PATIENCE, "every task reports", || async {
+        let jobs = offices.status().await?.jobs;
+        let of = |job: &&JobView| reports(job, "better");
+        Ok((jobs.iter().filter(of).count() == 4).then_some(()))
+    })
+    .await?;
+
+    // Another manager goes on from there, and touches nothing.
+    manager.signal(Signal::KILL)?;
+    manager.ended().await?;
+    let before = offices.tasks().await?;
+    let next = offices.manager(&KOD2)?;
+    gang(&offices, "better", "is known", |it| it.state == "running").await?;
+    anyhow::ensure!(offices.tasks().await? == before, "{before:?}: {}", next.said());
+
+    let better =
+        gang(&offices, "better", "ends", |it| it.state == "finished" && it.places.is_empty());
+    let better = better.await.with_context(|| next.said())?;
+    anyhow::ensure!(better.workers.over == 3 && better.ps.placed == 0, "{better:?}");
+    gang(&offices, "small", "grows again", |it| it.workers.placed == 4).await?;
+
+    for job in ["small", "better"] {
+        offices.withdraw_gang(job).await?;
+    }
+    anyhow::ensure!(offices.services().await?.is_empty(), "{:?}", offices.services().await?);
+    // A machine keeps a network until the last container there has left it.
+    until_within(PATIENCE, "nothing runs, on no network", || async {
+        let empty = offices.are_idle().await? && offices.networks("paceline-").await?.is_empty();
+        Ok(empty.then_some(()))
+    })
+    .await?;
+    next.end().await?;
+    offices.close().await
+}
+
+/// Whether a task of a distributed job is managed, and has reported.
+fn reports(job: &JobView, gang: &str) -> bool {
+    job.job.starts_with(&format!("{gang}-")) && job.loss.or(job.last_loss).is_some()
+}
+
+/// Waits until a distributed job is as it should be, by its manager's word.
+async fn gang(
+    offices: &Offices,
+    name: &str,
+    what: &str,
+    is: impl Fn(&GangView) -> bool,
+) -> anyhow::Result<GangView> {
+    until_within(PATIENCE, &format!("{name} {what}"), || async {
+        let gangs = offices.status().await.map(|shown| shown.gangs).unwrap_or_default();
+        Ok(gangs.into_iter().find(|gang| gang.job == name && is(gang)))
+    })
+    .await
+}
+
+/// The file of a job.
+fn file(name: &str, parts: &str) -> String {
+    format!("name = \"{name}\"\nimage = \"{IMAGE}\"\n{parts}\n")
+}
