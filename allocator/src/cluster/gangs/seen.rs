@@ -95,7 +95,7 @@ impl Seen {
                 of_service.entry(service).or_default().push(task);
             }
         }
-        let names = Names(members);
+        let names = Names::new(members);
         let mut seen = Self::default();
         let mut of_gangs: BTreeSet<&str> = BTreeSet::new();
         for service in services {
@@ -366,14 +366,17 @@ impl Amount {
     }
 }
 
-/// What machines are called here.
-struct Names<'a>(&'a [Member]);
+/// What machines are called here, by their ids.
+struct Names<'a>(BTreeMap<&'a str, &'a str>);
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn new(members: &'a [Member]) -> Self {
+        Self(members.iter().map(|member| (member.id.as_str(), member.name.as_str())).collect())
+    }
+
     /// The name of the machine with an id: the id itself, where no machine has it any more.
     fn of(&self, id: &str) -> String {
-        let member = self.0.iter().find(|member| member.id == id);
-        member.map_or_else(|| id.to_owned(), |member| member.name.clone())
+        self.0.get(id).copied().unwrap_or(id).to_owned()
     }
 }
 
