@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use paceline_allocator::live::snapshot::GangView;
+use paceline_allocator::live::snapshot::{GangState, GangView};
 use paceline_policy::unit::counter;
 use paceline_system_tests::Offices;
 use tokio::time::{Instant, sleep};
@@ -128,7 +128,7 @@ nodes = ["w1", "w3", "w1"]
             break gang;
         }
     };
-    anyhow::ensure!(ended.state == "finished", "{ended:?}");
+    anyhow::ensure!(ended.state == GangState::Finished, "{ended:?}");
     let seconds = began.elapsed().as_secs_f64();
     let bytes = sent(site).await? - before - idle * seconds;
     offices.withdraw_gang(name).await?;
@@ -143,7 +143,7 @@ nodes = ["w1", "w3", "w1"]
 }
 
 fn is_over(gang: &GangView) -> bool {
-    ["finished", "failed"].contains(&gang.state.as_str())
+    [GangState::Finished, GangState::Failed].contains(&gang.state)
 }
 
 /// Bytes that the workers have sent to one another so far.

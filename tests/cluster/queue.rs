@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use paceline_allocator::live::snapshot::{GangView, Snapshot};
+use paceline_allocator::live::snapshot::{GangState, GangView, Snapshot};
 use paceline_system_tests::Offices;
 use tokio::time::{Instant, sleep};
 
@@ -125,14 +125,14 @@ impl Arm {
         for GangView { job, state, trouble, .. } in &shown.gangs {
             let Some(at) = submitted.get(job) else { continue };
             let seconds = at.elapsed().as_secs_f64();
-            match state.as_str() {
-                "failed" => anyhow::bail!("{job}: {trouble:?}"),
-                "running" => drop(self.started.entry(job.clone()).or_insert(seconds)),
-                "finished" => {
+            match state {
+                GangState::Failed => anyhow::bail!("{job}: {trouble:?}"),
+                GangState::Running => drop(self.started.entry(job.clone()).or_insert(seconds)),
+                GangState::Finished => {
                     self.started.entry(job.clone()).or_insert(seconds);
                     self.took.entry(job.clone()).or_insert(seconds);
                 }
-                _ => {}
+                GangState::Incomplete | GangState::Waiting => {}
             }
         }
         Ok(before != (self.started.len(), self.took.len()))
@@ -141,7 +141,7 @@ impl Arm {
 
 /// The CPUs that running jobs have taken.
 fn taken(shown: &Snapshot) -> f64 {
-    let running = shown.gangs.iter().filter(|gang| gang.state == "running");
+    let running = shown.gangs.iter().filter(|gang| gang.state == GangState::Running);
     running.map(|gang| f64::from(gang.ps.placed + gang.workers.placed)).sum()
 }
 

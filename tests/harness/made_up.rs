@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use paceline_allocator::live::order::Guard;
 use paceline_allocator::live::snapshot::{
-    CostView, DecisionView, GangView, JobView, NodeView, PlaceView, PolicyView, SCHEMA, ShadowView,
-    Snapshot, Standing, TaskCountsView,
+    CostView, DecisionView, GangState, GangView, JobView, NodeView, PlaceView, PolicyView, SCHEMA,
+    ShadowView, Snapshot, Standing, TaskCountsView,
 };
 use paceline_allocator::live::{Backstage, pair};
 use paceline_allocator::web::{self, Settings, Web};
@@ -93,7 +93,7 @@ pub fn of_cluster(started_at: f64, t: f64) -> Snapshot {
     let place = |ps, workers| PlaceView { ps, workers };
     let runs = GangView {
         job: "mnist".to_owned(),
-        state: "running".to_owned(),
+        state: GangState::Running,
         submitted: Some(started_at - 200.0),
         ps: counts(1, 1),
         workers: counts(3, 4),
@@ -103,7 +103,7 @@ pub fn of_cluster(started_at: f64, t: f64) -> Snapshot {
     };
     let waits = GangView {
         job: HOSTILE.to_owned(),
-        state: "waiting".to_owned(),
+        state: GangState::Waiting,
         submitted: Some(started_at),
         ps: counts(0, 2),
         workers: counts(0, 6),

@@ -123,10 +123,12 @@ pub(super) async fn run(
     let _control = args.control.over(Some(&SOCKET.into())).serve(live, state)?;
     info!(policy = args.policy, machines = found.members.len(), "manager runs");
     let manager = Manager::new((docker.clone(), found), asker, policy, records, stage);
+    // What an earlier manager had begun to move is completed or undone under any policy.
+    let manager =
+        if args.dry_run { manager } else { manager.moving(docker.clone(), settings).await };
     let manager = match mind {
         Some(mind) => manager.placing(docker, mind, args.dry_run),
-        None if args.dry_run => manager,
-        None => manager.moving(docker, settings).await,
+        None => manager,
     };
     Ok(manager.run(signals.ending()).await.into())
 }
@@ -160,7 +162,11 @@ impl ManagerArgs {
 
     /// What is known before the first look.
     fn first_snapshot(&self, policy: &dyn Policy, places: bool) -> Snapshot {
-        let own = policy.params().into_iter().map(|(name, value)| (name.to_owned(), value));
+        let known = policies::ALL.iter().filter(|entry| places && entry.name == self.policy);
+        let defaults = known.flat_map(|entry| entry.parameters);
+        let defaults = defaults.map(|parameter| (parameter.name, parameter.default));
+        let own = policy.params().into_iter().chain(defaults);
+        let own = own.map(|(name, value)| (name.to_owned(), value));
         let said = self.params.iter().map(|param| (param.name.clone(), param.value));
         Snapshot {
             schema: SCHEMA,

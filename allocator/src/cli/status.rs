@@ -11,7 +11,9 @@ use super::orders::unexpected;
 use super::plain::{fit, left, plain_json, print, right};
 use crate::control::{Reply, Request};
 use crate::live::order::Guard;
-use crate::live::snapshot::{GangView, JobView, MoveView, NodeView, PlaceView, Snapshot, Standing};
+use crate::live::snapshot::{
+    GangState, GangView, JobView, MoveView, NodeView, PlaceView, Snapshot, Standing,
+};
 
 /// Show the jobs of the running allocator: loss, limit, use of CPU, and what is in the way
 #[derive(Debug, Args)]
@@ -181,7 +183,7 @@ fn gangs(snapshot: &Snapshot) -> Vec<String> {
         let servers = format!("{} of {}", ps.placed, ps.of);
         let range = if *least < workers.of { format!("{least} to ") } else { String::new() };
         let placed = format!("{} of {range}{}", workers.placed, workers.of);
-        lines.push(row([&gang.job, &gang.state, &age, &servers, &placed]));
+        lines.push(row([&gang.job, gang.state.name(), &age, &servers, &placed]));
     }
     lines.push(String::new());
     for gang in &snapshot.gangs {
@@ -199,7 +201,7 @@ fn gangs(snapshot: &Snapshot) -> Vec<String> {
         if !places.is_empty() {
             lines.push(format!("{name} is on {}", places.join("; ")));
         }
-        if let Some(why) = gang.why.as_ref().filter(|_| gang.state == "waiting") {
+        if let Some(why) = gang.why.as_ref().filter(|_| gang.state == GangState::Waiting) {
             lines.push(format!("{name} waits: {why}"));
         }
         lines.extend(gang.trouble.as_ref().map(|trouble| format!("{name}: {trouble}")));
@@ -348,7 +350,7 @@ cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
         let counts = |placed, of| TaskCountsView { placed, over: 0, of };
         let runs = GangView {
             job: "mnist".to_owned(),
-            state: "running".to_owned(),
+            state: GangState::Running,
             submitted: Some(4665.0),
             ps: counts(1, 1),
             workers: counts(3, 4),
@@ -362,7 +364,7 @@ cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
         };
         let waits = GangView {
             job: "x\x1b[2J".to_owned(),
-            state: "waiting".to_owned(),
+            state: GangState::Waiting,
             workers: counts(0, 6),
             least: 6,
             why: Some("no room\x1b[31m".to_owned()),

@@ -8,6 +8,8 @@ use bollard::query_parameters::{
     UpdateServiceOptionsBuilder,
 };
 
+/// An engine counts CPUs in these.
+pub(super) const NANO: f64 = 1e9;
 /// What the engine places a task by: the machine's id in the Swarm.
 const NODE: &str = "node.id==";
 /// A service that somebody else changes at the same time is tried again so often.

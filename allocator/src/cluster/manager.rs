@@ -143,7 +143,9 @@ impl Manager {
         };
         self.end_moves().await;
         if let Some(placing) = self.placing.take() {
-            placing.end().await;
+            for entry in placing.end().await {
+                self.write(&entry);
+            }
         }
         self.write(&Entry::Ended { left: 0 });
         ended
@@ -185,10 +187,11 @@ impl Manager {
         if let Some(moves) = &mut self.moves {
             moves.retain(|job| self.world.knows(job));
         }
-        if (news || now >= self.wake_at) && !self.gathers(now) {
+        if self.placing.is_some() {
+            self.place(now);
+        } else if (news || now >= self.wake_at) && !self.gathers(now) {
             self.decide(now);
         }
-        self.place(now);
         self.publish(now, &obstacles);
     }
 
@@ -196,8 +199,11 @@ impl Manager {
     fn place(&mut self, now: Moment) {
         let Some(placing) = &mut self.placing else { return };
         let Turn { frame, entries } = placing.turn(now);
-        if let (Some(frames), Some(frame)) = (&mut self.records.frames, frame) {
-            frames.write(&frame);
+        if let Some(frame) = frame {
+            self.decided = Some(self.next_decision(LOOK.as_secs_f64()));
+            if let Some(frames) = &mut self.records.frames {
+                frames.write(&frame);
+            }
         }
         for entry in entries {
             self.write(&entry);
@@ -242,7 +248,8 @@ impl Manager {
         if let Some(frames) = &mut self.records.frames {
             frames.write(&frame);
         }
-        let number = self.decided.as_ref().map_or(0, |before| before.number) + 1;
+        let next = self.next_decision(decision.interval);
+        let number = next.number;
         for (job, of) in &decision.jobs {
             debug!(%job, class = of.class, why = %of.why, "decided");
             self.write(&Entry::Decided {
@@ -255,8 +262,13 @@ impl Manager {
             });
         }
         self.migrate(&decision.migrate);
-        let interval = decision.interval;
-        self.decided = Some(DecisionView { number, at: unix_seconds(), interval });
+        self.decided = Some(next);
+    }
+
+    /// The next decision, which is made now.
+    fn next_decision(&self, interval: f64) -> DecisionView {
+        let number = self.decided.as_ref().map_or(0, |before| before.number) + 1;
+        DecisionView { number, at: unix_seconds(), interval }
     }
 
     fn publish(&self, now: Moment, obstacles: &BTreeMap<String, String>) {

@@ -13,14 +13,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use super::engine::NANO;
 use super::twin;
 
 /// How often the engine is asked.
 const PACE: Duration = Duration::from_secs(2);
 /// It answers within this time, or not at all.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// An engine's CPUs are counted in these.
-const NANO: f64 = 1e9;
 
 /// One machine of the cluster.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::order::Guard;
-pub use gang::{GangView, PlaceView, TaskCountsView};
+pub use gang::{GangState, GangView, PlaceView, TaskCountsView};
 pub use job::{CountsView, JobView, Standing, TaskView, UsedView};
 
 /// The version of the JSON.

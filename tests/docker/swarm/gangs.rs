@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use paceline_allocator::live::snapshot::{GangView, JobView};
+use paceline_allocator::live::snapshot::{GangState, GangView, JobView};
 use paceline_system_tests::{Bed, Offices, until_within};
 use rustix::process::Signal;
 
@@ -24,6 +24,7 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     let small = format!("[worker]\nmin = 1\nmax = 4\ncpus = 1\n{endless}");
     let asked = offices.submit_gang("small", &file("small", &small)).await?;
     anyhow::ensure!(asked.contains("small is submitted: 4 services wait"), "{asked}");
+    resubmit(&offices, &small).await?;
     let mut manager = offices.manager(&KOD2)?;
     gang(&offices, "small", "grows", |it| it.workers.placed == 4)
         .await
@@ -34,11 +35,11 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
          args = [\"--sleep\", \"20\", \"--steps\", \"1\"]"
     );
     offices.submit_gang("better", &file("better", &better)).await?;
-    gang(&offices, "better", "starts", |it| it.state == "running")
+    gang(&offices, "better", "starts", |it| it.state == GangState::Running)
         .await
         .with_context(|| manager.said())?;
     let small = gang(&offices, "small", "has given way", |it| it.workers.placed == 2).await?;
-    anyhow::ensure!(small.state == "running", "{small:?}");
+    anyhow::ensure!(small.state == GangState::Running, "{small:?}");
     // All tasks of it are there, and reached by the agents of their machines.
     until_within(PATIENCE, "every task reports", || async {
         let jobs = offices.status().await?.jobs;
@@ -52,13 +53,20 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     manager.ended().await?;
     let before = offices.tasks().await?;
     let next = offices.manager(&KOD2)?;
-    gang(&offices, "better", "is known", |it| it.state == "running").await?;
+    gang(&offices, "better", "is known", |it| it.state == GangState::Running).await?;
     anyhow::ensure!(offices.tasks().await? == before, "{before:?}: {}", next.said());
 
-    let better =
-        gang(&offices, "better", "ends", |it| it.state == "finished" && it.places.is_empty());
+    let better = gang(&offices, "better", "ends", |it| {
+        it.state == GangState::Finished && it.places.is_empty()
+    });
     let better = better.await.with_context(|| next.said())?;
     anyhow::ensure!(better.workers.over == 3 && better.ps.placed == 0, "{better:?}");
+    let half = "start was cut short";
+    anyhow::ensure!(
+        !next.said().contains(half),
+        "the next manager has begun anew: {}",
+        next.said()
+    );
     gang(&offices, "small", "grows again", |it| it.workers.placed == 4).await?;
 
     for job in ["small", "better"] {
@@ -73,6 +81,21 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     .await?;
     next.end().await?;
     offices.close().await
+}
+
+/// A submission that was cut short is completed, by the same file and no other.
+async fn resubmit(offices: &Offices, parts: &str) -> anyhow::Result<()> {
+    let docker = offices.swarm().manager()?.docker();
+    docker.delete_service("small-worker-3").await?;
+    let other = file("small", &parts.replace("9999", "8888"));
+    let refused = offices.submit_gang("small", &other).await.err().context("it is another job")?;
+    anyhow::ensure!(refused.to_string().contains("there is another job small"), "{refused}");
+    let again = file("small", parts);
+    let asked = offices.submit_gang("small", &again).await?;
+    anyhow::ensure!(asked.contains("1 services, beside 3 of before"), "{asked}");
+    let whole = offices.submit_gang("small", &again).await.err().context("there is no more")?;
+    anyhow::ensure!(whole.to_string().contains("and is whole"), "{whole}");
+    Ok(())
 }
 
 /// Whether a task of a distributed job is managed, and has reported.

@@ -1,7 +1,5 @@
 //! Whose word it is where tasks go: that of jobs' ends, of their owners, and of a policy. Pure.
 
-use std::collections::BTreeMap;
-
 use paceline_policy::{GangFrame, GangPolicy, Moment, TaskFrame, TaskPolicy};
 use serde::Serialize;
 
@@ -50,19 +48,20 @@ impl Judge {
 
     /// What is to be done, and the frame that the policy was asked, if it was.
     pub fn decide(&mut self, now: Moment, seen: &Seen) -> (Orders, Option<Asked>) {
-        let mut ahead = orders::of_ended(seen);
+        // The room of jobs that have ended is not offered before it is left.
+        let mut ahead = orders::of_owners(seen);
+        let mut is_settled = ahead.list.is_empty();
         if !std::mem::replace(&mut self.whole, true) && matches!(self.mind, Mind::Gangs(_)) {
-            ahead.extend(orders::of_begun(seen));
+            let begun = orders::of_begun(seen);
+            is_settled &= begun.is_empty();
+            ahead.list.extend(begun);
         }
-        if !ahead.is_empty() {
-            return (Orders { list: ahead, waits: BTreeMap::new() }, None);
+        ahead.list.extend(orders::of_ended(seen));
+        if !is_settled {
+            // The policy decides once what was half done is whole or gone.
+            return (ahead, None);
         }
-        let chosen = orders::of_owners(seen);
-        if !chosen.list.is_empty() {
-            // The policy decides once these have their places.
-            return (chosen, None);
-        }
-        let (mut orders, frame) = match &mut self.mind {
+        let (orders, frame) = match &mut self.mind {
             Mind::Tasks(policy) => {
                 let frame = seen.task_frame(now);
                 let answer = policy.decide(&frame);
@@ -74,8 +73,9 @@ impl Judge {
                 (orders::of_scaling(seen, &answer), Asked::Gangs(frame))
             }
         };
-        orders.waits.extend(chosen.waits);
-        (orders, Some(frame))
+        ahead.list.extend(orders.list);
+        ahead.waits.extend(orders.waits);
+        (ahead, Some(frame))
     }
 }
 

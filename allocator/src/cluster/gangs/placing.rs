@@ -9,7 +9,7 @@ use bollard::models::{Service, Task};
 use futures_util::StreamExt;
 use paceline_policy::{JobId, Moment};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
@@ -38,7 +38,7 @@ pub(in crate::cluster) struct Placing {
     engine: SwarmEngine,
     looks: watch::Receiver<Option<Arc<Look>>>,
     _looking: AbortOnDropHandle<()>,
-    acting: JoinSet<Vec<Order>>,
+    acting: JoinSet<Acted>,
     /// What could not be taken back, and is tried again: the policy believes it done.
     undone: Vec<Order>,
     /// Looks that began before this do not know what was done.
@@ -57,12 +57,19 @@ struct Look {
     tasks: Vec<Task>,
 }
 
+/// What has come of orders.
+#[derive(Debug, Default)]
+struct Acted {
+    done: Vec<Order>,
+    failed: Vec<Order>,
+}
+
 /// What has come of a turn.
 #[derive(Debug, Default)]
 pub(in crate::cluster) struct Turn {
     /// What the policy was asked, if it was.
     pub(in crate::cluster) frame: Option<Asked>,
-    /// What was decided.
+    /// What was done since the last one, and what jobs wait for now and did not before.
     pub(in crate::cluster) entries: Vec<Entry>,
 }
 
@@ -102,31 +109,21 @@ impl Placing {
     /// Lets the policy decide on what is known now, unless its last answer is still being carried
     /// out.
     pub(in crate::cluster) fn turn(&mut self, now: Moment) -> Turn {
+        let mut entries = Vec::new();
         while let Some(acted) = self.acting.try_join_next() {
-            match acted {
-                Ok(failed) => {
-                    let is_place = |order: &Order| matches!(order.what, What::Place(..));
-                    if failed.iter().any(is_place) {
-                        self.judge.doubt();
-                    }
-                    self.undone = failed.into_iter().filter(|order| !is_place(order)).collect();
-                }
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            }
+            entries.extend(self.acted(acted));
             self.since = now;
         }
         let look = self.looks.borrow().clone().filter(|look| look.at >= self.since);
-        let (true, Some(look)) = (self.acting.is_empty(), look) else { return Turn::default() };
+        let (true, Some(look)) = (self.acting.is_empty(), look) else {
+            return Turn { frame: None, entries };
+        };
         let seen = Seen::of(&look.members, &look.services, &look.tasks);
         let (orders, frame) = self.judge.decide(now, &seen);
         self.jobs = seen.jobs.iter().map(|(id, job)| job.view(id, self.why(&orders, id))).collect();
-        let entries = self.told(&orders);
-        if self.dry_run {
-            self.before = orders;
-            return Turn { frame, entries };
-        }
+        entries.extend(self.told(&orders));
         let mut list = std::mem::take(&mut self.undone);
-        list.extend(orders.list.iter().cloned());
+        list.extend(orders.list.iter().filter(|_| !self.dry_run).cloned());
         if !list.is_empty() {
             let engine = self.engine.clone();
             self.acting.spawn(async move { carry_out(&engine, list).await });
@@ -140,35 +137,45 @@ impl Placing {
         &self.jobs
     }
 
-    /// Waits until what was decided is done.
-    pub(in crate::cluster) async fn end(mut self) {
-        while self.acting.join_next().await.is_some() {}
+    /// Waits until what was decided is done; what that was.
+    pub(in crate::cluster) async fn end(mut self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        while let Some(acted) = self.acting.join_next().await {
+            entries.extend(self.acted(acted));
+        }
+        entries
     }
 
-    /// What was decided and was not before.
+    /// Takes in what has come of orders.
+    fn acted(&mut self, acted: Result<Acted, JoinError>) -> Vec<Entry> {
+        let Acted { done, failed } = match acted {
+            Ok(acted) => acted,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
+        let is_place = |order: &Order| matches!(order.what, What::Place(..));
+        if failed.iter().any(is_place) {
+            self.judge.doubt();
+        }
+        self.undone = failed.into_iter().filter(|order| !is_place(order)).collect();
+        done.into_iter().map(entry).collect()
+    }
+
+    /// Says what is decided and was not before; what jobs wait for is for the log, too.
     fn told(&self, orders: &Orders) -> Vec<Entry> {
-        let news = orders.list.iter().filter(|order| !self.before.list.contains(order));
-        let placed = news.map(|order| {
+        let dry = if self.dry_run { "dry run: " } else { "" };
+        for order in orders.list.iter().filter(|order| !self.before.list.contains(order)) {
             let Order { job, task, what, why, .. } = order;
-            let (job, task, why) = (job.to_string(), task.clone(), why.clone());
-            let dry = if self.dry_run { "dry run: " } else { "" };
             match what {
-                What::Place(node, _) => {
-                    info!(%job, "{dry}{task} goes to {node}: {why}");
-                    Entry::Placed { job, task, node: node.clone(), why }
-                }
-                What::Withdraw(node) => {
-                    info!(%job, "{dry}{task} is taken back from {node}: {why}");
-                    Entry::Withdrawn { job, task, node: node.clone(), why }
-                }
+                What::Place(node, _) => info!(%job, "{dry}{task} goes to {node}: {why}"),
+                What::Withdraw(node) => info!(%job, "{dry}{task} is taken back from {node}: {why}"),
             }
-        });
+        }
         let waits = orders.waits.iter().filter(|(id, _)| !self.before.waits.contains_key(id));
         let waits = waits.map(|(job, why)| {
             info!(%job, "it waits: {why}");
             Entry::Waits { job: job.to_string(), why: why.clone() }
         });
-        placed.chain(waits).collect()
+        waits.collect()
     }
 
     /// What was said of a job last.
@@ -188,27 +195,39 @@ async fn look(at: Moment, docker: &Docker, engine: &SwarmEngine) -> Result<Look,
     Ok(Look { at, members, services, tasks })
 }
 
-/// Has services changed, withdrawals first; those that could not be.
-async fn carry_out(engine: &SwarmEngine, list: Vec<Order>) -> Vec<Order> {
+/// An order that was carried out, as the audit log has it.
+fn entry(order: Order) -> Entry {
+    let Order { job, task, what, why, .. } = order;
+    let job = job.to_string();
+    match what {
+        What::Place(node, _) => Entry::Placed { job, task, node, why },
+        What::Withdraw(node) => Entry::Withdrawn { job, task, node, why },
+    }
+}
+
+/// Has services changed, withdrawals first.
+async fn carry_out(engine: &SwarmEngine, list: Vec<Order>) -> Acted {
     let (first, then): (Vec<Order>, Vec<Order>) =
         list.into_iter().partition(|order| matches!(order.what, What::Withdraw(_)));
-    let mut undone = Vec::new();
+    let mut acted = Acted::default();
     for list in [first, then] {
         let each = futures_util::stream::iter(list).map(async |order| {
             let changed = engine.change(&order.service, |spec| match &order.what {
                 What::Place(_, id) => spec::place(spec, id),
                 What::Withdraw(_) => spec::withdraw(spec),
             });
-            match changed.await {
-                Ok(()) => None,
+            (changed.await, order)
+        });
+        let mut each = std::pin::pin!(each.buffer_unordered(AT_ONCE));
+        while let Some((changed, order)) = each.next().await {
+            match changed {
+                Ok(()) => acted.done.push(order),
                 Err(error) => {
                     warn!(job = %order.job, "{} is tried again: {error}", order.task);
-                    Some(order)
+                    acted.failed.push(order);
                 }
             }
-        });
-        let left = each.buffer_unordered(AT_ONCE).filter_map(async |left| left);
-        undone.extend(left.collect::<Vec<_>>().await);
+        }
     }
-    undone
+    acted
 }

@@ -10,13 +10,10 @@ use paceline_policy::unit::counter;
 use paceline_policy::{JobId, Moment};
 
 use super::spec::Ticket;
-use crate::cluster::engine::{is_over, placed};
+use crate::cluster::engine::{NANO, is_over, placed};
 use crate::cluster::swarm::Member;
-use crate::live::snapshot::{GangView, PlaceView, TaskCountsView};
+use crate::live::snapshot::{GangState, GangView, PlaceView, TaskCountsView};
 use crate::stamp;
-
-/// An engine counts CPUs in these.
-const NANO: f64 = 1e9;
 
 /// All that is there at one moment.
 #[derive(Debug, Default)]
@@ -316,15 +313,15 @@ impl Job {
             Stands::Over(_, None) | Stands::Free | Stands::Placed(_) | Stands::Leaving(_) => None,
         });
         let state = match self.state() {
-            _ if !self.is_whole() => "incomplete",
-            State::Finished if failed.is_some() => "failed",
-            State::Finished => "finished",
-            State::Running => "running",
-            State::Waiting => "waiting",
+            _ if !self.is_whole() => GangState::Incomplete,
+            State::Finished if failed.is_some() => GangState::Failed,
+            State::Finished => GangState::Finished,
+            State::Running => GangState::Running,
+            State::Waiting => GangState::Waiting,
         };
         GangView {
             job: id.to_string(),
-            state: state.to_owned(),
+            state,
             submitted: self.submitted.is_finite().then_some(self.submitted),
             ps: counts(Role::Ps),
             workers: counts(Role::Worker),

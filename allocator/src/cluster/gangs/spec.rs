@@ -13,7 +13,7 @@ use bollard::models::{
 use paceline_policy::cluster::Role;
 
 use super::file::{Gang, GangError, Mount, role_name};
-use crate::cluster::engine::{self, scale};
+use crate::cluster::engine::{self, NANO, scale};
 use crate::labels::{ENABLE, JOB};
 
 /// On a service, and on the job's own network: the job that it belongs to.
@@ -29,8 +29,6 @@ const NODE: &str = "paceline.gang.node";
 const ATTEMPTS: i64 = 3;
 /// So long after it has failed, in nanoseconds.
 const DELAY: i64 = 2_000_000_000;
-/// An engine counts CPUs in these.
-const NANO: f64 = 1e9;
 
 /// What a service is to its job.
 #[derive(Clone, Debug, PartialEq, Eq)]

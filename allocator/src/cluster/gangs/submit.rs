@@ -42,7 +42,7 @@ pub async fn submit(docker: &Docker, gang: &Gang) -> anyhow::Result<Submitted> {
     for spec in &services {
         let before = spec.name.as_ref().and_then(|name| there.get(name));
         ensure!(
-            before.is_none_or(|before| before.labels == spec.labels),
+            before.is_none_or(|before| is_same(before, spec)),
             BadUsage(format!(
                 "there is another job {0} already: `paceline submit --withdraw {0}` removes it",
                 gang.name
@@ -67,6 +67,17 @@ pub async fn submit(docker: &Docker, gang: &Gang) -> anyhow::Result<Submitted> {
         BadUsage(format!("job {} has been submitted before, and is whole", gang.name))
     );
     Ok(submitted)
+}
+
+/// Whether a service is what the file says, as far as a file says it and an engine keeps it.
+fn is_same(there: &ServiceSpec, spec: &ServiceSpec) -> bool {
+    let inside = |spec: &ServiceSpec| {
+        let task = spec.task_template.clone().unwrap_or_default();
+        let it = task.container_spec.unwrap_or_default();
+        let words = (it.args.unwrap_or_default(), it.env.unwrap_or_default());
+        (it.image, words, it.labels)
+    };
+    there.labels == spec.labels && inside(there) == inside(spec)
 }
 
 async fn make_network(docker: &Docker, gang: &Gang, name: String) -> anyhow::Result<()> {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct GangView {
     /// Its name.
     pub job: String,
-    /// `incomplete` (it is being submitted), `waiting`, `running`, `finished` or `failed`.
-    pub state: String,
+    /// How it stands.
+    pub state: GangState,
     /// When it was submitted, in Unix seconds.
     pub submitted: Option<f64>,
     /// Its parameter servers.
@@ -26,6 +26,36 @@ pub struct GangView {
     pub why: Option<String>,
     /// What is wrong with it.
     pub trouble: Option<String>,
+}
+
+/// How a distributed job stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GangState {
+    /// It is being submitted.
+    Incomplete,
+    /// It is to be started.
+    #[default]
+    Waiting,
+    /// All that it needs has a place.
+    Running,
+    /// It is over.
+    Finished,
+    /// It is over, and a task of it has failed.
+    Failed,
+}
+
+impl GangState {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Incomplete => "incomplete",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// How many tasks of one kind there are.

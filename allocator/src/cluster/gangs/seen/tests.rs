@@ -115,15 +115,15 @@ fn a_job_is_shown_with_its_places_and_its_failure() {
     let mut swarm = swarm();
     let seen = swarm.seen();
     let view = seen.jobs[&id("j")].view(&id("j"), Some("no room".to_owned()));
-    assert_eq!((view.state.as_str(), view.why.as_deref()), ("waiting", Some("no room")));
+    assert_eq!((view.state, view.why.as_deref()), (GangState::Waiting, Some("no room")));
     swarm.obey(&[placed_on(&swarm, "j-ps-0", "a"), placed_on(&swarm, "j-worker-1", "a")]);
     let view = swarm.seen().jobs[&id("j")].view(&id("j"), None);
-    assert_eq!(view.state, "running");
+    assert_eq!(view.state, GangState::Running);
     assert_eq!(view.places, BTreeMap::from([("a".to_owned(), PlaceView { ps: 1, workers: 1 })]));
     swarm.ends("j-worker-1", TaskState::FAILED);
     let view = swarm.seen().jobs[&id("j")].view(&id("j"), None);
-    assert_eq!(view.state, "failed");
+    assert_eq!(view.state, GangState::Failed);
     assert_eq!(view.trouble.as_deref(), Some("j-worker-1: failed: exit 1"));
     swarm.services.pop();
-    assert_eq!(swarm.seen().jobs[&id("j")].view(&id("j"), None).state, "incomplete");
+    assert_eq!(swarm.seen().jobs[&id("j")].view(&id("j"), None).state, GangState::Incomplete);
 }
