@@ -92,7 +92,7 @@ fn adding(
     let net = AddingNet::new(&store.root());
     load()?;
     let sequences = Sequences { inputs: inputs.get("inputs")?, sums: inputs.get("sums")? };
-    let outputs = vec![("answers".to_owned(), net.forward(&sequences.inputs))];
+    let outputs = vec![("answers".to_owned(), net.answers(&sequences.inputs))];
     Ok(Outcome { loss: net.loss(&sequences), outputs })
 }
 
@@ -106,7 +106,7 @@ fn text(
     let net = TextNet::new(&store.root(), characters);
     load()?;
     let windows = Windows { inputs, targets };
-    let outputs = vec![("scores".to_owned(), net.forward(&windows.inputs))];
+    let outputs = vec![("scores".to_owned(), net.scores(&windows.inputs))];
     Ok(Outcome { loss: net.loss(&windows), outputs })
 }
 

@@ -2,8 +2,8 @@
 //! Arjovsky, Shah and Bengio, "Unitary Evolution Recurrent Neural Networks", 2016: one number of each
 //! half of a sequence is marked, and what the two add up to is to be told at the end.
 
-use paceline_torch::{gru, linear};
-use tch::nn::{GRU, Linear, Path, RNN};
+use paceline_torch::{Gru, States, linear};
+use tch::nn::{Linear, Path};
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::length;
@@ -16,7 +16,7 @@ pub const HIDDEN: i32 = 128;
 /// A layer of gated recurrent units, and a linear one that makes the answer of its last state.
 #[derive(Debug)]
 pub struct AddingNet {
-    gru: GRU,
+    gru: Gru,
     fc: Linear,
 }
 
@@ -32,18 +32,22 @@ pub struct Sequences {
 impl AddingNet {
     /// A network with the initial weights of PyTorch's.
     pub fn new(path: &Path<'_>) -> Self {
-        Self { gru: gru(&(path / "gru"), 2, HIDDEN), fc: linear(&(path / "fc"), HIDDEN, 1) }
+        Self { gru: Gru::new(&(path / "gru"), 2, HIDDEN), fc: linear(&(path / "fc"), HIDDEN, 1) }
     }
 
     /// The answer to each sequence.
-    pub fn forward(&self, inputs: &Tensor) -> Tensor {
-        let (_, last) = self.gru.seq(inputs);
-        last.value().squeeze_dim(0).apply(&self.fc).squeeze_dim(1)
+    pub fn answers(&self, inputs: &Tensor) -> Tensor {
+        self.answer(&self.gru.states(inputs, States::Last))
     }
 
     /// The mean squared error of the answers. To answer 1 whatever was marked costs 1/6.
-    pub fn loss(&self, sequences: &Sequences) -> Tensor {
-        self.forward(&sequences.inputs).mse_loss(&sequences.sums, Reduction::Mean)
+    pub fn loss(&self, Sequences { inputs, sums }: &Sequences) -> Tensor {
+        let head = |last: &Tensor| self.answer(last).mse_loss(sums, Reduction::Mean);
+        self.gru.loss(inputs, States::Last, head)
+    }
+
+    fn answer(&self, last: &Tensor) -> Tensor {
+        last.apply(&self.fc).squeeze_dim(1)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use paceline_torch::{gru, linear};
-use tch::nn::{self, Embedding, EmbeddingConfig, GRU, Linear, Module, Path, RNN};
+use paceline_torch::{Gru, States, linear};
+use tch::nn::{self, Embedding, EmbeddingConfig, Linear, Module, Path};
 use tch::{Device, Kind, Tensor};
 
 use crate::length;
@@ -38,7 +38,7 @@ pub enum CorpusError {
 #[derive(Debug)]
 pub struct TextNet {
     embedding: Embedding,
-    gru: GRU,
+    gru: Gru,
     fc: Linear,
 }
 
@@ -147,20 +147,22 @@ impl TextNet {
                 EMBEDDING.into(),
                 config,
             ),
-            gru: gru(&(path / "gru"), EMBEDDING, HIDDEN),
+            gru: Gru::new(&(path / "gru"), EMBEDDING, HIDDEN),
             fc: linear(&(path / "fc"), HIDDEN, characters),
         }
     }
 
     /// The scores of each character to be the next, after each of the inputs.
-    pub fn forward(&self, inputs: &Tensor) -> Tensor {
-        self.gru.seq(&self.embedding.forward(inputs)).0.apply(&self.fc)
+    pub fn scores(&self, inputs: &Tensor) -> Tensor {
+        self.gru.states(&self.embedding.forward(inputs), States::All).apply(&self.fc)
     }
 
     /// The mean cross entropy of a next character, in nats.
-    pub fn loss(&self, windows: &Windows) -> Tensor {
-        let scores = self.forward(&windows.inputs).flatten(0, 1);
-        scores.cross_entropy_for_logits(&windows.targets.flatten(0, 1))
+    pub fn loss(&self, Windows { inputs, targets }: &Windows) -> Tensor {
+        self.gru.loss(&self.embedding.forward(inputs), States::All, |states| {
+            let scores = states.apply(&self.fc).flatten(0, 1);
+            scores.cross_entropy_for_logits(&targets.flatten(0, 1))
+        })
     }
 
     /// Text of the network's own, so many characters, drawn by libtorch's generator.
@@ -168,11 +170,11 @@ impl TextNet {
         // A text begins as if after the end of a line.
         let first = code(&corpus.characters, '\n').min(length(&self.embedding.ws) - 1);
         let mut last = Tensor::from_slice(&[first]);
-        let mut state = self.gru.zero_state(1);
+        let mut state = self.gru.no_state(1);
         let mut codes = Vec::new();
         for _ in 0..count {
             state = self.gru.step(&self.embedding.forward(&last), &state);
-            let scores = state.value().squeeze_dim(0).apply(&self.fc);
+            let scores = state.apply(&self.fc);
             last = scores.softmax(-1, Kind::Float).multinomial(1, true).squeeze_dim(1);
             codes.push(last.int64_value(&[0]));
         }

@@ -1,12 +1,11 @@
 //! Layers with the initial weights of PyTorch's.
 //!
 //! PyTorch draws weights and biases of linear and convolutional layers from the uniform distribution
-//! within ±1/√n, where n is the number of inputs to an output, and those of recurrent layers likewise,
-//! where n is the number of hidden units (`reset_parameters` of `nn.Linear`, of `nn.Conv2d` and of
-//! `nn.GRU`). The defaults of tch are wider for weights, by √6, and zero for the biases of
-//! convolutional and recurrent layers.
+//! within ±1/√n, where n is the number of inputs to an output (`reset_parameters` of `nn.Linear` and of
+//! `nn.Conv2d`). The defaults of tch are wider for weights, by √6, and zero for the biases of
+//! convolutional layers.
 
-use tch::nn::{self, Conv2D, ConvConfig, GRU, Init, Linear, LinearConfig, Path, RNNConfig};
+use tch::nn::{self, Conv2D, ConvConfig, Init, Linear, LinearConfig, Path};
 
 /// A fully connected layer.
 pub fn linear(path: &Path<'_>, inputs: i32, outputs: i32) -> Linear {
@@ -20,19 +19,6 @@ pub fn conv2d(path: &Path<'_>, inputs: i32, outputs: i32, kernel: i32) -> Conv2D
     let init = within(inputs * kernel * kernel);
     let config = ConvConfig { ws_init: init, bs_init: init, ..ConvConfig::default() };
     nn::conv2d(path, inputs.into(), outputs.into(), kernel.into(), config)
-}
-
-/// A layer of gated recurrent units, over sequences whose first dimension is the batch.
-pub fn gru(path: &Path<'_>, inputs: i32, hidden: i32) -> GRU {
-    let init = within(hidden);
-    let config = RNNConfig {
-        w_ih_init: init,
-        w_hh_init: init,
-        b_ih_init: Some(init),
-        b_hh_init: Some(init),
-        ..RNNConfig::default()
-    };
-    nn::gru(path, inputs.into(), hidden.into(), config)
 }
 
 fn within(inputs: i32) -> Init {
@@ -68,16 +54,5 @@ mod tests {
         let layer = conv2d(&store.root(), 4, 100, 5);
         assert_fills(&layer.ws, 0.1);
         assert_fills(&layer.bs.unwrap(), 0.1);
-    }
-
-    #[test]
-    fn a_recurrent_layer_counts_its_hidden_units() {
-        let store = VarStore::new(Device::Cpu);
-        gru(&store.root(), 2, 100);
-        let values = store.trainable_variables();
-        assert_eq!(values.len(), 4);
-        for values in &values {
-            assert_fills(values, 0.1);
-        }
     }
 }

@@ -3,6 +3,7 @@
 
 mod aims;
 mod exit;
+mod gru;
 mod images;
 mod layers;
 mod loss;
@@ -18,8 +19,9 @@ mod trainer;
 mod weights;
 
 pub use crate::exit::{BadInput, exit_code};
+pub use crate::gru::{Gru, States};
 pub use crate::images::{ImageData, Images};
-pub use crate::layers::{conv2d, gru, linear};
+pub use crate::layers::{conv2d, linear};
 pub use crate::loss::Loss;
 pub use crate::optimizer::{Adam, Clipped, Optimizer, Remote, Scheduled, Sgd};
 pub use crate::parameters::Parameters;

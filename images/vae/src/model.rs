@@ -45,8 +45,13 @@ impl Vae {
     pub fn loss(&self, Batch { images, noise }: &Batch) -> Tensor {
         let (mean, log_variance) = self.encode(images);
         let sample = &mean + noise * (&log_variance * 0.5).exp();
-        let cross_entropy =
-            self.decode(&sample).binary_cross_entropy::<Tensor>(images, None, Reduction::Sum);
+        // One operation with the sigmoid: sharper where a pixel is nearly certain, and quicker.
+        let cross_entropy = self.decode(&sample).binary_cross_entropy_with_logits::<Tensor>(
+            images,
+            None,
+            None,
+            Reduction::Sum,
+        );
         let divergence =
             (1.0_f64 + &log_variance - mean.square() - log_variance.exp()).sum(Kind::Float) * -0.5;
         cross_entropy + divergence
@@ -57,8 +62,9 @@ impl Vae {
         (self.fc21.forward(&hidden), self.fc22.forward(&hidden))
     }
 
+    /// How likely each pixel is to be white, as logits.
     fn decode(&self, sample: &Tensor) -> Tensor {
-        self.fc4.forward(&self.fc3.forward(sample).relu()).sigmoid()
+        self.fc4.forward(&self.fc3.forward(sample).relu())
     }
 }
 

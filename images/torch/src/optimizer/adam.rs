@@ -16,7 +16,8 @@ const EPSILON: f64 = 1e-8;
 /// The name of the number of steps in the state.
 const STEP: &str = "step";
 
-/// Adam with the arithmetic of `torch.optim.Adam`, and its names in the state.
+/// Adam as `torch.optim.Adam` computes it, in fewer passes over the memory, and with its names in the
+/// state.
 #[derive(Debug)]
 pub struct Adam {
     learning_rate: f64,
@@ -44,8 +45,7 @@ struct Block {
 /// The factors of one step.
 struct Factors {
     decay: Option<Tensor>,
-    square: Tensor,
-    correction: f64,
+    epsilon: f64,
     step: Tensor,
 }
 
@@ -95,11 +95,13 @@ impl Adam {
         let steps = f64::from(self.steps);
         let corrections = (1.0 - BETAS.0.powf(steps), 1.0 - BETAS.1.powf(steps));
         let decay = (self.weight_decay != 0.0).then(|| number(self.weight_decay, beside));
+        // The mean of the squares is too small at first. Its root would have to be divided by this: so are
+        // what is added to it, and the whole step.
+        let root = corrections.1.sqrt();
         Ok(Factors {
             decay: decay.transpose()?,
-            square: number(1.0 - BETAS.1, beside)?,
-            correction: corrections.1.sqrt(),
-            step: number(-self.learning_rate / corrections.0, beside)?,
+            epsilon: EPSILON * root,
+            step: number(-self.learning_rate / corrections.0 * root, beside)?,
         })
     }
 }
@@ -157,14 +159,11 @@ impl Block {
             None => gradient,
         };
         drop(exp_avg.f_lerp_(gradient, 1.0 - BETAS.0)?);
-        drop(exp_avg_sq.f_mul_scalar_(BETAS.1)?);
-        // tch's `addcmul_` and `addcdiv_` lack PyTorch's factor, which is applied beforehand, as it
-        // is inside PyTorch's.
-        drop(gradient.f_mul_out(scaled, &factors.square)?);
-        drop(exp_avg_sq.f_addcmul_(scaled, gradient)?);
+        drop(gradient.f_mul_out(scaled, gradient)?);
+        drop(exp_avg_sq.f_lerp_(scaled, 1.0 - BETAS.1)?);
         drop(exp_avg_sq.f_sqrt_out(denominator)?);
-        drop(denominator.f_div_scalar_(factors.correction)?);
-        drop(denominator.f_add_scalar_(EPSILON)?);
+        drop(denominator.f_add_scalar_(factors.epsilon)?);
+        // tch's `addcdiv_` lacks PyTorch's factor.
         drop(exp_avg.f_mul_out(scaled, &factors.step)?);
         drop(parameter.f_addcdiv_(scaled, denominator)?);
         Ok(())
