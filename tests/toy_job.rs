@@ -37,6 +37,9 @@ struct Args {
     /// Saves its step here when it is asked to, and goes on from there at the start.
     #[arg(long)]
     checkpoint: Option<PathBuf>,
+    /// Saves it after so many steps, too, and again and again.
+    #[arg(long, requires = "checkpoint")]
+    save_every: Option<u64>,
     /// What it does at the start where there is a checkpoint.
     #[arg(long, value_enum, default_value_t = Resume::GoOn)]
     resume: Resume,
@@ -121,6 +124,9 @@ fn main() -> anyhow::Result<()> {
         compute(args.work);
         batch.loss(loss);
         trace.iter_mut().try_for_each(|(file, process)| writeln!(file, "{process} {step}"))?;
+        if args.save_every.is_some_and(|every| step.is_multiple_of(every)) {
+            args.save(step)?;
+        }
         if let Some(request) = reporter.checkpoint_requested() {
             // A failure is told to whoever asked.
             drop(request.save(|_| args.save(step)));

@@ -2,10 +2,13 @@
 //! decides, and what comes of it is put into words: `make bench-cluster`.
 //!
 //! What is to be seen: a round for 1,000 machines with 20 jobs each takes at most 250 ms, and grows
-//! with the number of machines no worse than n log n. Of the distributed jobs a tenth waits.
+//! with the number of machines no worse than n log n. Of the distributed jobs a tenth waits. What does
+//! not fit into a processor's caches takes longer whatever is done with it: `sort`, which is n log n by
+//! itself, shows how much longer here.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bollard::models::{Service, Task, TaskState, TaskStatus};
@@ -130,6 +133,22 @@ fn kod2(bencher: Bencher<'_, '_>, machines: usize) {
     let started = round(&services, &tasks);
     obey(&mut services, &mut tasks, &started);
     bencher.bench_local(|| round(&services, &tasks));
+}
+
+/// A yardstick: the same services, put into the order of their names.
+#[divan::bench(args = MACHINES, sample_count = 5, sample_size = 1)]
+fn sort(bencher: Bencher<'_, '_>, machines: usize) {
+    let services = submitted(machines);
+    let mut mixed: Vec<&Service> = services.iter().collect();
+    mixed.sort_by_cached_key(|service| {
+        let mut hasher = DefaultHasher::new();
+        service.id.hash(&mut hasher);
+        hasher.finish()
+    });
+    bencher.with_inputs(|| mixed.clone()).bench_local_values(|mut order| {
+        order.sort_by(|one, other| one.id.cmp(&other.id));
+        order
+    });
 }
 
 /// The services of the jobs: a tenth asks for the room of two machines.

@@ -87,9 +87,14 @@ impl Site {
         Ok(path)
     }
 
-    /// Agents on all machines.
+    /// Agents on all machines, which limit nothing.
     pub(crate) fn offices(&self) -> anyhow::Result<Offices> {
-        Offices::open(self.folder.path().to_owned(), Arc::clone(&self.swarm))
+        self.offices_under(&["none"])
+    }
+
+    /// The same, where each limits the jobs of its machine by this policy, told more by further words.
+    pub(crate) fn offices_under(&self, policy: &[&str]) -> anyhow::Result<Offices> {
+        Offices::open_under(policy, self.folder.path().to_owned(), Arc::clone(&self.swarm))
     }
 
     /// Prints what two busy loops get on each machine while all are busy.

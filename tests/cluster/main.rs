@@ -2,6 +2,7 @@
 //! its own, real training jobs, and tables of what came of it: `make cluster-demo`.
 
 mod machines;
+mod objectives;
 mod placement;
 mod queue;
 mod spread;
@@ -30,6 +31,8 @@ struct Args {
 enum Part {
     /// Eight jobs by the engine's own spreading, and under `SpeCon`
     Spread,
+    /// Twelve inference jobs with targets for their batches, by the engine alone and under `DQoES`
+    Objectives,
     /// One distributed job in three layouts: the bytes that cross between machines
     Placement,
     /// Ten distributed jobs, one every few seconds, under KOD2, fifo and fifo-gang
@@ -47,6 +50,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     for part in parts {
         good &= match part {
             Part::Spread => spread::run(&ware).await?,
+            Part::Objectives => objectives::run(&ware).await?,
             Part::Placement => placement::run(&ware).await?,
             Part::Queue => queue::run(&ware).await?,
         };

@@ -141,7 +141,7 @@ async fn submit(
         env: &["PACELINE_DATA=/data"],
         labels: &[("paceline.checkpoint", "/own"), ("paceline.job", name)],
         mounts: &[(&ware.data, "/data"), (folder, "/own")],
-        node: None,
+        place: None,
     };
     offices.serve(&one).await
 }

@@ -37,6 +37,8 @@ enum Needs {
     PrivateEngine,
     /// To make a Swarm of its own.
     PrivateSwarm,
+    /// The same, and the engine's command with its `stack`.
+    DockerStack,
     /// Python's frameworks, which `make test-frameworks` installs.
     Frameworks,
 }
@@ -49,6 +51,7 @@ impl Needs {
             Self::Root => root,
             Self::PrivateEngine => root && PrivateEngine::is_possible(),
             Self::PrivateSwarm => root && PrivateSwarm::is_possible(),
+            Self::DockerStack => root && PrivateSwarm::is_possible() && swarm::stack::is_possible(),
             Self::Frameworks => frameworks::environments().is_some(),
         }
     }
@@ -221,10 +224,15 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         swarm::a_job_that_does_not_go_on_there_stays_where_it_was needs PrivateSwarm;
         swarm::an_agent_that_ends_is_told_of_and_heard_again needs PrivateSwarm;
         swarm::gangs::a_distributed_job_grows_gives_way_and_ends needs PrivateSwarm;
+        swarm::gangs::a_distributed_job_that_starves_goes_before_all_others needs PrivateSwarm;
+        swarm::stack::the_stack_of_the_examples_moves_a_job needs DockerStack;
         swarm::faults::after_a_manager_that_was_killed_the_job_is_there_once needs PrivateSwarm;
         swarm::faults::a_job_that_stays_frozen_goes_on_once_its_agent_is_there needs PrivateSwarm;
         swarm::faults::a_target_that_has_no_image_leaves_the_job_where_it_was needs PrivateSwarm;
         swarm::faults::a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was needs PrivateSwarm;
+        swarm::faults::lost::a_job_whose_machine_stops_goes_on_from_its_checkpoint needs PrivateSwarm;
+        swarm::faults::lost::a_job_whose_machine_is_cut_off_runs_once_at_a_time needs PrivateSwarm;
+        swarm::faults::lost::a_cut_in_the_middle_of_a_move_leaves_the_job_once needs PrivateSwarm;
         bench::an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished;
         bench::the_oracle_lets_the_shortest_job_run_first;
         bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;

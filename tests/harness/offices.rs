@@ -27,6 +27,8 @@ pub struct Offices {
     /// Of certificates, states, sockets, and what jobs leave.
     folder: PathBuf,
     swarm: Arc<PrivateSwarm>,
+    /// What agents are told of their policy.
+    policy: Vec<String>,
     agents: BTreeMap<String, Allocator>,
 }
 
@@ -45,15 +47,35 @@ pub struct OneTask<'a> {
     pub labels: &'a [(&'a str, &'a str)],
     /// Folders of every machine, and where they are inside.
     pub mounts: &'a [(&'a Path, &'a str)],
-    /// The machine that it begins on; the engine chooses otherwise.
-    pub node: Option<&'a str>,
+    /// What the engine is told of its place, such as `node.hostname==w1`.
+    pub place: Option<&'a str>,
 }
 
 impl Offices {
-    /// Starts the agents, which keep everything in `folder`.
+    /// Starts the agents, which keep everything in `folder` and limit nothing.
     pub fn open(folder: PathBuf, swarm: Arc<PrivateSwarm>) -> anyhow::Result<Self> {
+        Self::open_under(&["none"], folder, swarm)
+    }
+
+    /// The same, where each limits the jobs of its machine by this policy, told more by further words.
+    pub fn open_under(
+        policy: &[&str],
+        folder: PathBuf,
+        swarm: Arc<PrivateSwarm>,
+    ) -> anyhow::Result<Self> {
+        let mut offices = Self::unmanned(folder, swarm)?;
+        offices.policy = policy.iter().map(|word| (*word).to_owned()).collect();
+        for engine in Arc::clone(&offices.swarm).engines() {
+            offices.start_agent(&engine.host)?;
+        }
+        Ok(offices)
+    }
+
+    /// Makes what agents and a manager know each other by: `token`, `agent.pem` and `agent.key` in
+    /// `folder`.
+    pub fn unmanned(folder: PathBuf, swarm: Arc<PrivateSwarm>) -> anyhow::Result<Self> {
         let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-        let mut offices = Self { folder, swarm, agents: BTreeMap::new() };
+        let offices = Self { folder, swarm, policy: Vec::new(), agents: BTreeMap::new() };
         for (name, text) in [
             ("token", "a token of the test's own".replace(' ', "-")),
             ("agent.pem", made.cert.pem()),
@@ -62,9 +84,6 @@ impl Offices {
             let path = offices.file(name);
             std::fs::write(&path, text)?;
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        }
-        for engine in Arc::clone(&offices.swarm).engines() {
-            offices.start_agent(&engine.host)?;
         }
         Ok(offices)
     }
@@ -83,7 +102,8 @@ impl Offices {
         self.folder.join(name)
     }
 
-    fn engine(&self, host: &str) -> anyhow::Result<&SwarmEngine> {
+    /// A machine.
+    pub fn engine(&self, host: &str) -> anyhow::Result<&SwarmEngine> {
         let engine = self.swarm.engines().iter().find(|engine| engine.host == host);
         engine.context("there is such a machine")
     }
@@ -92,7 +112,7 @@ impl Offices {
     pub fn start_agent(&mut self, host: &str) -> anyhow::Result<()> {
         let engine = self.engine(host)?;
         let mut command = engine.command(&program("paceline")?);
-        command.args(["agent", "--policy", "none", "--host", &engine.address()]);
+        command.args(["agent", "--host", &engine.address(), "--policy"]).args(&self.policy);
         command.arg("--token-file").arg(self.file("token"));
         command.arg("--tls-certificate").arg(self.file("agent.pem"));
         command.arg("--tls-key").arg(self.file("agent.key"));
@@ -207,7 +227,7 @@ impl Offices {
             mounts: Some(one.mounts.iter().map(mount).collect()),
             ..TaskSpecContainerSpec::default()
         };
-        let constraints = one.node.map(|node| vec![format!("node.hostname=={node}")]);
+        let constraints = one.place.map(|place| vec![place.to_owned()]);
         let restart = TaskSpecRestartPolicy {
             condition: Some(TaskSpecRestartPolicyConditionEnum::NONE),
             ..TaskSpecRestartPolicy::default()

@@ -189,6 +189,15 @@ pub enum Entry {
         /// For how long it made no progress, in seconds.
         seconds: Option<f64>,
     },
+    /// A job that ended with its machine is started again, from its checkpoint.
+    Revived {
+        /// The job.
+        job: String,
+        /// The task that ended.
+        task: String,
+        /// How it ended.
+        why: String,
+    },
     /// Entries could not be written here: the disk was full, or failed.
     Missed {
         /// How many.

@@ -19,6 +19,7 @@ impl Entry {
             | Self::Drifted { job, .. }
             | Self::Moved { job, .. }
             | Self::Stayed { job, .. }
+            | Self::Revived { job, .. }
             | Self::Terminated { job, .. } => Some(job),
             Self::Began { .. }
             | Self::Ended { .. }
@@ -48,6 +49,7 @@ impl Entry {
             | Self::Placed { .. }
             | Self::Withdrawn { .. }
             | Self::Waits { .. }
+            | Self::Revived { .. }
             | Self::Ordered { .. }
             | Self::Reloaded { .. }
             | Self::Missed { .. }
@@ -115,6 +117,9 @@ impl fmt::Display for Entry {
             Self::Stayed { job, from, to, reason, why, seconds, .. } => {
                 write!(f, "{job} stays on {from}, and was to move to {to}: {reason}, but {why}")?;
                 without_progress(f, *seconds)
+            }
+            Self::Revived { job, task, why } => {
+                write!(f, "{job} is started again, its task {} has ended: {why}", short(task))
             }
             Self::Missed { count } => write!(f, "{count} entries could not be written here"),
             Self::Torn { bytes } => {

@@ -7,7 +7,7 @@ use clap::Args;
 use paceline_policy::Share;
 use serde::Serialize;
 
-use super::engine::{self, EngineArgs};
+use super::engine::EngineArgs;
 use super::own_container::{self, Errand};
 use super::plain::{plain, plain_json, print};
 use crate::actuate::fence::fence;
@@ -58,7 +58,7 @@ pub(super) async fn run(
         let errand = Errand { words, folders: Vec::new() };
         return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
     }
-    let machine = engine::info(&docker).await?.machine;
+    let machine = engine.info(&docker).await?.machine;
     let found = container::inspect(&docker, &args.container).await;
     let container = found
         .context("the engine does not describe the container")?

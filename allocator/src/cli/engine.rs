@@ -18,6 +18,11 @@ pub(super) struct EngineArgs {
     /// The Docker engine, by its socket or its address
     #[arg(long, global = true, env = "DOCKER_HOST", value_name = "unix://PATH|tcp://HOST:PORT", default_value = DEFAULT_HOST)]
     pub(super) host: String,
+
+    /// The machine's /proc: a container that does not see the machine's processes has it mounted
+    /// elsewhere
+    #[arg(long, global = true, env = "PACELINE_PROC", value_name = "DIR", default_value = "/proc")]
+    pub(super) proc: PathBuf,
 }
 
 /// What the engine says of itself.
@@ -45,22 +50,22 @@ impl EngineArgs {
     pub(super) fn socket(&self) -> Option<PathBuf> {
         self.host.strip_prefix("unix://").map(PathBuf::from)
     }
-}
 
-/// Asks the engine for its machine.
-pub(super) async fn info(docker: &Docker) -> anyhow::Result<EngineInfo> {
-    let info = docker.info().await.context("the engine does not describe itself")?;
-    let cpus = info.ncpu.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0);
-    let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok());
-    Ok(EngineInfo {
-        id: info.id.context("the engine has no id")?,
-        name: info.name.unwrap_or_default(),
-        machine: Machine {
-            cpus: f64::from(cpus.context("the engine does not know its CPUs")?),
-            memory: paceline_policy::unit::counter(memory.unwrap_or(0)),
-            proc: PathBuf::from("/proc"),
-        },
-    })
+    /// Asks the engine for its machine.
+    pub(super) async fn info(&self, docker: &Docker) -> anyhow::Result<EngineInfo> {
+        let info = docker.info().await.context("the engine does not describe itself")?;
+        let cpus = info.ncpu.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0);
+        let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok());
+        Ok(EngineInfo {
+            id: info.id.context("the engine has no id")?,
+            name: info.name.unwrap_or_default(),
+            machine: Machine {
+                cpus: f64::from(cpus.context("the engine does not know its CPUs")?),
+                memory: paceline_policy::unit::counter(memory.unwrap_or(0)),
+                proc: self.proc.clone(),
+            },
+        })
+    }
 }
 
 /// The last cause of an error, which is where a failure to connect tells its reason.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tracing::warn;
 
-use super::engine::{self, EngineArgs};
+use super::engine::EngineArgs;
 use super::own_container::{self, Errand};
 use super::plain::{plain, print};
 use super::run::absolute;
@@ -57,7 +57,7 @@ pub(super) async fn run(
         let errand = Errand { words, folders: vec![folder] };
         return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
     }
-    let described = engine::info(&docker).await?;
+    let described = engine.info(&docker).await?;
     let originals = Originals::open(&folder, &described.id, "paceline restore")?;
     let journal = Folder::open(originals.folder())?;
     let machine = described.machine;

@@ -117,6 +117,20 @@ pub(super) fn place(spec: &mut ServiceSpec, node: &str) {
     constraints.push(format!("{NODE}{node}"));
 }
 
+/// Lets a service's tasks go to any machine again, as far as nothing else is said of that.
+pub(super) fn unplace(spec: &mut ServiceSpec) {
+    let placement = spec.task_template.as_mut().and_then(|task| task.placement.as_mut());
+    if let Some(constraints) = placement.and_then(|placement| placement.constraints.as_mut()) {
+        constraints.retain(|constraint| !is_place(constraint));
+    }
+}
+
+/// Has the engine make new tasks of a service, which nothing else may have changed.
+pub(super) fn force(spec: &mut ServiceSpec) {
+    let task = spec.task_template.get_or_insert_default();
+    task.force_update = Some(task.force_update.unwrap_or_default().wrapping_add(1));
+}
+
 /// The id of the machine that a service's tasks are placed on, if that was said.
 pub(super) fn placed(spec: &ServiceSpec) -> Option<&str> {
     let placement = spec.task_template.as_ref()?.placement.as_ref()?;

@@ -1,6 +1,7 @@
 //! The manager's loop: hear the agents, let the policy decide, have jobs moved, show what came of it.
 
 mod moving;
+mod reviving;
 mod stuck;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::migrate::{self, Settings};
 use crate::observe::own;
 use crate::signals::Ending;
 use moving::came;
+use reviving::Reviving;
 use stuck::Stuck;
 
 /// How often what the agents have said is taken in.
@@ -55,6 +57,8 @@ pub struct Manager {
     placing: Option<Placing>,
     /// Moves of an earlier manager that could be neither completed nor undone yet.
     stuck: Stuck,
+    /// Jobs that ended with their machines.
+    reviving: Reviving,
     tally: Tally,
     look_at: Moment,
     wake_at: Moment,
@@ -99,15 +103,17 @@ impl Manager {
             moves: None,
             placing: None,
             stuck: Stuck::default(),
+            reviving: Reviving::default(),
             tally: Tally::default(),
             look_at: Moment::default(),
             wake_at: Moment::default(),
         }
     }
 
-    /// The same, moving jobs. What an earlier manager was in the middle of is completed or undone
-    /// first.
+    /// The same, moving jobs, and starting those again that ended with their machines. What an earlier
+    /// manager was in the middle of is completed or undone first.
     pub async fn moving(mut self, docker: Docker, settings: Settings) -> Self {
+        self.reviving = Reviving::by(docker.clone());
         let services = Services::new(docker, self.asker.clone(), self.watch.latest());
         let recovered = migrate::recover(&services, &services, |_| true).await;
         self.recovered(recovered);
@@ -171,9 +177,9 @@ impl Manager {
     fn turn(&mut self) {
         let now = self.clock.now();
         self.look_at = now.after(LOOK.as_secs_f64());
-        let Swarm { members, obstacles } = self.watch.now();
-        let mut news = self.world.machines(&members);
-        self.listen(&members);
+        let swarm = self.watch.now();
+        let mut news = self.world.machines(&swarm.members);
+        self.listen(&swarm.members);
         for (name, (_, feed)) in &self.feeds {
             let heard = feed.heard();
             if let Some(said) = &heard.snapshot {
@@ -184,6 +190,7 @@ impl Manager {
             }
         }
         self.try_again(now);
+        self.revive(&swarm);
         if let Some(moves) = &mut self.moves {
             moves.retain(|job| self.world.knows(job));
         }
@@ -192,7 +199,7 @@ impl Manager {
         } else if (news || now >= self.wake_at) && !self.gathers(now) {
             self.decide(now);
         }
-        self.publish(now, &obstacles);
+        self.publish(now, &swarm);
     }
 
     /// Lets the policy of distributed jobs decide.
@@ -271,9 +278,10 @@ impl Manager {
         DecisionView { number, at: unix_seconds(), interval }
     }
 
-    fn publish(&self, now: Moment, obstacles: &BTreeMap<String, String>) {
+    fn publish(&self, now: Moment, swarm: &Swarm) {
         let before = Arc::clone(&self.stage.snapshots.borrow());
-        let nodes = self.world.nodes();
+        let mut nodes = self.world.nodes();
+        reviving::tell(&mut nodes, swarm);
         let (cpu_seconds, memory) = own::used(Path::new("/proc"));
         let cost = CostView {
             cpu_seconds: cpu_seconds.unwrap_or_default(),
@@ -288,7 +296,7 @@ impl Manager {
             t: now.seconds(),
             node: altogether(&nodes),
             nodes,
-            jobs: self.world.jobs(obstacles),
+            jobs: self.world.jobs(&swarm.obstacles),
             moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
             gangs: self.placing.as_ref().map(|it| it.jobs().to_vec()).unwrap_or_default(),
             decision: self.decided.clone(),

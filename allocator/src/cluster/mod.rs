@@ -12,6 +12,7 @@ mod engine;
 mod feed;
 pub mod gangs;
 mod hands;
+pub mod lost;
 mod manager;
 mod services;
 pub mod swarm;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use bollard::models::{Node, NodeSpecAvailabilityEnum, NodeState, Service};
-use bollard::query_parameters::{ListNodesOptions, ListServicesOptions};
+use bollard::models::{Node, NodeSpecAvailabilityEnum, NodeState, Task};
+use bollard::query_parameters::{ListNodesOptions, ListServicesOptions, ListTasksOptions};
 use paceline_policy::unit::counter;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use super::engine::NANO;
+use super::lost::{self, Lost};
 use super::twin;
 
 /// How often the engine is asked.
@@ -47,14 +48,34 @@ pub struct Swarm {
     pub members: Vec<Member>,
     /// Why jobs cannot be moved, by the ids of their services, as far as they cannot.
     pub obstacles: BTreeMap<String, String>,
+    /// Jobs that ended with their machines, by the ids of their services.
+    pub lost: BTreeMap<String, Lost>,
 }
 
 /// Asks once. An engine that is no manager of a Swarm says so.
 pub async fn look(docker: &Docker) -> Result<Swarm, EngineError> {
     let members = members(docker).await?;
-    let services = docker.list_services(None::<ListServicesOptions>).await?.into_iter();
-    let obstacle = |service: Service| Some((service.id?, twin::obstacle(&service.spec?)?));
-    Ok(Swarm { members, obstacles: services.filter_map(obstacle).collect() })
+    // In this order: what a service was changed to shows in tasks that are asked for later.
+    let services = docker.list_services(None::<ListServicesOptions>).await?;
+    let tasks = docker.list_tasks(None::<ListTasksOptions>).await?;
+    let mut of_service: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
+    for task in &tasks {
+        if let Some(service) = task.service_id.as_deref() {
+            of_service.entry(service).or_default().push(task);
+        }
+    }
+    let mut swarm = Swarm { members, ..Swarm::default() };
+    for service in &services {
+        let (Some(id), Some(spec)) = (&service.id, &service.spec) else { continue };
+        if let Some(why) = twin::obstacle(spec) {
+            swarm.obstacles.insert(id.clone(), why);
+        }
+        let tasks = of_service.get(id.as_str()).map(Vec::as_slice).unwrap_or_default();
+        if let Some(lost) = lost::of(service, tasks) {
+            swarm.lost.insert(id.clone(), lost);
+        }
+    }
+    Ok(swarm)
 }
 
 /// Its machines.

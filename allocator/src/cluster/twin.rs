@@ -15,8 +15,8 @@ use super::hands::MOVED_FROM;
 use crate::labels::{CHECKPOINT, ENABLE, JOB};
 use crate::migrate::{CarryError, Move};
 
-/// On the same: what the job's first service was called.
-const FIRST: &str = "paceline.service";
+/// On a service that was made for a move: what the job's first one was called.
+pub(super) const FIRST: &str = "paceline.service";
 /// On a service that is being moved: how far that has come.
 pub(super) const MOVE: &str = "paceline.move";
 

@@ -1,5 +1,7 @@
 //! A move between machines whose manager is killed, or which fails at its target or its checkpoint.
 
+pub(crate) mod lost;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -100,7 +102,7 @@ pub(crate) async fn a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was(
         let base = OneTask {
             image: IMAGE,
             mounts: &[(offices.folder(), "/ckpt"), (&full.0, "/full")],
-            node: Some("w1"),
+            place: Some("node.hostname==w1"),
             ..OneTask::default()
         };
         let args = &["--half-life", "40000"];

@@ -9,6 +9,8 @@ use rustix::process::Signal;
 
 use super::{IMAGE, PATIENCE, on_a_swarm};
 
+/// So many jobs of a higher weight wait, too.
+const STREAM: u32 = 6;
 /// KOD2, quick enough for a test.
 const KOD2: [&str; 4] = ["--policy", "kod2", "--param", "quiet=3"];
 
@@ -81,6 +83,42 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     .await?;
     next.end().await?;
     offices.close().await
+}
+
+/// A job of the lowest weight, which many of a higher one are put before: once it starves it goes first.
+pub(crate) async fn a_distributed_job_that_starves_goes_before_all_others(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    on_a_swarm(bed, async |offices| {
+        let low = "[worker]\nmin = 1\ncpus = 2\nargs = [\"--sleep\", \"9999\"]";
+        offices.submit_gang("low", &file("low", low)).await?;
+        // Two of these fill the three machines of two CPUs.
+        let short = "[worker]\nmin = 3\ncpus = 1\nargs = [\"--sleep\", \"8\", \"--steps\", \"1\"]";
+        for number in 0..STREAM {
+            let name = format!("short-{number}");
+            offices.submit_gang(&name, &file(&name, short)).await?;
+        }
+        let manager = offices.manager(&[&KOD2[..], &["--param", "starve_after=8"]].concat())?;
+        gang(&offices, "low", "starts", |it| it.state == GangState::Running)
+            .await
+            .with_context(|| manager.said())?;
+        let gangs = offices.status().await?.gangs;
+        let waiting = gangs.iter().filter(|gang| gang.state == GangState::Waiting).count();
+        anyhow::ensure!(waiting >= 2, "{waiting} others wait: {}", manager.said());
+        let first =
+            |line: &str| line.contains("low-worker-0 goes to") && line.contains(", starving (");
+        anyhow::ensure!(manager.said().lines().any(first), "{}", manager.said());
+        for gang in gangs {
+            offices.withdraw_gang(&gang.job).await?;
+        }
+        until_within(PATIENCE, "nothing runs", || async {
+            Ok(offices.are_idle().await?.then_some(()))
+        })
+        .await?;
+        manager.end().await?;
+        offices.close().await
+    })
+    .await
 }
 
 /// A submission that was cut short is completed, by the same file and no other.

@@ -2,7 +2,9 @@
 
 pub(crate) mod faults;
 pub(crate) mod gangs;
+pub(crate) mod stack;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,14 +23,25 @@ const IMAGE: &str = "paceline-test/toy-job:swarm";
 /// A move takes what the engine takes to place a task, and an agent to see it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Runs a test on a Swarm with two workers.
+/// Runs a test on a Swarm with two workers, and an agent on every machine.
 async fn on_a_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
+    on_machines(bed, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
+}
+
+/// Runs a test on a Swarm with two workers.
+async fn on_machines<F>(
+    bed: Arc<Bed>,
+    test: impl FnOnce(PathBuf, Arc<PrivateSwarm>) -> F,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
     let swarm = Arc::new(PrivateSwarm::start(&bed.file("swarm"), 2).await?);
-    let outcome = match open(&bed, &swarm).await {
-        Ok(offices) => test(offices).await,
+    let outcome = match stock(&swarm).await {
+        Ok(()) => test(bed.folder().to_owned(), Arc::clone(&swarm)).await,
         Err(error) => Err(error),
     };
     let swarm = Arc::into_inner(swarm).context("nobody works there any more")?;
@@ -36,12 +49,12 @@ where
     outcome
 }
 
-/// Agents on all machines, each of which has the jobs' image.
-async fn open(bed: &Bed, swarm: &Arc<PrivateSwarm>) -> anyhow::Result<Offices> {
+/// Gives every machine the jobs' image.
+async fn stock(swarm: &PrivateSwarm) -> anyhow::Result<()> {
     for engine in swarm.engines() {
         image_of(engine.docker(), IMAGE, &[env!("CARGO_BIN_EXE_toy-job").as_ref()]).await?;
     }
-    Offices::open(bed.folder().to_owned(), Arc::clone(swarm))
+    Ok(())
 }
 
 /// A job that converges at once and can be moved, doing as `resume` says with a checkpoint, and one
@@ -50,7 +63,7 @@ async fn two_on_w1(offices: &Offices, resume: &str) -> anyhow::Result<()> {
     let one = OneTask {
         image: IMAGE,
         mounts: &[(offices.folder(), "/ckpt")],
-        node: Some("w1"),
+        place: Some("node.hostname==w1"),
         ..OneTask::default()
     };
     let args = &["--half-life", "40000"];

@@ -14,7 +14,7 @@ use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, info, warn};
 
-use super::engine::{self, EngineArgs, EngineInfo};
+use super::engine::{EngineArgs, EngineInfo};
 use super::own_container;
 use super::priority;
 use crate::actuate::Actuator;
@@ -55,7 +55,7 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         let errand = args.errand(&settings, log.given())?;
         return own_container::run(&docker, engine, errand, &signals).await;
     }
-    let described = engine::info(&docker).await?;
+    let described = engine.info(&docker).await?;
     let by = settings.policy_view(&policy.params());
     nodes.are_of(described.machine.cpus).map_err(|error| BadUsage(error.to_string()))?;
     let (live, stage) = live::pair(shown::first_snapshot(&described, &nodes, by));
