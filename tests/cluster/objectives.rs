@@ -40,7 +40,7 @@ struct Standing {
     met: u32,
 }
 
-/// Whether more jobs meet their targets under `DQoES`.
+/// Whether more jobs are satisfied under `DQoES`, the thesis's figure: those in S, over time.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
     let site = Site::open(ware, Some(CPUS)).await?;
     let outcome = both(&site, ware).await;
@@ -59,19 +59,19 @@ async fn both(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
     offices.close().await?;
     let rows = plain.iter().zip(&limited).enumerate().map(|(at, (plain, limited))| {
         let seconds = EVERY.as_secs() * (u64::try_from(at).unwrap_or_default() + 1);
-        let counts = [plain.met, limited.met, plain.within, limited.within];
+        let counts = [plain.within, limited.within, plain.met, limited.met];
         std::iter::once(seconds.to_string()).chain(counts.map(|count| count.to_string())).collect()
     });
-    let head = ["after, s", "met: Swarm alone", "met: DQoES", "in S: Swarm alone", "in S: DQoES"];
+    let head = ["after, s", "in S: Swarm alone", "in S: DQoES", "met: Swarm alone", "met: DQoES"];
     table(&head, &rows.collect::<Vec<_>>())?;
     let jobs = MACHINES * u32::try_from(TARGETS.len())?;
     say(&format!(
         "of {jobs} jobs; met: a batch takes at most {:.0} % longer than its target; in S: nor is it that \
-         much\nquicker",
+         much\nquicker, which leaves the rest to others",
         NEAR * 100.0
     ))?;
-    let last = |arm: &[Standing]| arm.last().map(|standing| standing.met);
-    Ok(last(&limited) > last(&plain))
+    let satisfied = |arm: &[Standing]| arm.iter().map(|standing| standing.within).sum::<u32>();
+    Ok(satisfied(&limited) > satisfied(&plain))
 }
 
 /// What a batch takes with a machine to itself, in seconds.
