@@ -1,8 +1,9 @@
 //! The only place that reads a clock.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paceline_policy::Moment;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Monotonic time since a run began. Starts when it is made.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +32,14 @@ impl Clock {
 }
 
 /// A wait that nobody sits out.
-const FAR: std::time::Duration = std::time::Duration::from_hours(24 * 365);
+const FAR: Duration = Duration::from_hours(24 * 365);
+
+/// The CPU time that this thread has taken, in seconds.
+pub(crate) fn thread_cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = Duration::try_from(used).unwrap_or_default();
+    seconds.as_secs_f64()
+}
 
 /// Wall time in Unix seconds, for stamps.
 #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]

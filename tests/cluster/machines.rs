@@ -53,9 +53,20 @@ impl Ware {
 }
 
 impl Site {
-    /// Starts a Swarm whose machines have the image; each holds its jobs to so many CPUs, if that is
-    /// said.
-    pub(crate) async fn open(ware: &Ware, cpus: Option<f64>) -> anyhow::Result<Self> {
+    /// Does something on a Swarm whose machines have the image, and ends it; each holds its jobs to so
+    /// many CPUs, if that is said.
+    pub(crate) async fn with<T>(
+        ware: &Ware,
+        cpus: Option<f64>,
+        act: impl AsyncFnOnce(&Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let site = Self::open(ware, cpus).await?;
+        let outcome = act(&site).await;
+        site.close().await?;
+        outcome
+    }
+
+    async fn open(ware: &Ware, cpus: Option<f64>) -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         // The containers' user is another one.
         open_to_all(folder.path())?;
@@ -119,8 +130,7 @@ impl Site {
         Ok(())
     }
 
-    /// Ends all of it.
-    pub(crate) async fn close(self) -> anyhow::Result<()> {
+    async fn close(self) -> anyhow::Result<()> {
         let swarm = Arc::into_inner(self.swarm).context("nobody works there any more")?;
         swarm.clear().await
     }

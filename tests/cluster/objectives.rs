@@ -42,10 +42,7 @@ struct Standing {
 
 /// Whether more jobs are satisfied under `DQoES`, the thesis's figure: those in S, over time.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
-    let site = Site::open(ware, Some(CPUS)).await?;
-    let outcome = both(&site, ware).await;
-    site.close().await?;
-    outcome
+    Site::with(ware, Some(CPUS), async |site| both(site, ware).await).await
 }
 
 async fn both(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
@@ -86,7 +83,7 @@ async fn alone(ware: &Ware, offices: &Offices) -> anyhow::Result<f64> {
     sleep(Duration::from_secs(8)).await;
     let to = counts().await?.context("the job alone is still there")?;
     manager.end().await?;
-    empty(offices).await?;
+    offices.clear().await?;
     mean(&from, &to).context("it has made no batch")
 }
 
@@ -124,7 +121,7 @@ async fn arm(ware: &Ware, offices: &Offices, alone: f64) -> anyhow::Result<Vec<S
         before = now;
     }
     manager.end().await?;
-    empty(offices).await?;
+    offices.clear().await?;
     Ok(standings)
 }
 
@@ -159,13 +156,4 @@ async fn serve(
         place: None,
     };
     offices.serve(&one).await
-}
-
-/// Ends all jobs.
-async fn empty(offices: &Offices) -> anyhow::Result<()> {
-    offices.clear().await?;
-    while !offices.are_idle().await? {
-        sleep(Duration::from_millis(300)).await;
-    }
-    Ok(())
 }

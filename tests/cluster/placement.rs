@@ -37,10 +37,7 @@ struct Measured {
 
 /// Whether the bytes go by the pairs.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
-    let site = Site::open(ware, None).await?;
-    let outcome = layouts(&site, ware).await;
-    site.close().await?;
-    outcome
+    Site::with(ware, None, async |site| layouts(site, ware).await).await
 }
 
 async fn layouts(site: &Site, ware: &Ware) -> anyhow::Result<bool> {

@@ -36,10 +36,7 @@ struct Arm {
 
 /// Whether all jobs end under KOD2.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
-    let site = Site::open(ware, None).await?;
-    let outcome = arms(&site, ware).await;
-    site.close().await?;
-    outcome
+    Site::with(ware, None, async |site| arms(site, ware).await).await
 }
 
 async fn arms(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
@@ -107,9 +104,7 @@ async fn arm(ware: &Ware, offices: &Offices, policy: &str) -> anyhow::Result<Arm
     for name in submitted.keys() {
         offices.withdraw_gang(name).await?;
     }
-    while !offices.are_idle().await? {
-        sleep(Duration::from_millis(300)).await;
-    }
+    offices.until_idle().await?;
     manager.end().await?;
     Ok(arm)
 }

@@ -36,10 +36,7 @@ struct Arm {
 
 /// Whether every job ended once, with the same losses in both arms.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
-    let site = Site::open(ware, Some(CPUS)).await?;
-    let outcome = both(&site, ware).await;
-    site.close().await?;
-    outcome
+    Site::with(ware, Some(CPUS), async |site| both(site, ware).await).await
 }
 
 async fn both(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
@@ -98,9 +95,6 @@ async fn arm(site: &Site, ware: &Ware, offices: &Offices, policy: &str) -> anyho
     let cost = offices.status().await?.cost;
     manager.end().await?;
     offices.clear().await?;
-    while !offices.are_idle().await? {
-        sleep(Duration::from_millis(300)).await;
-    }
     let mut losses = BTreeMap::new();
     for job in began.keys() {
         let text = std::fs::read_to_string(folder.join(job).join("losses"))?;

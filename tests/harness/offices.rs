@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use bollard::models::{
@@ -17,9 +18,12 @@ use paceline_allocator::live::Snapshot;
 use crate::allocator::Allocator;
 use crate::image::program;
 use crate::swarm::{PrivateSwarm, SwarmEngine};
+use crate::wait::until_within;
 
 /// What stands in the agents' certificate.
 const NAME: &str = "paceline-agent";
+/// Containers that are told to end have ended within this time.
+const GRACE: Duration = Duration::from_secs(90);
 
 /// An agent on every machine of a Swarm, and what a manager needs to reach them, as a user starts both.
 #[derive(Debug)]
@@ -259,13 +263,19 @@ impl Offices {
         Ok(names)
     }
 
-    /// Removes every service.
+    /// Removes every service, and waits until nothing of it is left on any machine.
     pub async fn clear(&self) -> anyhow::Result<()> {
         let docker = self.swarm.manager()?.docker();
         for name in self.services().await? {
             docker.delete_service(&name).await?;
         }
-        Ok(())
+        self.until_idle().await
+    }
+
+    /// Waits until no container of a job is left on any machine.
+    pub async fn until_idle(&self) -> anyhow::Result<()> {
+        until_within(GRACE, "nothing runs", || async { Ok(self.are_idle().await?.then_some(())) })
+            .await
     }
 
     /// Whether no container of a job is left on any machine.

@@ -13,7 +13,7 @@ use super::checkpoints;
 use super::containers::{Containers, End, Extra, LimitLeft, State};
 use super::host::{Before, Told};
 use super::moves::moves;
-use super::probe;
+use super::probe::Probe;
 use super::progress::{Progress, words};
 use super::record::{Host, JobRun, Recorded, Run};
 use super::schedule::{Arm, Job};
@@ -60,11 +60,12 @@ impl Execution<'_> {
         stop: &Stop,
     ) -> anyhow::Result<Recorded> {
         let proc = Path::new("/proc");
-        let speed = probe::speed().await?;
+        let probe = Probe::start();
         let before = Before::look(proc)?;
         let mut allocator = self.launcher.start(self.arm, self.folder)?;
         let mut samples = Vec::new();
         let ended = self.jobs(&mut allocator, &mut samples, &mut progress, stop).await;
+        let speed = probe.end();
         // The allocator ends while the containers exist, so that what it left can be seen.
         let stopped = allocator.stop().await;
         let looked = if ended.is_ok() { self.look_back().await } else { Ok(Vec::new()) };
@@ -84,7 +85,6 @@ impl Execution<'_> {
         let moves = moves(self.folder, began)?;
         let told = Told { began, jobs: &jobs, moves: &moves, samples: &samples };
         let host = before.since(proc, &told)?;
-        let speed = Some(f64::midpoint(speed, probe::speed().await?));
         let host = Host { speed, ..host };
         let run = Run {
             arm: self.arm.name.clone(),

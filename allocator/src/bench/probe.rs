@@ -1,50 +1,79 @@
-//! How fast the machine computes just now.
+//! How fast the machine computes while a run lasts.
 //!
 //! On a machine that is shared with other guests, or that cools itself, the same work takes more CPU
-//! time at one moment than at another, and nothing that the kernel counts tells of it. So before and
-//! after each run every CPU does the same small work for a moment.
+//! time at one moment than at another, and nothing that the kernel counts tells of it. So twice a second
+//! a thread does a little work, and counts the CPU time that it takes: who else runs meanwhile delays
+//! it, and counts for nothing. It uses one hundredth of a CPU.
 
 use std::hint::black_box;
-use std::thread;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use anyhow::Context;
 use paceline_policy::unit::{count, counter};
 
-use crate::clock::Clock;
+use crate::clock::thread_cpu_seconds;
 
-/// For how long, in seconds: many times what the kernel lets one thread run at a stretch.
-const SECONDS: f64 = 0.3;
+/// How often.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// For how long at a time, in seconds of CPU time.
+const SECONDS: f64 = 0.005;
 
 /// The numbers that a pass goes over, 1 MiB: as training does, it asks more than the nearest cache.
 const NUMBERS: usize = 262_144;
 
-/// Passes a second that a CPU does while all of them do: the mean over the CPUs.
-pub(crate) async fn speed() -> anyhow::Result<f64> {
-    tokio::task::spawn_blocking(measure).await.context("the machine's speed was not measured")
+/// A machine whose speed is being measured, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    ending: mpsc::Sender<()>,
+    thread: JoinHandle<Vec<f64>>,
 }
 
-fn measure() -> f64 {
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let each: Vec<_> = (0..cpus).map(|_| thread::spawn(one)).collect();
-    let speeds = each.into_iter().filter_map(|thread| thread.join().ok());
-    speeds.sum::<f64>() / count(cpus)
-}
-
-/// Passes a second of one CPU.
-fn one() -> f64 {
-    let clock = Clock::start();
-    let mut numbers: Vec<f32> = (0..=u16::MAX).cycle().map(f32::from).take(NUMBERS).collect();
-    let mut passes = 0_u64;
-    while clock.now().seconds() < SECONDS {
-        for number in &mut numbers {
-            *number *= 0.5;
-            *number += 1.0;
-        }
-        // The next pass goes on from this one: none can be left out.
-        black_box(&mut numbers);
-        passes += 1;
+impl Probe {
+    /// Begins.
+    pub(crate) fn start() -> Self {
+        let (ending, ended) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let mut numbers: Vec<f32> =
+                (0..=u16::MAX).cycle().map(f32::from).take(NUMBERS).collect();
+            let mut speeds = Vec::new();
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                speeds.push(beat(&mut numbers));
+            }
+            speeds
+        });
+        Self { ending, thread }
     }
-    counter(passes) / clock.now().seconds()
+
+    /// Passes in a second of CPU time, on average since it began.
+    pub(crate) fn end(self) -> Option<f64> {
+        drop(self.ending);
+        let speeds = self.thread.join().ok()?;
+        (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / count(speeds.len()))
+    }
+}
+
+/// Passes in a second of CPU time.
+fn beat(numbers: &mut [f32]) -> f64 {
+    // Jobs have had the caches meanwhile: the first pass only brings the numbers back.
+    pass(numbers);
+    let (began, mut passes, mut took) = (thread_cpu_seconds(), 0_u64, 0.0);
+    while took < SECONDS {
+        pass(numbers);
+        passes += 1;
+        took = thread_cpu_seconds() - began;
+    }
+    counter(passes) / took
+}
+
+fn pass(numbers: &mut [f32]) {
+    for number in &mut *numbers {
+        *number *= 0.5;
+        *number += 1.0;
+    }
+    // The next pass goes on from this one: none can be left out.
+    black_box(numbers);
 }
 
 #[cfg(test)]
@@ -52,8 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cpu_passes_many_times() {
-        let speed = measure();
+    fn a_moment_has_many_passes() {
+        let mut numbers = vec![1.0; NUMBERS];
+        let speed = beat(&mut numbers);
         assert!(speed > 10.0 && speed.is_finite(), "{speed}");
+    }
+
+    #[test]
+    fn it_ends_when_it_is_told_to_and_before_a_beat_nothing_is_known() {
+        assert_eq!(Probe::start().end(), None);
     }
 }

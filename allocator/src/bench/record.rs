@@ -45,7 +45,8 @@ pub(crate) struct Host {
     pub(crate) others: Option<f64>,
     /// The share of the CPU time that other guests of the hypervisor took.
     pub(crate) steal: f64,
-    /// How fast the machine computed around the run, in the [probe](super::probe)'s passes a second.
+    /// How fast the machine computed during the run, in the [probe](super::probe)'s passes in a second of
+    /// CPU time.
     #[serde(default)]
     pub(crate) speed: Option<f64>,
     /// Why the run does not count as clean, if it does not.

@@ -52,8 +52,8 @@ fn speed(findings: &Findings) -> Option<String> {
     (most > 0.0).then(|| {
         let least = 100.0 * least / most;
         format!(
-            "speed: the slowest run had {least:.0} % of the fastest one's, by a probe before and \
-             after each; each is predicted with its own"
+            "speed: the slowest run had {least:.0} % of the fastest one's, by a probe during each; \
+             each is predicted with its own"
         )
     })
 }

@@ -1,5 +1,7 @@
 //! `paceline status`: what the running allocator knows now, as a table.
 
+mod gangs;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,9 +13,8 @@ use super::orders::unexpected;
 use super::plain::{fit, left, plain_json, print, right};
 use crate::control::{Reply, Request};
 use crate::live::order::Guard;
-use crate::live::snapshot::{
-    GangState, GangView, JobView, MoveView, NodeView, PlaceView, Snapshot, Standing,
-};
+use crate::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
+use gangs::gangs;
 
 /// Show the jobs of the running allocator: loss, limit, use of CPU, and what is in the way
 #[derive(Debug, Args)]
@@ -167,48 +168,6 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// The distributed jobs: a table, and what is to be said of each.
-fn gangs(snapshot: &Snapshot) -> Vec<String> {
-    let row = |cells: [&str; 5]| {
-        let [job, state, age, ps, workers] = cells;
-        let (job, state) = (left(job, NAME), left(state, 10));
-        format!("{job} {state} {} {} {}", right(age, 12), right(ps, 12), right(workers, 16))
-    };
-    let head = row(["distributed job", "state", "submitted", "servers", "workers"]);
-    let rule = "-".repeat(head.len());
-    let mut lines = vec![head, rule];
-    for gang in &snapshot.gangs {
-        let GangView { ps, workers, least, .. } = gang;
-        let age = gang.submitted.map_or("-".to_owned(), |at| span(snapshot.now - at));
-        let servers = format!("{} of {}", ps.placed, ps.of);
-        let range = if *least < workers.of { format!("{least} to ") } else { String::new() };
-        let placed = format!("{} of {range}{}", workers.placed, workers.of);
-        lines.push(row([&gang.job, gang.state.name(), &age, &servers, &placed]));
-    }
-    lines.push(String::new());
-    for gang in &snapshot.gangs {
-        let name = fit(&gang.job, NAME);
-        let several = |count: u32, one: &str| match count {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            _ => Some(format!("{count} {one}s")),
-        };
-        let place = |(node, at): (&String, &PlaceView)| {
-            let kinds = [several(at.ps, "server"), several(at.workers, "worker")];
-            format!("{node}: {}", kinds.into_iter().flatten().collect::<Vec<_>>().join(", "))
-        };
-        let places: Vec<String> = gang.places.iter().map(place).collect();
-        if !places.is_empty() {
-            lines.push(format!("{name} is on {}", places.join("; ")));
-        }
-        if let Some(why) = gang.why.as_ref().filter(|_| gang.state == GangState::Waiting) {
-            lines.push(format!("{name} waits: {why}"));
-        }
-        lines.extend(gang.trouble.as_ref().map(|trouble| format!("{name}: {trouble}")));
-    }
-    lines
-}
-
 /// Which job is on which node, and which is on its way.
 fn places(snapshot: &Snapshot) -> Vec<String> {
     let place = |node: &NodeView| {
@@ -268,7 +227,7 @@ pub(super) mod tests {
     use paceline_wire::Targets;
 
     use super::*;
-    use crate::live::snapshot::{CostView, DecisionView, PolicyView, ShadowView, TaskCountsView};
+    use crate::live::snapshot::{CostView, DecisionView, PolicyView, ShadowView};
 
     /// Two jobs, one of them with a name that is an attack.
     pub(in crate::cli) fn example() -> Snapshot {
@@ -343,46 +302,6 @@ tradl would differ in 3 of 12 decisions, by 12.0 % now
 cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
 ";
         assert_eq!(text(&example()), expected);
-    }
-
-    #[test]
-    fn distributed_jobs_are_shown_with_their_places_and_what_they_wait_for() {
-        let counts = |placed, of| TaskCountsView { placed, over: 0, of };
-        let runs = GangView {
-            job: "mnist".to_owned(),
-            state: GangState::Running,
-            submitted: Some(4665.0),
-            ps: counts(1, 1),
-            workers: counts(3, 4),
-            least: 2,
-            places: [
-                ("w1".to_owned(), PlaceView { ps: 1, workers: 2 }),
-                ("w2".to_owned(), PlaceView { ps: 0, workers: 1 }),
-            ]
-            .into(),
-            ..GangView::default()
-        };
-        let waits = GangView {
-            job: "x\x1b[2J".to_owned(),
-            state: GangState::Waiting,
-            workers: counts(0, 6),
-            least: 6,
-            why: Some("no room\x1b[31m".to_owned()),
-            ..GangView::default()
-        };
-        let snapshot = Snapshot { now: 4725.0, gangs: vec![runs, waits], ..Snapshot::default() };
-        let expected = "\
-distributed job      state         submitted      servers          workers
---------------------------------------------------------------------------
-mnist                running              1m       1 of 1      3 of 2 to 4
-x\\u{1b}[2J           waiting               -       0 of 0           0 of 6
-
-mnist is on w1: 1 server, 2 workers; w2: 1 worker
-x\\u{1b}[2J waits: no room\\u{1b}[31m
-
-cost: ";
-        let text = text(&snapshot);
-        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The services and tasks of a Swarm, by its engine.
 
+use std::collections::BTreeMap;
+
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
 use bollard::models::{Service, ServiceSpec, Task, TaskState};
@@ -141,6 +143,17 @@ pub(super) fn placed(spec: &ServiceSpec) -> Option<&str> {
 fn is_place(constraint: &str) -> bool {
     let plain: String = constraint.chars().filter(|c| !c.is_whitespace()).collect();
     plain.starts_with(NODE) || plain.starts_with("node.hostname==")
+}
+
+/// Tasks by the ids of their services.
+pub(super) fn by_service(tasks: &[Task]) -> BTreeMap<&str, Vec<&Task>> {
+    let mut of_service: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
+    for task in tasks {
+        if let Some(service) = task.service_id.as_deref() {
+            of_service.entry(service).or_default().push(task);
+        }
+    }
+    of_service
 }
 
 /// Whether a task has come to its end, in this state.

@@ -30,11 +30,9 @@ pub struct Lost {
 /// How the job of a service was lost, by its tasks, if it was.
 pub(super) fn of(service: &Service, tasks: &[&Task]) -> Option<Lost> {
     let spec = service.spec.as_ref()?;
-    let labels = spec.labels.clone().unwrap_or_default();
+    let has = |label| spec.labels.as_ref().is_some_and(|labels| labels.contains_key(label));
     // Services of a move are the move's business, and tasks of distributed jobs their policy's.
-    if [MOVE, MOVED_FROM, GANG].into_iter().any(|label| labels.contains_key(label))
-        || twin::obstacle(spec).is_some()
-    {
+    if [MOVE, MOVED_FROM, GANG].into_iter().any(has) || twin::obstacle(spec).is_some() {
         return None;
     }
     let last = tasks.iter().max_by_key(|task| task.created_at.as_deref())?;
@@ -85,26 +83,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::cluster::twin::tests::service as spec;
 
     fn service(change: impl FnOnce(&mut Value)) -> Service {
-        let mut service = json!({
-            "ID": "s",
-            "Spec": {
-                "Name": "vae",
-                "Labels": {},
-                "TaskTemplate": {
-                    "ContainerSpec": {
-                        "Image": "paceline/vae",
-                        "Labels": {"paceline.enable": "true", "paceline.checkpoint": "/ckpt"},
-                        "Mounts": [{"Type": "bind", "Source": "/nfs", "Target": "/ckpt"}],
-                    },
-                    "RestartPolicy": {"Condition": "none"},
-                },
-                "Mode": {"Replicated": {"Replicas": 1}},
-            },
-        });
-        change(&mut service);
-        serde_json::from_value(service).unwrap()
+        Service { id: Some("s".to_owned()), spec: Some(spec(change)), ..Service::default() }
     }
 
     fn task(id: &str, state: &str, desired: &str) -> Task {
@@ -154,11 +136,11 @@ mod tests {
     fn a_job_that_cannot_go_on_elsewhere_or_is_being_moved_is_left_alone() {
         let ended = task("1", "shutdown", "shutdown");
         let changes: [fn(&mut Value); 5] = [
-            |it| it["Spec"]["Labels"][MOVE] = json!("{}"),
-            |it| it["Spec"]["Labels"][MOVED_FROM] = json!("s0"),
-            |it| it["Spec"]["Mode"]["Replicated"]["Replicas"] = json!(0),
-            |it| it["Spec"]["TaskTemplate"]["RestartPolicy"]["Condition"] = json!("any"),
-            |it| it["Spec"]["TaskTemplate"]["ContainerSpec"]["Labels"] = json!({}),
+            |it| it["Labels"][MOVE] = json!("{}"),
+            |it| it["Labels"][MOVED_FROM] = json!("s0"),
+            |it| it["Mode"]["Replicated"]["Replicas"] = json!(0),
+            |it| it["TaskTemplate"]["RestartPolicy"]["Condition"] = json!("any"),
+            |it| it["TaskTemplate"]["ContainerSpec"]["Labels"] = json!({}),
         ];
         for change in changes {
             assert_eq!(of(&service(change), &[&ended]), None);
@@ -183,15 +165,14 @@ mod tests {
             ("gone", true, None),
             ("gone", false, Some("gone")),
         ] {
-            let service = service(|it| {
-                let task = &mut it["Spec"]["TaskTemplate"];
+            let mut spec = spec(|it| {
+                let task = &mut it["TaskTemplate"];
                 let constraints = json!([format!("node.id=={place}"), "node.labels.gpu==yes"]);
                 task["Placement"] = json!({"Constraints": constraints});
                 if moved {
-                    it["Spec"]["Labels"][FIRST] = json!("vae");
+                    it["Labels"][FIRST] = json!("vae");
                 }
             });
-            let mut spec = service.spec.unwrap();
             start_again(&mut spec, &members);
             assert_eq!(placed(&spec), expected, "{place} {moved}");
             let task = spec.task_template.unwrap();

@@ -2,10 +2,10 @@
 
 mod moving;
 mod reviving;
+mod show;
 mod stuck;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +23,12 @@ use super::world::{Decided, World};
 use crate::audit::{Audit, Entry};
 use crate::clock::{Clock, unix_seconds};
 use crate::json_lines::JsonLines;
-use crate::live::snapshot::{CostView, DecisionView, NodeView, Snapshot};
+use crate::live::snapshot::DecisionView;
 use crate::live::{Backstage, Order, Refusal};
+use crate::migrate::mover::{Mover, came};
 use crate::migrate::moves::Moves;
 use crate::migrate::{self, Settings};
-use crate::observe::own;
 use crate::signals::Ending;
-use moving::came;
 use reviving::Reviving;
 use stuck::Stuck;
 
@@ -277,47 +276,6 @@ impl Manager {
         let number = self.decided.as_ref().map_or(0, |before| before.number) + 1;
         DecisionView { number, at: unix_seconds(), interval }
     }
-
-    fn publish(&self, now: Moment, swarm: &Swarm) {
-        let before = Arc::clone(&self.stage.snapshots.borrow());
-        let mut nodes = self.world.nodes();
-        reviving::tell(&mut nodes, swarm);
-        let (cpu_seconds, memory) = own::used(Path::new("/proc"));
-        let cost = CostView {
-            cpu_seconds: cpu_seconds.unwrap_or_default(),
-            memory,
-            moves: self.tally.done,
-            failed_moves: self.tally.failed,
-            move_seconds: self.tally.seconds,
-            ..CostView::default()
-        };
-        let snapshot = Snapshot {
-            now: unix_seconds(),
-            t: now.seconds(),
-            node: altogether(&nodes),
-            nodes,
-            jobs: self.world.jobs(&swarm.obstacles),
-            moves: self.moves.as_ref().map(Moves::views).unwrap_or_default(),
-            gangs: self.placing.as_ref().map(|it| it.jobs().to_vec()).unwrap_or_default(),
-            decision: self.decided.clone(),
-            cost,
-            ..before.lasting()
-        };
-        self.stage.snapshots.send_replace(Arc::new(snapshot));
-    }
-}
-
-/// All machines as one.
-fn altogether(nodes: &[NodeView]) -> NodeView {
-    let cpus: f64 = nodes.iter().map(|node| node.cpus).sum();
-    let used: Option<f64> = nodes.iter().map(|node| node.cpu.map(|used| used * node.cpus)).sum();
-    NodeView {
-        name: format!("a Swarm of {} machines", nodes.len()),
-        cpus,
-        memory: nodes.iter().map(|node| node.memory).sum(),
-        cpu: used.filter(|_| cpus > 0.0).map(|used| used / cpus),
-        trouble: None,
-    }
 }
 
 /// Limits are written on the job's own machine, and so are orders given there.
@@ -325,18 +283,4 @@ fn refuse(order: Order) {
     let why = "orders are given to the agent of the job's machine, on that machine";
     // Whoever asked may have gone.
     drop(order.answer.send(Err(Refusal::Impossible(why.to_owned()))));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cluster_uses_what_its_machines_use_once_all_are_known() {
-        let node = |cpus, cpu| NodeView { cpus, cpu, memory: 1.0, ..NodeView::default() };
-        let all = altogether(&[node(2.0, Some(0.5)), node(6.0, Some(1.0))]);
-        assert_eq!((all.cpus, all.memory, all.cpu), (8.0, 2.0, Some(0.875)));
-        assert_eq!(altogether(&[node(2.0, Some(0.5)), node(6.0, None)]).cpu, None);
-        assert_eq!(altogether(&[]).cpu, None);
-    }
 }

@@ -211,7 +211,7 @@ impl Carrier for Services {
 
 /// Moves between machines, which the engine itself keeps the record of.
 #[derive(Debug)]
-pub(super) struct Between {
+pub(crate) struct Between {
     services: Services,
     settings: Settings,
 }

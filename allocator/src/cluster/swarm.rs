@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
-use bollard::models::{Node, NodeSpecAvailabilityEnum, NodeState, Task};
+use bollard::models::{Node, NodeSpecAvailabilityEnum, NodeState};
 use bollard::query_parameters::{ListNodesOptions, ListServicesOptions, ListTasksOptions};
 use paceline_policy::unit::counter;
 use tokio::sync::watch;
@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use super::engine::NANO;
+use super::engine::{NANO, by_service};
 use super::lost::{self, Lost};
 use super::twin;
 
@@ -58,12 +58,7 @@ pub async fn look(docker: &Docker) -> Result<Swarm, EngineError> {
     // In this order: what a service was changed to shows in tasks that are asked for later.
     let services = docker.list_services(None::<ListServicesOptions>).await?;
     let tasks = docker.list_tasks(None::<ListTasksOptions>).await?;
-    let mut of_service: BTreeMap<&str, Vec<&Task>> = BTreeMap::new();
-    for task in &tasks {
-        if let Some(service) = task.service_id.as_deref() {
-            of_service.entry(service).or_default().push(task);
-        }
-    }
+    let of_service = by_service(&tasks);
     let mut swarm = Swarm { members, ..Swarm::default() };
     for service in &services {
         let (Some(id), Some(spec)) = (&service.id, &service.spec) else { continue };

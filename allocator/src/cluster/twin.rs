@@ -103,7 +103,7 @@ fn is_shared(inside: &TaskSpecContainerSpec, folder: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use paceline_policy::decision::Cause;
     use serde_json::{Value, json};
 
@@ -126,7 +126,8 @@ mod tests {
         }
     }
 
-    fn service(change: impl FnOnce(&mut Value)) -> ServiceSpec {
+    /// A job that can be moved, but for a change.
+    pub(in crate::cluster) fn service(change: impl FnOnce(&mut Value)) -> ServiceSpec {
         let mut spec = json!({
             "Name": "vae",
             "Labels": {"team": "x"},

@@ -94,7 +94,7 @@ impl World {
     }
 
     /// These are the machines now. Whether one has come or gone. On one that the engine says is in
-    /// trouble nothing runs that counts.
+    /// trouble nothing runs that counts, and no job goes to one that takes no tasks.
     pub fn machines(&mut self, members: &[Member]) -> bool {
         let is_gone = |name: &String, machine: &mut Machine| {
             let same = |member: &Member| member.name == *name && member.id == machine.member.id;
@@ -116,6 +116,7 @@ impl World {
             if member.trouble.is_none() {
                 let spec = NodeSpec { name: member.name.clone(), cpus: member.cpus };
                 self.engine.join(&spec, member.memory);
+                self.engine.takes_jobs(&member.name, member.takes_tasks);
             } else if machine.agent.take().is_some() {
                 self.part_with(&member.name);
                 news = true;

@@ -8,6 +8,7 @@ use super::publish::Decided;
 use crate::audit::Entry;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::DecisionView;
+use crate::migrate::mover::Mover;
 
 impl Driver {
     pub(super) fn tell(&mut self, event: Event) {

@@ -38,6 +38,7 @@ use crate::clock::Clock;
 use crate::json_lines::JsonLines;
 use crate::live::Backstage;
 use crate::migrate::containers::OneMachine;
+use crate::migrate::mover::{Mover, came};
 use crate::migrate::moves::Moves;
 use crate::signals::Ending;
 use engine_events::{EngineEvents, Touched};
@@ -188,7 +189,7 @@ impl Driver {
                 }
                 Some(renewal) = self.renewals.recv() => self.renew(renewal),
                 done = done(&mut self.hands) => self.settle(done),
-                came = moving::came(&mut self.moves) => {
+                came = came(&mut self.moves) => {
                     self.moved(came);
                     events.adopt(self.roster.adopted());
                 }

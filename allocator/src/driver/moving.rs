@@ -2,7 +2,6 @@
 
 use paceline_policy::decision::Migration;
 use paceline_policy::{Event, JobId};
-use tracing::{info, warn};
 
 use super::Driver;
 use super::engine_events::Touched;
@@ -10,6 +9,7 @@ use crate::audit::Entry;
 use crate::live::snapshot::Standing;
 use crate::migrate::containers::{Containers, OneMachine};
 use crate::migrate::journal::Folder;
+use crate::migrate::mover::Mover;
 use crate::migrate::moves::{Came, Moves};
 use crate::migrate::procedure::Procedure;
 use crate::migrate::{Ended, Means, Move, News, Settings, Trip};
@@ -27,34 +27,78 @@ impl Driver {
         self.moves.as_ref().map(|moves| moves.carriage().means()).unwrap_or_default()
     }
 
-    /// Has jobs moved.
-    pub(super) fn migrate(&mut self, wanted: &[Migration]) {
-        let Some(moves) = &mut self.moves else {
-            for Migration { job, from, to, reason } in wanted {
-                info!(%job, "dry run: would move it from {from} to {to}: {reason}");
+    fn heard(&mut self, job: &JobId, news: News) {
+        let Some(plan) = self.moves.as_ref().and_then(|moves| moves.plan(job)) else { return };
+        match news {
+            News::Made { successor } => {
+                self.roster.withhold(successor, plan.source.clone(), job.clone());
             }
-            return;
-        };
-        wanted.iter().cloned().for_each(|migration| moves.want(migration));
-        self.begin_moves();
+            News::Frozen => {
+                let (source, to) = (plan.source.clone(), plan.to.clone());
+                if let Some(candidate) = self.roster.get(&source) {
+                    candidate.depart();
+                }
+                self.tell(Event::Moving(job.clone(), to));
+            }
+            News::Now(_) => {}
+        }
     }
 
-    fn begin_moves(&mut self) {
-        while let Some(migration) = self.moves.as_mut().and_then(Moves::take) {
-            match self.plan(&migration) {
-                Ok(plan) => {
-                    let Migration { job, from, to, reason } = migration;
-                    info!(%job, "it is moved from {from} to {to}: {reason}");
-                    if let Some(moves) = &mut self.moves {
-                        moves.begin(job, plan);
-                    }
+    fn arrived(&mut self, job: &JobId, trip: Trip) {
+        self.tally.moved(&trip);
+        self.write(&trip.entry());
+        trip.log();
+        let Trip { plan, ended, successor, .. } = trip;
+        match ended {
+            Ended::Moved => {
+                match &successor {
+                    Some(successor) => self.roster.heirs().let_in(successor),
+                    None => self.repinned(&plan.source, &plan.to),
                 }
-                Err(why) => self.refuse(&migration, why),
+                // What the engine was asked before the move was over is out of date.
+                self.roster.survey_no_more();
+                self.touched.add_all(Touched::Any);
+                self.refresh_at = self.clock.now();
+            }
+            Ended::Stayed(_) | Ended::Stuck(_) => {
+                if let Some(successor) = &successor {
+                    self.roster.heirs().forget(successor);
+                }
+                self.back(job, &plan);
             }
         }
     }
 
-    /// What is to be done, if it can be.
+    /// A job that was frozen goes on where it was, if it is still there.
+    fn back(&mut self, job: &JobId, plan: &Move) {
+        match self.roster.get(&plan.source).map(|candidate| candidate.standing) {
+            Some(Standing::Moving) => {
+                // It counts at the source until it appears there again.
+                self.tell(Event::Moving(job.clone(), plan.from.clone()));
+                self.roster.take_back(&plan.source);
+            }
+            Some(_) => {}
+            None => self.end_of(job),
+        }
+    }
+
+    /// A job runs on, on other CPUs.
+    fn repinned(&mut self, container: &str, to: &str) {
+        let machine = self.roster.machine().clone();
+        let Some(candidate) = self.roster.get(container) else { return };
+        for event in candidate.settle_on(to, &machine) {
+            self.tell(event);
+        }
+    }
+}
+
+impl Mover for Driver {
+    type Carriage = OneMachine;
+
+    fn moves(&mut self) -> Option<&mut Moves<OneMachine>> {
+        self.moves.as_mut()
+    }
+
     fn plan(&mut self, migration: &Migration) -> Result<Move, String> {
         let Migration { job, from, to, reason } = migration;
         let gone = || "it is not managed any more".to_owned();
@@ -62,10 +106,6 @@ impl Driver {
         let nodes = self.roster.nodes();
         let target = nodes.get(to).ok_or_else(|| format!("there is no node {to}"))?;
         let place = target.cpus.to_string();
-        let moves = self.moves.as_ref().ok_or_else(gone)?;
-        if let Some(times) = moves.are_spent(job) {
-            return Err(format!("it has been moved {times} times, and may not be more often"));
-        }
         let means = self.means();
         let kept = self.hands.as_ref().map(|hands| hands.actuator().originally(&source));
         let kept = kept.transpose().map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
@@ -96,8 +136,7 @@ impl Driver {
         })
     }
 
-    /// Takes in what has come of a move.
-    pub(super) fn moved(&mut self, came: Came) {
+    fn moved(&mut self, came: Came) {
         match came {
             Came::News(job, news) => self.heard(&job, news),
             Came::Over(job, trip) => {
@@ -109,104 +148,7 @@ impl Driver {
         self.publish();
     }
 
-    fn heard(&mut self, job: &JobId, news: News) {
-        let Some(plan) = self.moves.as_ref().and_then(|moves| moves.plan(job)) else { return };
-        match news {
-            News::Made { successor } => {
-                self.roster.withhold(successor, plan.source.clone(), job.clone());
-            }
-            News::Frozen => {
-                let (source, to) = (plan.source.clone(), plan.to.clone());
-                if let Some(candidate) = self.roster.get(&source) {
-                    candidate.depart();
-                }
-                self.tell(Event::Moving(job.clone(), to));
-            }
-            News::Now(_) => {}
-        }
-    }
-
-    fn arrived(&mut self, job: &JobId, trip: Trip) {
-        self.tally.moved(&trip);
-        self.write(&trip.entry());
-        let Trip { plan, ended, successor, cost, .. } = trip;
-        match ended {
-            Ended::Moved => {
-                let Move { from, to, source, .. } = plan;
-                let seconds = cost.unwrap_or_default();
-                info!(%job, "it has moved from {from} to {to}, {seconds:.1} s without progress");
-                match &successor {
-                    Some(successor) => self.roster.heirs().let_in(successor),
-                    None => self.repinned(&source, &to),
-                }
-                // What the engine was asked before the move was over is out of date.
-                self.roster.survey_no_more();
-                self.touched.add_all(Touched::Any);
-                self.refresh_at = self.clock.now();
-            }
-            Ended::Stayed(why) | Ended::Stuck(why) => {
-                if let Some(successor) = &successor {
-                    self.roster.heirs().forget(successor);
-                }
-                warn!(%job, "it stays on {} and does not move to {}: {why}", plan.from, plan.to);
-                self.back(job, &plan);
-            }
-        }
-    }
-
-    /// A job that was frozen goes on where it was, if it is still there.
-    fn back(&mut self, job: &JobId, plan: &Move) {
-        match self.roster.get(&plan.source).map(|candidate| candidate.standing) {
-            Some(Standing::Moving) => {
-                // It counts at the source until it appears there again.
-                self.tell(Event::Moving(job.clone(), plan.from.clone()));
-                self.roster.take_back(&plan.source);
-            }
-            Some(_) => {}
-            None => self.end_of(job),
-        }
-    }
-
-    /// A job runs on, on other CPUs.
-    fn repinned(&mut self, container: &str, to: &str) {
-        let machine = self.roster.machine().clone();
-        let Some(candidate) = self.roster.get(container) else { return };
-        for event in candidate.settle_on(to, &machine) {
-            self.tell(event);
-        }
-    }
-
-    /// A move is not even begun.
-    fn refuse(&mut self, migration: &Migration, why: String) {
-        let Migration { job, from, to, reason } = migration;
-        warn!(%job, "it stays on {from} and does not move to {to}: {why}");
-        self.write(&Entry::Stayed {
-            job: job.to_string(),
-            container: None,
-            from: from.clone(),
-            to: to.clone(),
-            reason: reason.to_string(),
-            why,
-            seconds: None,
-        });
-    }
-
-    /// Has every move come to its end: it is completed where it can no longer be undone.
-    pub(super) async fn end_moves(&mut self) {
-        if let Some(moves) = &mut self.moves {
-            moves.end();
-        }
-        while let Some(moves) = self.moves.as_mut().filter(|moves| !moves.are_over()) {
-            let came = moves.came().await;
-            self.moved(came);
-        }
-    }
-}
-
-/// What has come of a move, for ever to come where nothing is moved.
-pub(super) async fn came(moves: &mut Option<Moves<OneMachine>>) -> Came {
-    match moves {
-        Some(moves) => moves.came().await,
-        None => std::future::pending().await,
+    fn write_down(&mut self, entry: &Entry) {
+        self.write(entry);
     }
 }

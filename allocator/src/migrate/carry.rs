@@ -88,6 +88,20 @@ impl Trip {
             }
         }
     }
+
+    /// Tells people how it ended.
+    pub(crate) fn log(&self) {
+        let Move { job, from, to, .. } = &self.plan;
+        match &self.ended {
+            Ended::Moved => {
+                let seconds = self.cost.unwrap_or_default();
+                info!(%job, "it has moved from {from} to {to}, {seconds:.1} s without progress");
+            }
+            Ended::Stayed(why) | Ended::Stuck(why) => {
+                warn!(%job, "it stays on {from} and does not move to {to}: {why}");
+            }
+        }
+    }
 }
 
 /// Where news of moves go, each with the job's name. Nobody need listen.

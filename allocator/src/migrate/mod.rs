@@ -11,6 +11,7 @@ mod carry;
 pub mod containers;
 pub mod journal;
 pub mod movable;
+pub(crate) mod mover;
 pub mod moves;
 pub mod procedure;
 mod recover;

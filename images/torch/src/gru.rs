@@ -127,24 +127,21 @@ impl Gru {
         let states = Tensor::empty([items + 1, batch, hidden], (gates.kind(), gates.device()));
         drop(states.select(0, 0).zero_());
         let weights = self.state_weights.tr();
-        let each = states.unbind(0);
-        let (both, proposed) = (gates.narrow(2, 0, 2 * hidden), self.part(&gates, 2));
-        let there = self.part(&gates, 0).unbind(0).into_iter().zip(self.part(&gates, 1).unbind(0));
-        let there = there.zip(both.unbind(0)).zip(proposed.unbind(0));
-        let (of_both, of_proposed) = (told.narrow(2, 0, 2 * hidden), self.part(&told, 2));
-        let told_each =
-            told.unbind(0).into_iter().zip(of_both.unbind(0)).zip(of_proposed.unbind(0));
-        let states_each = each.iter().zip(each.iter().skip(1));
-        for (((before, after), ((told, of_both), of_proposed)), item) in
-            states_each.zip(told_each).zip(there)
-        {
-            let (((reset, update), mut both), mut proposed) = item;
-            drop(self.state_bias.addmm_out(&told, before, &weights));
+        let (both, of_both) = (gates.narrow(2, 0, 2 * hidden), told.narrow(2, 0, 2 * hidden));
+        let [reset, update, proposed] = [0, 1, 2].map(|gate| self.part(&gates, gate));
+        let of_proposed = self.part(&told, 2);
+        let (before, after) = (states.narrow(0, 0, items), states.narrow(0, 1, items));
+        for item in 0..items {
+            let [before, after, told] = at(item, [&before, &after, &told]);
+            let [mut both, of_both] = at(item, [&both, &of_both]);
+            let [reset, update] = at(item, [&reset, &update]);
+            let [mut proposed, of_proposed] = at(item, [&proposed, &of_proposed]);
+            drop(self.state_bias.addmm_out(&told, &before, &weights));
             drop(both.g_add_(&of_both));
             drop(both.sigmoid_());
             drop(proposed.addcmul_(&reset, &of_proposed));
             drop(proposed.tanh_());
-            drop(proposed.lerp_tensor_out(after, before, &update));
+            drop(proposed.lerp_tensor_out(&after, &before, &update));
         }
         Pass { inputs, states, gates, told }
     }
@@ -169,14 +166,14 @@ impl Gru {
 
         let own = match which {
             States::Last => {
-                let own = room(&[items, batch, self.hidden]);
+                let own = room(&[items, batch, self.hidden]).zero_();
                 own.select(0, items - 1).copy_(of_states);
                 own
             }
             States::All => of_states.transpose(0, 1).contiguous(),
         };
         let of_told = room(&[items, batch, 3, self.hidden]);
-        self.trace_back((&own, which), &update, &factors, &of_told);
+        self.trace_back(&own, &update, &factors, &of_told);
 
         let rows = |of: &Tensor| of.reshape([items * batch, -1]);
         let of_rows = rows(&of_told);
@@ -195,32 +192,18 @@ impl Gru {
 
     /// Fills in the gradients of all states, of which `own` has what the loss itself knows, and of what
     /// each told of the next.
-    fn trace_back(
-        &self,
-        (own, which): (&Tensor, States),
-        update: &Tensor,
-        factors: &Tensor,
-        of_told: &Tensor,
-    ) {
-        let room = || own.select(0, 0).empty_like();
-        let (kept, owed) = (room(), room());
-        let each = own.unbind(0).into_iter().zip(own.unsqueeze(2).unbind(0)).zip(update.unbind(0));
-        let told = of_told.unbind(0).into_iter().zip(of_told.flatten(2, 3).unbind(0));
-        let each: Vec<_> = each.zip(factors.unbind(0)).zip(told).collect();
-        let mut later: Option<(Tensor, Tensor, Tensor)> = None;
-        for ((((mut own, wide), update), factors), (of_told, flat)) in each.into_iter().rev() {
-            if let Some((later, its_update, its_told)) = &later {
-                drop(later.mul_out(&kept, its_update));
-                match which {
-                    States::Last => drop(kept.addmm_out(&own, its_told, &self.state_weights)),
-                    States::All => {
-                        drop(kept.addmm_out(&owed, its_told, &self.state_weights));
-                        drop(own.g_add_(&owed));
-                    }
-                }
+    fn trace_back(&self, own: &Tensor, update: &Tensor, factors: &Tensor, of_told: &Tensor) {
+        let (wide, flat) = (own.unsqueeze(2), of_told.flatten(2, 3));
+        let items = length(own, 0);
+        for item in (0..items).rev() {
+            if item + 1 < items {
+                let [later, its_update, its_told] = at(item + 1, [own, update, &flat]);
+                let mut own = own.select(0, item);
+                drop(own.addcmul_(&later, &its_update));
+                drop(own.addmm_(&its_told, &self.state_weights));
             }
+            let [wide, factors, of_told] = at(item, [&wide, factors, of_told]);
             drop(factors.mul_out(&of_told, &wide));
-            later = Some((own, update, flat));
         }
     }
 
@@ -240,7 +223,13 @@ impl Pass {
     }
 }
 
-/// Whether what is computed from a parameter now is traced.
+/// What each of these has for one item.
+fn at<const N: usize>(item: i64, each: [&Tensor; N]) -> [Tensor; N] {
+    each.map(|it| it.select(0, item))
+}
+
+/// Whether what is computed from a parameter now is traced: a parameter that needs its gradient says so
+/// within `no_grad` as well, what comes of it does not.
 fn is_traced(parameter: &Tensor) -> bool {
     parameter.sum(parameter.kind()).requires_grad()
 }

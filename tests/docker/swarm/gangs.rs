@@ -108,13 +108,7 @@ pub(crate) async fn a_distributed_job_that_starves_goes_before_all_others(
         let first =
             |line: &str| line.contains("low-worker-0 goes to") && line.contains(", starving (");
         anyhow::ensure!(manager.said().lines().any(first), "{}", manager.said());
-        for gang in gangs {
-            offices.withdraw_gang(&gang.job).await?;
-        }
-        until_within(PATIENCE, "nothing runs", || async {
-            Ok(offices.are_idle().await?.then_some(()))
-        })
-        .await?;
+        offices.clear().await?;
         manager.end().await?;
         offices.close().await
     })

@@ -45,6 +45,8 @@ struct Node {
     engine: Engine,
     /// How much of the machine it is.
     part: f64,
+    /// Whether it takes no new jobs: policies see those that it has, and the node itself in no list.
+    closed: bool,
 }
 
 impl Cluster {
@@ -68,6 +70,14 @@ impl Cluster {
     /// A machine with `memory` bytes has come. One that is known stays as it is.
     pub fn join(&mut self, spec: &NodeSpec, memory: f64) {
         self.nodes.entry(spec.name.clone()).or_insert_with(|| Node::new(spec, memory, 1.0));
+    }
+
+    /// Whether a machine takes new jobs, as it does at first. What runs on one that does not may be
+    /// moved from there.
+    pub fn takes_jobs(&mut self, name: &str, takes: bool) {
+        if let Some(node) = self.nodes.get_mut(name) {
+            node.closed = !takes;
+        }
     }
 
     /// A machine has gone, and with it what ran there.
@@ -227,7 +237,10 @@ impl Cluster {
         for node in self.nodes.values_mut() {
             for effect in node.engine.step(now, event.clone()) {
                 match effect {
-                    Effect::Decided(decided) => see(decided.0.nodes, decided.0.jobs),
+                    Effect::Decided(mut decided) => {
+                        decided.0.nodes.retain(|_| !node.closed);
+                        see(decided.0.nodes, decided.0.jobs);
+                    }
                     Effect::Set(changes) => {
                         all.extend(changes.into_iter().map(|change| node.change(change)));
                     }
@@ -245,7 +258,7 @@ impl Node {
     fn new(spec: &NodeSpec, memory: f64, part: f64) -> Self {
         let free = Unlimited::new(&Params::default()).expect("no parameter is none that fails");
         let engine = Engine::new(spec.name.clone(), spec.cpus, Some(memory), Box::new(free));
-        Self { engine, part }
+        Self { engine, part, closed: false }
     }
 
     /// Takes in an event that asks for nothing.

@@ -13,7 +13,7 @@
 //! - what the machine itself uses, and no job gets, is the node's `background`.
 //!
 //! A frame does not say which work was done before the job's endpoint first answered: a fitted job
-//! arrives with its first frame.
+//! arrives with its first frame, and with the losses that it had reported by then (`told`).
 
 mod against;
 mod batch;
@@ -42,7 +42,10 @@ use speed::Speeds;
 use window::{Window, background, windows};
 pub use write::Heading;
 
-use crate::scenario::{BATCHES, ReachedAt};
+use crate::scenario::{BATCHES, ReachedAt, Told};
+
+/// Works that differ by less, as a part of them, are the same.
+const ROUNDING: f64 = 1e-9;
 
 /// Recordings that no scenario can be made of.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -64,8 +67,8 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
     let cpus = node.and_then(|node| node.cpus).filter(|cpus| *cpus > 0.0 && cpus.is_finite());
     let (node, cpus) = node.zip(cpus).ok_or(FitError::NoCpus)?;
     let own = windows(first);
-    let more = others.iter().flat_map(windows);
-    let all: Vec<Window<'_>> = own.iter().cloned().chain(more).collect();
+    let more: Vec<Vec<Window<'_>>> = others.iter().map(windows).collect();
+    let all: Vec<Window<'_>> = own.iter().chain(more.iter().flatten()).cloned().collect();
     let background = background(first);
     let room = 1.0 - background.unwrap_or(0.0);
     let parallel = parallel::parallel(&all, room);
@@ -85,6 +88,14 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
         };
         let batch = speeds.batch(&life.id);
         let size = batch.map_or(course.work / BATCHES, |batch| batch.work);
+        let told = told(std::iter::once(first).chain(others), &life.id);
+        // The largest was among those, before the curve begins.
+        let largest = first_loss(first, &life.id).filter(|_| told.is_none());
+        let beside = others.iter().zip(&more).filter_map(|(recording, windows)| {
+            let its = lifetimes(recording).into_iter().find(|its| its.id == life.id)?;
+            Some(Course::of(&its, windows, &speeds).losses)
+        });
+        let losses = course.losses.iter().copied().chain(beside.flatten()).collect();
         jobs.push(JobFit {
             arrived: life.arrived - start,
             ended: life.ended.is_some(),
@@ -93,7 +104,8 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
             parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
             crowded: crowded.get(&life.id).copied().unwrap_or(Err(Why::NoCrowd)),
             batch,
-            learning: course.learning(size, seen.direction, first_loss(first, &life.id)),
+            learning: learned((course.work, size), losses, seen.direction, largest),
+            told,
             reached_at: course.reached_at(&life),
             terms: terms(seen),
             id: life.id,
@@ -153,28 +165,53 @@ impl Course {
         let part = |work: Option<f64>| work.map(|work| work / self.work).or(never);
         ReachedAt { acceptable: part(self.acceptable), objective: part(self.objective) }
     }
+}
 
-    /// The curve of a job's loss; `first` is the largest loss that its first frames tell of.
-    fn learning(&self, batch: f64, direction: Direction, first: Option<f64>) -> Fitted<Learning> {
-        let piece = |&(from, to, loss): &(f64, f64, f64)| Piece {
-            from: from / self.work,
-            to: to / self.work,
-            loss,
-            batches: (to - from) / batch,
-        };
-        let pieces: Vec<Piece> = self.losses.iter().map(piece).collect();
-        let falls = direction == Direction::Minimize
-            && pieces
-                .iter()
-                .all(|piece| first.is_some_and(|first| (0.0..=first).contains(&piece.loss)));
-        let first = first.filter(|_| falls).map(|loss| Piece {
-            from: 0.0,
-            to: (batch / self.work).min(1.0),
-            loss,
-            batches: 1.0,
-        });
-        learning(&pieces, first, direction)
-    }
+/// The curve of a job's loss, over so much work in batches of such a size, by the losses of all its
+/// recordings; `first` is the largest loss that its first frames tell of.
+fn learned(
+    (work, batch): (f64, f64),
+    mut losses: Vec<(f64, f64, f64)>,
+    direction: Direction,
+    first: Option<f64>,
+) -> Fitted<Learning> {
+    losses.retain(|(_, to, _)| *to <= work * (1.0 + ROUNDING));
+    losses.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let piece = |&(from, to, loss): &(f64, f64, f64)| Piece {
+        from: from / work,
+        to: to / work,
+        loss,
+        batches: (to - from) / batch,
+    };
+    let pieces: Vec<Piece> = losses.iter().map(piece).collect();
+    let falls = direction == Direction::Minimize
+        && pieces
+            .iter()
+            .all(|piece| first.is_some_and(|first| (0.0..=first).contains(&piece.loss)));
+    let first = first.filter(|_| falls).map(|loss| Piece {
+        from: 0.0,
+        to: (batch / work).min(1.0),
+        loss,
+        batches: 1.0,
+    });
+    learning(&pieces, first, direction)
+}
+
+/// What a job had reported by its first frame: the median of the recordings in which it had, if those
+/// are most of them.
+fn told<'a>(recordings: impl Iterator<Item = &'a Recording>, id: &JobId) -> Option<Told> {
+    let of = |job: &frame::Job| {
+        let loss = job.loss?;
+        Some(Told { loss, largest: job.loss_max?.max(loss.abs()) })
+    };
+    let first = |recording: &'a Recording| {
+        let mut jobs = recording.frames().iter().flat_map(|frame| &frame.jobs);
+        jobs.find(|job| job.id == *id)
+    };
+    let all: Vec<Option<Told>> = recordings.filter_map(first).map(of).collect();
+    let mut told: Vec<Told> = all.iter().copied().flatten().collect();
+    told.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    told.get(told.len() / 2).copied().filter(|_| 2 * told.len() > all.len())
 }
 
 /// The largest loss, without its sign, as the first frame has it that tells of one.

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::curve::Curve;
-use crate::scenario::ReachedAt;
+use crate::scenario::{ReachedAt, Told};
 
 /// A parameter, or why the recordings do not tell it.
 pub type Fitted<T> = Result<T, Why>;
@@ -127,6 +127,8 @@ pub struct JobFit {
     /// How its loss falls.
     #[serde(serialize_with = "as_json")]
     pub learning: Fitted<Learning>,
+    /// What it had reported when it was first seen, where it mostly had by then.
+    pub told: Option<Told>,
     /// When it said that it had reached its targets.
     pub reached_at: ReachedAt,
     /// What its owner asks for.

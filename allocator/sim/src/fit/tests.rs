@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::curve::Curve;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Told};
 use crate::{Outcome, Run};
 
 const EXPONENTIAL: &str = r#"{ curve = "exponential", start = 540.0, end = 100.0, tau = 0.19 }"#;
@@ -139,6 +139,26 @@ fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
     let (_, recording) = record(&scenario("", &[("a", at_once)]), "none");
     let found = super::fit(&recording, &[]).unwrap();
     assert_eq!(found.jobs[0].reached_at.acceptable, Some(0.0), "{found:#?}");
+}
+
+#[test]
+fn what_a_job_had_told_by_its_first_frame_comes_out_where_it_mostly_had() {
+    let job = |told: &str| format!("work = 40\nloss = {EXPONENTIAL}\n{told}");
+    let recorded = |told: &str| record(&scenario("", &[("a", job(told))]), "none").1;
+    let early = |loss: f64| recorded(&format!("told = {{ loss = {loss}, largest = 700.0 }}"));
+    let told = |first: &Recording, others: &[Recording]| {
+        let fit = fit(first, others).unwrap();
+        assert!(
+            close(fit.jobs[0].learning.as_ref().unwrap().curve.at(0.0), 540.0, 0.01),
+            "{fit:?}"
+        );
+        fitted(&fit).draw(1)[0].told
+    };
+    let late = recorded("");
+    assert_eq!(told(&late, &[]), None);
+    assert_eq!(told(&early(600.0), std::slice::from_ref(&late)), None, "as often as not");
+    let expected = Some(Told { loss: 610.0, largest: 700.0 });
+    assert_eq!(told(&early(600.0), &[early(620.0), early(610.0), late]), expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use super::model::{Fit, JobFit, NodeFit, Terms};
 use crate::curve::Curve;
+use crate::scenario::Told;
 
 /// What a scenario says beside what is fitted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,6 +103,10 @@ impl Text {
         if let Ok(learning) = &job.learning {
             self.value("loss", curve(&learning.curve));
             self.number("noise", Some(learning.noise));
+            if let Some(Told { loss, largest }) = job.told {
+                let [loss, largest] = [loss, largest].map(number);
+                self.value("told", format!("{{ loss = {loss}, largest = {largest} }}"));
+            }
             self.targets(job, &learning.curve);
         }
         self.terms(&job.terms);

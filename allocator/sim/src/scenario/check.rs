@@ -171,6 +171,14 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     if let Some((name, value, rule)) = job.loss.as_ref().and_then(Curve::problem) {
         return Err(ScenarioError::value(field(&format!("loss.{name}")), &value, rule));
     }
+    if let Some(told) = job.told {
+        let fits = job.loss.is_some() && told.loss.is_finite();
+        let rule = "must be a number, of a job that has a `loss`";
+        require(field("told.loss"), told.loss, rule, fits)?;
+        let fits = told.largest.is_finite() && told.largest >= told.loss.abs();
+        let rule = "must be a number, no smaller than `told.loss` without its sign";
+        require(field("told.largest"), told.largest, rule, fits)?;
+    }
     check_targets(job)?;
     if let Some(cost) = job.checkpoint {
         let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();

@@ -61,6 +61,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 fixed: group.batch.map_or(0.0, |batch| batch.fixed),
                 loss: loss.clone(),
                 noise: group.noise * fall,
+                told: group.told,
                 targets,
                 reached_at: ReachedAt {
                     acceptable: group.acceptable_at,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use paceline_policy::limiter::LimiterSettings;
 use serde::Deserialize;
 
-use super::Failures;
+use super::{Failures, Told};
 use crate::curve::Curve;
 
 /// A whole file.
@@ -80,6 +80,7 @@ pub(super) struct JobFile {
     pub(super) loss: Option<Curve>,
     #[serde(default)]
     pub(super) noise: f64,
+    pub(super) told: Option<Told>,
     pub(super) acceptable: Option<f64>,
     pub(super) objective: Option<f64>,
     /// The parts of its work after which it says that it has reached them; infinite: never.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use paceline_policy::{JobId, Share};
 use paceline_wire::{Direction, Targets};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Failures;
 use super::file::Checkpoint;
@@ -30,6 +30,16 @@ fn part_or_never<S: Serializer>(part: &Option<f64>, serializer: S) -> Result<S::
         Some(part) if part.is_infinite() => serializer.serialize_str("never"),
         part => part.serialize(serializer),
     }
+}
+
+/// What a job has reported of its loss when it is first seen: a real one begins before anybody looks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Told {
+    /// The mean of its reports.
+    pub loss: f64,
+    /// The largest of them, without its sign.
+    pub largest: f64,
 }
 
 /// One job of a workload, with everything about it that was to be drawn.
@@ -61,6 +71,8 @@ pub struct Job {
     pub loss: Option<Arc<Curve>>,
     /// The deviation of one report of its loss.
     pub noise: f64,
+    /// What it has reported when it is first seen, if it has by then.
+    pub told: Option<Told>,
     /// What it is asked to reach.
     pub targets: Targets,
     /// When it says that it has reached them, where that is known.

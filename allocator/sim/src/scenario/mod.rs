@@ -27,7 +27,7 @@ pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
 pub(crate) use job::{CROWD, held_back, threads_for};
-pub use job::{Company, Job, ReachedAt};
+pub use job::{Company, Job, ReachedAt, Told};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};

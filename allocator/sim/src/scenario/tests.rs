@@ -90,6 +90,15 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
              objective = 0.5\nacceptable_at = 0.5\nobjective_at = 0.4",
             "job \"a\": objective_at is 0.4: must be no less than acceptable_at, 0.5",
         ),
+        (
+            "told = { loss = 1, largest = 1 }",
+            "job \"a\": told.loss is 1: must be a number, of a job",
+        ),
+        (
+            "loss = { curve = \"exponential\", start = 1, end = 0, tau = 1 }\n\
+             told = { loss = -2, largest = 1 }",
+            "job \"a\": told.largest is 1: must be a number, no smaller than `told.loss`",
+        ),
         ("arrive = { at = 1, every = 2 }", "arrive is several: one of at, each, every"),
         ("arrive = { each = [1, 2] }", "arrive.each is a list of 2: must have as many"),
         ("heavy_tail = { least = 1, shape = 1, most = 2 }", "work or heavy_tail"),

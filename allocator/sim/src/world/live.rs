@@ -15,7 +15,7 @@ use crate::fluid::{Party, ROUNDING, Tally};
 use crate::number::floor;
 use crate::outcome::JobOutcome;
 use crate::random::{Lazy, Purpose};
-use crate::scenario::{Company, Job};
+use crate::scenario::{Company, Job, Told};
 
 /// What a job's limit and weight are before anybody touches them.
 pub(super) const UNLIMITED: Share = Share::ALL;
@@ -38,6 +38,8 @@ pub(super) struct Live {
     goals: Vec<(f64, Goal)>,
     pub(super) outcome: JobOutcome,
     told: Report,
+    /// How many of the losses that it has told of are of the time before it was first seen.
+    early: u64,
     noise: Lazy,
     pub(super) checkpoints: Lazy,
     pub(super) crashes: Lazy,
@@ -75,6 +77,7 @@ impl Live {
             goals,
             outcome: JobOutcome::new(&job),
             told: first_report(&job),
+            early: 0,
             noise: Lazy::new(seed, Purpose::Noise, index),
             checkpoints: Lazy::new(seed, Purpose::Checkpoint, index),
             crashes: Lazy::new(seed, Purpose::Crash, index),
@@ -110,6 +113,12 @@ impl Live {
         let instance = instances.name(self.processes);
         self.processes += 1;
         self.told = Report { instance, reached: self.told.reached, ..first_report(&self.job) };
+        // Only its first process begins with what it told of then.
+        let told = self.job.told.filter(|_| self.processes == 1);
+        self.early = u64::from(told.is_some());
+        if let Some(Told { loss, largest }) = told {
+            (self.told.losses, self.told.largest) = ((self.early, loss), Some(largest));
+        }
     }
 
     /// What it asks of its node.
@@ -147,7 +156,7 @@ impl Live {
     /// What its endpoint says now, and what the kernel says that it has used.
     pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.count_loss(now, self.before + tally.work);
-        let (told, _) = self.told.losses;
+        let told = self.told.losses.0 - self.early;
         if tally.batches > told {
             self.tell_losses(told, tally.batches);
         }
@@ -180,7 +189,7 @@ impl Live {
         let before = self.told.largest.unwrap_or_else(|| at(from + 1));
         // Where losses only shrink, the first is the largest, and no other has to be worked out.
         self.told.largest = Some(if curve.shrinks() { before } else { before.max(at(to)) });
-        self.told.losses = (to, self.told.losses.1 + sum);
+        self.told.losses = (self.early + to, self.told.losses.1 + sum);
     }
 
     /// Counts the area under its loss up to now, with the work then.

@@ -228,6 +228,21 @@ fn a_job_reaches_its_targets_when_the_scenario_says_so_and_else_by_its_loss() {
     assert_eq!(reached("acceptable_at = 0.25\nobjective_at = inf"), (Some(5.0), None));
 }
 
+#[test]
+fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_other() {
+    let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
+                [[node]]\nname = \"n\"\ncpus = 4\n\
+                [[job]]\nname = \"a\"\nwork = 8\ntold = { loss = 5, largest = 9 }\n\
+                loss = { curve = \"recorded\", points = [[0.0, 4.0], [1.0, 0.0]] }\n";
+    let done = run(&Scenario::parse(text).unwrap(), "none", 1, true);
+    let frames = done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame).unwrap());
+    let jobs: Vec<_> = frames.flat_map(|frame| frame.jobs).collect();
+    let [first, second, ..] = &jobs[..] else { panic!("{jobs:?}") };
+    assert_eq!((first.loss, first.loss_max), (Some(5.0), Some(9.0)));
+    assert!((second.loss.unwrap() - 3.5).abs() < 0.01, "{second:?}");
+    assert_eq!(second.loss_max, Some(9.0));
+}
+
 /// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
 /// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
 #[test]

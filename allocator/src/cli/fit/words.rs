@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use paceline_sim::curve::Curve;
 use paceline_sim::fit::{Batch, Fit, Fitted, JobFit, Learning, Measured, Throttling};
+use paceline_sim::scenario::Told;
 
 use crate::cli::figures::{latency, number};
 use crate::cli::plain::plain;
@@ -45,7 +46,7 @@ fn job_lines(job: &JobFit) -> Vec<String> {
     let JobFit { arrived, work, cpu, .. } = job;
     let end = if job.ended { "" } else { "; did not end: this is its work until then" };
     let costs = |batch: &Batch| batch.throttling.as_ref().map(throttling).map_err(|why| *why);
-    vec![
+    let mut lines = vec![
         plain(job.id.as_str()),
         format!("  arrives     at {arrived:.1} s"),
         format!("  work        {work:.2} s of the node, {cpu:.2} s of CPU time{end}"),
@@ -56,7 +57,12 @@ fn job_lines(job: &JobFit) -> Vec<String> {
         line("batch", &job.batch, batch),
         line("a limit", &job.batch.and_then(|batch| costs(&batch)), Clone::clone),
         line("loss", &job.learning, learning),
-    ]
+    ];
+    lines.extend(job.told.map(|Told { loss, largest }| {
+        let [loss, largest] = [loss, largest].map(|loss| number(Some(loss)));
+        format!("  told        {loss} before its first frame, {largest} at most")
+    }));
+    lines
 }
 
 /// A parameter, or why there is none.

@@ -6,7 +6,8 @@ use paceline_policy::JobId;
 use paceline_policy::cluster::gangs::Layout;
 use paceline_policy::cluster::{Placement, Role, Scaling};
 
-use super::seen::{Job, Seat, Seen, Stands};
+use super::job::{Job, Seat, Stands};
+use super::seen::Seen;
 
 /// One task is to have a place, or to lose it.
 #[derive(Clone, Debug, PartialEq, Eq)]

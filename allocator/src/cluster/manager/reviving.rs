@@ -35,6 +35,42 @@ impl Reviving {
     pub(super) fn by(docker: Docker) -> Self {
         Self { engine: Some(SwarmEngine::new(docker)), ..Self::default() }
     }
+
+    /// Forgets tasks that the engine no longer says were lost.
+    fn forget(&mut self, swarm: &Swarm) {
+        let known: BTreeSet<&String> = swarm.lost.values().map(|lost| &lost.task).collect();
+        self.told.retain(|task| known.contains(task));
+        self.replaced.retain(|task| known.contains(task));
+    }
+
+    /// Begins to have a job started again, once for each task that is over.
+    fn start_again(&mut self, service: &str, lost: &Lost, swarm: &Swarm) {
+        if !self.replaced.insert(lost.task.clone()) {
+            return;
+        }
+        let Some(engine) = &self.engine else {
+            info!(job = %lost.job, "dry run: would have it started again");
+            return;
+        };
+        let (engine, service, lost) = (engine.clone(), service.to_owned(), lost.clone());
+        let members = swarm.members.clone();
+        self.tried.spawn(async move {
+            let again = |spec: &mut _| lost::start_again(spec, &members);
+            let changed = engine.change(&service, again).await;
+            (lost, changed)
+        });
+    }
+
+    /// Tells once which machine a job waits for. On one that is well it is about to be over.
+    fn tell_of(&mut self, lost: &Lost, swarm: &Swarm) {
+        let Some(why) = member(lost, swarm).and_then(|member| member.trouble.as_ref()) else {
+            return;
+        };
+        if self.told.insert(lost.task.clone()) {
+            let (job, machine) = (&lost.job, machine(lost, swarm));
+            warn!(%job, "it waits for {machine}, where it may still run: {why}");
+        }
+    }
 }
 
 impl Manager {
@@ -46,35 +82,12 @@ impl Manager {
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             }
         }
-        let known: BTreeSet<&String> = swarm.lost.values().map(|lost| &lost.task).collect();
-        let reviving = &mut self.reviving;
-        reviving.told.retain(|task| known.contains(task));
-        if reviving.tried.is_empty() {
-            reviving.replaced.retain(|task| known.contains(task));
-        }
+        self.reviving.forget(swarm);
         for (service, lost) in &swarm.lost {
-            let Lost { job, task, over, .. } = lost;
-            if over.is_none() {
-                // On a machine that is well it is about to be over.
-                let trouble = member(lost, swarm).and_then(|member| member.trouble.as_ref());
-                if let Some(why) = trouble
-                    && reviving.told.insert(task.clone())
-                {
-                    let machine = machine(lost, swarm);
-                    warn!(%job, "it waits for {machine}, where it may still run: {why}");
-                }
-            } else if let Some(engine) = &reviving.engine {
-                if reviving.replaced.insert(task.clone()) {
-                    let (engine, service, lost) = (engine.clone(), service.clone(), lost.clone());
-                    let members = swarm.members.clone();
-                    reviving.tried.spawn(async move {
-                        let again = |spec: &mut _| lost::start_again(spec, &members);
-                        let changed = engine.change(&service, again).await;
-                        (lost, changed)
-                    });
-                }
-            } else if reviving.replaced.insert(task.clone()) {
-                info!(%job, "dry run: would have it started again");
+            if lost.over.is_some() {
+                self.reviving.start_again(service, lost, swarm);
+            } else {
+                self.reviving.tell_of(lost, swarm);
             }
         }
     }

@@ -160,6 +160,17 @@ fn on_a_machine_that_the_engine_gives_up_nothing_runs() {
 }
 
 #[test]
+fn a_machine_that_takes_no_tasks_is_no_target() {
+    let mut world = world(&["w1", "w2"]);
+    world.heard(at(1.0), "w1", &said(1.0, &[job("vae", 1.0, 1)]));
+    let drained = Member { takes_tasks: false, ..member("w1") };
+    assert!(!world.machines(&[drained, member("w2")]), "what runs there still does");
+    let frame = frame(&mut world, 2.0);
+    let listed: Vec<&str> = frame.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!((frame.jobs.len(), listed), (1, vec!["w2"]));
+}
+
+#[test]
 fn what_an_agent_said_last_stands_while_it_is_silent() {
     let mut world = world(&["w1"]);
     let last = said(1.0, &[job("vae", 1.0, 1)]);

@@ -17,6 +17,7 @@ use crate::driver::{Driver, Records, Roster};
 use crate::live::{self, Snapshot, snapshot::Standing};
 use crate::migrate::containers::{Containers, OneMachine};
 use crate::migrate::journal::Folder;
+use crate::migrate::mover::Mover;
 use crate::migrate::moves::{Came, Moves};
 use crate::migrate::{Ended, Means, News, Settings, Trip};
 use crate::nodes::Nodes;

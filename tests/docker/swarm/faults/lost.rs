@@ -8,7 +8,7 @@ use bollard::query_parameters::DeleteNodeOptionsBuilder;
 use paceline_system_tests::{Allocator, Bed, Offices, OneTask, until, until_within};
 use tokio::time::{Instant, sleep};
 
-use super::killed_at;
+use super::{ensure_is_there_once, killed_at};
 use crate::moves::{ensure_goes_on, forget, processes};
 use crate::swarm::{IMAGE, PATIENCE, managed, on_a_swarm};
 
@@ -85,18 +85,9 @@ pub(crate) async fn a_cut_in_the_middle_of_a_move_leaves_the_job_once(
             next.says(&["the move of job flat can be neither completed nor undone yet"]).await?;
             sleep(CUT.saturating_sub(cut.elapsed())).await;
             offices.swarm().reconnect(host).await?;
-            let flat = managed(&offices, "flat").await.with_context(|| next.said())?;
-            let node = if completed { "w2" } else { "w1" };
-            anyhow::ensure!(flat.node.as_deref() == Some(node), "{step}: {flat:?}");
-            ensure_goes_on(&kept).await.with_context(|| format!("{step}: {}", next.said()))?;
-            let turns = processes(&kept)?.len();
-            anyhow::ensure!(turns <= 3, "{step}: processes have taken turns {turns} times");
+            ensure_is_there_once(&kept, &offices, &next, completed).await.context(step)?;
             next.end().await?;
             offices.clear().await?;
-            until_within(PATIENCE, "all services have gone", || async {
-                Ok(offices.are_idle().await?.then_some(()))
-            })
-            .await?;
             forget(&kept)?;
         }
         offices.close().await

@@ -146,6 +146,11 @@ fn machines_come_and_go_and_shares_are_of_a_jobs_own_machine_on_both_sides() {
     assert_eq!(frame.jobs[0].limit.max, Some(0.25));
     cluster.join(&machine("a", 2.0), 1e9);
     assert_eq!(homes(&decided(&mut cluster, 1.0)).len(), 2, "it was there");
+    cluster.takes_jobs("b", false);
+    let frame = decided(&mut cluster, 1.0);
+    let listed: Vec<&str> = frame.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!((homes(&frame).len(), listed), (2, vec!["a"]), "its jobs are still there");
+    cluster.takes_jobs("b", true);
     cluster.part_with("a");
     let frame = decided(&mut cluster, 2.0);
     assert_eq!((homes(&frame), frame.nodes.len()), (vec![("y", Some("b"))], 1));

@@ -1,8 +1,10 @@
-use bollard::models::{TaskSpec, TaskSpecResources};
+use bollard::models::{ResourceObject, TaskSpec, TaskSpecResources};
+use paceline_policy::cluster::gangs::State;
 
 use super::*;
 use crate::cluster::gangs::fake::{FakeSwarm, job, task};
 use crate::cluster::gangs::orders::{Order, What};
+use crate::live::snapshot::{GangState, PlaceView};
 
 fn id(name: &str) -> JobId {
     JobId::new(name).unwrap()
