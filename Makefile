@@ -45,7 +45,7 @@ demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes on
 	@data="$$(images/data.sh | tail -n 1)"; \
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
 
-cluster-demo: images ## real jobs on a Swarm of four engines, under SpeCon, DLTAP and KOD2 (root; PART=spread|objectives|placement|queue)
+cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|objectives|placement|queue)
 	@data="$$(images/data.sh | tail -n 1)"; \
 	$(CARGO) build --release --locked --bin paceline --bin cluster-demo; \
 	target/release/cluster-demo $(PART) --data "$$data"

@@ -8,6 +8,7 @@
 //! The windows between frames do not resolve the first steep fall; the largest single loss that a
 //! job's first frames tell of does: of a loss that falls, that is the first report.
 
+use paceline_policy::unit::count;
 use paceline_wire::Direction;
 
 use super::model::{Fitted, Learning, Why};
@@ -15,14 +16,11 @@ use super::numeric::{Equation, Solution, criterion, least_point, least_squares};
 use crate::curve::Curve;
 
 /// So many frames for a curve of three parameters and the noise around it.
-const LEAST_FRAMES: usize = 5;
+pub(super) const LEAST_FRAMES: usize = 5;
 /// More frames than these are put together: they tell no more of so smooth a curve.
 const MOST_FRAMES: usize = 200;
 /// The least part of its level that a fall must be to be one.
 const LEAST_FALL: f64 = 1e-5;
-
-/// Half of what is drawn from a normal distribution is no further from its mean, in deviations.
-const MIDDLE_OF_A_NORMAL: f64 = 0.6745;
 
 /// Bounds for the parameters of the curves' forms, as powers of ten: outside of them a curve is a
 /// straight line or a step.
@@ -70,23 +68,14 @@ pub(super) fn learning(
     let best = all.into_iter().flatten().filter(|one| improves(&one.curve, direction));
     let best = best.min_by(|a, b| score(a).total_cmp(&score(b))).ok_or(Why::NotLearning)?;
     let fall = (best.curve.at(0.0) - best.curve.at(1.0)).abs();
+    let free = count(merged.len().saturating_sub(best.parameters).max(1));
     Ok(Learning {
         error: (best.squares / batches).sqrt() / fall,
-        noise: noise(&merged, &best.curve) / fall,
+        // The mean of n reports has a variance of one n-th.
+        noise: (best.squares / free).sqrt() / fall,
         curve: best.curve,
         frames: pieces.len(),
     })
-}
-
-/// The deviation of one report, by the piece in the middle: where the curve is off, as it is in the
-/// first steep fall, that is no noise. The mean of n reports has a variance of one n-th.
-fn noise(pieces: &[Piece], curve: &Curve) -> f64 {
-    let off = |piece: &Piece| {
-        (piece.loss - curve.mean(piece.from, piece.to)).abs() * piece.batches.sqrt()
-    };
-    let mut all: Vec<f64> = pieces.iter().map(off).collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(0.0) / MIDDLE_OF_A_NORMAL
 }
 
 fn exponential(pieces: &[Piece]) -> Option<Candidate> {

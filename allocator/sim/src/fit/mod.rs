@@ -9,7 +9,8 @@
 //! - the most that it can use (`parallel`) is what it used while there was room for more;
 //! - its weight in a crowd (`crowded`) is told by what it got there beside others;
 //! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
-//! - how its loss falls: `learning.rs`;
+//! - how its loss falls: `learning.rs`; of a job that is in too few frames of the first recording, the
+//!   others tell that, too;
 //! - what the machine itself uses, and no job gets, is the node's `background`.
 //!
 //! A frame does not say which work was done before the job's endpoint first answered: a fitted job
@@ -34,7 +35,7 @@ use paceline_policy::{JobId, frame};
 use paceline_wire::Direction;
 
 pub use against::{Accuracy, Figure, JobAccuracy, accuracy};
-use learning::{Piece, learning};
+use learning::{LEAST_FRAMES, Piece, learning};
 pub use lifetime::{Lifetime, lifetimes};
 pub use model::{Batch, Fit, Fitted, JobFit, Learning, Measured, NodeFit, Terms, Throttling, Why};
 pub use recording::{Recording, RecordingError};
@@ -91,11 +92,13 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
         let told = told(std::iter::once(first).chain(others), &life.id);
         // The largest was among those, before the curve begins.
         let largest = first_loss(first, &life.id).filter(|_| told.is_none());
-        let beside = others.iter().zip(&more).filter_map(|(recording, windows)| {
-            let its = lifetimes(recording).into_iter().find(|its| its.id == life.id)?;
-            Some(Course::of(&its, windows, &speeds).losses)
-        });
-        let losses = course.losses.iter().copied().chain(beside.flatten()).collect();
+        let mut losses = course.losses.clone();
+        if losses.len() < LEAST_FRAMES {
+            losses.extend(others.iter().zip(&more).flat_map(|(recording, windows)| {
+                let its = lifetimes(recording).into_iter().find(|its| its.id == life.id);
+                its.map(|its| Course::of(&its, windows, &speeds).losses).unwrap_or_default()
+            }));
+        }
         jobs.push(JobFit {
             arrived: life.arrived - start,
             ended: life.ended.is_some(),
@@ -167,8 +170,8 @@ impl Course {
     }
 }
 
-/// The curve of a job's loss, over so much work in batches of such a size, by the losses of all its
-/// recordings; `first` is the largest loss that its first frames tell of.
+/// The curve of a job's loss, over so much work in batches of such a size; `first` is the largest loss
+/// that its first frames tell of.
 fn learned(
     (work, batch): (f64, f64),
     mut losses: Vec<(f64, f64, f64)>,

@@ -162,6 +162,18 @@ fn what_a_job_had_told_by_its_first_frame_comes_out_where_it_mostly_had() {
 }
 
 #[test]
+fn how_the_loss_of_a_short_job_falls_is_told_by_other_recordings() {
+    let short = format!("work = 6\nloss = {EXPONENTIAL}");
+    let (_, recording) = record(&scenario("", &[("a", short.clone())]), "none");
+    let found = |others: &[Recording]| fit(&recording, others).unwrap().jobs.remove(0).learning;
+    assert!(matches!(found(&[]), Err(Why::TooFewFrames { .. })), "{:?}", found(&[]));
+    let curve = found(&[alone(&short, 0.5), alone(&short, 0.25)]).unwrap().curve;
+    for (at, loss) in [(0.0, 540.0), (0.19, 261.9), (1.0, 102.3)] {
+        assert!(close(curve.at(at), loss, 0.03), "{at}: {} {curve:?}", curve.at(at));
+    }
+}
+
+#[test]
 fn a_job_that_cannot_use_the_whole_node_has_a_cap() {
     let narrow = "work = 10\nparallel = 0.25\nbatch = { work = 0.05 }".to_owned();
     let wide = "work = 20\nbatch = { work = 0.05 }".to_owned();

@@ -40,6 +40,9 @@ impl Mover for Manager {
         if let Some(why) = &target.trouble {
             return Err(format!("{to}: {why}"));
         }
+        if !target.takes_tasks {
+            return Err(format!("{to} takes no tasks any more"));
+        }
         Ok(Move {
             job: job.to_string(),
             from: from.clone(),
