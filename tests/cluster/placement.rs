@@ -108,39 +108,38 @@ nodes = ["w1", "w3", "w1"]
     let idle = idle(site).await?;
     let (before, began) = (sent(site).await?, Instant::now());
     offices.submit_gang(name, &text).await?;
-    let mut made = [0; 3];
     let ended = loop {
         anyhow::ensure!(began.elapsed() < PATIENCE, "{name} does not end");
         sleep(Duration::from_millis(500)).await;
-        let shown = offices.status().await?;
-        for job in &shown.jobs {
-            let worker = job.job.strip_prefix(&format!("{name}-worker-"));
-            let worker: Option<usize> = worker.and_then(|index| index.parse().ok());
-            if let Some(made) = worker.and_then(|index| made.get_mut(index)) {
-                *made = job.step.unwrap_or(0).max(*made);
-            }
-        }
-        let shown = shown.gangs.into_iter().find(|gang| gang.job == name);
-        if let Some(gang) = shown.filter(is_over) {
+        let shown = offices.status().await?.gangs;
+        if let Some(gang) = shown.into_iter().find(|gang| gang.job == name && is_over(gang)) {
             break gang;
         }
     };
     anyhow::ensure!(ended.state == GangState::Finished, "{ended:?}");
     let seconds = began.elapsed().as_secs_f64();
     let bytes = sent(site).await? - before - idle * seconds;
+    let mut made = [0.0; 3];
+    for (worker, made) in made.iter_mut().enumerate() {
+        let printed = offices.printed_by(&format!("{name}-worker-{worker}")).await?;
+        *made = counter(gradients(&printed).with_context(|| format!("{worker}: {printed}"))?);
+    }
     offices.withdraw_gang(name).await?;
-    let made = made.map(counter);
     let all: f64 = made.iter().sum();
-    anyhow::ensure!(all > 0.0, "no worker has told of a step");
-    // What crossed for a gradient of a mean worker, in exchanges with one server.
-    let exchanges: f64 = made.iter().zip(cross).map(|(made, of)| made / all * f64::from(of)).sum();
-    let gradient = bytes / f64::from(STEPS);
+    // In exchanges with a server on another machine.
+    let exchanges: f64 = made.iter().zip(cross).map(|(made, of)| made * f64::from(of)).sum();
     let pairs = f64::from(cross.iter().sum::<u32>());
-    Ok(Measured { bytes: 3.0 * gradient, even: gradient / exchanges * pairs })
+    Ok(Measured { bytes: 3.0 * bytes / all, even: bytes / exchanges * pairs })
 }
 
 fn is_over(gang: &GangView) -> bool {
     [GangState::Finished, GangState::Failed].contains(&gang.state)
+}
+
+/// How many gradients a worker has made, by its last line.
+fn gradients(printed: &str) -> Option<u64> {
+    let (_, last) = printed.rsplit_once("finished: steps=")?;
+    last.split_whitespace().next()?.parse().ok()
 }
 
 /// Bytes that the workers have sent to one another so far.

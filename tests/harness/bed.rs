@@ -3,16 +3,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bollard::Docker;
-use bollard::container::LogOutput;
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, LogsOptionsBuilder,
-    RemoveContainerOptionsBuilder, StartContainerOptions,
+    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
+    StartContainerOptions,
 };
 use futures_util::StreamExt;
 use paceline_allocator::observe::cgroup::{Cgroup, MemoryLimit, Quota};
 use paceline_allocator::observe::container::{self, Container, HostCpu, HostMemory};
 
+use crate::printed::printed;
 use crate::wait::until;
 
 /// The engine is asked for so many things at once.
@@ -210,13 +210,7 @@ impl Bed {
 
     /// Everything that it has printed.
     pub async fn log(&self, name: &str) -> anyhow::Result<String> {
-        let options = LogsOptionsBuilder::default().stdout(true).stderr(true).build();
-        let mut pieces = std::pin::pin!(self.docker.logs(name, Some(options)));
-        let mut log = Vec::new();
-        while let Some(piece) = pieces.next().await {
-            log.extend_from_slice(LogOutput::as_ref(&piece?));
-        }
-        Ok(String::from_utf8(log)?)
+        printed(&self.docker, name).await
     }
 
     /// The ids of all containers of this bed, running or not.

@@ -9,6 +9,7 @@ mod image;
 pub mod made_up;
 mod office;
 mod offices;
+mod printed;
 mod private;
 mod swarm;
 mod wait;

@@ -13,10 +13,12 @@ use bollard::models::{
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListNetworksOptions, ListServicesOptions, ListTasksOptions,
 };
+use paceline_allocator::labels::JOB;
 use paceline_allocator::live::Snapshot;
 
 use crate::allocator::Allocator;
 use crate::image::program;
+use crate::printed::printed;
 use crate::swarm::{PrivateSwarm, SwarmEngine};
 use crate::wait::until_within;
 
@@ -287,6 +289,20 @@ impl Offices {
             }
         }
         Ok(true)
+    }
+
+    /// Everything that a job's containers have printed that are still there, on whatever machines.
+    pub async fn printed_by(&self, job: &str) -> anyhow::Result<String> {
+        let filters = [("label".to_owned(), vec![format!("{JOB}={job}")])].into();
+        let its = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+        let mut log = String::new();
+        for engine in self.swarm.engines() {
+            let containers = engine.docker().list_containers(Some(its.clone())).await?;
+            for id in containers.into_iter().filter_map(|container| container.id) {
+                log += &printed(engine.docker(), &id).await?;
+            }
+        }
+        Ok(log)
     }
 
     /// Ends the agents.
