@@ -45,7 +45,11 @@ pub(super) fn weights(
 
 fn is_crowded(window: &Window<'_>, cpus: f64, most: impl Fn(&JobId) -> f64) -> bool {
     let wants_more = window.jobs.iter().all(|(id, part)| {
-        part.cap.is_all() && !part.guessed && part.share > 0.0 && part.share < CONTENT * most(id)
+        part.cap.is_all()
+            && part.trains
+            && !part.guessed
+            && part.share > 0.0
+            && part.share < CONTENT * most(id)
     });
     let all: f64 = window.jobs.keys().map(|id| threads_for(most(id), cpus)).sum();
     window.seconds >= LEAST_SECONDS && wants_more && all > CROWD * cpus

@@ -6,7 +6,8 @@
 //! - a job's *work* is the CPU time that it took, in seconds of the whole node, less what
 //!   neighbours and limits cost it. Frames have the mean use between them, so nothing is interpolated but the
 //!   time after a job's last frame: there it used what the node did and no other job;
-//! - the most that it can use (`parallel`) is what it used while there was room for more;
+//! - the most that it can use (`parallel`) is what it used while there was room for more, from its first
+//!   report on: before that it starts;
 //! - its weight in a crowd (`crowded`) is told by what it got there beside others;
 //! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
 //! - how its loss falls: `learning.rs`; of a job that is in too few frames of the first recording, the
@@ -201,7 +202,7 @@ fn learned(
 }
 
 /// What a job had reported by its first frame: the median of the recordings in which it had, if those
-/// are most of them.
+/// are half of them at least.
 fn told<'a>(recordings: impl Iterator<Item = &'a Recording>, id: &JobId) -> Option<Told> {
     let of = |job: &frame::Job| {
         let loss = job.loss?;
@@ -214,7 +215,7 @@ fn told<'a>(recordings: impl Iterator<Item = &'a Recording>, id: &JobId) -> Opti
     let all: Vec<Option<Told>> = recordings.filter_map(first).map(of).collect();
     let mut told: Vec<Told> = all.iter().copied().flatten().collect();
     told.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-    told.get(told.len() / 2).copied().filter(|_| 2 * told.len() > all.len())
+    told.get(told.len() / 2).copied().filter(|_| 2 * told.len() >= all.len())
 }
 
 /// The largest loss, without its sign, as the first frame has it that tells of one.

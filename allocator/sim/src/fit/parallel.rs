@@ -58,7 +58,7 @@ pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fit
         for (id, part) in &window.jobs {
             let own = seen.entry(id).or_default();
             own.most = own.most.max(part.share);
-            let tells = !part.guessed && window.seconds >= LEAST_SECONDS;
+            let tells = !part.guessed && part.trains && window.seconds >= LEAST_SECONDS;
             if !tells || !part.cap.is_all() || part.share <= 0.0 {
                 continue;
             }

@@ -156,7 +156,7 @@ fn what_a_job_had_told_by_its_first_frame_comes_out_where_it_mostly_had() {
     };
     let late = recorded("");
     assert_eq!(told(&late, &[]), None);
-    assert_eq!(told(&early(600.0), std::slice::from_ref(&late)), None, "as often as not");
+    assert_eq!(told(&early(600.0), &[late.clone(), late.clone()]), None, "mostly not");
     let expected = Some(Told { loss: 610.0, largest: 700.0 });
     assert_eq!(told(&early(600.0), &[early(620.0), early(610.0), late]), expected);
 }
@@ -211,6 +211,25 @@ fn what_a_job_used_alone_counts_where_it_left_room_beside_another() {
     let alone = recording.told_of("a", "b").unwrap();
     let found = fit(&recording, &[alone]).unwrap();
     assert!(close(most(&found, "b"), 0.85, 0.1), "{found:#?}");
+}
+
+#[test]
+fn what_a_job_uses_while_it_starts_is_not_what_it_can_use() {
+    let frame = |t: u32| {
+        let (cpu, loss) = match t {
+            0..4 => (0.3, "null".to_owned()),
+            4 => (0.3, "9".to_owned()),
+            _ => (0.85, format!("{}", 9.0 / f64::from(t))),
+        };
+        format!(
+            r#"{{"t":{t},"nodes":[{{"name":"n","cpus":2,"usage":{{"cpu":{cpu}}}}}],"jobs":[{{"id":"a",
+            "loss":{loss},"usage":{{"cpu":{cpu}}}}}]}}"#
+        )
+        .replace('\n', "")
+    };
+    let lines: Vec<String> = (0..20).step_by(2).map(frame).collect();
+    let fit = fit(&Recording::parse(&lines.join("\n")).unwrap(), &[]).unwrap();
+    assert!(close(fit.jobs[0].parallel.unwrap().mean, 0.85, 0.001), "{fit:#?}");
 }
 
 #[test]

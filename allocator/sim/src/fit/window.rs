@@ -1,6 +1,6 @@
 //! A recording as windows: what each job did between two frames.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use paceline_policy::unit::count;
 use paceline_policy::{Frame, JobId, Share, frame};
@@ -34,6 +34,8 @@ pub(super) struct Part {
     pub(super) share: f64,
     /// Whether that is no measurement, but what was left of the node when the job had gone.
     pub(super) guessed: bool,
+    /// Whether it trains: until its first report it starts, which tells nothing of what comes then.
+    pub(super) trains: bool,
     /// The limit in force at the window's end.
     pub(super) cap: Share,
     /// Whether it was the same at the beginning: the mean use is that since the frame before, and
@@ -60,15 +62,24 @@ impl Window<'_> {
 /// The windows of a recording in which jobs ran whose use of CPU is known.
 pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
     let background = background(recording).unwrap_or(0.0);
+    let all = recording.frames().iter().flat_map(|frame| &frame.jobs);
+    let mut starting: BTreeSet<&JobId> =
+        all.filter(|job| reports(job)).map(|job| &job.id).collect();
     let mut shares: BTreeMap<&JobId, f64> = BTreeMap::new();
     let mut windows = Vec::new();
     for pair in pairs(recording) {
         let mut jobs = BTreeMap::new();
+        let before =
+            pair.stayed.values().map(|(before, _)| *before).chain(pair.gone.values().copied());
+        for job in before.filter(|job| reports(job)) {
+            starting.remove(&job.id);
+        }
         for (id, (before, job)) in &pair.stayed {
             if let Some(share) = cpu(job) {
                 shares.insert(id, share);
                 let steady = (cap(before).get() - cap(job).get()).abs() < SAME_LIMIT;
-                jobs.insert(*id, Part { steady, ..part(job, share) });
+                let trains = !starting.contains(*id);
+                jobs.insert(*id, Part { trains, steady, ..part(job, share) });
             }
         }
         // What those that stayed have left is that of those that went.
@@ -157,6 +168,10 @@ impl Pair<'_> {
     }
 }
 
+fn reports(job: &frame::Job) -> bool {
+    job.loss.is_some() || job.batch_latency.is_some()
+}
+
 fn cpu(job: &frame::Job) -> Option<f64> {
     job.usage.cpu.map(|share| share.clamp(0.0, 1.0))
 }
@@ -170,6 +185,7 @@ fn part(job: &frame::Job, share: f64) -> Part {
     Part {
         share,
         guessed: false,
+        trains: true,
         cap: cap(job),
         steady: true,
         latency: job.batch_latency.filter(|seconds| (1.0 / ABSURD..ABSURD).contains(seconds)),

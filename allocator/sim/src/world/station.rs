@@ -98,13 +98,20 @@ impl Station {
         let crowded = self.is_crowded(jobs);
         let here: Vec<Index> = self.fluid.jobs().collect();
         for index in &here {
-            self.ask(*index, jobs, Company { held: 0.0, crowded });
+            self.ask(*index, jobs, Company { crowded, ..Company::default() });
         }
+        // What each takes from the others: by bursts, or in turns with them.
+        let takes = |index: Index| {
+            let held = self.fluid.held_by(index);
+            let cap = self.fluid.party(index).map_or(0.0, |party| party.cap);
+            (index, held, if held > 0.0 { 0.0 } else { cap })
+        };
+        let takes: Vec<(Index, f64, f64)> = here.into_iter().map(takes).collect();
+        let wanted: f64 = takes.iter().map(|(_, _, wanted)| wanted).sum();
         let held = self.fluid.held();
-        let beside = |index: &Index| (*index, held - self.fluid.held_by(*index));
-        let beside: Vec<(Index, f64)> = here.iter().map(beside).collect();
-        for (index, held) in beside {
-            self.ask(index, jobs, Company { held, crowded });
+        for (index, its_held, its_wanted) in takes {
+            let (held, wanted) = (held - its_held, wanted - its_wanted);
+            self.ask(index, jobs, Company { held, wanted, crowded });
         }
     }
 

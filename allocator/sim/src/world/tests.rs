@@ -79,7 +79,7 @@ fn what_is_recorded_replays_to_the_same_decisions() {
 /// As measured on two CPUs: a job that uses 0.89 of them alone had 0.50 beside two at limits of 0.41
 /// together, and 0.445 beside two at limits of 0.49; what was left stayed idle.
 #[test]
-fn what_limited_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
+fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
     let share = |jobs: &[&str]| {
         let mut text = "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\nuntil = 1.0\n\
              [[node]]\nname = \"n\"\ncpus = 2"
@@ -102,6 +102,13 @@ fn what_limited_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
     // One that is held back by its own limit has it, and so has one of a single thread its CPU.
     close(share(&["parallel = 0.89\nmax = 0.3", "max = 0.25"]), 0.3);
     close(share(&["parallel = 0.5", "max = 0.25"]), 0.5);
+    // With one that always has something to do it takes turns, whatever its weight. One that waits for no
+    // thread of its own does not mind, and one of a single thread has a CPU.
+    let heavy = |job: &str| format!("{job}\ncpu_shares = 16384");
+    close(share(&[&heavy(wide), wide]), 0.89 * 2.0 / 3.0);
+    close(share(&[&heavy(wide), "parallel = 0.2"]), 0.89 * 0.8);
+    close(share(&[&heavy(""), wide]), 16.0 / 17.0);
+    close(share(&[&heavy("parallel = 0.5"), wide]), 0.5);
     // In a crowd a weight counts in part, and between two in full.
     let light = "crowded = 0.5";
     close(share(&[light, "parallel = 1"]), 0.5);
