@@ -127,7 +127,7 @@ pub struct JobFit {
     /// How its loss falls.
     #[serde(serialize_with = "as_json")]
     pub learning: Fitted<Learning>,
-    /// What it had reported when it was first seen, where it mostly had by then.
+    /// What it had reported when it was first seen, unless it mostly had not by then.
     pub told: Option<Told>,
     /// When it said that it had reached its targets.
     pub reached_at: ReachedAt,

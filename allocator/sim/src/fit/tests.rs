@@ -142,7 +142,7 @@ fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
 }
 
 #[test]
-fn what_a_job_had_told_by_its_first_frame_comes_out_where_it_mostly_had() {
+fn what_a_job_had_told_by_its_first_frame_comes_out_unless_it_mostly_had_not() {
     let job = |told: &str| format!("work = 40\nloss = {EXPONENTIAL}\n{told}");
     let recorded = |told: &str| record(&scenario("", &[("a", job(told))]), "none").1;
     let early = |loss: f64| recorded(&format!("told = {{ loss = {loss}, largest = 700.0 }}"));
@@ -157,6 +157,8 @@ fn what_a_job_had_told_by_its_first_frame_comes_out_where_it_mostly_had() {
     let late = recorded("");
     assert_eq!(told(&late, &[]), None);
     assert_eq!(told(&early(600.0), &[late.clone(), late.clone()]), None, "mostly not");
+    let expected = Some(Told { loss: 600.0, largest: 700.0 });
+    assert_eq!(told(&early(600.0), std::slice::from_ref(&late)), expected, "as often as not");
     let expected = Some(Told { loss: 610.0, largest: 700.0 });
     assert_eq!(told(&early(600.0), &[early(620.0), early(610.0), late]), expected);
 }
@@ -213,23 +215,41 @@ fn what_a_job_used_alone_counts_where_it_left_room_beside_another() {
     assert!(close(most(&found, "b"), 0.85, 0.1), "{found:#?}");
 }
 
-#[test]
-fn what_a_job_uses_while_it_starts_is_not_what_it_can_use() {
+/// Frames every two seconds of jobs that use these shares of two CPUs while they start and while they
+/// train; the last of them starts until its first report after 4 s, the others train at once.
+fn starting(starts: &[f64], trains: &[f64]) -> Recording {
+    let names = ["a", "b", "c"];
     let frame = |t: u32| {
-        let (cpu, loss) = match t {
-            0..4 => (0.3, "null".to_owned()),
-            4 => (0.3, "9".to_owned()),
-            _ => (0.85, format!("{}", 9.0 / f64::from(t))),
+        let shares = if t <= 4 { starts } else { trains };
+        let job = |(name, cpu): (&&str, &f64)| {
+            let late = *name == names[shares.len() - 1];
+            let loss = if late && t < 4 {
+                "null".to_owned()
+            } else {
+                (9.0 / f64::from(t + 1)).to_string()
+            };
+            format!(r#"{{"id":"{name}","loss":{loss},"usage":{{"cpu":{cpu}}}}}"#)
         };
-        format!(
-            r#"{{"t":{t},"nodes":[{{"name":"n","cpus":2,"usage":{{"cpu":{cpu}}}}}],"jobs":[{{"id":"a",
-            "loss":{loss},"usage":{{"cpu":{cpu}}}}}]}}"#
-        )
-        .replace('\n', "")
+        let jobs: Vec<String> = names.iter().zip(shares).map(job).collect();
+        let cpu: f64 = shares.iter().sum();
+        let node = format!(r#"{{"name":"n","cpus":2,"usage":{{"cpu":{cpu}}}}}"#);
+        format!(r#"{{"t":{t},"nodes":[{node}],"jobs":[{}]}}"#, jobs.join(","))
     };
     let lines: Vec<String> = (0..20).step_by(2).map(frame).collect();
-    let fit = fit(&Recording::parse(&lines.join("\n")).unwrap(), &[]).unwrap();
+    Recording::parse(&lines.join("\n")).unwrap()
+}
+
+#[test]
+fn what_a_job_uses_while_it_starts_is_not_what_it_can_use() {
+    let fit = fit(&starting(&[0.3], &[0.85]), &[]).unwrap();
     assert!(close(fit.jobs[0].parallel.unwrap().mean, 0.85, 0.001), "{fit:#?}");
+}
+
+#[test]
+fn what_a_job_uses_while_it_starts_is_not_what_it_weighs_in_a_crowd() {
+    let third = 1.0 / 3.0;
+    let fit = fit(&starting(&[0.45, 0.45, 0.1], &[third; 3]), &[]).unwrap();
+    assert!(fit.jobs.iter().all(|job| close(job.crowded.unwrap(), 1.0, 1e-6)), "{fit:#?}");
 }
 
 #[test]

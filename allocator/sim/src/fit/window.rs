@@ -1,6 +1,6 @@
 //! A recording as windows: what each job did between two frames.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use paceline_policy::unit::count;
 use paceline_policy::{Frame, JobId, Share, frame};
@@ -34,7 +34,7 @@ pub(super) struct Part {
     pub(super) share: f64,
     /// Whether that is no measurement, but what was left of the node when the job had gone.
     pub(super) guessed: bool,
-    /// Whether it trains: until its first report it starts, which tells nothing of what comes then.
+    /// Whether it trains: one that reports at all starts until then, which tells nothing of what comes.
     pub(super) trains: bool,
     /// The limit in force at the window's end.
     pub(super) cap: Share,
@@ -62,23 +62,21 @@ impl Window<'_> {
 /// The windows of a recording in which jobs ran whose use of CPU is known.
 pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
     let background = background(recording).unwrap_or(0.0);
-    let all = recording.frames().iter().flat_map(|frame| &frame.jobs);
-    let mut starting: BTreeSet<&JobId> =
-        all.filter(|job| reports(job)).map(|job| &job.id).collect();
+    let mut first_reports: BTreeMap<&JobId, f64> = BTreeMap::new();
+    for frame in recording.frames() {
+        for job in frame.jobs.iter().filter(|job| reports(job)) {
+            first_reports.entry(&job.id).or_insert(frame.t);
+        }
+    }
     let mut shares: BTreeMap<&JobId, f64> = BTreeMap::new();
     let mut windows = Vec::new();
     for pair in pairs(recording) {
         let mut jobs = BTreeMap::new();
-        let before =
-            pair.stayed.values().map(|(before, _)| *before).chain(pair.gone.values().copied());
-        for job in before.filter(|job| reports(job)) {
-            starting.remove(&job.id);
-        }
         for (id, (before, job)) in &pair.stayed {
             if let Some(share) = cpu(job) {
                 shares.insert(id, share);
                 let steady = (cap(before).get() - cap(job).get()).abs() < SAME_LIMIT;
-                let trains = !starting.contains(*id);
+                let trains = first_reports.get(*id).is_none_or(|at| *at < pair.after.t);
                 jobs.insert(*id, Part { trains, steady, ..part(job, share) });
             }
         }

@@ -105,10 +105,11 @@ fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
     // With one that always has something to do it takes turns, whatever its weight. One that waits for no
     // thread of its own does not mind, and one of a single thread has a CPU.
     let heavy = |job: &str| format!("{job}\ncpu_shares = 16384");
-    close(share(&[&heavy(wide), wide]), 0.89 * 2.0 / 3.0);
+    close(share(&[&heavy(wide), wide]), 0.89 * 0.64);
     close(share(&[&heavy(wide), "parallel = 0.2"]), 0.89 * 0.8);
     close(share(&[&heavy(""), wide]), 16.0 / 17.0);
     close(share(&[&heavy("parallel = 0.5"), wide]), 0.5);
+    close(share(&["parallel = 0.4", "max = 0.3", "parallel = 0.3"]), 0.4);
     // In a crowd a weight counts in part, and between two in full.
     let light = "crowded = 0.5";
     close(share(&[light, "parallel = 1"]), 0.5);
