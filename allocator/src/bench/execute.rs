@@ -26,7 +26,7 @@ use crate::samples::Sample;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The least that jobs which wait have under the oracle, in CPUs: no engine takes less.
-const ORACLES_LEAST: &str = "0.01";
+pub(crate) const ORACLES_LEAST: f64 = 0.01;
 
 /// What a run is made with.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +125,7 @@ impl Execution<'_> {
             }
             let least = "paceline.min-cpus";
             if !job.labels.contains_key(least) {
-                labels.insert(least.to_owned(), ORACLES_LEAST.to_owned());
+                labels.insert(least.to_owned(), ORACLES_LEAST.to_string());
             }
         }
         Ok(Extra { steps, labels, checkpoints: checkpoints::make(self.folder, job)? })

@@ -14,7 +14,9 @@ use super::containers::Containers;
 use super::execute::Execution;
 use super::log_tail::log_tail;
 use super::machine::images;
-use super::outcome::{About, ArmFacts, Findings, JobFacts, Judged, Observed, frames, judge};
+use super::outcome::{
+    About, ArmFacts, BASELINE, Findings, JobFacts, Judged, Observed, frames, judge,
+};
 use super::plan::Planned;
 use super::progress::{Progress, say};
 use super::record::Recorded;
@@ -175,7 +177,8 @@ impl<'a> Bench<'a> {
     async fn rates(&mut self) -> anyhow::Result<Vec<Option<f64>>> {
         let jobs = &self.schedule.jobs;
         let known = self.results.bench.rates.clone();
-        let is_needed = jobs.iter().any(Job::takes_steps);
+        let is_fitted = self.schedule.arms.iter().any(|arm| arm.policy == BASELINE);
+        let is_needed = is_fitted || jobs.iter().any(Job::takes_steps);
         if let Some(rates) = known.clone().filter(|_| !is_needed || self.results.has_calibration())
         {
             return Ok(rates);

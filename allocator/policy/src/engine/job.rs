@@ -115,6 +115,11 @@ impl Job {
         }
     }
 
+    /// The next look is to see nothing of what was used until now.
+    pub(super) fn look_anew(&mut self) {
+        self.window.begin(self.usage);
+    }
+
     /// Ends the time that the last frame told of.
     pub(super) fn begin_frame(&mut self, chosen: Option<Share>) {
         self.chosen = chosen.unwrap_or(self.chosen);

@@ -316,7 +316,12 @@ impl Engine {
             }
             news
         });
-        (!changes.is_empty()).then_some(Effect::Set(changes))
+        if changes.is_empty() {
+            return None;
+        }
+        // What others use beside them tells nothing of what they will use from now on.
+        self.jobs.values_mut().for_each(Job::look_anew);
+        Some(Effect::Set(changes))
     }
 
     /// What the policy is to see at `now`.

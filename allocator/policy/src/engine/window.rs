@@ -94,9 +94,14 @@ impl Window {
         Some(mean)
     }
 
+    /// Begins anew with the latest reading.
+    pub(super) fn begin(&mut self, latest: Option<Taken>) {
+        self.mark = latest;
+    }
+
     /// Begins anew with another limit: what was seen under the one before says nothing of it.
     pub(super) fn limit_changed(&mut self, latest: Option<Taken>) {
-        self.mark = latest;
+        self.begin(latest);
         self.forget_batches();
     }
 

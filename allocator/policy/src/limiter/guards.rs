@@ -21,6 +21,8 @@ pub(super) struct Guards {
 pub(super) struct Standing {
     /// Its own share.
     pub(super) own: f64,
+    /// What was taken from that since the moment before.
+    pub(super) cut: f64,
     /// The most that it may be lent up to.
     pub(super) ceiling: f64,
     /// Why it has its own share.
@@ -51,11 +53,12 @@ impl Guards {
         }
         let bounds = rules.bounds(view);
         let (own, why) = (verdict.share, verdict.why);
-        let mut standing = Standing { own, ceiling: bounds.ceiling, why, guards: self };
+        let mut standing = Standing { own, cut: 0.0, ceiling: bounds.ceiling, why, guards: self };
         standing.keep_fair(rules, look, view);
         let before = self.own.unwrap_or(verdict.from);
         standing.undo_cut(rules, Step { t: look.t, before, wanted: standing.own }, view);
         standing.own = bounds.clamp(standing.own);
+        standing.cut = self.own.map_or(0.0, |before| (before - standing.own).max(0.0));
         standing.guards.own = Some(standing.own);
         standing
     }
@@ -67,7 +70,7 @@ impl Guards {
             Enforcement::Shares => self.own.unwrap_or(in_force),
             Enforcement::Quota | Enforcement::QuotaLeftover => in_force,
         };
-        Standing { own, ceiling: own, why: Why::Silent, guards: self }
+        Standing { own, cut: 0.0, ceiling: own, why: Why::Silent, guards: self }
     }
 
     /// Adds to `counters` what has happened since `before`.

@@ -4,6 +4,10 @@
 //! What it leaves unused, a head-room aside, goes to the jobs that press on their caps, by weighted
 //! water-filling. A loan harms its owner no more than the kernel's fair sharing does, and not for
 //! long: as soon as the owner begins to use its head-room up, its whole share is kept for it again.
+//!
+//! Beside jobs at their caps an owner may not be able to show that it wants more: they run in bursts,
+//! and where its threads wait for each other it cannot make up for those. So what is taken from a job
+//! is not lent back to it at once: all are first asked anew what they want, while nothing is lent.
 
 use super::fill::{Taker, fill};
 
@@ -12,6 +16,8 @@ const HEAD: f64 = 0.04;
 /// On top of that, this fraction of a job's use: use is never quite steady. It must be larger than
 /// 1/0.95 − 1, or else a job that got what it wants would press on its cap again.
 const HEAD_OF_USE: f64 = 0.1;
+/// What is taken from jobs at one moment is of account to others if it is more of the node than this.
+const CUT: f64 = HEAD;
 /// Weights further apart than this factor from 1 make no difference.
 const LARGEST_WEIGHT: f64 = 1e6;
 
@@ -41,6 +47,8 @@ pub(super) struct Party {
     pub(super) pressed: bool,
     /// Its own share.
     pub(super) own: f64,
+    /// What was taken from that since the moment before.
+    pub(super) cut: f64,
     /// The most that it may have.
     pub(super) ceiling: f64,
     /// Its weight beside others.
@@ -53,8 +61,11 @@ pub(super) struct Party {
 /// share `room` of the node.
 pub(super) fn lend(parties: &[Party], room: f64) -> Vec<(f64, Appetite)> {
     let all_own: f64 = parties.iter().map(|party| party.own).sum();
-    let appetites: Vec<Appetite> =
-        parties.iter().map(|party| party.appetite_after(HEAD * party.own / all_own)).collect();
+    let is_cut = parties.iter().map(|party| party.cut).sum::<f64>() > CUT;
+    let after = |party: &Party| {
+        if is_cut { Appetite::Own } else { party.appetite_after(HEAD * party.own / all_own) }
+    };
+    let appetites: Vec<Appetite> = parties.iter().map(after).collect();
     let wants = |(party, appetite): (&Party, &Appetite)| party.demand(*appetite);
     let demands: Vec<f64> = parties.iter().zip(&appetites).map(wants).collect();
     let caps = caps(parties, &demands, room);

@@ -311,6 +311,7 @@ impl Seen<'_> {
             usage: self.view.usage,
             pressed: self.view.pressed,
             own: self.standing.own,
+            cut: self.standing.cut,
             ceiling: self.standing.ceiling,
             weight: self.verdict.chosen * self.view.weight,
             appetite: self.standing.guards.appetite,

@@ -1,5 +1,7 @@
 //! Finish-time fairness: how long each job takes beside what an equal share would have given it.
 
+use std::collections::BTreeSet;
+
 use super::Task;
 use super::deadlines::{Due, put_off};
 use crate::fluid::{Fluid, Party};
@@ -20,6 +22,7 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
     arrivals.sort_by(|a, b| release(a).total_cmp(&release(b)));
     let mut arrivals = arrivals.into_iter().peekable();
     let mut times = vec![f64::INFINITY; jobs.len()];
+    let mut starting: BTreeSet<usize> = BTreeSet::new();
     let mut fluid = Fluid::new(0.0);
     loop {
         let arrival = arrivals.peek().map(release);
@@ -27,15 +30,21 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
             (Some((at, index)), _) if arrival.is_none_or(|arrival| at <= arrival) => {
                 fluid.advance(at);
                 fluid.remove(index);
-                if let Some((time, job)) = times.get_mut(index).zip(jobs.get(index)) {
+                let Some((time, job)) = times.get_mut(index).zip(jobs.get(index)) else { continue };
+                if starting.remove(&index) {
+                    fluid.insert(index, party(job, machines), job.work);
+                } else {
                     *time = at - job.arrive;
                 }
             }
             (_, Some(at)) => {
                 fluid.advance(at);
-                if let Some((index, job)) =
-                    arrivals.next().and_then(|index| Some((index, jobs.get(index)?)))
-                {
+                let next = arrivals.next().and_then(|index| Some((index, jobs.get(index)?)));
+                let Some((index, job)) = next else { continue };
+                if let Some(start) = job.start {
+                    starting.insert(index);
+                    fluid.insert(index, alike(job.starting(start), machines), start.work);
+                } else {
                     fluid.insert(index, party(job, machines), job.work);
                 }
             }
@@ -47,10 +56,15 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
 /// What a job asks of all nodes as one, of what there is for jobs.
 fn party(job: &Job, machines: f64) -> Party {
     let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0, Company::default());
+    alike(own, machines)
+}
+
+/// A party of all nodes as one whose weight is everybody's.
+fn alike(own: Party, machines: f64) -> Party {
     Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }
 }
 
-/// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal
+/// No policy's worst ρ is smaller, where times count from releases: each job has as its deadline so many times what it takes by equal
 /// shares, and this is the least number of times for which all deadlines can be kept.
 pub fn worst_fairness(tasks: &[Task], equal: &[f64], machines: f64) -> f64 {
     let jobs = tasks.iter().zip(equal);

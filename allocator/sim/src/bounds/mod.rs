@@ -2,8 +2,8 @@
 //!
 //! A policy is judged by its distance to these. Each is a bound that holds whatever a policy does,
 //! and is exact where its documentation says so; what a policy does not know (the work that is
-//! left) the bounds do. Contention is left out, which only makes runs slower: nothing is then said to
-//! be reached.
+//! left) the bounds do. Contention is left out, and so is what [starts](crate::scenario::Start) take from
+//! others, which only makes runs slower: nothing is then said to be reached.
 
 mod busy_time;
 mod clairvoyant;
@@ -38,7 +38,7 @@ const MOST: usize = 5000;
 /// What the bounds need to know of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// When it arrives.
+    /// When it arrives, or at the soonest has started.
     pub release: f64,
     /// Its work, as seconds of a whole node.
     pub work: f64,
@@ -91,7 +91,11 @@ impl Bounds {
         bounds.add("met", met);
         let distance = least_distance(jobs, machines, until);
         bounds.add("distance", distance.map(|limit| Bound { limit, reached: None }));
-        if nodes.iter().any(|node| node.contention > 0.0) {
+        let starts = jobs.iter().any(|job| job.start.is_some());
+        if starts {
+            bounds.count_starts(jobs);
+        }
+        if starts || nodes.iter().any(|node| node.contention > 0.0) {
             bounds.forget_reached();
         }
         bounds
@@ -122,6 +126,23 @@ impl Bounds {
         self.0.extend(bound.map(|bound| (metric, bound)));
     }
 
+    /// Means that count from releases do so from arrivals, as what they are bounds of does.
+    fn count_starts(&mut self, jobs: &[Job]) {
+        let reaches = |job: &Job, work: Option<f64>| work.is_some() && job.work.is_finite();
+        let all = mean_start(jobs, |_| true);
+        let with_loss = jobs.iter().filter(|job| job.loss.is_some()).map(Job::start_seconds);
+        for (metric, seconds) in [
+            ("completion_mean", all),
+            ("acceptable_mean", mean_start(jobs, |job| reaches(job, job.work_to_acceptable()))),
+            ("objective_mean", mean_start(jobs, |job| reaches(job, job.work_to_objective()))),
+            ("loss_area", with_loss.sum::<f64>() / count(jobs.len())),
+        ] {
+            if let Some(bound) = self.0.get_mut(metric) {
+                bound.limit += seconds;
+            }
+        }
+    }
+
     fn forget_reached(&mut self) {
         for bound in self.0.values_mut() {
             bound.reached = None;
@@ -132,6 +153,12 @@ impl Bounds {
     pub fn get(&self, metric: &str) -> Option<Bound> {
         self.0.get(metric).copied()
     }
+}
+
+/// How long the starts of some jobs take at the least, on average.
+fn mean_start(jobs: &[Job], which: impl Fn(&Job) -> bool) -> f64 {
+    let starts: Vec<f64> = jobs.iter().filter(|job| which(job)).map(Job::start_seconds).collect();
+    starts.iter().sum::<f64>() / count(starts.len())
 }
 
 /// Whether a job may be ended because its reports say that its objective is reached, while its loss
@@ -191,10 +218,10 @@ fn reached(chains: &[Chain], rooms: &[f64], order: Order, until: f64) -> Option<
 impl Task {
     fn of(job: &Job) -> Self {
         // A batch's fixed part costs a share of its own: the fastest that the job can be is alone.
-        let cap = if job.fixed > 0.0 { job.work / job.alone() } else { job.most() };
+        let cap = if job.fixed > 0.0 { job.work / job.training_alone() } else { job.most() };
         // Where it may be ended at its objective, that much work is enough.
         let enough = job.work_to_objective().filter(|_| job.may_terminate);
-        Self { release: job.arrive, work: enough.unwrap_or(job.work), cap }
+        Self { release: job.arrive + job.start_seconds(), work: enough.unwrap_or(job.work), cap }
     }
 
     /// How long it takes with as much as it can use.

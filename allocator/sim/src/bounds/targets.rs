@@ -11,7 +11,7 @@ const STEPS: usize = 100;
 /// The jobs that have a target of their batches and run side by side at `until`: `None` if there are
 /// none, or if some end, for then their last batches are not at one time.
 fn side_by_side(jobs: &[Job], until: f64) -> Option<Vec<(&Job, f64)>> {
-    let with = jobs.iter().filter(|job| job.arrive < until);
+    let with = jobs.iter().filter(|job| job.arrive + job.start_seconds() < until);
     let with: Vec<(&Job, f64)> =
         with.filter_map(|job| Some((job, job.targets.batch_latency?))).collect();
     let endless = with.iter().all(|(job, _)| job.work.is_infinite());

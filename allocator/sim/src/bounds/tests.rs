@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::curve::Curve;
-use crate::scenario::{Scenario, Tasks, scenario};
+use crate::scenario::{Scenario, Start, Tasks, scenario};
 
 fn task(release: f64, work: f64, cap: f64) -> Task {
     Task { release, work, cap }
@@ -269,6 +269,29 @@ fn what_others_take_of_a_node_is_nobodys_and_contention_lets_nothing_be_reached(
         let Bound { limit, reached } = slower.get(metric).unwrap();
         assert!(close(limit, best) && reached.is_none(), "{metric}: {limit} {reached:?}");
     }
+}
+
+#[test]
+fn a_start_passes_before_the_work_is_there() {
+    let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
+    let start = Some(Start { work: 2.0, seconds: 4.0 });
+    let late = Job { arrive: 4.0, ..learner(10.0, &curve) };
+    let started = Job { start, ..learner(10.0, &curve) };
+    assert!(close(started.alone(), 14.0), "{}", started.alone());
+    let of = |job: &Job| {
+        let jobs = std::slice::from_ref(job);
+        Bounds::of(jobs, &equal_shares(jobs, &[node(0.0)]), &[node(0.0)], f64::INFINITY)
+    };
+    let (early, started_at) = (of(&late), of(&started));
+    for (metric, more) in [("completion_mean", 4.0), ("loss_area", 4.0), ("makespan", 0.0)] {
+        let [bound, with] = [&early, &started_at].map(|bounds| bounds.get(metric).unwrap());
+        assert!(close(with.limit, bound.limit + more), "{metric}: {with:?} {bound:?}");
+        assert_eq!(with.reached, None, "what it takes from others is left out");
+    }
+    // From the first's arrival until the second has started, each has what it asks for.
+    let jobs = [learner(10.0, &curve), started];
+    let equal = equal_shares(&jobs, &[node(0.0)]);
+    assert!(close(equal[0], 4.0 + 16.0) && close(equal[1], 22.0), "{equal:?}");
 }
 
 #[test]

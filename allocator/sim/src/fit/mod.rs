@@ -41,6 +41,7 @@ pub use lifetime::{Lifetime, lifetimes};
 pub use model::{Batch, Fit, Fitted, JobFit, Learning, Measured, NodeFit, Terms, Throttling, Why};
 pub use recording::{Recording, RecordingError};
 use speed::Speeds;
+pub use window::{Unseen, unseen};
 use window::{Window, background, windows};
 pub use write::Heading;
 
@@ -102,6 +103,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
         }
         jobs.push(JobFit {
             arrived: life.arrived - start,
+            start: None,
             ended: life.ended.is_some(),
             work: course.work,
             cpu: course.cpu,

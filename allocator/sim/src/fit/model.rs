@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::curve::Curve;
-use crate::scenario::{ReachedAt, Told};
+use crate::scenario::{ReachedAt, Start, Told};
 
 /// A parameter, or why the recordings do not tell it.
 pub type Fitted<T> = Result<T, Why>;
@@ -106,6 +106,9 @@ pub struct JobFit {
     pub id: JobId,
     /// Its first frame, in seconds after that of the first job.
     pub arrived: f64,
+    /// What it does before that, of which frames tell nothing: for whoever knows it otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
     /// Whether it ended while it was recorded. The work of one that did not is what it did until
     /// then.
     pub ended: bool,

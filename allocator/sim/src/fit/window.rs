@@ -113,6 +113,28 @@ pub(super) fn background(recording: &Recording) -> Option<f64> {
     (seconds > 0.0).then(|| used / seconds)
 }
 
+/// What was used between two frames by whatever is no job that was in the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unseen {
+    /// When the first was, in the recording's seconds.
+    pub from: f64,
+    /// When the second was.
+    pub to: f64,
+    /// The mean share of the node.
+    pub share: f64,
+}
+
+/// The same between all frames of a recording of which it can be told: no job went there, of which
+/// nobody knows what it used last.
+pub fn unseen(recording: &Recording) -> Vec<Unseen> {
+    let known = pairs(recording).filter(|pair| pair.gone.is_empty());
+    let unseen = known.filter_map(|pair| {
+        let to = pair.after.t;
+        Some(Unseen { from: to - pair.seconds, to, share: pair.not_used_by_jobs()?.max(0.0) })
+    });
+    unseen.collect()
+}
+
 /// Two frames, one after the other, and the jobs of the first.
 struct Pair<'a> {
     seconds: f64,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::model::{Fit, JobFit, NodeFit, Terms};
 use crate::curve::Curve;
-use crate::scenario::Told;
+use crate::scenario::{Start, Told};
 
 /// What a scenario says beside what is fitted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,6 +89,10 @@ impl Text {
         }
         self.value("name", quoted(job.id.as_str()));
         self.value("arrive", format!("{{ at = {} }}", number(job.arrived)));
+        if let Some(Start { work, seconds }) = job.start {
+            let [work, seconds] = [work, seconds].map(number);
+            self.value("start", format!("{{ work = {work}, seconds = {seconds} }}"));
+        }
         self.number("work", Some(job.work));
         self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
         let crowded = job.crowded.ok().filter(|part| *part < EVEN);

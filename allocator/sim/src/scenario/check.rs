@@ -139,6 +139,11 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
             return missing("work", "a job without it needs `batch`, and can have no `loss`");
         }
     }
+    if let Some(start) = job.start {
+        require(field("start.work"), start.work, positive, start.work > 0.0)?;
+        let rule = "must be seconds, no fewer than `start.work`";
+        require(field("start.seconds"), start.seconds, rule, start.seconds >= start.work)?;
+    }
     if let Some(batch) = job.batch {
         require(field("batch.work"), batch.work, positive, batch.work > 0.0)?;
         let rule = "must be seconds, at least 0";

@@ -50,6 +50,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
             jobs.push(Job {
                 id: JobId::new(name).expect("a checked name is not empty"),
                 arrive,
+                start: group.start,
                 node,
                 room,
                 work,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use paceline_policy::limiter::LimiterSettings;
 use serde::Deserialize;
 
-use super::{Failures, Told};
+use super::{Failures, Start, Told};
 use crate::curve::Curve;
 
 /// A whole file.
@@ -68,6 +68,7 @@ pub(super) struct JobFile {
     pub(super) count: u32,
     #[serde(default)]
     pub(super) arrive: ArriveFile,
+    pub(super) start: Option<Start>,
     pub(super) node: Option<String>,
     pub(super) work: Option<f64>,
     pub(super) heavy_tail: Option<HeavyTail>,
@@ -103,7 +104,10 @@ pub(super) struct JobFile {
 impl JobFile {
     /// All that it asks of nodes is `factor` times as much.
     pub(super) fn slow(&mut self, factor: f64) {
-        let Self { work, heavy_tail, batch, checkpoint, .. } = self;
+        let Self { start, work, heavy_tail, batch, checkpoint, .. } = self;
+        if let Some(Start { work, seconds }) = start {
+            (*work, *seconds) = (*work * factor, *seconds * factor);
+        }
         if let Some(work) = work {
             *work *= factor;
         }

@@ -42,6 +42,17 @@ pub struct Told {
     pub largest: f64,
 }
 
+/// What a job's process does before it can be seen: it reads its data and builds its model, without a
+/// limit and without a word to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// Work, as seconds of a whole node.
+    pub work: f64,
+    /// Seconds that it takes where no other job runs.
+    pub seconds: f64,
+}
+
 /// One job of a workload, with everything about it that was to be drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -49,6 +60,8 @@ pub struct Job {
     pub id: JobId,
     /// When it arrives, in seconds.
     pub arrive: f64,
+    /// What its first process does before it trains.
+    pub start: Option<Start>,
     /// The node that it is bound to.
     pub node: Option<usize>,
     /// The largest share of a node that there is for it: of its own, where it is bound to one.
@@ -134,10 +147,20 @@ impl Job {
         self.parallel.min(self.room)
     }
 
-    /// How long it takes where no other job runs.
+    /// How long it takes where no other job runs, its start among it.
     pub fn alone(&self) -> f64 {
+        self.start_seconds() + self.training_alone()
+    }
+
+    /// The same from the end of its start.
+    pub(crate) fn training_alone(&self) -> f64 {
         self.work
             / self.party(Share::ALL, self.cpu_shares, 1.0, Company::default()).rate(self.most())
+    }
+
+    /// How long its start takes at the least.
+    pub(crate) fn start_seconds(&self) -> f64 {
+        self.start.map_or(0.0, |start| start.seconds)
     }
 
     /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight, in this company.
@@ -152,6 +175,18 @@ impl Job {
             speed: 1.0 - self.throttle_cost * held_back,
             bend: self.fixed / self.batch,
             batch: self.batch,
+        }
+    }
+
+    /// What it asks of a node while it starts.
+    pub(crate) fn starting(&self, Start { work, seconds }: Start) -> Party {
+        Party {
+            weight: paceline_policy::unit::counter(self.cpu_shares),
+            cap: work / seconds,
+            limited: false,
+            speed: 1.0,
+            bend: 0.0,
+            batch: work,
         }
     }
 

@@ -27,7 +27,7 @@ pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
 pub(crate) use job::{CROWD, held_back, threads_for};
-pub use job::{Company, Job, ReachedAt, Told};
+pub use job::{Company, Job, ReachedAt, Start, Told};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};
@@ -103,6 +103,15 @@ impl Scenario {
     pub fn slowed(mut self, factor: f64) -> Self {
         for group in &mut self.groups {
             group.slow(factor);
+        }
+        self
+    }
+
+    /// The same where no job's least share is below this one, unless its own is said.
+    #[must_use]
+    pub fn with_least(mut self, share: f64) -> Self {
+        for group in &mut self.groups {
+            group.min.get_or_insert(share);
         }
         self
     }

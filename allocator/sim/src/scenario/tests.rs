@@ -46,6 +46,7 @@ fn on_slower_nodes_there_is_more_of_all_work() {
         for (job, slower) in jobs.into_iter().zip(slower) {
             let near = |a: f64, b: f64| a.total_cmp(&b).is_eq() || (a - b).abs() < 1e-9 * b.abs();
             assert!(near(2.0 * job.work, slower.work), "{}: {}", listed.name, job.id);
+            assert!(near(2.0 * job.alone(), slower.alone()));
             assert!(near(2.0 * job.batch, slower.batch) && near(2.0 * job.fixed, slower.fixed));
             assert_eq!((job.arrive, job.targets), (slower.arrive, slower.targets));
         }
@@ -90,6 +91,12 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
              objective = 0.5\nacceptable_at = 0.5\nobjective_at = 0.4",
             "job \"a\": objective_at is 0.4: must be no less than acceptable_at, 0.5",
         ),
+        (
+            "start = { work = 0, seconds = 1 }",
+            "job \"a\": start.work is 0: must be a number above 0",
+        ),
+        ("start = { work = 2, seconds = 1 }", "start.seconds is 1: must be seconds, no fewer than"),
+        ("start = { work = 1 }", "missing field `seconds`"),
         (
             "told = { loss = 1, largest = 1 }",
             "job \"a\": told.loss is 1: must be a number, of a job",

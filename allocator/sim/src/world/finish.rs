@@ -19,7 +19,9 @@ impl World<'_> {
             for index in here {
                 let Some(live) = self.jobs.get_mut(index) else { continue };
                 if let Some(tally) = station.fluid.tally(index) {
-                    live.count_loss(end, live.before + tally.work);
+                    live.count_loss(end, live.done(tally));
+                }
+                if live.start.is_none() {
                     live.outcome.batch_latency =
                         Some(live.job.batch / station.fluid.rate_of(index));
                 }

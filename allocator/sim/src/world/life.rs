@@ -6,7 +6,7 @@ use paceline_policy::limiter::Setting;
 use super::live::Goal;
 use super::queue::What;
 use super::{COALESCE, World};
-use crate::fluid::Index;
+use crate::fluid::{Index, Tally};
 use crate::scenario::Company;
 
 /// A goal that is so near, in seconds, is reached: that is rounding.
@@ -32,31 +32,65 @@ impl World<'_> {
         }
     }
 
-    /// A process of a job begins on its node.
+    /// A process of a job begins on its node: the first one with its start, where it has one.
     pub(super) fn begin(&mut self, index: Index) {
-        let now = self.now;
         let Some(live) = self.jobs.get_mut(index) else { return };
         let Some(node) = live.node else { return };
-        let Some(station) = self.stations.get_mut(node) else { return };
-        live.begin(now, &mut self.instances);
+        if live.start.is_none() {
+            self.train(index, node);
+            return;
+        }
+        live.outcome.started.get_or_insert(self.now);
+        self.enter(index, node);
+        self.plan(node);
+    }
+
+    /// A process of a job trains from now on, and is seen.
+    fn train(&mut self, index: Index, node: usize) {
+        let now = self.now;
+        let Some(live) = self.jobs.get_mut(index) else { return };
+        live.train(now, &mut self.instances);
         live.count_loss(now, live.before);
         live.crash = live.next_crash(now);
         if let Some(at) = live.crash {
             self.queue.push(at, What::Crash(index));
         }
-        station.fluid.advance(now);
-        let before = station.fluid.len();
-        let party = live.party(station.cpus, Company::default());
-        station.fluid.insert(index, party, live.goal());
+        self.enter(index, node);
+        let (Some(live), Some(station)) = (self.jobs.get(index), self.stations.get_mut(node))
+        else {
+            return;
+        };
         station.by_id.insert(live.job.id.clone(), index);
-        self.by_jobs.remove(&(before, node));
-        self.by_jobs.insert((before + 1, node));
         station.tell(now, Event::Appeared(live.spec()));
         if live.has_own_weight() {
             let weight = Setting::Weight(live.cpu_shares);
             station.tell(now, Event::Applied(live.job.id.clone(), weight));
         }
         self.changed(node);
+    }
+
+    /// A process takes part in a node's CPU.
+    fn enter(&mut self, index: Index, node: usize) {
+        let (Some(live), Some(station)) = (self.jobs.get(index), self.stations.get_mut(node))
+        else {
+            return;
+        };
+        station.fluid.advance(self.now);
+        let before = station.fluid.len();
+        station.fluid.insert(index, live.party(station.cpus, Company::default()), live.goal());
+        self.by_jobs.remove(&(before, node));
+        self.by_jobs.insert((before + 1, node));
+    }
+
+    /// A process takes part in it no longer: what it did and used.
+    fn leave(&mut self, index: Index, node: usize) -> Option<Tally> {
+        let station = self.stations.get_mut(node)?;
+        station.fluid.advance(self.now);
+        let tally = station.fluid.remove(index)?;
+        let left = station.fluid.len();
+        self.by_jobs.remove(&(left + 1, node));
+        self.by_jobs.insert((left, node));
+        Some(tally)
     }
 
     /// Goals of jobs on a node are reached.
@@ -70,6 +104,11 @@ impl World<'_> {
                 break;
             };
             let Some(live) = self.jobs.get_mut(index) else { break };
+            if live.start.take().is_some() {
+                self.leave(index, node);
+                self.train(index, node);
+                continue;
+            }
             let goal = live.reach(now);
             station.fluid.reached(index, live.goal());
             if goal == Some(Goal::End) {
@@ -84,19 +123,20 @@ impl World<'_> {
     /// A job's process on a node ends: what it has done is counted.
     pub(super) fn depart(&mut self, index: Index, node: usize) {
         let now = self.now;
+        let rate = self.stations.get(node).map_or(0.0, |station| station.fluid.rate_of(index));
+        let tally = self.leave(index, node);
         let (Some(station), Some(live)) = (self.stations.get_mut(node), self.jobs.get_mut(index))
         else {
             return;
         };
-        station.fluid.advance(now);
-        live.outcome.batch_latency = Some(live.job.batch / station.fluid.rate_of(index));
-        if let Some(tally) = station.fluid.remove(index) {
-            let left = station.fluid.len();
-            self.by_jobs.remove(&(left + 1, node));
-            self.by_jobs.insert((left, node));
-            live.before += tally.work;
+        if let Some(tally) = tally {
+            live.before = live.done(tally);
             live.count_loss(now, live.before);
         }
+        if live.start.is_some() {
+            return;
+        }
+        live.outcome.batch_latency = Some(live.job.batch / rate);
         station.by_id.remove(&live.job.id);
         live.crash = None;
         station.tell(now, Event::Gone(live.job.id.clone()));

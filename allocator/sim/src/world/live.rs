@@ -15,7 +15,7 @@ use crate::fluid::{Party, ROUNDING, Tally};
 use crate::number::floor;
 use crate::outcome::JobOutcome;
 use crate::random::{Lazy, Purpose};
-use crate::scenario::{Company, Job, Told};
+use crate::scenario::{Company, Job, Start, Told, threads_for};
 
 /// What a job's limit and weight are before anybody touches them.
 pub(super) const UNLIMITED: Share = Share::ALL;
@@ -28,6 +28,8 @@ pub(super) struct Live {
     pub(super) node: Option<usize>,
     pub(super) cap: Share,
     pub(super) cpu_shares: u64,
+    /// What it has to do before it trains, all of it: a start that is cut short begins anew.
+    pub(super) start: Option<Start>,
     /// Work done before its present process began.
     pub(super) before: f64,
     /// The work in the checkpoint that it was last moved with.
@@ -71,6 +73,7 @@ impl Live {
             node: job.node,
             cap: UNLIMITED,
             cpu_shares: job.cpu_shares,
+            start: job.start,
             before: 0.0,
             saved: 0.0,
             crash: None,
@@ -106,8 +109,8 @@ impl Live {
         }
     }
 
-    /// A process of it begins, on a node where nothing limits it yet.
-    pub(super) fn begin(&mut self, now: f64, instances: &mut Instances) {
+    /// A process of it trains from now on, on a node where nothing limits it yet.
+    pub(super) fn train(&mut self, now: f64, instances: &mut Instances) {
         self.outcome.started.get_or_insert(now);
         (self.cap, self.cpu_shares) = (UNLIMITED, self.job.cpu_shares);
         let instance = instances.name(self.processes);
@@ -123,7 +126,23 @@ impl Live {
 
     /// What it asks of its node.
     pub(super) fn party(&self, cpus: f64, company: Company) -> Party {
-        self.job.party(self.cap, self.cpu_shares, cpus, company)
+        match self.start {
+            Some(start) => self.job.starting(start),
+            None => self.job.party(self.cap, self.cpu_shares, cpus, company),
+        }
+    }
+
+    /// Its threads on a node of `cpus` CPUs.
+    pub(super) fn threads_on(&self, cpus: f64) -> f64 {
+        match self.start {
+            Some(start) => threads_for(self.job.starting(start).cap, cpus),
+            None => self.job.threads_on(cpus),
+        }
+    }
+
+    /// The work that it has done, its present process among it.
+    pub(super) fn done(&self, tally: Tally) -> f64 {
+        if self.start.is_some() { self.before } else { self.before + tally.work }
     }
 
     /// Whether its CPU weight is one that the engine must be told of.
@@ -133,6 +152,9 @@ impl Live {
 
     /// The work of its present process at which something happens next.
     pub(super) fn goal(&self) -> f64 {
+        if let Some(start) = self.start {
+            return start.work;
+        }
         self.goals.last().map_or(f64::INFINITY, |(work, _)| work - self.before)
     }
 
@@ -155,7 +177,7 @@ impl Live {
 
     /// What its endpoint says now, and what the kernel says that it has used.
     pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Report, Reading) {
-        self.count_loss(now, self.before + tally.work);
+        self.count_loss(now, self.done(tally));
         let told = self.told.losses.0 - self.early;
         if tally.batches > told {
             self.tell_losses(told, tally.batches);
@@ -167,7 +189,7 @@ impl Live {
     /// and they take the longest to work out.
     pub(super) fn glance(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.told.batches = (tally.batches, tally.batch_seconds);
-        self.told.done = Some((self.before + tally.work) / self.job.work);
+        self.told.done = Some(self.done(tally) / self.job.work);
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
             throttled_seconds: Some(tally.throttled),

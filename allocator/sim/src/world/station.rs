@@ -73,7 +73,9 @@ impl Station {
         let at = Moment::from_seconds(now);
         tell(&mut self.engine, at, Event::NodeUsed(used * self.cpus));
         for (index, tally) in self.fluid.tallies() {
-            let Some(live) = jobs.get_mut(index) else { continue };
+            // Nobody sees a job before it trains.
+            let live = jobs.get_mut(index).filter(|live| live.start.is_none());
+            let Some(live) = live else { continue };
             let (report, reading) = read(live, tally);
             let id = live.job.id.clone();
             tell(&mut self.engine, at, Event::Reported(id.clone(), report));
@@ -86,7 +88,7 @@ impl Station {
         self.fluid.advance(now);
         for (index, tally) in self.fluid.tallies() {
             if let Some(live) = jobs.get_mut(index) {
-                live.count_loss(now, live.before + tally.work);
+                live.count_loss(now, live.done(tally));
             }
         }
     }
@@ -129,7 +131,7 @@ impl Station {
         let equal = 1.0 / count(self.fluid.len());
         let here = self.fluid.jobs().filter_map(|job| jobs.get(job));
         let competing = here.filter(|live| live.cap.get() >= equal);
-        let threads: f64 = competing.map(|live| live.job.threads_on(self.cpus)).sum();
+        let threads: f64 = competing.map(|live| live.threads_on(self.cpus)).sum();
         threads > CROWD * self.cpus
     }
 

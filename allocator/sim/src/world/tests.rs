@@ -251,6 +251,50 @@ fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_o
     assert_eq!(second.loss_max, Some(9.0));
 }
 
+/// A job that fills a node of 2 CPUs, and one that reads its data on one of them before it trains.
+fn beside_a_start(more: &str) -> Scenario {
+    let text = format!(
+        "name = \"two\"\ndescription = \"\"\npolicies = [\"none\"]\n[limiter]\nenforcement = \"quota\"\n\
+         [[node]]\nname = \"n\"\ncpus = 2\n\
+         [[job]]\nname = \"a\"\nwork = 10\n{more}\
+         [[job]]\nname = \"b\"\nwork = 2\narrive = {{ at = 4 }}\nstart = {{ work = 1, seconds = 2 }}\n\
+         loss = {{ curve = \"recorded\", points = [[0.0, 4.0], [1.0, 0.0]] }}\n"
+    );
+    Scenario::parse(&text).unwrap()
+}
+
+#[test]
+fn a_start_takes_part_in_the_node_and_is_in_no_frame() {
+    let done = run(&beside_a_start(""), "none", 1, true);
+    let frames: Vec<_> =
+        done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame).unwrap()).collect();
+    let with = |name: &str| {
+        let seen = frames.iter().find(|frame| frame.jobs.iter().any(|job| job.id.as_str() == name));
+        seen.unwrap().t
+    };
+    assert_eq!((with("a"), with("b")), (0.0, 6.0), "half of the node is a whole CPU");
+    // 4 + 2/2 are done when b trains; by 10 it has done 2, and of a 3 are left.
+    assert_eq!(completions(&done), [13.0, 6.0]);
+    let [_, b] = &done.outcome.jobs[..] else { panic!("{done:?}") };
+    assert_eq!((b.started, b.arrived), (Some(4.0), 4.0));
+    assert!((b.loss_area - (2.0 + 4.0 / 2.0)).abs() < 1e-9, "{}", b.loss_area);
+    assert_eq!(b.alone, Some(4.0));
+}
+
+#[test]
+fn a_start_takes_longer_in_a_crowd_and_less_beside_limits() {
+    let third = "[[job]]\nname = \"c\"\nwork = 10\n";
+    let seen = |more: &str| {
+        let done = run(&beside_a_start(more), "none", 1, true);
+        let frames = done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame));
+        let mut frames = frames.map(|frame| frame.unwrap());
+        frames.find(|frame| frame.jobs.iter().any(|job| job.id.as_str() == "b")).unwrap().t
+    };
+    assert!((seen(third) - 7.0).abs() < 1e-9, "a third of the node: {}", seen(third));
+    let limited = format!("max = 0.25\n{third}max = 0.25\n");
+    assert!((seen(&limited) - 6.0).abs() < 1e-9, "what is left is enough: {}", seen(&limited));
+}
+
 /// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
 /// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
 #[test]

@@ -1,14 +1,15 @@
 //! Measures how fast each job is with the machine for itself, and what limits cost it.
 //!
 //! A schedule gives work in seconds of the whole machine, so that it means the same on any machine.
-//! Here those seconds become steps. What a job loses under a limit, beside the CPU that it takes
-//! away, is for the prediction: its frames here are all that is known of that before a policy runs.
+//! Here those seconds become steps. What a job can use, and what it loses under a limit beside the CPU
+//! that it takes away, is for the prediction: its frames here are all that is known of that before a
+//! policy runs. A job whose command takes no steps is run for that alone.
 
 mod meter;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use meter::Meter;
@@ -38,6 +39,12 @@ const LIMITS: [i64; 2] = [2, 4];
 /// … for so long each: the first of its frames saw the limit change and tells nothing.
 const LIMITED_FOR: Duration = Duration::from_secs(6);
 
+/// For how long a job is watched that has no rate to be measured, from its first report on …
+const WATCHED_FOR: Duration = Duration::from_secs(15);
+
+/// … or from its start, if it never reports.
+const WATCHED_AT_MOST: Duration = Duration::from_secs(90);
+
 /// How often new samples are looked for; they come once a second.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -52,7 +59,7 @@ pub(crate) async fn calibrate(
 ) -> anyhow::Result<Vec<Option<f64>>> {
     let arm = Arm::new("none", [("interval".to_owned(), FRAME_EVERY)].into());
     let allocator = launcher.watch(&arm, folder)?;
-    let names = jobs.iter().filter(|job| job.takes_steps()).map(|job| job.name.as_str());
+    let names = jobs.iter().map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
     let (stop, cpus) = (&means.stop, means.place.machine.cpus);
     let mut calibration = Calibration { containers, cpus, stop, folder, allocator, progress };
@@ -81,24 +88,20 @@ impl Calibration<'_> {
         self.stop.unless(self.allocator.ready()).await?;
         let mut rates: Vec<Option<f64>> = Vec::new();
         for job in jobs {
-            let done = jobs.iter().zip(&rates);
-            let known =
-                done.filter(|(other, _)| job.is_as_fast_as(other)).find_map(|(_, rate)| *rate);
-            let rate = match known {
-                _ if !job.takes_steps() => None,
-                Some(rate) => Some(rate),
-                None => Some(self.one(job).await?),
+            let mut done = jobs.iter().zip(&rates);
+            let rate = match done.find(|(other, _)| job.is_as_fast_as(other)) {
+                Some((_, rate)) => *rate,
+                None => self.one(job).await?,
             };
-            if let Some(rate) = rate {
-                self.progress.job(&job.name, format!("{rate:.1} steps/s"));
-                self.progress.draw();
-            }
+            let word = rate.map_or("measured".to_owned(), |rate| format!("{rate:.1} steps/s"));
+            self.progress.job(&job.name, word);
+            self.progress.draw();
             rates.push(rate);
         }
         Ok(rates)
     }
 
-    async fn one(&mut self, job: &Job) -> anyhow::Result<f64> {
+    async fn one(&mut self, job: &Job) -> anyhow::Result<Option<f64>> {
         self.stop.check()?;
         let checkpoints = checkpoints::make(self.folder, job)?;
         let extra = Extra { steps: ENDLESS, checkpoints, ..Extra::default() };
@@ -106,11 +109,17 @@ impl Calibration<'_> {
         self.stop.unless(self.containers.start(job)).await?;
         let stop = self.stop;
         let measured = stop.unless(async {
+            if !job.takes_steps() {
+                if timeout(WATCHED_AT_MOST, self.watch(job)).await.unwrap_or(Ok(true))? {
+                    self.limit(job).await?;
+                }
+                return Ok(None);
+            }
             let rate = timeout(MEASURED_WITHIN, self.measure(job)).await;
             let rate =
                 rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}"))?;
             self.limit(job).await?;
-            Ok(rate)
+            Ok(Some(rate))
         });
         let measured = measured.await;
         let log = self.folder.join(format!("{}.log", job.name));
@@ -120,7 +129,7 @@ impl Calibration<'_> {
         match measured {
             // Its log tells more about a job's failure, and nothing about an interruption.
             Err(error) if self.stop.check().is_ok() => Err(error.context(format!(
-                "job {}: no rate was measured\n{}",
+                "job {}: alone it could not be measured\n{}",
                 job.name,
                 log_tail(&log)
             ))),
@@ -139,12 +148,39 @@ impl Calibration<'_> {
                 }
             }
             self.progress.draw();
-            let states = self.containers.states(&mut BTreeMap::new()).await?;
-            if let Some(State::Ended(end)) = states.get(&job.name) {
-                bail!("it ended with exit code {}", end.exit_code);
+            if let Some(exit_code) = self.ended(job).await? {
+                bail!("it ended with exit code {exit_code}");
             }
             sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Has the job's frames tell what it does, from its first report on. Returns whether it still runs.
+    async fn watch(&mut self, job: &Job) -> anyhow::Result<bool> {
+        let mut reported: Option<Instant> = None;
+        while reported.is_none_or(|at| at.elapsed() < WATCHED_FOR) {
+            for sample in self.allocator.samples()? {
+                let Some(its) = sample.jobs.iter().find(|its| its.id == job.name) else { continue };
+                self.progress.job(&job.name, words(its));
+                if its.loss.is_some() || its.steps.is_some() {
+                    reported.get_or_insert_with(Instant::now);
+                }
+            }
+            self.progress.draw();
+            match self.ended(job).await? {
+                None => sleep(LOOK_EVERY).await,
+                Some(0) => return Ok(false),
+                Some(exit_code) => bail!("it ended with exit code {exit_code}"),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The exit code of a job that has ended.
+    async fn ended(&self, job: &Job) -> anyhow::Result<Option<i64>> {
+        let states = self.containers.states(&mut BTreeMap::new()).await?;
+        let Some(State::Ended(end)) = states.get(&job.name) else { return Ok(None) };
+        Ok(Some(end.exit_code))
     }
 
     /// Has the job's frames tell how it does under limits.

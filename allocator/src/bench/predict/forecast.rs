@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use paceline_sim::bounds::Bound;
 
 use super::super::outcome::{
-    ArmFindings, Both, Course, Figures, Ground, ORACLE, RunFindings, figures, job_figures, mean,
+    ArmFindings, Both, Course, Figures, Ground, RunFindings, figures, job_figures, mean,
 };
 use super::fidelity::{Fidelity, pairs};
 use super::predictor::Courses;
@@ -51,12 +51,6 @@ impl Forecast {
         for (arm, courses) in arms.iter_mut().zip(&self.courses) {
             for run in &mut arm.runs {
                 predict(run, courses);
-                // The oracle is the schedule that reaches the bound.
-                if arm.facts.policy == ORACLE {
-                    let name = "completion_mean";
-                    let reached = self.bound(run.repeat, name).and_then(|bound| bound.reached);
-                    run.predicted.insert(name.to_owned(), reached);
-                }
             }
             let counted: Vec<&RunFindings> = arm.runs.iter().filter(|run| run.is_clean()).collect();
             for (name, figure) in &mut arm.figures {

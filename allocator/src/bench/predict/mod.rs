@@ -4,6 +4,7 @@ mod fidelity;
 mod forecast;
 mod predictor;
 mod repeat;
+mod startup;
 mod text;
 
 use std::collections::BTreeMap;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use paceline_sim::bounds::{Bound, Bounds};
-use paceline_sim::fit::{Fit, Recording, fit, lifetimes};
+use paceline_sim::fit::{Fit, Recording, fit};
 
-use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed, mean};
+use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed};
 use super::super::record::Host;
 use super::repeat::Repeat;
+use super::startup::startups;
 
 /// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
 const RUNS: u64 = 5;
@@ -53,11 +54,7 @@ impl Predictor {
             let own = fit.jobs.iter_mut().filter(|own| own.id.as_str() == its.job);
             own.for_each(|own| own.work = f64::INFINITY);
         }
-        let startups = jobs.iter().enumerate().map(|(place, facts)| {
-            let each = usable.iter().filter_map(|run| startup(run, place, &facts.job.name));
-            mean(&each.collect::<Vec<_>>()).ok_or(format!("no frame has {}", facts.job.name))
-        });
-        let startups = startups.collect::<Result<Vec<f64>, String>>()?;
+        let startups = startups(jobs, &usable, &fit)?;
         let mut repeats = BTreeMap::new();
         for (number, arrivals) in arrivals(observed) {
             let repeat = Repeat::of(&fit, jobs, (arrivals, &startups), ground.until)?;
@@ -88,7 +85,7 @@ impl Predictor {
     }
 
     /// The repeats of the arm that count, as the simulator runs them, each on a machine as fast as it
-    /// was then; none of what is no policy.
+    /// was then.
     pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
         let counted = arm.counted().count();
         let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
@@ -155,11 +152,4 @@ fn middle<'a, 'b>(runs: &'a [&'b Observed<'b>]) -> Option<&'a &'b Observed<'b>> 
     let mut order: Vec<&&Observed<'_>> = runs.iter().collect();
     order.sort_by(|a, b| took(a).total_cmp(&took(b)));
     order.get(order.len().saturating_sub(1) / 2).copied()
-}
-
-/// From a job's arrival to its first frame.
-fn startup(run: &Observed<'_>, place: usize, name: &str) -> Option<f64> {
-    let frames = run.frames.as_ref().ok()?;
-    let life = lifetimes(frames).into_iter().find(|life| life.id.as_str() == name)?;
-    Some(life.arrived + run.offset()? - run.recorded.run.jobs.get(place)?.arrived)
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use paceline_policy::Params;
+use paceline_policy::policies::Srpt;
 use paceline_sim::bounds::{Bound, Bounds, equal_shares};
 use paceline_sim::fit::{Fit, Recording};
 use paceline_sim::metrics::METRICS;
 use paceline_sim::satisfaction::Satisfaction;
-use paceline_sim::scenario::{Arm, Job};
+use paceline_sim::scenario::{Arm, Job, Start};
 use paceline_sim::{Outcome, Run, Scenario};
 
-use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, mean, moved};
+use super::super::execute::ORACLES_LEAST;
+use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, ORACLE, mean, moved};
+use super::startup::Startup;
 use super::text::text;
 
 /// Arrivals may be drawn: then each repeat is another workload.
@@ -28,20 +31,20 @@ pub(super) struct Repeat {
 }
 
 impl Repeat {
-    /// Of jobs that arrive at `arrivals`, and have their first frames so long after as `startups` say.
+    /// Of jobs that arrive at `arrivals`, and start as `startups` say.
     pub(super) fn of(
         fit: &Fit,
         jobs: &[JobFacts],
-        (arrivals, startups): (Vec<f64>, &[f64]),
+        (arrivals, startups): (Vec<f64>, &[Startup]),
         until: Option<f64>,
     ) -> Result<Self, String> {
-        let starts = || arrivals.iter().zip(startups).map(|(arrived, startup)| arrived + startup);
-        let begins = starts().fold(f64::INFINITY, f64::min);
+        let asks = || arrivals.iter().zip(startups).map(|(arrived, its)| arrived + its.wait);
+        let begins = asks().fold(f64::INFINITY, f64::min);
         let mut fit = fit.clone();
-        for (facts, start) in jobs.iter().zip(starts()) {
+        for ((facts, asks), startup) in jobs.iter().zip(asks()).zip(startups) {
             let name = facts.job.name.as_str();
             for own in fit.jobs.iter_mut().filter(|own| own.id.as_str() == name) {
-                own.arrived = start - begins;
+                (own.arrived, own.start) = (asks - begins, startup.start);
             }
         }
         let text = text(&fit, until.map(|until| until - begins))?;
@@ -66,19 +69,19 @@ impl Repeat {
         self.since_arrivals(equal_shares(&self.jobs, &self.scenario.nodes).into_iter())
     }
 
-    /// Times from first frames, as they are from arrivals; `None` of a job that never ends.
+    /// The scenario's times, as they are from arrivals; `None` of a job that never ends.
     fn since_arrivals(&self, times: impl Iterator<Item = f64>) -> Vec<Option<f64>> {
-        let each = times.zip(self.startups());
-        each.map(|(time, startup)| Some(time + startup).filter(|time| time.is_finite())).collect()
+        let each = times.zip(self.waits());
+        each.map(|(time, wait)| Some(time + wait).filter(|time| time.is_finite())).collect()
     }
 
-    fn startups(&self) -> impl Iterator<Item = f64> {
+    fn waits(&self) -> impl Iterator<Item = f64> {
         let jobs = self.jobs.iter().zip(&self.arrivals);
         jobs.map(|(job, arrived)| job.arrive + self.begins - arrived)
     }
 
     /// The repeat of this `number` under `arm`, on a machine that takes `slower` times as long, for
-    /// each of so many seeds; those that cannot be simulated, as of what is no policy, are left out.
+    /// each of so many seeds; those that cannot be simulated are left out.
     pub(super) fn simulate(
         &self,
         (number, slower): (u32, f64),
@@ -88,12 +91,18 @@ impl Repeat {
     ) -> Vec<(u64, Course)> {
         let mut scenario = self.scenario.clone().slowed(slower);
         scenario.limiter.enforcement = arm.enforcement;
+        let is_oracle = arm.policy == ORACLE;
+        if is_oracle {
+            let cpus = scenario.nodes.first().map_or(1.0, |node| node.cpus);
+            scenario = scenario.with_least(ORACLES_LEAST / cpus);
+        }
+        let policy = if is_oracle { Srpt::NAME } else { &arm.policy };
         let mut params = Params::default();
         for (name, value) in &arm.params {
             params.set(name.as_str(), *value);
         }
-        scenario.params.insert(arm.policy.clone(), params);
-        let arm = Arm { policy: arm.policy.clone(), variant: arm.variant };
+        scenario.params.insert(policy.to_owned(), params);
+        let arm = Arm { policy: policy.to_owned(), variant: arm.variant };
         let course = |seed| {
             let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
             let done = run.simulate().ok()?;
@@ -130,8 +139,7 @@ impl Repeat {
             own.arrived = *arrived;
             own.alone = ground.alone.get(place).copied().flatten();
             own.equal = ground.equal_of(number, place);
-            // Until its first frame all of the fall is to come; how an endless job's loss falls is not
-            // known.
+            // Until it trains all of the fall is to come; how an endless job's loss falls is not known.
             own.loss_area += if own.loss_area > 0.0 { waited } else { 0.0 };
             own.loss_area += if job.work.is_finite() { 0.0 } else { f64::NAN };
             let latency = satisfaction.as_ref().and_then(|found| found.latencies.get(&job.id));
@@ -142,11 +150,11 @@ impl Repeat {
         Course::simulated(Outcome { jobs, until, ..outcome.clone() }, satisfaction, stopped)
     }
 
-    /// The bounds of the fitted jobs, at a measured run's times; those that startups do not simply
-    /// add to are left out.
+    /// The bounds of the fitted jobs, at a measured run's times; those that waits do not simply add to
+    /// are left out.
     pub(super) fn bounds(&self) -> BTreeMap<String, Bound> {
         let bounds = self.bounds_of(1.0);
-        let startup = mean(&self.startups().collect::<Vec<_>>()).unwrap_or(0.0);
+        let wait = mean(&self.waits().collect::<Vec<_>>()).unwrap_or(0.0);
         let add = |bound: Bound, seconds: f64| Bound {
             limit: bound.limit + seconds,
             reached: bound.reached.map(|reached| reached + seconds),
@@ -156,7 +164,7 @@ impl Repeat {
             let bound = bounds.get(name)?;
             Some(match name {
                 "completion_mean" | "acceptable_mean" | "objective_mean" | "loss_area" => {
-                    add(bound, startup)
+                    add(bound, wait)
                 }
                 "makespan" => add(bound, self.begins - first),
                 "satisfied" | "met" | "distance" => bound,
@@ -171,6 +179,9 @@ impl Repeat {
     pub(super) fn bounds_of(&self, scale: f64) -> Bounds {
         let longer = |job: &Job| Job {
             arrive: job.arrive * scale,
+            start: job
+                .start
+                .map(|its| Start { work: its.work * scale, seconds: its.seconds * scale }),
             work: job.work * scale,
             batch: job.batch * scale,
             fixed: job.fixed * scale,

@@ -1,15 +1,17 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::limiter::tests::{chosen, in_force, using, view};
+use crate::limiter::tests::{chosen, id, in_force, using, view};
 use crate::limiter::{Limiter, View};
 
 /// A job with its own share, as if the policy had chosen that.
 fn party(own: f64, ceiling: f64) -> Party {
-    Party { usage: None, pressed: false, own, ceiling, weight: own, appetite: Appetite::Own }
+    let (usage, pressed, appetite) = (None, false, Appetite::Own);
+    Party { usage, pressed, own, cut: 0.0, ceiling, weight: own, appetite }
 }
 
 /// A node on which the kernel shares fairly what jobs want, up to their caps.
+#[derive(Debug)]
 struct Node {
     limiter: Limiter,
     caps: Vec<f64>,
@@ -28,6 +30,19 @@ impl Node {
         let named: Vec<_> = NAMES.iter().copied().zip(shares.iter().copied()).collect();
         limiter.decided(0.0, &views, &chosen(&named));
         Self { limiter, caps: shares.to_vec(), t: 0.0, writes: 0 }
+    }
+
+    /// The policy chooses other shares, which are in force at once.
+    fn decide(&mut self, shares: &[f64]) {
+        let views: Vec<View> =
+            NAMES.iter().zip(&self.caps).map(|(job, cap)| view(job, *cap)).collect();
+        let named: Vec<_> = NAMES.iter().copied().zip(shares.iter().copied()).collect();
+        self.t += 1.0;
+        self.limiter.decided(self.t, &views, &chosen(&named));
+        let effective = self.limiter.look(self.t, &views);
+        for (name, cap) in NAMES.iter().zip(&mut self.caps) {
+            *cap = effective[&id(name)].share.get();
+        }
     }
 
     /// A second under these demands, then a look. Returns what each job used.
@@ -142,6 +157,29 @@ fn where_use_was_not_read_loans_stay() {
     );
     assert!(first[0].0 > 0.9);
     assert_eq!(again, first);
+}
+
+/// On two CPUs, beside two jobs that had 0.26 each and ran in bursts, one that can use 0.87 alone had
+/// 0.42: that part of what they left it.
+#[test]
+fn what_is_taken_from_a_job_is_not_lent_back_before_others_have_shown_what_they_want() {
+    let mut node = Node::new(&[1.0, 0.36, 0.17]);
+    let bursts = |node: &Node| 0.87 * (1.0 - node.caps[1] - node.caps[2]);
+    for _ in 0..4 {
+        node.look(&[bursts(&node), 1.0, 1.0]);
+    }
+    assert_eq!(node.caps, [1.0, 0.36, 0.17], "what it leaves is too little to lend: {node:?}");
+    node.decide(&[1.0, 0.17, 0.17]);
+    assert_eq!(node.caps, [1.0, 0.17, 0.17]);
+    for _ in 0..4 {
+        node.look(&[bursts(&node), 1.0, 1.0]);
+        assert!(node.caps[1] + node.caps[2] < 0.42, "{node:?}");
+    }
+    // What it really leaves is lent to them from the second look on.
+    node.decide(&[1.0, 0.1, 0.1]);
+    node.look(&[0.4, 1.0, 1.0]);
+    node.look(&[0.4, 1.0, 1.0]);
+    assert!(node.caps[1] + node.caps[2] > 0.5, "{node:?}");
 }
 
 #[test]

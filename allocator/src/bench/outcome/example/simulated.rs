@@ -12,8 +12,10 @@ use super::super::{About, ArmFacts, Judged, Observed, judge};
 use super::{BEFORE, BEGAN, about, arm, entries, job, recorded};
 use crate::samples::SampleJob;
 
-/// From a job's arrival in the schedule to its first frame.
-const STARTUP: f64 = 0.8;
+/// From a job's arrival in the schedule until its process begins …
+const WAIT: f64 = 0.3;
+/// … and what that does before its first frame: seconds of the machine, on one of two CPUs.
+pub(crate) const START: f64 = 0.4;
 
 /// What the simulator makes of jobs stands for what was measured, a percent slower or quicker from
 /// repeat to repeat.
@@ -157,8 +159,11 @@ fn scenario(facts: &ArmFacts, until: Option<f64>, truths: &[Truth]) -> String {
     let head =
         format!("name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n{until}{head}");
     let job = |Truth { name, at, rest }: &Truth| {
-        let arrive = at + STARTUP;
-        format!("[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\n{rest}")
+        let (arrive, seconds) = (at + WAIT, 2.0 * START);
+        format!(
+            "[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\n\
+             start = {{ work = {START:?}, seconds = {seconds:?} }}\n{rest}"
+        )
     };
     let params = facts.params.iter().map(|(name, value)| format!("{name} = {value:?}\n"));
     let (jobs, params) = (truths.iter().map(job).collect::<String>(), params.collect::<String>());
