@@ -51,9 +51,10 @@ cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
-experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted
+experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted; REDO=1: makes disturbed runs anew
 	@data="$$(images/data.sh | tail -n 1)"; status=0; \
 	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full) \
+	  $(if $(REDO),--redo-spoiled) \
 	  || status=$$?; \
 	if [ "$$status" -le 1 ]; then \
 	  $(PACELINE) experiments $(EXPERIMENTS:%=paceline-bench/%) --commit "$$(git rev-parse --short HEAD)" \

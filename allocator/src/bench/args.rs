@@ -19,6 +19,7 @@ use clap::Args;
   paceline bench examples/schedules/demo.toml --data ~/mnist
   paceline bench examples/schedules/r-fc3.toml examples/schedules/r-tr5.toml --data ~/mnist
   paceline bench r-fc3.toml --full --fresh --data ~/mnist
+  paceline bench r-fc3.toml --redo-spoiled --data ~/mnist
   paceline bench demo.toml --arm none,flowcon --json > result.json
 
 The report, the figures (result.json), and for each run its frames (paceline replay and fit read
@@ -27,6 +28,7 @@ otherwise. examples/schedules/README.md tells what a schedule may say.
 
 Exit codes: 0 every job succeeded, 1 a job or the bench failed, 2 a schedule, the folder of its
 results or an image cannot be used, and nothing was begun, 130 ended by Ctrl-C.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct BenchArgs {
     /// TOML files of jobs, arrival times and arms; each is a bench of its own, one after the other
     #[arg(value_name = "SCHEDULE", required = true)]
@@ -43,6 +45,10 @@ pub struct BenchArgs {
     /// Forget what was measured before, and begin anew
     #[arg(long)]
     pub fresh: bool,
+
+    /// Make those runs anew that something else on the machine disturbed
+    #[arg(long, conflicts_with = "fresh")]
+    pub redo_spoiled: bool,
 
     /// A folder that every job sees, read-only, as /data (and `PACELINE_DATA=/data`)
     #[arg(long, value_name = "DIR")]

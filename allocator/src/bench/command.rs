@@ -10,7 +10,7 @@ use bollard::Docker;
 use super::args::BenchArgs;
 use super::machine::Machine;
 use super::progress::say;
-use super::results::{Place, Program};
+use super::results::{Anew, Place, Program};
 use super::run::{Bench, Means};
 use super::schedule::Schedule;
 use super::stop::{Interrupted, Stop};
@@ -97,7 +97,7 @@ async fn open<'a>(
 ) -> anyhow::Result<Vec<Bench<'a>>> {
     let (mut benches, mut unusable) = (Vec::new(), Vec::new());
     for schedule in schedules {
-        match Bench::open(schedule, report_of(args, schedule), args.fresh, means).await {
+        match Bench::open(schedule, report_of(args, schedule), anew(args), means).await {
             Ok(bench) => benches.push(bench),
             Err(error) => {
                 let BadUsage(why) = error.downcast()?;
@@ -106,6 +106,14 @@ async fn open<'a>(
         }
     }
     if unusable.is_empty() { Ok(benches) } else { Err(BadUsage(unusable.join("\n")).into()) }
+}
+
+fn anew(args: &BenchArgs) -> Anew {
+    match (args.fresh, args.redo_spoiled) {
+        (true, _) => Anew::All,
+        (false, true) => Anew::Spoiled,
+        (false, false) => Anew::Nothing,
+    }
 }
 
 fn report_of(args: &BenchArgs, schedule: &Schedule) -> PathBuf {

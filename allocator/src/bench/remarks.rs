@@ -51,9 +51,12 @@ fn speed(findings: &Findings) -> Option<String> {
         .fold((f64::INFINITY, 0.0_f64), |(least, most), speed| (least.min(speed), most.max(speed)));
     (most > 0.0).then(|| {
         let least = 100.0 * least / most;
+        let felt = findings.prediction.speed_felt;
+        let felt = felt.map(|part| format!(", of which jobs feel {:.0} %", 100.0 * part));
         format!(
             "speed: the slowest run had {least:.0} % of the fastest one's, by a probe during each; \
-             each is predicted with its own"
+             each is predicted with its own{}",
+            felt.unwrap_or_default()
         )
     })
 }
@@ -66,6 +69,9 @@ fn spoiled(findings: &Findings) -> Option<String> {
     };
     let each: Vec<String> = findings.arms.iter().filter_map(of).collect();
     (!each.is_empty()).then(|| {
-        format!("runs: left out, since something else disturbed them: {}", each.join(", "))
+        format!(
+            "runs: left out, since something else disturbed them: {}; --redo-spoiled makes them anew",
+            each.join(", ")
+        )
     })
 }

@@ -37,13 +37,23 @@ pub(crate) const UNFINISHED: &str = "calibration.part";
 pub(crate) struct Results {
     folder: PathBuf,
     pub(crate) bench: Bench,
-    /// Whether what was measured before is to go.
-    anew: bool,
+    anew: Anew,
+}
+
+/// What is to be made that was measured before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anew {
+    /// Nothing: what is there stays.
+    Nothing,
+    /// The runs that something else disturbed.
+    Spoiled,
+    /// All of it: whatever was measured is to go.
+    All,
 }
 
 impl Results {
-    /// The results of `schedule` in `folder`, asked for at `now` in Unix seconds. With `fresh`,
-    /// whatever was measured before is to go. Nothing is written yet.
+    /// The results of `schedule` in `folder`, asked for at `now` in Unix seconds. Nothing is written
+    /// yet.
     ///
     /// Where another bench was begun there, or an image is missing that is needed, the error is a
     /// [`BadUsage`] that says what is wrong.
@@ -52,7 +62,7 @@ impl Results {
         schedule: &Schedule,
         place: Place,
         now: f64,
-        fresh: bool,
+        anew: Anew,
     ) -> anyhow::Result<Self> {
         // Of a report that is given by a bare name, the folder has no name itself.
         let file = std::path::absolute(folder.join(FILE));
@@ -62,12 +72,12 @@ impl Results {
         let Some(bench) = begun(&folder)? else {
             refuse_what_no_bench_made(&folder)?;
             new.check_images()?;
-            return Ok(Self { folder, bench: new, anew: false });
+            return Ok(Self { folder, bench: new, anew: Anew::Nothing });
         };
         // Containers that a start left which was killed are found by the name.
         new.run.clone_from(&bench.run);
-        let begun = Self { folder, bench, anew: fresh };
-        if fresh || !begun.has_measured() {
+        let begun = Self { folder, bench, anew };
+        if anew == Anew::All || !begun.has_measured() {
             new.check_images()?;
             return Ok(Self { bench: new, ..begun });
         }
@@ -103,7 +113,7 @@ impl Results {
 
     /// Begins the bench at `now`, in Unix seconds, or goes on with it: from here on the folder is its.
     pub(crate) fn begin(&mut self, now: f64) -> anyhow::Result<()> {
-        if self.anew {
+        if self.anew == Anew::All {
             // The reports stay until there are new ones.
             MEASURED.iter().try_for_each(|name| remove(&self.folder.join(name)))?;
         }
@@ -159,8 +169,24 @@ impl Results {
         format!("runs/{}", planned.folder())
     }
 
+    /// Whether a run need not be made. What cannot be read is not known to be spoiled.
     fn is_whole(&self, planned: &Planned) -> bool {
-        self.folder.join(Self::name_of(planned)).join("run.json").exists()
+        let exists = self.folder.join(Self::name_of(planned)).join("run.json").exists();
+        let is_spoiled = || {
+            let run = self.run(planned).ok();
+            planned.repeat > 0 && run.is_some_and(|run| run.host.spoiled.is_some())
+        };
+        exists && !(self.anew == Anew::Spoiled && is_spoiled())
+    }
+
+    fn run(&self, planned: &Planned) -> anyhow::Result<Run> {
+        let path = self.folder.join(Self::name_of(planned)).join("run.json");
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let run = serde_json::from_str(&text).map_err(|error| {
+            BadUsage(format!("{} is not a run's: {error}; remove it", path.display()))
+        })?;
+        Ok(run)
     }
 
     /// A run that is whole.
@@ -169,12 +195,7 @@ impl Results {
             return Ok(None);
         }
         let folder = self.folder.join(Self::name_of(planned));
-        let path = folder.join("run.json");
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let run: Run = serde_json::from_str(&text).map_err(|error| {
-            BadUsage(format!("{} is not a run's: {error}; remove it", path.display()))
-        })?;
+        let run = self.run(planned)?;
         let samples = Tail::new(&folder.join("samples.jsonl")).poll()?;
         Ok(Some(Recorded { run, samples, folder }))
     }

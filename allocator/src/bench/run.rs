@@ -20,7 +20,7 @@ use super::outcome::{
 use super::plan::Planned;
 use super::progress::{Progress, say};
 use super::record::Recorded;
-use super::results::{CALIBRATION, Place, Results, UNFINISHED};
+use super::results::{Anew, CALIBRATION, Place, Results, UNFINISHED};
 use super::schedule::{Arm, Job, Schedule};
 use super::stop::Stop;
 use super::time_left::{TimeLeft, in_words};
@@ -56,14 +56,14 @@ impl<'a> Bench<'a> {
     pub(crate) async fn open(
         schedule: &'a Schedule,
         report: PathBuf,
-        fresh: bool,
+        anew: Anew,
         means: &'a Means,
     ) -> anyhow::Result<Self> {
         let folder = report.parent().unwrap_or(Path::new(""));
         let Means { docker, host, place, .. } = means;
         let place = Place { images: images(docker, &schedule.jobs).await?, ..place.clone() };
         let (data, engine) = (place.data.clone(), place.engine.clone());
-        let results = Results::open(folder, schedule, place, unix_seconds(), fresh)?;
+        let results = Results::open(folder, schedule, place, unix_seconds(), anew)?;
         let (run, nodes) = (results.bench.run.clone(), schedule.nodes.clone());
         let containers = Containers::new(docker.clone(), run, data, nodes.clone());
         let launcher = Launcher::new(host.clone(), containers.label(), nodes, engine);

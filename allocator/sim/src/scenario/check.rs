@@ -139,6 +139,9 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
             return missing("work", "a job without it needs `batch`, and can have no `loss`");
         }
     }
+    if let Some(declared) = job.declared {
+        require(field("declared"), declared, "must be machine-seconds above 0", declared > 0.0)?;
+    }
     if let Some(start) = job.start {
         require(field("start.work"), start.work, positive, start.work > 0.0)?;
         let rule = "must be seconds, no fewer than `start.work`";
@@ -172,6 +175,22 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     let cost = job.throttle_cost;
     let fits = (0.0..1.0).contains(&cost);
     require(field("throttle_cost"), cost, "must be from 0 to less than 1", fits)?;
+    check_loss(job)?;
+    check_targets(job)?;
+    if let Some(cost) = job.checkpoint {
+        let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
+        let rule = "and its deviation must be seconds, at least 0";
+        require(field("checkpoint.mean"), cost.mean, rule, fits)?;
+        let rule = "must be machine-seconds above 0";
+        if let Some(every) = cost.every {
+            require(field("checkpoint.every"), every, rule, every > 0.0)?;
+        }
+    }
+    job.failures.as_ref().map_or(Ok(()), |failures| failing(failures, "job", &job.name, until))
+}
+
+fn check_loss(job: &JobFile) -> Checked<()> {
+    let field = |field: &str| format!("job {:?}: {field}", job.name);
     require(field("noise"), job.noise, "must be at least 0", job.noise >= 0.0)?;
     if let Some((name, value, rule)) = job.loss.as_ref().and_then(Curve::problem) {
         return Err(ScenarioError::value(field(&format!("loss.{name}")), &value, rule));
@@ -184,17 +203,7 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         let rule = "must be a number, no smaller than `told.loss` without its sign";
         require(field("told.largest"), told.largest, rule, fits)?;
     }
-    check_targets(job)?;
-    if let Some(cost) = job.checkpoint {
-        let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
-        let rule = "and its deviation must be seconds, at least 0";
-        require(field("checkpoint.mean"), cost.mean, rule, fits)?;
-        let rule = "must be machine-seconds above 0";
-        if let Some(every) = cost.every {
-            require(field("checkpoint.every"), every, rule, every > 0.0)?;
-        }
-    }
-    job.failures.as_ref().map_or(Ok(()), |failures| failing(failures, "job", &job.name, until))
+    Ok(())
 }
 
 fn check_targets(job: &JobFile) -> Checked<()> {

@@ -54,6 +54,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 node,
                 room,
                 work,
+                declared: group.declared.or(Some(work).filter(|work| work.is_finite())),
                 parallel: group.parallel.unwrap_or(1.0),
                 threads: group.threads,
                 crowded: group.crowded.unwrap_or(1.0),

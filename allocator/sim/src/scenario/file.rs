@@ -72,6 +72,7 @@ pub(super) struct JobFile {
     pub(super) node: Option<String>,
     pub(super) work: Option<f64>,
     pub(super) heavy_tail: Option<HeavyTail>,
+    pub(super) declared: Option<f64>,
     pub(super) parallel: Option<f64>,
     pub(super) threads: Option<f64>,
     pub(super) crowded: Option<f64>,

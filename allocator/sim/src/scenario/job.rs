@@ -68,6 +68,8 @@ pub struct Job {
     pub room: f64,
     /// Seconds of a whole node's CPU until it is done: infinite if it never is.
     pub work: f64,
+    /// What its owner says that this is, or else this itself: `None` if it never ends.
+    pub declared: Option<f64>,
     /// The largest share of a node that it can use.
     pub parallel: f64,
     /// Its threads.

@@ -107,11 +107,13 @@ impl Scenario {
         self
     }
 
-    /// The same where no job's least share is below this one, unless its own is said.
+    /// The same for a yardstick that goes by what owners declare: these works, by the names of jobs. No
+    /// job's least share is below this one, unless its own is said.
     #[must_use]
-    pub fn with_least(mut self, share: f64) -> Self {
+    pub fn declaring(mut self, works: &BTreeMap<String, f64>, least: f64) -> Self {
         for group in &mut self.groups {
-            group.min.get_or_insert(share);
+            group.declared = works.get(&group.name).copied().or(group.declared);
+            group.min.get_or_insert(least);
         }
         self
     }

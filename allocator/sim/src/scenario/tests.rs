@@ -74,6 +74,22 @@ fn a_group_is_numbered_in_the_order_of_its_arrivals_and_drawn_from_its_seed() {
 }
 
 #[test]
+fn a_start_takes_as_long_as_a_node_needs_for_it_at_least() {
+    for (more, said) in [
+        ("declared = 0", "job \"a\": declared is 0: must be machine-seconds above 0"),
+        (
+            "start = { work = 0, seconds = 1 }",
+            "job \"a\": start.work is 0: must be a number above 0",
+        ),
+        ("start = { work = 2, seconds = 1 }", "start.seconds is 1: must be seconds, no fewer than"),
+        ("start = { work = 1 }", "missing field `seconds`"),
+    ] {
+        let error = error(more);
+        assert!(error.contains(said), "{more}: {error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
     for (more, said) in [
         ("works = 1", "line 11: unknown field `works`"),
@@ -91,12 +107,6 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
              objective = 0.5\nacceptable_at = 0.5\nobjective_at = 0.4",
             "job \"a\": objective_at is 0.4: must be no less than acceptable_at, 0.5",
         ),
-        (
-            "start = { work = 0, seconds = 1 }",
-            "job \"a\": start.work is 0: must be a number above 0",
-        ),
-        ("start = { work = 2, seconds = 1 }", "start.seconds is 1: must be seconds, no fewer than"),
-        ("start = { work = 1 }", "missing field `seconds`"),
         (
             "told = { loss = 1, largest = 1 }",
             "job \"a\": told.loss is 1: must be a number, of a job",

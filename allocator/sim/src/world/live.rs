@@ -103,7 +103,7 @@ impl Live {
             weight: self.job.weight,
             max_slowdown: self.job.max_slowdown,
             may_terminate: self.job.may_terminate,
-            work: self.job.work.is_finite().then_some(self.job.work),
+            work: self.job.declared,
             direction: None,
             targets: Targets::default(),
         }

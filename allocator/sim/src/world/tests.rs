@@ -295,6 +295,21 @@ fn a_start_takes_longer_in_a_crowd_and_less_beside_limits() {
     assert!((seen(&limited) - 6.0).abs() < 1e-9, "what is left is enough: {}", seen(&limited));
 }
 
+#[test]
+fn the_yardstick_goes_by_what_owners_declare() {
+    let text = "name = \"two\"\ndescription = \"\"\npolicies = [\"srpt\"]\n\
+                [[node]]\nname = \"n\"\ncpus = 2\n\
+                [[job]]\nname = \"a\"\nwork = 10\n[[job]]\nname = \"b\"\nwork = 9\n";
+    let ends = |scenario: &Scenario| completions(&run(scenario, "srpt", 1, false));
+    let scenario = Scenario::parse(text).unwrap();
+    let [a, b] = ends(&scenario)[..] else { panic!() };
+    assert!(b < 10.0 && a > 18.0, "{a} {b}");
+    let declared = [("b".to_owned(), 11.0)].into();
+    let [a, b] = ends(&scenario.clone().declaring(&declared, 0.01))[..] else { panic!() };
+    assert!(a < 10.2 && b > 18.0, "{a} {b}");
+    assert!(scenario.declaring(&declared, 0.01).draw(1).iter().all(|job| job.min.is_some()));
+}
+
 /// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
 /// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
 #[test]

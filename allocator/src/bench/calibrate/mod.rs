@@ -9,11 +9,11 @@ mod meter;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::bail;
 use meter::Meter;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::allocator_process::{AllocatorProcess, Launcher};
 use super::checkpoints;

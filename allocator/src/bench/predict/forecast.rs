@@ -34,6 +34,7 @@ impl Forecast {
             from: Some(predictor.from.clone()),
             contention: predictor.fit.node.contention.ok(),
             background: predictor.fit.node.background.ok(),
+            speed_felt: Some(predictor.speed.felt),
             bounds: known.collect(),
         };
         let courses = arms.iter().map(|arm| predictor.simulate(arm, ground)).collect();

@@ -4,6 +4,7 @@ mod fidelity;
 mod forecast;
 mod predictor;
 mod repeat;
+mod speed;
 mod startup;
 mod text;
 
@@ -28,6 +29,9 @@ pub(crate) struct Prediction {
     pub(crate) contention: Option<f64>,
     /// The share of the machine that is used by whatever is no job.
     pub(crate) background: Option<f64>,
+    /// The part of the machine's ups and downs, as the probe has them, that the jobs feel.
+    #[serde(default)]
+    pub(crate) speed_felt: Option<f64>,
     /// What no policy can beat on this machine, and what a schedule that knows the future reaches, by
     /// the names of the measures: the means over the repeats.
     pub(crate) bounds: BTreeMap<String, Bound>,

@@ -6,8 +6,8 @@ use paceline_sim::bounds::{Bound, Bounds};
 use paceline_sim::fit::{Fit, Recording, fit};
 
 use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed};
-use super::super::record::Host;
 use super::repeat::Repeat;
+use super::speed::Speed;
 use super::startup::startups;
 
 /// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
@@ -23,8 +23,8 @@ pub(crate) struct Predictor {
     pub(crate) text: String,
     pub(super) from: String,
     pub(super) fit: Fit,
-    /// How fast the machine was in the run that was fitted.
-    speed: Option<f64>,
+    /// How fast the machine was, in that run and in others.
+    pub(super) speed: Speed,
     repeats: BTreeMap<u32, Repeat>,
 }
 
@@ -70,7 +70,7 @@ impl Predictor {
                 others.len()
             ),
             fit,
-            speed: speed(&run.host),
+            speed: Speed::of(first, observed, ground),
             repeats,
         })
     }
@@ -91,7 +91,7 @@ impl Predictor {
         let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
         let each = arm.counted().flat_map(|run| {
             let number = run.repeat;
-            let slower = self.speed.zip(speed(&run.host)).map_or(1.0, |(fitted, own)| fitted / own);
+            let slower = self.speed.slower(&run.host);
             let repeat = self.repeats.get(&number);
             let courses =
                 repeat.map(|its| its.simulate((number, slower), &arm.facts, seeds, ground));
@@ -109,11 +109,6 @@ impl Predictor {
     pub(crate) fn bounds_of(&self, repeat: u32, scale: f64) -> Option<Bounds> {
         Some(self.repeats.get(&repeat)?.bounds_of(scale))
     }
-}
-
-/// How fast the machine was around a run, where that was measured.
-fn speed(host: &Host) -> Option<f64> {
-    host.speed.filter(|speed| *speed > 0.0)
 }
 
 /// When the jobs arrived in each repeat, as one of its runs tells: every arm's are the same draw.

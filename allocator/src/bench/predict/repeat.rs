@@ -22,6 +22,8 @@ pub(super) struct Repeat {
     /// The scenario as TOML.
     pub(super) text: String,
     scenario: Scenario,
+    /// The works that the schedule says.
+    declared: BTreeMap<String, f64>,
     /// The scenario's jobs, in the schedule's order.
     jobs: Vec<Job>,
     /// When each arrived, in seconds after the run began.
@@ -56,7 +58,9 @@ impl Repeat {
             let job = drawn.iter().find(|job| job.id.as_str() == name.as_str());
             found.push(job.cloned().ok_or(format!("too few frames of `none` tell of {name}"))?);
         }
-        Ok(Self { text, scenario, jobs: found, arrivals, begins })
+        let said = |facts: &JobFacts| Some((facts.job.name.clone(), facts.job.work?));
+        let declared = jobs.iter().filter_map(said).collect();
+        Ok(Self { text, scenario, declared, jobs: found, arrivals, begins })
     }
 
     /// What each job takes alone.
@@ -89,20 +93,8 @@ impl Repeat {
         seeds: u64,
         ground: &Ground,
     ) -> Vec<(u64, Course)> {
-        let mut scenario = self.scenario.clone().slowed(slower);
-        scenario.limiter.enforcement = arm.enforcement;
-        let is_oracle = arm.policy == ORACLE;
-        if is_oracle {
-            let cpus = scenario.nodes.first().map_or(1.0, |node| node.cpus);
-            scenario = scenario.with_least(ORACLES_LEAST / cpus);
-        }
-        let policy = if is_oracle { Srpt::NAME } else { &arm.policy };
-        let mut params = Params::default();
-        for (name, value) in &arm.params {
-            params.set(name.as_str(), *value);
-        }
-        scenario.params.insert(policy.to_owned(), params);
-        let arm = Arm { policy: policy.to_owned(), variant: arm.variant };
+        let (scenario, arm) = self.under(arm);
+        let scenario = scenario.slowed(slower);
         let course = |seed| {
             let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
             let done = run.simulate().ok()?;
@@ -112,6 +104,24 @@ impl Repeat {
             Some((seed, self.course(number, &done.outcome, satisfaction, ground)))
         };
         (1..=seeds).filter_map(course).collect()
+    }
+
+    /// The scenario as an arm of a bench sets it, and that arm.
+    fn under(&self, facts: &ArmFacts) -> (Scenario, Arm) {
+        let mut scenario = self.scenario.clone();
+        let mut arm = Arm { policy: facts.policy.clone(), variant: facts.variant };
+        if facts.policy == ORACLE {
+            let cpus = scenario.nodes.first().map_or(1.0, |node| node.cpus);
+            scenario = scenario.declaring(&self.declared, ORACLES_LEAST / cpus);
+            Srpt::NAME.clone_into(&mut arm.policy);
+        }
+        let mut params = Params::default();
+        for (name, value) in &facts.params {
+            params.set(name.as_str(), *value);
+        }
+        scenario.params.insert(arm.policy.clone(), params);
+        scenario.limiter.enforcement = facts.enforcement;
+        (scenario, arm)
     }
 
     /// A simulated run at the times of a measured one, with the jobs in the schedule's order.

@@ -49,6 +49,16 @@ fn what_starts_take_of_the_machine_is_told_by_its_own_figures() {
 }
 
 #[test]
+fn the_oracle_is_predicted_by_what_it_is_told() {
+    let findings = Simulated::oracle(3).judge().findings;
+    let oracle = arm(&findings, "oracle");
+    let found = oracle.fidelity.iter().find(|found| found.figure == "completion_mean").unwrap();
+    assert!(found.holds && found.jobs_hold == Some(true), "{found:#?}");
+    let vae = &oracle.jobs[0];
+    assert!(vae.figure("completion").unwrap().measured.mean < 35.0, "it goes first: {vae:#?}");
+}
+
+#[test]
 fn a_prediction_that_is_off_does_not_hold() {
     let mut simulated = Simulated::bench(3);
     let slower = simulated.runs.iter_mut().filter(|run| run.run.arm != "none");

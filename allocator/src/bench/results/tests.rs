@@ -24,7 +24,8 @@ fn begin_at(
     fresh: bool,
 ) -> Result<Results, String> {
     let begun = || {
-        let mut results = Results::open(folder, &schedule(text), place, now, fresh)?;
+        let anew = if fresh { Anew::All } else { Anew::Nothing };
+        let mut results = Results::open(folder, &schedule(text), place, now, anew)?;
         results.begin(now)?;
         Ok(results)
     };
@@ -62,6 +63,27 @@ fn a_run_counts_once_it_is_whole_and_is_read_back_as_it_was() {
     assert_eq!(again.bench, results.bench);
     assert_eq!(again.whole(&first).unwrap(), Some(made));
     assert_eq!(again.whole(&again.bench.order[1]).unwrap(), None);
+}
+
+#[test]
+fn runs_that_were_disturbed_are_made_anew_where_that_is_asked_for_and_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = open(folder.path(), TEXT, "p", false).unwrap();
+    let order = results.bench.order.clone();
+    for (place, planned) in order.iter().enumerate() {
+        let mut made = recorded(&results, planned);
+        made.run.host.spoiled = (place == 1).then(|| "others took 40 %".to_owned());
+        Results::keep(&made).unwrap();
+    }
+    let again =
+        |anew, program| Results::open(folder.path(), &schedule(TEXT), place(program), 1000.0, anew);
+    let there = |results: Results| -> Vec<bool> {
+        order.iter().map(|planned| results.whole(planned).unwrap().is_some()).collect()
+    };
+    assert_eq!(there(again(Anew::Nothing, "p").unwrap()), [true; 4]);
+    assert_eq!(there(again(Anew::Spoiled, "p").unwrap()), [true, false, true, true]);
+    assert!(again(Anew::Spoiled, "q").is_err(), "runs of two programs are not mixed");
+    assert!(again(Anew::Nothing, "q").is_ok());
 }
 
 #[test]
@@ -210,7 +232,7 @@ fn folders_beside_no_bench_are_left_alone() {
 fn a_report_by_a_bare_name_has_the_working_directory_for_its_results() {
     let report = Path::new("report.html");
     let results =
-        Results::open(report.parent().unwrap(), &schedule(TEXT), place("p"), 1000.0, false)
+        Results::open(report.parent().unwrap(), &schedule(TEXT), place("p"), 1000.0, Anew::Nothing)
             .unwrap();
     assert_eq!(results.folder(), std::env::current_dir().unwrap());
 }

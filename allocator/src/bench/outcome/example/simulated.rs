@@ -1,5 +1,6 @@
 //! Runs of the simulator in the place of real ones.
 
+use paceline_policy::policies::Srpt;
 use paceline_policy::{Frame, Variant, frame};
 use paceline_sim::fit::Recording;
 use paceline_sim::outcome::Line;
@@ -8,7 +9,7 @@ use paceline_sim::{Run, Scenario};
 
 use super::super::super::record::Recorded;
 use super::super::super::schedule::Job;
-use super::super::{About, ArmFacts, Judged, Observed, judge};
+use super::super::{About, ArmFacts, Judged, ORACLE, Observed, judge};
 use super::{BEFORE, BEGAN, about, arm, entries, job, recorded};
 use crate::samples::SampleJob;
 
@@ -39,6 +40,23 @@ impl Simulated {
     /// `FlowCon`'s three jobs at a quarter of their times.
     pub(crate) fn bench(repeats: u32) -> Self {
         Self::arriving(repeats, |_| [0.0, 10.0, 20.0])
+    }
+
+    /// Two of them under the oracle, to which the shorter one is declared as the longer.
+    pub(crate) fn oracle(repeats: u32) -> Self {
+        let works = [("vae", 27.0, 27.0), ("mnist-p", 18.0, 40.0)];
+        let jobs: Vec<Job> = works
+            .iter()
+            .map(|(name, _, declared)| Job { work: Some(*declared), ..job(name, 0.0) })
+            .collect();
+        Self::runs(about("demo", &jobs), arm("oracle", ORACLE), repeats, |repeat| {
+            let truth = |(name, work, declared): &(&'static str, f64, f64)| {
+                let work = work * factor(repeat);
+                let rest = format!("work = {work:?}\ndeclared = {declared:?}\nmin = 0.005\n");
+                Truth { name, at: 0.0, rest }
+            };
+            works.iter().map(truth).collect()
+        })
     }
 
     /// The same, each repeat with arrivals of its own.
@@ -120,7 +138,8 @@ impl Simulated {
     fn run(&mut self, facts: &ArmFacts, repeat: u32, truths: &[Truth]) {
         let until = self.about.until;
         let scenario = Scenario::parse(&scenario(facts, until, truths)).unwrap();
-        let arm = Arm { policy: facts.policy.clone(), variant: facts.variant };
+        let policy = if facts.policy == ORACLE { Srpt::NAME } else { &facts.policy };
+        let arm = Arm { policy: policy.to_owned(), variant: facts.variant };
         let run = Run { scenario: &scenario, arm: &arm, seed: u64::from(repeat), record: true };
         let done = run.simulate().unwrap();
         let frame = |line: &Line| {
@@ -167,7 +186,12 @@ fn scenario(facts: &ArmFacts, until: Option<f64>, truths: &[Truth]) -> String {
     };
     let params = facts.params.iter().map(|(name, value)| format!("{name} = {value:?}\n"));
     let (jobs, params) = (truths.iter().map(job).collect::<String>(), params.collect::<String>());
-    format!("{head}{jobs}[params.{}]\n{params}", facts.policy)
+    let params = if facts.params.is_empty() {
+        String::new()
+    } else {
+        format!("[params.{}]\n{params}", facts.policy)
+    };
+    format!("{head}{jobs}{params}")
 }
 
 /// A job of a frame as it would have been sampled.
