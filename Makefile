@@ -51,7 +51,7 @@ cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
-experiments: images ## the papers' experiments on this machine: 50 minutes, or 3 hours with FULL=1; goes on if interrupted; REDO=1: makes disturbed runs anew
+experiments: images ## the papers' experiments, 50 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs anew)
 	@data="$$(images/data.sh | tail -n 1)"; status=0; \
 	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full) \
 	  $(if $(REDO),--redo-spoiled) \

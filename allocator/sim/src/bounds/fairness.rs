@@ -64,8 +64,9 @@ fn alike(own: Party, machines: f64) -> Party {
     Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }
 }
 
-/// No policy's worst ρ is smaller, where times count from releases: each job has as its deadline so many times what it takes by equal
-/// shares, and this is the least number of times for which all deadlines can be kept.
+/// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal
+/// shares, and this is the least number of times for which all deadlines can be kept. They count from
+/// releases, which come after starts, and so are later than those of a ρ that counts from arrivals.
 pub fn worst_fairness(tasks: &[Task], equal: &[f64], machines: f64) -> f64 {
     let jobs = tasks.iter().zip(equal);
     let due = |(task, equal): (&Task, &f64)| Due { task: *task, base: task.release, pace: *equal };

@@ -93,7 +93,7 @@ impl Bounds {
         bounds.add("distance", distance.map(|limit| Bound { limit, reached: None }));
         let starts = jobs.iter().any(|job| job.start.is_some());
         if starts {
-            bounds.count_starts(jobs);
+            bounds.count_starts(jobs, until);
         }
         if starts || nodes.iter().any(|node| node.contention > 0.0) {
             bounds.forget_reached();
@@ -127,10 +127,12 @@ impl Bounds {
     }
 
     /// Means that count from releases do so from arrivals, as what they are bounds of does.
-    fn count_starts(&mut self, jobs: &[Job]) {
+    fn count_starts(&mut self, jobs: &[Job], until: f64) {
         let reaches = |job: &Job, work: Option<f64>| work.is_some() && job.work.is_finite();
         let all = mean_start(jobs, |_| true);
-        let with_loss = jobs.iter().filter(|job| job.loss.is_some()).map(Job::start_seconds);
+        // Areas are counted until the end of the run.
+        let with_loss = jobs.iter().filter(|job| job.loss.is_some());
+        let with_loss = with_loss.map(|job| job.start_seconds().min((until - job.arrive).max(0.0)));
         for (metric, seconds) in [
             ("completion_mean", all),
             ("acceptable_mean", mean_start(jobs, |job| reaches(job, job.work_to_acceptable()))),

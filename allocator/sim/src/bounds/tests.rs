@@ -288,6 +288,9 @@ fn a_start_passes_before_the_work_is_there() {
         assert!(close(with.limit, bound.limit + more), "{metric}: {with:?} {bound:?}");
         assert_eq!(with.reached, None, "what it takes from others is left out");
     }
+    let jobs = std::slice::from_ref(&started);
+    let cut = Bounds::of(jobs, &[14.0], &[node(0.0)], 3.0).get("loss_area").unwrap();
+    assert!(close(cut.limit, 3.0), "it still starts when the run ends: {cut:?}");
     // From the first's arrival until the second has started, each has what it asks for.
     let jobs = [learner(10.0, &curve), started];
     let equal = equal_shares(&jobs, &[node(0.0)]);

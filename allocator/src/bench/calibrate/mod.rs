@@ -42,7 +42,7 @@ const LIMITED_FOR: Duration = Duration::from_secs(6);
 /// For how long a job is watched that has no rate to be measured, from its first report on …
 const WATCHED_FOR: Duration = Duration::from_secs(15);
 
-/// … or from its start, if it never reports.
+/// … but for so long at most from its start on: it may never report.
 const WATCHED_AT_MOST: Duration = Duration::from_secs(90);
 
 /// How often new samples are looked for; they come once a second.

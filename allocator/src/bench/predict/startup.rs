@@ -5,7 +5,7 @@
 //! others account for. Beside jobs that compete for the machine it takes longer.
 
 use paceline_policy::unit::count;
-use paceline_sim::fit::{Fit, Lifetime, Recording, lifetimes, unseen};
+use paceline_sim::fit::{Fit, Recording, lifetimes, unseen};
 use paceline_sim::scenario::Start;
 
 use super::super::outcome::{JobFacts, Observed, mean};
@@ -25,12 +25,15 @@ pub(super) struct Startup {
     pub(super) start: Option<Start>,
 }
 
-/// One job's start in one run, in the seconds of its frames.
+/// From one moment to another, in the seconds of a run's frames.
+type Span = (f64, f64);
+
+/// One job's start in one run.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     place: usize,
-    from: f64,
-    to: f64,
+    /// Seconds that it took.
+    took: f64,
     /// What there was for one thread, as a share of the machine.
     share: f64,
     /// What it used, in seconds of the machine.
@@ -44,76 +47,72 @@ pub(super) fn startups(
     fit: &Fit,
 ) -> Result<Vec<Startup>, String> {
     let seen: Vec<Seen> = none.iter().filter_map(|run| starts(jobs, run, fit)).flatten().collect();
-    let used = |of: &dyn Fn(&Seen) -> bool| {
-        let known = seen.iter().filter(|seen| of(seen)).filter_map(|seen| seen.used);
-        mean(&known.collect::<Vec<f64>>())
-    };
-    // Of the first job of a run nothing is told: no frame is before its own.
-    let usual = used(&|_| true);
+    let usual = mean_use(&seen);
     let job = |(place, facts): (usize, &JobFacts)| {
-        let own: Vec<&Seen> = seen.iter().filter(|seen| seen.place == place).collect();
-        let work = used(&|seen| seen.place == place).or(usual).unwrap_or(0.0);
-        let took = |seen: &&Seen| seen.to - seen.from;
-        let least = own.iter().map(|seen| took(seen) * seen.share).fold(f64::INFINITY, f64::min);
+        let own: Vec<Seen> = seen.iter().copied().filter(|seen| seen.place == place).collect();
+        // Of the first job of a run nothing is told: no frame is before its own.
+        let work = mean_use(&own).or(usual).unwrap_or(0.0);
         // None of them did more than there was time for.
-        let work = Some(work.min(least)).filter(|work| *work >= LEAST_WORK);
-        let busy = |seen: &Seen| work.unwrap_or(0.0) / seen.share;
-        let waits: Vec<f64> = own.iter().map(|seen| took(seen) - busy(seen)).collect();
-        let wait = mean(&waits).ok_or(format!("no frame has {}", facts.job.name))?;
+        let most = own.iter().map(|seen| seen.took * seen.share).fold(f64::INFINITY, f64::min);
+        let work = Some(work.min(most)).filter(|work| *work >= LEAST_WORK);
+        let wait = |seen: &Seen| seen.took - work.unwrap_or(0.0) / seen.share;
+        let wait = mean(&own.iter().map(wait).collect::<Vec<f64>>());
+        let wait = wait.ok_or(format!("no frame has {}", facts.job.name))?;
         let start = work.map(|work| Start { work, seconds: work * fit.node.cpus });
         Ok(Startup { wait, start })
     };
     jobs.iter().enumerate().map(job).collect()
 }
 
+fn mean_use(seen: &[Seen]) -> Option<f64> {
+    mean(&seen.iter().filter_map(|seen| seen.used).collect::<Vec<f64>>())
+}
+
 /// All starts of a run; `None` if it has no frames.
 fn starts(jobs: &[JobFacts], run: &Observed<'_>, fit: &Fit) -> Option<Vec<Seen>> {
     let (frames, offset) = (run.frames.as_ref().ok()?, run.offset()?);
     let lives = lifetimes(frames);
-    let start = |(place, facts): (usize, &JobFacts)| {
-        let name = facts.job.name.as_str();
-        let to = lives.iter().find(|life| life.id.as_str() == name)?.arrived;
-        let from = run.recorded.run.jobs.get(place)?.arrived - offset;
-        Some(Seen { place, from, to, share: 0.0, used: None })
+    let known = |(place, facts): (usize, &JobFacts)| {
+        let life = lives.iter().find(|life| life.id.as_str() == facts.job.name)?;
+        let arrived = run.recorded.run.jobs.get(place)?.arrived - offset;
+        let ended = life.ended.unwrap_or(f64::INFINITY);
+        Some((place, (arrived, life.arrived), (arrived, ended)))
     };
-    let all: Vec<Seen> = jobs.iter().enumerate().filter_map(start).collect();
-    let complete = |seen: &Seen| Seen {
-        share: share(seen, &all, &lives, fit),
-        used: used(seen, &all, frames, fit.node.background.unwrap_or(0.0)),
-        ..*seen
+    let of: Vec<(usize, Span, Span)> = jobs.iter().enumerate().filter_map(known).collect();
+    let (starts, there): (Vec<Span>, Vec<Span>) =
+        of.iter().map(|(_, start, there)| (*start, *there)).unzip();
+    let background = fit.node.background.unwrap_or(0.0);
+    let seen = |(place, start, _): (usize, Span, Span)| Seen {
+        place,
+        took: start.1 - start.0,
+        share: share(start, &there, 1.0 - background).min(1.0 / fit.node.cpus),
+        used: used(start, &starts, frames, background),
     };
-    Some(all.iter().map(complete).collect())
+    Some(of.into_iter().map(seen).collect())
 }
 
-/// What one thread gets beside the jobs that run and those that start with it: the kernel shares
-/// alike.
-fn share(seen: &Seen, all: &[Seen], lives: &[Lifetime], fit: &Fit) -> f64 {
-    let runs = |life: &&Lifetime| {
-        life.arrived < seen.to && life.ended.is_none_or(|ended| ended > seen.from)
-    };
-    let beside = lives.iter().filter(runs).count();
-    let starting = all.iter().filter(|other| overlap((other.from, other.to), seen) > 0.0).count();
-    let room = 1.0 - fit.node.background.unwrap_or(0.0);
-    (room / count(beside + starting)).min(1.0 / fit.node.cpus)
+/// The share of the `room` for everyone who is there during a start: the kernel shares alike.
+fn share(start: Span, there: &[Span], room: f64) -> f64 {
+    room / count(there.iter().filter(|other| overlap(start, **other) > 0.0).count().max(1))
 }
 
 /// What a start used, where frames tell: those who start at one time share it by how long they do.
-fn used(seen: &Seen, all: &[Seen], frames: &Recording, background: f64) -> Option<f64> {
+fn used(own: Span, starts: &[Span], frames: &Recording, background: f64) -> Option<f64> {
     let (mut told, mut used) = (0.0, 0.0);
     for window in unseen(frames) {
         let span = (window.from, window.to);
-        let own = overlap(span, seen);
-        let starting: f64 = all.iter().map(|other| overlap(span, other)).sum();
-        if own > 0.0 {
-            told += own;
+        let part = overlap(span, own);
+        if part > 0.0 {
+            told += part;
+            let starting: f64 = starts.iter().map(|other| overlap(span, *other)).sum();
             let work = (window.share - background).max(0.0) * (window.to - window.from);
-            used += work * own / starting;
+            used += work * part / starting;
         }
     }
-    (told >= TOLD * (seen.to - seen.from)).then_some(used)
+    (told >= TOLD * (own.1 - own.0)).then_some(used)
 }
 
-/// For how long a start was under way in a span of time.
-fn overlap((from, to): (f64, f64), seen: &Seen) -> f64 {
-    (to.min(seen.to) - from.max(seen.from)).max(0.0)
+/// For how long two spans go on at once.
+fn overlap(a: Span, b: Span) -> f64 {
+    (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }

@@ -49,6 +49,32 @@ fn what_starts_take_of_the_machine_is_told_by_its_own_figures() {
 }
 
 #[test]
+fn those_who_start_at_one_time_share_what_their_starts_take() {
+    let text = Simulated::arriving(3, |_| [0.0, 10.0, 10.4]).judge().scenario.unwrap();
+    let jobs = Scenario::parse(&text).unwrap().draw(1);
+    let work = |job: &paceline_sim::scenario::Job| job.start.unwrap().work;
+    let both: f64 = jobs.iter().filter(|job| job.id.as_str() != "vae").map(work).sum();
+    assert!((both - 2.0 * START).abs() < 0.1 * START, "{both}: {text}");
+}
+
+#[test]
+fn what_jobs_do_not_feel_of_the_machines_speed_slows_no_prediction() {
+    let mut simulated = Simulated::bench(3);
+    let predicted = |simulated: &Simulated| {
+        let findings = simulated.judge().findings;
+        let run = arm(&findings, "flowcon-published").runs.iter().find(|run| run.repeat == 1);
+        run.unwrap().both("completion_mean").1.unwrap()
+    };
+    let steady = predicted(&simulated);
+    for run in &mut simulated.runs {
+        // The same work takes the same CPU time under `none`, whatever the probe says.
+        run.run.host.speed = Some(if run.run.repeat < 2 { 50.0 } else { 100.0 });
+    }
+    let same = predicted(&simulated);
+    assert!((same / steady - 1.0).abs() < 0.05, "{same} and {steady}");
+}
+
+#[test]
 fn the_oracle_is_predicted_by_what_it_is_told() {
     let findings = Simulated::oracle(3).judge().findings;
     let oracle = arm(&findings, "oracle");

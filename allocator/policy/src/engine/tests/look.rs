@@ -136,6 +136,21 @@ fn a_look_settles_nothing_if_part_of_what_it_saw_is_older_than_what_happened_las
 }
 
 #[test]
+fn a_change_for_one_job_ends_the_time_that_others_were_seen_over() {
+    let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
+    settle(&mut bed);
+    let changed = bed.t + 0.3;
+    bed.t = changed;
+    bed.read();
+    tell(&mut bed.engine, changed, Event::Pinned(id("a"), Share::nearest(0.5)));
+    assert_eq!(bed.step(Event::Look), 1);
+    bed.pass([0.5, 0.4]);
+    bed.step(Event::Look);
+    let other = bed.engine.jobs.get(&id("b")).unwrap();
+    assert!(other.saw_only_since(at(changed)), "what it used beside the limit before counts");
+}
+
+#[test]
 fn lending_changes_what_is_in_force_and_not_what_the_policy_chose() {
     let mut bed = Bed::new([0.25, 0.75], LimiterSettings::default());
     bed.pass([0.25, 0.0]);
