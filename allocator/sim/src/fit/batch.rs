@@ -7,7 +7,7 @@ use paceline_policy::Share;
 use super::model::{Batch, Fitted, Throttling, Why};
 use super::numeric::{Equation, least_point, not_negative};
 use super::window::{Part, Window};
-use crate::number::{Key, floor};
+use crate::number::floor;
 use crate::scenario::held_back;
 
 /// Below that, a share or a window tells more of the measuring than of the job.
@@ -17,6 +17,8 @@ const LEAST_SECONDS: f64 = 0.3;
 pub(super) const LEAST_POINTS: usize = 3;
 /// A limit that takes more than this part of a job's speed is beyond the model.
 const MOST_COST: f64 = 0.95;
+/// What others in the way cost is not told by fewer more of them: noise would be taken for it.
+const LEAST_CROWDING: f64 = 0.5;
 /// Limits are told apart in steps of a twentieth of the node.
 const LIMIT_STEPS: f64 = 20.0;
 
@@ -24,7 +26,7 @@ const LIMIT_STEPS: f64 = 20.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) seconds: f64,
-    /// How many other jobs there were.
+    /// How many others were in the way.
     others: f64,
     share: f64,
     cap: Share,
@@ -45,7 +47,7 @@ pub(super) struct Timings {
     /// The CPUs of the node, and the threads of the job.
     cpus: f64,
     threads: f64,
-    /// Whether it was seen with different numbers of neighbours.
+    /// Whether it was seen with more and with fewer others in its way.
     pub(super) tells_contention: bool,
     tells: Free,
     limited: bool,
@@ -74,12 +76,13 @@ pub(super) fn point(window: &Window<'_>, part: &Part) -> Option<Point> {
 
 impl Timings {
     pub(super) fn new(points: Vec<Point>, cpus: f64, threads: f64) -> Self {
-        let neighbours: BTreeSet<Key> = points.iter().map(|point| Key(point.others)).collect();
-        let conditions: BTreeSet<(Key, u64)> = points
+        let conditions: BTreeSet<(u64, u64)> = points
             .iter()
-            .map(|point| (Key(point.others), floor(point.cap.get() * LIMIT_STEPS + 0.5)))
+            .map(|point| (floor(point.others + 0.5), floor(point.cap.get() * LIMIT_STEPS + 0.5)))
             .collect();
-        let tells_contention = neighbours.len() > 1;
+        let others = || points.iter().map(|point| point.others);
+        let most = others().fold(0.0, f64::max);
+        let tells_contention = most - others().fold(most, f64::min) >= LEAST_CROWDING;
         let limited = points.iter().any(|point| held_back(point.cap, cpus, threads) > 0.0);
         // One condition for the work of a batch, and one for each other parameter.
         let free = conditions.len().saturating_sub(1 + usize::from(tells_contention));

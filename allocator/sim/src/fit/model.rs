@@ -42,8 +42,8 @@ pub enum Why {
     /// The durations of batches do not follow the share.
     #[error("its batches do not take longer with a smaller share")]
     NotByShare,
-    /// No job's batches were timed with different numbers of neighbours.
-    #[error("no job's batches were timed with both fewer and more jobs beside it")]
+    /// No job's batches were timed with both fewer and more others in its way.
+    #[error("no job's batches were timed with both fewer and more jobs in its way")]
     NoNeighbours,
     /// The job reports no loss.
     #[error("no frame has a loss of it")]
@@ -94,7 +94,7 @@ pub struct NodeFit {
     /// The share of it that is used by whatever is no job of a recording.
     #[serde(serialize_with = "as_json")]
     pub background: Fitted<f64>,
-    /// By how much each job more slows all others down.
+    /// By how much each job more of equal share slows all down.
     #[serde(serialize_with = "as_json")]
     pub contention: Fitted<f64>,
 }

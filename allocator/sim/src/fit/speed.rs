@@ -58,7 +58,7 @@ impl Speeds {
         self.batches.get(id).copied().unwrap_or(Err(none))
     }
 
-    /// The work per second of a job that uses this part of the node, beside so many others.
+    /// The work per second of a job that uses this part of the node, with so many others in the way.
     pub(super) fn rate(&self, id: &JobId, part: &Part, others: f64) -> f64 {
         let (bend, speed) = self.batch(id).map_or((0.0, 1.0), |batch| {
             let lost = |throttling: Throttling| {

@@ -51,6 +51,26 @@ fn alone(job: &str, max: f64) -> Recording {
 }
 
 #[test]
+fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
+    let job = "work = 40\nbatch = { work = 0.1 }";
+    let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.05");
+    let equal = format!("arrive = {{ at = 30 }}\n{job}");
+    let truth = scenario("contention = 0.2", &[("a", job.to_owned()), ("b", small), ("c", equal)]);
+    let fit = fit(&record(&truth, "none").1, &[]).unwrap();
+    assert!(close(fit.node.contention.unwrap(), 0.2, 0.02), "{fit:#?}");
+    assert!(fit.jobs.iter().all(|job| close(job.work, 40.0, 0.01)), "{fit:#?}");
+}
+
+#[test]
+fn neighbours_that_hardly_run_do_not_tell_what_neighbours_cost() {
+    let job = "work = 40\nbatch = { work = 0.1 }";
+    let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.02");
+    let truth = scenario("contention = 0.2", &[("a", job.to_owned()), ("b", small)]);
+    let fit = fit(&record(&truth, "none").1, &[]).unwrap();
+    assert_eq!(fit.node.contention, Err(Why::NoNeighbours));
+}
+
+#[test]
 fn every_parameter_that_went_in_comes_out() {
     let batch = "batch = { work = 0.05, fixed = 0.02 }\nthreads = 4\nthrottle_cost = 0.3";
     let a = format!("work = 60\nloss = {EXPONENTIAL}\nnoise = 0.02\n{batch}");

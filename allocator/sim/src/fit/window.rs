@@ -6,6 +6,7 @@ use paceline_policy::unit::count;
 use paceline_policy::{Frame, JobId, Share, frame};
 
 use super::Recording;
+use crate::fluid::others;
 
 /// The use of a shorter window, in seconds, is more a matter of when it was read.
 pub(super) const LEAST_SECONDS: f64 = 0.5;
@@ -53,9 +54,10 @@ impl Window<'_> {
         self.jobs.values().map(|part| part.share).sum()
     }
 
-    /// How many other jobs each of its jobs had beside it.
+    /// How many other jobs each of its jobs had beside it, as far as they were in the way.
     pub(super) fn others(&self) -> f64 {
-        count(self.jobs.len().saturating_sub(1))
+        let squares = self.jobs.values().map(|part| part.share.powi(2)).sum();
+        others(self.used(), squares)
     }
 }
 

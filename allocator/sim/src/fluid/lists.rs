@@ -22,6 +22,7 @@ impl Fluid {
             Side::Sharing => {
                 self.sharing.insert(key);
                 self.sharing_sum += party.weight;
+                self.sharing_squares += party.weight.powi(2);
                 if party.is_bent() {
                     self.bent.insert(job);
                 }
@@ -29,6 +30,7 @@ impl Fluid {
             Side::Capped => {
                 self.capped.insert(key);
                 self.capped_sum += party.cap;
+                self.capped_squares += party.cap.powi(2);
                 if party.limited {
                     self.held += 1;
                     self.held_sum += party.cap;
@@ -46,11 +48,13 @@ impl Fluid {
             Side::Sharing => {
                 self.sharing.remove(&key);
                 self.sharing_sum -= member.party.weight;
+                self.sharing_squares -= member.party.weight.powi(2);
                 self.bent.remove(&job);
             }
             Side::Capped => {
                 self.capped.remove(&key);
                 self.capped_sum -= member.party.cap;
+                self.capped_squares -= member.party.cap.powi(2);
                 if member.party.limited {
                     self.held -= 1;
                     self.held_sum -= member.party.cap;
@@ -59,10 +63,10 @@ impl Fluid {
         }
         // What rounding left behind would add up.
         if self.sharing.is_empty() {
-            self.sharing_sum = 0.0;
+            (self.sharing_sum, self.sharing_squares) = (0.0, 0.0);
         }
         if self.capped.is_empty() {
-            self.capped_sum = 0.0;
+            (self.capped_sum, self.capped_squares) = (0.0, 0.0);
         }
         if self.held == 0 {
             self.held_sum = 0.0;

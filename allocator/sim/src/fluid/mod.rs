@@ -29,7 +29,7 @@ pub type Index = usize;
 #[derive(Clone, Debug, Default)]
 pub struct Fluid {
     now: f64,
-    /// How much one job more slows all others down.
+    /// How much one job more of equal share slows all down.
     contention: f64,
     /// The share that no job gets.
     background: f64,
@@ -39,9 +39,11 @@ pub struct Fluid {
     /// Jobs at their caps, and those that share the rest, by cap over weight.
     capped: BTreeSet<(Key, Index)>,
     sharing: BTreeSet<(Key, Index)>,
-    /// The sums of the caps and of the weights.
+    /// The sums of the caps and of the weights, and those of their squares.
     capped_sum: f64,
     sharing_sum: f64,
+    capped_squares: f64,
+    sharing_squares: f64,
     /// How many are held back by their limits, and what these let them have together.
     held: usize,
     held_sum: f64,
@@ -71,7 +73,8 @@ impl Meter {
 }
 
 impl Fluid {
-    /// An empty node on which `k` jobs each run at `1/(1 + contention·(k − 1))` of their speed.
+    /// An empty node on which `k` jobs of equal shares each run at `1/(1 + contention·(k − 1))` of
+    /// their speed; unequal ones as so many equal ones as are as concentrated (Simpson's effective number).
     pub fn new(contention: f64) -> Self {
         Self { contention, ..Self::default() }
     }
@@ -230,8 +233,8 @@ impl Fluid {
     }
 
     fn efficiency(&self) -> f64 {
-        let others = self.members.len().saturating_sub(1);
-        1.0 / (1.0 + self.contention * paceline_policy::unit::count(others))
+        let squares = self.capped_squares + self.sharing_squares * self.level().powi(2);
+        1.0 / (1.0 + self.contention * others(self.in_use(), squares))
     }
 
     /// Moves jobs over the level until it is where it belongs. Each move raises it, so this ends.
@@ -259,6 +262,12 @@ impl Fluid {
         let stranded = if self.held > 0 { (self.room() - in_use).max(0.0) } else { 0.0 };
         (self.meter.in_use, self.meter.stranded) = (in_use, stranded);
     }
+}
+
+/// How many others are in each job's way, from the sum of all shares and that of their squares: as many
+/// as if all were equal and as concentrated (Simpson's effective number, less one).
+pub(crate) fn others(sum: f64, squares: f64) -> f64 {
+    if squares > 0.0 { (sum * sum / squares - 1.0).max(0.0) } else { 0.0 }
 }
 
 #[cfg(test)]

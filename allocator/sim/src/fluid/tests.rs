@@ -128,6 +128,29 @@ fn neighbours_slow_each_other_down_by_their_contention() {
 }
 
 #[test]
+fn who_hardly_runs_is_hardly_in_the_way() {
+    let mut node = Fluid::new(0.5);
+    let parties = [party(1.0, 0.1), party(2.0, 1.0), party(1.0, 1.0), party(1.0, 0.15)];
+    for (job, party) in parties.into_iter().enumerate() {
+        node.insert(job, party, NEVER);
+    }
+    // Two at their caps beside two that share the rest, two to one; whoever goes leaves nothing behind.
+    for (gone, shares) in [
+        (None, vec![0.1, 0.5, 0.25, 0.15]),
+        (Some(3), vec![0.1, 0.6, 0.3]),
+        (Some(2), vec![0.1, 0.9]),
+    ] {
+        gone.map(|job| node.remove(job));
+        let number = 1.0 / shares.iter().map(|share| share * share).sum::<f64>();
+        let rate = shares[1] / (1.0 + 0.5 * (number - 1.0));
+        assert!(close(node.rate_of(1), rate), "{shares:?}: {}, not {rate}", node.rate_of(1));
+    }
+    // The one that has the node to itself but for what another is left is as good as alone.
+    node.set(0, party(1.0, 0.001));
+    assert!((node.rate_of(1) - 0.999).abs() < 2e-3, "{node:?}");
+}
+
+#[test]
 fn a_batch_takes_what_no_share_shortens_and_the_rest_by_its_share() {
     // 3.4 + 2.82/l seconds, of which ten share the node: 31.6.
     let mut node = Fluid::new(0.0);
