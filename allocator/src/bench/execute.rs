@@ -119,10 +119,11 @@ impl Execution<'_> {
     /// What the job's container has beside what the schedule says.
     fn extra(&self, job: &Job, steps: u64) -> anyhow::Result<Extra> {
         let mut labels = BTreeMap::new();
+        // The oracle alone goes by it; frames then say in every arm how far the job had come.
+        if let Some(work) = job.work {
+            labels.insert(WORK.to_owned(), work.to_string());
+        }
         if self.arm.is_oracle() {
-            if let Some(work) = job.work {
-                labels.insert(WORK.to_owned(), work.to_string());
-            }
             let least = "paceline.min-cpus";
             if !job.labels.contains_key(least) {
                 labels.insert(least.to_owned(), ORACLES_LEAST.to_string());
