@@ -49,7 +49,8 @@ impl PrivateSwarm {
         match swarm.build(folder, workers, cpus).await {
             Ok(()) => Ok(swarm),
             Err(error) => {
-                swarm.clear().await?;
+                // What went wrong first says more than what is left of it.
+                drop(swarm.clear().await);
                 Err(error)
             }
         }

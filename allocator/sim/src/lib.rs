@@ -17,6 +17,7 @@ pub mod metrics;
 mod number;
 pub mod outcome;
 mod random;
+pub mod residuals;
 pub mod satisfaction;
 pub mod scenario;
 pub mod sweep;

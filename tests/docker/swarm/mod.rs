@@ -45,8 +45,7 @@ where
         Err(error) => Err(error),
     };
     let swarm = Arc::into_inner(swarm).context("nobody works there any more")?;
-    swarm.clear().await?;
-    outcome
+    outcome.and(swarm.clear().await)
 }
 
 /// Gives every machine the jobs' image.

@@ -39,6 +39,14 @@ pub(super) struct Piece {
     pub(super) batches: f64,
 }
 
+impl Piece {
+    /// The mean of a curve over it: a batch's loss is that at its end.
+    pub(super) fn mean(&self, curve: &Curve) -> f64 {
+        let half = (self.to - self.from) / self.batches / 2.0;
+        curve.mean(self.from + half, self.to + half)
+    }
+}
+
 /// A form with its parameters, and how many they are with the start and the end.
 struct Candidate {
     curve: Curve,
@@ -73,6 +81,7 @@ pub(super) fn learning(
         error: (best.squares / batches).sqrt() / fall,
         // The mean of n reports has a variance of one n-th.
         noise: (best.squares / free).sqrt() / fall,
+        residuals: Vec::new(),
         curve: best.curve,
         frames: pieces.len(),
     })
@@ -114,7 +123,7 @@ fn scaled(pieces: &[Piece], form: &Curve) -> Option<(f64, f64, f64)> {
 fn solve(pieces: &[Piece], form: &Curve) -> Option<Solution> {
     let equation = |piece: &Piece| Equation {
         first: 1.0,
-        second: form.mean(piece.from, piece.to),
+        second: piece.mean(form),
         target: piece.loss,
         weight: piece.batches,
     };

@@ -4,14 +4,15 @@
 //! jobs alone, or under limits) say what batches take. What is fitted is the simulator's own model:
 //!
 //! - a job's *work* is the CPU time that it took, in seconds of the whole node, less what
-//!   neighbours and limits cost it. Frames have the mean use between them, so nothing is interpolated but the
+//!   neighbours and limits cost it: of a job that says how far it has come, on average over all
+//!   recordings (`declared.rs`). Frames have the mean use between them, so nothing is interpolated but the
 //!   time after a job's last frame: there it used what the node did and no other job;
 //! - the most that it can use (`parallel`) is what it used while there was room for more, from its first
 //!   report on: before that it starts;
 //! - its weight in a crowd (`crowded`) is told by what it got there beside others;
 //! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
 //! - how its loss falls: `learning.rs`; of a job that is in too few frames of the first recording, the
-//!   others tell that, too;
+//!   others tell that, too. What its reports have beside that in each recording alike: `residuals.rs`;
 //! - what the machine itself uses, and no job gets, is the node's `background`.
 //!
 //! A frame does not say which work was done before the job's endpoint first answered: a fitted job
@@ -20,12 +21,14 @@
 mod against;
 mod batch;
 mod crowd;
+mod declared;
 mod learning;
 mod lifetime;
 mod model;
 mod numeric;
 mod parallel;
 mod recording;
+mod residuals;
 mod speed;
 mod window;
 mod write;
@@ -36,6 +39,7 @@ use paceline_policy::{JobId, frame};
 use paceline_wire::Direction;
 
 pub use against::{Accuracy, Figure, JobAccuracy, accuracy};
+use declared::Declared;
 use learning::{LEAST_FRAMES, Piece, learning};
 pub use lifetime::{Lifetime, lifetimes};
 pub use model::{Batch, Fit, Fitted, JobFit, Learning, Measured, NodeFit, Terms, Throttling, Why};
@@ -89,30 +93,42 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
             left_out.push(life.id);
             continue;
         };
+        let recordings = std::iter::once(first).chain(others);
+        let windows = std::iter::once(&own).chain(&more).map(Vec::as_slice);
+        let declared =
+            Declared::of(&life.id, recordings.zip(windows)).filter(|_| life.ended.is_some());
+        let work = declared.as_ref().and_then(|its| its.work(&speeds)).unwrap_or(course.work);
         let batch = speeds.batch(&life.id);
-        let size = batch.map_or(course.work / BATCHES, |batch| batch.work);
+        let size = batch.map_or(work / BATCHES, |batch| batch.work);
         let told = told(std::iter::once(first).chain(others), &life.id);
         // The largest was among those, before the curve begins.
         let largest = first_loss(first, &life.id).filter(|_| told.is_none());
-        let mut losses = course.losses.clone();
-        if losses.len() < LEAST_FRAMES {
-            losses.extend(others.iter().zip(&more).flat_map(|(recording, windows)| {
-                let its = lifetimes(recording).into_iter().find(|its| its.id == life.id);
-                its.map(|its| Course::of(&its, windows, &speeds).losses).unwrap_or_default()
-            }));
+        let runs = declared.as_ref().map(|its| its.losses(size / work)).unwrap_or_default();
+        let mut pieces = runs.concat();
+        if pieces.len() < LEAST_FRAMES {
+            let mut losses = course.losses.clone();
+            if losses.len() < LEAST_FRAMES {
+                losses.extend(others.iter().zip(&more).flat_map(|(recording, windows)| {
+                    let its = lifetimes(recording).into_iter().find(|its| its.id == life.id);
+                    its.map(|its| Course::of(&its, windows, &speeds).losses).unwrap_or_default()
+                }));
+            }
+            pieces = by_work(&losses, course.work, size);
         }
+        let reached_at = declared.as_ref().map(Declared::reached_at);
         jobs.push(JobFit {
             arrived: life.arrived - start,
             start: None,
             ended: life.ended.is_some(),
-            work: course.work,
+            work,
             cpu: course.cpu,
             parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
             crowded: crowded.get(&life.id).copied().unwrap_or(Err(Why::NoCrowd)),
             batch,
-            learning: learned((course.work, size), losses, seen.direction, largest),
+            learning: learned(pieces, size / work, seen.direction, largest)
+                .map(|learning| residuals::beside(learning, &runs)),
             told,
-            reached_at: course.reached_at(&life),
+            reached_at: reached_at.unwrap_or_else(|| course.reached_at(&life)),
             terms: terms(seen),
             id: life.id,
         });
@@ -173,30 +189,35 @@ impl Course {
     }
 }
 
-/// The curve of a job's loss, over so much work in batches of such a size; `first` is the largest loss
-/// that its first frames tell of.
-fn learned(
-    (work, batch): (f64, f64),
-    mut losses: Vec<(f64, f64, f64)>,
-    direction: Direction,
-    first: Option<f64>,
-) -> Fitted<Learning> {
-    losses.retain(|(_, to, _)| *to <= work * (1.0 + ROUNDING));
-    losses.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// The losses of windows by the parts of so much work, in batches of such a size; what is beyond it is
+/// left out.
+fn by_work(losses: &[(f64, f64, f64)], work: f64, batch: f64) -> Vec<Piece> {
+    let within = losses.iter().filter(|(_, to, _)| *to <= work * (1.0 + ROUNDING));
     let piece = |&(from, to, loss): &(f64, f64, f64)| Piece {
         from: from / work,
         to: to / work,
         loss,
         batches: (to - from) / batch,
     };
-    let pieces: Vec<Piece> = losses.iter().map(piece).collect();
+    within.map(piece).collect()
+}
+
+/// The curve of a job's loss, whose batches are such a part of its work; `first` is the largest loss
+/// that its first frames tell of.
+fn learned(
+    mut pieces: Vec<Piece>,
+    batch: f64,
+    direction: Direction,
+    first: Option<f64>,
+) -> Fitted<Learning> {
+    pieces.sort_by(|a, b| a.from.total_cmp(&b.from));
     let falls = direction == Direction::Minimize
         && pieces
             .iter()
             .all(|piece| first.is_some_and(|first| (0.0..=first).contains(&piece.loss)));
     let first = first.filter(|_| falls).map(|loss| Piece {
         from: 0.0,
-        to: (batch / work).min(1.0),
+        to: batch.min(1.0),
         loss,
         batches: 1.0,
     });

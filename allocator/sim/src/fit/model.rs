@@ -181,6 +181,9 @@ pub struct Learning {
     pub error: f64,
     /// The deviation of one report, as a fraction of the whole fall.
     pub noise: f64,
+    /// What reports have beside the curve in each recording alike, in equal parts of the work; none where
+    /// recordings do not tell of it.
+    pub residuals: Vec<f64>,
     /// The frames that it was fitted to.
     pub frames: usize,
 }

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 /// There is at least one frame with a job, no frame is of several nodes, and time never goes back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
 }
 
 /// A text that is no recording of a run.

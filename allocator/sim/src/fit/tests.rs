@@ -5,6 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::curve::Curve;
+use crate::residuals::Residuals;
 use crate::scenario::{Scenario, Told};
 use crate::{Outcome, Run};
 
@@ -193,6 +194,78 @@ fn how_the_loss_of_a_short_job_falls_is_told_by_other_recordings() {
     for (at, loss) in [(0.0, 540.0), (0.19, 261.9), (1.0, 102.3)] {
         assert!(close(curve.at(at), loss, 0.03), "{at}: {} {curve:?}", curve.at(at));
     }
+}
+
+#[test]
+fn how_far_a_job_has_come_is_told_by_what_is_left_of_it() {
+    // Ten seconds, in the first half of which the same work takes half of the CPU time.
+    let recording = |factor: f64| {
+        let frame = |t: u32| {
+            let cpu = factor * if t <= 5 { 0.4 } else { 0.8 };
+            let job = format!(
+                r#"{{"id":"a","loss":{loss},"usage":{{"cpu":{cpu}}},"remaining":{left},
+                "targets":{{"acceptable":2.0}},"reached":{{"acceptable":{reached}}}}}"#,
+                loss = 9.0 / f64::from(t + 1),
+                left = 10_u32.saturating_sub(t),
+                reached = t >= 5,
+            );
+            let jobs = if t < 11 { job.replace('\n', "") } else { String::new() };
+            format!(
+                r#"{{"t":{t},"nodes":[{{"name":"n","cpus":2,"usage":{{"cpu":{cpu}}}}}],"jobs":[{jobs}]}}"#
+            )
+        };
+        Recording::parse(&(0..12).map(frame).collect::<Vec<_>>().join("\n")).unwrap()
+    };
+    let fit = fit(&recording(1.0), &[recording(0.9), recording(0.8)]).unwrap();
+    let job = &fit.jobs[0];
+    assert!(close(job.reached_at.acceptable.unwrap(), 0.5, 1e-9), "{job:#?}");
+    assert!(close(job.work, 0.9 * 6.8, 1e-6), "the mean of three runs: {job:#?}");
+    // One that is ended early has not done all that was left.
+    let mut cut = recording(1.0);
+    cut.frames.truncate(8);
+    cut.frames.last_mut().unwrap().jobs.clear();
+    let job = &super::fit(&cut, &[]).unwrap().jobs[0];
+    assert!(job.ended && close(job.work, 3.6, 1e-6), "{job:#?}");
+}
+
+#[test]
+fn what_a_job_reports_in_each_run_alike_is_no_noise() {
+    const PARTS: u32 = 20;
+    let bump = |part: u32| if part.is_multiple_of(3) { 20.0 } else { -8.0 - f64::from(part % 2) };
+    let bumps: Vec<String> = (0..PARTS).map(|part| format!("{:?}", bump(part))).collect();
+    let job = |more: &str| {
+        format!("work = 40\nbatch = {{ work = 0.02 }}\nnoise = 0.01\nloss = {EXPONENTIAL}\n{more}")
+    };
+    let learned = |more: &str, others: &[f64]| {
+        let (_, first) = record(&scenario("", &[("a", job(more))]), "none");
+        let others: Vec<Recording> = others.iter().map(|max| alone(&job(more), *max)).collect();
+        fit(&first, &others).unwrap().jobs.remove(0)
+    };
+    let more = format!("residuals = [{}]", bumps.join(", "));
+    let found = learned(&more, &[0.7, 0.45, 0.3]);
+    let learning = found.learning.as_ref().unwrap();
+    let residuals = Residuals::new(&learning.residuals);
+    let beside = |from: f64, to: f64| learning.curve.mean(from, to) + residuals.mean(from, to);
+    let curve = Curve::Exponential { start: 540.0, end: 100.0, tau: 0.19 };
+    for part in 1..PARTS {
+        let [from, to] = [part, part + 1].map(|at| f64::from(at) / f64::from(PARTS));
+        let truth = curve.mean(from, to) + bump(part);
+        assert!((beside(from, to) - truth).abs() < 4.0, "{part}: {} {truth}", beside(from, to));
+    }
+    assert!(learning.noise < 0.05, "{learning:?}");
+    // One run alone does not tell it from noise, and what is noise differs from run to run.
+    assert!(learned(&more, &[]).learning.unwrap().residuals.is_empty());
+    assert!(learned("", &[0.7, 0.45, 0.3]).learning.unwrap().residuals.is_empty());
+    let node = NodeFit {
+        name: "n".into(),
+        cpus: 4.0,
+        memory: None,
+        background: Ok(0.0),
+        contention: Ok(0.0),
+    };
+    let again = fitted(&Fit { node, jobs: vec![found.clone()], left_out: Vec::new() });
+    let again = again.draw(1).remove(0);
+    assert!((again.residuals.mean(0.3, 0.35) - residuals.mean(0.3, 0.35)).abs() < 1e-4);
 }
 
 #[test]
@@ -389,7 +462,7 @@ fn frame() -> impl Strategy<Value = String> {
         (prop::sample::select(vec!["a", "b", "c\\u007f\\n"]), prop::array::uniform8(number()));
     let job = job.prop_map(|(id, [loss, latency, cpu, applied, min, max, target, weight])| {
         format!(
-            r#""{id}": {{"id":"{id}","loss":{loss:e},"batch_latency":{latency:e},
+            r#""{id}": {{"id":"{id}","loss":{loss:e},"batch_latency":{latency:e},"remaining":{max:e},
             "usage":{{"cpu":{cpu:e}}},
             "limit":{{"applied":{applied:e},"min":{min:e},"max":{max:e}}},"weight":{weight:e},
             "targets":{{"acceptable":{target:e},"objective":{loss:e},"batch_latency":{cpu:e}}}}}"#

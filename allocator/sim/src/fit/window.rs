@@ -46,6 +46,8 @@ pub(super) struct Part {
     pub(super) latency: Option<f64>,
     /// The mean of its losses.
     pub(super) loss: Option<f64>,
+    /// The work that it had left at the beginning and at the end, where its owner declares it.
+    pub(super) left: Option<(f64, f64)>,
 }
 
 impl Window<'_> {
@@ -79,7 +81,8 @@ pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
                 shares.insert(id, share);
                 let steady = (cap(before).get() - cap(job).get()).abs() < SAME_LIMIT;
                 let trains = first_reports.get(*id).is_none_or(|at| *at < pair.after.t);
-                jobs.insert(*id, Part { trains, steady, ..part(job, share) });
+                let left = before.remaining.zip(job.remaining);
+                jobs.insert(*id, Part { trains, steady, left, ..part(job, share) });
             }
         }
         // What those that stayed have left is that of those that went.
@@ -212,5 +215,6 @@ fn part(job: &frame::Job, share: f64) -> Part {
         steady: true,
         latency: job.batch_latency.filter(|seconds| (1.0 / ABSURD..ABSURD).contains(seconds)),
         loss: job.loss.filter(|loss| loss.abs() < ABSURD),
+        left: None,
     }
 }

@@ -106,6 +106,10 @@ impl Text {
         }
         if let Ok(learning) = &job.learning {
             self.value("loss", curve(&learning.curve));
+            if !learning.residuals.is_empty() {
+                let each: Vec<String> = learning.residuals.iter().copied().map(number).collect();
+                self.value("residuals", format!("[{}]", each.join(", ")));
+            }
             self.number("noise", Some(learning.noise));
             if let Some(Told { loss, largest }) = job.told {
                 let [loss, largest] = [loss, largest].map(number);

@@ -192,6 +192,11 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
 fn check_loss(job: &JobFile) -> Checked<()> {
     let field = |field: &str| format!("job {:?}: {field}", job.name);
     require(field("noise"), job.noise, "must be at least 0", job.noise >= 0.0)?;
+    if let Some(residual) = job.residuals.iter().find(|one| job.loss.is_none() || !one.is_finite())
+    {
+        let rule = "must be numbers, of a job that has a `loss`";
+        return Err(ScenarioError::value(field("residuals"), residual, rule));
+    }
     if let Some((name, value, rule)) = job.loss.as_ref().and_then(Curve::problem) {
         return Err(ScenarioError::value(field(&format!("loss.{name}")), &value, rule));
     }

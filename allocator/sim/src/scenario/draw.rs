@@ -11,6 +11,7 @@ use super::file::{ArriveFile, JobFile};
 use super::rules::numbered;
 use super::{Job, Node, ReachedAt, Scenario};
 use crate::random::{Purpose, Stream};
+use crate::residuals::Residuals;
 
 /// A job's batches, where the file does not say, are this part of its work.
 pub(crate) const BATCHES: f64 = 1000.0;
@@ -21,6 +22,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
     for (number, group) in groups.iter().enumerate() {
         let arrivals = arrivals(group, Stream::new(seed, Purpose::Arrival, number));
         let loss = group.loss.clone().map(Arc::new);
+        let residuals = Arc::new(Residuals::new(&group.residuals));
         let node = group.node.as_ref();
         let node = node.and_then(|name| scenario.nodes.iter().position(|n| n.name == *name));
         let own = node.and_then(|node| scenario.nodes.get(node));
@@ -62,6 +64,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 batch: group.batch.map_or(work / BATCHES, |batch| batch.work),
                 fixed: group.batch.map_or(0.0, |batch| batch.fixed),
                 loss: loss.clone(),
+                residuals: Arc::clone(&residuals),
                 noise: group.noise * fall,
                 told: group.told,
                 targets,

@@ -81,6 +81,8 @@ pub(super) struct JobFile {
     pub(super) batch: Option<BatchFile>,
     pub(super) loss: Option<Curve>,
     #[serde(default)]
+    pub(super) residuals: Vec<f64>,
+    #[serde(default)]
     pub(super) noise: f64,
     pub(super) told: Option<Told>,
     pub(super) acceptable: Option<f64>,

@@ -8,6 +8,7 @@ use super::Failures;
 use super::file::Checkpoint;
 use crate::curve::Curve;
 use crate::fluid::Party;
+use crate::residuals::Residuals;
 
 /// The parts of its work after which a job says that it has reached its targets; infinite: never.
 ///
@@ -84,6 +85,8 @@ pub struct Job {
     pub fixed: f64,
     /// How its loss falls; `None` if it reports none.
     pub loss: Option<Arc<Curve>>,
+    /// What its reports have beside the curve, the same in each run.
+    pub residuals: Arc<Residuals>,
     /// The deviation of one report of its loss.
     pub noise: f64,
     /// What it has reported when it is first seen, if it has by then.
@@ -229,7 +232,7 @@ pub(crate) fn threads_for(parallel: f64, cpus: f64) -> f64 {
 /// The others on a node, as far as they matter to what a job asks of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Company {
-    /// The share of the node that those have who stand at their limits.
+    /// The part of what the node has for jobs that those have who stand at their limits.
     pub held: f64,
     /// The share that the rest of them could use.
     pub wanted: f64,

@@ -100,6 +100,7 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("cpu_shares = 0", "job \"a\": cpu_shares is 0: must be from 2 to 262144"),
         ("cpu_shares = 262145", "cpu_shares is 262145: must be from 2 to"),
         ("noise = -1", "job \"a\": noise is -1: must be at least 0"),
+        ("residuals = [1.5]", "job \"a\": residuals is 1.5: must be numbers, of a job that has"),
         ("acceptable = 1", "job \"a\": acceptable is 1: must be a number, of a job that has"),
         ("objective_at = 0.5", "job \"a\": objective_at is 0.5: must be a part of the work"),
         (

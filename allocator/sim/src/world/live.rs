@@ -204,6 +204,8 @@ impl Live {
         let step = self.job.batch / self.job.work;
         let done = floor(self.before / self.job.batch + ROUNDING);
         let mut sum = curve.sum(done + from, done + to, step);
+        let fraction = |batches: u64| counter(done + batches) * step;
+        sum += self.job.residuals.mean(fraction(from), fraction(to)) * counter(to - from);
         if self.job.noise > 0.0 {
             sum += self.job.noise * counter(to - from).sqrt() * self.noise.stream().normal();
         }

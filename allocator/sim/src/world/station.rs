@@ -110,9 +110,10 @@ impl Station {
         };
         let takes: Vec<(Index, f64, f64)> = here.into_iter().map(takes).collect();
         let wanted: f64 = takes.iter().map(|(_, _, wanted)| wanted).sum();
-        let held = self.fluid.held();
+        // What a job can use was seen beside what others use of the node: limits take parts of the rest.
+        let (held, room) = (self.fluid.held(), 1.0 - self.background);
         for (index, its_held, its_wanted) in takes {
-            let (held, wanted) = (held - its_held, wanted - its_wanted);
+            let (held, wanted) = ((held - its_held) / room, wanted - its_wanted);
             self.ask(index, jobs, Company { held, wanted, crowded });
         }
     }

@@ -30,8 +30,10 @@ const ENDLESS: u64 = 1_000_000_000;
 /// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
 const MEASURED_WITHIN: Duration = Duration::from_mins(4);
 
-/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these.
-const FRAME_EVERY: f64 = 1.0;
+/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these. Batches are
+/// known that began after a look, which is at each whole second: frames are not to fall together with
+/// looks.
+const FRAME_EVERY: f64 = 1.5;
 
 /// The limits that each job is measured under afterwards: the machine over these …
 const LIMITS: [i64; 2] = [2, 4];

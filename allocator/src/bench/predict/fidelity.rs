@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::outcome::{ArmFindings, Both, JobFindings, mean};
+use super::super::outcome::{ArmFindings, Both, JobFindings, RunFindings, job_figures, mean};
+use super::predictor::Courses;
 
 /// A figure's prediction is near enough within this part of it, or within the arm's own spread.
 const NEAR: f64 = 0.05;
@@ -43,19 +44,19 @@ pub(crate) struct Fidelity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFidelity {
     pub(crate) job: String,
-    /// The median of the repeats; so is what is predicted.
+    /// The median of the repeats, and that of all runs in which the simulator has them.
     pub(crate) measured: f64,
     pub(crate) predicted: f64,
     pub(crate) error: f64,
 }
 
 impl Fidelity {
-    /// Of all figures that are judged and that the arm has.
-    pub(super) fn all(arm: &ArmFindings) -> Vec<Self> {
-        JUDGED.iter().filter_map(|(name, of_jobs)| Self::of(arm, name, *of_jobs)).collect()
+    /// Of all figures that are judged and that the arm has; `courses` are what is predicted.
+    pub(super) fn all(arm: &ArmFindings, courses: &Courses) -> Vec<Self> {
+        JUDGED.iter().filter_map(|(name, of_jobs)| Self::of(arm, courses, name, *of_jobs)).collect()
     }
 
-    fn of(arm: &ArmFindings, name: &str, of_jobs: Option<&str>) -> Option<Self> {
+    fn of(arm: &ArmFindings, courses: &Courses, name: &str, of_jobs: Option<&str>) -> Option<Self> {
         let pairs = pairs(arm.counted().map(|run| run.both(name)))?;
         let (measured, predicted): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let (measured, predicted) = (mean(&measured)?, mean(&predicted)?);
@@ -67,7 +68,8 @@ impl Fidelity {
         let off = pairs.iter().map(|(own, said)| (own - measured) - (said - predicted));
         let spread = off.map(f64::abs).fold(0.0, f64::max) / whole;
         let spread = (pairs.len() > 1).then_some(spread);
-        let jobs: Vec<JobFidelity> = of_jobs.map(|name| of_each_job(arm, name)).unwrap_or_default();
+        let jobs: Vec<JobFidelity> =
+            of_jobs.map(|name| of_each_job(arm, courses, name)).unwrap_or_default();
         let near = |job: &JobFidelity| job.error.abs() <= NEAR_JOB;
         Some(Self {
             figure: name.to_owned(),
@@ -93,12 +95,14 @@ fn with_target(arm: &ArmFindings) -> f64 {
     paceline_policy::unit::count(with.count())
 }
 
-fn of_each_job(arm: &ArmFindings, name: &str) -> Vec<JobFidelity> {
+fn of_each_job(arm: &ArmFindings, courses: &Courses, name: &str) -> Vec<JobFidelity> {
     let one = |(place, job): (usize, &JobFindings)| {
-        let pairs = pairs(arm.counted().map(|run| run.both_of_job(place, name)))?;
-        let (measured, predicted) = pairs.into_iter().unzip();
+        let measured = |run: &RunFindings| Some((run.repeat, run.both_of_job(place, name).0?));
+        let (repeats, measured): (Vec<u32>, Vec<f64>) = arm.counted().filter_map(measured).unzip();
         let measured = median(measured).filter(|measured| *measured > 0.0)?;
-        let predicted = median(predicted)?;
+        let own = courses.iter().filter(|((repeat, _), _)| repeats.contains(repeat));
+        let predicted = own.map(|(_, course)| job_figures(course, place).get(name).copied()?);
+        let predicted = middle(predicted)?;
         let error = predicted / measured - 1.0;
         Some(JobFidelity { job: job.job.clone(), measured, predicted, error })
     };
@@ -111,6 +115,12 @@ pub(super) fn pairs(runs: impl Iterator<Item = Both>) -> Option<Vec<(f64, f64)>>
     let pair = |(measured, predicted): Both| measured.map(|own| Some((own, predicted?)));
     let found: Option<Vec<(f64, f64)>> = runs.filter_map(pair).collect();
     found.filter(|pairs| !pairs.is_empty())
+}
+
+/// The median where some may have none: what never comes is later than anything.
+fn middle(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values = values.map(|value| value.unwrap_or(f64::INFINITY)).collect();
+    median(values).filter(|value| value.is_finite())
 }
 
 /// The one in the middle, or the mean of the two there.
@@ -132,6 +142,12 @@ mod tests {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
         assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn what_never_comes_is_later_than_anything() {
+        assert_eq!(middle([None, Some(1.0), Some(2.0)].into_iter()), Some(2.0));
+        assert_eq!(middle([None, None, Some(2.0)].into_iter()), None);
     }
 
     proptest! {

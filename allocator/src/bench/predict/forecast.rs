@@ -69,7 +69,7 @@ impl Forecast {
                     figure.predicted = mean_prediction(both);
                 }
             }
-            arm.fidelity = Fidelity::all(arm);
+            arm.fidelity = Fidelity::all(arm, courses);
         }
     }
 

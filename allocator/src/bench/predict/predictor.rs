@@ -11,7 +11,7 @@ use super::speed::Speed;
 use super::startup::startups;
 
 /// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
-const RUNS: u64 = 5;
+const RUNS: u64 = 30;
 
 /// An arm's simulated runs, by repeat and seed.
 pub(crate) type Courses = BTreeMap<(u32, u64), Course>;
@@ -70,7 +70,7 @@ impl Predictor {
                 others.len()
             ),
             fit,
-            speed: Speed::of(first, observed, ground),
+            speed: Speed::of(&usable, observed, ground),
             repeats,
         })
     }

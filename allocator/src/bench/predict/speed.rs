@@ -7,7 +7,7 @@
 use paceline_policy::unit::count;
 use paceline_sim::fit::fit;
 
-use super::super::outcome::{Ground, Observed};
+use super::super::outcome::{Ground, Observed, mean};
 use super::super::record::Host;
 
 /// Runs of one speed differ by so much all the same, as a part of their CPU time, where arrivals are drawn:
@@ -17,22 +17,27 @@ const NOISE: f64 = 0.05;
 /// What is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Speed {
-    /// The probe's in the run that was fitted.
+    /// The probe's in the runs that were fitted, on average.
     fitted: Option<f64>,
     /// The part of its changes that jobs feel, in logarithms.
     pub(super) felt: f64,
 }
 
 impl Speed {
-    /// Of the run that was fitted, and all of the same arm among those `observed` that nothing disturbed:
-    /// the warm-up is one.
-    pub(super) fn of(fitted: &Observed<'_>, observed: &[Observed<'_>], ground: &Ground) -> Self {
-        let arm = &fitted.recorded.run.arm;
-        let runs = observed.iter().filter(|run| run.recorded.run.arm == *arm);
+    /// Of the runs that were `fitted`, and all of the same arm among those `observed` that nothing
+    /// disturbed: the warm-up is one.
+    pub(super) fn of(fitted: &[&Observed<'_>], observed: &[Observed<'_>], ground: &Ground) -> Self {
+        let is_fitted = |arm: &str| fitted.iter().any(|run| run.recorded.run.arm == arm);
+        let runs = observed.iter().filter(|run| is_fitted(&run.recorded.run.arm));
         let runs = runs.filter(|run| run.recorded.run.host.spoiled.is_none());
         let known = runs
             .filter_map(|run| Some((probed(&run.recorded.run.host)?, cpu_seconds(run, ground)?)));
-        Self { fitted: probed(&fitted.recorded.run.host), felt: felt(&known.collect::<Vec<_>>()) }
+        let speeds = fitted.iter().map(|run| Some(probed(&run.recorded.run.host)?.ln()));
+        let logarithms: Option<Vec<f64>> = speeds.collect();
+        Self {
+            fitted: logarithms.and_then(|all| mean(&all)).map(f64::exp),
+            felt: felt(&known.collect::<Vec<_>>()),
+        }
     }
 
     /// How many times as long as in the run that was fitted any work took in another.

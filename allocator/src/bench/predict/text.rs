@@ -4,8 +4,17 @@ use paceline_sim::fit::{Fit, Heading};
 use toml::{Table, Value};
 
 /// What a job that never ends cannot have: how its loss falls is told by parts of its work.
-const OF_THE_ENDING: [&str; 8] =
-    ["work", "loss", "noise", "told", "acceptable", "objective", "acceptable_at", "objective_at"];
+const OF_THE_ENDING: [&str; 9] = [
+    "work",
+    "loss",
+    "residuals",
+    "noise",
+    "told",
+    "acceptable",
+    "objective",
+    "acceptable_at",
+    "objective_at",
+];
 
 /// The scenario of a fit that ends after `until` seconds, if it has an end. A job whose work is
 /// infinite runs until then.

@@ -107,7 +107,14 @@ fn learning(learning: &Learning) -> String {
         Curve::Recorded { .. } => "recorded".to_owned(),
     };
     let [error, noise] = [learning.error, learning.noise].map(percent);
-    format!("{first} to {last}: {shape}\n{:14}off by {error} of its fall, reports by {noise}", "")
+    let alike = match learning.residuals.as_slice() {
+        [] => String::new(),
+        parts => format!(", but for what each run has alike in {} parts", parts.len()),
+    };
+    format!(
+        "{first} to {last}: {shape}\n{:14}off by {error} of its fall, reports by {noise}{alike}",
+        ""
+    )
 }
 
 fn percent(part: f64) -> String {

@@ -72,9 +72,10 @@ impl Simulated {
         let about = About { scale: 4.0, ..about("R-FC3", &jobs) };
         Self::runs(about, flowcon, repeats, |repeat| {
             let truth = |((name, work), at): (&(&'static str, f64), f64)| {
-                let work = work * factor(repeat);
+                // It is declared as the schedule has it, whatever it takes then.
+                let (declared, work) = (work, work * factor(repeat));
                 let rest = format!(
-                    "work = {work:?}\nbatch = {{ work = 0.05 }}\nnoise = 0.01\n\
+                    "work = {work:?}\ndeclared = {declared:?}\nbatch = {{ work = 0.05 }}\nnoise = 0.01\n\
                      loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
                      acceptable = 200.0\nbatch_latency = 0.2\n"
                 );
