@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use bollard::Docker;
-use bollard::models::{ContainerCreateBody, ContainerSummary, ContainerUpdateBody, HostConfig};
+use bollard::models::{ContainerCreateBody, ContainerSummary, HostConfig};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListContainersOptionsBuilder, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
@@ -117,15 +117,6 @@ impl Containers {
     pub(crate) async fn start(&self, job: &Job) -> anyhow::Result<()> {
         let started = self.docker.start_container(&self.name(job), None).await;
         started.with_context(|| format!("job {}: its container does not start", job.name))
-    }
-
-    /// Gives the job's container so many billionths of a CPU at most.
-    pub(crate) async fn limit(&self, job: &Job, nano_cpus: i64) -> anyhow::Result<()> {
-        let nano_cpus = Some(nano_cpus);
-        let body = ContainerUpdateBody { nano_cpus, ..ContainerUpdateBody::default() };
-        let limited = self.docker.update_container(&self.name(job), body).await;
-        limited.with_context(|| format!("job {}: its container takes no limit", job.name))?;
-        Ok(())
     }
 
     /// Asks every container of the bench to end, all at once, and waits until they have.

@@ -92,6 +92,15 @@ impl Recording {
         frames.iter().any(|frame| !frame.jobs.is_empty()).then_some(Self { frames })
     }
 
+    /// The same but for how long batches took.
+    #[must_use]
+    pub fn without_durations(&self) -> Self {
+        let mut frames = self.frames.clone();
+        let jobs = frames.iter_mut().flat_map(|frame| &mut frame.jobs);
+        jobs.for_each(|job| job.batch_latency = None);
+        Self { frames }
+    }
+
     /// Its frames.
     pub fn frames(&self) -> &[Frame] {
         &self.frames

@@ -80,10 +80,11 @@ fn what_is_recorded_replays_to_the_same_decisions() {
 /// together, and 0.445 beside two at limits of 0.49; what was left stayed idle.
 #[test]
 fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
-    let share = |jobs: &[&str]| {
-        let mut text = "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\nuntil = 1.0\n\
-             [[node]]\nname = \"n\"\ncpus = 2"
-            .to_owned();
+    let share_beside = |background: f64, jobs: &[&str]| {
+        let mut text = format!(
+            "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\nuntil = 1.0\n\
+             [[node]]\nname = \"n\"\ncpus = 2\nbackground = {background}"
+        );
         for (number, job) in jobs.iter().enumerate() {
             write!(text, "\n[[job]]\nname = \"j{number}\"\nwork = 100\n{job}").unwrap();
         }
@@ -93,12 +94,16 @@ fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
         while world.step() {}
         world.stations[0].fluid.share_of(0)
     };
+    let share = |jobs: &[&str]| share_beside(0.0, jobs);
     let close = |found: f64, truth: f64| assert!((found - truth).abs() < 1e-9, "{found} {truth}");
     let wide = "parallel = 0.89";
     close(share(&[wide]), 0.89);
     close(share(&[wide, "max = 0.25", "max = 0.16"]), 0.89 * 0.59);
     close(share(&[wide, "max = 0.25", "max = 0.24"]), 0.89 * 0.51);
     close(share(&["parallel = 0.89\nmax = 0.75", "max = 0.17", "max = 0.2"]), 0.89 * 0.63);
+    // Limits take their parts of what others leave to jobs.
+    close(share_beside(0.03, &[wide]), 0.89);
+    close(share_beside(0.03, &[wide, "max = 0.25", "max = 0.16"]), 0.89 * (1.0 - 0.41 / 0.97));
     // One that is held back by its own limit has it, and so has one of a single thread its CPU.
     close(share(&["parallel = 0.89\nmax = 0.3", "max = 0.25"]), 0.3);
     close(share(&["parallel = 0.5", "max = 0.25"]), 0.5);

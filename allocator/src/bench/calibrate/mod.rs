@@ -1,9 +1,9 @@
-//! Measures how fast each job is with the machine for itself, and what limits cost it.
+//! Measures how fast each job is with the machine for itself.
 //!
 //! A schedule gives work in seconds of the whole machine, so that it means the same on any machine.
-//! Here those seconds become steps. What a job can use, and what it loses under a limit beside the CPU
-//! that it takes away, is for the prediction: its frames here are all that is known of that before a
-//! policy runs. A job whose command takes no steps is run for that alone.
+//! Here those seconds become steps. What a job can use of the machine is for the prediction: its frames
+//! here are most of what is known of that before a policy runs. A job whose command takes no steps is
+//! run for that alone.
 
 mod meter;
 
@@ -30,16 +30,8 @@ const ENDLESS: u64 = 1_000_000_000;
 /// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
 const MEASURED_WITHIN: Duration = Duration::from_mins(4);
 
-/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these. Batches are
-/// known that began after a look, which is at each whole second: frames are not to fall together with
-/// looks.
-const FRAME_EVERY: f64 = 1.5;
-
-/// The limits that each job is measured under afterwards: the machine over these …
-const LIMITS: [i64; 2] = [2, 4];
-
-/// … for so long each: the first of its frames saw the limit change and tells nothing.
-const LIMITED_FOR: Duration = Duration::from_secs(6);
+/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these.
+const FRAME_EVERY: f64 = 1.0;
 
 /// For how long a job is watched that has no rate to be measured, from its first report on …
 const WATCHED_FOR: Duration = Duration::from_secs(15);
@@ -63,8 +55,8 @@ pub(crate) async fn calibrate(
     let allocator = launcher.watch(&arm, folder)?;
     let names = jobs.iter().map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
-    let (stop, cpus) = (&means.stop, means.place.machine.cpus);
-    let mut calibration = Calibration { containers, cpus, stop, folder, allocator, progress };
+    let stop = &means.stop;
+    let mut calibration = Calibration { containers, stop, folder, allocator, progress };
     let rates = calibration.all(jobs).await;
     let stopped = calibration.allocator.stop().await;
     let removed = containers.remove_all().await;
@@ -77,8 +69,6 @@ pub(crate) async fn calibrate(
 
 struct Calibration<'a> {
     containers: &'a Containers,
-    /// The machine's.
-    cpus: i64,
     stop: &'a Stop,
     folder: &'a Path,
     allocator: AllocatorProcess,
@@ -112,16 +102,11 @@ impl Calibration<'_> {
         let stop = self.stop;
         let measured = stop.unless(async {
             if !job.takes_steps() {
-                if timeout(WATCHED_AT_MOST, self.watch(job)).await.unwrap_or(Ok(true))? {
-                    self.limit(job).await?;
-                }
+                timeout(WATCHED_AT_MOST, self.watch(job)).await.unwrap_or(Ok(()))?;
                 return Ok(None);
             }
             let rate = timeout(MEASURED_WITHIN, self.measure(job)).await;
-            let rate =
-                rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}"))?;
-            self.limit(job).await?;
-            Ok(Some(rate))
+            rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}")).map(Some)
         });
         let measured = measured.await;
         let log = self.folder.join(format!("{}.log", job.name));
@@ -157,8 +142,8 @@ impl Calibration<'_> {
         }
     }
 
-    /// Has the job's frames tell what it does, from its first report on. Returns whether it still runs.
-    async fn watch(&mut self, job: &Job) -> anyhow::Result<bool> {
+    /// Has the job's frames tell what it does, from its first report on, while it runs.
+    async fn watch(&mut self, job: &Job) -> anyhow::Result<()> {
         let mut reported: Option<Instant> = None;
         while reported.is_none_or(|at| at.elapsed() < WATCHED_FOR) {
             for sample in self.allocator.samples()? {
@@ -171,11 +156,11 @@ impl Calibration<'_> {
             self.progress.draw();
             match self.ended(job).await? {
                 None => sleep(LOOK_EVERY).await,
-                Some(0) => return Ok(false),
+                Some(0) => return Ok(()),
                 Some(exit_code) => bail!("it ended with exit code {exit_code}"),
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The exit code of a job that has ended.
@@ -183,16 +168,5 @@ impl Calibration<'_> {
         let states = self.containers.states(&mut BTreeMap::new()).await?;
         let Some(State::Ended(end)) = states.get(&job.name) else { return Ok(None) };
         Ok(Some(end.exit_code))
-    }
-
-    /// Has the job's frames tell how it does under limits.
-    async fn limit(&mut self, job: &Job) -> anyhow::Result<()> {
-        for part in LIMITS {
-            self.progress.job(&job.name, format!("limited to 1/{part} of the machine"));
-            self.progress.draw();
-            self.containers.limit(job, self.cpus * 1_000_000_000 / part).await?;
-            sleep(LIMITED_FOR).await;
-        }
-        Ok(())
     }
 }

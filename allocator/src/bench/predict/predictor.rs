@@ -30,8 +30,9 @@ pub(crate) struct Predictor {
 
 impl Predictor {
     /// Fits the `none` run in the middle; the others and the recordings of the jobs alone tell more of
-    /// the same jobs, and all that were `observed` when they arrive in which repeat. What cannot be
-    /// fitted is said in words.
+    /// the same jobs, but for the durations of batches alone: a shared machine is as fast as it is then,
+    /// and what it is later would be taken for what neighbours cost. All that were `observed` tell when
+    /// they arrive in which repeat. What cannot be fitted is said in words.
     pub(crate) fn fit(
         jobs: &[JobFacts],
         ground: &Ground,
@@ -43,9 +44,14 @@ impl Predictor {
         let first = *middle(&usable).ok_or("no run of `none` counts")?;
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
         let others = usable.iter().filter(|run| !std::ptr::eq(**run, first));
-        let mut others: Vec<Recording> =
-            others.filter_map(|run| run.frames.as_ref().ok()).chain(calibration).cloned().collect();
-        others.extend(alike(jobs, calibration));
+        let calibration: Vec<Recording> =
+            calibration.iter().map(Recording::without_durations).collect();
+        let mut others: Vec<Recording> = others
+            .filter_map(|run| run.frames.as_ref().ok())
+            .chain(&calibration)
+            .cloned()
+            .collect();
+        others.extend(alike(jobs, &calibration));
         let mut fit = fit(recording, &others).map_err(|error| error.to_string())?;
         let run = &first.recorded.run;
         let stopped = run.jobs.iter().filter(|its| ground.is_stopped(its));
