@@ -199,24 +199,27 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
         let program = name.split('-').next().unwrap().to_owned();
         facts.job.command = vec![program, "--seed".to_owned(), name];
     }
-    let calibration = [1.0, 0.5, 0.25].map(|max| alone("mnist-p", max));
     let (about, observed) = (simulated.about.clone(), simulated.observed());
+    let calibration = [alone("mnist-p")];
     let judged = super::super::outcome::judge(about, &simulated.arms, &observed, &calibration);
     let jobs = Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1);
-    let cost = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap().throttle_cost;
+    let job = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap();
     for like in ["mnist-p", "mnist-t"] {
-        assert!((cost(like) - 0.3).abs() < 0.05, "{like}: {}", cost(like));
+        assert!((job(like).parallel - 0.6).abs() < 0.01, "{like}: {}", job(like).parallel);
+        // How long a batch took then is not how long it takes later.
+        assert!((job(like).batch - 0.05).abs() < 0.005, "{like}: {}", job(like).batch);
     }
-    assert!(cost("vae") < 1e-9, "nothing was told of it: {}", cost("vae"));
+    assert!(job("vae").parallel > 0.99, "nothing was told of it: {}", job("vae").parallel);
 }
 
-/// The frames of a job of [`Simulated::bench`] alone, under a limit that costs it some speed.
-fn alone(name: &str, max: f64) -> Recording {
+/// The frames of a job of [`Simulated::bench`] alone, on a machine that is half as fast and of which it can
+/// use a part.
+fn alone(name: &str) -> Recording {
     let text = format!(
         "name = \"alone\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
          [[node]]\nname = \"n\"\ncpus = 2\nbackground = 0.02\n\
-         [[job]]\nname = \"{name}\"\nwork = 10\nbatch = {{ work = 0.05 }}\nbatch_latency = 0.2\n\
-         threads = 2\nthrottle_cost = 0.3\nmax = {max}\n"
+         [[job]]\nname = \"{name}\"\nwork = 10\nbatch = {{ work = 0.1 }}\nbatch_latency = 0.2\n\
+         parallel = 0.6\n"
     );
     let (scenario, arm) = (Scenario::parse(&text).unwrap(), "none".parse().unwrap());
     let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: true };
