@@ -9,6 +9,7 @@ use paceline_policy::{Frame, JobId};
 use super::learning::Piece;
 use super::speed::Speeds;
 use super::{Course, Lifetime, ROUNDING, Recording, Window, lifetimes};
+use crate::metrics::mean;
 use crate::scenario::ReachedAt;
 
 /// At its end a job may be so many times as fast as before: others have gone.
@@ -56,14 +57,15 @@ impl<'a> Declared<'a> {
             run.is_whole().then_some(run)
         };
         let runs: Vec<Run<'a>> = recordings.filter_map(run).collect();
-        let start = mean(runs.iter().map(|run| run.start)).filter(|start| start.is_finite())?;
+        let start = mean(&runs.iter().map(|run| run.start).collect::<Vec<_>>())
+            .filter(|start| start.is_finite())?;
         Some(Self { runs, start })
     }
 
     /// The job's work, as the mean of what it was in each run.
     pub(super) fn work(&self, speeds: &Speeds) -> Option<f64> {
         let each = |run: &Run<'_>| Course::of(&run.life, run.windows, speeds).work;
-        mean(self.runs.iter().map(each)).filter(|work| *work > 0.0)
+        mean(&self.runs.iter().map(each).collect::<Vec<_>>()).filter(|work| *work > 0.0)
     }
 
     /// When it said that it had reached its targets: in the run in the middle, never where it mostly did
@@ -107,10 +109,4 @@ fn left(recording: &Recording, id: &JobId, at: f64) -> Option<f64> {
 
 fn left_in(frame: &Frame, id: &JobId) -> Option<f64> {
     frame.jobs.iter().find(|job| job.id == *id)?.remaining
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    let sum: f64 = values.iter().sum();
-    (!values.is_empty()).then(|| sum / paceline_policy::unit::count(values.len()))
 }
