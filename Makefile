@@ -10,6 +10,8 @@ SHELL := bash
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
+# What is built to be run from there, wherever else builds go (CARGO_TARGET_DIR).
+BUILD := $(CARGO) build --release --target-dir target
 # What the demo compares with `none`.
 POLICY ?= flowcon
 # The schedules of the papers' experiments; the long form has one more.
@@ -26,7 +28,7 @@ setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
 
 build: ## build the `paceline` and `paceline-sidecar` commands
-	$(CARGO) build --release --bin paceline --bin paceline-sidecar
+	$(BUILD) --bin paceline --bin paceline-sidecar
 
 images: setup build ## build the container images
 	@allocator/image.sh
@@ -47,7 +49,7 @@ demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes on
 
 cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|objectives|placement|queue)
 	@data="$$(images/data.sh | tail -n 1)"; \
-	$(CARGO) build --release --locked --bin paceline --bin cluster-demo; \
+	$(BUILD) --locked --bin paceline --bin cluster-demo; \
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
@@ -139,11 +141,11 @@ bench-sidecar: ## the sidecar as a whole: speed (beside `mtail`, if installed), 
 	$(CARGO) bench --package paceline-sidecar --bench program
 
 bench-reaction: ## from a target that is reached to the new quota, beside a bare `docker update`
-	$(CARGO) build --release --locked --bin paceline
+	$(BUILD) --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench reaction
 
 bench-scale: ## what the allocator costs beside 60 real containers and beside 1,000 that are simulated
-	$(CARGO) build --release --locked --bin paceline
+	$(BUILD) --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench scale
 
 bench-cluster: ## a manager's round for 10 to 10,000 machines with 20 jobs each
@@ -153,7 +155,7 @@ bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh
 
 results: ## every policy in every scenario beside the best possible: writes allocator/sim/RESULTS.md
-	$(CARGO) build --release --locked --bin paceline
+	$(BUILD) --locked --bin paceline
 	$(PACELINE) scenarios run --markdown > target/RESULTS.md
 	mv target/RESULTS.md allocator/sim/RESULTS.md
 

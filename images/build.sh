@@ -14,7 +14,7 @@ command -v c++ >/dev/null || {
 LIBTORCH="$(./libtorch.sh | tail -n 1)"
 export LIBTORCH
 say "Building the workloads (minutes, the first time)."
-"${CARGO:-cargo}" build --release --locked
+"${CARGO:-cargo}" build --release --locked --target-dir target
 
 base="$(./base-image.sh | tail -n 1)"
 

@@ -18,5 +18,5 @@ done
 
 LIBTORCH="$(../libtorch.sh | tail -n 1)"
 export LIBTORCH OMP_WAIT_POLICY=PASSIVE
-(cd .. && "${CARGO:-cargo}" build --release --locked --package paceline-compare)
+(cd .. && "${CARGO:-cargo}" build --release --locked --target-dir target --package paceline-compare)
 "$python" compare.py "$LIBTORCH/lib" ../target/release/compare-models ../python

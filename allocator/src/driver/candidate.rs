@@ -1,4 +1,4 @@
-//! One opted-in container: watched until its endpoint answers, a managed job from then on.
+//! One opted-in container: watched until its job reports, a managed job from then on.
 
 mod home;
 mod ordered;
@@ -11,7 +11,7 @@ use paceline_policy::engine::{Reading, Report};
 use paceline_policy::limiter::Guard;
 use paceline_policy::unit::counter;
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
-use paceline_wire::{Progress, Targets};
+use paceline_wire::{Progress, State, Targets};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
@@ -30,7 +30,9 @@ use home::Home;
 pub(super) use home::Orders;
 use source::Source;
 
-/// A container that has just begun may take this long, in seconds, until its endpoint answers.
+/// A container that has just begun may take this long, in seconds, until its endpoint answers; and an
+/// endpoint that answers, until its job reports. One that is silent for longer is managed as it is: its
+/// use of the node is there all the same.
 const GRACE: f64 = 15.0;
 /// A limit that differs from what was written by more than this is somebody else's: less is
 /// rounding.
@@ -53,6 +55,8 @@ pub(super) struct Candidate {
     ordered: Targets,
     switched: Vec<(Guard, bool)>,
     first_look: Option<Moment>,
+    /// When its endpoint had answered and it was not managed yet.
+    answered_at: Option<Moment>,
     /// What the engine knows of what the job said.
     told: Option<Arc<Progress>>,
     urgent: u64,
@@ -70,7 +74,7 @@ pub(super) struct Candidate {
 /// What a look has shown.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// The endpoint has answered for the first time: the container is a job.
+    /// It has reported for the first time: the container is a job.
     Appeared(Box<JobSpec>),
     /// News of a managed job.
     Event(Event),
@@ -117,6 +121,7 @@ impl Candidate {
             ordered: Targets::default(),
             switched: Vec::new(),
             first_look: None,
+            answered_at: None,
             told: None,
             urgent: 0,
             trouble: None,
@@ -147,8 +152,11 @@ impl Candidate {
 
     /// What keeps it from being managed, or its figures from being fresh.
     pub(super) fn trouble(&self) -> Option<String> {
-        let outside = self.home.outside().map(str::to_owned);
-        outside.or_else(|| self.trouble.as_ref().map(|trouble| trouble.text.as_ref().to_owned()))
+        let outside = self.home.outside();
+        let trouble = || self.trouble.as_ref().map(|trouble| trouble.text.as_ref());
+        let is_silent = self.standing == Standing::Waiting && self.answered_at.is_some();
+        let silent = || is_silent.then_some("it has not reported yet");
+        outside.or_else(trouble).or_else(silent).map(str::to_owned)
     }
 
     /// Reads what the endpoint has said and the use of resources. Figures are those from one
@@ -165,8 +173,8 @@ impl Candidate {
         self.note(&heard, now);
         let progress = heard.progress.filter(|_| heard.trouble.is_none());
         let mut seen = Vec::new();
-        let admissible = self.home.outside().is_none();
-        if progress.is_some() && self.standing == Standing::Waiting && admissible {
+        let waits = self.standing == Standing::Waiting && self.home.outside().is_none();
+        if waits && progress.as_deref().is_some_and(|progress| self.has_begun(progress, now)) {
             seen.extend(self.appear(machine, Standing::Managed));
             // That it has begun is all its news.
             self.urgent = heard.urgent;
@@ -203,6 +211,14 @@ impl Candidate {
             self.told = Some(progress);
         }
         (seen, sample)
+    }
+
+    /// Whether the job has reported, or is not waited for any longer. Until its first report it reads its
+    /// data and builds its model: a policy that judged it by then would judge a newcomer by chance, as
+    /// it was asked just before that report or just after.
+    fn has_begun(&mut self, progress: &Progress, now: Moment) -> bool {
+        let answered_at = *self.answered_at.get_or_insert(now);
+        progress.state != State::Starting || now.seconds_since(answered_at) >= GRACE
     }
 
     fn heard(&self) -> Heard {

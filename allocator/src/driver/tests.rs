@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use paceline_policy::policies::{self, AnyPolicy};
 use paceline_policy::{Params, Policy, Shadow, Share, Variant};
-use paceline_wire::Targets;
+use paceline_wire::{State, Targets};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -99,6 +99,28 @@ async fn jobs_that_ran_before_come_together_also_if_one_is_slow_to_answer() {
     let decided = audited(&bed.end().await, "decided");
     let first: Vec<&Value> = decided.iter().filter(|entry| entry["number"] == 1).collect();
     assert_eq!(first.len(), 2, "{decided:?}");
+}
+
+#[tokio::test]
+async fn a_container_becomes_a_job_at_its_first_report() {
+    let bed = Bed::new(policy("none"), Vec::new(), &["a", "silent"]);
+    bed.says("silent", |progress| progress.state = State::Starting);
+    bed.shows("the other", stands("a", Standing::Managed)).await;
+    let snapshot = bed.shows("why it waits", |snapshot| {
+        snapshot.jobs.iter().any(|one| one.job == "silent" && one.trouble.is_some())
+    });
+    let snapshot = snapshot.await;
+    let silent = view(&snapshot, "silent");
+    assert_eq!(silent.trouble.as_deref(), Some("it has not reported yet"));
+    assert_eq!((silent.standing, silent.chosen), (Standing::Waiting, None));
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let reported = tokio::time::Instant::now();
+    bed.says("silent", |progress| progress.state = State::Running);
+    let snapshot = bed.shows("the job", |snapshot| view(snapshot, "silent").chosen.is_some()).await;
+    let took = reported.elapsed();
+    assert!(took < AT_ONCE, "{took:?}");
+    assert_eq!(view(&snapshot, "silent").trouble, None);
+    bed.end().await;
 }
 
 #[tokio::test]

@@ -39,7 +39,8 @@ impl Candidate {
             self.feed = Some(Feed::follow(proc.clone(), ways, self.owned(), nudge));
             self.urgent = 0;
         }
-        (self.standing, self.first_look, self.told) = (Standing::Waiting, None, None);
+        self.standing = Standing::Waiting;
+        (self.first_look, self.answered_at, self.told) = (None, None, None);
         // What it has said until then is no news.
         self.began_in_this_run = false;
     }

@@ -213,9 +213,8 @@ impl Listener {
     }
 }
 
-/// Whether something has happened that a policy may act on at once: a target is reached, the job is
-/// another or has ended, or a checkpoint has ended. A first report is no such thing: there is nothing
-/// to compare it with.
+/// Whether something has happened that a policy may act on at once: the job has begun to report or has
+/// ended or is another, a target is reached, or a checkpoint has ended.
 fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
     let direction = owned.direction.unwrap_or(now.eval.direction);
     let crossed = |target: Option<f64>| {
@@ -228,12 +227,17 @@ fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
     let newly = |before: Option<f64>, now: Option<f64>| before.is_none() && now.is_some();
     let (then, new) = (&before.checkpoint, &now.checkpoint);
     before.instance != now.instance
+        || (is_starting(before) && !is_starting(now))
         || (has_ended(now) && !has_ended(before))
         || newly(before.reached.acceptable_at, now.reached.acceptable_at)
         || newly(before.reached.objective_at, now.reached.objective_at)
         || (then.answered, then.saved) != (new.answered, new.saved)
         || crossed(owned.targets.acceptable)
         || crossed(owned.targets.objective)
+}
+
+fn is_starting(progress: &Progress) -> bool {
+    progress.state == State::Starting
 }
 
 fn has_ended(progress: &Progress) -> bool {

@@ -158,6 +158,8 @@ fn what_a_policy_may_act_on_cannot_wait_and_nothing_else() {
     assert!(urgent(|p| p.instance = "another".to_owned()));
     assert!(urgent(|p| p.checkpoint.saved = 1));
     assert!(!urgent(|p| p.state = State::Starting));
+    let silent = of(|p| p.state = State::Starting);
+    assert!(cannot_wait(&silent, &before, Owned::default()), "it has begun to report");
     assert!(!urgent(|p| p.eval.count = 10));
     assert!(!urgent(|p| p.eval.value = Some(0.1)), "the job itself says what it has reached");
 }
