@@ -32,6 +32,9 @@ pub const MOVED_FROM: &str = "paceline.moved-from";
 
 /// How often a job is asked for what is waited for.
 const POLL: Duration = Duration::from_millis(50);
+/// So often a container is to be frozen before that has failed. A runtime that freezes the processes of
+/// a busy machine may find some that cannot be just then, and leaves it to its caller to try again.
+const FREEZES: u32 = 3;
 
 /// The containers of one engine.
 #[derive(Clone, Debug)]
@@ -154,15 +157,22 @@ impl Containers {
 
     /// Freezes a container.
     pub async fn freeze(&self, id: &str) -> Result<(), CarryError> {
-        let paused = self.docker.pause_container(id).await;
-        // Whatever the engine says: what counts is whether it is so.
-        if is_paused(&self.running(id).await?) {
-            return Ok(());
+        let mut tries = FREEZES;
+        loop {
+            let paused = self.docker.pause_container(id).await;
+            // Whatever the engine says: what counts is whether it is so.
+            if is_paused(&self.running(id).await?) {
+                return Ok(());
+            }
+            tries -= 1;
+            if tries == 0 {
+                paused.map_err(failed("freeze the container"))?;
+                return Err(CarryError::Refused(
+                    "the container is not frozen, though the engine says so".to_owned(),
+                ));
+            }
+            sleep(POLL).await;
         }
-        paused.map_err(failed("freeze the container"))?;
-        Err(CarryError::Refused(
-            "the container is not frozen, though the engine says so".to_owned(),
-        ))
     }
 
     async fn start(&self, plan: &Move) -> Result<(), CarryError> {

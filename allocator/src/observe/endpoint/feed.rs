@@ -16,11 +16,14 @@ use super::events::Events;
 use super::{EndpointError, Way, read};
 use nudges::Nudges;
 
-/// How often a job without events is asked, and a new one that does not answer yet.
+/// How often a job without events is asked.
 const POLL: Duration = Duration::from_secs(1);
-/// So often a new job is asked at that pace; its container may just have begun.
-const PATIENT: u32 = 15;
-/// How often one that does not answer is asked from then on.
+/// A new job that does not answer yet, as its container may just have begun, is asked again after this
+/// part of the time since it is new: that is how late its beginning is noticed at most.
+const LATE: u32 = 20;
+/// Not more often than this.
+const EAGER: Duration = Duration::from_millis(50);
+/// How often one that does not answer is asked at least.
 const RETRY: Duration = Duration::from_secs(5);
 /// Events that fail to come by as long as this are asked for ever less often, up to the latter.
 const FIRST_BREAK: Duration = Duration::from_secs(1);
@@ -119,17 +122,18 @@ struct Listener {
 
 impl Listener {
     async fn run(mut self) {
-        let mut unanswered = 0_u32;
+        let began = Instant::now();
+        let mut is_new = true;
         let mut events_at = Instant::now();
         let mut events_break = FIRST_BREAK;
         loop {
             let pause = match self.ask().await {
                 Ok(()) => {
-                    unanswered = PATIENT;
-                    let began = Instant::now();
-                    if began >= events_at {
+                    is_new = false;
+                    let heard = Instant::now();
+                    if heard >= events_at {
                         self.listen().await;
-                        let lasted = began.elapsed();
+                        let lasted = heard.elapsed();
                         events_break = if lasted >= QUIET {
                             FIRST_BREAK
                         } else {
@@ -140,10 +144,9 @@ impl Listener {
                     POLL
                 }
                 Err(error) => {
-                    unanswered = unanswered.saturating_add(1);
-                    let patient = unanswered < PATIENT && error.may_pass();
+                    let may_begin = is_new && error.may_pass();
                     self.fail(error);
-                    if patient { POLL } else { RETRY }
+                    if may_begin { (began.elapsed() / LATE).clamp(EAGER, RETRY) } else { RETRY }
                 }
             };
             tokio::select! {
