@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Crash,
     /// When a node fails. Its streams are the nodes'.
     Failure,
+    /// What its batches take more or less.
+    Duration,
 }
 
 /// How many purposes the numbering of streams leaves room for.
@@ -104,6 +106,7 @@ impl Purpose {
             Self::Target => 4,
             Self::Crash => 5,
             Self::Failure => 6,
+            Self::Duration => 7,
         }
     }
 }

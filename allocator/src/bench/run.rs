@@ -99,6 +99,7 @@ impl<'a> Bench<'a> {
             run: results.bench.run.clone(),
             date: stamp::date(results.bench.began),
             machine: results.bench.machine().clone(),
+            data: results.bench.data(),
             scale: schedule.scale,
             until: schedule.until,
             jobs,

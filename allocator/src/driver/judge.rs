@@ -3,8 +3,8 @@
 use paceline_policy::limiter::Change;
 use paceline_policy::{Decision, Effect, Event, Frame};
 
-use super::Driver;
 use super::publish::Decided;
+use super::{Driver, SOON};
 use crate::audit::Entry;
 use crate::clock::unix_seconds;
 use crate::live::snapshot::DecisionView;
@@ -20,12 +20,17 @@ impl Driver {
     /// returned.
     pub(super) fn judge(&mut self, event: Event) -> Vec<Change> {
         let mut changes = Vec::new();
-        for effect in self.engine.step(self.clock.now(), event) {
+        let now = self.clock.now();
+        for effect in self.engine.step(now, event) {
             match effect {
                 Effect::Decided(decided) => self.record(&decided.0, decided.1),
                 Effect::Set(set) => changes = set,
                 Effect::End(done) => done.iter().for_each(|job| self.end(job)),
-                Effect::WakeAt(moment) => (self.wake_at, self.asking) = (Some(moment), None),
+                Effect::WakeAt(moment) => {
+                    (self.wake_at, self.asking) = (Some(moment), None);
+                    let seconds = moment.seconds_since(now);
+                    self.halfway_at = (seconds < SOON).then(|| now.after(seconds / 2.0));
+                }
             }
         }
         changes

@@ -61,6 +61,11 @@ const COALESCE: Duration = Duration::from_millis(20);
 const LATEST: f64 = 0.8;
 /// … and this often it is seen whether all have answered.
 const CHECK: f64 = 0.005;
+/// Runs of the policy that follow each other sooner, in seconds, have no look between them for sure:
+/// which batches began after the one and ended before the other is told by asking halfway …
+const SOON: f64 = 2.0;
+/// … and by looking so much later.
+const ANSWER: f64 = 0.05;
 
 /// One machine under one policy.
 #[derive(Debug)]
@@ -94,6 +99,8 @@ pub struct Driver {
     /// When to look for what cannot wait.
     hurry_at: Option<Moment>,
     wake_at: Option<Moment>,
+    /// When to ask between two runs of the policy.
+    halfway_at: Option<Moment>,
     asking: Option<Asking>,
 }
 
@@ -150,6 +157,7 @@ impl Driver {
             decided_at: None,
             hurry_at: None,
             wake_at: None,
+            halfway_at: None,
             asking: None,
         }
     }
@@ -221,7 +229,7 @@ impl Driver {
         let wake_at = self.asking.map(|asking| asking.check_at).or(self.wake_at);
         // While they gather, nobody is decided about.
         let decide_at = self.decide_at.filter(|_| !self.gathers());
-        let due = [self.hurry_at, decide_at, wake_at].into_iter().flatten();
+        let due = [self.hurry_at, decide_at, wake_at, self.halfway_at].into_iter().flatten();
         due.fold(self.refresh_at.min(self.look_at), Moment::min)
     }
 
@@ -232,6 +240,11 @@ impl Driver {
             self.refresh(now, events.take());
         }
         let past = |now: Moment, at: Option<Moment>| at.is_some_and(|at| now >= at);
+        if past(now, self.halfway_at) {
+            self.halfway_at = None;
+            self.roster.ask_all();
+            self.look_by(now.after(ANSWER));
+        }
         let (gathers, due, whole) = (self.gathers(), self.is_due(now), now >= self.look_at);
         if !(whole || due || past(now, self.hurry_at) || (past(now, self.decide_at) && !gathers)) {
             return;
@@ -265,7 +278,10 @@ impl Driver {
 
     /// Looks as soon as may be; a decision follows if there is something new.
     fn look_soon(&mut self) {
-        let at = self.soonest();
+        self.look_by(self.soonest());
+    }
+
+    fn look_by(&mut self, at: Moment) {
         self.hurry_at = Some(self.hurry_at.map_or(at, |before| before.min(at)));
     }
 

@@ -28,6 +28,9 @@ fn policy(name: &str) -> Box<dyn Policy> {
         params.set("interval", 3600.0);
         params.set("alpha", 0.0);
     }
+    if name == "dqoes" {
+        params.set("interval", 1.0);
+    }
     match policies::build(name, Variant::Resolved, &params).unwrap() {
         AnyPolicy::Jobs(policy) => policy,
         other @ (AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_)) => panic!("{other:?}"),
@@ -278,6 +281,27 @@ async fn a_dry_run_tells_what_others_make_of_limits() {
     let frames = std::fs::read_to_string(folder.path().join("frames.jsonl")).unwrap();
     let last: Value = serde_json::from_str(frames.lines().last().unwrap()).unwrap();
     assert_eq!(last["jobs"][0]["limit"]["applied"], 0.5);
+}
+
+#[tokio::test]
+async fn frames_a_second_apart_tell_of_the_batches_between_them() {
+    let bed = Bed::watching(policy("dqoes"), &["a"]);
+    bed.says("a", |progress| progress.targets.batch_latency = Some(0.1));
+    bed.shows("the job", stands("a", Standing::Managed)).await;
+    for _ in 0..40 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        bed.says("a", |progress| {
+            progress.batch_latency.count += 2;
+            progress.batch_latency.sum += 0.1;
+        });
+    }
+    let folder = bed.end().await;
+    let frames = std::fs::read_to_string(folder.path().join("frames.jsonl")).unwrap();
+    let frames = frames.lines().map(|line| serde_json::from_str(line).unwrap());
+    let took = |frame: Value| frame["jobs"][0]["batch_latency"].as_f64();
+    let known: Vec<f64> = frames.filter_map(took).collect();
+    assert!(known.len() >= 2, "{known:?}");
+    assert!(known.iter().all(|took| (took - 0.05).abs() < 1e-9), "{known:?}");
 }
 
 #[tokio::test]

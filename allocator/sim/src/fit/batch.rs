@@ -1,6 +1,6 @@
 //! One job's batches: what their durations tell of the job, for a given contention of the node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use paceline_policy::Share;
 
@@ -31,6 +31,15 @@ pub(super) struct Point {
     share: f64,
     cap: Share,
     latency: f64,
+}
+
+/// How many others were in the way, and the limit, both in steps.
+type Condition = (u64, u64);
+
+impl Point {
+    fn condition(&self) -> Condition {
+        (floor(self.others + 0.5), floor(self.cap.get() * LIMIT_STEPS + 0.5))
+    }
 }
 
 /// Which parameters of jobs are fitted beside the work of a batch; the others are 0.
@@ -76,10 +85,7 @@ pub(super) fn point(window: &Window<'_>, part: &Part) -> Option<Point> {
 
 impl Timings {
     pub(super) fn new(points: Vec<Point>, cpus: f64, threads: f64) -> Self {
-        let conditions: BTreeSet<(u64, u64)> = points
-            .iter()
-            .map(|point| (floor(point.others + 0.5), floor(point.cap.get() * LIMIT_STEPS + 0.5)))
-            .collect();
+        let conditions: BTreeSet<Condition> = points.iter().map(Point::condition).collect();
         let others = || points.iter().map(|point| point.others);
         let most = others().fold(0.0, f64::max);
         let tells_contention = most - others().fold(most, f64::min) >= LEAST_CROWDING;
@@ -148,6 +154,30 @@ impl Timings {
                 (false, false) => Err(Why::NoLimit),
             },
             error: (found.squares / seconds).sqrt(),
+            noise: self.noise(),
         })
+    }
+
+    /// How far durations under the same conditions are apart, as a fraction of them: that of one batch,
+    /// since the mean of many is off by less. What a job is given in turns is off, too, and is seen by
+    /// nothing else.
+    fn noise(&self) -> f64 {
+        let mut alike: BTreeMap<Condition, Vec<&Point>> = BTreeMap::new();
+        for point in &self.points {
+            alike.entry(point.condition()).or_default().push(point);
+        }
+        let (mut squares, mut all) = (0.0, 0.0);
+        for points in alike.values().filter(|points| points.len() > 1) {
+            let seconds: f64 = points.iter().map(|point| point.seconds).sum();
+            let latency = points.iter().map(|point| point.seconds * point.latency).sum::<f64>();
+            let mean = latency / seconds;
+            let square = |point: &&Point| {
+                let batches = (point.seconds / point.latency).max(1.0);
+                point.seconds * batches * (point.latency / mean - 1.0).powi(2)
+            };
+            squares += points.iter().map(square).sum::<f64>();
+            all += seconds;
+        }
+        if all > 0.0 { (squares / all).sqrt() } else { 0.0 }
     }
 }

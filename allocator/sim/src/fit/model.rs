@@ -161,6 +161,9 @@ pub struct Batch {
     pub throttling: Fitted<Throttling>,
     /// The deviation of the durations from this model, as a fraction of them.
     pub error: f64,
+    /// That of one batch's duration from the mean of those beside as many others under the same limit,
+    /// as a fraction of it.
+    pub noise: f64,
 }
 
 /// What a limit costs beside the CPU that it takes away.

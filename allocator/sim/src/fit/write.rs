@@ -102,7 +102,8 @@ impl Text {
             self.number("threads", throttling.map(|limit| limit.threads));
             self.number("throttle_cost", throttling.map(|limit| limit.cost));
             let fixed = number(batch.fixed.unwrap_or(0.0));
-            self.value("batch", format!("{{ work = {}, fixed = {fixed} }}", number(batch.work)));
+            let [work, noise] = [batch.work, batch.noise].map(number);
+            self.value("batch", format!("{{ work = {work}, fixed = {fixed}, noise = {noise} }}"));
         }
         if let Ok(learning) = &job.learning {
             self.value("loss", curve(&learning.curve));

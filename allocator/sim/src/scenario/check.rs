@@ -151,6 +151,7 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         require(field("batch.work"), batch.work, positive, batch.work > 0.0)?;
         let rule = "must be seconds, at least 0";
         require(field("batch.fixed"), batch.fixed, rule, batch.fixed >= 0.0)?;
+        require(field("batch.noise"), batch.noise, "must be at least 0", batch.noise >= 0.0)?;
     }
     for (name, share) in [("parallel", job.parallel), ("min", job.min), ("max", job.max)] {
         let Some(share) = share else { continue };

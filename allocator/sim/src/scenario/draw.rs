@@ -63,6 +63,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 throttle_cost: group.throttle_cost,
                 batch: group.batch.map_or(work / BATCHES, |batch| batch.work),
                 fixed: group.batch.map_or(0.0, |batch| batch.fixed),
+                batch_noise: group.batch.map_or(0.0, |batch| batch.noise),
                 loss: loss.clone(),
                 residuals: Arc::clone(&residuals),
                 noise: group.noise * fall,

@@ -117,7 +117,7 @@ impl JobFile {
         if let Some(HeavyTail { least, most, .. }) = heavy_tail {
             (*least, *most) = (*least * factor, *most * factor);
         }
-        if let Some(BatchFile { work, fixed }) = batch {
+        if let Some(BatchFile { work, fixed, noise: _ }) = batch {
             (*work, *fixed) = (*work * factor, *fixed * factor);
         }
         if let Some(Checkpoint { every: Some(every), .. }) = checkpoint {
@@ -154,6 +154,8 @@ pub(super) struct BatchFile {
     pub(super) work: f64,
     #[serde(default)]
     pub(super) fixed: f64,
+    #[serde(default)]
+    pub(super) noise: f64,
 }
 
 /// A job's checkpoints. To go on from one costs time: after a move, which saves one of its own, and

@@ -83,6 +83,8 @@ pub struct Job {
     pub batch: f64,
     /// Seconds that a batch takes on top, whatever its share.
     pub fixed: f64,
+    /// The deviation of one batch's duration, as a part of it.
+    pub batch_noise: f64,
     /// How its loss falls; `None` if it reports none.
     pub loss: Option<Arc<Curve>>,
     /// What its reports have beside the curve, the same in each run.
@@ -236,8 +238,8 @@ pub struct Company {
     pub held: f64,
     /// The share that the rest of them could use.
     pub wanted: f64,
-    /// Whether those whose limits leave them an equal share, the job itself among them, have more than
-    /// two threads for each CPU. Beside one other, a thread that has slept gets back what it has missed;
+    /// Whether they and the job itself have more than two threads for each CPU that compete at a time: of
+    /// one whose limit is less than an equal share, that part. Beside one other, a thread that has slept gets back what it has missed;
     /// in a longer queue it does not, and a job whose threads wait for each other all the time gets less
     /// than its weight says.
     pub crowded: bool,

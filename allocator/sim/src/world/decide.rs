@@ -10,7 +10,8 @@ use crate::fluid::Index;
 use crate::outcome::Line;
 use crate::scenario::Company;
 
-/// How often the live driver looks between decisions, in seconds.
+/// How often the live driver looks between decisions, in seconds; and halfway to the next one, if that is
+/// sooner.
 const LOOK: f64 = 1.0;
 
 impl World<'_> {
@@ -34,6 +35,7 @@ impl World<'_> {
     }
 
     fn obey(&mut self, node: usize, effects: Vec<Effect>) {
+        let mut next = self.now + LOOK;
         for effect in effects {
             match effect {
                 Effect::Set(changes) => self.write(node, changes),
@@ -41,10 +43,10 @@ impl World<'_> {
                 Effect::End(jobs) => self.end(node, &jobs),
                 Effect::WakeAt(at) => {
                     self.queue.no_later(at.seconds(), What::Decide(node));
+                    next = next.min(f64::midpoint(self.now, at.seconds()));
                 }
             }
         }
-        let next = self.now + LOOK;
         if let Some(station) = self.stations.get(node) {
             let due =
                 station.engine.has_use_for_looks(Moment::from_seconds(self.now)).then_some(next);

@@ -20,6 +20,9 @@ use crate::scenario::{Company, Job, Start, Told, threads_for};
 /// What a job's limit and weight are before anybody touches them.
 pub(super) const UNLIMITED: Share = Share::ALL;
 
+/// Noise takes no more of what batches last than leaves them this part.
+const LEAST_DURATION: f64 = 0.1;
+
 /// One job.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -43,6 +46,9 @@ pub(super) struct Live {
     /// How many of the losses that it has told of are of the time before it was first seen.
     early: u64,
     noise: Lazy,
+    durations: Lazy,
+    /// How many batches it has told of, and what those took without noise.
+    timed: (u64, f64),
     pub(super) checkpoints: Lazy,
     pub(super) crashes: Lazy,
     fall: Option<Fall>,
@@ -82,6 +88,8 @@ impl Live {
             told: first_report(&job),
             early: 0,
             noise: Lazy::new(seed, Purpose::Noise, index),
+            durations: Lazy::new(seed, Purpose::Duration, index),
+            timed: (0, 0.0),
             checkpoints: Lazy::new(seed, Purpose::Checkpoint, index),
             crashes: Lazy::new(seed, Purpose::Crash, index),
             fall: job.loss.as_ref().map(|curve| curve.fall()),
@@ -119,6 +127,7 @@ impl Live {
         // Only its first process begins with what it told of then.
         let told = self.job.told.filter(|_| self.processes == 1);
         self.early = u64::from(told.is_some());
+        self.timed = (0, 0.0);
         if let Some(Told { loss, largest }) = told {
             (self.told.losses, self.told.largest) = ((self.early, loss), Some(largest));
         }
@@ -188,7 +197,7 @@ impl Live {
     /// The same but for its losses, which are told when a policy runs: nobody else asks for them,
     /// and they take the longest to work out.
     pub(super) fn glance(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
-        self.told.batches = (tally.batches, tally.batch_seconds);
+        self.tell_batches((tally.batches, tally.batch_seconds));
         self.told.done = Some(self.done(tally) / self.job.work);
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
@@ -196,6 +205,22 @@ impl Live {
             memory: None,
         };
         (self.told.clone(), reading)
+    }
+
+    /// So many batches of its present process took so long by the share that it had.
+    fn tell_batches(&mut self, all: (u64, f64)) {
+        let (before, took) = (self.timed, self.told.batches.1);
+        self.timed = all;
+        self.told.batches = all;
+        if self.job.batch_noise > 0.0 {
+            let new = all.0.saturating_sub(before.0);
+            let mut part = 1.0;
+            if new > 0 {
+                let off = self.durations.stream().normal() / counter(new).sqrt();
+                part = (1.0 + self.job.batch_noise * off).max(LEAST_DURATION);
+            }
+            self.told.batches.1 = took + (all.1 - before.1) * part;
+        }
     }
 
     /// Each batch of its present process from `from + 1` to `to` reports a loss.

@@ -127,13 +127,14 @@ impl Station {
         }
     }
 
-    /// Whether the threads of those who compete are more than share a CPU by their weights.
+    /// Whether the threads that compete at a time are more than share a CPU by their weights. A job whose
+    /// limit is less than an equal share competes until it has used that up.
     fn is_crowded(&self, jobs: &Jobs) -> bool {
-        let equal = 1.0 / count(self.fluid.len());
+        let number = count(self.fluid.len());
         let here = self.fluid.jobs().filter_map(|job| jobs.get(job));
-        let competing = here.filter(|live| live.cap.get() >= equal);
-        let threads: f64 = competing.map(|live| live.threads_on(self.cpus)).sum();
-        threads > CROWD * self.cpus
+        let competing =
+            |live: &Live| live.threads_on(self.cpus) * (live.cap.get() * number).min(1.0);
+        here.map(competing).sum::<f64>() > CROWD * self.cpus
     }
 
     /// Takes in an event that asks for nothing.

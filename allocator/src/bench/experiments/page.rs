@@ -91,7 +91,7 @@ fn of_bench(findings: &Findings, there: &impl Fn(&str, &str) -> bool) -> Vec<Blo
     let mut blocks = vec![
         Block::Heading(2, about.name.clone()),
         Block::Text(about.description.clone()),
-        Block::Text(format!("{}: {}.{scale}", about.date, about.machine.words())),
+        Block::Text(format!("{}: {}.{scale}", about.date, about.place())),
     ];
     for grid in grid::jobs(findings) {
         blocks.extend(titled(&grid));

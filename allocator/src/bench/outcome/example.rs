@@ -114,6 +114,7 @@ pub(crate) fn about(name: &str, jobs: &[Job]) -> About {
         run: "1".to_owned(),
         date: "2026-11-21T12:16:16Z".to_owned(),
         machine: Machine { cpus: 2, memory: None, system: None, kernel: None, engine: None },
+        data: Some("mnist".to_owned()),
         scale: 1.0,
         until: None,
         jobs: jobs.iter().map(|job| JobFacts::new(job, None)).collect(),

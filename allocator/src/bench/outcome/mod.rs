@@ -66,11 +66,22 @@ pub(crate) struct About {
     /// When it began, in UTC.
     pub(crate) date: String,
     pub(crate) machine: Machine,
+    /// The folder, by its name, that jobs had as /data.
+    #[serde(default)]
+    pub(crate) data: Option<String>,
     /// The paper's times over these.
     pub(crate) scale: f64,
     /// Seconds after which jobs that still ran were stopped.
     pub(crate) until: Option<f64>,
     pub(crate) jobs: Vec<JobFacts>,
+}
+
+impl About {
+    /// The machine, and what its jobs trained on, in a few words.
+    pub(crate) fn place(&self) -> String {
+        let data = self.data.as_ref().map(|data| format!(", data {data}"));
+        self.machine.words() + &data.unwrap_or_default()
+    }
 }
 
 /// An arm as the schedule has it.

@@ -44,7 +44,7 @@ pub(crate) struct Fidelity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobFidelity {
     pub(crate) job: String,
-    /// The median of the repeats, and that of all runs in which the simulator has them.
+    /// The median of the repeats, and that of the medians that the simulator has of each.
     pub(crate) measured: f64,
     pub(crate) predicted: f64,
     pub(crate) error: f64,
@@ -100,9 +100,11 @@ fn of_each_job(arm: &ArmFindings, courses: &Courses, name: &str) -> Vec<JobFidel
         let measured = |run: &RunFindings| Some((run.repeat, run.both_of_job(place, name).0?));
         let (repeats, measured): (Vec<u32>, Vec<f64>) = arm.counted().filter_map(measured).unzip();
         let measured = median(measured).filter(|measured| *measured > 0.0)?;
-        let own = courses.iter().filter(|((repeat, _), _)| repeats.contains(repeat));
-        let predicted = own.map(|(_, course)| job_figures(course, place).get(name).copied()?);
-        let predicted = middle(predicted)?;
+        let of_repeat = |repeat: &u32| {
+            let own = courses.iter().filter(|((its, _), _)| its == repeat);
+            middle(own.map(|(_, course)| job_figures(course, place).get(name).copied()?))
+        };
+        let predicted = middle(repeats.iter().map(of_repeat))?;
         let error = predicted / measured - 1.0;
         Some(JobFidelity { job: job.job.clone(), measured, predicted, error })
     };

@@ -55,7 +55,7 @@ fn opening(findings: &Findings) -> String {
         head(&format!("Paceline bench: {}", about.name)),
         escape(&about.description),
         escape(&about.date),
-        escape(&about.machine.words()),
+        escape(&about.place()),
         escape(&about.run),
         findings.arms.len(),
     )

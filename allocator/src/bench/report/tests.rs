@@ -38,6 +38,7 @@ fn all_text_is_escaped() {
         findings.about.name = evil.to_owned();
         findings.about.description = evil.to_owned();
         findings.about.machine.kernel = Some(evil.to_owned());
+        findings.about.data = Some(evil.to_owned());
         findings.about.jobs[0].job.name = evil.to_owned();
         findings.about.jobs[0].job.command = vec![evil.to_owned()];
         findings.prediction.why_not = Some(evil.to_owned());

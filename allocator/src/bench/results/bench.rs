@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,12 @@ impl Bench {
 
     pub(crate) fn machine(&self) -> &Machine {
         &self.place.machine
+    }
+
+    /// The name of the folder that jobs see as /data.
+    pub(crate) fn data(&self) -> Option<String> {
+        let folder = Path::new(self.place.data.as_ref()?);
+        folder.file_name().map(|name| name.to_string_lossy().into_owned())
     }
 
     /// Fails unless the engine has all images.

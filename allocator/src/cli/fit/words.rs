@@ -88,7 +88,8 @@ fn batch(batch: &Batch) -> String {
         Err(_) => String::new(),
     };
     let work = latency(Some(batch.work));
-    format!("{work} of the node{fixed}; durations are off by {}", percent(batch.error))
+    let [error, noise] = [batch.error, batch.noise].map(percent);
+    format!("{work} of the node{fixed}; durations are off by {error}, each by {noise}")
 }
 
 fn throttling(throttling: &Throttling) -> String {
