@@ -19,6 +19,9 @@ pub(super) const LEAST_POINTS: usize = 3;
 const MOST_COST: f64 = 0.95;
 /// What others in the way cost is not told by fewer more of them: noise would be taken for it.
 const LEAST_CROWDING: f64 = 0.5;
+/// A frame's batches are those that began after the first look since the frame before: so many seconds
+/// after it, or halfway.
+const FIRST_LOOK: f64 = 1.0;
 /// Limits are told apart in steps of a twentieth of the node.
 const LIMIT_STEPS: f64 = 20.0;
 
@@ -172,7 +175,8 @@ impl Timings {
             let latency = points.iter().map(|point| point.seconds * point.latency).sum::<f64>();
             let mean = latency / seconds;
             let square = |point: &&Point| {
-                let batches = (point.seconds / point.latency).max(1.0);
+                let seen = point.seconds - FIRST_LOOK.min(point.seconds / 2.0);
+                let batches = (seen / point.latency).max(1.0);
                 point.seconds * batches * (point.latency / mean - 1.0).powi(2)
             };
             squares += points.iter().map(square).sum::<f64>();

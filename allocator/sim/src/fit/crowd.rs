@@ -1,5 +1,5 @@
-//! What jobs weigh beside each other in a crowd: their shares while more threads want each CPU than
-//! take turns by halves, and nobody is limited or has all that it can use.
+//! What jobs weigh beside each other in a crowd: their shares while so many threads want each CPU, and
+//! nobody is limited or has all that it can use.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn is_crowded(window: &Window<'_>, cpus: f64, most: impl Fn(&JobId) -> f64) -> b
             && part.share < CONTENT * most(id)
     });
     let all: f64 = window.jobs.keys().map(|id| threads_for(most(id), cpus)).sum();
-    window.seconds >= LEAST_SECONDS && wants_more && all > CROWD * cpus
+    window.seconds >= LEAST_SECONDS && wants_more && all >= CROWD * cpus
 }
 
 /// Logarithms of weights such that those of the shares are these and a number for each window, with

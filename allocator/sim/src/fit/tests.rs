@@ -63,6 +63,15 @@ fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
 }
 
 #[test]
+fn how_far_batches_are_apart_comes_out() {
+    let job = "work = 400\nbatch = { work = 0.1, noise = 0.2 }";
+    let fit = fit(&record(&scenario("", &[("a", job.to_owned())]), "none").1, &[]).unwrap();
+    let batch = fit.jobs[0].batch.unwrap();
+    assert!(close(batch.noise, 0.2, 0.1), "{batch:?}");
+    assert!(close(batch.work, 0.1, 0.01), "{batch:?}");
+}
+
+#[test]
 fn neighbours_that_hardly_run_do_not_tell_what_neighbours_cost() {
     let job = "work = 40\nbatch = { work = 0.1 }";
     let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.02");

@@ -75,7 +75,7 @@ pub struct Job {
     pub parallel: f64,
     /// Its threads.
     pub threads: Option<f64>,
-    /// The part of its CPU weight that counts in a [crowd](Company::crowded).
+    /// The part of its CPU weight that counts in a [crowd](Company::crowd).
     pub crowded: f64,
     /// The part of its speed that is lost when its limit is a vanishing part of its threads.
     pub throttle_cost: f64,
@@ -173,10 +173,9 @@ impl Job {
     /// What it asks of a node of `cpus` CPUs under a limit and a CPU weight, in this company.
     pub fn party(&self, cap: Share, cpu_shares: u64, cpus: f64, company: Company) -> Party {
         let (limit, most) = (cap.get(), self.most_beside(company, cpus));
-        let crowded = if company.crowded { self.crowded } else { 1.0 };
         let held_back = self.threads.map_or(0.0, |threads| held_back(cap, cpus, threads));
         Party {
-            weight: paceline_policy::unit::counter(cpu_shares) * crowded,
+            weight: paceline_policy::unit::counter(cpu_shares) * self.crowded.powf(company.crowd),
             cap: limit.min(most),
             limited: limit < most,
             speed: 1.0 - self.throttle_cost * held_back,
@@ -238,15 +237,17 @@ pub struct Company {
     pub held: f64,
     /// The share that the rest of them could use.
     pub wanted: f64,
-    /// Whether they and the job itself have more than two threads for each CPU that compete at a time: of
-    /// one whose limit is less than an equal share, that part. Beside one other, a thread that has slept gets back what it has missed;
-    /// in a longer queue it does not, and a job whose threads wait for each other all the time gets less
-    /// than its weight says.
-    pub crowded: bool,
+    /// How far they and the job itself are a crowd: 0 where two threads for each CPU compete at a time, 1
+    /// where three do; one whose limit is less than an equal share competes for that part of the time.
+    /// Beside one other, a thread that has slept gets back what it has missed; in a longer queue it does
+    /// not, and a job whose threads wait for each other all the time gets less than its weight says.
+    pub crowd: f64,
 }
 
-/// So many threads share a CPU by their weights, whatever they do.
-pub(crate) const CROWD: f64 = 2.0;
+/// So many threads share a CPU by their weights, whatever they do …
+pub(crate) const IN_TURNS: f64 = 2.0;
+/// … and so many are a crowd.
+pub(crate) const CROWD: f64 = 3.0;
 
 /// The part of the time that is left to a job whose threads wait for each other, beside others that
 /// always have something to do. A thread that waits gives its CPU to another for a whole turn of that

@@ -26,7 +26,7 @@ pub use error::ScenarioError;
 pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
-pub(crate) use job::{CROWD, held_back, threads_for};
+pub(crate) use job::{CROWD, IN_TURNS, held_back, threads_for};
 pub use job::{Company, Job, ReachedAt, Start, Told};
 #[cfg(test)]
 pub(crate) use library::scenario;

@@ -8,7 +8,7 @@ use super::jobs::Jobs;
 use super::live::Live;
 use crate::fluid::{Fluid, Index, Tally};
 use crate::random::{Lazy, Purpose};
-use crate::scenario::{CROWD, Company, Node};
+use crate::scenario::{CROWD, Company, IN_TURNS, Node};
 
 /// One node: its CPU, and the engine that watches over it.
 #[derive(Debug)]
@@ -97,10 +97,10 @@ impl Station {
     /// stand if nobody minds that: what follows from it may let one more reach its limit, which is left
     /// out of account.
     pub(super) fn fit_in(&mut self, jobs: &Jobs) {
-        let crowded = self.is_crowded(jobs);
+        let crowd = self.crowd(jobs);
         let here: Vec<Index> = self.fluid.jobs().collect();
         for index in &here {
-            self.ask(*index, jobs, Company { crowded, ..Company::default() });
+            self.ask(*index, jobs, Company { crowd, ..Company::default() });
         }
         // What each takes from the others: by bursts, or in turns with them.
         let takes = |index: Index| {
@@ -114,7 +114,7 @@ impl Station {
         let (held, room) = (self.fluid.held(), 1.0 - self.background);
         for (index, its_held, its_wanted) in takes {
             let (held, wanted) = ((held - its_held) / room, wanted - its_wanted);
-            self.ask(index, jobs, Company { held, wanted, crowded });
+            self.ask(index, jobs, Company { held, wanted, crowd });
         }
     }
 
@@ -127,14 +127,15 @@ impl Station {
         }
     }
 
-    /// Whether the threads that compete at a time are more than share a CPU by their weights. A job whose
-    /// limit is less than an equal share competes until it has used that up.
-    fn is_crowded(&self, jobs: &Jobs) -> bool {
+    /// How far the threads that compete at a time are a [crowd](Company::crowd). A job whose limit is less
+    /// than an equal share competes until it has used that up.
+    fn crowd(&self, jobs: &Jobs) -> f64 {
         let number = count(self.fluid.len());
         let here = self.fluid.jobs().filter_map(|job| jobs.get(job));
         let competing =
             |live: &Live| live.threads_on(self.cpus) * (live.cap.get() * number).min(1.0);
-        here.map(competing).sum::<f64>() > CROWD * self.cpus
+        let each = here.map(competing).sum::<f64>() / self.cpus;
+        ((each - IN_TURNS) / (CROWD - IN_TURNS)).clamp(0.0, 1.0)
     }
 
     /// Takes in an event that asks for nothing.

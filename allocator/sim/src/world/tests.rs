@@ -115,11 +115,14 @@ fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
     close(share(&[&heavy(""), wide]), 16.0 / 17.0);
     close(share(&[&heavy("parallel = 0.5"), wide]), 0.5);
     close(share(&["parallel = 0.4", "max = 0.3", "parallel = 0.3"]), 0.4);
-    // In a crowd a weight counts in part, and between two in full.
+    // In a crowd a weight counts in part, and between two in full; who is limited is in the crowd until
+    // that is used up.
     let light = "crowded = 0.5";
     close(share(&[light, "parallel = 1"]), 0.5);
     close(share(&[light, "parallel = 1", "parallel = 1"]), 0.2);
-    close(share(&[light, "parallel = 1", "max = 0.1"]), 0.45);
+    let weight = 0.5_f64.powf(0.1 * 3.0);
+    close(share(&[light, "parallel = 1", "max = 0.1"]), 0.9 * weight / (1.0 + weight));
+    close(share(&[light, "parallel = 1", "max = 0.2", "max = 0.2"]), 0.2);
 }
 
 #[test]
@@ -213,6 +216,26 @@ fn batches_take_what_neighbours_and_limits_cost_them() {
         let took = outcome.jobs[0].batch_latency.unwrap();
         assert!((took - batch).abs() < 1e-9, "{took}, not {batch}");
     }
+}
+
+#[test]
+fn batches_take_more_or_less_than_they_should_where_the_scenario_says_so() {
+    let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
+                [[node]]\nname = \"n\"\ncpus = 1\n\
+                [[job]]\nname = \"a\"\nwork = 2000\nbatch_latency = 1\nbatch = { work = 0.1, noise = 0.2 }";
+    let scenario = Scenario::parse(text).unwrap();
+    let lines = run(&scenario, "none", 1, true).lines;
+    let frames = lines.iter().map(|line| serde_json::from_str(&line.frame).unwrap());
+    let took: Vec<f64> =
+        frames.filter_map(|frame: Frame| frame.jobs.first()?.batch_latency).collect();
+    let deviation =
+        |of: f64| mean(&took.iter().map(|one| (one - of).powi(2)).collect::<Vec<_>>()).sqrt();
+    // Of the twenty of two seconds those count that began after the first second.
+    let one = deviation(0.1) * 10.0_f64.sqrt() / 0.1;
+    assert!(
+        took.len() > 900 && (mean(&took) - 0.1).abs() < 1e-3 && (one - 0.2).abs() < 0.01,
+        "{one}"
+    );
 }
 
 #[test]
