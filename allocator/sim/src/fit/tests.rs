@@ -67,7 +67,8 @@ fn how_far_batches_are_apart_comes_out() {
     let job = "work = 400\nbatch = { work = 0.1, noise = 0.2 }";
     let fit = fit(&record(&scenario("", &[("a", job.to_owned())]), "none").1, &[]).unwrap();
     let batch = fit.jobs[0].batch.unwrap();
-    assert!(close(batch.noise, 0.2, 0.1), "{batch:?}");
+    // A batch that had begun by the first look does not count, either.
+    assert!(close(batch.noise, 0.2, 0.15), "{batch:?}");
     assert!(close(batch.work, 0.1, 0.01), "{batch:?}");
 }
 

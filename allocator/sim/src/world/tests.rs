@@ -3,6 +3,8 @@ mod properties;
 
 use std::fmt::Write;
 
+use paceline_policy::Frame;
+
 use super::*;
 use crate::bounds::{Task, srpt};
 use crate::scenario::{Listed, scenario};
@@ -192,7 +194,7 @@ fn batches_longer_than_the_interval_are_measured_once_it_has_grown() {
     let scenario = Scenario::parse(&text).unwrap();
     let first = |arm: &str| {
         let lines = run(&scenario, arm, 1, true).lines.into_iter();
-        let mut frames = lines.map(|line| paceline_policy::Frame::parse(&line.frame).unwrap());
+        let mut frames = lines.map(|line| Frame::parse(&line.frame).unwrap());
         let frame = frames.find(|frame| frame.jobs.iter().any(|job| job.batch_latency.is_some()));
         frame.map(|frame| frame.t)
     };
@@ -271,7 +273,7 @@ fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_o
                 [[job]]\nname = \"a\"\nwork = 8\ntold = { loss = 5, largest = 9 }\n\
                 loss = { curve = \"recorded\", points = [[0.0, 4.0], [1.0, 0.0]] }\n";
     let done = run(&Scenario::parse(text).unwrap(), "none", 1, true);
-    let frames = done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame).unwrap());
+    let frames = done.lines.iter().map(|line| Frame::parse(&line.frame).unwrap());
     let jobs: Vec<_> = frames.flat_map(|frame| frame.jobs).collect();
     let [first, second, ..] = &jobs[..] else { panic!("{jobs:?}") };
     assert_eq!((first.loss, first.loss_max), (Some(5.0), Some(9.0)));
@@ -294,8 +296,7 @@ fn beside_a_start(more: &str) -> Scenario {
 #[test]
 fn a_start_takes_part_in_the_node_and_is_in_no_frame() {
     let done = run(&beside_a_start(""), "none", 1, true);
-    let frames: Vec<_> =
-        done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame).unwrap()).collect();
+    let frames: Vec<_> = done.lines.iter().map(|line| Frame::parse(&line.frame).unwrap()).collect();
     let with = |name: &str| {
         let seen = frames.iter().find(|frame| frame.jobs.iter().any(|job| job.id.as_str() == name));
         seen.unwrap().t
@@ -314,7 +315,7 @@ fn a_start_takes_longer_in_a_crowd_and_less_beside_limits() {
     let third = "[[job]]\nname = \"c\"\nwork = 10\n";
     let seen = |more: &str| {
         let done = run(&beside_a_start(more), "none", 1, true);
-        let frames = done.lines.iter().map(|line| paceline_policy::Frame::parse(&line.frame));
+        let frames = done.lines.iter().map(|line| Frame::parse(&line.frame));
         let mut frames = frames.map(|frame| frame.unwrap());
         frames.find(|frame| frame.jobs.iter().any(|job| job.id.as_str() == "b")).unwrap().t
     };
