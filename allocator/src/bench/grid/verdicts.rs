@@ -16,8 +16,8 @@ pub(crate) fn fidelity(findings: &Findings) -> Option<Grid> {
             rows.push(fidelity_row(arm, found));
         }
     }
-    let head =
-        ["arm", "figure", "measured", "predicted", "error", "spread", "holds", "worst job", ""];
+    let worst = "worst job (its spread)";
+    let head = ["arm", "figure", "measured", "predicted", "error", "spread", "holds", worst, ""];
     let title = "Prediction, fitted from the solo and none runs alone".to_owned();
     let head = head.map(str::to_owned).to_vec();
     (!rows.is_empty()).then_some(Grid { title, head, rows, words: 2 })
@@ -28,15 +28,15 @@ fn fidelity_row(arm: &ArmFindings, found: &Fidelity) -> Vec<Cell> {
     let said = |holds: bool| {
         if holds { Cell::plain("yes") } else { Cell::failed("no") }
     };
+    let spread = |part: f64| format!("{:.1} %", 100.0 * part);
     let (worst, jobs) = match (found.worst(), found.jobs_hold) {
         (Some(worst), Some(hold)) => {
-            let text = format!("{} {}", worst.job, percent(worst.error));
+            let its = worst.spread.map(|part| format!(" ({:.0} %)", 100.0 * part));
+            let text = format!("{} {}{}", worst.job, percent(worst.error), its.unwrap_or_default());
             (Cell::plain(text), said(hold))
         }
         _ => (Cell::plain("-"), Cell::plain("-")),
     };
-    let spread =
-        found.spread.map_or_else(|| "-".to_owned(), |part| format!("{:.1} %", 100.0 * part));
     let fitted = arm.facts.policy == BASELINE;
     vec![
         Cell::plain(arm.facts.name.clone()),
@@ -44,7 +44,7 @@ fn fidelity_row(arm: &ArmFindings, found: &Fidelity) -> Vec<Cell> {
         Cell::plain(value(found.measured, None)),
         Cell::plain(value(found.predicted, None)),
         Cell::plain(percent(found.error)),
-        Cell::plain(spread),
+        Cell::plain(found.spread.map_or_else(|| "-".to_owned(), spread)),
         if fitted { Cell::plain("fitted") } else { said(found.holds) },
         worst,
         jobs,

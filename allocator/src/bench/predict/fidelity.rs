@@ -48,6 +48,9 @@ pub(crate) struct JobFidelity {
     pub(crate) measured: f64,
     pub(crate) predicted: f64,
     pub(crate) error: f64,
+    /// How far the farthest repeat is off its prediction, but for what all are off, as a part of the median.
+    #[serde(default)]
+    pub(crate) spread: Option<f64>,
 }
 
 impl Fidelity {
@@ -65,9 +68,7 @@ impl Fidelity {
             return None;
         }
         let error = (predicted - measured) / whole;
-        let off = pairs.iter().map(|(own, said)| (own - measured) - (said - predicted));
-        let spread = off.map(f64::abs).fold(0.0, f64::max) / whole;
-        let spread = (pairs.len() > 1).then_some(spread);
+        let spread = spread(&pairs).map(|spread| spread / whole);
         let jobs: Vec<JobFidelity> =
             of_jobs.map(|name| of_each_job(arm, courses, name)).unwrap_or_default();
         let near = |job: &JobFidelity| job.error.abs() <= NEAR_JOB;
@@ -97,18 +98,30 @@ fn with_target(arm: &ArmFindings) -> f64 {
 
 fn of_each_job(arm: &ArmFindings, courses: &Courses, name: &str) -> Vec<JobFidelity> {
     let one = |(place, job): (usize, &JobFindings)| {
-        let measured = |run: &RunFindings| Some((run.repeat, run.both_of_job(place, name).0?));
-        let (repeats, measured): (Vec<u32>, Vec<f64>) = arm.counted().filter_map(measured).unzip();
-        let measured = median(measured).filter(|measured| *measured > 0.0)?;
-        let of_repeat = |repeat: &u32| {
-            let own = courses.iter().filter(|((its, _), _)| its == repeat);
+        let of_repeat = |repeat: u32| {
+            let own = courses.iter().filter(|((its, _), _)| *its == repeat);
             middle(own.map(|(_, course)| job_figures(course, place).get(name).copied()?))
         };
-        let predicted = middle(repeats.iter().map(of_repeat))?;
+        let both =
+            |run: &RunFindings| Some((run.both_of_job(place, name).0?, of_repeat(run.repeat)));
+        let (own, said): (Vec<f64>, Vec<Option<f64>>) = arm.counted().filter_map(both).unzip();
+        let known: Option<Vec<f64>> = said.iter().copied().collect();
+        let pairs = known.map(|said| own.iter().copied().zip(said).collect::<Vec<_>>());
+        let measured = median(own).filter(|measured| *measured > 0.0)?;
+        let predicted = middle(said.into_iter())?;
         let error = predicted / measured - 1.0;
-        Some(JobFidelity { job: job.job.clone(), measured, predicted, error })
+        let spread = pairs.and_then(|pairs| spread(&pairs)).map(|spread| spread / measured);
+        Some(JobFidelity { job: job.job.clone(), measured, predicted, error, spread })
     };
     arm.jobs.iter().enumerate().filter_map(one).collect()
+}
+
+/// How far the farthest of what was measured is off its prediction, but for what all are off on average;
+/// `None` of one alone.
+fn spread(pairs: &[(f64, f64)]) -> Option<f64> {
+    let off: Vec<f64> = pairs.iter().map(|(measured, predicted)| measured - predicted).collect();
+    let all = mean(&off).filter(|_| off.len() > 1)?;
+    Some(off.into_iter().map(|off| (off - all).abs()).fold(0.0, f64::max))
 }
 
 /// What was measured and what is predicted of the runs that have such a figure; `None` if none has,
