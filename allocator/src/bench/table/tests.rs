@@ -52,8 +52,9 @@ fn error_spread_and_verdict_of_the_prediction_are_printed() {
     let findings = Simulated::bench(2).judge().findings;
     let text = printed(&findings);
     fits(&text);
-    let row = text.lines().find(|line| line.starts_with("flowcon-published  mean completion"));
-    let row = row.unwrap_or_else(|| panic!("{text}"));
-    assert!(row.matches('%').count() >= 3 && row.contains("yes"), "{row}");
+    // Error and spread, and the worst job's: the table may be too wide for one.
+    let rows = text.lines().filter(|line| line.starts_with("flowcon-published  mean completion"));
+    let shown = rows.collect::<Vec<&str>>().concat();
+    assert!(shown.matches('%').count() >= 4 && shown.contains("yes"), "{text}");
     assert!(text.contains("prediction: fitted to none, repeat "), "{text}");
 }
