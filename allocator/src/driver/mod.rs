@@ -62,7 +62,8 @@ const LATEST: f64 = 0.8;
 /// … and this often it is seen whether all have answered.
 const CHECK: f64 = 0.005;
 /// Runs of the policy that follow each other sooner, in seconds, have no look between them for sure:
-/// which batches began after the one and ended before the other is told by asking halfway …
+/// which batches began after the one and ended before the other is told by asking halfway, where that
+/// is held against a target …
 const SOON: f64 = 2.0;
 /// … and by looking so much later.
 const ANSWER: f64 = 0.05;
@@ -242,8 +243,10 @@ impl Driver {
         let past = |now: Moment, at: Option<Moment>| at.is_some_and(|at| now >= at);
         if past(now, self.halfway_at) {
             self.halfway_at = None;
-            self.roster.ask_all();
-            self.look_by(now.after(ANSWER));
+            if self.engine.awaits_batches() {
+                self.roster.ask_all();
+                self.look_by(now.after(ANSWER));
+            }
         }
         let (gathers, due, whole) = (self.gathers(), self.is_due(now), now >= self.look_at);
         if !(whole || due || past(now, self.hurry_at) || (past(now, self.decide_at) && !gathers)) {

@@ -38,6 +38,14 @@ impl AnyEngine {
         }
     }
 
+    /// Whether there is a job as [`Engine::awaits_batches`] says.
+    pub fn awaits_batches(&self) -> bool {
+        match self {
+            Self::Node(engine) => engine.awaits_batches(),
+            Self::Cluster(cluster) => cluster.awaits_batches(),
+        }
+    }
+
     /// How often the limiter's guards acted.
     pub fn counters(&self) -> Counters {
         match self {

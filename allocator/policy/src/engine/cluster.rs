@@ -107,6 +107,10 @@ impl Cluster {
         self.policy = policy;
     }
 
+    pub(super) fn awaits_batches(&self) -> bool {
+        self.nodes.values().any(|node| node.engine.awaits_batches())
+    }
+
     pub(super) fn counters(&self) -> Counters {
         let all = self.nodes.values().map(|node| node.engine.counters());
         all.fold(Counters::default(), |sum, one| Counters {

@@ -185,6 +185,12 @@ impl Engine {
         self.policy.name()
     }
 
+    /// Whether the batches of a job have a target, and none is known yet that began after the last frame:
+    /// only a report before the next one tells.
+    pub fn awaits_batches(&self) -> bool {
+        self.jobs.values().any(Job::awaits_batches)
+    }
+
     /// Whether [`Event::Look`], and what is read for it, can matter before the next decision or to
     /// it while every job goes on as it does at `now`: a guard is on for some job; a job's batches
     /// have a target, and only a reading tells which of them began after the last frame; or shares
