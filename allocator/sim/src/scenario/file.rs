@@ -117,7 +117,7 @@ impl JobFile {
         if let Some(HeavyTail { least, most, .. }) = heavy_tail {
             (*least, *most) = (*least * factor, *most * factor);
         }
-        if let Some(BatchFile { work, fixed, noise: _ }) = batch {
+        if let Some(BatchFile { work, fixed, .. }) = batch {
             (*work, *fixed) = (*work * factor, *fixed * factor);
         }
         if let Some(Checkpoint { every: Some(every), .. }) = checkpoint {
