@@ -45,13 +45,13 @@ pub(crate) async fn two_hundred_containers_at_once_are_all_seen_and_all_put_back
         Ok((appeared(&bed)? == ALL).then_some(()))
     })
     .await?;
-    // Who was cut while there were few is within a hundredth of the machine of that already: what is
-    // nearer is not worth a write.
-    let tenth = 100_000_000..100_000_000 + all_cpus(&bed).await? / 100;
+    // Whoever was cut while there were few may be so near to that already that it is not worth a write:
+    // within a hundredth of the machine (`LEAST_CHANGE`).
+    let about_a_tenth = 100_000_000..100_000_000 + all_cpus(&bed).await? / 100;
     let is_cut = |limits: &Limits| {
         let quota = limits.kernel.and_then(|kernel| kernel.quota);
         let microseconds = u64::try_from(limits.host.nano_cpus / 10_000).ok();
-        tenth.contains(&limits.host.nano_cpus) && quota == microseconds
+        about_a_tenth.contains(&limits.host.nano_cpus) && quota == microseconds
     };
     until_within(PATIENCE, "those that are acceptable are cut", || async {
         Ok(all_limits(&bed, cut).await?.iter().all(is_cut).then_some(()))
