@@ -8,10 +8,11 @@
 mod meter;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use meter::Meter;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -19,10 +20,14 @@ use super::allocator_process::{AllocatorProcess, Launcher};
 use super::checkpoints;
 use super::containers::{Containers, Extra, State};
 use super::log_tail::log_tail;
+use super::probe::Probe;
 use super::progress::{Progress, words};
 use super::run::Means;
 use super::schedule::{Arm, Job};
 use super::stop::Stop;
+
+/// Where it says how fast the machine was with each job, in the probe's passes in a second of CPU time.
+const SPEEDS: &str = "speeds.json";
 
 /// More steps than any calibration sees.
 const ENDLESS: u64 = 1_000_000_000;
@@ -56,7 +61,8 @@ pub(crate) async fn calibrate(
     let names = jobs.iter().map(|job| job.name.as_str());
     let progress = Progress::begin("calibration, each job alone".to_owned(), names);
     let stop = &means.stop;
-    let mut calibration = Calibration { containers, stop, folder, allocator, progress };
+    let speeds = BTreeMap::new();
+    let mut calibration = Calibration { containers, stop, folder, allocator, progress, speeds };
     let rates = calibration.all(jobs).await;
     let stopped = calibration.allocator.stop().await;
     let removed = containers.remove_all().await;
@@ -64,6 +70,8 @@ pub(crate) async fn calibrate(
     stopped?;
     removed?;
     checkpoints::clear(folder)?;
+    let speeds = serde_json::to_vec_pretty(&calibration.speeds)?;
+    fs::write(folder.join(SPEEDS), speeds).context("the machine's speeds are lost")?;
     Ok(rates)
 }
 
@@ -73,6 +81,8 @@ struct Calibration<'a> {
     folder: &'a Path,
     allocator: AllocatorProcess,
     progress: Progress,
+    /// How fast the machine was with each job that was measured.
+    speeds: BTreeMap<String, f64>,
 }
 
 impl Calibration<'_> {
@@ -99,7 +109,7 @@ impl Calibration<'_> {
         let extra = Extra { steps: ENDLESS, checkpoints, ..Extra::default() };
         self.containers.create(job, &extra).await?;
         self.stop.unless(self.containers.start(job)).await?;
-        let stop = self.stop;
+        let (stop, probe) = (self.stop, Probe::start());
         let measured = stop.unless(async {
             if !job.takes_steps() {
                 timeout(WATCHED_AT_MOST, self.watch(job)).await.unwrap_or(Ok(()))?;
@@ -109,6 +119,7 @@ impl Calibration<'_> {
             rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}")).map(Some)
         });
         let measured = measured.await;
+        self.speeds.extend(probe.end().map(|speed| (job.name.clone(), speed)));
         let log = self.folder.join(format!("{}.log", job.name));
         self.containers.save_logs(self.folder).await?;
         // It is the only one there is.
