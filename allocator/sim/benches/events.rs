@@ -187,7 +187,8 @@ fn crowd(bencher: Bencher<'_, '_>, size: Size) {
 /// The fluid alone, without a policy: a job comes and goes among so many that share a node.
 #[divan::bench(args = [10, 100, 1_000, 10_000, 100_000])]
 fn fluid(bencher: Bencher<'_, '_>, jobs: usize) {
-    let party = Party { weight: 1.0, cap: 1.0, limited: false, speed: 1.0, bend: 0.0, batch: 1.0 };
+    let (weight, cap, speed, batch) = (1.0, 1.0, 1.0, 1.0);
+    let party = Party { weight, cap, limited: false, speed, bend: 0.0, batch, contention: None };
     let mut node = Fluid::new(0.0);
     for job in 0..jobs {
         node.insert(job, party, 1e9 + count(job));

@@ -6,17 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use bollard::Docker;
-use paceline_sim::fit::Recording;
 
 use super::allocator_process::Launcher;
-use super::calibrate::calibrate;
+use super::calibrate::{Solo, calibrate};
 use super::containers::Containers;
 use super::execute::Execution;
 use super::log_tail::log_tail;
 use super::machine::images;
-use super::outcome::{
-    About, ArmFacts, BASELINE, Findings, JobFacts, Judged, Observed, frames, judge,
-};
+use super::outcome::{About, ArmFacts, BASELINE, Findings, JobFacts, Judged, Observed, judge};
 use super::plan::Planned;
 use super::progress::{Progress, say};
 use super::record::Recorded;
@@ -83,8 +80,8 @@ impl<'a> Bench<'a> {
         let (facts, runs) = made?;
         let observed: Vec<Observed<'_>> =
             runs.iter().map(Observed::read).collect::<anyhow::Result<_>>()?;
-        let calibration: Vec<Recording> =
-            frames(&self.results.folder().join(CALIBRATION)).into_iter().collect();
+        let calibration: Vec<Solo> =
+            Solo::read(&self.results.folder().join(CALIBRATION)).into_iter().collect();
         let judged = judge(self.about(facts), &self.arms(), &observed, &calibration);
         self.write(&judged, &observed)?;
         self.print(&judged.findings, json)?;

@@ -61,7 +61,8 @@ fn party(job: &Job, machines: f64) -> Party {
 
 /// A party of all nodes as one whose weight is everybody's.
 fn alike(own: Party, machines: f64) -> Party {
-    Party { weight: 1.0, cap: own.cap / machines, speed: own.speed * machines, ..own }
+    let (cap, speed) = (own.cap / machines, own.speed * machines);
+    Party { weight: 1.0, cap, speed, contention: None, ..own }
 }
 
 /// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal

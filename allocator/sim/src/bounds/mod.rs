@@ -95,7 +95,9 @@ impl Bounds {
         if starts {
             bounds.count_starts(jobs, until);
         }
-        if starts || nodes.iter().any(|node| node.contention > 0.0) {
+        let mut contentions = nodes.iter().map(|node| node.contention);
+        let own = jobs.iter().any(|job| job.contention.is_some_and(|own| own > 0.0));
+        if starts || own || contentions.any(|contention| contention > 0.0) {
             bounds.forget_reached();
         }
         bounds

@@ -1,4 +1,4 @@
-//! One job's batches: what their durations tell of the job, for a given contention of the node.
+//! One job's batches: what their durations tell of the job, for a given contention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,18 @@ use crate::scenario::held_back;
 /// Below that, a share or a window tells more of the measuring than of the job.
 const LEAST_SHARE: f64 = 0.005;
 const LEAST_SECONDS: f64 = 0.3;
+/// Where somebody came for a part of a window who is in no frame, the mean share is not that of the batches
+/// that were timed.
+const MOST_STRANGERS: f64 = 0.05;
 /// So many points for one job.
 pub(super) const LEAST_POINTS: usize = 3;
 /// A limit that takes more than this part of a job's speed is beyond the model.
 const MOST_COST: f64 = 0.95;
-/// What others in the way cost is not told by fewer more of them: noise would be taken for it.
+/// What neighbours cost is not told by less of a difference in what they count for: noise would be taken
+/// for it.
 const LEAST_CROWDING: f64 = 0.5;
+/// What they count for is told apart in steps of a quarter of one of equal share.
+const NEIGHBOUR_STEPS: f64 = 4.0;
 /// A frame's batches are those that began after the first look since the frame before: so many seconds
 /// after it, or halfway.
 const FIRST_LOOK: f64 = 1.0;
@@ -28,25 +34,26 @@ const LIMIT_STEPS: f64 = 20.0;
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
-    pub(super) seconds: f64,
-    /// How many others were in the way.
-    others: f64,
+    seconds: f64,
+    /// What neighbours counted for.
+    neighbours: f64,
     share: f64,
     cap: Share,
     latency: f64,
 }
 
-/// How many others were in the way, and the limit, both in steps.
+/// What neighbours counted for, and the limit, both in steps.
 type Condition = (u64, u64);
 
 impl Point {
     fn condition(&self) -> Condition {
-        (floor(self.others + 0.5), floor(self.cap.get() * LIMIT_STEPS + 0.5))
+        let steps = |value: f64, steps: f64| floor(value * steps + 0.5);
+        (steps(self.neighbours, NEIGHBOUR_STEPS), steps(self.cap.get(), LIMIT_STEPS))
     }
 }
 
 /// Which parameters of jobs are fitted beside the work of a batch; the others are 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Free {
     pub(super) fixed: bool,
     pub(super) cost: bool,
@@ -59,7 +66,7 @@ pub(super) struct Timings {
     /// The CPUs of the node, and the threads of the job.
     cpus: f64,
     threads: f64,
-    /// Whether it was seen with more and with fewer others in its way.
+    /// Whether it was seen with more and with less beside it.
     pub(super) tells_contention: bool,
     tells: Free,
     limited: bool,
@@ -76,10 +83,13 @@ pub(super) struct Estimate {
 
 /// What a job's part of a window tells of its batches, if anything.
 pub(super) fn point(window: &Window<'_>, part: &Part) -> Option<Point> {
-    let tells = part.steady && part.share >= LEAST_SHARE && window.seconds >= LEAST_SECONDS;
+    let tells = part.steady
+        && part.share >= LEAST_SHARE
+        && window.seconds >= LEAST_SECONDS
+        && window.strangers <= MOST_STRANGERS;
     tells.then_some(Point {
         seconds: window.seconds,
-        others: window.others(),
+        neighbours: window.neighbours(),
         share: part.share,
         cap: part.cap,
         latency: part.latency?,
@@ -89,9 +99,9 @@ pub(super) fn point(window: &Window<'_>, part: &Part) -> Option<Point> {
 impl Timings {
     pub(super) fn new(points: Vec<Point>, cpus: f64, threads: f64) -> Self {
         let conditions: BTreeSet<Condition> = points.iter().map(Point::condition).collect();
-        let others = || points.iter().map(|point| point.others);
-        let most = others().fold(0.0, f64::max);
-        let tells_contention = most - others().fold(most, f64::min) >= LEAST_CROWDING;
+        let beside = || points.iter().map(|point| point.neighbours);
+        let most = beside().fold(0.0, f64::max);
+        let tells_contention = most - beside().fold(most, f64::min) >= LEAST_CROWDING;
         let limited = points.iter().any(|point| held_back(point.cap, cpus, threads) > 0.0);
         // One condition for the work of a batch, and one for each other parameter.
         let free = conditions.len().saturating_sub(1 + usize::from(tells_contention));
@@ -102,6 +112,11 @@ impl Timings {
 
     pub(super) fn is_enough(&self) -> bool {
         self.points.len() >= LEAST_POINTS
+    }
+
+    /// How long it was timed.
+    pub(super) fn seconds(&self) -> f64 {
+        self.points.iter().map(|point| point.seconds).sum()
     }
 
     /// How many parameters are fitted to it.
@@ -123,7 +138,7 @@ impl Timings {
 
     fn at(&self, contention: f64, fixed: bool, cost: f64) -> Estimate {
         let equation = |point: &Point| {
-            let slow = (1.0 + contention * point.others) / point.latency;
+            let slow = (1.0 + contention * point.neighbours) / point.latency;
             let speed = 1.0 - cost * held_back(point.cap, self.cpus, self.threads);
             Equation {
                 first: if fixed { slow } else { 0.0 },
@@ -147,7 +162,6 @@ impl Timings {
         if !(found.work.is_normal() && found.work > 0.0 && found.fixed.is_finite()) {
             return Err(Why::NotByShare);
         }
-        let seconds: f64 = self.points.iter().map(|point| point.seconds).sum();
         Ok(Batch {
             work: found.work,
             fixed: if self.tells.fixed { Ok(found.fixed) } else { Err(Why::Alike) },
@@ -156,7 +170,7 @@ impl Timings {
                 (true, false) => Err(Why::Alike),
                 (false, false) => Err(Why::NoLimit),
             },
-            error: (found.squares / seconds).sqrt(),
+            error: (found.squares / self.seconds()).sqrt(),
             noise: self.noise(),
         })
     }

@@ -10,7 +10,7 @@
 //! - the most that it can use (`parallel`) is what it used while there was room for more, from its first
 //!   report on: before that it starts;
 //! - its weight in a crowd (`crowded`) is told by what it got there beside others;
-//! - what a batch takes, what a limit costs and how jobs slow each other down: `speed.rs`;
+//! - what a batch takes, what a limit costs and how neighbours slow a job down: `speed.rs`;
 //! - how its loss falls: `learning.rs`; of a job that is in too few frames of the first recording, the
 //!   others tell that, too. What its reports have beside that in each recording alike: `residuals.rs`;
 //! - what the machine itself uses, and no job gets, is the node's `background`.
@@ -124,6 +124,7 @@ pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
             cpu: course.cpu,
             parallel: parallel.get(&life.id).copied().unwrap_or(Err(Why::NoRoom { most: 0.0 })),
             crowded: crowded.get(&life.id).copied().unwrap_or(Err(Why::NoCrowd)),
+            contention: speeds.own(&life.id),
             batch,
             learning: learned(pieces, size / work, seen.direction, largest)
                 .map(|learning| residuals::beside(learning, &runs)),
@@ -164,7 +165,7 @@ impl Course {
         for window in windows {
             let Some(part) = window.jobs.get(&life.id) else { continue };
             let before = course.work;
-            course.work += window.seconds * speeds.rate(&life.id, part, window.others());
+            course.work += window.seconds * speeds.rate(&life.id, part, window.neighbours());
             course.cpu += window.seconds * part.share;
             let begin = window.end - window.seconds;
             let reached = |at: Option<f64>| {

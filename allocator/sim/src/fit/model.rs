@@ -94,7 +94,7 @@ pub struct NodeFit {
     /// The share of it that is used by whatever is no job of a recording.
     #[serde(serialize_with = "as_json")]
     pub background: Fitted<f64>,
-    /// By how much each job more of equal share slows all down.
+    /// By how much a neighbour of equal share slows down the jobs that have no contention of their own.
     #[serde(serialize_with = "as_json")]
     pub contention: Fitted<f64>,
 }
@@ -124,6 +124,8 @@ pub struct JobFit {
     /// Its weight in a crowd, beside that of the heaviest.
     #[serde(serialize_with = "as_json")]
     pub crowded: Fitted<f64>,
+    /// By how much a neighbour of equal share slows it down, if that is not as with the others.
+    pub contention: Option<f64>,
     /// What its batches take.
     #[serde(serialize_with = "as_json")]
     pub batch: Fitted<Batch>,

@@ -92,12 +92,15 @@ impl Recording {
         frames.iter().any(|frame| !frame.jobs.is_empty()).then_some(Self { frames })
     }
 
-    /// The same but for how long batches took.
+    /// The same with so many times the durations of each job's batches, and without those of which that is
+    /// not known.
     #[must_use]
-    pub fn without_durations(&self) -> Self {
+    pub fn with_durations(&self, longer: impl Fn(&JobId) -> Option<f64>) -> Self {
         let mut frames = self.frames.clone();
-        let jobs = frames.iter_mut().flat_map(|frame| &mut frame.jobs);
-        jobs.for_each(|job| job.batch_latency = None);
+        for job in frames.iter_mut().flat_map(|frame| &mut frame.jobs) {
+            job.batch_latency =
+                job.batch_latency.zip(longer(&job.id)).map(|(took, longer)| took * longer);
+        }
         Self { frames }
     }
 

@@ -63,6 +63,30 @@ fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
 }
 
 #[test]
+fn jobs_that_feel_their_neighbours_otherwise_have_a_contention_of_their_own() {
+    let jobs = [("a", 0.3, 0, 60), ("b", 0.02, 30, 90), ("c", 0.3, 75, 30)].map(
+        |(name, contention, arrive, work)| {
+            let batch = "batch = { work = 0.1 }";
+            let arrive = format!("arrive = {{ at = {arrive} }}");
+            (name, format!("{arrive}\nwork = {work}\ncontention = {contention}\n{batch}"))
+        },
+    );
+    let truth = scenario("", &jobs);
+    let (_, recording) = record(&truth, "none");
+    let fit = fit(&recording, &[]).unwrap();
+    let common = fit.node.contention.unwrap();
+    for (job, (contention, work)) in fit.jobs.iter().zip([(0.3, 60.0), (0.02, 90.0), (0.3, 30.0)]) {
+        let found = job.contention.unwrap_or(common);
+        assert!((found - contention).abs() < 0.01, "{}: {found}, {fit:#?}", job.id);
+        assert!(close(job.work, work, 0.02), "{job:#?}");
+    }
+    let again = accuracy(&recording, &[record(&fitted(&fit), "none").0]);
+    for job in &again.jobs {
+        assert!(job.completion.error.unwrap().abs() < 0.01, "{job:#?}");
+    }
+}
+
+#[test]
 fn how_far_batches_are_apart_comes_out() {
     let job = "work = 400\nbatch = { work = 0.1, noise = 0.2 }";
     let fit = fit(&record(&scenario("", &[("a", job.to_owned())]), "none").1, &[]).unwrap();

@@ -6,7 +6,7 @@ use paceline_policy::unit::count;
 use paceline_policy::{Frame, JobId, Share, frame};
 
 use super::Recording;
-use crate::fluid::others;
+use crate::fluid::neighbours;
 
 /// The use of a shorter window, in seconds, is more a matter of when it was read.
 pub(super) const LEAST_SECONDS: f64 = 0.5;
@@ -24,6 +24,8 @@ pub(super) struct Window<'a> {
     pub(super) seconds: f64,
     /// The share of the node that everything there used.
     pub(super) node: Option<f64>,
+    /// The share that is not so used all the time, and was not by those jobs: by one that starts, say.
+    pub(super) strangers: f64,
     /// The jobs that ran in it, all of them from its beginning to its end.
     pub(super) jobs: BTreeMap<&'a JobId, Part>,
 }
@@ -56,10 +58,10 @@ impl Window<'_> {
         self.jobs.values().map(|part| part.share).sum()
     }
 
-    /// How many other jobs each of its jobs had beside it, as far as they were in the way.
-    pub(super) fn others(&self) -> f64 {
+    /// What the neighbours of each of its jobs count for.
+    pub(super) fn neighbours(&self) -> f64 {
         let squares = self.jobs.values().map(|part| part.share.powi(2)).sum();
-        others(self.used(), squares)
+        neighbours(self.used(), squares)
     }
 }
 
@@ -98,8 +100,10 @@ pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
             }
         }
         if jobs.len() == pair.stayed.len() + pair.gone.len() {
-            let (end, seconds) = (pair.after.t, pair.seconds);
-            windows.push(Window { end, seconds, node: pair.node(), jobs });
+            let (end, seconds, node) = (pair.after.t, pair.seconds, pair.node());
+            let used: f64 = jobs.values().map(|part| part.share).sum();
+            let strangers = node.map_or(0.0, |node| (node - used - background).max(0.0));
+            windows.push(Window { end, seconds, node, strangers, jobs });
         }
     }
     windows

@@ -97,6 +97,7 @@ impl Text {
         self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
         let crowded = job.crowded.ok().filter(|part| *part < EVEN);
         self.number("crowded", crowded.map(|part| part.max(LEAST_SHARE)));
+        self.number("contention", job.contention);
         if let Ok(batch) = &job.batch {
             let throttling = batch.throttling.ok().filter(|limit| limit.cost >= LEAST_SHARE);
             self.number("threads", throttling.map(|limit| limit.threads));

@@ -23,8 +23,8 @@ impl Fluid {
                 self.sharing.insert(key);
                 self.sharing_sum += party.weight;
                 self.sharing_squares += party.weight.powi(2);
-                if party.is_bent() {
-                    self.bent.insert(job);
+                if !party.is_plain() {
+                    self.paced.insert(job);
                 }
             }
             Side::Capped => {
@@ -35,6 +35,9 @@ impl Fluid {
                     self.held += 1;
                     self.held_sum += party.cap;
                 }
+                if party.contention.is_some() {
+                    self.paced.insert(job);
+                }
             }
         }
         self.mark(job);
@@ -42,6 +45,7 @@ impl Fluid {
 
     pub(super) fn detach(&mut self, job: Index) {
         self.unmark(job);
+        self.paced.remove(&job);
         let Some(member) = self.members.get(job) else { return };
         let key = (member.party.threshold(), job);
         match member.side {
@@ -49,7 +53,6 @@ impl Fluid {
                 self.sharing.remove(&key);
                 self.sharing_sum -= member.party.weight;
                 self.sharing_squares -= member.party.weight.powi(2);
-                self.bent.remove(&job);
             }
             Side::Capped => {
                 self.capped.remove(&key);
@@ -88,9 +91,11 @@ impl Fluid {
     }
 
     pub(super) fn mark(&mut self, job: Index) {
-        let level = self.level();
+        let (level, common) = (self.level(), self.efficiency());
+        let own =
+            self.members.get(job).map_or(1.0, |its| self.beside_neighbours(its.party) / common);
         let Some(member) = self.members.get_mut(job) else { return };
-        member.marked = member.mark(level);
+        member.marked = member.mark(level, own);
         let key = (member.marked, job);
         if member.runs_by_level() {
             self.shared_goals.insert(key);

@@ -21,6 +21,8 @@ pub struct Party {
     pub bend: f64,
     /// Work in one batch.
     pub batch: f64,
+    /// By how much a neighbour of equal share slows it down, where that is not the node's contention.
+    pub contention: Option<f64>,
 }
 
 impl Party {
@@ -29,8 +31,9 @@ impl Party {
         Key(self.cap / self.weight)
     }
 
-    pub(super) fn is_bent(&self) -> bool {
-        self.bend > 0.0
+    /// Whether it is as fast as its share and the node's contention say.
+    pub(super) fn is_plain(&self) -> bool {
+        self.bend <= 0.0 && self.contention.is_none()
     }
 
     /// Work per second at the share `x`.
@@ -122,7 +125,7 @@ impl Member {
 
     /// Whether its clock is that of the level.
     pub(super) fn runs_by_level(&self) -> bool {
-        self.side == Side::Sharing && !self.party.is_bent()
+        self.side == Side::Sharing && self.party.is_plain()
     }
 
     /// Its share of the node at this level.
@@ -133,12 +136,13 @@ impl Member {
         }
     }
 
-    /// Takes up the pace that it has at this level, and says where its goal lies on its clock.
-    pub(super) fn mark(&mut self, level: f64) -> Key {
+    /// Takes up the pace that it has at this level, and says where its goal lies on its clock. Its clock is
+    /// slowed down by the node's contention; `own` is what its own makes of that.
+    pub(super) fn mark(&mut self, level: f64, own: f64) -> Key {
         self.pace = if self.runs_by_level() {
             self.party.weight * self.party.speed
         } else {
-            self.party.rate(self.share(level))
+            self.party.rate(self.share(level)) * own
         };
         let clock = if self.runs_by_level() { self.clocks.shared } else { self.clocks.own };
         Key(clock + (self.goal - self.work).max(0.0) / self.pace)

@@ -8,7 +8,7 @@ use paceline_policy::unit::count;
 const NEVER: f64 = f64::INFINITY;
 
 pub(super) fn party(weight: f64, cap: f64) -> Party {
-    Party { weight, cap, limited: cap < 1.0, speed: 1.0, bend: 0.0, batch: 1.0 }
+    Party { weight, cap, limited: cap < 1.0, speed: 1.0, bend: 0.0, batch: 1.0, contention: None }
 }
 
 /// Lets all jobs run until they are done, and says when each was.
@@ -128,6 +128,37 @@ fn neighbours_slow_each_other_down_by_their_contention() {
 }
 
 #[test]
+fn a_job_with_a_contention_of_its_own_goes_by_that() {
+    let mut node = Fluid::new(0.05);
+    let own = |own: f64, cap: f64| Party { contention: Some(own), ..party(1.0, cap) };
+    for (job, party) in [own(0.3, 1.0), party(1.0, 1.0), own(0.0, 0.2)].into_iter().enumerate() {
+        node.insert(job, party, 10.0);
+    }
+    let rates = |node: &Fluid| [0, 1, 2].map(|job| node.rate_of(job));
+    let expected = |shares: [f64; 3]| {
+        let others = 2.0 - 2.0 * shares.iter().map(|share| share * share).sum::<f64>();
+        let [a, b, c] = shares;
+        [a / (1.0 + 0.3 * others), b / (1.0 + 0.05 * others), c]
+    };
+    let before = expected([0.4, 0.4, 0.2]);
+    assert!(rates(&node).iter().zip(before).all(|(a, b)| close(*a, b)), "{node:?}");
+    node.advance(10.0);
+    // One at its cap takes no notice of who shares, but for what that costs it.
+    node.set(2, own(0.6, 0.2));
+    node.set(1, party(1.0, 0.2));
+    let after = rates(&node);
+    let [a, b, c] = expected([0.6, 0.2, 0.2]);
+    let others = 2.0 - 2.0 * (0.36 + 0.04 + 0.04);
+    let c = c / (1.0 + 0.6 * others);
+    assert!(close(after[0], a) && close(after[1], b) && close(after[2], c), "{after:?}");
+    node.advance(20.0);
+    for (job, (before, after)) in before.into_iter().zip(after).enumerate() {
+        let tally = node.tally(job).unwrap();
+        assert!(close(tally.work, 10.0 * (before + after)), "{job}: {tally:?}");
+    }
+}
+
+#[test]
 fn who_hardly_runs_is_hardly_in_the_way() {
     let mut node = Fluid::new(0.5);
     let parties = [party(1.0, 0.1), party(2.0, 1.0), party(1.0, 1.0), party(1.0, 0.15)];
@@ -141,8 +172,8 @@ fn who_hardly_runs_is_hardly_in_the_way() {
         (Some(2), vec![0.1, 0.9]),
     ] {
         gone.map(|job| node.remove(job));
-        let number = 1.0 / shares.iter().map(|share| share * share).sum::<f64>();
-        let rate = shares[1] / (1.0 + 0.5 * (number - 1.0));
+        let alike = shares.iter().map(|share| share * share).sum::<f64>();
+        let rate = shares[1] / (1.0 + 0.5 * 2.0 * (1.0 - alike));
         assert!(close(node.rate_of(1), rate), "{shares:?}: {}, not {rate}", node.rate_of(1));
     }
     // The one that has the node to itself but for what another is left is as good as alone.

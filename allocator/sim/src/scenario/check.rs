@@ -162,6 +162,9 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         let fits = part > 0.0 && part <= 1.0;
         require(field("crowded"), part, "must be above 0 and at most 1", fits)?;
     }
+    if let Some(contention) = job.contention {
+        require(field("contention"), contention, "must be at least 0", contention >= 0.0)?;
+    }
     for (name, value) in [("threads", job.threads), ("weight", job.weight)] {
         let Some(value) = value else { continue };
         require(field(name), value, positive, value > 0.0)?;

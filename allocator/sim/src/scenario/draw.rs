@@ -60,6 +60,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 parallel: group.parallel.unwrap_or(1.0),
                 threads: group.threads,
                 crowded: group.crowded.unwrap_or(1.0),
+                contention: group.contention,
                 throttle_cost: group.throttle_cost,
                 batch: group.batch.map_or(work / BATCHES, |batch| batch.work),
                 fixed: group.batch.map_or(0.0, |batch| batch.fixed),

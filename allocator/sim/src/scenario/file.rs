@@ -76,6 +76,7 @@ pub(super) struct JobFile {
     pub(super) parallel: Option<f64>,
     pub(super) threads: Option<f64>,
     pub(super) crowded: Option<f64>,
+    pub(super) contention: Option<f64>,
     #[serde(default)]
     pub(super) throttle_cost: f64,
     pub(super) batch: Option<BatchFile>,

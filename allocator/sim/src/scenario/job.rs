@@ -79,6 +79,8 @@ pub struct Job {
     pub crowded: f64,
     /// The part of its speed that is lost when its limit is a vanishing part of its threads.
     pub throttle_cost: f64,
+    /// By how much a neighbour of equal share slows it down, where that is not its node's contention.
+    pub contention: Option<f64>,
     /// Work in one batch, as seconds of a whole node.
     pub batch: f64,
     /// Seconds that a batch takes on top, whatever its share.
@@ -181,6 +183,7 @@ impl Job {
             speed: 1.0 - self.throttle_cost * held_back,
             bend: self.fixed / self.batch,
             batch: self.batch,
+            contention: self.contention,
         }
     }
 
@@ -193,6 +196,7 @@ impl Job {
             speed: 1.0,
             bend: 0.0,
             batch: work,
+            contention: None,
         }
     }
 

@@ -69,7 +69,7 @@ pub struct Node {
     pub cpus: f64,
     /// Its memory, in bytes.
     pub memory: Option<f64>,
-    /// How much each further job of equal share slows all down; one that hardly runs hardly does.
+    /// How much a neighbour of equal share slows jobs down, and others as they count.
     pub contention: f64,
     /// The share that is used by whatever else runs there, and that no job gets.
     pub background: f64,

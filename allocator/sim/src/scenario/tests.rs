@@ -153,10 +153,6 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
             "[[node]]\nname = \"m\"\ncpus = 1\nbackground = 1",
             "node \"m\": background is 1: must be",
         ),
-        (
-            "[[job]]\nname = \"b\"\nwork = 1\ncrowded = 1.5",
-            "job \"b\": crowded is 1.5: must be above 0 and at most 1",
-        ),
         ("[[job]]\nname = \"b\"", "job \"b\": work is missing: a job without it never ends"),
         (
             "[[gang]]\nname = \"g\"\nwork = 1\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
@@ -170,6 +166,18 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
     let policy = LEAST.replace("\"none\"", "\"flowcon:exact\"");
     let error = Scenario::parse(&policy).unwrap_err().to_string();
     assert!(error.contains("resolved or published"), "{error}");
+}
+
+#[test]
+fn what_others_are_to_a_job_has_its_bounds() {
+    for (line, said) in [
+        ("crowded = 1.5", "job \"b\": crowded is 1.5: must be above 0 and at most 1"),
+        ("contention = -1", "job \"b\": contention is -1: must be at least 0"),
+        ("contention = inf", "job \"b\": contention is inf: must be at least 0"),
+    ] {
+        let error = error(&format!("[[job]]\nname = \"b\"\nwork = 1\n{line}"));
+        assert!(error.contains(said), "{line}: {error}");
+    }
 }
 
 /// The fields of the table that this text ends in, as serde tells them of one that is not there.

@@ -6,14 +6,15 @@
 //! run for that alone.
 
 mod meter;
+mod solo;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use meter::Meter;
+pub(crate) use solo::Solo;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::allocator_process::{AllocatorProcess, Launcher};
@@ -26,17 +27,15 @@ use super::run::Means;
 use super::schedule::{Arm, Job};
 use super::stop::Stop;
 
-/// Where it says how fast the machine was with each job, in the probe's passes in a second of CPU time.
-const SPEEDS: &str = "speeds.json";
-
 /// More steps than any calibration sees.
 const ENDLESS: u64 = 1_000_000_000;
 
 /// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
 const MEASURED_WITHIN: Duration = Duration::from_mins(4);
 
-/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these.
-const FRAME_EVERY: f64 = 1.0;
+/// How often a frame is recorded, in seconds: what the jobs are like is fitted to these. A frame's batches
+/// are those after the first look since the frame before, which is a second after that.
+const FRAME_EVERY: f64 = 2.0;
 
 /// For how long a job is watched that has no rate to be measured, from its first report on …
 const WATCHED_FOR: Duration = Duration::from_secs(15);
@@ -70,8 +69,7 @@ pub(crate) async fn calibrate(
     stopped?;
     removed?;
     checkpoints::clear(folder)?;
-    let speeds = serde_json::to_vec_pretty(&calibration.speeds)?;
-    fs::write(folder.join(SPEEDS), speeds).context("the machine's speeds are lost")?;
+    solo::write(&calibration.speeds, folder)?;
     Ok(rates)
 }
 

@@ -1,7 +1,6 @@
 //! From the runs of a bench to its findings.
 
-use paceline_sim::fit::Recording;
-
+use super::super::calibrate::Solo;
 use super::super::claims;
 use super::super::predict::{Forecast, Predictor};
 use super::super::story;
@@ -27,12 +26,12 @@ pub(crate) struct Measured<'a> {
     pub(crate) course: Course,
 }
 
-/// Judges the runs of `arms`; `calibration` are recordings of the jobs alone.
+/// Judges the runs of `arms`; `calibration` is of the jobs alone.
 pub(crate) fn judge<'a>(
     about: About,
     arms: &[ArmFacts],
     observed: &'a [Observed<'a>],
-    calibration: &[Recording],
+    calibration: &[Solo],
 ) -> Judged {
     let jobs = &about.jobs;
     let runs_of = |arm: &ArmFacts| -> Vec<&'a Observed<'a>> {

@@ -24,7 +24,7 @@ pub(crate) struct Prediction {
     pub(crate) why_not: Option<String>,
     /// The runs that it was fitted from.
     pub(crate) from: Option<String>,
-    /// The part by which each further job makes all others' work longer; `None` if that cannot be
+    /// By how much a neighbour of equal share makes most jobs' work longer; `None` if that cannot be
     /// told.
     pub(crate) contention: Option<f64>,
     /// The share of the machine that is used by whatever is no job.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use paceline_policy::JobId;
 use paceline_sim::bounds::{Bound, Bounds};
 use paceline_sim::fit::{Fit, Recording, fit};
 
+use super::super::calibrate::Solo;
 use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed};
 use super::repeat::Repeat;
 use super::speed::Speed;
@@ -30,22 +32,28 @@ pub(crate) struct Predictor {
 
 impl Predictor {
     /// Fits the `none` run in the middle; the others and the recordings of the jobs alone tell more of
-    /// the same jobs, but for the durations of batches alone: a shared machine is as fast as it is then,
-    /// and what it is later would be taken for what neighbours cost. All that were `observed` tell when
-    /// they arrive in which repeat. What cannot be fitted is said in words.
+    /// the same jobs. A shared machine had another speed then: durations of batches alone count as what
+    /// they would have been at that of the runs, or else that would be taken for what neighbours cost. All
+    /// that were `observed` tell when jobs arrive in which repeat. What cannot be fitted is said in words.
     pub(crate) fn fit(
         jobs: &[JobFacts],
         ground: &Ground,
         observed: &[Observed<'_>],
         none: &[&Observed<'_>],
-        calibration: &[Recording],
+        calibration: &[Solo],
     ) -> Result<Self, String> {
         let usable: Vec<&Observed<'_>> = none.iter().copied().filter(|run| run.counts()).collect();
         let first = *middle(&usable).ok_or("no run of `none` counts")?;
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
         let others = usable.iter().filter(|run| !std::ptr::eq(**run, first));
-        let calibration: Vec<Recording> =
-            calibration.iter().map(Recording::without_durations).collect();
+        let speed = Speed::of(&usable, observed, ground);
+        let longer = |solo: &Solo, id: &JobId| {
+            solo.speeds.get(id.as_str()).and_then(|then| speed.slower_than(*then))
+        };
+        let calibration: Vec<Recording> = calibration
+            .iter()
+            .map(|solo| solo.recording.with_durations(|id| longer(solo, id)))
+            .collect();
         let mut others: Vec<Recording> = others
             .filter_map(|run| run.frames.as_ref().ok())
             .chain(&calibration)
@@ -76,7 +84,7 @@ impl Predictor {
                 others.len()
             ),
             fit,
-            speed: Speed::of(&usable, observed, ground),
+            speed,
             repeats,
         })
     }

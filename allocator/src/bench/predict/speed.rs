@@ -40,10 +40,16 @@ impl Speed {
         }
     }
 
-    /// How many times as long as in the run that was fitted any work took in another.
+    /// How many times as long as in the runs that were fitted any work took in another.
     pub(super) fn slower(&self, host: &Host) -> f64 {
-        let both = self.fitted.zip(probed(host));
-        both.map_or(1.0, |(fitted, own)| (fitted / own).powf(self.felt))
+        let slower = probed(host).and_then(|own| self.slower_than(own));
+        slower.map_or(1.0, f64::recip)
+    }
+
+    /// How many times as long as at the speed `then` any work took in the runs that were fitted.
+    pub(super) fn slower_than(&self, then: f64) -> Option<f64> {
+        let both = Some(then).filter(|then| *then > 0.0).zip(self.fitted);
+        both.map(|(then, fitted)| (then / fitted).powf(self.felt))
     }
 }
 

@@ -1,8 +1,11 @@
+use std::collections::BTreeMap;
+
 use paceline_sim::fit::Recording;
 use paceline_sim::{Run, Scenario};
 
+use super::super::calibrate::Solo;
 use super::super::outcome::example::{START, Simulated};
-use super::super::outcome::{ArmFindings, Findings};
+use super::super::outcome::{ArmFindings, Findings, judge};
 use super::super::remarks::remarks;
 
 fn arm<'a>(findings: &'a Findings, name: &str) -> &'a ArmFindings {
@@ -129,7 +132,7 @@ fn without_frames_there_is_no_prediction_and_the_reason_is_told() {
         run.frames = Err("runs/001-none/frames.jsonl cannot be read".to_owned());
     }
     let about = simulated.about.clone();
-    let judged = super::super::outcome::judge(about, &simulated.arms, &observed, &[]);
+    let judged = judge(about, &simulated.arms, &observed, &[]);
     let why = judged.findings.prediction.why_not.unwrap();
     assert!(why.contains("frames.jsonl"), "{why}");
     assert_eq!(judged.scenario, None);
@@ -199,17 +202,22 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
         let program = name.split('-').next().unwrap().to_owned();
         facts.job.command = vec![program, "--seed".to_owned(), name];
     }
-    let (about, observed) = (simulated.about.clone(), simulated.observed());
-    let calibration = [alone("mnist-p")];
-    let judged = super::super::outcome::judge(about, &simulated.arms, &observed, &calibration);
-    let jobs = Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1);
-    let job = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap();
-    for like in ["mnist-p", "mnist-t"] {
-        assert!((job(like).parallel - 0.6).abs() < 0.01, "{like}: {}", job(like).parallel);
-        // How long a batch took then is not how long it takes later.
-        assert!((job(like).batch - 0.05).abs() < 0.005, "{like}: {}", job(like).batch);
+    simulated.runs.iter_mut().for_each(|run| run.run.host.speed = Some(100.0));
+    // How long a batch took then is not how long it takes later: it tells of that by the machine's speed.
+    for speeds in [BTreeMap::new(), BTreeMap::from([("mnist-p".to_owned(), 50.0)])] {
+        let (about, observed) = (simulated.about.clone(), simulated.observed());
+        let calibration = [Solo { recording: alone("mnist-p"), speeds }];
+        let judged = judge(about, &simulated.arms, &observed, &calibration);
+        let contention = judged.findings.prediction.contention.unwrap();
+        assert!((contention - 0.03).abs() < 0.015, "{contention}");
+        let jobs = Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1);
+        let job = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap();
+        for like in ["mnist-p", "mnist-t"] {
+            assert!((job(like).parallel - 0.6).abs() < 0.01, "{like}: {}", job(like).parallel);
+            assert!((job(like).batch - 0.05).abs() < 0.005, "{like}: {}", job(like).batch);
+        }
+        assert!(job("vae").parallel > 0.99, "nothing was told of it: {}", job("vae").parallel);
     }
-    assert!(job("vae").parallel > 0.99, "nothing was told of it: {}", job("vae").parallel);
 }
 
 /// The frames of a job of [`Simulated::bench`] alone, on a machine that is half as fast and of which it can

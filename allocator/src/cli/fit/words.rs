@@ -21,7 +21,7 @@ pub(super) fn report(fit: &Fit) -> String {
         ),
         line("others", &node.background, |share| format!("{} of the node", percent(*share))),
         line("contention", &node.contention, |contention| {
-            format!("each job more makes all others' work {} longer", percent(*contention))
+            format!("a neighbour of equal share makes work {} longer", percent(*contention))
         }),
     ];
     for job in &fit.jobs {
@@ -58,6 +58,12 @@ fn job_lines(job: &JobFit) -> Vec<String> {
         line("a limit", &job.batch.and_then(|batch| costs(&batch)), Clone::clone),
         line("loss", &job.learning, learning),
     ];
+    lines.extend(job.contention.map(|contention| {
+        format!(
+            "  contention  a neighbour of equal share makes its work {} longer",
+            percent(contention)
+        )
+    }));
     lines.extend(job.told.map(|Told { loss, largest }| {
         let [loss, largest] = [loss, largest].map(|loss| number(Some(loss)));
         format!("  told        {loss} before its first frame, {largest} at most")
