@@ -13,7 +13,7 @@ use super::speed::Speed;
 use super::startup::startups;
 
 /// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
-const RUNS: u64 = 30;
+const RUNS: u64 = 120;
 
 /// An arm's simulated runs, by repeat and seed.
 pub(crate) type Courses = BTreeMap<(u32, u64), Course>;
