@@ -91,9 +91,9 @@ impl Fluid {
     }
 
     pub(super) fn mark(&mut self, job: Index) {
-        let (level, common) = (self.level(), self.efficiency());
-        let own =
-            self.members.get(job).map_or(1.0, |its| self.beside_neighbours(its.party) / common);
+        let level = self.level();
+        let contention = self.members.get(job).and_then(|member| member.party.contention);
+        let own = contention.map_or(1.0, |own| self.left_by_neighbours(own) / self.efficiency());
         let Some(member) = self.members.get_mut(job) else { return };
         member.marked = member.mark(level, own);
         let key = (member.marked, job);
