@@ -7,7 +7,8 @@
 //! A change touches only the jobs that cross the level. All others go on by one of the node's
 //! clocks: one that ticks with time for those at their caps, one that ticks with the level for those
 //! that share. A job's next goal is a mark on its clock that stays where it is whatever happens to
-//! others, so an event costs O(log n), amortised over the crossings.
+//! others, so an event costs O(log n), amortised over the crossings. Only jobs whose pace is their own
+//! (a contention, a part of a batch that takes its time whatever the share) are marked anew each time.
 
 mod lists;
 mod member;

@@ -143,7 +143,7 @@ fn a_job_with_a_contention_of_its_own_goes_by_that() {
     let before = expected([0.4, 0.4, 0.2]);
     assert!(rates(&node).iter().zip(before).all(|(a, b)| close(*a, b)), "{node:?}");
     node.advance(10.0);
-    // One at its cap takes no notice of who shares, but for what that costs it.
+    // Of one at its cap, only the contention changes; of another, the share.
     node.set(2, own(0.6, 0.2));
     node.set(1, party(1.0, 0.2));
     let after = rates(&node);
