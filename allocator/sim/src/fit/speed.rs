@@ -24,7 +24,7 @@ const MOST_CONTENTION: f64 = 4.0;
 /// What the windows of all recordings tell of the node and of each job.
 #[derive(Debug)]
 pub(super) struct Speeds {
-    /// That of all jobs together.
+    /// That of all jobs but those that have their own.
     pub(super) contention: Fitted<f64>,
     /// Those of jobs that have their own.
     own: BTreeMap<JobId, f64>,
@@ -46,14 +46,13 @@ impl Speeds {
             (id.clone(), Timings::new(points, cpus, threads))
         };
         let jobs: BTreeMap<JobId, Timings> = points.into_iter().map(timings).collect();
-        let told = jobs.values().any(|job| job.is_enough() && job.tells_contention);
-        let Model { contention, own, free, .. } = best(&jobs, told);
+        let Model { contention, own, free, .. } = best(&jobs);
         let batch = |(id, job): (&JobId, &Timings)| {
-            let contention = own.get(id).copied().unwrap_or(contention);
-            (id.clone(), job.batch(contention, free))
+            let contention = own.get(id).copied().or(contention);
+            (id.clone(), job.batch(contention.unwrap_or(0.0), free))
         };
         Self {
-            contention: if told { Ok(contention) } else { Err(Why::NoNeighbours) },
+            contention: contention.ok_or(Why::NoNeighbours),
             batches: jobs.iter().map(batch).collect(),
             own,
             cpus,
@@ -90,7 +89,8 @@ impl Speeds {
 /// What durations are explained by.
 #[derive(Debug, Default)]
 struct Model {
-    contention: f64,
+    /// That of all jobs but those that have their own; `None` if none tells of it.
+    contention: Option<f64>,
     own: BTreeMap<JobId, f64>,
     free: Free,
     /// Schwarz's criterion.
@@ -98,15 +98,15 @@ struct Model {
 }
 
 /// The parameters that are worth it.
-fn best(jobs: &BTreeMap<JobId, Timings>, told: bool) -> Model {
+fn best(jobs: &BTreeMap<JobId, Timings>) -> Model {
     let free = |(fixed, cost): (bool, bool)| Free { fixed, cost };
     let models = [(false, false), (false, true), (true, false), (true, true)].map(free);
-    let models = models.map(|free| model(jobs, free, told));
+    let models = models.map(|free| model(jobs, free));
     models.into_iter().min_by(|a, b| a.criterion.total_cmp(&b.criterion)).unwrap_or_default()
 }
 
 /// The least squares of all jobs, as far as they tell.
-fn model(jobs: &BTreeMap<JobId, Timings>, free: Free, told: bool) -> Model {
+fn model(jobs: &BTreeMap<JobId, Timings>, free: Free) -> Model {
     let all = || jobs.iter().filter(|(_, job)| job.is_enough());
     let common = |own: &BTreeMap<JobId, f64>| {
         let rest: Vec<&Timings> =
@@ -114,15 +114,17 @@ fn model(jobs: &BTreeMap<JobId, Timings>, free: Free, told: bool) -> Model {
         let squares = |contention: f64| {
             rest.iter().map(|job| job.estimate(contention, free).squares).sum::<f64>()
         };
-        let told = told && rest.iter().any(|job| job.tells_contention);
+        let told = rest.iter().any(|job| job.tells_contention);
         told.then(|| least_point(0.0, MOST_CONTENTION, squares).0)
     };
-    let of_all = common(&BTreeMap::new()).unwrap_or(0.0);
-    let own: BTreeMap<JobId, f64> =
-        all().filter_map(|(id, job)| Some((id.clone(), own(job, of_all, free)?))).collect();
-    let contention = common(&own).unwrap_or(of_all);
+    let of_all = common(&BTreeMap::new());
+    let or_none = |contention: Option<f64>| contention.unwrap_or(0.0);
+    let own: BTreeMap<JobId, f64> = all()
+        .filter_map(|(id, job)| Some((id.clone(), own(job, or_none(of_all), free)?)))
+        .collect();
+    let contention = common(&own).or(of_all);
     let least = |(id, job): (&JobId, &Timings)| {
-        job.estimate(own.get(id).copied().unwrap_or(contention), free).squares
+        job.estimate(or_none(own.get(id).copied().or(contention)), free).squares
     };
     let (squares, seconds) = (all().map(least).sum::<f64>(), all().map(|(_, job)| job.seconds()));
     let parameters = own.len() + all().map(|(_, job)| job.parameters(free)).sum::<usize>();

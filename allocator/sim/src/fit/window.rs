@@ -24,7 +24,7 @@ pub(super) struct Window<'a> {
     pub(super) seconds: f64,
     /// The share of the node that everything there used.
     pub(super) node: Option<f64>,
-    /// The share that is not so used all the time, and was not by those jobs: by one that starts, say.
+    /// The share that was used neither by those jobs nor by what always runs there: by one that starts, say.
     pub(super) strangers: f64,
     /// The jobs that ran in it, all of them from its beginning to its end.
     pub(super) jobs: BTreeMap<&'a JobId, Part>,

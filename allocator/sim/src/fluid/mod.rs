@@ -280,8 +280,8 @@ impl Fluid {
 /// What each job's neighbours count for, from the sum of all shares and that of their squares: 1 beside one
 /// of equal share, and never more than 2. It is twice the probability (Simpson's) that of two moments of the
 /// node's time one job had the first and another the second: what slows a job down is that another had the
-/// caches and the CPUs before it, whoever that was. Beside one neighbour a step of `mnist` took 1.3 times
-/// the CPU time that it takes alone, and beside three 1.4 times (2 CPUs).
+/// caches and the CPUs before it, whoever that was. Beside one neighbour the same work took `mnist` 1.2 times
+/// the CPU time that it takes alone, and beside three 1.4 times; `vae` 1.1 and 1.2 times (2 CPUs).
 pub(crate) fn neighbours(sum: f64, squares: f64) -> f64 {
     if squares > 0.0 { (2.0 - 2.0 * squares / (sum * sum)).max(0.0) } else { 0.0 }
 }

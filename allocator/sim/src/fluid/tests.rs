@@ -135,22 +135,18 @@ fn a_job_with_a_contention_of_its_own_goes_by_that() {
         node.insert(job, party, 10.0);
     }
     let rates = |node: &Fluid| [0, 1, 2].map(|job| node.rate_of(job));
-    let expected = |shares: [f64; 3]| {
+    let expected = |shares: [f64; 3], contentions: [f64; 3]| {
         let others = 2.0 - 2.0 * shares.iter().map(|share| share * share).sum::<f64>();
-        let [a, b, c] = shares;
-        [a / (1.0 + 0.3 * others), b / (1.0 + 0.05 * others), c]
+        [0, 1, 2].map(|job: usize| shares[job] / (1.0 + contentions[job] * others))
     };
-    let before = expected([0.4, 0.4, 0.2]);
+    let before = expected([0.4, 0.4, 0.2], [0.3, 0.05, 0.0]);
     assert!(rates(&node).iter().zip(before).all(|(a, b)| close(*a, b)), "{node:?}");
     node.advance(10.0);
     // Of one at its cap, only the contention changes; of another, the share.
     node.set(2, own(0.6, 0.2));
     node.set(1, party(1.0, 0.2));
-    let after = rates(&node);
-    let [a, b, c] = expected([0.6, 0.2, 0.2]);
-    let others = 2.0 - 2.0 * (0.36 + 0.04 + 0.04);
-    let c = c / (1.0 + 0.6 * others);
-    assert!(close(after[0], a) && close(after[1], b) && close(after[2], c), "{after:?}");
+    let after = expected([0.6, 0.2, 0.2], [0.3, 0.05, 0.6]);
+    assert!(rates(&node).iter().zip(after).all(|(a, b)| close(*a, b)), "{node:?}");
     node.advance(20.0);
     for (job, (before, after)) in before.into_iter().zip(after).enumerate() {
         let tally = node.tally(job).unwrap();

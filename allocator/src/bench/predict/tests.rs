@@ -203,14 +203,18 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
         facts.job.command = vec![program, "--seed".to_owned(), name];
     }
     simulated.runs.iter_mut().for_each(|run| run.run.host.speed = Some(100.0));
-    // How long a batch took then is not how long it takes later: it tells of that by the machine's speed.
-    for speeds in [BTreeMap::new(), BTreeMap::from([("mnist-p".to_owned(), 50.0)])] {
-        let (about, observed) = (simulated.about.clone(), simulated.observed());
+    let observed = simulated.observed();
+    let fitted = |speeds: BTreeMap<String, f64>| {
         let calibration = [Solo { recording: alone("mnist-p"), speeds }];
-        let judged = judge(about, &simulated.arms, &observed, &calibration);
+        let judged = judge(simulated.about.clone(), &simulated.arms, &observed, &calibration);
         let contention = judged.findings.prediction.contention.unwrap();
+        (contention, Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1))
+    };
+    let at = |speed: f64| BTreeMap::from([("mnist-p".to_owned(), speed)]);
+    // How long a batch took then is not how long it takes later: it tells of that by the machine's speed.
+    for speeds in [BTreeMap::new(), at(50.0)] {
+        let (contention, jobs) = fitted(speeds);
         assert!((contention - 0.03).abs() < 0.015, "{contention}");
-        let jobs = Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1);
         let job = |name: &str| jobs.iter().find(|job| job.id.as_str() == name).unwrap();
         for like in ["mnist-p", "mnist-t"] {
             assert!((job(like).parallel - 0.6).abs() < 0.01, "{like}: {}", job(like).parallel);
@@ -218,6 +222,9 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
         }
         assert!(job("vae").parallel > 0.99, "nothing was told of it: {}", job("vae").parallel);
     }
+    let (_, jobs) = fitted(at(100.0));
+    let like = jobs.iter().find(|job| job.id.as_str() == "mnist-p").unwrap();
+    assert!((like.batch - 0.05).abs() > 0.01, "at a wrong speed it is another: {}", like.batch);
 }
 
 /// The frames of a job of [`Simulated::bench`] alone, on a machine that is half as fast and of which it can
