@@ -38,7 +38,7 @@ fn prediction(findings: &Findings) -> String {
     };
     format!(
         "prediction: fitted to {from}; contention {}, others on the machine {}; a figure holds within \
-         5 % or the arm's own spread, a job within 10 % of the median of its repeats",
+         5 % or the arm's own spread, a job if the median of its repeats' errors is within 10 %",
         share(prediction.contention),
         share(prediction.background)
     )

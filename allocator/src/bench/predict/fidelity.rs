@@ -7,7 +7,7 @@ use super::predictor::Courses;
 
 /// A figure's prediction is near enough within this part of it, or within the arm's own spread.
 const NEAR: f64 = 0.05;
-/// A job's, within this part of the median of its repeats.
+/// A job's, if the error in the middle of its repeats' is within this part.
 const NEAR_JOB: f64 = 0.1;
 
 /// The figures that are judged, and those of the jobs that belong to them.
@@ -47,6 +47,8 @@ pub(crate) struct JobFidelity {
     /// The median of the repeats, and that of the medians that the simulator has of each.
     pub(crate) measured: f64,
     pub(crate) predicted: f64,
+    /// The median of the repeats' errors, each held against what is predicted of that repeat: drawn arrivals
+    /// make each another workload, and the medians may be of two of them.
     pub(crate) error: f64,
     /// How far the farthest repeat is off its prediction, but for what all are off, as a part of the median.
     #[serde(default)]
@@ -104,16 +106,21 @@ fn of_each_job(arm: &ArmFindings, courses: &Courses, name: &str) -> Vec<JobFidel
         };
         let both =
             |run: &RunFindings| Some((run.both_of_job(place, name).0?, of_repeat(run.repeat)));
-        let (own, said): (Vec<f64>, Vec<Option<f64>>) = arm.counted().filter_map(both).unzip();
-        let known: Option<Vec<f64>> = said.iter().copied().collect();
-        let pairs = known.map(|said| own.iter().copied().zip(said).collect::<Vec<_>>());
-        let measured = median(own).filter(|measured| *measured > 0.0)?;
-        let predicted = middle(said.into_iter())?;
-        let error = predicted / measured - 1.0;
+        let repeats: Vec<(f64, Option<f64>)> = arm.counted().filter_map(both).collect();
+        let measured = median(repeats.iter().map(|(own, _)| *own).collect())?;
+        let predicted = middle(repeats.iter().map(|(_, said)| *said))?;
+        let error = error(&repeats)?;
+        let pairs: Option<Vec<(f64, f64)>> =
+            repeats.into_iter().map(|(own, said)| Some((own, said?))).collect();
         let spread = pairs.and_then(|pairs| spread(&pairs)).map(|spread| spread / measured);
         Some(JobFidelity { job: job.job.clone(), measured, predicted, error, spread })
     };
     arm.jobs.iter().enumerate().filter_map(one).collect()
+}
+
+/// The error in the middle of the repeats', each of what was measured and what is predicted, if it ever comes.
+fn error(repeats: &[(f64, Option<f64>)]) -> Option<f64> {
+    middle(repeats.iter().map(|(measured, predicted)| Some((*predicted)? / measured - 1.0)))
 }
 
 /// How far the farthest of what was measured is off its prediction, but for what all are off on average;
@@ -163,6 +170,17 @@ mod tests {
     fn what_never_comes_is_later_than_anything() {
         assert_eq!(middle([None, Some(1.0), Some(2.0)].into_iter()), Some(2.0));
         assert_eq!(middle([None, None, Some(2.0)].into_iter()), None);
+    }
+
+    /// Drawn arrivals: what comes late in one repeat comes early in another.
+    #[test]
+    fn a_prediction_is_held_against_its_own_repeat() {
+        let near = |repeats: &[(f64, Option<f64>)], expected: f64| {
+            error(repeats).is_some_and(|error| (error - expected).abs() < 1e-9)
+        };
+        assert!(near(&[(10.0, Some(12.0)), (20.0, Some(11.0)), (30.0, Some(31.5))], 0.05));
+        assert!(near(&[(10.0, None), (20.0, Some(22.0)), (30.0, Some(30.0))], 0.1));
+        assert_eq!(error(&[(10.0, None), (20.0, None), (30.0, Some(30.0))]), None);
     }
 
     proptest! {

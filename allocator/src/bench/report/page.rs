@@ -93,8 +93,8 @@ fn completion(findings: &Findings, pictures: &[Picture]) -> String {
 fn prediction(findings: &Findings) -> String {
     let Some(grid) = grid::fidelity(findings) else { return String::new() };
     let note = "A figure holds if its error is within 5 % or the arm's own spread: how far its \
-                farthest repeat is off their mean. Jobs hold if each is within 10 % of the median of \
-                its repeats. Errors in numbers of jobs are parts of all that have a target.";
+                farthest repeat is off their mean. Jobs hold if of each the error in the middle of its \
+                repeats' is within 10 %. Errors in numbers of jobs are parts of all that have a target.";
     format!("<h2>Prediction</h2>\n<p class=\"note\">{note}</p>\n{}", tables::grid(&grid))
 }
 
