@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use bollard::Docker;
-use bollard::models::{ContainerCreateBody, ContainerSummary, HostConfig};
+use bollard::models::{ContainerCreateBody, ContainerSummary, HealthConfig, HostConfig};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, ListContainersOptionsBuilder, LogsOptionsBuilder,
     RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
@@ -104,6 +104,12 @@ impl Containers {
             cmd: (!command.is_empty()).then_some(command),
             env: Some(env),
             labels: Some(labels.into_iter().collect()),
+            // An image's own check begins a process in the job every few seconds, whose time would count as
+            // the job's and the engine's. Nobody waits for its answer.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".to_owned()]),
+                ..HealthConfig::default()
+            }),
             host_config: Some(HostConfig {
                 binds: (!binds.is_empty()).then_some(binds),
                 cpuset_cpus: node.map(|node| node.cpus.to_string()),

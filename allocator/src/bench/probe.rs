@@ -4,12 +4,18 @@
 //! time at one moment than at another, and nothing that the kernel counts tells of it. So twice a second
 //! a thread does a little work, and counts the CPU time that it takes: who else runs meanwhile delays
 //! it, and counts for nothing. It uses one hundredth of a CPU.
+//!
+//! It goes where most of the work is: a CPU that has had nothing to do is slow at first, by a third on a
+//! virtual machine, and a job alone leaves most of them idle.
+
+mod busiest;
 
 use std::hint::black_box;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use busiest::Busiest;
 use paceline_policy::unit::{count, counter};
 
 use crate::clock::thread_cpu_seconds;
@@ -38,7 +44,11 @@ impl Probe {
             let mut numbers: Vec<f32> =
                 (0..=u16::MAX).cycle().map(f32::from).take(NUMBERS).collect();
             let mut speeds = Vec::new();
+            let mut busiest = Busiest::look();
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                if let Some(busiest) = &mut busiest {
+                    busiest.follow();
+                }
                 speeds.push(beat(&mut numbers));
             }
             speeds
