@@ -46,9 +46,7 @@ impl Probe {
             let mut speeds = Vec::new();
             let mut busiest = Busiest::look();
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                if let Some(busiest) = &mut busiest {
-                    busiest.follow();
-                }
+                busiest = busiest.and_then(Busiest::follow);
                 speeds.push(beat(&mut numbers));
             }
             speeds

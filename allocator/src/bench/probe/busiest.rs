@@ -20,18 +20,18 @@ impl Busiest {
         Some(Self { allowed: sched_getaffinity(None).ok()?, done: done() })
     }
 
-    /// Moves this thread to the CPU that has done most since the last time. Where that cannot be done it
-    /// stays where it is.
-    pub(super) fn follow(&mut self) {
-        let now = done();
-        let allowed = |cpu: &usize| *cpu < CpuSet::MAX_CPU && self.allowed.is_set(*cpu);
-        if let Some(cpu) = busiest(&self.done, &now, allowed) {
+    /// Moves this thread to the CPU that has done most since the last time; `None` where the thread may not
+    /// say where it runs, and is to be asked no more.
+    pub(super) fn follow(self) -> Option<Self> {
+        let Self { allowed, done: before } = self;
+        let done = done();
+        let may_run_on = |cpu: &usize| *cpu < CpuSet::MAX_CPU && allowed.is_set(*cpu);
+        if let Some(cpu) = busiest(&before, &done, may_run_on) {
             let mut only = CpuSet::new();
             only.set(cpu);
-            // Whoever may not say where it runs is measured where it happens to.
-            let _ = sched_setaffinity(None, &only);
+            sched_setaffinity(None, &only).ok()?;
         }
-        self.done = now;
+        Some(Self { allowed, done })
     }
 }
 
@@ -59,7 +59,7 @@ fn parse(text: &str) -> BTreeMap<usize, u64> {
         let mut fields = line.strip_prefix("cpu")?.split(' ');
         let cpu = fields.next()?.parse().ok()?;
         let ticks: Vec<u64> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
-        let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else { return None };
+        let [user, nice, system, _, _, irq, softirq, ..] = ticks.as_slice() else { return None };
         Some((cpu, user + nice + system + irq + softirq))
     };
     text.lines().filter_map(one).collect()
@@ -91,9 +91,9 @@ mod tests {
 
     #[test]
     fn the_thread_goes_to_one_that_it_may_run_on() {
-        let mut busiest = Busiest::look().unwrap();
+        let busiest = Busiest::look().unwrap();
         let allowed = busiest.allowed;
-        busiest.follow();
+        busiest.follow().unwrap();
         let now = sched_getaffinity(None).unwrap();
         assert!((0..CpuSet::MAX_CPU).all(|cpu| !now.is_set(cpu) || allowed.is_set(cpu)));
         assert_eq!(now.count(), 1);
