@@ -6,7 +6,8 @@
 //! it, and counts for nothing. It uses one hundredth of a CPU.
 //!
 //! It goes where most of the work is: a CPU that has had nothing to do is slow at first, by a third on a
-//! virtual machine, and a job alone leaves most of them idle.
+//! virtual machine, and a job alone leaves most of them idle. That hundredth is the jobs' own, in every run
+//! and beside each job alone.
 
 mod busiest;
 

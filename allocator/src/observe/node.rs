@@ -60,6 +60,13 @@ impl CpuTimes {
     pub fn used_seconds_of(&self, cpus: &Cpuset) -> Option<f64> {
         cpus.iter().map(|cpu| self.each.get(&cpu)).sum()
     }
+
+    /// The CPU that was used most since `before`, of those that are `allowed` and were there then.
+    pub fn busiest_since(&self, before: &Self, allowed: impl Fn(u32) -> bool) -> Option<u32> {
+        let used = |(cpu, now): (&u32, &f64)| Some((*cpu, now - before.each.get(cpu)?));
+        let used = self.each.iter().filter_map(used).filter(|(cpu, _)| allowed(*cpu));
+        used.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(cpu, _)| cpu)
+    }
 }
 
 fn busy_seconds(ticks: &str) -> Option<f64> {
@@ -82,6 +89,16 @@ mod tests {
         assert_eq!(of("0").map(|s| format!("{s:.2}")), Some("0.19".to_owned()));
         assert_eq!(of("0-1"), None);
         assert_eq!(format!("{:.2}", times.used_seconds()), "1.65");
+    }
+
+    #[test]
+    fn the_busiest_cpu_is_the_one_that_was_used_most_meanwhile() {
+        let before = CpuTimes::parse("cpu  30 0 0 0\ncpu0 10 0 0 500\ncpu1 20 0 0 400\n").unwrap();
+        let now = "cpu  0 0 0 0\ncpu0 90 0 0 500\ncpu1 60 0 0 900\ncpu2 9000 0 0 0\n";
+        let now = CpuTimes::parse(now).unwrap();
+        assert_eq!(now.busiest_since(&before, |_| true), Some(0), "the third was not there before");
+        assert_eq!(now.busiest_since(&before, |cpu| cpu != 0), Some(1));
+        assert_eq!(now.busiest_since(&before, |_| false), None);
     }
 
     #[test]
