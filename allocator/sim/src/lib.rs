@@ -21,10 +21,12 @@ pub mod residuals;
 pub mod satisfaction;
 pub mod scenario;
 pub mod sweep;
+mod tempo;
 pub mod trace;
 mod world;
 
 pub use outcome::Outcome;
 pub use scenario::{Scenario, ScenarioError};
+pub use tempo::Tempo;
 pub use trace::Trace;
 pub use world::{Done, Run};

@@ -13,9 +13,9 @@ use super::checkpoints;
 use super::containers::{Containers, End, Extra, LimitLeft, State};
 use super::host::{Before, Told};
 use super::moves::moves;
-use super::probe::Probe;
+use super::probe::{Probe, mean_speed};
 use super::progress::{Progress, words};
-use super::record::{Host, JobRun, Recorded, Run};
+use super::record::{Beat, Host, JobRun, Recorded, Run};
 use super::schedule::{Arm, Job};
 use super::stop::Stop;
 use crate::clock::unix_seconds;
@@ -65,7 +65,7 @@ impl Execution<'_> {
         let mut allocator = self.launcher.start(self.arm, self.folder)?;
         let mut samples = Vec::new();
         let ended = self.jobs(&mut allocator, &mut samples, &mut progress, stop).await;
-        let speed = probe.end();
+        let beats = probe.end();
         // The allocator ends while the containers exist, so that what it left can be seen.
         let stopped = allocator.stop().await;
         let looked = if ended.is_ok() { self.look_back().await } else { Ok(Vec::new()) };
@@ -85,7 +85,8 @@ impl Execution<'_> {
         let moves = moves(self.folder, began)?;
         let told = Told { began, jobs: &jobs, moves: &moves, samples: &samples };
         let host = before.since(proc, &told)?;
-        let host = Host { speed, ..host };
+        let host = Host { speed: mean_speed(&beats), ..host };
+        let beats = beats.into_iter().map(|beat| Beat { t: beat.t - began, ..beat }).collect();
         let run = Run {
             arm: self.arm.name.clone(),
             repeat: self.repeat,
@@ -93,6 +94,7 @@ impl Execution<'_> {
             jobs,
             limits_left: looked?,
             host,
+            beats,
             moves,
         };
         Ok(Recorded { run, samples, folder: self.folder.to_owned() })

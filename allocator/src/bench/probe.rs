@@ -6,8 +6,8 @@
 //! it, and counts for nothing. It uses one hundredth of a CPU.
 //!
 //! It goes where most of the work is: a CPU that has had nothing to do is slow at first, by a third on a
-//! virtual machine, and a job alone leaves most of them idle. That hundredth is the jobs' own, in every run
-//! and beside each job alone.
+//! virtual machine, and a job alone leaves most of them idle. Where none has had much to do, nothing is
+//! learnt. That hundredth is the jobs' own, in every run and beside each job alone.
 
 mod busiest;
 
@@ -19,10 +19,14 @@ use std::time::Duration;
 use busiest::Busiest;
 use paceline_policy::unit::{count, counter};
 
-use crate::clock::thread_cpu_seconds;
+use super::record::Beat;
+use crate::clock::{thread_cpu_seconds, unix_seconds};
 
 /// How often.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// A CPU that was in use for a smaller part of that time is idle.
+const IN_USE: f64 = 0.25;
 
 /// For how long at a time, in seconds of CPU time.
 const SECONDS: f64 = 0.005;
@@ -34,7 +38,7 @@ const NUMBERS: usize = 262_144;
 #[derive(Debug)]
 pub(crate) struct Probe {
     ending: mpsc::Sender<()>,
-    thread: JoinHandle<Vec<f64>>,
+    thread: JoinHandle<Vec<Beat>>,
 }
 
 impl Probe {
@@ -44,23 +48,34 @@ impl Probe {
         let thread = thread::spawn(move || {
             let mut numbers: Vec<f32> =
                 (0..=u16::MAX).cycle().map(f32::from).take(NUMBERS).collect();
-            let mut speeds = Vec::new();
+            let mut beats = Vec::new();
             let mut busiest = Busiest::look();
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                busiest = busiest.and_then(Busiest::follow);
-                speeds.push(beat(&mut numbers));
+                let used = busiest.as_mut().map(Busiest::follow);
+                if used == Some(None) {
+                    busiest = None;
+                }
+                if used.flatten().is_none_or(|used| used >= IN_USE * EVERY.as_secs_f64()) {
+                    let t = unix_seconds();
+                    beats.push(Beat { t, passes: beat(&mut numbers) });
+                }
             }
-            speeds
+            beats
         });
         Self { ending, thread }
     }
 
-    /// Passes in a second of CPU time, on average since it began.
-    pub(crate) fn end(self) -> Option<f64> {
+    /// What it has found, at times in Unix seconds.
+    pub(crate) fn end(self) -> Vec<Beat> {
         drop(self.ending);
-        let speeds = self.thread.join().ok()?;
-        (!speeds.is_empty()).then(|| speeds.iter().sum::<f64>() / count(speeds.len()))
+        self.thread.join().unwrap_or_default()
     }
+}
+
+/// Passes in a second of CPU time, on average.
+pub(crate) fn mean_speed(beats: &[Beat]) -> Option<f64> {
+    let sum = beats.iter().map(|beat| beat.passes).sum::<f64>();
+    (!beats.is_empty()).then(|| sum / count(beats.len()))
 }
 
 /// Passes in a second of CPU time.
@@ -98,6 +113,7 @@ mod tests {
 
     #[test]
     fn it_ends_when_it_is_told_to_and_before_a_beat_nothing_is_known() {
-        assert_eq!(Probe::start().end(), None);
+        let beats = Probe::start().end();
+        assert_eq!((beats.len(), mean_speed(&beats)), (0, None));
     }
 }

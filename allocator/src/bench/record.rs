@@ -21,6 +21,9 @@ pub(crate) struct Run {
     /// Containers that the allocator left with a limit: there should be none.
     pub(crate) limits_left: Vec<LimitLeft>,
     pub(crate) host: Host,
+    /// How fast the machine computed meanwhile, in the order of time.
+    #[serde(default)]
+    pub(crate) beats: Vec<Beat>,
     /// The jobs' moves between nodes, in the order in which they began.
     pub(crate) moves: Vec<Move>,
 }
@@ -45,12 +48,20 @@ pub(crate) struct Host {
     pub(crate) others: Option<f64>,
     /// The share of the CPU time that other guests of the hypervisor took.
     pub(crate) steal: f64,
-    /// How fast the machine computed during the run, in the [probe](super::probe)'s passes in a second of
-    /// CPU time.
+    /// How fast the machine computed during the run: the mean of its [beats](Beat).
     #[serde(default)]
     pub(crate) speed: Option<f64>,
     /// Why the run does not count as clean, if it does not.
     pub(crate) spoiled: Option<String>,
+}
+
+/// How fast the machine computed at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Beat {
+    /// In seconds after the run began.
+    pub(crate) t: f64,
+    /// In the [probe](super::probe)'s passes in a second of CPU time.
+    pub(crate) passes: f64,
 }
 
 /// A job's move between two nodes.

@@ -55,7 +55,7 @@ fn speed(findings: &Findings) -> Option<String> {
         let felt = felt.map(|part| format!(", of which jobs feel {:.0} %", 100.0 * part));
         format!(
             "speed: the slowest run had {least:.0} % of the fastest one's, by a probe during each; \
-             each is predicted with its own{}",
+             each is predicted by those that it had{}",
             felt.unwrap_or_default()
         )
     })

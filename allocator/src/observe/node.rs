@@ -61,11 +61,16 @@ impl CpuTimes {
         cpus.iter().map(|cpu| self.each.get(&cpu)).sum()
     }
 
-    /// The CPU that was used most since `before`, of those that are `allowed` and were there then.
-    pub fn busiest_since(&self, before: &Self, allowed: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The CPU that was used most since `before`, of those that are `allowed` and were there then, and for
+    /// how many seconds.
+    pub fn busiest_since(
+        &self,
+        before: &Self,
+        allowed: impl Fn(u32) -> bool,
+    ) -> Option<(u32, f64)> {
         let used = |(cpu, now): (&u32, &f64)| Some((*cpu, now - before.each.get(cpu)?));
         let used = self.each.iter().filter_map(used).filter(|(cpu, _)| allowed(*cpu));
-        used.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(cpu, _)| cpu)
+        used.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
@@ -96,9 +101,13 @@ mod tests {
         let before = CpuTimes::parse("cpu  30 0 0 0\ncpu0 10 0 0 500\ncpu1 20 0 0 400\n").unwrap();
         let now = "cpu  0 0 0 0\ncpu0 90 0 0 500\ncpu1 60 0 0 900\ncpu2 9000 0 0 0\n";
         let now = CpuTimes::parse(now).unwrap();
-        assert_eq!(now.busiest_since(&before, |_| true), Some(0), "the third was not there before");
-        assert_eq!(now.busiest_since(&before, |cpu| cpu != 0), Some(1));
-        assert_eq!(now.busiest_since(&before, |_| false), None);
+        let busiest = |allowed: fn(u32) -> bool| {
+            now.busiest_since(&before, allowed).map(|(cpu, seconds)| (cpu, format!("{seconds:.2}")))
+        };
+        let found = busiest(|_| true);
+        assert_eq!(found, Some((0, "0.80".to_owned())), "the third was not there before");
+        assert_eq!(busiest(|cpu| cpu != 0), Some((1, "0.40".to_owned())));
+        assert_eq!(busiest(|_| false), None);
     }
 
     #[test]

@@ -60,18 +60,19 @@ pub struct Tally {
 /// A node's clocks, from which a job's progress is read off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
-    /// Time, slowed down by contention: what jobs at their caps go by.
+    /// Time at the node's usual speed, slowed down by contention: what jobs at their caps go by.
     pub(super) own: f64,
-    /// The level over time, slowed down by contention: what sharing jobs go by.
+    /// The level over that: what sharing jobs go by.
     pub(super) shared: f64,
     /// The level over time: what sharing jobs use.
     pub(super) level: f64,
 }
 
 impl Clocks {
-    pub(super) fn tick(&mut self, seconds: f64, level: f64, efficiency: f64) {
-        self.own += seconds * efficiency;
-        self.shared += seconds * efficiency * level;
+    /// So many seconds pass, in which the node does what takes it `usual` seconds at its usual speed.
+    pub(super) fn tick(&mut self, seconds: f64, usual: f64, level: f64, efficiency: f64) {
+        self.own += usual * efficiency;
+        self.shared += usual * efficiency * level;
         self.level += seconds * level;
     }
 }

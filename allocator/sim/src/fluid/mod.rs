@@ -16,6 +16,7 @@ mod members;
 
 use std::collections::BTreeSet;
 
+use crate::Tempo;
 use crate::number::Key;
 use member::{Clocks, Member, Side};
 use members::Members;
@@ -34,6 +35,8 @@ pub struct Fluid {
     contention: f64,
     /// The share that no job gets.
     background: f64,
+    /// How fast it is over time.
+    tempo: Tempo,
     clocks: Clocks,
     meter: Meter,
     members: Members,
@@ -86,12 +89,19 @@ impl Fluid {
         Self { background, ..self }
     }
 
+    /// The same node with a speed that goes up and down.
+    #[must_use]
+    pub fn going_by(self, tempo: Tempo) -> Self {
+        Self { tempo, ..self }
+    }
+
     /// Lets time pass. No goal may lie before `to`: whoever drives asks [`Fluid::next`] first.
     pub fn advance(&mut self, to: f64) {
-        let seconds = (to - self.now).max(0.0);
-        self.clocks.tick(seconds, self.level(), self.efficiency());
+        let to = to.max(self.now);
+        let (seconds, usual) = (to - self.now, self.tempo.between(self.now, to));
+        self.clocks.tick(seconds, usual, self.level(), self.efficiency());
         self.meter.tick(seconds);
-        self.now = self.now.max(to);
+        self.now = to;
     }
 
     /// A job begins to run here, at work 0 and with its first goal.
@@ -139,8 +149,8 @@ impl Fluid {
         let efficiency = self.efficiency();
         let due = |goals: &BTreeSet<(Key, Index)>, clock: f64, pace: f64| {
             let (mark, job) = *goals.first()?;
-            (mark.0 < f64::INFINITY && pace > 0.0)
-                .then(|| (self.now + ((mark.0 - clock) / pace).max(0.0), job))
+            let usual = ((mark.0 - clock) / pace).max(0.0);
+            (mark.0 < f64::INFINITY && pace > 0.0).then(|| (self.tempo.end(self.now, usual), job))
         };
         let own = due(&self.own_goals, self.clocks.own, efficiency);
         let shared = due(&self.shared_goals, self.clocks.shared, efficiency * self.level());
@@ -188,7 +198,7 @@ impl Fluid {
         let rate = |member: &Member| {
             member.party.rate(member.share(self.level())) * self.beside_neighbours(member.party)
         };
-        self.members.get(job).map_or(0.0, rate)
+        self.tempo.at(self.now) * self.members.get(job).map_or(0.0, rate)
     }
 
     /// The share of the node that is in use.

@@ -230,7 +230,40 @@ fn water(parties: &[Party]) -> Vec<f64> {
     at(low).collect()
 }
 
+#[test]
+fn at_half_the_speed_everything_takes_twice_as_long_and_as_much_of_the_cpu() {
+    let mut node = Fluid::new(0.2).going_by(Tempo::new([(0.0, 0.5)]));
+    node.insert(0, Party { bend: 1.0, ..party(1.0, 1.0) }, 3.0);
+    assert!(close(node.rate_of(0), 0.25), "a batch's own time is longer, too: {node:?}");
+    node.advance(4.0);
+    assert_eq!(node.tally(0).map(|tally| (tally.work, tally.cpu)), Some((1.0, 4.0)));
+    assert_eq!(run_out(&mut node), [(0, 12.0)]);
+}
+
 proptest! {
+    #[test]
+    fn jobs_on_a_node_whose_speed_varies_end_when_it_has_done_as_much(
+        jobs in prop::collection::vec((0.1..4.0_f64, 0.05..1.0_f64, 0.0..2.0_f64, 0.1..9.0_f64), 1..6),
+        speeds in prop::collection::vec((0.0..30.0_f64, 0.2..3.0_f64), 0..6),
+    ) {
+        let tempo = Tempo::new(speeds);
+        let mut usual = Fluid::new(0.3);
+        let mut varying = Fluid::new(0.3).going_by(tempo.clone());
+        for (job, (weight, cap, bend, goal)) in jobs.into_iter().enumerate() {
+            let party = Party { bend, ..party(weight, cap) };
+            usual.insert(job, party, goal);
+            varying.insert(job, party, goal);
+        }
+        for (job, at) in run_out(&mut usual) {
+            let (then, next) = varying.next().unwrap();
+            let both = close(tempo.end(0.0, at), then);
+            prop_assert!(both, "{job} and {next}: {at} at the usual speed, {then}");
+            varying.advance(then);
+            varying.reached(next, NEVER);
+            varying.remove(next);
+        }
+    }
+
     #[test]
     fn cpu_is_conserved_and_filled_like_water_whatever_happens(acts in acts()) {
         let mut node = Fluid::new(0.0);

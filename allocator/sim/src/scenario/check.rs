@@ -10,6 +10,7 @@ use paceline_policy::{Params, Variant, policies};
 use super::file::{JobFile, NodeFile, ScenarioFile};
 use super::rules::{Checked, arrival, count, differ, failing, known, listed, numbered, require};
 use super::{Arm, Layout, Node, Scenario, ScenarioError};
+use crate::Tempo;
 use crate::curve::Curve;
 
 pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
@@ -62,6 +63,7 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         limiter: file.limiter,
         params,
         nodes,
+        tempo: Tempo::default(),
         gangs: all_gangs,
         layouts,
         groups: file.jobs,

@@ -105,28 +105,6 @@ pub(super) struct JobFile {
     pub(super) failures: Option<Failures>,
 }
 
-impl JobFile {
-    /// All that it asks of nodes is `factor` times as much.
-    pub(super) fn slow(&mut self, factor: f64) {
-        let Self { start, work, heavy_tail, batch, checkpoint, .. } = self;
-        if let Some(Start { work, seconds }) = start {
-            (*work, *seconds) = (*work * factor, *seconds * factor);
-        }
-        if let Some(work) = work {
-            *work *= factor;
-        }
-        if let Some(HeavyTail { least, most, .. }) = heavy_tail {
-            (*least, *most) = (*least * factor, *most * factor);
-        }
-        if let Some(BatchFile { work, fixed, .. }) = batch {
-            (*work, *fixed) = (*work * factor, *fixed * factor);
-        }
-        if let Some(Checkpoint { every: Some(every), .. }) = checkpoint {
-            *every *= factor;
-        }
-    }
-}
-
 /// When the jobs of a group arrive: one of the ways.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -18,6 +18,7 @@ use paceline_policy::limiter::LimiterSettings;
 use paceline_policy::policies::AnyPolicy;
 use paceline_policy::{Params, policies};
 
+use crate::Tempo;
 use file::{JobFile, ScenarioFile};
 
 pub use arm::Arm;
@@ -53,6 +54,9 @@ pub struct Scenario {
     pub params: BTreeMap<String, Params>,
     /// The nodes.
     pub nodes: Vec<Node>,
+    /// How fast they all are while it lasts: their usual speed, unless somebody measured another. Bounds and
+    /// gangs go by the usual one.
+    pub tempo: Tempo,
     /// Distributed jobs.
     pub gangs: Vec<Gang>,
     /// Placements of the gangs' parameter servers to compare with.
@@ -95,16 +99,6 @@ impl Scenario {
     /// The workload of a seed: everything that is random about it drawn.
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         draw::draw(self, &self.groups, seed)
-    }
-
-    /// The same on nodes that take `factor` times as long for any work, above 0; gangs stay as they
-    /// are.
-    #[must_use]
-    pub fn slowed(mut self, factor: f64) -> Self {
-        for group in &mut self.groups {
-            group.slow(factor);
-        }
-        self
     }
 
     /// The same for a yardstick that goes by what owners declare: these works, by the names of jobs. No

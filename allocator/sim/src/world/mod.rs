@@ -121,7 +121,7 @@ impl<'a> World<'a> {
             };
             let engine = Engine::new(node.name.clone(), node.cpus, node.memory, policy);
             let engine = engine.limited_by(run.scenario.limiter)?;
-            stations.push(Station::new(node, engine, run.seed, index));
+            stations.push(Station::new(node, &run.scenario.tempo, engine, (run.seed, index)));
         }
         let left = workload.len();
         let can_fail = run.scenario.nodes.iter().any(|node| node.failures.is_some())

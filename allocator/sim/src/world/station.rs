@@ -6,6 +6,7 @@ use paceline_policy::{Engine, Event, JobId, Moment};
 
 use super::jobs::Jobs;
 use super::live::Live;
+use crate::Tempo;
 use crate::fluid::{Fluid, Index, Tally};
 use crate::random::{Lazy, Purpose};
 use crate::scenario::{CROWD, Company, IN_TURNS, Node};
@@ -27,11 +28,16 @@ pub(super) struct Station {
 }
 
 impl Station {
-    pub(super) fn new(node: &Node, engine: Engine, seed: u64, index: usize) -> Self {
+    pub(super) fn new(
+        node: &Node,
+        tempo: &Tempo,
+        engine: Engine,
+        (seed, index): (u64, usize),
+    ) -> Self {
         Self {
             cpus: node.cpus,
             background: node.background,
-            fluid: Fluid::new(node.contention).beside(node.background),
+            fluid: Fluid::new(node.contention).beside(node.background).going_by(tempo.clone()),
             by_id: BTreeMap::new(),
             engine,
             decided: None,

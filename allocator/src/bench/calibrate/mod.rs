@@ -21,7 +21,7 @@ use super::allocator_process::{AllocatorProcess, Launcher};
 use super::checkpoints;
 use super::containers::{Containers, Extra, State};
 use super::log_tail::log_tail;
-use super::probe::Probe;
+use super::probe::{Probe, mean_speed};
 use super::progress::{Progress, words};
 use super::run::Means;
 use super::schedule::{Arm, Job};
@@ -117,7 +117,7 @@ impl Calibration<'_> {
             rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}")).map(Some)
         });
         let measured = measured.await;
-        self.speeds.extend(probe.end().map(|speed| (job.name.clone(), speed)));
+        self.speeds.extend(mean_speed(&probe.end()).map(|speed| (job.name.clone(), speed)));
         let log = self.folder.join(format!("{}.log", job.name));
         self.containers.save_logs(self.folder).await?;
         // It is the only one there is.

@@ -77,6 +77,7 @@ pub(crate) fn recorded(
             jobs: jobs.iter().map(job).collect(),
             limits_left: Vec::new(),
             host: Host { load: 0.1, others: Some(0.01), steal: 0.0, ..Host::default() },
+            beats: Vec::new(),
             moves: Vec::new(),
         },
         samples: samples.into_iter().map(sample).collect(),

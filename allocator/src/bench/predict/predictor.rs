@@ -8,6 +8,7 @@ use paceline_sim::fit::{Fit, Recording, fit};
 
 use super::super::calibrate::Solo;
 use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed};
+use super::super::record::Recorded;
 use super::repeat::Repeat;
 use super::speed::Speed;
 use super::startup::startups;
@@ -27,6 +28,8 @@ pub(crate) struct Predictor {
     pub(super) fit: Fit,
     /// How fast the machine was, in that run and in others.
     pub(super) speed: Speed,
+    /// The course of that in each run, by arm and repeat.
+    speeds: BTreeMap<(String, u32), Vec<(f64, f64)>>,
     repeats: BTreeMap<u32, Repeat>,
 }
 
@@ -47,8 +50,9 @@ impl Predictor {
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
         let others = usable.iter().filter(|run| !std::ptr::eq(**run, first));
         let speed = Speed::of(&usable, observed, ground);
+        // At a slower machine's speed they would have been shorter by as much as that was slower.
         let longer = |solo: &Solo, id: &JobId| {
-            solo.speeds.get(id.as_str()).and_then(|then| speed.slower_than(*then))
+            solo.speeds.get(id.as_str()).and_then(|then| speed.of_jobs(*then))
         };
         let calibration: Vec<Recording> = calibration
             .iter()
@@ -74,6 +78,9 @@ impl Predictor {
             let repeat = Repeat::of(&fit, jobs, (arrivals, &startups), ground.until)?;
             repeats.insert(number, repeat);
         }
+        let speeds = observed.iter().map(|Observed { recorded: Recorded { run, .. }, .. }| {
+            ((run.arm.clone(), run.repeat), speed.course(&run.beats))
+        });
         let text = repeats.get(&run.repeat).map(|repeat| repeat.text.clone());
         Ok(Self {
             text: text.ok_or("the `none` run is of no repeat")?,
@@ -85,6 +92,7 @@ impl Predictor {
             ),
             fit,
             speed,
+            speeds: speeds.collect(),
             repeats,
         })
     }
@@ -99,16 +107,17 @@ impl Predictor {
     }
 
     /// The repeats of the arm that count, as the simulator runs them, each on a machine as fast as it
-    /// was then.
+    /// was at each moment.
     pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
         let counted = arm.counted().count();
         let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
         let each = arm.counted().flat_map(|run| {
             let number = run.repeat;
-            let slower = self.speed.slower(&run.host);
+            let speeds = self.speeds.get(&(arm.facts.name.clone(), number));
+            let speeds = speeds.map(Vec::as_slice).unwrap_or_default();
             let repeat = self.repeats.get(&number);
             let courses =
-                repeat.map(|its| its.simulate((number, slower), &arm.facts, seeds, ground));
+                repeat.map(|its| its.simulate((number, speeds), &arm.facts, seeds, ground));
             courses.into_iter().flatten().map(move |(seed, course)| ((number, seed), course))
         });
         each.collect()

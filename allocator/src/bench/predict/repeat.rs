@@ -9,7 +9,7 @@ use paceline_sim::fit::{Fit, Recording};
 use paceline_sim::metrics::METRICS;
 use paceline_sim::satisfaction::Satisfaction;
 use paceline_sim::scenario::{Arm, Job, Start};
-use paceline_sim::{Outcome, Run, Scenario};
+use paceline_sim::{Outcome, Run, Scenario, Tempo};
 
 use super::super::execute::ORACLES_LEAST;
 use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, ORACLE, mean, moved};
@@ -84,17 +84,17 @@ impl Repeat {
         jobs.map(|(job, arrived)| job.arrive + self.begins - arrived)
     }
 
-    /// The repeat of this `number` under `arm`, on a machine that takes `slower` times as long, for
-    /// each of so many seeds; those that cannot be simulated are left out.
+    /// The repeat of this `number` under `arm`, on a machine of these `speeds`, each from so many seconds after
+    /// the run began on, for each of so many seeds; those that cannot be simulated are left out.
     pub(super) fn simulate(
         &self,
-        (number, slower): (u32, f64),
+        (number, speeds): (u32, &[(f64, f64)]),
         arm: &ArmFacts,
         seeds: u64,
         ground: &Ground,
     ) -> Vec<(u64, Course)> {
-        let (scenario, arm) = self.under(arm);
-        let scenario = scenario.slowed(slower);
+        let (mut scenario, arm) = self.under(arm);
+        scenario.tempo = Tempo::new(speeds.iter().map(|(at, speed)| (at - self.begins, *speed)));
         let course = |seed| {
             let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
             let done = run.simulate().ok()?;

@@ -8,7 +8,7 @@ use paceline_policy::unit::count;
 use paceline_sim::fit::fit;
 
 use super::super::outcome::{Ground, Observed, mean};
-use super::super::record::Host;
+use super::super::record::{Beat, Host};
 
 /// Runs of one speed differ by so much all the same, as a part of their CPU time, where arrivals are drawn:
 /// until speeds differ by more, jobs are taken to feel all of it.
@@ -40,16 +40,16 @@ impl Speed {
         }
     }
 
-    /// How many times as long as in the runs that were fitted any work took in another.
-    pub(super) fn slower(&self, host: &Host) -> f64 {
-        let slower = probed(host).and_then(|own| self.slower_than(own));
-        slower.map_or(1.0, f64::recip)
-    }
-
-    /// How many times as long as at the speed `then` any work took in the runs that were fitted.
-    pub(super) fn slower_than(&self, then: f64) -> Option<f64> {
+    /// How fast a machine was for jobs when the probe found it to be as fast as `then`, as a part of what it
+    /// was for them in the runs that were fitted.
+    pub(super) fn of_jobs(&self, then: f64) -> Option<f64> {
         let both = Some(then).filter(|then| *then > 0.0).zip(self.fitted);
         both.map(|(then, fitted)| (then / fitted).powf(self.felt))
+    }
+
+    /// The same in the course of a run, from so many seconds after it began on.
+    pub(super) fn course(&self, beats: &[Beat]) -> Vec<(f64, f64)> {
+        beats.iter().filter_map(|beat| Some((beat.t, self.of_jobs(beat.passes)?))).collect()
     }
 }
 

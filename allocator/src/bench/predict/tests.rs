@@ -6,6 +6,8 @@ use paceline_sim::{Run, Scenario};
 use super::super::calibrate::Solo;
 use super::super::outcome::example::{START, Simulated};
 use super::super::outcome::{ArmFindings, Findings, judge};
+use super::super::probe::mean_speed;
+use super::super::record::{self, Beat};
 use super::super::remarks::remarks;
 
 fn arm<'a>(findings: &'a Findings, name: &str) -> &'a ArmFindings {
@@ -71,7 +73,8 @@ fn what_jobs_do_not_feel_of_the_machines_speed_slows_no_prediction() {
     let steady = predicted(&simulated);
     for run in &mut simulated.runs {
         // The same work takes the same CPU time under `none`, whatever the probe says.
-        run.run.host.speed = Some(if run.run.repeat < 2 { 50.0 } else { 100.0 });
+        let passes = if run.run.repeat < 2 { 50.0 } else { 100.0 };
+        probed(&mut run.run, &[(0.0, passes)]);
     }
     let same = predicted(&simulated);
     assert!((same / steady - 1.0).abs() < 0.05, "{same} and {steady}");
@@ -116,12 +119,39 @@ fn each_run_is_predicted_at_the_speed_that_the_machine_had_then() {
     assert!(!said.contains("speed:"), "{said}");
     for run in &mut simulated.runs {
         let is_slow = run.run.arm == "flowcon-published" && run.run.repeat == 2;
-        run.run.host.speed = Some(if is_slow { 50.0 } else { 100.0 });
+        probed(&mut run.run, &[(0.0, if is_slow { 50.0 } else { 100.0 })]);
     }
     let (same, slower, said) = predicted(&simulated);
     assert!((same - none).abs() < 1e-9, "{same} is {none}");
     assert!(slower > 1.8 * flowcon, "twice the work takes {slower}, and not {flowcon}");
     assert!(said.contains("speed: the slowest run had 50 % of the fastest one's"), "{said}");
+}
+
+#[test]
+fn a_job_is_predicted_at_the_speed_that_the_machine_had_while_it_ran() {
+    let mut simulated = Simulated::bench(3);
+    let mut predicted = |passes: &[(f64, f64)]| {
+        for run in &mut simulated.runs {
+            let is_it = run.run.arm == "flowcon-published" && run.run.repeat == 2;
+            probed(&mut run.run, if is_it { passes } else { &[(0.0, 100.0)] });
+        }
+        let findings = simulated.judge().findings;
+        let runs = &arm(&findings, "flowcon-published").runs;
+        let run = runs.iter().find(|run| run.repeat == 2).unwrap();
+        let of = |place: usize| run.both_of_job(place, "completion").1.unwrap();
+        (of(2), of(0))
+    };
+    let (short, long) = predicted(&[(0.0, 100.0)]);
+    let turn = 20.5 + short;
+    let slower = predicted(&[(0.0, 100.0), (turn, 50.0)]);
+    assert!((slower.0 - short).abs() < 1e-9, "it was over by then: {slower:?}, {short}");
+    let rest = long - turn;
+    assert!(
+        (slower.1 - long - rest).abs() < 0.05 * rest,
+        "the rest of it twice: {slower:?}, {long}"
+    );
+    let faster = predicted(&[(0.0, 200.0), (turn, 100.0)]);
+    assert!(faster.0 < 0.7 * short, "{faster:?}, {short}");
 }
 
 #[test]
@@ -202,7 +232,7 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
         let program = name.split('-').next().unwrap().to_owned();
         facts.job.command = vec![program, "--seed".to_owned(), name];
     }
-    simulated.runs.iter_mut().for_each(|run| run.run.host.speed = Some(100.0));
+    simulated.runs.iter_mut().for_each(|run| probed(&mut run.run, &[(0.0, 100.0)]));
     let observed = simulated.observed();
     let fitted = |speeds: BTreeMap<String, f64>| {
         let calibration = [Solo { recording: alone("mnist-p"), speeds }];
@@ -225,6 +255,12 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
     let (_, jobs) = fitted(at(100.0));
     let like = jobs.iter().find(|job| job.id.as_str() == "mnist-p").unwrap();
     assert!((like.batch - 0.05).abs() > 0.01, "at a wrong speed it is another: {}", like.batch);
+}
+
+/// Has a probe have found these passes, each at so many seconds.
+fn probed(run: &mut record::Run, passes: &[(f64, f64)]) {
+    run.beats = passes.iter().map(|&(t, passes)| Beat { t, passes }).collect();
+    run.host.speed = mean_speed(&run.beats);
 }
 
 /// The frames of a job of [`Simulated::bench`] alone, on a machine that is half as fast and of which it can

@@ -21,19 +21,18 @@ impl Busiest {
         Some(Self { allowed: sched_getaffinity(None).ok()?, before: now()? })
     }
 
-    /// Moves this thread to the CPU that has done most since the last time; `None` where the thread may not
-    /// say where it runs, and is to be asked no more.
-    pub(super) fn follow(self) -> Option<Self> {
-        let Self { allowed, before } = self;
+    /// Moves this thread to the CPU that has done most since the last time, and says for how many seconds that
+    /// was in use; `None` where the thread may not say where it runs, and is to be asked no more.
+    pub(super) fn follow(&mut self) -> Option<f64> {
         let now = now()?;
         let number = |cpu: u32| usize::try_from(cpu).ok().filter(|cpu| *cpu < CpuSet::MAX_CPU);
-        let may = |cpu: u32| number(cpu).is_some_and(|cpu| allowed.is_set(cpu));
-        if let Some(cpu) = now.busiest_since(&before, may).and_then(number) {
-            let mut only = CpuSet::new();
-            only.set(cpu);
-            sched_setaffinity(None, &only).ok()?;
-        }
-        Some(Self { allowed, before: now })
+        let may = |cpu: u32| number(cpu).is_some_and(|cpu| self.allowed.is_set(cpu));
+        let (cpu, used) = now.busiest_since(&self.before, may)?;
+        let mut only = CpuSet::new();
+        only.set(number(cpu)?);
+        sched_setaffinity(None, &only).ok()?;
+        self.before = now;
+        Some(used)
     }
 }
 
@@ -47,9 +46,9 @@ mod tests {
 
     #[test]
     fn the_thread_goes_to_one_that_it_may_run_on() {
-        let busiest = Busiest::look().unwrap();
+        let mut busiest = Busiest::look().unwrap();
         let allowed = busiest.allowed;
-        busiest.follow().unwrap();
+        assert!(busiest.follow().unwrap() >= 0.0);
         let now = sched_getaffinity(None).unwrap();
         assert!((0..CpuSet::MAX_CPU).all(|cpu| !now.is_set(cpu) || allowed.is_set(cpu)));
         assert_eq!(now.count(), 1);

@@ -46,6 +46,7 @@ fn recorded(results: &Results, planned: &Planned) -> Recorded {
         jobs: Vec::new(),
         limits_left: Vec::new(),
         host,
+        beats: Vec::new(),
         moves: Vec::new(),
     };
     Recorded { run, samples: Vec::new(), folder }
