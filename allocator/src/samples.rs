@@ -61,6 +61,10 @@ pub struct SampleJob {
     pub target_acceptable: Option<f64>,
     /// The loss at which the job has reached its objective.
     pub target_objective: Option<f64>,
+    /// When it was acceptable by its own word, in Unix seconds.
+    pub acceptable_at: Option<f64>,
+    /// The same of its objective.
+    pub objective_at: Option<f64>,
 }
 
 #[cfg(test)]
@@ -82,6 +86,8 @@ mod tests {
                 limit: Some(0.25),
                 target_acceptable: Some(120.0),
                 target_objective: None,
+                acceptable_at: Some(1_760_000_000.2),
+                objective_at: None,
             }],
             cost: Some(SampleCost { cpu_seconds: 0.25, writes: 3, write_seconds: 0.1 }),
         };

@@ -7,6 +7,7 @@ use std::process::Output;
 use std::sync::Arc;
 
 use anyhow::Context;
+use bollard::models::ContainerSummary;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
 use rustix::process::Signal;
@@ -58,14 +59,31 @@ fn runs(bed: &Bed) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Fails if the engine still has a container of the bench.
-async fn ensure_nothing_left(bed: &Bed) -> anyhow::Result<()> {
+/// The bench's containers that the engine has.
+async fn containers(bed: &Bed) -> anyhow::Result<Vec<ContainerSummary>> {
     let run = json(bed, "bench.json")?;
     let run = run.get("run").and_then(Value::as_str).context("a bench has a name")?;
     let filters = [("label", vec![format!("paceline.bench={run}")])].into_iter().collect();
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-    let left = bed.docker().list_containers(Some(options)).await?;
+    Ok(bed.docker().list_containers(Some(options)).await?)
+}
+
+/// Fails if the engine still has a container of the bench.
+async fn ensure_nothing_left(bed: &Bed) -> anyhow::Result<()> {
+    let left = containers(bed).await?;
     anyhow::ensure!(left.is_empty(), "left: {left:?}");
+    Ok(())
+}
+
+/// Fails if the engine is to run anything in the bench's containers that would count as their jobs' work.
+async fn ensure_no_health_checks(bed: &Bed) -> anyhow::Result<()> {
+    let found = containers(bed).await?;
+    anyhow::ensure!(!found.is_empty(), "there are containers");
+    for id in found.iter().filter_map(|container| container.id.as_deref()) {
+        let config = bed.docker().inspect_container(id, None).await?.config;
+        let check = config.and_then(|config| config.healthcheck?.test);
+        anyhow::ensure!(check == Some(vec!["NONE".to_owned()]), "{id}: {check:?}");
+    }
     Ok(())
 }
 
@@ -86,6 +104,7 @@ pub(crate) async fn an_interrupted_bench_goes_on_with_the_first_run_that_was_not
         Ok(fs::metadata(log).is_ok_and(|file| file.len() > 0).then_some(()))
     })
     .await?;
+    ensure_no_health_checks(&bed).await?;
     first.signal(Signal::INT)?;
     anyhow::ensure!(first.ended().await?.code() == Some(130), "{}", first.said());
     ensure_nothing_left(&bed).await?;

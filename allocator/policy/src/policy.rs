@@ -22,6 +22,12 @@ pub trait Policy: fmt::Debug + Send {
         BTreeMap::new()
     }
 
+    /// Whether it goes by the targets that jobs reach, so that it is to be asked at once when one does. Any
+    /// other would see two frames close together, and take noise for news.
+    fn minds_targets(&self) -> bool {
+        true
+    }
+
     /// Answers one frame. Frames come in the order of their time.
     fn decide(&mut self, frame: &Frame) -> Decision;
 }

@@ -134,6 +134,8 @@ mod tests {
             limit: Some(0.25),
             target_acceptable: None,
             target_objective: None,
+            acceptable_at: None,
+            objective_at: None,
         };
         assert_eq!(words(&job), "loss 118.2500, limit 25 %, step 70");
         (job.loss, job.steps, job.limit) = (None, None, None);

@@ -59,7 +59,9 @@ pub(super) struct Candidate {
     answered_at: Option<Moment>,
     /// What the engine knows of what the job said.
     told: Option<Arc<Progress>>,
+    /// How much of what it said was urgent, and how often it had reached a target.
     urgent: u64,
+    reached: u64,
     /// What was last warned of: not said again until it changes.
     trouble: Option<Trouble>,
     warned: bool,
@@ -80,6 +82,8 @@ pub(super) enum Seen {
     Event(Event),
     /// Something that a policy may act on at once.
     Urgent,
+    /// The same to policies that go by targets: it has reached one.
+    Reached,
     /// Somebody else limits a job whose limit is not ours: this is in force now.
     Limited { job: JobId, found: Share },
     /// A limit that was written is another now.
@@ -124,6 +128,7 @@ impl Candidate {
             answered_at: None,
             told: None,
             urgent: 0,
+            reached: 0,
             trouble: None,
             warned: false,
             written: None,
@@ -177,7 +182,7 @@ impl Candidate {
         if waits && progress.as_deref().is_some_and(|progress| self.has_begun(progress, now)) {
             seen.extend(self.appear(machine, Standing::Managed));
             // That it has begun is all its news.
-            self.urgent = heard.urgent;
+            (self.urgent, self.reached) = (heard.urgent, heard.reached);
         }
         let quota = self.use_of.quota();
         let used = self.use_of.used(docker, &self.container.id, quota);
@@ -192,6 +197,9 @@ impl Candidate {
         }
         if std::mem::replace(&mut self.urgent, heard.urgent) != heard.urgent {
             seen.push(Seen::Urgent);
+        }
+        if std::mem::replace(&mut self.reached, heard.reached) != heard.reached {
+            seen.push(Seen::Reached);
         }
         if let Some(used) = used {
             let reading = Reading {
@@ -298,6 +306,7 @@ impl Candidate {
     fn sample(&self, in_force: Share, progress: Option<&Progress>) -> SampleJob {
         let asked = progress.map(|progress| progress.targets).unwrap_or_default();
         let own = self.own_targets();
+        let reached = progress.map(|progress| &progress.reached);
         SampleJob {
             id: self.job.to_string(),
             loss: self.figures.loss,
@@ -307,6 +316,8 @@ impl Candidate {
             limit: Some(in_force.get()),
             target_acceptable: own.acceptable.or(asked.acceptable),
             target_objective: own.objective.or(asked.objective),
+            acceptable_at: reached.and_then(|reached| reached.acceptable_at),
+            objective_at: reached.and_then(|reached| reached.objective_at),
         }
     }
 }

@@ -185,6 +185,8 @@ impl Driver {
                 }
                 Seen::Event(event) => self.tell(event),
                 Seen::Urgent => self.decide_at = Some(now),
+                Seen::Reached if self.engine.minds_targets() => self.decide_at = Some(now),
+                Seen::Reached => {}
                 // A run that writes goes by what it wrote; in a dry run others alone set limits.
                 Seen::Limited { .. } if self.hands.is_some() => {}
                 Seen::Limited { job, found } => {

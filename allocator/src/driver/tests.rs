@@ -197,6 +197,24 @@ async fn a_job_that_reaches_its_target_is_limited_at_once_and_looks_do_not_wait_
 }
 
 #[tokio::test]
+async fn a_policy_that_does_not_go_by_targets_is_not_asked_when_one_is_reached() {
+    let bed = Bed::new(policy("flowcon"), Vec::new(), &["a", "b"]);
+    bed.shows("both", |snapshot| {
+        snapshot.jobs.iter().filter(|view| view.standing == Standing::Managed).count() == 2
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let decided = |snapshot: &Snapshot| snapshot.decision.as_ref().map(|decision| decision.at);
+    let before = decided(&bed.live.now());
+    assert!(before.is_some(), "it was asked about the newcomers");
+    bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
+    bed.shows("the target", |snapshot| view(snapshot, "a").acceptable_at == Some(1.0)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(decided(&bed.live.now()), before);
+    bed.end().await;
+}
+
+#[tokio::test]
 async fn a_target_that_is_set_is_in_force_and_watched_for() {
     let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
     bed.shows("both", stands("b", Standing::Managed)).await;

@@ -38,6 +38,14 @@ impl AnyEngine {
         }
     }
 
+    /// Whether a decision is due when a job has reached a target.
+    pub fn minds_targets(&self) -> bool {
+        match self {
+            Self::Node(engine) => engine.minds_targets(),
+            Self::Cluster(cluster) => cluster.minds_targets(),
+        }
+    }
+
     /// Whether there is a job as [`Engine::awaits_batches`] says.
     pub fn awaits_batches(&self) -> bool {
         match self {

@@ -107,6 +107,10 @@ impl Cluster {
         self.policy = policy;
     }
 
+    pub(super) fn minds_targets(&self) -> bool {
+        self.policy.minds_targets()
+    }
+
     pub(super) fn awaits_batches(&self) -> bool {
         self.nodes.values().any(|node| node.engine.awaits_batches())
     }

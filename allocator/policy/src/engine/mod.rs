@@ -185,6 +185,11 @@ impl Engine {
         self.policy.name()
     }
 
+    /// Whether a decision is due when a job has [reached a target](Policy::minds_targets).
+    pub fn minds_targets(&self) -> bool {
+        self.policy.minds_targets()
+    }
+
     /// Whether the batches of a job have a target, and none is known yet that began after the last frame:
     /// only a report before the next one tells.
     pub fn awaits_batches(&self) -> bool {

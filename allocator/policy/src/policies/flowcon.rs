@@ -262,6 +262,11 @@ impl Policy for FlowCon {
         ])
     }
 
+    /// Its listeners are for jobs that come and go (Algorithm 2).
+    fn minds_targets(&self) -> bool {
+        false
+    }
+
     fn decide(&mut self, frame: &Frame) -> Decision {
         let some_went = self.follow(frame);
         let round = self.round(some_went);

@@ -9,8 +9,8 @@ use super::Recording;
 /// One job's course as its recording tells it. Moments are seconds since the recording began.
 ///
 /// The live driver runs the policy as soon as a job's endpoint first answers, as soon as the job
-/// has reached a target and as soon as its container has ended, so the frames of these moments are
-/// a few hundredths of a second late at most. What lies before the first answer (the container's
+/// has reached a target (unless the policy goes by none, as `FlowCon`) and as soon as its container has
+/// ended, so the frames of these moments are a few hundredths of a second late at most. What lies before the first answer (the container's
 /// start, reading data) is in no frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lifetime {

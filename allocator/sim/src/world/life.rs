@@ -95,7 +95,7 @@ impl World<'_> {
 
     /// Goals of jobs on a node are reached.
     pub(super) fn goals(&mut self, node: usize) {
-        let now = self.now;
+        let (now, mut is_news) = (self.now, false);
         let Some(station) = self.stations.get_mut(node) else { return };
         station.fluid.advance(now);
         let soon = now + ROUNDING;
@@ -105,19 +105,25 @@ impl World<'_> {
             };
             let Some(live) = self.jobs.get_mut(index) else { break };
             if live.start.take().is_some() {
+                is_news = true;
                 self.leave(index, node);
                 self.train(index, node);
                 continue;
             }
             let goal = live.reach(now);
             station.fluid.reached(index, live.goal());
+            is_news |= goal == Some(Goal::End) || station.engine.minds_targets();
             if goal == Some(Goal::End) {
                 self.done.outcome.events += 1;
                 self.depart(index, node);
                 self.over(index);
             }
         }
-        self.changed(node);
+        if is_news {
+            self.changed(node);
+        } else {
+            self.plan(node);
+        }
     }
 
     /// A job's process on a node ends: what it has done is counted.

@@ -267,6 +267,23 @@ fn a_job_reaches_its_targets_when_the_scenario_says_so_and_else_by_its_loss() {
 }
 
 #[test]
+fn whoever_does_not_go_by_targets_is_not_asked_when_one_is_reached() {
+    let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 8\n\
+                [params.flowcon]\ninterval = 8\n[[node]]\nname = \"n\"\ncpus = 4\n\
+                [[job]]\nname = \"a\"\nwork = 10\nacceptable = 3\n\
+                loss = { curve = \"recorded\", points = [[0.0, 4.0], [1.0, 2.0]] }\n";
+    let scenario = Scenario::parse(text).unwrap();
+    let frames = |policy: &str| {
+        let done = run(&scenario, policy, 1, true);
+        let t = |line: &Line| Frame::parse(&line.frame).unwrap().t.round();
+        assert_eq!(done.outcome.jobs[0].acceptable, Some(5.0), "{policy}");
+        done.lines.iter().map(t).collect::<Vec<f64>>()
+    };
+    assert_eq!(frames("none"), [0.0, 5.0, 10.0]);
+    assert_eq!(frames("flowcon"), [0.0, 8.0, 10.0]);
+}
+
+#[test]
 fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_other() {
     let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
                 [[node]]\nname = \"n\"\ncpus = 4\n\

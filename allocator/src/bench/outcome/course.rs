@@ -58,6 +58,10 @@ impl Course {
             let name = its.job.as_str();
             let said = Said::of(facts, observed);
             let life = lives.get(name);
+            let own_word = |of: fn(&SampleJob) -> Option<f64>| {
+                let at = samples_of(name, observed.recorded).find_map(|(_, its)| of(its))?;
+                Some(at - run.began)
+            };
             let moment = |of: fn(&Lifetime) -> Option<f64>| Some(of(life?)? + offset?);
             let latency = satisfaction.as_ref().and_then(|found| {
                 found.latencies.iter().find(|(id, _)| id.as_str() == name).map(|(_, took)| *took)
@@ -68,8 +72,12 @@ impl Course {
                 id: name.to_owned(),
                 arrived: its.arrived,
                 finished: (succeeded(its) && !stopped.contains_key(name)).then_some(its.ended),
-                acceptable: moment(|life| life.acceptable).or(said.acceptable),
-                objective: moment(|life| life.objective).or(said.objective),
+                acceptable: own_word(|its| its.acceptable_at)
+                    .or_else(|| moment(|life| life.acceptable))
+                    .or(said.acceptable),
+                objective: own_word(|its| its.objective_at)
+                    .or_else(|| moment(|life| life.objective))
+                    .or(said.objective),
                 loss_area: said.loss_area(its, ground.falls.get(place)),
                 alone: ground.alone.get(place).copied().flatten(),
                 equal: ground.equal_of(run.repeat, place),

@@ -45,6 +45,8 @@ pub(crate) fn running(name: &str, loss: f64, steps: u64) -> SampleJob {
         limit: Some(0.5),
         target_acceptable: None,
         target_objective: None,
+        acceptable_at: None,
+        objective_at: None,
     }
 }
 

@@ -1,7 +1,7 @@
 use super::super::grid;
 use super::super::schedule::Job;
 use super::course::Course;
-use super::example::{Simulated, about, arm, bare, example, job, judged, recorded, running};
+use super::example::{BEGAN, Simulated, about, arm, bare, example, job, judged, recorded, running};
 use super::*;
 use crate::samples::SampleJob;
 
@@ -78,12 +78,16 @@ fn without_none_there_is_no_difference() {
 fn a_job_is_acceptable_from_the_first_second_whose_mean_loss_is() {
     let lossy = |loss| SampleJob { target_acceptable: Some(20.0), ..running("a", loss, 1) };
     let samples = [(6.0, vec![lossy(90.0)]), (7.0, vec![lossy(20.0)]), (8.0, vec![lossy(10.0)])];
-    let run = recorded("none", 1, &JOBS, samples);
+    let run = recorded("none", 1, &JOBS, samples.clone());
     let acceptable = |arm: &ArmFindings, at: usize| {
         arm.jobs[at].figure("acceptable").map(|figure| figure.measured.mean)
     };
     let arm = one(&jobs(), &run);
     assert_eq!((acceptable(&arm, 0), acceptable(&arm, 1)), (Some(2.0), None));
+    let said = |at| SampleJob { acceptable_at: Some(BEGAN + at), ..lossy(90.0) };
+    let run = recorded("none", 1, &JOBS, [(6.0, vec![said(5.5)]), (7.0, vec![said(6.5)])]);
+    assert_eq!(acceptable(&one(&jobs(), &run), 0), Some(0.5), "its own word is exact");
+    let run = recorded("none", 1, &JOBS, samples);
     let mut up = jobs();
     up[0].labels.insert("paceline.direction".to_owned(), "maximize".to_owned());
     assert_eq!(acceptable(&one(&up, &run), 0), Some(1.0));

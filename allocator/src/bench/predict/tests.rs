@@ -142,7 +142,7 @@ fn a_job_is_predicted_at_the_speed_that_the_machine_had_while_it_ran() {
         (of(2), of(0))
     };
     let (short, long) = predicted(&[(0.0, 100.0)]);
-    let turn = 20.5 + short;
+    let turn = 30.0 + short;
     let slower = predicted(&[(0.0, 100.0), (turn, 50.0)]);
     assert!((slower.0 - short).abs() < 1e-9, "it was over by then: {slower:?}, {short}");
     let rest = long - turn;

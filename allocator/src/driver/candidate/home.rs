@@ -132,7 +132,7 @@ impl Candidate {
         let event = |seen| match seen {
             Seen::Appeared(spec) => Some(Event::Appeared(*spec)),
             Seen::Event(event) => Some(event),
-            Seen::Urgent | Seen::Limited { .. } | Seen::Drifted { .. } => None,
+            Seen::Urgent | Seen::Reached | Seen::Limited { .. } | Seen::Drifted { .. } => None,
         };
         seen.into_iter().filter_map(event).collect()
     }

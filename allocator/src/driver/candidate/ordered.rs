@@ -37,7 +37,7 @@ impl Candidate {
             let ways = endpoint::ways(proc, &self.container, endpoint);
             let nudge = Arc::clone(around.nudge);
             self.feed = Some(Feed::follow(proc.clone(), ways, self.owned(), nudge));
-            self.urgent = 0;
+            (self.urgent, self.reached) = (0, 0);
         }
         self.standing = Standing::Waiting;
         (self.first_look, self.answered_at, self.told) = (None, None, None);

@@ -50,6 +50,8 @@ pub struct Heard {
     pub trouble: Option<Trouble>,
     /// How often it had news that cannot wait.
     pub urgent: u64,
+    /// How often it had reached a target.
+    pub reached: u64,
     /// The last time that it was to be asked, by number, of which something came.
     answered: u64,
 }
@@ -197,14 +199,17 @@ impl Listener {
         let before = self.heard.borrow().progress.clone();
         let owned = *self.owned.borrow();
         let ordered = std::mem::replace(&mut self.judged, owned) != owned;
-        let urgent = ordered || before.is_none_or(|before| cannot_wait(&before, &progress, owned));
+        let before = before.as_deref();
+        let urgent = ordered || before.is_none_or(|before| cannot_wait(before, &progress));
+        let reached = before.is_some_and(|before| has_reached(before, &progress, owned));
         self.heard.send_modify(|heard| {
             heard.progress = Some(Arc::new(progress));
             heard.trouble = None;
             heard.urgent += u64::from(urgent);
+            heard.reached += u64::from(reached);
         });
         // An order is no whim of the job's.
-        if ordered || (urgent && self.nudges.take(Instant::now())) {
+        if ordered || ((urgent || reached) && self.nudges.take(Instant::now())) {
             self.nudge.notify_one();
         }
     }
@@ -216,9 +221,18 @@ impl Listener {
     }
 }
 
-/// Whether something has happened that a policy may act on at once: the job has begun to report or has
-/// ended or is another, a target is reached, or a checkpoint has ended.
-fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
+/// Whether something has happened that any policy may act on at once: the job has begun to report or has
+/// ended or is another, or a checkpoint has ended.
+fn cannot_wait(before: &Progress, now: &Progress) -> bool {
+    let (then, new) = (&before.checkpoint, &now.checkpoint);
+    before.instance != now.instance
+        || (is_starting(before) && !is_starting(now))
+        || (has_ended(now) && !has_ended(before))
+        || (then.answered, then.saved) != (new.answered, new.saved)
+}
+
+/// Whether the job has reached a target, by its own word or, of one that it does not know of, by its loss.
+fn has_reached(before: &Progress, now: &Progress, owned: Owned) -> bool {
     let direction = owned.direction.unwrap_or(now.eval.direction);
     let crossed = |target: Option<f64>| {
         let reached = |progress: &Progress| {
@@ -228,13 +242,8 @@ fn cannot_wait(before: &Progress, now: &Progress, owned: Owned) -> bool {
         reached(now) && !reached(before)
     };
     let newly = |before: Option<f64>, now: Option<f64>| before.is_none() && now.is_some();
-    let (then, new) = (&before.checkpoint, &now.checkpoint);
-    before.instance != now.instance
-        || (is_starting(before) && !is_starting(now))
-        || (has_ended(now) && !has_ended(before))
-        || newly(before.reached.acceptable_at, now.reached.acceptable_at)
+    newly(before.reached.acceptable_at, now.reached.acceptable_at)
         || newly(before.reached.objective_at, now.reached.objective_at)
-        || (then.answered, then.saved) != (new.answered, new.saved)
         || crossed(owned.targets.acceptable)
         || crossed(owned.targets.objective)
 }

@@ -153,10 +153,16 @@ impl Simulated {
             (truth.name, truth.at, job.finished.or(until).unwrap())
         };
         let spans: Vec<(&str, f64, f64)> = truths.iter().map(span).collect();
-        let samples: Vec<(f64, Vec<SampleJob>)> = frames
-            .iter()
-            .map(|frame| (frame.t - BEFORE, frame.jobs.iter().map(sampled).collect()))
-            .collect();
+        let sample = |frame: &Frame| {
+            let t = frame.t - BEFORE;
+            let job = |job: &frame::Job| {
+                let its = done.outcome.jobs.iter().find(|its| its.id == job.id.as_str());
+                let acceptable = its.and_then(|its| its.acceptable).filter(|at| *at <= t);
+                sampled(job, acceptable.map(|at| BEGAN + at))
+            };
+            (t, frame.jobs.iter().map(job).collect())
+        };
+        let samples: Vec<(f64, Vec<SampleJob>)> = frames.iter().map(sample).collect();
         self.runs.push(recorded(&facts.name, repeat, &spans, samples));
         let text: Vec<String> =
             frames.iter().map(|frame| serde_json::to_string(frame).unwrap()).collect();
@@ -196,7 +202,7 @@ fn scenario(facts: &ArmFacts, until: Option<f64>, truths: &[Truth]) -> String {
 }
 
 /// A job of a frame as it would have been sampled.
-fn sampled(job: &frame::Job) -> SampleJob {
+fn sampled(job: &frame::Job, acceptable_at: Option<f64>) -> SampleJob {
     SampleJob {
         id: job.id.to_string(),
         loss: job.loss,
@@ -206,6 +212,8 @@ fn sampled(job: &frame::Job) -> SampleJob {
         limit: job.limit.applied,
         target_acceptable: job.targets.acceptable,
         target_objective: None,
+        acceptable_at,
+        objective_at: None,
     }
 }
 

@@ -56,7 +56,7 @@ async fn events_are_followed_and_what_cannot_wait_wakes_the_allocator_at_once() 
     assert_eq!(after.await.urgent, 1, "a loss alone can wait");
     stream.write_all(&event(&of(|p| p.reached.acceptable_at = Some(2.0)))).await.unwrap();
     timeout(Duration::from_secs(5), nudge.notified()).await.unwrap();
-    assert_eq!(feed.heard().urgent, 2);
+    assert_eq!((feed.heard().urgent, feed.heard().reached), (1, 1));
 }
 
 #[tokio::test]
@@ -152,16 +152,18 @@ async fn a_job_that_does_not_answer_is_in_trouble() {
 #[test]
 fn what_a_policy_may_act_on_cannot_wait_and_nothing_else() {
     let before = of(|_| {});
-    let urgent = |change: fn(&mut Progress)| cannot_wait(&before, &of(change), Owned::default());
-    assert!(urgent(|p| p.reached.objective_at = Some(1.0)));
+    let urgent = |change: fn(&mut Progress)| cannot_wait(&before, &of(change));
+    let reached = |change: fn(&mut Progress)| has_reached(&before, &of(change), Owned::default());
+    assert!(reached(|p| p.reached.objective_at = Some(1.0)));
+    assert!(!urgent(|p| p.reached.objective_at = Some(1.0)), "not to every policy");
     assert!(urgent(|p| p.state = State::Finished));
     assert!(urgent(|p| p.instance = "another".to_owned()));
     assert!(urgent(|p| p.checkpoint.saved = 1));
     assert!(!urgent(|p| p.state = State::Starting));
     let silent = of(|p| p.state = State::Starting);
-    assert!(cannot_wait(&silent, &before, Owned::default()), "it has begun to report");
+    assert!(cannot_wait(&silent, &before), "it has begun to report");
     assert!(!urgent(|p| p.eval.count = 10));
-    assert!(!urgent(|p| p.eval.value = Some(0.1)), "the job itself says what it has reached");
+    assert!(!reached(|p| p.eval.value = Some(0.1)), "the job itself says what it has reached");
 }
 
 #[test]
@@ -171,8 +173,8 @@ fn a_target_that_the_job_does_not_know_of_is_watched_for_it() {
         direction,
     };
     let (above, below) = (of(|p| p.eval.value = Some(1.5)), of(|p| p.eval.value = Some(0.5)));
-    assert!(cannot_wait(&above, &below, owned(None)));
-    assert!(!cannot_wait(&below, &above, owned(None)));
-    assert!(!cannot_wait(&below, &below, owned(None)), "once is enough");
-    assert!(cannot_wait(&below, &above, owned(Some(Direction::Maximize))));
+    assert!(has_reached(&above, &below, owned(None)));
+    assert!(!has_reached(&below, &above, owned(None)));
+    assert!(!has_reached(&below, &below, owned(None)), "once is enough");
+    assert!(has_reached(&below, &above, owned(Some(Direction::Maximize))));
 }
