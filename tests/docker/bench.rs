@@ -77,8 +77,10 @@ async fn ensure_nothing_left(bed: &Bed) -> anyhow::Result<()> {
 
 /// Fails if the engine is to run anything in the bench's containers that would count as their jobs' work.
 async fn ensure_no_health_checks(bed: &Bed) -> anyhow::Result<()> {
-    let found = containers(bed).await?;
-    anyhow::ensure!(!found.is_empty(), "there are containers");
+    let found = until("there are containers", || async {
+        Ok(Some(containers(bed).await?).filter(|found| !found.is_empty()))
+    })
+    .await?;
     for id in found.iter().filter_map(|container| container.id.as_deref()) {
         let config = bed.docker().inspect_container(id, None).await?.config;
         let check = config.and_then(|config| config.healthcheck?.test);
