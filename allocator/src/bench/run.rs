@@ -109,6 +109,7 @@ impl<'a> Bench<'a> {
             policy: arm.policy.clone(),
             variant: arm.variant,
             enforcement: arm.enforcement,
+            migration: arm.migration,
             params: arm.params.clone(),
         };
         self.schedule.arms.iter().map(facts).collect()

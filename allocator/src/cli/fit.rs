@@ -40,7 +40,7 @@ What was fitted, with the error of each fit, and what could not be, with the rea
 to standard output where the scenario goes to a file, else to standard error. A malformed recording
 ends it with exit code 2 and the line's number.")]
 pub(super) struct FitArgs {
-    /// Recorded frames of one node, one JSON object a line; the first file has the jobs
+    /// Recorded frames, one JSON object a line; the first file has the jobs, which stay on their nodes
     #[arg(required = true)]
     frames: Vec<PathBuf>,
 

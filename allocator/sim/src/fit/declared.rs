@@ -6,9 +6,11 @@
 
 use paceline_policy::{Frame, JobId};
 
+use super::course::Course;
 use super::learning::Piece;
 use super::speed::Speeds;
-use super::{Course, Lifetime, ROUNDING, Recording, Window, lifetimes};
+use super::window::Window;
+use super::{Lifetime, ROUNDING, Recording, lifetimes};
 use crate::metrics::mean;
 use crate::scenario::ReachedAt;
 

@@ -71,18 +71,26 @@ fn as_json<T: Serialize, S: Serializer>(
     }
 }
 
-/// A node and its jobs, as far as recordings tell of them.
+/// Nodes and their jobs, as far as recordings tell of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The node.
-    pub node: NodeFit,
+    /// The nodes.
+    pub nodes: Vec<NodeFit>,
     /// The jobs of the first recording, in the order of their arrival.
     pub jobs: Vec<JobFit>,
     /// Jobs that were in too few frames to say anything about.
     pub left_out: Vec<JobId>,
 }
 
-/// The node.
+impl Fit {
+    /// The node of that job.
+    pub fn node_of(&self, job: &str) -> Option<&NodeFit> {
+        let job = self.jobs.iter().find(|own| own.id.as_str() == job)?;
+        self.nodes.iter().find(|node| node.name == job.node)
+    }
+}
+
+/// A node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeFit {
     /// Its name.
@@ -104,6 +112,8 @@ pub struct NodeFit {
 pub struct JobFit {
     /// Its name.
     pub id: JobId,
+    /// The node that it was on.
+    pub node: String,
     /// Its first frame, in seconds after that of the first job.
     pub arrived: f64,
     /// What it does before that, of which frames tell nothing: for whoever knows it otherwise.
@@ -136,6 +146,10 @@ pub struct JobFit {
     pub told: Option<Told>,
     /// When it said that it had reached its targets.
     pub reached_at: ReachedAt,
+    /// For how many seconds a move to another node stops it, of which frames of jobs that stay tell nothing:
+    /// for whoever knows it otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub move_seconds: Option<f64>,
     /// What its owner asks for.
     pub terms: Terms,
 }

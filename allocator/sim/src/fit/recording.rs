@@ -1,13 +1,15 @@
-//! A recorded run: the frames of one node, in the order of time.
+//! A recorded run: frames in the order of time.
 
-use paceline_policy::frame::FrameError;
-use paceline_policy::{Frame, JobId};
+use std::collections::BTreeMap;
+
+use paceline_policy::frame::{FrameError, Job};
+use paceline_policy::{Frame, JobId, NodeName};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 /// The frames of a run, as `paceline run --record` and `paceline simulate --record` write them.
 ///
-/// There is at least one frame with a job, no frame is of several nodes, and time never goes back.
+/// There is at least one frame with a job, and time never goes back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     pub(super) frames: Vec<Frame>,
@@ -34,14 +36,6 @@ pub enum RecordingError {
         /// What it is.
         form: &'static str,
     },
-    /// Frames of more than one node.
-    #[error("line {line}: a frame of {nodes} nodes, and only a recording of one can be used")]
-    Nodes {
-        /// The line, from 1.
-        line: usize,
-        /// How many nodes there are.
-        nodes: usize,
-    },
     /// No line with a frame.
     #[error("there is no frame in it")]
     Empty,
@@ -66,9 +60,6 @@ impl Recording {
             if let Some(last) = frames.last().map(|last| last.t).filter(|last| frame.t < *last) {
                 return Err(of_line(FrameError::Backwards { t: frame.t, last }));
             }
-            if frame.nodes.len() > 1 {
-                return Err(RecordingError::Nodes { line, nodes: frame.nodes.len() });
-            }
             frames.push(frame);
         }
         if frames.is_empty() {
@@ -78,6 +69,46 @@ impl Recording {
             return Err(RecordingError::NoJob);
         }
         Ok(Self { frames })
+    }
+
+    /// Its nodes, in the order in which they come.
+    pub fn nodes(&self) -> Vec<&NodeName> {
+        let mut found = Vec::new();
+        for node in self.frames.iter().flat_map(|frame| &frame.nodes) {
+            if !found.contains(&&node.name) {
+                found.push(&node.name);
+            }
+        }
+        found
+    }
+
+    /// What it tells of one of its nodes: all, if it has no other; `None` if it tells of others alone.
+    #[must_use]
+    pub fn on(&self, node: &str) -> Option<Self> {
+        let nodes = self.nodes();
+        if nodes.len() < 2 {
+            return Some(self.clone());
+        }
+        nodes.iter().any(|own| own.as_str() == node).then(|| {
+            let has = |frame: &&Frame| frame.nodes.iter().any(|own| own.name.as_str() == node);
+            let frames = self.frames.iter().filter(has);
+            Self { frames: frames.map(|frame| part(frame, node)).collect() }
+        })
+    }
+
+    /// A job that was on one node and then on another.
+    pub(super) fn moved(&self) -> Option<(&JobId, &NodeName, &NodeName)> {
+        let mut nodes: BTreeMap<&JobId, &NodeName> = BTreeMap::new();
+        for frame in &self.frames {
+            for job in &frame.jobs {
+                let Some(node) = place(job, frame) else { continue };
+                let before = nodes.insert(&job.id, node).filter(|before| *before != node);
+                if let Some(before) = before {
+                    return Some((&job.id, before, node));
+                }
+            }
+        }
+        None
     }
 
     /// What it tells of the job `from` alone, as if that were `to`; `None` if it tells nothing of it.
@@ -107,6 +138,24 @@ impl Recording {
     /// Its frames.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
+    }
+}
+
+/// Where a job is: a frame of one node has no other.
+fn place<'a>(job: &'a Job, frame: &'a Frame) -> Option<&'a NodeName> {
+    match frame.nodes.as_slice() {
+        [node] => Some(&node.name),
+        _ => job.node.as_ref(),
+    }
+}
+
+/// What a frame tells of one of its nodes.
+fn part(frame: &Frame, node: &str) -> Frame {
+    let is_here = |job: &&Job| place(job, frame).is_some_and(|its| its.as_str() == node);
+    Frame {
+        t: frame.t,
+        nodes: frame.nodes.iter().filter(|own| own.name.as_str() == node).cloned().collect(),
+        jobs: frame.jobs.iter().filter(is_here).cloned().collect(),
     }
 }
 

@@ -58,7 +58,7 @@ fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
     let equal = format!("arrive = {{ at = 30 }}\n{job}");
     let truth = scenario("contention = 0.2", &[("a", job.to_owned()), ("b", small), ("c", equal)]);
     let fit = fit(&record(&truth, "none").1, &[]).unwrap();
-    assert!(close(fit.node.contention.unwrap(), 0.2, 0.02), "{fit:#?}");
+    assert!(close(fit.nodes[0].contention.unwrap(), 0.2, 0.02), "{fit:#?}");
     assert!(fit.jobs.iter().all(|job| close(job.work, 40.0, 0.01)), "{fit:#?}");
 }
 
@@ -74,7 +74,7 @@ fn jobs_that_feel_their_neighbours_otherwise_have_a_contention_of_their_own() {
     let truth = scenario("", &jobs);
     let (_, recording) = record(&truth, "none");
     let fit = fit(&recording, &[]).unwrap();
-    let common = fit.node.contention.unwrap();
+    let common = fit.nodes[0].contention.unwrap();
     for (job, (contention, work)) in fit.jobs.iter().zip([(0.3, 60.0), (0.02, 90.0), (0.3, 30.0)]) {
         let found = job.contention.unwrap_or(common);
         assert!((found - contention).abs() < 0.01, "{}: {found}, {fit:#?}", job.id);
@@ -102,7 +102,75 @@ fn neighbours_that_hardly_run_do_not_tell_what_neighbours_cost() {
     let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.02");
     let truth = scenario("contention = 0.2", &[("a", job.to_owned()), ("b", small)]);
     let fit = fit(&record(&truth, "none").1, &[]).unwrap();
-    assert_eq!(fit.node.contention, Err(Why::NoNeighbours));
+    assert_eq!(fit.nodes[0].contention, Err(Why::NoNeighbours));
+}
+
+/// Two nodes of which one has a quarter of the other's CPUs and twice its contention, and their jobs.
+fn two_nodes(alpha: f64) -> Scenario {
+    let node = |name: &str, cpus: u32, contention: f64, background: f64| {
+        format!(
+            "[[node]]\nname = \"{name}\"\ncpus = {cpus}\ncontention = {contention}\n\
+             background = {background}\n"
+        )
+    };
+    let job = |name: &str, node: &str, work: u32| {
+        format!(
+            "[[job]]\nname = \"{name}\"\nnode = \"{node}\"\nwork = {work}\nbatch_latency = 1.0\n\
+             batch = {{ work = 0.05 }}\nloss = {EXPONENTIAL}\n"
+        )
+    };
+    let text = [
+        "name = \"x\"\ndescription = \"\"\npolicies = [\"none\", \"specon\"]\n".to_owned(),
+        format!(
+            "[params.none]\ninterval = 2.0\n[params.specon]\nalpha = {alpha}\ninterval = 2.0\n"
+        ),
+        node("big", 4, 0.1, 0.05),
+        node("small", 1, 0.2, 0.1),
+        job("a", "big", 40),
+        job("b", "small", 30),
+        job("c", "big", 60),
+        job("d", "small", 20),
+    ];
+    Scenario::parse(&text.concat()).unwrap()
+}
+
+#[test]
+fn of_several_nodes_each_is_fitted_with_the_jobs_there() {
+    let truth = two_nodes(0.0);
+    // A frame of one node at a time, and frames of both, which time no batches.
+    for policy in ["none", "specon"] {
+        let (outcome, recording) = record(&truth, policy);
+        assert!(outcome.jobs.iter().all(|job| job.moves == 0), "{policy}");
+        let fit = fit(&recording, &[]).unwrap();
+        let [big, small] = fit.nodes.as_slice() else { panic!("{policy}: {:?}", fit.nodes) };
+        assert_eq!((big.name.as_str(), small.name.as_str()), ("big", "small"));
+        assert!(close(big.background.unwrap(), 0.05, 0.02), "{policy}: {big:?}");
+        assert!(close(small.background.unwrap(), 0.1, 0.02), "{policy}: {small:?}");
+        let there = |node: &str| {
+            let jobs = fit.jobs.iter().filter(|job| job.node == node);
+            jobs.map(|job| job.id.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!((there("big"), there("small")), (vec!["a", "c"], vec!["b", "d"]));
+        if policy == "none" {
+            assert!(close(big.contention.unwrap(), 0.1, 0.05), "{big:?}");
+            assert!(close(small.contention.unwrap(), 0.2, 0.05), "{small:?}");
+            let again = accuracy(&recording, &[record(&fitted(&fit), "none").0]);
+            for job in &again.jobs {
+                assert!(job.completion.error.unwrap().abs() < 0.02, "{job:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_in_which_a_job_was_moved_is_refused() {
+    let truth = two_nodes(0.2);
+    let stays = record(&truth, "none").1;
+    let (outcome, moved) = record(&truth, "specon");
+    let who = outcome.jobs.iter().find(|job| job.moves > 0).expect("alpha has them converge");
+    let refused = fit(&stays, &[moved]).unwrap_err();
+    let FitError::Moved { number: 2, .. } = &refused else { panic!("{refused:?}") };
+    assert!(refused.to_string().contains("was moved from"), "{refused} ({})", who.id);
 }
 
 #[test]
@@ -116,8 +184,8 @@ fn every_parameter_that_went_in_comes_out() {
     let others = [1.0, 0.5, 0.25].map(|max| alone(&a, max));
     let fit = fit(&recording, &others).unwrap();
 
-    assert!(close(fit.node.background.unwrap(), 0.05, 0.02), "{fit:#?}");
-    assert!(close(fit.node.contention.unwrap(), 0.08, 0.02), "{fit:#?}");
+    assert!(close(fit.nodes[0].background.unwrap(), 0.05, 0.02), "{fit:#?}");
+    assert!(close(fit.nodes[0].contention.unwrap(), 0.08, 0.02), "{fit:#?}");
     let [a, b] = fit.jobs.as_slice() else { panic!("{fit:#?}") };
     assert!(close(a.work, 60.0, 0.01) && close(b.work, 30.0, 0.01), "{fit:#?}");
     assert!(close(b.arrived, 15.0, 0.01) && a.ended && b.ended, "{fit:#?}");
@@ -297,7 +365,7 @@ fn what_a_job_reports_in_each_run_alike_is_no_noise() {
         background: Ok(0.0),
         contention: Ok(0.0),
     };
-    let again = fitted(&Fit { node, jobs: vec![found.clone()], left_out: Vec::new() });
+    let again = fitted(&Fit { nodes: vec![node], jobs: vec![found.clone()], left_out: Vec::new() });
     let again = again.draw(1).remove(0);
     assert!((again.residuals.mean(0.3, 0.35) - residuals.mean(0.3, 0.35)).abs() < 1e-4);
 }
@@ -401,7 +469,7 @@ fn what_cannot_be_fitted_is_said_with_its_reason() {
     assert_eq!(a.learning, Err(Why::NoLoss));
     assert!(matches!(a.parallel, Err(Why::NoRoom { .. })), "{a:?}");
     assert_eq!(a.batch.unwrap().throttling, Err(Why::NoLimit));
-    assert_eq!(fit.node.contention, Err(Why::NoNeighbours));
+    assert_eq!(fit.nodes[0].contention, Err(Why::NoNeighbours));
     let text = fit.scenario(&Heading::default());
     assert!(text.contains("# It did not end while it was recorded"), "{text}");
     // What it did until then is its work, for the sake of the others.
@@ -420,7 +488,6 @@ fn what_is_no_recording_is_refused_with_the_line() {
         (r#"{"t":1,"unix":2,"node":{"cpus":2},"jobs":[]}"#.to_owned(), "--samples"),
         (r#"{"t":1,"tasks":[]}"#.to_owned(), "distributed"),
         (r#"{"t":1,"policy":"none","jobs":{}}"#.to_owned(), "replay"),
-        (r#"{"t":1,"nodes":[{"name":"a"},{"name":"b"}]}"#.to_owned(), "2 nodes"),
     ] {
         let error = Recording::parse(&text).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
@@ -495,20 +562,25 @@ fn frame() -> impl Strategy<Value = String> {
     let job =
         (prop::sample::select(vec!["a", "b", "c\\u007f\\n"]), prop::array::uniform8(number()));
     let job = job.prop_map(|(id, [loss, latency, cpu, applied, min, max, target, weight])| {
+        let node = if id == "a" { "b" } else { "" };
         format!(
-            r#""{id}": {{"id":"{id}","loss":{loss:e},"batch_latency":{latency:e},"remaining":{max:e},
+            r#""{id}": {{"id":"{id}","node":"{node}","loss":{loss:e},"batch_latency":{latency:e},"remaining":{max:e},
             "usage":{{"cpu":{cpu:e}}},
             "limit":{{"applied":{applied:e},"min":{min:e},"max":{max:e}}},"weight":{weight:e},
             "targets":{{"acceptable":{target:e},"objective":{loss:e},"batch_latency":{cpu:e}}}}}"#
         )
     });
-    let node = (number(), number());
-    (prop::collection::vec(job, 1..6), node).prop_map(|(mut jobs, (cpus, cpu))| {
+    let node = (
+        number(),
+        number(),
+        prop::sample::select(vec!["", r#","cpus":2,"usage":{"cpu":0.5}},{"name":"b""#]),
+    );
+    (prop::collection::vec(job, 1..6), node).prop_map(|(mut jobs, (cpus, cpu, second))| {
         jobs.sort();
         jobs.dedup_by_key(|job| job.chars().take(4).collect::<String>());
         let jobs: Vec<&str> = jobs.iter().filter_map(|job| Some(job.split_once(": ")?.1)).collect();
         format!(
-            r#""nodes":[{{"name":"","cpus":{cpus:e},"usage":{{"cpu":{cpu:e}}}}}],"jobs":[{}]}}"#,
+            r#""nodes":[{{"name":""{second},"cpus":{cpus:e},"usage":{{"cpu":{cpu:e}}}}}],"jobs":[{}]}}"#,
             jobs.join(",")
         )
         .replace('\n', "")

@@ -27,7 +27,7 @@ const EVEN: f64 = 0.99;
 const MOST_BACKGROUND: f64 = 0.95;
 
 impl Fit {
-    /// The TOML of a scenario with these jobs on this node.
+    /// The TOML of a scenario with these jobs on these nodes.
     pub fn scenario(&self, heading: &Heading) -> String {
         let head =
             "# Fitted to recorded frames by `paceline fit`; work is in seconds of the whole node.";
@@ -43,9 +43,14 @@ impl Fit {
             }
             text.value(name, number(*value));
         }
-        text.node(&self.node);
+        for node in &self.nodes {
+            text.node(node);
+        }
         for job in &self.jobs {
             text.job(job);
+            if self.nodes.len() > 1 {
+                text.value("node", quoted(&job.node));
+            }
         }
         text.0.join("\n") + "\n"
     }
@@ -118,6 +123,9 @@ impl Text {
                 self.value("told", format!("{{ loss = {loss}, largest = {largest} }}"));
             }
             self.targets(job, &learning.curve);
+        }
+        if let Some(seconds) = job.move_seconds {
+            self.value("checkpoint", format!("{{ mean = {} }}", number(seconds)));
         }
         self.terms(&job.terms);
     }

@@ -112,6 +112,15 @@ impl Scenario {
         self
     }
 
+    /// The same where nothing stops a job that goes on from a checkpoint or is moved.
+    #[must_use]
+    pub fn moving_at_no_cost(mut self) -> Self {
+        for cost in self.groups.iter_mut().filter_map(|group| group.checkpoint.as_mut()) {
+            (cost.mean, cost.deviation) = (0.0, 0.0);
+        }
+        self
+    }
+
     /// A policy as this scenario sets it, ready to run.
     pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
         let none = Params::default();

@@ -106,6 +106,7 @@ pub(crate) fn arm(name: &str, policy: &str) -> ArmFacts {
         policy: policy.to_owned(),
         variant: Variant::Resolved,
         enforcement: Enforcement::Quota,
+        migration: None,
         params: BTreeMap::new(),
     }
 }

@@ -23,6 +23,7 @@ use super::claims::Compared;
 use super::machine::Machine;
 use super::predict::Prediction;
 use super::schedule::Job;
+use crate::migrate::Means;
 
 pub(crate) use arm::{ArmFindings, Both, JobFindings, RunFindings};
 pub(crate) use course::{Course, mean, moved, samples_of};
@@ -92,6 +93,9 @@ pub(crate) struct ArmFacts {
     pub(crate) policy: String,
     pub(crate) variant: Variant,
     pub(crate) enforcement: Enforcement,
+    /// How jobs move between nodes, where it is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) migration: Option<Means>,
     /// The policy's parameters, where they are not as by default.
     pub(crate) params: BTreeMap<String, f64>,
 }

@@ -32,8 +32,8 @@ impl Forecast {
         let prediction = Prediction {
             why_not: None,
             from: Some(predictor.from.clone()),
-            contention: predictor.fit.node.contention.ok(),
-            background: predictor.fit.node.background.ok(),
+            contention: predictor.of_nodes(|node| node.contention.ok()),
+            background: predictor.of_nodes(|node| node.background.ok()),
             speed_felt: Some(predictor.speed.felt),
             bounds: known.collect(),
         };

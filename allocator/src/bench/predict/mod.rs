@@ -24,10 +24,10 @@ pub(crate) struct Prediction {
     pub(crate) why_not: Option<String>,
     /// The runs that it was fitted from.
     pub(crate) from: Option<String>,
-    /// By how much a neighbour of equal share makes most jobs' work longer; `None` if that cannot be
-    /// told.
+    /// By how much a neighbour of equal share makes most jobs' work longer, on average over the
+    /// nodes; `None` if that cannot be told.
     pub(crate) contention: Option<f64>,
-    /// The share of the machine that is used by whatever is no job.
+    /// The share of the machine that is used by whatever is no job, on average over the nodes.
     pub(crate) background: Option<f64>,
     /// The part of the machine's ups and downs, as the probe has them, that the jobs feel.
     #[serde(default)]

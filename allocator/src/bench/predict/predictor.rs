@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use paceline_policy::JobId;
 use paceline_sim::bounds::{Bound, Bounds};
-use paceline_sim::fit::{Fit, Recording, fit};
+use paceline_sim::fit::{Fit, NodeFit, Recording, fit};
 
 use super::super::calibrate::Solo;
-use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed};
+use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed, mean};
 use super::super::record::Recorded;
 use super::repeat::Repeat;
 use super::speed::Speed;
@@ -104,6 +104,11 @@ impl Predictor {
         }
         let equal = self.repeats.iter().map(|(number, repeat)| (*number, repeat.equal()));
         ground.equal = equal.collect();
+    }
+
+    /// A figure of the nodes, on average over those that have it.
+    pub(super) fn of_nodes(&self, figure: impl Fn(&NodeFit) -> Option<f64>) -> Option<f64> {
+        mean(&self.fit.nodes.iter().filter_map(figure).collect::<Vec<f64>>())
     }
 
     /// The repeats of the arm that count, as the simulator runs them, each on a machine as fast as it

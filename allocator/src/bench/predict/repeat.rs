@@ -8,13 +8,14 @@ use paceline_sim::bounds::{Bound, Bounds, equal_shares};
 use paceline_sim::fit::{Fit, Recording};
 use paceline_sim::metrics::METRICS;
 use paceline_sim::satisfaction::Satisfaction;
-use paceline_sim::scenario::{Arm, Job, Start};
+use paceline_sim::scenario::{Arm, Job, Node, Start};
 use paceline_sim::{Outcome, Run, Scenario, Tempo};
 
 use super::super::execute::ORACLES_LEAST;
 use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, ORACLE, mean, moved};
 use super::startup::Startup;
 use super::text::text;
+use crate::migrate::Means;
 
 /// Arrivals may be drawn: then each repeat is another workload.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Repeat {
     arrivals: Vec<f64>,
     /// When the scenario begins, in the same seconds.
     begins: f64,
+    /// Whether a restart moves every one of them: the simulator knows none that has to stay.
+    restartable: bool,
 }
 
 impl Repeat {
@@ -42,14 +45,16 @@ impl Repeat {
     ) -> Result<Self, String> {
         let asks = || arrivals.iter().zip(startups).map(|(arrived, its)| arrived + its.wait);
         let begins = asks().fold(f64::INFINITY, f64::min);
-        let mut fit = fit.clone();
+        let mut fitted = fit.clone();
         for ((facts, asks), startup) in jobs.iter().zip(asks()).zip(startups) {
             let name = facts.job.name.as_str();
-            for own in fit.jobs.iter_mut().filter(|own| own.id.as_str() == name) {
+            for own in fitted.jobs.iter_mut().filter(|own| own.id.as_str() == name) {
                 (own.arrived, own.start) = (asks - begins, startup.start);
+                // What a new container does before it trains, it does again after a move.
+                own.move_seconds = (fit.nodes.len() > 1).then(|| startup.seconds());
             }
         }
-        let text = text(&fit, until.map(|until| until - begins))?;
+        let text = text(&fitted, until.map(|until| until - begins))?;
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         let drawn = scenario.draw(1);
         let mut found = Vec::new();
@@ -60,7 +65,8 @@ impl Repeat {
         }
         let said = |facts: &JobFacts| Some((facts.job.name.clone(), facts.job.work?));
         let declared = jobs.iter().filter_map(said).collect();
-        Ok(Self { text, scenario, declared, jobs: found, arrivals, begins })
+        let restartable = jobs.iter().all(|facts| facts.job.checkpoint.is_some());
+        Ok(Self { text, scenario, declared, jobs: found, arrivals, begins, restartable })
     }
 
     /// What each job takes alone.
@@ -93,14 +99,20 @@ impl Repeat {
         seeds: u64,
         ground: &Ground,
     ) -> Vec<(u64, Course)> {
+        let restarts = arm.migration.unwrap_or_default() == Means::Restart;
         let (mut scenario, arm) = self.under(arm);
+        if arm.is_of_a_cluster() && restarts && !self.restartable {
+            return Vec::new();
+        }
         scenario.tempo = Tempo::new(speeds.iter().map(|(at, speed)| (at - self.begins, *speed)));
         let course = |seed| {
             let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
             let done = run.simulate().ok()?;
             let lines: Vec<&str> = done.lines.iter().map(|line| line.frame.as_str()).collect();
-            let satisfaction = Recording::parse(&lines.join("\n")).ok();
-            let satisfaction = satisfaction.and_then(|frames| Satisfaction::of(&frames));
+            // Of several nodes, a frame without a policy for all of them is of one of them.
+            let frames = Recording::parse(&lines.join("\n")).ok();
+            let frames = frames.filter(|_| scenario.nodes.len() == 1);
+            let satisfaction = frames.and_then(|frames| Satisfaction::of(&frames));
             Some((seed, self.course(number, &done.outcome, satisfaction, ground)))
         };
         (1..=seeds).filter_map(course).collect()
@@ -118,6 +130,9 @@ impl Repeat {
         let mut params = Params::default();
         for (name, value) in &facts.params {
             params.set(name.as_str(), *value);
+        }
+        if facts.migration == Some(Means::Cpuset) {
+            scenario = scenario.moving_at_no_cost();
         }
         scenario.params.insert(arm.policy.clone(), params);
         scenario.limiter.enforcement = facts.enforcement;
@@ -185,9 +200,13 @@ impl Repeat {
         named.collect()
     }
 
-    /// The bounds of the same jobs where all times are `scale` times as long.
+    /// The bounds of the same jobs where all times are `scale` times as long. On several nodes they hold for
+    /// whoever may choose the jobs' nodes, too.
     pub(super) fn bounds_of(&self, scale: f64) -> Bounds {
+        let room = self.scenario.nodes.iter().map(Node::room).fold(0.0, f64::max);
         let longer = |job: &Job| Job {
+            node: None,
+            room,
             arrive: job.arrive * scale,
             start: job
                 .start

@@ -5,7 +5,7 @@
 //! others account for. Beside jobs that compete for the machine it takes longer.
 
 use paceline_policy::unit::count;
-use paceline_sim::fit::{Fit, Recording, lifetimes, unseen};
+use paceline_sim::fit::{Fit, NodeFit, Recording, lifetimes, unseen};
 use paceline_sim::scenario::Start;
 
 use super::super::outcome::{JobFacts, Observed, mean};
@@ -23,6 +23,13 @@ pub(super) struct Startup {
     pub(super) wait: f64,
     /// What its process then does on one CPU.
     pub(super) start: Option<Start>,
+}
+
+impl Startup {
+    /// How long it takes where no other job runs.
+    pub(super) fn seconds(&self) -> f64 {
+        (self.wait + self.start.map_or(0.0, |start| start.seconds)).max(0.0)
+    }
 }
 
 /// From one moment to another, in the seconds of a run's frames.
@@ -58,7 +65,8 @@ pub(super) fn startups(
         let wait = |seen: &Seen| seen.took - work.unwrap_or(0.0) / seen.share;
         let wait = mean(&own.iter().map(wait).collect::<Vec<f64>>());
         let wait = wait.ok_or(format!("no frame has {}", facts.job.name))?;
-        let start = work.map(|work| Start { work, seconds: work * fit.node.cpus });
+        let cpus = fit.node_of(&facts.job.name).map_or(1.0, |node| node.cpus);
+        let start = work.map(|work| Start { work, seconds: work * cpus });
         Ok(Startup { wait, start })
     };
     jobs.iter().enumerate().map(job).collect()
@@ -71,24 +79,31 @@ fn mean_use(seen: &[Seen]) -> Option<f64> {
 /// All starts of a run; `None` if it has no frames.
 fn starts(jobs: &[JobFacts], run: &Observed<'_>, fit: &Fit) -> Option<Vec<Seen>> {
     let (frames, offset) = (run.frames.as_ref().ok()?, run.offset()?);
+    let arrivals: Vec<f64> = run.recorded.run.jobs.iter().map(|job| job.arrived - offset).collect();
+    let on = |node: &NodeFit| Some(starts_on(node, jobs, &arrivals, &frames.on(&node.name)?));
+    Some(fit.nodes.iter().filter_map(on).flatten().collect())
+}
+
+/// Those on one node, of which these are the frames; `arrivals` are in their seconds.
+fn starts_on(node: &NodeFit, jobs: &[JobFacts], arrivals: &[f64], frames: &Recording) -> Vec<Seen> {
     let lives = lifetimes(frames);
     let known = |(place, facts): (usize, &JobFacts)| {
         let life = lives.iter().find(|life| life.id.as_str() == facts.job.name)?;
-        let arrived = run.recorded.run.jobs.get(place)?.arrived - offset;
+        let arrived = *arrivals.get(place)?;
         let ended = life.ended.unwrap_or(f64::INFINITY);
         Some((place, (arrived, life.arrived), (arrived, ended)))
     };
     let of: Vec<(usize, Span, Span)> = jobs.iter().enumerate().filter_map(known).collect();
     let (starts, there): (Vec<Span>, Vec<Span>) =
         of.iter().map(|(_, start, there)| (*start, *there)).unzip();
-    let background = fit.node.background.unwrap_or(0.0);
+    let background = node.background.unwrap_or(0.0);
     let seen = |(place, start, _): (usize, Span, Span)| Seen {
         place,
         took: start.1 - start.0,
-        share: share(start, &there, 1.0 - background).min(1.0 / fit.node.cpus),
+        share: share(start, &there, 1.0 - background).min(1.0 / node.cpus),
         used: used(start, &starts, frames, background),
     };
-    Some(of.into_iter().map(seen).collect())
+    of.into_iter().map(seen).collect()
 }
 
 /// The share of the `room` for everyone who is there during a start: the kernel shares alike.

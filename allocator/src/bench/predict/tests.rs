@@ -9,6 +9,7 @@ use super::super::outcome::{ArmFindings, Findings, judge};
 use super::super::probe::mean_speed;
 use super::super::record::{self, Beat};
 use super::super::remarks::remarks;
+use crate::migrate::Means;
 
 fn arm<'a>(findings: &'a Findings, name: &str) -> &'a ArmFindings {
     findings.arms.iter().find(|arm| arm.facts.name == name).unwrap()
@@ -88,6 +89,34 @@ fn the_oracle_is_predicted_by_what_it_is_told() {
     assert!(found.holds && found.jobs_hold == Some(true), "{found:#?}");
     let vae = &oracle.jobs[0];
     assert!(vae.figure("completion").unwrap().measured.mean < 35.0, "it goes first: {vae:#?}");
+}
+
+#[test]
+fn what_was_fitted_on_each_of_two_nodes_says_what_moves_between_them_bring() {
+    let findings = Simulated::on_two_nodes(3).judge().findings;
+    assert_eq!(findings.prediction.why_not, None);
+    let specon = arm(&findings, "specon");
+    let found = specon.fidelity.iter().find(|found| found.figure == "completion_mean").unwrap();
+    assert!(found.holds && found.jobs_hold == Some(true), "{found:#?}");
+    let moves = specon.figure("moves").unwrap();
+    assert!(moves.predicted.is_some_and(|moves| moves > 0.0), "{moves:?}");
+    let own = specon.figure("completion_mean").unwrap();
+    assert!(own.over_bound.is_some_and(|over| over > 1.0), "{own:?}");
+}
+
+#[test]
+fn a_job_that_cannot_be_moved_leaves_moves_without_a_prediction() {
+    let mut simulated = Simulated::on_two_nodes(3);
+    simulated.about.jobs[0].job.checkpoint = None;
+    let predicted = |simulated: &Simulated| {
+        let findings = simulated.judge().findings;
+        arm(&findings, "specon").figure("completion_mean").unwrap().predicted
+    };
+    assert_eq!(predicted(&simulated), None);
+    for arm in &mut simulated.arms {
+        arm.migration = Some(Means::Cpuset);
+    }
+    assert!(predicted(&simulated).is_some(), "its CPUs can be changed all the same");
 }
 
 #[test]

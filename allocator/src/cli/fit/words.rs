@@ -3,30 +3,22 @@
 use std::fmt::Write;
 
 use paceline_sim::curve::Curve;
-use paceline_sim::fit::{Batch, Fit, Fitted, JobFit, Learning, Measured, Throttling};
+use paceline_sim::fit::{Batch, Fit, Fitted, JobFit, Learning, Measured, NodeFit, Throttling};
 use paceline_sim::scenario::Told;
 
 use crate::cli::figures::{latency, number};
 use crate::cli::plain::plain;
 
 pub(super) fn report(fit: &Fit) -> String {
-    let node = &fit.node;
-    let ended = fit.jobs.iter().filter(|job| job.ended).count();
-    let mut lines = vec![
-        format!(
-            "{}: {} CPUs; {} jobs, {ended} of them ended",
-            plain(&node.name),
-            node.cpus,
-            fit.jobs.len()
-        ),
-        line("others", &node.background, |share| format!("{} of the node", percent(*share))),
-        line("contention", &node.contention, |contention| {
-            format!("a neighbour of equal share makes work {} longer", percent(*contention))
-        }),
-    ];
-    for job in &fit.jobs {
-        lines.push(String::new());
-        lines.extend(job_lines(job));
+    let mut lines = Vec::new();
+    for (place, node) in fit.nodes.iter().enumerate() {
+        let jobs = || fit.jobs.iter().filter(|job| job.node == node.name);
+        lines.extend((place > 0).then(String::new));
+        lines.extend(node_lines(node, jobs().count(), jobs().filter(|job| job.ended).count()));
+        for job in jobs() {
+            lines.push(String::new());
+            lines.extend(job_lines(job));
+        }
     }
     if !fit.left_out.is_empty() {
         let names: Vec<String> = fit.left_out.iter().map(|id| plain(id.as_str())).collect();
@@ -40,6 +32,17 @@ pub(super) fn report(fit: &Fit) -> String {
         writeln!(text, "{line}").expect("a string takes whatever is written to it");
     }
     text
+}
+
+fn node_lines(node: &NodeFit, jobs: usize, ended: usize) -> [String; 3] {
+    let name = plain(&node.name);
+    [
+        format!("{name}: {} CPUs; {jobs} jobs, {ended} of them ended", node.cpus),
+        line("others", &node.background, |share| format!("{} of the node", percent(*share))),
+        line("contention", &node.contention, |contention| {
+            format!("a neighbour of equal share makes work {} longer", percent(*contention))
+        }),
+    ]
 }
 
 fn job_lines(job: &JobFit) -> Vec<String> {

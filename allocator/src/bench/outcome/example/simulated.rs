@@ -15,8 +15,13 @@ use crate::samples::SampleJob;
 
 /// From a job's arrival in the schedule until its process begins …
 const WAIT: f64 = 0.3;
-/// … and what that does before its first frame: seconds of the machine, on one of two CPUs.
+/// … and what that does before its first frame: seconds of the node, on one of its CPUs.
 pub(crate) const START: f64 = 0.4;
+
+/// The machine as one node …
+const WHOLE: &[(&str, f64)] = &[("n", 2.0)];
+/// … and as two of one CPU each.
+const HALVES: &[(&str, f64)] = &[("a", 1.0), ("b", 1.0)];
 
 /// What the simulator makes of jobs stands for what was measured, a percent slower or quicker from
 /// repeat to repeat.
@@ -25,6 +30,7 @@ pub(crate) struct Simulated {
     pub(crate) arms: Vec<ArmFacts>,
     pub(crate) runs: Vec<Recorded>,
     folders: Vec<(Recording, Vec<crate::audit::Record>)>,
+    nodes: &'static [(&'static str, f64)],
 }
 
 /// A job as it really is.
@@ -102,7 +108,49 @@ impl Simulated {
         })
     }
 
+    /// Jobs that arrive on two nodes in turn, and that `SpeCon` moves once they have converged.
+    pub(crate) fn on_two_nodes(repeats: u32) -> Self {
+        let each: Vec<(&'static str, f64)> = ["vae-1", "vae-2", "vae-3", "vae-4", "vae-5"]
+            .into_iter()
+            .zip((0..).map(|at| 4.0 * f64::from(at)))
+            .collect();
+        let node = |place: usize| ["a", "b"].into_iter().cycle().nth(place).map(str::to_owned);
+        let jobs: Vec<Job> = (each.iter().enumerate())
+            .map(|(place, (name, at))| Job {
+                node: node(place),
+                checkpoint: Some("/checkpoints".to_owned()),
+                ..job(name, *at)
+            })
+            .collect();
+        let mut specon = arm("specon", "specon");
+        specon.params = [("alpha".to_owned(), 0.05), ("interval".to_owned(), 1.0)].into();
+        let truths = |repeat: u32| {
+            let truth = |(place, (name, at)): (usize, &(&'static str, f64))| {
+                let (work, node) = (10.0 * factor(repeat), node(place).unwrap_or_default());
+                let moves = WAIT + START;
+                let rest = format!(
+                    "work = {work:?}\nnode = {node:?}\nbatch = {{ work = 0.05 }}\n\
+                     loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
+                     checkpoint = {{ mean = {moves:?} }}\n"
+                );
+                Truth { name, at: *at, rest }
+            };
+            each.iter().enumerate().map(truth).collect()
+        };
+        Self::runs_on(HALVES, about("R-SP", &jobs), specon, repeats, truths)
+    }
+
     fn runs(
+        about: About,
+        policy: ArmFacts,
+        repeats: u32,
+        truths: impl Fn(u32) -> Vec<Truth>,
+    ) -> Self {
+        Self::runs_on(WHOLE, about, policy, repeats, truths)
+    }
+
+    fn runs_on(
+        nodes: &'static [(&'static str, f64)],
         about: About,
         policy: ArmFacts,
         repeats: u32,
@@ -112,7 +160,7 @@ impl Simulated {
         // Batches are timed between two looks, which are a second apart.
         none.params = [("interval".to_owned(), 2.0)].into();
         let (runs, folders) = (Vec::new(), Vec::new());
-        let mut simulated = Self { about, arms: vec![none, policy], runs, folders };
+        let mut simulated = Self { about, arms: vec![none, policy], runs, folders, nodes };
         for repeat in 0..=repeats {
             for arm in simulated.arms.clone() {
                 simulated.run(&arm, repeat, &truths(repeat));
@@ -138,7 +186,7 @@ impl Simulated {
 
     fn run(&mut self, facts: &ArmFacts, repeat: u32, truths: &[Truth]) {
         let until = self.about.until;
-        let scenario = Scenario::parse(&scenario(facts, until, truths)).unwrap();
+        let scenario = Scenario::parse(&scenario(self.nodes, facts, until, truths)).unwrap();
         let policy = if facts.policy == ORACLE { Srpt::NAME } else { &facts.policy };
         let arm = Arm { policy: policy.to_owned(), variant: facts.variant };
         let run = Run { scenario: &scenario, arm: &arm, seed: u64::from(repeat), record: true };
@@ -178,14 +226,26 @@ fn factor(repeat: u32) -> f64 {
 }
 
 /// The scenario of what is measured: with what a fit has to find out.
-fn scenario(facts: &ArmFacts, until: Option<f64>, truths: &[Truth]) -> String {
+fn scenario(
+    nodes: &[(&str, f64)],
+    facts: &ArmFacts,
+    until: Option<f64>,
+    truths: &[Truth],
+) -> String {
     let until = until.map(|until| format!("until = {until:?}\n")).unwrap_or_default();
-    let head = "[limiter]\nenforcement = \"quota\"\n[[node]]\nname = \"n\"\ncpus = 2\n\
-                contention = 0.03\nbackground = 0.02\n";
-    let head =
-        format!("name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n{until}{head}");
+    let node = |(name, cpus): &(&str, f64)| {
+        format!(
+            "[[node]]\nname = {name:?}\ncpus = {cpus:?}\ncontention = 0.03\nbackground = 0.02\n"
+        )
+    };
+    let cpus = nodes.first().map_or(1.0, |(_, cpus)| *cpus);
+    let nodes: String = nodes.iter().map(node).collect();
+    let head = format!(
+        "name = \"truth\"\ndescription = \"\"\npolicies = [\"none\"]\n{until}\
+         [limiter]\nenforcement = \"quota\"\n{nodes}"
+    );
     let job = |Truth { name, at, rest }: &Truth| {
-        let (arrive, seconds) = (at + WAIT, 2.0 * START);
+        let (arrive, seconds) = (at + WAIT, cpus * START);
         format!(
             "[[job]]\nname = \"{name}\"\narrive = {{ at = {arrive:?} }}\n\
              start = {{ work = {START:?}, seconds = {seconds:?} }}\n{rest}"
