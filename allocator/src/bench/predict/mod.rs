@@ -2,6 +2,7 @@
 
 mod fidelity;
 mod forecast;
+mod others;
 mod predictor;
 mod repeat;
 mod speed;

@@ -9,6 +9,7 @@ use paceline_sim::fit::{Fit, NodeFit, Recording, fit};
 use super::super::calibrate::Solo;
 use super::super::outcome::{ArmFindings, Course, Ground, JobFacts, Observed, mean};
 use super::super::record::Recorded;
+use super::others::Others;
 use super::repeat::Repeat;
 use super::speed::Speed;
 use super::startup::startups;
@@ -19,6 +20,15 @@ const RUNS: u64 = 120;
 /// An arm's simulated runs, by repeat and seed.
 pub(crate) type Courses = BTreeMap<(u32, u64), Course>;
 
+/// What the machine was like in a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conditions {
+    /// How fast it was, each from so many seconds after the run began on.
+    pub(super) speeds: Vec<(f64, f64)>,
+    /// What others took of its nodes, by their names.
+    pub(super) others: BTreeMap<String, f64>,
+}
+
 /// What the simulator needs to know of this machine and its jobs.
 #[derive(Debug)]
 pub(crate) struct Predictor {
@@ -28,8 +38,8 @@ pub(crate) struct Predictor {
     pub(super) fit: Fit,
     /// How fast the machine was, in that run and in others.
     pub(super) speed: Speed,
-    /// The course of that in each run, by arm and repeat.
-    speeds: BTreeMap<(String, u32), Vec<(f64, f64)>>,
+    /// What the machine was like in each run, by arm and repeat.
+    conditions: BTreeMap<(String, u32), Conditions>,
     repeats: BTreeMap<u32, Repeat>,
 }
 
@@ -48,23 +58,20 @@ impl Predictor {
         let usable: Vec<&Observed<'_>> = none.iter().copied().filter(|run| run.counts()).collect();
         let first = *middle(&usable).ok_or("no run of `none` counts")?;
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
-        let others = usable.iter().filter(|run| !std::ptr::eq(**run, first));
-        let speed = Speed::of(&usable, observed, ground);
+        let rest = usable.iter().filter(|run| !std::ptr::eq(**run, first));
+        let speed = Speed::of(&usable);
         // At a slower machine's speed they would have been shorter by as much as that was slower.
         let longer = |solo: &Solo, id: &JobId| {
-            solo.speeds.get(id.as_str()).and_then(|then| speed.of_jobs(*then))
+            solo.speeds.get(id.as_str()).and_then(|then| speed.alone(*then))
         };
         let calibration: Vec<Recording> = calibration
             .iter()
             .map(|solo| solo.recording.with_durations(|id| longer(solo, id)))
             .collect();
-        let mut others: Vec<Recording> = others
-            .filter_map(|run| run.frames.as_ref().ok())
-            .chain(&calibration)
-            .cloned()
-            .collect();
-        others.extend(alike(jobs, &calibration));
-        let mut fit = fit(recording, &others).map_err(|error| error.to_string())?;
+        let mut more: Vec<Recording> =
+            rest.filter_map(|run| run.frames.as_ref().ok()).chain(&calibration).cloned().collect();
+        more.extend(alike(jobs, &calibration));
+        let mut fit = fit(recording, &more).map_err(|error| error.to_string())?;
         let run = &first.recorded.run;
         let stopped = run.jobs.iter().filter(|its| ground.is_stopped(its));
         for its in stopped {
@@ -72,15 +79,22 @@ impl Predictor {
             let own = fit.jobs.iter_mut().filter(|own| own.id.as_str() == its.job);
             own.for_each(|own| own.work = f64::INFINITY);
         }
+        let others = Others::of(&usable, &fit);
+        let usual = others.on_nodes(None);
+        for node in &mut fit.nodes {
+            node.background = usual.get(&node.name).copied().map_or(node.background, Ok);
+        }
         let startups = startups(jobs, &usable, &fit)?;
         let mut repeats = BTreeMap::new();
         for (number, arrivals) in arrivals(observed) {
             let repeat = Repeat::of(&fit, jobs, (arrivals, &startups), ground.until)?;
             repeats.insert(number, repeat);
         }
-        let speeds = observed.iter().map(|Observed { recorded: Recorded { run, .. }, .. }| {
-            ((run.arm.clone(), run.repeat), speed.course(&run.beats))
-        });
+        let conditions = |Observed { recorded: Recorded { run, .. }, .. }: &Observed<'_>| {
+            let (speeds, others) = (speed.course(run), others.on_nodes(run.host.others));
+            ((run.arm.clone(), run.repeat), Conditions { speeds, others })
+        };
+        let conditions = observed.iter().map(conditions).collect();
         let text = repeats.get(&run.repeat).map(|repeat| repeat.text.clone());
         Ok(Self {
             text: text.ok_or("the `none` run is of no repeat")?,
@@ -88,11 +102,11 @@ impl Predictor {
                 "{}, repeat {}, beside other recordings of the same jobs: {}",
                 run.arm,
                 run.repeat,
-                others.len()
+                more.len()
             ),
             fit,
             speed,
-            speeds: speeds.collect(),
+            conditions,
             repeats,
         })
     }
@@ -112,17 +126,17 @@ impl Predictor {
     }
 
     /// The repeats of the arm that count, as the simulator runs them, each on a machine as fast as it
-    /// was at each moment.
+    /// was at each moment, beside as much of others.
     pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
         let counted = arm.counted().count();
         let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
         let each = arm.counted().flat_map(|run| {
             let number = run.repeat;
-            let speeds = self.speeds.get(&(arm.facts.name.clone(), number));
-            let speeds = speeds.map(Vec::as_slice).unwrap_or_default();
+            let conditions = self.conditions.get(&(arm.facts.name.clone(), number));
+            let conditions = conditions.cloned().unwrap_or_default();
             let repeat = self.repeats.get(&number);
             let courses =
-                repeat.map(|its| its.simulate((number, speeds), &arm.facts, seeds, ground));
+                repeat.map(|its| its.simulate((number, &conditions), &arm.facts, seeds, ground));
             courses.into_iter().flatten().map(move |(seed, course)| ((number, seed), course))
         });
         each.collect()

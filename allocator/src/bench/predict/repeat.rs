@@ -13,6 +13,7 @@ use paceline_sim::{Outcome, Run, Scenario, Tempo};
 
 use super::super::execute::ORACLES_LEAST;
 use super::super::outcome::{ArmFacts, Course, Ground, JobFacts, ORACLE, mean, moved};
+use super::predictor::Conditions;
 use super::startup::Startup;
 use super::text::text;
 use crate::migrate::Means;
@@ -90,11 +91,11 @@ impl Repeat {
         jobs.map(|(job, arrived)| job.arrive + self.begins - arrived)
     }
 
-    /// The repeat of this `number` under `arm`, on a machine of these `speeds`, each from so many seconds after
-    /// the run began on, for each of so many seeds; those that cannot be simulated are left out.
+    /// The repeat of this `number` under `arm`, on a machine of these `conditions`, for each of so many seeds;
+    /// those that cannot be simulated are left out.
     pub(super) fn simulate(
         &self,
-        (number, speeds): (u32, &[(f64, f64)]),
+        (number, conditions): (u32, &Conditions),
         arm: &ArmFacts,
         seeds: u64,
         ground: &Ground,
@@ -104,7 +105,11 @@ impl Repeat {
         if arm.is_of_a_cluster() && restarts && !self.restartable {
             return Vec::new();
         }
-        scenario.tempo = Tempo::new(speeds.iter().map(|(at, speed)| (at - self.begins, *speed)));
+        let speeds = conditions.speeds.iter().map(|(at, speed)| (at - self.begins, *speed));
+        scenario.tempo = Tempo::new(speeds);
+        for node in &mut scenario.nodes {
+            node.background = conditions.others.get(&node.name).copied().unwrap_or(node.background);
+        }
         let course = |seed| {
             let run = Run { scenario: &scenario, arm: &arm, seed, record: true };
             let done = run.simulate().ok()?;

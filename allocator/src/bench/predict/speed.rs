@@ -1,112 +1,122 @@
 //! How fast the machine was in each run, as far as jobs felt it.
 //!
-//! The probe's speed goes up and down with the machine's, but not as the jobs' does: what waits for memory
-//! and what computes are held up by different neighbours. How much of its ups and downs they feel is told
-//! by the CPU time that the same jobs took under `none` when it had one speed and another.
+//! The probe's speed goes up and down with the machine's, but not as the jobs' does. It has a level of its own
+//! for each number of jobs that run, since CPUs that were idle are slow for a while; what many jobs cost each
+//! other is fitted beside that. And what waits for memory and what computes are held up by different
+//! neighbours: how much of the rest jobs feel is told by how long their batches took under `none` when the
+//! probe was above its level and below, beside as many others.
 
-use paceline_policy::unit::count;
-use paceline_sim::fit::fit;
+mod course;
+mod felt;
 
-use super::super::outcome::{Ground, Observed, mean};
-use super::super::record::{Beat, Host};
+use std::collections::BTreeMap;
 
-/// Runs of one speed differ by so much all the same, as a part of their CPU time, where arrivals are drawn:
-/// until speeds differ by more, jobs are taken to feel all of it.
-const NOISE: f64 = 0.05;
+use course::pieces;
+
+use super::super::outcome::Observed;
+use super::super::record::Run;
+
+/// For so many seconds a number of jobs must have run to have a level that is half its own.
+const A_WHILE: f64 = 10.0;
 
 /// What is known of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Speed {
-    /// The probe's in the runs that were fitted, on average.
-    fitted: Option<f64>,
-    /// The part of its changes that jobs feel, in logarithms.
+    levels: Levels,
+    /// The part of the probe's changes that jobs feel, in logarithms.
     pub(super) felt: f64,
 }
 
 impl Speed {
-    /// Of the runs that were `fitted`, and all of the same arm among those `observed` that nothing
-    /// disturbed: the warm-up is one.
-    pub(super) fn of(fitted: &[&Observed<'_>], observed: &[Observed<'_>], ground: &Ground) -> Self {
-        let is_fitted = |arm: &str| fitted.iter().any(|run| run.recorded.run.arm == arm);
-        let runs = observed.iter().filter(|run| is_fitted(&run.recorded.run.arm));
-        let runs = runs.filter(|run| run.recorded.run.host.spoiled.is_none());
-        let known = runs
-            .filter_map(|run| Some((probed(&run.recorded.run.host)?, cpu_seconds(run, ground)?)));
-        let speeds = fitted.iter().map(|run| Some(probed(&run.recorded.run.host)?.ln()));
-        let logarithms: Option<Vec<f64>> = speeds.collect();
-        Self {
-            fitted: logarithms.and_then(|all| mean(&all)).map(f64::exp),
-            felt: felt(&known.collect::<Vec<_>>()),
-        }
+    /// Of the runs that were `fitted`.
+    pub(super) fn of(fitted: &[&Observed<'_>]) -> Self {
+        let levels = Levels::of(fitted.iter().map(|run| &run.recorded.run));
+        let felt = felt::felt(
+            &fitted.iter().flat_map(|run| felt::blocks(run, &levels)).collect::<Vec<_>>(),
+        );
+        Self { levels, felt }
     }
 
-    /// How fast a machine was for jobs when the probe found it to be as fast as `then`, as a part of what it
-    /// was for them in the runs that were fitted.
-    pub(super) fn of_jobs(&self, then: f64) -> Option<f64> {
-        let both = Some(then).filter(|then| *then > 0.0).zip(self.fitted);
-        both.map(|(then, fitted)| (then / fitted).powf(self.felt))
+    /// How fast a machine was for a job alone when the probe found it to be as fast as `then`, as a part of
+    /// what it was for jobs in the runs that were fitted.
+    pub(super) fn alone(&self, then: f64) -> Option<f64> {
+        let level = Some(then).filter(|then| *then > 0.0).zip(self.levels.of_jobs(1));
+        level.map(|(then, level)| (self.felt * (then.ln() - level)).exp())
     }
 
     /// The same in the course of a run, from so many seconds after it began on.
-    pub(super) fn course(&self, beats: &[Beat]) -> Vec<(f64, f64)> {
-        beats.iter().filter_map(|beat| Some((beat.t, self.of_jobs(beat.passes)?))).collect()
+    pub(super) fn course(&self, run: &Run) -> Vec<(f64, f64)> {
+        let above = self.levels.above(run).into_iter();
+        above.map(|(from, _, above)| (from, (self.felt * above).exp())).collect()
     }
 }
 
-fn probed(host: &Host) -> Option<f64> {
-    host.speed.filter(|speed| *speed > 0.0)
-}
+/// The probe's speed by the number of jobs that ran, in logarithms: for each the seconds, and their sum.
+#[derive(Clone, Debug, PartialEq)]
+struct Levels(BTreeMap<usize, (f64, f64)>);
 
-/// What the jobs took that came to their own end; `None` if one of them did not: then it is not the same
-/// work in each run.
-fn cpu_seconds(run: &Observed<'_>, ground: &Ground) -> Option<f64> {
-    if run.recorded.run.jobs.iter().any(|its| ground.is_stopped(its)) {
-        return None;
+impl Levels {
+    fn of<'a>(runs: impl Iterator<Item = &'a Run>) -> Self {
+        let mut levels: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+        for piece in runs.flat_map(pieces) {
+            let (seconds, sum) = levels.entry(piece.jobs).or_default();
+            *seconds += piece.to - piece.from;
+            *sum += (piece.to - piece.from) * piece.passes.ln();
+        }
+        Self(levels)
     }
-    let jobs = fit(run.frames.as_ref().ok()?, &[]).ok()?.jobs;
-    let all = jobs.len() == run.recorded.run.jobs.len();
-    all.then(|| jobs.iter().map(|job| job.cpu).sum()).filter(|seconds| *seconds > 0.0)
-}
 
-/// The part of the probe's changes that runs of such speeds and CPU seconds felt: of 1, and of what
-/// least squares say, each counts by what there is to be seen.
-fn felt(runs: &[(f64, f64)]) -> f64 {
-    let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / count(runs.len());
-    let (speed, took) = (mean(|run| run.0.ln()), mean(|run| run.1.ln()));
-    let (mut both, mut own) = (NOISE * NOISE, NOISE * NOISE);
-    for run in runs {
-        let (faster, shorter) = (run.0.ln() - speed, took - run.1.ln());
-        both += faster * shorter;
-        own += faster * faster;
+    /// That of so many jobs, and of all numbers together as far as too little is known of it; `None` if no
+    /// probe beat.
+    fn of_jobs(&self, jobs: usize) -> Option<f64> {
+        let all = self.0.values().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
+        let usual = Some(all).filter(|all| all.0 > 0.0).map(|(seconds, sum)| sum / seconds)?;
+        let (seconds, sum) = self.0.get(&jobs).copied().unwrap_or_default();
+        Some((sum + A_WHILE * usual) / (seconds + A_WHILE))
     }
-    (both / own).clamp(0.0, 1.0)
+
+    /// How far the probe was above its level in the course of a run: from, to, and by how much.
+    fn above(&self, run: &Run) -> Vec<(f64, f64, f64)> {
+        let above = |piece: course::Piece| {
+            Some((piece.from, piece.to, piece.passes.ln() - self.of_jobs(piece.jobs)?))
+        };
+        pieces(run).into_iter().filter_map(above).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
+    use super::super::super::outcome::example::recorded;
+    use super::super::super::record::Beat;
     use super::*;
 
-    #[test]
-    fn runs_of_one_speed_tell_nothing() {
-        assert!((felt(&[]) - 1.0).abs() < 1e-9);
-        assert!((felt(&[(3e4, 50.0), (3e4, 51.0)]) - 1.0).abs() < 1e-9);
+    fn run(beats: &[(f64, f64)]) -> Run {
+        let jobs = [("a", 0.0, 60.0), ("b", 20.0, 40.0)];
+        let mut run = recorded("none", 1, &jobs, []).run;
+        run.beats = beats.iter().map(|&(t, passes)| Beat { t, passes }).collect();
+        run
     }
 
-    proptest! {
-        #[test]
-        fn what_jobs_feel_is_told_by_speeds_that_differ(
-            part in 0.0..1.0_f64, speeds in prop::collection::vec(2e4..4e4_f64, 3..6),
-        ) {
-            let took = |speed: f64| 50.0 * (speed / 3e4_f64).powf(-part);
-            let runs: Vec<(f64, f64)> = speeds.iter().map(|speed| (*speed, took(*speed))).collect();
-            let slowest = speeds.iter().copied().fold(f64::INFINITY, f64::min);
-            let fastest = speeds.iter().copied().fold(0.0, f64::max);
-            prop_assume!(fastest > 1.2 * slowest);
-            let found = felt(&runs);
-            // Of the part that they do not feel, what is taken for granted counts a little.
-            prop_assert!((part - 1e-9..part + 0.15).contains(&found), "{found} of {part}");
+    #[test]
+    fn what_the_probe_has_by_the_number_of_jobs_is_no_change_of_the_machine() {
+        let runs = vec![run(&[(0.0, 100.0), (20.0, 150.0), (40.0, 100.0)]); 20];
+        let levels = Levels::of(runs.iter());
+        assert!((levels.of_jobs(1).unwrap().exp() - 100.0).abs() < 1.0, "{levels:?}");
+        assert!((levels.of_jobs(2).unwrap().exp() - 150.0).abs() < 3.0, "{levels:?}");
+        let speed = Speed { levels, felt: 1.0 };
+        assert!(speed.course(&runs[0]).iter().all(|(_, speed)| (speed - 1.0).abs() < 0.02));
+        let slower = speed.course(&run(&[(0.0, 100.0), (20.0, 75.0), (30.0, 150.0), (40.0, 50.0)]));
+        let expected = [(0.0, 1.0), (20.0, 0.5), (30.0, 1.0), (40.0, 0.5)];
+        assert_eq!(slower.len(), expected.len());
+        for ((at, speed), (from, known)) in slower.iter().zip(expected) {
+            assert!((at - from).abs() < 1e-9 && (speed - known).abs() < 0.02, "{slower:?}");
         }
+    }
+
+    #[test]
+    fn a_number_of_jobs_that_hardly_ran_has_the_level_of_all() {
+        let levels = Levels::of([run(&[(0.0, 100.0), (20.0, 200.0), (20.1, 100.0)])].iter());
+        assert!((levels.of_jobs(7).unwrap() - levels.of_jobs(1).unwrap()).abs() < 0.05);
+        assert_eq!(Levels::of(std::iter::empty()).of_jobs(1), None);
     }
 }

@@ -82,6 +82,36 @@ fn what_jobs_do_not_feel_of_the_machines_speed_slows_no_prediction() {
 }
 
 #[test]
+fn each_run_is_predicted_beside_what_others_took_then() {
+    let mut simulated = Simulated::bench(3);
+    let predicted = |simulated: &Simulated| {
+        let findings = simulated.judge().findings;
+        let of = |repeat| {
+            let runs = &arm(&findings, "flowcon-published").runs;
+            let run = runs.iter().find(|run| run.repeat == repeat).unwrap();
+            run.both("completion_mean").1.unwrap()
+        };
+        [of(2), of(3)]
+    };
+    let before = predicted(&simulated);
+    let of = |arm: &'static str| {
+        move |run: &&mut record::Recorded| run.run.arm == arm && run.run.repeat == 2
+    };
+    // What is in one fitted run alone tells nothing of the others.
+    let fitted = simulated.runs.iter_mut().find(of("none")).unwrap();
+    fitted.run.host.others = fitted.run.host.others.map(|share| share + 0.04);
+    let same = predicted(&simulated);
+    let run = simulated.runs.iter_mut().find(of("flowcon-published")).unwrap();
+    run.run.host.others = run.run.host.others.map(|share| share + 0.04);
+    let slower = predicted(&simulated);
+    for (before, same) in before.iter().zip(&same) {
+        assert!((same / before - 1.0).abs() < 0.005, "{before} and {same}");
+    }
+    assert!((1.02..1.07).contains(&(slower[0] / same[0])), "{same:?} and {slower:?}");
+    assert!((slower[1] / same[1] - 1.0).abs() < 1e-9, "{same:?} and {slower:?}");
+}
+
+#[test]
 fn the_oracle_is_predicted_by_what_it_is_told() {
     let findings = Simulated::oracle(3).judge().findings;
     let oracle = arm(&findings, "oracle");
