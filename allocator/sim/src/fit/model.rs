@@ -146,10 +146,10 @@ pub struct JobFit {
     pub told: Option<Told>,
     /// When it said that it had reached its targets.
     pub reached_at: ReachedAt,
-    /// For how many seconds a move to another node stops it, of which frames of jobs that stay tell nothing:
-    /// for whoever knows it otherwise.
+    /// For how many seconds a move to another node stops it before it starts there, of which frames of jobs
+    /// that stay tell nothing: for whoever knows it otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub move_seconds: Option<f64>,
+    pub move_wait: Option<f64>,
     /// What its owner asks for.
     pub terms: Terms,
 }

@@ -90,7 +90,7 @@ pub(super) fn fit_node(
             learning: learned(pieces, size / work, seen.direction, largest)
                 .map(|learning| residuals::beside(learning, &runs)),
             told,
-            move_seconds: None,
+            move_wait: None,
             reached_at: reached_at.unwrap_or_else(|| course.reached_at(&life)),
             terms: terms(seen),
             id: life.id,

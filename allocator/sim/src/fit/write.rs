@@ -124,8 +124,9 @@ impl Text {
             }
             self.targets(job, &learning.curve);
         }
-        if let Some(seconds) = job.move_seconds {
-            self.value("checkpoint", format!("{{ mean = {} }}", number(seconds)));
+        if let Some(seconds) = job.move_wait {
+            let (mean, start) = (number(seconds), job.start.is_some());
+            self.value("checkpoint", format!("{{ mean = {mean}, start = {start} }}"));
         }
         self.terms(&job.terms);
     }

@@ -187,6 +187,10 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
         let rule = "and its deviation must be seconds, at least 0";
         require(field("checkpoint.mean"), cost.mean, rule, fits)?;
+        if cost.start && job.start.is_none() {
+            let rule = "must be false, or the job have a `start`";
+            return Err(ScenarioError::value(field("checkpoint.start"), &cost.start, rule));
+        }
         let rule = "must be machine-seconds above 0";
         if let Some(every) = cost.every {
             require(field("checkpoint.every"), every, rule, every > 0.0)?;

@@ -148,6 +148,9 @@ pub struct Checkpoint {
     /// With this deviation.
     #[serde(default)]
     pub deviation: f64,
+    /// Whether its next process then does the job's `start` again, as its first one did.
+    #[serde(default)]
+    pub start: bool,
     /// How much work lies between two that it saves by itself, as seconds of a whole node; `None`:
     /// it saves none, and after a failure it goes on from its last move, or from the start.
     pub every: Option<f64>,

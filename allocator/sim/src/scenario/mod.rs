@@ -116,7 +116,7 @@ impl Scenario {
     #[must_use]
     pub fn moving_at_no_cost(mut self) -> Self {
         for cost in self.groups.iter_mut().filter_map(|group| group.checkpoint.as_mut()) {
-            (cost.mean, cost.deviation) = (0.0, 0.0);
+            (cost.mean, cost.deviation, cost.start) = (0.0, 0.0, false);
         }
         self
     }

@@ -114,6 +114,10 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("failures = { often = 9 }", "unknown field `often`"),
         ("checkpoint = { every = 0 }", "checkpoint.every is 0: must be machine-seconds above 0"),
         (
+            "checkpoint = { start = true }",
+            "checkpoint.start is true: must be false, or the job have",
+        ),
+        (
             "[[node]]\nname = \"m\"\ncpus = 1\nfailures = { every = 0 }",
             "node \"m\": failures.every is 0: must be a mean in seconds, above 0",
         ),

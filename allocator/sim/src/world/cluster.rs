@@ -52,8 +52,8 @@ impl World<'_> {
         }
     }
 
-    /// What all nodes see, and the jobs that run on none: those that wait for one, and those that
-    /// are on their way, which count where they go.
+    /// What all nodes see, and the jobs that train on none: those that wait for one, and those that
+    /// are on their way or start there again, which count where they go.
     fn gather(&mut self) -> Frame {
         let now = Moment::from_seconds(self.now);
         let mut all = Frame { t: self.now, ..Frame::default() };
@@ -76,8 +76,10 @@ impl World<'_> {
                 }
             }
         }
-        let waiting = self.waiting.iter().copied();
-        for index in waiting.chain(self.moving.iter().copied()) {
+        let here = self.stations.iter().flat_map(|station| station.fluid.jobs());
+        let restarting = here.filter(|index| self.jobs.get(*index).is_some_and(Live::starts_again));
+        let waiting = self.waiting.iter().chain(&self.moving).copied();
+        for index in waiting.chain(restarting) {
             let Some(live) = self.jobs.get(index) else { continue };
             let node = live.node.and_then(|node| self.run.scenario.nodes.get(node));
             let job = Job::new(live.job.id.clone());

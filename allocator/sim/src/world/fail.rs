@@ -108,9 +108,12 @@ impl Live {
         self.restart_loss(now);
     }
 
-    /// For how many seconds it stands still until its next process goes on from its checkpoint.
+    /// For how many seconds it stands still until its next process begins, to go on from its checkpoint.
     pub(super) fn restoring(&mut self) -> f64 {
         let cost = self.job.checkpoint;
+        if cost.start {
+            self.start = self.job.start;
+        }
         if cost.deviation > 0.0 {
             (cost.mean + cost.deviation * self.checkpoints.stream().normal()).max(0.0)
         } else {

@@ -133,6 +133,11 @@ impl Live {
         }
     }
 
+    /// Whether its process is not the first one, and does not train yet.
+    pub(super) fn starts_again(&self) -> bool {
+        self.start.is_some() && self.processes > 0
+    }
+
     /// What it asks of its node.
     pub(super) fn party(&self, cpus: f64, company: Company) -> Party {
         match self.start {

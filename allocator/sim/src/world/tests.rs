@@ -167,6 +167,28 @@ fn a_move_costs_its_checkpoint_and_is_made_at_most_twice() {
 }
 
 #[test]
+fn a_process_that_goes_on_elsewhere_may_have_to_start_again() {
+    let moved = |start: bool| {
+        let text = format!(
+            "name = \"moves\"\ndescription = \"\"\npolicies = [\"specon\"]\n\
+             [params.specon]\ninterval = 2\nalpha = 0.05\n\
+             [[node]]\nname = \"x\"\ncpus = 1\n[[node]]\nname = \"y\"\ncpus = 1\n\
+             [[job]]\nname = \"a\"\nnode = \"x\"\nwork = 30\nstart = {{ work = 3, seconds = 3 }}\n\
+             checkpoint = {{ mean = 0.5, start = {start} }}\n\
+             loss = {{ curve = \"exponential\", start = 5, end = 1, tau = 0.02 }}\n\
+             [[job]]\nname = \"b\"\nnode = \"x\"\nwork = 30\narrive = {{ at = 4 }}\n\
+             loss = {{ curve = \"exponential\", start = 5, end = 1, tau = 0.9 }}"
+        );
+        let jobs = run(&Scenario::parse(&text).unwrap(), "specon", 1, false).outcome.jobs;
+        jobs.into_iter().find(|job| job.id == "a").unwrap()
+    };
+    let (at_once, starts) = (moved(false), moved(true));
+    assert_eq!((at_once.moves, starts.moves), (1, 1));
+    let later = starts.finished.unwrap() - at_once.finished.unwrap();
+    assert!((later - 3.0).abs() < 1e-6, "{later} s for its start");
+}
+
+#[test]
 fn the_most_that_a_job_may_have_binds_whoever_decides() {
     let text = "name = \"most\"\ndescription = \"Bounded.\"\npolicies = [\"none\"]\n\
                 [[node]]\nname = \"n\"\ncount = 2\ncpus = 2\n\

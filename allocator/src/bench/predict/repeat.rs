@@ -52,7 +52,7 @@ impl Repeat {
             for own in fitted.jobs.iter_mut().filter(|own| own.id.as_str() == name) {
                 (own.arrived, own.start) = (asks - begins, startup.start);
                 // What a new container does before it trains, it does again after a move.
-                own.move_seconds = (fit.nodes.len() > 1).then(|| startup.seconds());
+                own.move_wait = (fit.nodes.len() > 1).then_some(startup.wait.max(0.0));
             }
         }
         let text = text(&fitted, until.map(|until| until - begins))?;

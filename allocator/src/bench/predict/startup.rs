@@ -25,13 +25,6 @@ pub(super) struct Startup {
     pub(super) start: Option<Start>,
 }
 
-impl Startup {
-    /// How long it takes where no other job runs.
-    pub(super) fn seconds(&self) -> f64 {
-        (self.wait + self.start.map_or(0.0, |start| start.seconds)).max(0.0)
-    }
-}
-
 /// From one moment to another, in the seconds of a run's frames.
 type Span = (f64, f64);
 

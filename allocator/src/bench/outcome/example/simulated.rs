@@ -127,11 +127,10 @@ impl Simulated {
         let truths = |repeat: u32| {
             let truth = |(place, (name, at)): (usize, &(&'static str, f64))| {
                 let (work, node) = (10.0 * factor(repeat), node(place).unwrap_or_default());
-                let moves = WAIT + START;
                 let rest = format!(
                     "work = {work:?}\nnode = {node:?}\nbatch = {{ work = 0.05 }}\n\
                      loss = {{ curve = \"exponential\", start = 500.0, end = 100.0, tau = 0.15 }}\n\
-                     checkpoint = {{ mean = {moves:?} }}\n"
+                     checkpoint = {{ mean = {WAIT:?}, start = true }}\n"
                 );
                 Truth { name, at: *at, rest }
             };
