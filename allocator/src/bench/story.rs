@@ -62,14 +62,17 @@ pub(crate) fn tell(arm: &ArmFindings, runs: &[Measured<'_>], claims: &[Compared]
         said(value(&run)),
         recorded.repeat,
     )];
-    match costliest(&run.observed.log, &job.job, recorded.began + its.ended) {
-        Some(cut) => sentences.extend(cut.sentences(&run.observed.log, &job.job, recorded.began)),
-        None => sentences.push(
+    let (log, began) = (&run.observed.log, recorded.began);
+    let cut = costliest(log, &job.job, began + its.ended);
+    let told = cut.map(|cut| cut.sentences(log, &job.job, began));
+    let told = told.or_else(|| longest_move(log, &job.job, began));
+    sentences.extend(told.unwrap_or_else(|| {
+        vec![
             "No decision gave it less than the whole machine: what it lost, it lost to the others' \
              use of the machine."
                 .to_owned(),
-        ),
-    }
+        ]
+    }));
     Some(Story { occasion, sentences })
 }
 
@@ -184,6 +187,27 @@ impl Cut<'_> {
         sentences.push(format!("That choice stood for {:.1} s.", self.until - self.decided.at));
         sentences
     }
+}
+
+/// The move that stopped the job for longest, and the decision that it followed from.
+fn longest_move(log: &[Record], job: &str, began: f64) -> Option<Vec<String>> {
+    let stopped = |record: &Record| match &record.entry {
+        Entry::Moved { job: own, seconds, .. } if own == job => Some(seconds.unwrap_or(0.0)),
+        _ => None,
+    };
+    let moves = log.iter().filter_map(|record| Some((record, stopped(record)?)));
+    let (moved, seconds) = moves.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let of_job =
+        |record: &&Record| matches!(&record.entry, Entry::Decided { job: own, .. } if own == job);
+    let mut decided = log.iter().filter(of_job);
+    let decided = decided.rfind(|record| record.at <= moved.at - seconds);
+    let mut sentences = vec![format!(
+        "No decision gave it less than the whole machine, but it was moved, {:.1} s after the run began:",
+        moved.at - seconds - began
+    )];
+    sentences.extend(decided.map(|record| format!("{}.", record.entry)));
+    sentences.push(format!("{}.", moved.entry));
+    Some(sentences)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-use super::super::outcome::example::{Simulated, bare, example};
+use super::super::outcome::example::{BEGAN, Simulated, bare, entries, example};
 use super::super::outcome::{Observed, judge};
+use super::longest_move;
 
 #[test]
 fn an_arm_that_is_worse_has_a_decision_told_that_cut_the_job_that_lost_most() {
@@ -35,4 +36,44 @@ fn where_jobs_do_not_end_a_story_is_about_their_batches() {
     assert!(story.occasion.starts_with("dqoes: not as printed (satisfied): 7"), "{story:#?}");
     let text = story.sentences.join("\n");
     assert!(text.contains("The job that lost most is slow: a batch is +0."), "{text}");
+}
+
+#[test]
+fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
+    let none = "0".repeat(64);
+    let line = |at: f64, entry: &str| {
+        format!(r#"{{"seq":1,"at":{},"prev":"{none}","hash":"{none}",{entry}}}"#, BEGAN + at)
+    };
+    let decided = |at: f64, number: u32, job: &str| {
+        let why = "gain 0.001 < alpha 0.01";
+        line(
+            at,
+            &format!(
+                r#""what":"decided","number":{number},"job":"{job}","class":"CC","score":0.001,"chosen":1.0,"why":"{why}""#
+            ),
+        )
+    };
+    let moved = |at: f64, job: &str, seconds: f64| {
+        line(
+            at,
+            &format!(
+                r#""what":"moved","job":"{job}","container":"c","successor":"d","from":"a","to":"b","reason":"as CC","saving":0.1,"seconds":{seconds}"#
+            ),
+        )
+    };
+    let log = [
+        decided(10.0, 3, "vae"),
+        moved(12.0, "vae", 1.5),
+        decided(20.0, 5, "vae"),
+        decided(20.1, 6, "gru"),
+        decided(22.0, 7, "vae"),
+        moved(24.0, "vae", 3.5),
+        moved(40.0, "gru", 9.0),
+    ];
+    let log = entries(&log.join("\n"));
+    let text = longest_move(&log, "vae", BEGAN).unwrap().join("\n");
+    assert!(text.contains("it was moved, 20.5 s after the run began"), "{text}");
+    assert!(text.contains("decision 5: vae") && !text.contains("decision 7"), "{text}");
+    assert!(text.contains("vae was moved from a to b: as CC"), "{text}");
+    assert_eq!(longest_move(&log, "mnist", BEGAN), None);
 }
