@@ -189,22 +189,33 @@ impl Cut<'_> {
     }
 }
 
-/// The move that stopped the job for longest, and the decision that it followed from.
+/// What a decision says of a job that it moves, as `SpeCon` does …
+const MOVES: &str = "it moves";
+/// … and what both it and the move say where that is for the nodes' sake.
+const EVEN_OUT: &str = "even out";
+
+/// The move that stopped the job for longest, and the decision that it followed from: others may have been
+/// made between them, by which the job stays where it is.
 fn longest_move(log: &[Record], job: &str, began: f64) -> Option<Vec<String>> {
-    let stopped = |record: &Record| match &record.entry {
-        Entry::Moved { job: own, seconds, .. } if own == job => Some(seconds.unwrap_or(0.0)),
-        _ => None,
+    let stopped = |record: &Record| {
+        let Entry::Moved { job: own, seconds, .. } = &record.entry else { return None };
+        (own == job).then(|| seconds.unwrap_or(0.0))
     };
     let moves = log.iter().filter_map(|record| Some((record, stopped(record)?)));
     let (moved, seconds) = moves.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let of_job =
-        |record: &&Record| matches!(&record.entry, Entry::Decided { job: own, .. } if own == job);
-    let mut decided = log.iter().filter(of_job);
-    let decided = decided.rfind(|record| record.at <= moved.at - seconds);
+    let Entry::Moved { reason, .. } = &moved.entry else { return None };
+    let stopped_at = moved.at - seconds;
+    let moves_it = |record: &&Record| {
+        let Entry::Decided { job: own, why, .. } = &record.entry else { return false };
+        let same = why.contains(EVEN_OUT) == reason.contains(EVEN_OUT);
+        own == job && record.at <= stopped_at && why.contains(MOVES) && same
+    };
     let mut sentences = vec![format!(
-        "No decision gave it less than the whole machine, but it was moved, {:.1} s after the run began:",
-        moved.at - seconds - began
+        "No decision gave it less than the whole machine, but it was moved, and stopped for that {:.1} s \
+         after the run began:",
+        stopped_at - began
     )];
+    let decided = log.iter().rfind(moves_it);
     sentences.extend(decided.map(|record| format!("{}.", record.entry)));
     sentences.push(format!("{}.", moved.entry));
     Some(sentences)

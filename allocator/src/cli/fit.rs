@@ -11,7 +11,7 @@ use clap::Args;
 use paceline_policy::params::{Param, ParamError};
 use paceline_policy::{Params, Variant, policies};
 use paceline_sim::Scenario;
-use paceline_sim::fit::{Heading, Recording, fit};
+use paceline_sim::fit::{FitError, Heading, Recording, fit};
 use paceline_sim::scenario::Arm;
 use serde_json::json;
 
@@ -74,8 +74,12 @@ pub(super) fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     let mut recordings = args.frames.iter().map(|path| read(path));
     let first = recordings.next().unwrap_or_else(|| Err(BadUsage("no recording".to_owned())))?;
     let others = recordings.collect::<Result<Vec<Recording>, BadUsage>>()?;
-    let name = args.frames.first().map(|path| path.display().to_string()).unwrap_or_default();
-    let fit = fit(&first, &others).map_err(|error| BadUsage(format!("{name}: {error}")))?;
+    let named = |error: FitError| {
+        let number = if let FitError::Moved { number, .. } = &error { *number } else { 1 };
+        let file = args.frames.get(number - 1).map(|path| path.display().to_string());
+        BadUsage(format!("{}: {error}", file.unwrap_or_default()))
+    };
+    let fit = fit(&first, &others).map_err(named)?;
     let text = fit.scenario(&heading);
     Scenario::parse(&text).context("the scenario that was fitted cannot be simulated")?;
     if let Some(path) = &args.output {

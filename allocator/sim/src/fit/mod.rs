@@ -58,7 +58,7 @@ pub enum FitError {
     NoCpus,
     /// A job that was on one node and then on another: no frame tells what the move itself cost it.
     #[error(
-        "recording {number}: {job} was moved from {from:?} to {to:?}, and only a run in which jobs \
+        "{job} was moved from {from:?} to {to:?}, and only a run in which jobs \
          stay where they are can be fitted, such as one of `none`"
     )]
     Moved {

@@ -61,7 +61,7 @@ pub struct Job {
     pub id: JobId,
     /// When it arrives, in seconds.
     pub arrive: f64,
-    /// What its first process does before it trains.
+    /// What its first process does before it trains, and those after it where `checkpoint` says so.
     pub start: Option<Start>,
     /// The node that it is bound to.
     pub node: Option<usize>,

@@ -32,7 +32,7 @@ impl World<'_> {
         }
     }
 
-    /// A process of a job begins on its node: the first one with its start, where it has one.
+    /// A process of a job begins on its node, with its start where it has one to do.
     pub(super) fn begin(&mut self, index: Index) {
         let Some(live) = self.jobs.get_mut(index) else { return };
         let Some(node) = live.node else { return };

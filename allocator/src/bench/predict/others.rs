@@ -1,9 +1,9 @@
 //! What others took of each node in each run.
 //!
 //! On a shared machine they come and go from run to run, as its speed does. A run's figures have their
-//! mean share of the machine; frames have that of each node, the allocator's own use among it, while no
-//! job starts or ends there. By how much one is above the other is the same in every run: what the runs
-//! that were fitted have in the middle.
+//! mean share of the machine; frames have that of each node, while no job starts or ends there. By how much
+//! one is above the other is taken to be the same in every run: what the runs that were fitted have in the
+//! middle.
 
 use std::collections::BTreeMap;
 

@@ -32,8 +32,10 @@ pub(super) struct Repeat {
     arrivals: Vec<f64>,
     /// When the scenario begins, in the same seconds.
     begins: f64,
-    /// Whether a restart moves every one of them: the simulator knows none that has to stay.
+    /// Whether every one of them can be restarted elsewhere: the simulator knows none that has to stay.
     restartable: bool,
+    /// Whether its nodes are alike: the simulator knows no job that takes longer on another one.
+    alike: bool,
 }
 
 impl Repeat {
@@ -67,7 +69,10 @@ impl Repeat {
         let said = |facts: &JobFacts| Some((facts.job.name.clone(), facts.job.work?));
         let declared = jobs.iter().filter_map(said).collect();
         let restartable = jobs.iter().all(|facts| facts.job.checkpoint.is_some());
-        Ok(Self { text, scenario, declared, jobs: found, arrivals, begins, restartable })
+        let mut cpus = scenario.nodes.iter().map(|node| node.cpus.to_bits());
+        let first = cpus.next();
+        let alike = cpus.all(|cpus| Some(cpus) == first);
+        Ok(Self { text, scenario, declared, jobs: found, arrivals, begins, restartable, alike })
     }
 
     /// What each job takes alone.
@@ -102,7 +107,8 @@ impl Repeat {
     ) -> Vec<(u64, Course)> {
         let restarts = arm.migration.unwrap_or_default() == Means::Restart;
         let (mut scenario, arm) = self.under(arm);
-        if arm.is_of_a_cluster() && restarts && !self.restartable {
+        let can_move = self.alike && (self.restartable || !restarts);
+        if arm.is_of_a_cluster() && !can_move {
             return Vec::new();
         }
         let speeds = conditions.speeds.iter().map(|(at, speed)| (at - self.begins, *speed));
@@ -115,8 +121,8 @@ impl Repeat {
             let done = run.simulate().ok()?;
             let lines: Vec<&str> = done.lines.iter().map(|line| line.frame.as_str()).collect();
             // Of several nodes, a frame without a policy for all of them is of one of them.
-            let frames = Recording::parse(&lines.join("\n")).ok();
-            let frames = frames.filter(|_| scenario.nodes.len() == 1);
+            let one = scenario.nodes.len() == 1;
+            let frames = one.then(|| Recording::parse(&lines.join("\n")).ok()).flatten();
             let satisfaction = frames.and_then(|frames| Satisfaction::of(&frames));
             Some((seed, self.course(number, &done.outcome, satisfaction, ground)))
         };

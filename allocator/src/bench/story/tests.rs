@@ -44,8 +44,7 @@ fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
     let line = |at: f64, entry: &str| {
         format!(r#"{{"seq":1,"at":{},"prev":"{none}","hash":"{none}",{entry}}}"#, BEGAN + at)
     };
-    let decided = |at: f64, number: u32, job: &str| {
-        let why = "gain 0.001 < alpha 0.01";
+    let decided = |at: f64, number: u32, job: &str, why: &str| {
         line(
             at,
             &format!(
@@ -57,23 +56,25 @@ fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
         line(
             at,
             &format!(
-                r#""what":"moved","job":"{job}","container":"c","successor":"d","from":"a","to":"b","reason":"as CC","saving":0.1,"seconds":{seconds}"#
+                r#""what":"moved","job":"{job}","container":"c","successor":"d","from":"a","to":"b","reason":"to even out the nodes","saving":0.1,"seconds":{seconds}"#
             ),
         )
     };
+    let evens_out = "CC kept; it moves to even out: 3 jobs on its node > 1 on b + 1";
     let log = [
-        decided(10.0, 3, "vae"),
+        decided(10.0, 3, "vae", "CC; it moves: score 1 of b is the lowest, < 3 of its node"),
         moved(12.0, "vae", 1.5),
-        decided(20.0, 5, "vae"),
-        decided(20.1, 6, "gru"),
-        decided(22.0, 7, "vae"),
+        decided(18.0, 5, "vae", evens_out),
+        decided(18.1, 5, "gru", evens_out),
+        decided(20.0, 6, "vae", "no gain measured: CC kept"),
+        decided(22.0, 7, "vae", "no gain measured: CC kept"),
         moved(24.0, "vae", 3.5),
         moved(40.0, "gru", 9.0),
     ];
     let log = entries(&log.join("\n"));
     let text = longest_move(&log, "vae", BEGAN).unwrap().join("\n");
-    assert!(text.contains("it was moved, 20.5 s after the run began"), "{text}");
-    assert!(text.contains("decision 5: vae") && !text.contains("decision 7"), "{text}");
-    assert!(text.contains("vae was moved from a to b: as CC"), "{text}");
+    assert!(text.contains("it was moved, and stopped for that 20.5 s after"), "{text}");
+    assert!(text.contains("decision 5: vae") && !text.contains("decision 6"), "{text}");
+    assert!(text.contains("vae was moved from a to b: to even out"), "{text}");
     assert_eq!(longest_move(&log, "mnist", BEGAN), None);
 }

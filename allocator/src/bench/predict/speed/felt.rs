@@ -27,15 +27,19 @@ pub(super) struct Block {
     faster: f64,
 }
 
-/// What a run's frames have of them.
+/// What a run's frames have of them, on each node: only those on its own are in a job's way.
 pub(super) fn blocks(run: &Observed<'_>, levels: &Levels) -> Vec<Block> {
     let (Ok(recording), Some(offset)) = (&run.frames, run.offset()) else { return Vec::new() };
     let above = levels.above(&run.recorded.run);
-    let frames = recording.frames();
+    let nodes = recording.nodes().into_iter().filter_map(|node| recording.on(node));
+    nodes.flat_map(|frames| blocks_on(frames.frames(), offset, &above)).collect()
+}
+
+fn blocks_on(frames: &[Frame], offset: f64, above: &[(f64, f64, f64)]) -> Vec<Block> {
     let mut open: BTreeMap<&JobId, Block> = BTreeMap::new();
     let mut found = Vec::new();
     for (before, after) in frames.iter().zip(frames.iter().skip(1)) {
-        let Some((seconds, above)) = mean(&above, (before.t + offset, after.t + offset)) else {
+        let Some((seconds, above)) = mean(above, (before.t + offset, after.t + offset)) else {
             continue;
         };
         for (job, faster) in timed(before, after) {
