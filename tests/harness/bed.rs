@@ -13,7 +13,7 @@ use paceline_allocator::observe::cgroup::{Cgroup, MemoryLimit, Quota};
 use paceline_allocator::observe::container::{self, Container, HostCpu, HostMemory};
 
 use crate::printed::printed;
-use crate::wait::until;
+use crate::wait::{PATIENCE, until_within};
 
 /// The engine is asked for so many things at once.
 const AT_ONCE: usize = 16;
@@ -197,9 +197,10 @@ impl Bed {
         Ok(described.state.and_then(|state| state.running).unwrap_or(false))
     }
 
-    /// Waits for its end; its exit code.
+    /// Waits for its end, longer than for other things: what is to be computed until then takes as
+    /// long as the machine makes it. Its exit code.
     pub async fn ended(&self, name: &str) -> anyhow::Result<i64> {
-        until("the container ends", || async {
+        until_within(PATIENCE * 3, "the container ends", || async {
             let described =
                 self.docker.inspect_container(name, None::<InspectContainerOptions>).await?;
             let state = described.state.unwrap_or_default();
