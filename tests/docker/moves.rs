@@ -117,6 +117,11 @@ pub(crate) async fn a_converged_job_moves_and_goes_on_from_its_checkpoint(
     let moved = audited("moved", &bed)?;
     let seconds = moved.first().and_then(|entry| entry.get("seconds")?.as_f64());
     anyhow::ensure!(moved.len() == 1 && seconds.is_some_and(|s| s > 0.0 && s < 20.0), "{moved:?}");
+    let decided = audited("decided", &bed)?;
+    let told = |entry: &Value| {
+        entry.get("job") == Some(&"flat".into()) && entry.get("moves_to") == Some(&"b".into())
+    };
+    anyhow::ensure!(decided.iter().any(told), "no decision says that it moves");
     // What was recorded gives the same decision again.
     let decisions = replay(&SPECON, &frames).await?;
     let moves = decisions.iter().filter_map(|decision| decision.get("migrate")?.as_array());

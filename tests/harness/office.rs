@@ -51,6 +51,7 @@ impl Office {
                 class: "CL".to_owned(),
                 score: None,
                 chosen: 0.5,
+                moves_to: None,
                 why: "converged".to_owned(),
             });
         }

@@ -1,5 +1,6 @@
 //! What stands in the audit log: one entry for each thing that was done, decided or noticed.
 
+use paceline_policy::decision::Decision;
 use serde::{Deserialize, Serialize};
 
 use crate::live::{Command, Who};
@@ -52,6 +53,9 @@ pub enum Entry {
         score: Option<f64>,
         /// The share that it chose.
         chosen: f64,
+        /// The node that it is to be moved to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        moves_to: Option<String>,
         /// Why.
         why: String,
     },
@@ -208,4 +212,19 @@ pub enum Entry {
         /// How long it was.
         bytes: u64,
     },
+}
+
+impl Entry {
+    /// What a decision said of each job. A job without a limit is given the whole node.
+    pub fn of_decision(number: u64, decision: &Decision) -> impl Iterator<Item = Self> {
+        decision.jobs.iter().map(move |(job, of)| Self::Decided {
+            number,
+            job: job.to_string(),
+            class: of.class.to_owned(),
+            score: of.score,
+            chosen: decision.limits.get(job).map_or(1.0, |share| share.get()),
+            moves_to: decision.migrate.iter().find(|one| one.job == *job).map(|one| one.to.clone()),
+            why: of.why.to_string(),
+        })
+    }
 }

@@ -79,7 +79,7 @@ impl fmt::Display for Entry {
             Self::Gone { job, container } => {
                 write!(f, "{job} is gone, with container {}", short(container))
             }
-            Self::Decided { number, job, class, score, chosen, why } => {
+            Self::Decided { number, job, class, score, chosen, why, .. } => {
                 write!(f, "decision {number}: {job} is given {:.1} % ({class}", chosen * 100.0)?;
                 score.map_or(Ok(()), |score| write!(f, ", score {score:.4}"))?;
                 write!(f, "): {why}")

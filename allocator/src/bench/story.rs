@@ -189,11 +189,6 @@ impl Cut<'_> {
     }
 }
 
-/// What a decision says of a job that it moves, as `SpeCon` does …
-const MOVES: &str = "it moves";
-/// … and what both it and the move say where that is for the nodes' sake.
-const EVEN_OUT: &str = "even out";
-
 /// The move that stopped the job for longest, and the decision that it followed from: others may have been
 /// made between them, by which the job stays where it is.
 fn longest_move(log: &[Record], job: &str, began: f64) -> Option<Vec<String>> {
@@ -203,12 +198,11 @@ fn longest_move(log: &[Record], job: &str, began: f64) -> Option<Vec<String>> {
     };
     let moves = log.iter().filter_map(|record| Some((record, stopped(record)?)));
     let (moved, seconds) = moves.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let Entry::Moved { reason, .. } = &moved.entry else { return None };
+    let Entry::Moved { to, .. } = &moved.entry else { return None };
     let stopped_at = moved.at - seconds;
     let moves_it = |record: &&Record| {
-        let Entry::Decided { job: own, why, .. } = &record.entry else { return false };
-        let same = why.contains(EVEN_OUT) == reason.contains(EVEN_OUT);
-        own == job && record.at <= stopped_at && why.contains(MOVES) && same
+        let Entry::Decided { job: own, moves_to, .. } = &record.entry else { return false };
+        own == job && moves_to.as_ref() == Some(to) && record.at <= stopped_at
     };
     let mut sentences = vec![format!(
         "No decision gave it less than the whole machine, but it was moved, and stopped for that {:.1} s \

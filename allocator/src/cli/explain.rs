@@ -126,6 +126,7 @@ mod tests {
             class: "CL".to_owned(),
             score: Some(0.0012),
             chosen: 0.25,
+            moves_to: None,
             why: why.to_owned(),
         }
     }

@@ -258,15 +258,8 @@ impl Manager {
         let number = next.number;
         for (job, of) in &decision.jobs {
             debug!(%job, class = of.class, why = %of.why, "decided");
-            self.write(&Entry::Decided {
-                number,
-                job: job.to_string(),
-                class: of.class.to_owned(),
-                score: of.score,
-                chosen: decision.limits.get(job).map_or(1.0, |share| share.get()),
-                why: of.why.to_string(),
-            });
         }
+        Entry::of_decision(number, &decision).for_each(|entry| self.write(&entry));
         self.migrate(&decision.migrate);
         self.decided = Some(next);
     }

@@ -45,18 +45,11 @@ impl Driver {
         }
         let number = self.decided.as_ref().map_or(0, |decided| decided.view.number) + 1;
         for (job, of) in &decision.jobs {
-            let limit = decision.limits.get(job);
-            let text = limit.map(ToString::to_string).unwrap_or_default();
-            tracing::debug!(%job, class = of.class, limit = text, why = %of.why, "decided");
-            let Some(audit) = &mut self.records.audit else { continue };
-            audit.write(&Entry::Decided {
-                number,
-                job: job.to_string(),
-                class: of.class.to_owned(),
-                score: of.score,
-                chosen: limit.map_or(1.0, |share| share.get()),
-                why: of.why.to_string(),
-            });
+            let limit = decision.limits.get(job).map(ToString::to_string).unwrap_or_default();
+            tracing::debug!(%job, class = of.class, limit, why = %of.why, "decided");
+        }
+        if let Some(audit) = &mut self.records.audit {
+            Entry::of_decision(number, &decision).for_each(|entry| audit.write(&entry));
         }
         self.migrate(&decision.migrate);
         let view = DecisionView { number, at: unix_seconds(), interval: decision.interval };

@@ -44,11 +44,12 @@ fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
     let line = |at: f64, entry: &str| {
         format!(r#"{{"seq":1,"at":{},"prev":"{none}","hash":"{none}",{entry}}}"#, BEGAN + at)
     };
-    let decided = |at: f64, number: u32, job: &str, why: &str| {
+    let decided = |at: f64, number: u32, job: &str, to: Option<&str>| {
+        let to = to.map_or(String::new(), |to| format!(r#""moves_to":"{to}","#));
         line(
             at,
             &format!(
-                r#""what":"decided","number":{number},"job":"{job}","class":"CC","score":0.001,"chosen":1.0,"why":"{why}""#
+                r#""what":"decided","number":{number},"job":"{job}","class":"CC","score":0.001,"chosen":1.0,{to}"why":"w""#
             ),
         )
     };
@@ -60,14 +61,14 @@ fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
             ),
         )
     };
-    let evens_out = "CC kept; it moves to even out: 3 jobs on its node > 1 on b + 1";
     let log = [
-        decided(10.0, 3, "vae", "CC; it moves: score 1 of b is the lowest, < 3 of its node"),
+        decided(10.0, 3, "vae", Some("b")),
         moved(12.0, "vae", 1.5),
-        decided(18.0, 5, "vae", evens_out),
-        decided(18.1, 5, "gru", evens_out),
-        decided(20.0, 6, "vae", "no gain measured: CC kept"),
-        decided(22.0, 7, "vae", "no gain measured: CC kept"),
+        decided(15.0, 4, "vae", Some("a")),
+        decided(18.0, 5, "vae", Some("b")),
+        decided(18.1, 5, "gru", Some("b")),
+        decided(20.0, 6, "vae", None),
+        decided(22.0, 7, "vae", None),
         moved(24.0, "vae", 3.5),
         moved(40.0, "gru", 9.0),
     ];
