@@ -61,7 +61,9 @@ pub(crate) fn compare(material: &Material<'_>) -> Vec<Compared> {
     let like = LIKE.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
     let Some((_, scenario)) = like else { return Vec::new() };
     let claims = published().unwrap_or_default();
-    let own = claims.into_iter().filter(|claim| claim.scenario == *scenario);
+    let own = claims
+        .into_iter()
+        .filter(|claim| claim.scenario == *scenario && claim.is_at(material.interval(claim)));
     own.map(|claim| material.check(claim)).collect()
 }
 
@@ -104,6 +106,12 @@ impl Material<'_> {
             (arm.variant != Variant::Published, arm.enforcement != Enforcement::Quota)
         })
         .map(|(place, _)| place)
+    }
+
+    /// How often that arm decides, in the paper's seconds.
+    fn interval(&self, claim: &Claim) -> Option<f64> {
+        let arm = self.arms.get(self.arm(claim)?)?;
+        Some(arm.params.get("interval")? * self.about.scale)
     }
 
     fn baseline(&self) -> Option<usize> {

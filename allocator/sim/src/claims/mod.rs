@@ -29,6 +29,9 @@ pub struct Claim {
     /// The policy that it is compared with, where it is.
     #[serde(default = "none")]
     pub against: String,
+    /// The policy's interval in seconds, where the paper prints the figure for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<f64>,
     /// What is printed.
     pub figure: Figure,
     /// How much of it.
@@ -142,6 +145,12 @@ fn none() -> String {
 }
 
 impl Claim {
+    /// Whether it is of a policy that decides each `interval` seconds.
+    pub fn is_at(&self, interval: Option<f64>) -> bool {
+        let same = |own: f64| interval.is_some_and(|other| (own - other).abs() < 1e-9 * own);
+        self.interval.is_none_or(same)
+    }
+
     /// Looks for the claim's figure in a comparison of its scenario.
     pub fn check(&self, all: &Comparison) -> Checked {
         let variant = |variant| {

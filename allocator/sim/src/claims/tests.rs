@@ -5,7 +5,8 @@ use crate::scenario::scenario;
 fn checked(name: &str) -> Vec<Checked> {
     let scenario = scenario(name);
     let all = compare(&scenario, &every_arm(&scenario), 1).unwrap();
-    let own = published().unwrap().into_iter().filter(|claim| claim.scenario == name);
+    let own = published().unwrap().into_iter();
+    let own = own.filter(|claim| claim.scenario == name && claim.is_at(Some(20.0)));
     own.map(|claim| claim.check(&all)).collect()
 }
 
@@ -31,6 +32,18 @@ fn every_claim_is_about_a_scenario_and_a_figure_that_there_are() {
         let arms: Vec<String> = every_arm(&scenario).iter().map(ToString::to_string).collect();
         assert!(arms.contains(&claim.policy) && arms.contains(&claim.against), "{claim:?}");
     }
+}
+
+#[test]
+fn of_two_settings_the_claims_of_the_own_one_are_taken() {
+    let claims = published().unwrap();
+    let of = |interval| {
+        let own = claims.iter().filter(|claim| claim.scenario == "FC-3" && claim.is_at(interval));
+        own.map(|claim| claim.value).collect::<Vec<f64>>()
+    };
+    assert_eq!(of(Some(20.0)), [394.0, 84.7, 59.4, -0.214, 386.1]);
+    assert_eq!(of(Some(3.75 * 8.0)), [394.0, 84.7, 57.7, -0.319, 372.4]);
+    assert_eq!(of(None), [394.0, 84.7]);
 }
 
 #[test]

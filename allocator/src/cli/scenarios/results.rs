@@ -120,7 +120,13 @@ impl Entry {
     pub(super) fn of(scenario: Scenario, claims: &[Claim]) -> anyhow::Result<Self> {
         let bad =
             |error: paceline_sim::ScenarioError| BadUsage(format!("{}: {error}", scenario.name));
-        let own = claims.iter().filter(|claim| claim.scenario == scenario.name);
+        let interval = |policy: &str| {
+            let params = scenario.params.get(policy)?;
+            params.iter().find_map(|(name, value)| (name == "interval").then_some(value))
+        };
+        let own = claims.iter().filter(|claim| {
+            claim.scenario == scenario.name && claim.is_at(interval(&claim.policy))
+        });
         if !scenario.layouts.is_empty() {
             let all = gangs::exchanges(&scenario, &scenario.arms).map_err(bad)?;
             let fewest: Vec<Option<u32>> =
