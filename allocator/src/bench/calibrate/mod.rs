@@ -32,6 +32,9 @@ const ENDLESS: u64 = 1_000_000_000;
 
 /// How long a job may take to be measured: data is read, a model built, and then up to 95 s.
 const MEASURED_WITHIN: Duration = Duration::from_mins(4);
+/// What may be the matter with a job that reports, and no steps.
+const UNCOUNTED: &str = "a log that counts samples needs the sidecar's --batch-size, \
+                         or the job a number of steps in place of {steps}";
 
 /// How often a frame is recorded, in seconds: what the jobs are like is fitted to these. A frame's batches
 /// are those after the first look since the frame before, which is a second after that.
@@ -114,7 +117,8 @@ impl Calibration<'_> {
                 return Ok(None);
             }
             let rate = timeout(MEASURED_WITHIN, self.measure(job)).await;
-            rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}")).map(Some)
+            rate.unwrap_or_else(|_| bail!("too few steps within {MEASURED_WITHIN:?}; {UNCOUNTED}"))
+                .map(Some)
         });
         let measured = measured.await;
         self.speeds.extend(mean_speed(&probe.end()).map(|speed| (job.name.clone(), speed)));
