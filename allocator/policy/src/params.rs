@@ -57,6 +57,11 @@ impl Params {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
+    /// A parameter that was given.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
     /// Adds or replaces a parameter.
     pub fn set(&mut self, name: impl Into<String>, value: f64) {
         self.0.insert(name.into(), value);
@@ -167,7 +172,7 @@ impl<'p> Reader<'p> {
         holds: impl Fn(f64) -> bool,
         allowed: impl Fn() -> String,
     ) -> Result<f64, ParamError> {
-        let value = self.given.0.get(name).copied().unwrap_or(default);
+        let value = self.given.get(name).unwrap_or(default);
         if value.is_finite() && holds(value) {
             return Ok(value);
         }

@@ -17,6 +17,9 @@ fn claims_are_held_against_the_arm_that_does_as_printed_in_the_papers_times() {
     assert_eq!(best.arm.as_deref(), Some("flowcon-published"));
     assert!(best.simulated.zip(best.measured).is_some_and(|(a, b)| (a / b.mean - 1.0).abs() < 0.1));
     assert!(findings.claims.iter().all(|compared| compared.measured.is_some()));
+    // Its interval is 20 s in the paper's times; there are claims of 30 s, too.
+    let intervals: Vec<f64> = findings.claims.iter().filter_map(|it| it.claim.interval).collect();
+    assert_eq!(intervals, [20.0; 3]);
     let told = findings.claims.iter().filter(|it| it.verdict != Verdict::Reproduced);
     told.for_each(|compared| assert!(!compared.reason.is_empty(), "{compared:#?}"));
 }

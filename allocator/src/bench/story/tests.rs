@@ -64,10 +64,9 @@ fn a_job_that_lost_by_a_move_has_the_decision_told_that_moved_it() {
     let log = [
         decided(10.0, 3, "vae", Some("b")),
         moved(12.0, "vae", 1.5),
-        decided(15.0, 4, "vae", Some("a")),
         decided(18.0, 5, "vae", Some("b")),
         decided(18.1, 5, "gru", Some("b")),
-        decided(20.0, 6, "vae", None),
+        decided(20.0, 6, "vae", Some("a")),
         decided(22.0, 7, "vae", None),
         moved(24.0, "vae", 3.5),
         moved(40.0, "gru", 9.0),

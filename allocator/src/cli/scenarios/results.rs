@@ -120,10 +120,7 @@ impl Entry {
     pub(super) fn of(scenario: Scenario, claims: &[Claim]) -> anyhow::Result<Self> {
         let bad =
             |error: paceline_sim::ScenarioError| BadUsage(format!("{}: {error}", scenario.name));
-        let interval = |policy: &str| {
-            let params = scenario.params.get(policy)?;
-            params.iter().find_map(|(name, value)| (name == "interval").then_some(value))
-        };
+        let interval = |policy: &str| scenario.params.get(policy)?.get("interval");
         let own = claims.iter().filter(|claim| {
             claim.scenario == scenario.name && claim.is_at(interval(&claim.policy))
         });
