@@ -2,11 +2,13 @@
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
+# One shell runs a whole recipe, so that a stopwatch can time it.
+.ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sidecar-image images-python data demo cluster-demo fmt lint doc unit docker-tests \
-  experiments test test-faults test-cgroup2 test-deny test-images test-images-python compare-pytorch test-burn \
-  test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction bench-scale bench-cluster results \
-  check-results clean
+.PHONY: help setup build images sidecar-image images-python data demo smoke cluster-demo fmt lint doc unit \
+  docker-tests experiments test test-all test-faults test-cgroup2 test-deny test-images test-images-python \
+  compare-pytorch test-burn test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction \
+  bench-scale bench-cluster results check-results clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -16,10 +18,19 @@ BUILD := $(CARGO) build --release --target-dir target
 POLICY ?= flowcon
 # The schedules of the papers' experiments; the long form has one more.
 EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-sp $(if $(FULL),r-fc10)
-# All of the reporter's features but `tch`, which needs libtorch and is tested with the images.
-FEATURES := --features paceline-reporter/metrics,paceline-reporter/sigterm
-# Tests run under nextest where it is installed; doctests, which it does not run, always by cargo.
-RUN_TESTS := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "nextest run" || echo test)
+# One selection of packages and features for all development builds: with another one cargo would compile
+# the same code again. All of the reporter's features but `tch`, which needs libtorch and is tested with the
+# images.
+ALL := --workspace --locked --features paceline-reporter/metrics,paceline-reporter/sigterm
+DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
+# The first line of a recipe: prints the seconds of its target in the end.
+STOPWATCH = source tests/stopwatch.sh $@
+# Tests run under nextest, which is fetched if need be; without it cargo runs the same tests.
+TOOLS = command -v cargo-nextest >/dev/null || PATH="$$(tests/tools.sh || true):$$PATH"
+# Tests of one process each that need no engine, and those of the whole system.
+UNIT_TARGETS := --lib --bins \
+  $(patsubst %,--test %,$(notdir $(basename $(wildcard reporter/tests/*.rs reporter/*/tests/*.rs sidecar/tests/*.rs))))
+SYSTEM_TARGETS := $(shell sed -n '/^\[\[test\]\]/,/^name/ s/^name = "\(.*\)"/--test \1/p' tests/Cargo.toml)
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,33 +39,46 @@ setup: ## check for Rust and Docker; on Debian, offer to install Docker
 	@images/setup.sh
 
 build: ## build the `paceline` and `paceline-sidecar` commands
+	@$(STOPWATCH)
 	$(BUILD) --bin paceline --bin paceline-sidecar
 
 images: setup build ## build the container images
-	@allocator/image.sh
+	@$(STOPWATCH)
+	allocator/image.sh
 	@images/build.sh
 
 sidecar-image: setup ## build the sidecar's image alone
-	@sidecar/image.sh
+	@$(STOPWATCH)
+	sidecar/image.sh
 
 images-python: sidecar-image ## build the images of the Python workloads: minutes, and up to 2 GB to fetch
-	@images/python/build.sh
+	@$(STOPWATCH)
+	images/python/build.sh
 
 data: images ## find or fetch the training images; print their folder
-	@images/data.sh
+	@$(STOPWATCH)
+	images/data.sh
 
 demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
-	@data="$$(images/data.sh | tail -n 1)"; \
+	@$(STOPWATCH)
+	data="$$(images/data.sh | tail -n 1)"; \
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
 
+smoke: images ## two real training jobs for seconds under `none` and FlowCon: whether the demo works
+	@$(STOPWATCH)
+	data="$$(images/data.sh | tail -n 1)"
+	$(PACELINE) bench examples/schedules/smoke.toml --data "$$data" --fresh
+
 cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|objectives|placement|queue)
-	@data="$$(images/data.sh | tail -n 1)"; \
+	@$(STOPWATCH)
+	data="$$(images/data.sh | tail -n 1)"; \
 	$(BUILD) --locked --bin paceline --bin cluster-demo; \
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
 experiments: images ## the papers' experiments, 50 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs anew)
-	@data="$$(images/data.sh | tail -n 1)"; status=0; \
+	@$(STOPWATCH)
+	data="$$(images/data.sh | tail -n 1)"; status=0; \
 	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full) \
 	  $(if $(REDO),--redo-spoiled) \
 	  || status=$$?; \
@@ -70,68 +94,109 @@ fmt: ## format the code
 	$(CARGO) fmt --manifest-path reporter/burn/Cargo.toml
 
 lint:
+	@$(STOPWATCH)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path images/Cargo.toml
-	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
+	$(CARGO) clippy --all-targets $(ALL) -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked $(FEATURES)
+	@$(STOPWATCH)
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(ALL)
 
-unit: ## unit and property tests: seconds
-	$(CARGO) $(RUN_TESTS) --workspace --exclude paceline-system-tests --locked $(FEATURES)
-	@if command -v python3 >/dev/null; then \
-	  cd sidecar/python && PYTHONPATH=src python3 -m unittest discover -q -s tests; \
-	else echo "python3 is missing: the tests of the Python package are skipped"; fi
-	$(CARGO) test --doc --workspace --locked $(FEATURES)
+compile:
+	@$(STOPWATCH)
+	$(CARGO) build --bins --tests $(ALL)
 
-docker-tests: ## tests on the real engine
-	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
-	$(CARGO) test --locked --package paceline-system-tests -- --skip faults::
+unit: compile ## unit and property tests: seconds, once they are compiled
+	@$(STOPWATCH)
+	$(TOOLS)
+	if $(CARGO) nextest --version >/dev/null 2>&1; then
+	  $(CARGO) nextest run $(ALL) -E 'not package(paceline-system-tests)'
+	else
+	  $(CARGO) test $(ALL) $(UNIT_TARGETS)
+	fi
+	if command -v python3 >/dev/null; then
+	  (cd sidecar/python && PYTHONPATH=src python3 -m unittest discover -q -s tests)
+	else
+	  echo "python3 is missing: the tests of the Python package are skipped"
+	fi
+	$(CARGO) test --doc $(ALL)
 
-test-faults: ## tests on the real engine that kill, fill, restart and contradict: minutes
-	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
-	$(CARGO) test --locked --package paceline-system-tests --test docker -- faults::
+# Three tests at a time, except those that .config/nextest.toml has alone.
+docker-tests: compile ## tests on the real engine, and of the programs as a whole
+	@$(STOPWATCH)
+	$(TOOLS)
+	if $(CARGO) nextest --version >/dev/null 2>&1; then
+	  $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 \
+	    -E 'package(paceline-system-tests) - test(faults::)'
+	else
+	  $(DEBUG)/test-fixtures $(CARGO) test $(ALL) $(SYSTEM_TARGETS) -- --skip faults::
+	fi
+
+test-faults: compile ## tests on the real engine that kill, fill, restart and contradict: minutes
+	@$(STOPWATCH)
+	$(TOOLS)
+	if $(CARGO) nextest --version >/dev/null 2>&1; then
+	  $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 \
+	    -E 'package(paceline-system-tests) & test(faults::)'
+	else
+	  $(DEBUG)/test-fixtures $(CARGO) test $(ALL) --test docker -- faults::
+	fi
 
 test-cgroup2: ## tests of observing, limiting and restoring under cgroup v2, in a virtual machine: minutes
-	@tests/cgroup2/run.sh
+	@$(STOPWATCH)
+	tests/cgroup2/run.sh
 
 test: ## everything but the heavy targets below
-	@images/setup.sh || echo "The tests that need a Docker engine will be skipped."
-	@$(MAKE) --no-print-directory lint doc unit docker-tests
+	@$(STOPWATCH)
+	images/setup.sh || echo "The tests that need a Docker engine will be skipped."
+	$(MAKE) --no-print-directory lint doc unit docker-tests
+
+test-all: ## everything there is: hours, and gigabytes to fetch
+	@$(STOPWATCH)
+	$(MAKE) --no-print-directory test test-faults test-deny test-images test-images-python test-deploy test-burn \
+	  test-frameworks test-cgroup2 demo check-results
 
 test-deny: ## licences, sources and advisories of all dependencies
-	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
-	for manifest in Cargo.toml images/Cargo.toml; do \
-	  $(CARGO) deny --manifest-path "$$manifest" check licenses bans sources; \
+	@$(STOPWATCH)
+	command -v cargo-deny >/dev/null || PATH="$$(tests/tools.sh):$$PATH"
+	for manifest in Cargo.toml images/Cargo.toml; do
+	  $(CARGO) deny --manifest-path "$$manifest" check licenses bans sources
 	done
-	@if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories; \
+	if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories
 	else echo "advisories: skipped, their database cannot be fetched from here"; fi
 
 test-images: images ## lint and test the workloads, train for a moment in their containers
-	@images/test.sh
+	@$(STOPWATCH)
+	images/test.sh
 
 test-images-python: images-python ## train the Python workloads for a moment in their containers
-	@images/python/test.sh
+	@$(STOPWATCH)
+	images/python/test.sh
 
 compare-pytorch: ## the workloads' models beside PyTorch's: outputs, losses, gradients (needs torch in Python)
 	@images/compare/compare.sh
 
 test-burn: ## lint and test the reporter's adapter for Burn, which has 200 dependencies
+	@$(STOPWATCH)
 	$(CARGO) fmt --check --manifest-path reporter/burn/Cargo.toml
 	$(CARGO) clippy --manifest-path reporter/burn/Cargo.toml --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-test-frameworks: ## run the real Python frameworks anew, alone and in containers; check what is read of them
-	@fixtures="$$(mktemp -d)"; trap 'rm -rf "$$fixtures"' EXIT; \
-	sidecar/frameworks/run.sh --check --into "$$fixtures"; \
-	PACELINE_FIXTURES="$$fixtures" $(CARGO) test --locked --package paceline-sidecar --test frameworks
-	$(CARGO) build --locked --bin paceline --bin paceline-sidecar --bin toy-job
+test-frameworks: compile ## run the real Python frameworks anew, alone and in containers; check what is read of them
+	@$(STOPWATCH)
+	fixtures=target/frameworks
+	rm -rf "$$fixtures"
+	mkdir -p "$$fixtures"
+	sidecar/frameworks/run.sh --check --into "$$fixtures"
+	PACELINE_FIXTURES="$$PWD/$$fixtures" $(CARGO) test $(ALL) --test frameworks
 	PACELINE_FRAMEWORKS="$$(sidecar/frameworks/run.sh --environments)" \
-	  $(CARGO) test --locked --package paceline-system-tests --test docker -- frameworks
+	  $(CARGO) test $(ALL) --test docker -- frameworks
 
 test-deploy: ## try examples/deploy and its images, as far as this machine allows
-	@tests/deploy.sh
+	@$(STOPWATCH)
+	tests/deploy.sh
 
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
@@ -155,11 +220,13 @@ bench-training: data ## what the reporter costs a real training
 	@images/overhead.sh
 
 results: ## every policy in every scenario beside the best possible: writes allocator/sim/RESULTS.md
+	@$(STOPWATCH)
 	$(BUILD) --locked --bin paceline
 	$(PACELINE) scenarios run --markdown > target/RESULTS.md
 	mv target/RESULTS.md allocator/sim/RESULTS.md
 
 check-results: build ## whether allocator/sim/RESULTS.md is what `make results` would write
+	@$(STOPWATCH)
 	$(PACELINE) scenarios run --check allocator/sim/RESULTS.md
 
 clean: ## remove what was built, but not the caches of libtorch and data

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use paceline_reporter::wire::State;
-use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
+use paceline_system_tests::{Allocator, Bed, Job, frameworks, json_lines, until};
 use serde_json::Value;
 
 use crate::flowcon::ensure_unlimited;
@@ -65,11 +65,6 @@ const POLICY: [&str; 8] = [
     "quota",
 ];
 
-/// The folder of virtual environments that `sidecar/frameworks/run.sh` has made.
-pub(crate) fn environments() -> Option<PathBuf> {
-    std::env::var_os("PACELINE_FRAMEWORKS").map(PathBuf::from)
-}
-
 pub(crate) async fn keras_and_pytorch_are_managed_by_what_they_print(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
@@ -96,7 +91,7 @@ pub(crate) async fn keras_and_pytorch_are_managed_by_what_they_print(
 impl Script {
     /// A container that has this machine's Python and nothing of ours but the sidecar.
     fn job(&self, bed: &Bed) -> anyhow::Result<Job> {
-        let environments = environments().context("there are no frameworks")?;
+        let environments = frameworks().context("there are no frameworks")?;
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sidecar/frameworks");
         let python = base_of(&environments.join(self.environment))?;
         let mut host = with_host_programs();

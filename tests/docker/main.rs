@@ -22,73 +22,51 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bollard::Docker;
-use bollard::query_parameters::RemoveImageOptionsBuilder;
 use libtest_mimic::{Arguments, Failed, Trial};
-use paceline_system_tests::{Bed, PrivateEngine, PrivateSwarm, image_of, program};
+use paceline_system_tests::{Bed, Fixtures, Needs};
 use tokio::runtime::Runtime;
 
-/// What a test needs beside an engine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Needs {
-    Nothing,
-    /// To write control groups, and to become another user.
-    Root,
-    /// To start an engine of its own.
-    PrivateEngine,
-    /// To make a Swarm of its own.
-    PrivateSwarm,
-    /// The same, and the engine's command with its `stack`.
-    DockerStack,
-    /// Python's frameworks, which `make test-frameworks` installs.
-    Frameworks,
-}
-
-impl Needs {
-    fn are_met(self) -> bool {
-        let root = rustix::process::geteuid().is_root();
-        match self {
-            Self::Nothing => true,
-            Self::Root => root,
-            Self::PrivateEngine => root && PrivateEngine::is_possible(),
-            Self::PrivateSwarm => root && PrivateSwarm::is_possible(),
-            Self::DockerStack => root && PrivateSwarm::is_possible() && swarm::stack::is_possible(),
-            Self::Frameworks => frameworks::environments().is_some(),
-        }
-    }
-}
-
-/// An engine with the image of the toy job and the sidecar, and that of the allocator.
+/// An engine, and the images that the tests use there.
 struct Engine {
     docker: Docker,
     runtime: Runtime,
-    toy: String,
-    allocator: String,
+    fixtures: Fixtures,
+    /// Whether the images were made by this process, which then removes them.
+    own: bool,
 }
 
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
-    // They measure CPU time: one at a time, unless somebody knows better.
+    // In one process they take turns; nextest, which has a process for each, knows which may meet.
     args.test_threads = args.test_threads.or(Some(1));
-    let (engine, missing) = match (!args.list).then(Engine::connect) {
-        Some(Ok(engine)) => (Some(engine), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-        None => (None, None),
-    };
+    let connected = connect();
+    let missing = connected.as_ref().err().map(ToString::to_string);
+    let is_there = connected.is_ok();
     // Without an engine tests are skipped; with one, nothing excuses them.
-    if let Some(Err(error)) = engine.as_ref().map(Engine::make_images) {
-        return fail(&error);
-    }
-    let engine = engine.map(Arc::new);
-    let trials = trials(engine.as_ref());
+    let engine = match connected.ok().filter(|_| !args.list).map(Engine::prepare) {
+        Some(Err(error)) => return fail(&error),
+        Some(Ok(engine)) => Some(Arc::new(engine)),
+        None => None,
+    };
+    let trials = trials(engine.as_ref(), is_there);
     let ignored = trials.iter().filter(|trial| trial.has_ignored_flag()).count();
     let conclusion = libtest_mimic::run(&args, trials);
     if let Some(engine) = engine {
         engine.clear();
     }
-    if !args.list {
+    if !args.list && !args.exact {
         report(conclusion.num_passed + conclusion.num_failed, ignored, missing.as_deref());
     }
     conclusion.exit_code()
+}
+
+/// Connects; an error says why the tests cannot run.
+fn connect() -> anyhow::Result<(Runtime, Docker)> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let docker = runtime.block_on(async {
+        anyhow::Ok(Docker::connect_with_defaults()?.negotiate_version().await?)
+    })?;
+    Ok((runtime, docker))
 }
 
 #[expect(clippy::print_stderr, reason = "a test program speaks for itself")]
@@ -110,31 +88,20 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
 }
 
 impl Engine {
-    /// Connects; an error says why the tests cannot run.
-    fn connect() -> anyhow::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let id = std::process::id();
-        let docker = runtime.block_on(async {
-            anyhow::Ok(Docker::connect_with_defaults()?.negotiate_version().await?)
-        })?;
-        let name = |of: &str| format!("paceline-test/{of}:{id}");
-        Ok(Self { docker, runtime, toy: name("toy-job"), allocator: name("allocator") })
-    }
-
-    fn make_images(&self) -> anyhow::Result<()> {
-        self.runtime.block_on(async {
-            let toy = env!("CARGO_BIN_EXE_toy-job").as_ref();
-            image_of(&self.docker, &self.toy, &[toy, &program("paceline-sidecar")?]).await?;
-            image_of(&self.docker, &self.allocator, &[&program("paceline")?]).await
-        })
+    /// Finds the images of this run, or makes some.
+    fn prepare((runtime, docker): (Runtime, Docker)) -> anyhow::Result<Self> {
+        let of_this_run = Fixtures::of_this_run()?;
+        let own = of_this_run.is_none();
+        let fixtures = match of_this_run {
+            Some(fixtures) => fixtures,
+            None => runtime.block_on(Fixtures::images(&docker))?,
+        };
+        Ok(Self { docker, runtime, fixtures, own })
     }
 
     fn clear(&self) {
-        for image in [&self.toy, &self.allocator] {
-            let force = RemoveImageOptionsBuilder::default().force(true).build();
-            let removed = self.docker.remove_image(image, Some(force), None);
-            // An image that is left over is not worth hiding a test's failure.
-            drop(self.runtime.block_on(removed));
+        if self.own {
+            self.runtime.block_on(self.fixtures.remove_images(&self.docker));
         }
     }
 
@@ -144,7 +111,7 @@ impl Engine {
         F: Future<Output = anyhow::Result<()>>,
     {
         self.runtime.block_on(async {
-            let bed = Arc::new(Bed::new(self.docker.clone(), &self.toy, name)?);
+            let bed = Arc::new(Bed::new(self.docker.clone(), &self.fixtures.toy, name)?);
             let outcome = test(Arc::clone(&bed)).await;
             bed.clear().await?;
             outcome.map_err(|error| Failed::from(format!("{error:#}")))
@@ -154,9 +121,9 @@ impl Engine {
 
 /// Lists the tests by their paths, and what each needs.
 macro_rules! trials {
-    ($engine:expr, $($first:ident $(:: $then:ident)+ $(needs $needs:ident)?;)+) => {
+    ($engine:expr, $is_there:expr, $($first:ident $(:: $then:ident)+ $(needs $needs:ident)?;)+) => {
         vec![$(trial(
-            $engine,
+            ($engine, $is_there),
             concat!(stringify!($first) $(, "::", stringify!($then))+),
             [$(stringify!($then)),+].last().copied().unwrap_or_default(),
             [$(Needs::$needs,)? Needs::Nothing][0],
@@ -165,8 +132,9 @@ macro_rules! trials {
     };
 }
 
-fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
-    let mut trials = trials![engine,
+/// All tests; `is_there` says whether there is an engine, even where the tests are only listed.
+fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    let mut trials = trials![engine, is_there,
         flowcon::cpu_moves_to_the_growing_job_and_every_limit_is_put_back;
         flowcon::a_job_that_ends_leaves_its_container_without_our_limit;
         flowcon::a_restarted_container_is_managed_anew;
@@ -238,17 +206,17 @@ fn trials(engine: Option<&Arc<Engine>>) -> Vec<Trial> {
         bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;
         truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
     ];
-    trials.extend(of_users(engine));
+    trials.extend(of_users(engine, is_there));
     trials
 }
 
 /// Those of users who are not root, which need the allocator's image.
-fn of_users(engine: Option<&Arc<Engine>>) -> [Trial; 2] {
-    let image = engine.map(|engine| engine.allocator.clone()).unwrap_or_default();
+fn of_users(engine: Option<&Arc<Engine>>, is_there: bool) -> [Trial; 2] {
+    let image = engine.map(|engine| engine.fixtures.allocator.clone()).unwrap_or_default();
     let served = image.clone();
     [
         trial(
-            engine,
+            (engine, is_there),
             "users::who_is_not_root_is_served_by_the_allocators_own_container",
             "not_root",
             Needs::Root,
@@ -257,7 +225,7 @@ fn of_users(engine: Option<&Arc<Engine>>) -> [Trial; 2] {
             },
         ),
         trial(
-            engine,
+            (engine, is_there),
             "users::the_allocators_own_container_does_not_outlive_who_started_it",
             "abandoned",
             Needs::Root,
@@ -269,7 +237,7 @@ fn of_users(engine: Option<&Arc<Engine>>) -> [Trial; 2] {
 }
 
 fn trial<F>(
-    engine: Option<&Arc<Engine>>,
+    (engine, is_there): (Option<&Arc<Engine>>, bool),
     name: &str,
     short: &'static str,
     needs: Needs,
@@ -278,7 +246,7 @@ fn trial<F>(
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let able = engine.is_some() && needs.are_met();
+    let able = is_there && needs.are_met();
     let engine = engine.cloned();
     let run = move || match engine {
         Some(engine) => engine.test(short, test),

@@ -1,9 +1,10 @@
-//! A Swarm of a test's own on one machine: engines, each in namespaces of its own for the network and
-//! the host's name, which reach one another over a bridge and nothing else.
+//! A private Swarm on one machine: engines, each in namespaces of its own for the network and the
+//! host's name, which reach one another over a bridge and nothing else.
 
 mod engine;
+mod shared;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::Context;
@@ -11,6 +12,7 @@ use bollard::models::{SwarmInitRequest, SwarmJoinRequest};
 use tokio::process::Command;
 
 pub use engine::SwarmEngine;
+pub use shared::SwarmAddress;
 
 /// The first three numbers of the machines' addresses, which mean nothing outside their namespaces.
 const NETWORK: &str = "10.77.0";
@@ -22,6 +24,9 @@ const PORT: u16 = 2377;
 pub struct PrivateSwarm {
     /// What the names of all its namespaces and control groups begin with.
     name: String,
+    /// Where its engines keep everything, each below its host's name.
+    folder: PathBuf,
+    /// Those that it made and removes again.
     namespaces: Vec<String>,
     engines: Vec<SwarmEngine>,
 }
@@ -45,8 +50,9 @@ impl PrivateSwarm {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("pl{}-{number}", std::process::id());
-        let mut swarm = Self { name, namespaces: Vec::new(), engines: Vec::new() };
-        match swarm.build(folder, workers, cpus).await {
+        let folder = folder.to_owned();
+        let mut swarm = Self { name, folder, namespaces: Vec::new(), engines: Vec::new() };
+        match swarm.build(workers, cpus).await {
             Ok(()) => Ok(swarm),
             Err(error) => {
                 // What went wrong first says more than what is left of it.
@@ -61,17 +67,17 @@ impl PrivateSwarm {
         &self.engines
     }
 
+    /// Where its engines keep everything, each below its host's name.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The one that manages it.
     pub fn manager(&self) -> anyhow::Result<&SwarmEngine> {
         self.engines.first().context("there is a manager")
     }
 
-    async fn build(
-        &mut self,
-        folder: &Path,
-        workers: usize,
-        cpus: Option<f64>,
-    ) -> anyhow::Result<()> {
+    async fn build(&mut self, workers: usize, cpus: Option<f64>) -> anyhow::Result<()> {
         let bridge = self.bridge();
         self.add(&bridge).await?;
         within(&bridge, &["ip", "link", "add", "br0", "type", "bridge"]).await?;
@@ -83,7 +89,7 @@ impl PrivateSwarm {
             self.wire(&host, &address).await?;
             // What it holds to less than a CPU is not to count them all.
             let cpu = cpus.is_some_and(|cpus| cpus <= 1.0).then_some(number % here);
-            let engine = SwarmEngine::new(folder.join(&host), &self.name, host, cpu).await?;
+            let engine = SwarmEngine::new(self.folder.join(&host), &self.name, host, cpu).await?;
             if let Some(cpus) = cpus {
                 engine.hold(cpus)?;
             }

@@ -11,7 +11,9 @@ use anyhow::Context;
 use bollard::query_parameters::RemoveImageOptions;
 use paceline_system_tests::{Allocator, Bed, Offices, OneTask, until_within};
 
-use super::{IMAGE, PATIENCE, SPECON, ensure_stays, managed, on_a_swarm, two_on_w1};
+use super::{
+    IMAGE, PATIENCE, SPECON, ensure_stays, managed, on_a_swarm, on_its_own_swarm, two_on_w1,
+};
 use crate::moves::{ensure_goes_on, forget, processes};
 
 /// Moments of a move at which the next manager finds something else each time, and whether it is
@@ -72,7 +74,7 @@ pub(crate) async fn a_target_that_has_no_image_leaves_the_job_where_it_was(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    on_its_own_swarm(bed, async |offices| {
         for engine in offices.swarm().engines().iter().filter(|engine| engine.host != "w1") {
             engine.docker().remove_image(IMAGE, None::<RemoveImageOptions>, None).await?;
         }

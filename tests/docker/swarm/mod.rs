@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use paceline_allocator::live::snapshot::{JobView, Snapshot, Standing};
-use paceline_system_tests::{Bed, Offices, OneTask, PrivateSwarm, image_of, until, until_within};
+use paceline_system_tests::{
+    Bed, Offices, OneTask, PrivateSwarm, SWARM_JOB as IMAGE, TestSwarm, until, until_within,
+};
 
 use crate::moves::{ensure_goes_on, processes};
 
 /// `SpeCon`, quick enough for a test: a job whose loss stands still has converged after some looks.
 const SPECON: [&str; 6] = ["--param", "interval=2", "--param", "alpha=0.00001", "--moves", "1"];
-
-/// The image of the jobs, on every machine.
-const IMAGE: &str = "paceline-test/toy-job:swarm";
 
 /// A move takes what the engine takes to place a task, and an agent to see it.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -28,32 +27,30 @@ async fn on_a_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    on_machines(bed, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
+    let swarm = TestSwarm::shared(bed.folder()).await?;
+    on_machines(&bed, swarm, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
 }
 
-/// Runs a test on a Swarm with two workers.
+/// The same for a test that stops machines, cuts them off or removes their images.
+async fn on_its_own_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    let swarm = TestSwarm::own(bed.folder()).await?;
+    on_machines(&bed, swarm, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
+}
+
+/// Runs a test on a Swarm, and clears that.
 async fn on_machines<F>(
-    bed: Arc<Bed>,
+    bed: &Bed,
+    machines: TestSwarm,
     test: impl FnOnce(PathBuf, Arc<PrivateSwarm>) -> F,
 ) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let swarm = Arc::new(PrivateSwarm::start(&bed.file("swarm"), 2).await?);
-    let outcome = match stock(&swarm).await {
-        Ok(()) => test(bed.folder().to_owned(), Arc::clone(&swarm)).await,
-        Err(error) => Err(error),
-    };
-    let swarm = Arc::into_inner(swarm).context("nobody works there any more")?;
-    outcome.and(swarm.clear().await)
-}
-
-/// Gives every machine the jobs' image.
-async fn stock(swarm: &PrivateSwarm) -> anyhow::Result<()> {
-    for engine in swarm.engines() {
-        image_of(engine.docker(), IMAGE, &[env!("CARGO_BIN_EXE_toy-job").as_ref()]).await?;
-    }
-    Ok(())
+    let outcome = test(bed.folder().to_owned(), machines.swarm()).await;
+    outcome.and(machines.clear().await)
 }
 
 /// A job that converges at once and can be moved, doing as `resume` says with a checkpoint, and one

@@ -1,19 +1,16 @@
 //! The agents and the manager as services of the Swarm itself, by the stack file of the examples.
 
 use std::path::Path;
-use std::process::{Command as Blocking, Stdio};
 use std::sync::Arc;
 
 use anyhow::Context;
 use paceline_allocator::live::Snapshot;
-use paceline_system_tests::{Bed, Offices, image_of, program, until_within};
+use paceline_system_tests::{Bed, Offices, SWARM_ALLOCATOR, TestSwarm, until_within};
 use tokio::process::Command;
 
 use super::{PATIENCE, on_machines, two_on_w1};
 use crate::moves::{ensure_goes_on, processes};
 
-/// The allocator's image, on every machine.
-const ALLOCATOR: &str = "paceline-test/allocator:swarm";
 /// What the stack is called.
 const STACK: &str = "paceline";
 /// The manager is told so much more, to be quick enough for a test.
@@ -29,20 +26,11 @@ const QUICK: &str = "services:
       - --moves=1
 ";
 
-/// Whether the engine's command knows of stacks.
-pub(crate) fn is_possible() -> bool {
-    let mut command = Blocking::new("docker");
-    command.args(["stack", "deploy", "--help"]).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
 pub(crate) async fn the_stack_of_the_examples_moves_a_job(bed: Arc<Bed>) -> anyhow::Result<()> {
     let kept = Arc::clone(&bed);
-    on_machines(bed, async |folder, swarm| {
+    let machines = TestSwarm::shared(bed.folder()).await?;
+    on_machines(&bed, machines, async |folder, swarm| {
         let offices = Offices::unmanned(folder, swarm)?;
-        for engine in offices.swarm().engines() {
-            image_of(engine.docker(), ALLOCATOR, &[&program("paceline")?]).await?;
-        }
         deploy(&offices).await?;
         two_on_w1(&offices, "go-on").await?;
         until_within(PATIENCE, "the job has moved", || async {
@@ -97,10 +85,10 @@ async fn status(offices: &Offices) -> anyhow::Result<Snapshot> {
 
 /// What the engine's command says, where the Swarm is managed.
 async fn docker(offices: &Offices, words: &[&str]) -> anyhow::Result<String> {
-    let sockets = offices.folder().join("swarm/{{.Node.Hostname}}/docker.sock");
+    let sockets = offices.swarm().folder().join("{{.Node.Hostname}}/docker.sock");
     let mut command = Command::new("docker");
     command.args(["--host", &offices.swarm().manager()?.address()]).args(words);
-    command.env("ALLOCATOR_IMAGE", ALLOCATOR).env("DOCKER_SOCKET", sockets);
+    command.env("ALLOCATOR_IMAGE", SWARM_ALLOCATOR).env("DOCKER_SOCKET", sockets);
     let output = command.output().await?;
     let said = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(output.status.success(), "{words:?}: {said}");

@@ -3,9 +3,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
-use bollard::query_parameters::{
-    LeaveSwarmOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
-};
+use bollard::query_parameters::LeaveSwarmOptionsBuilder;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
@@ -24,7 +22,7 @@ pub struct SwarmEngine {
     cgroup: String,
     /// The only CPU that it knows of, if it is not to know of all.
     cpu: Option<usize>,
-    /// The engine's process, while it runs.
+    /// The engine's process, while it runs and is this process's child.
     daemon: Mutex<Option<Child>>,
     docker: Docker,
 }
@@ -45,9 +43,17 @@ impl SwarmEngine {
         Ok(Self { host, folder, namespace, cgroup, cpu, daemon, docker })
     }
 
+    /// An engine that another process has started.
+    pub(super) async fn attach(folder: PathBuf, name: &str, host: String) -> anyhow::Result<Self> {
+        let docker = answers(&folder).await?;
+        let (namespace, cgroup) = (format!("{name}-{host}"), format!("/{name}-{host}"));
+        Ok(Self { host, folder, namespace, cgroup, cpu: None, daemon: Mutex::new(None), docker })
+    }
+
     /// Ends the engine as its host would: with everything that runs there.
     pub async fn stop(&self) -> anyhow::Result<()> {
-        let mut daemon = self.daemon.lock().await.take().context("the engine runs")?;
+        let daemon = self.daemon.lock().await.take();
+        let mut daemon = daemon.context("the engine runs, started by this process")?;
         let id = daemon.id().context("the engine has ended by itself")?;
         let pid = Pid::from_raw(i32::try_from(id)?).context("no process has id 0")?;
         kill_process(pid, Signal::TERM)?;
@@ -153,14 +159,7 @@ impl SwarmEngine {
         let force = LeaveSwarmOptionsBuilder::default().force(true).build();
         // One that never joined cannot leave.
         drop(self.docker.leave_swarm(Some(force)).await);
-        let all = ListContainersOptionsBuilder::default().all(true).build();
-        for container in self.docker.list_containers(Some(all)).await? {
-            let id = container.id.unwrap_or_default();
-            let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            // The engine may be removing it itself.
-            drop(self.docker.remove_container(&id, Some(force)).await);
-        }
-        Ok(())
+        self.remove_containers().await
     }
 
     /// Waits for an engine that no longer answers to have ended.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{ensure_is_there_once, killed_at};
 use crate::moves::{ensure_goes_on, forget, processes};
-use crate::swarm::{IMAGE, PATIENCE, managed, on_a_swarm};
+use crate::swarm::{IMAGE, PATIENCE, managed, on_its_own_swarm};
 
 /// So long a machine is cut off: the engine gives it up sooner.
 const CUT: Duration = Duration::from_secs(30);
@@ -19,7 +19,7 @@ pub(crate) async fn a_job_whose_machine_stops_goes_on_from_its_checkpoint(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    on_its_own_swarm(bed, async |offices| {
         let (manager, host) = saving(&kept, &offices).await?;
         offices.engine(&host)?.stop().await?;
         awaited(&offices, &host).await.with_context(|| manager.said())?;
@@ -45,7 +45,7 @@ pub(crate) async fn a_job_whose_machine_is_cut_off_runs_once_at_a_time(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    on_its_own_swarm(bed, async |offices| {
         let (manager, host) = saving(&kept, &offices).await?;
         let cut = Instant::now();
         offices.swarm().cut_off(&host).await?;
@@ -67,7 +67,7 @@ pub(crate) async fn a_cut_in_the_middle_of_a_move_leaves_the_job_once(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    on_its_own_swarm(bed, async |offices| {
         // A job there, so that the move does not lead to the machine that manages the Swarm.
         let one = OneTask {
             name: "other",
