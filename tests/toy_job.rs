@@ -10,6 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Parser, ValueEnum};
 use paceline_reporter::Reporter;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The exit code of a shell's command that SIGTERM has ended.
+const TERMINATED: i32 = 143;
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -28,6 +32,15 @@ struct Args {
     /// Seconds, at first, in which it reports ten times a second and computes nothing.
     #[arg(long, default_value_t = 0.0)]
     sleep: f64,
+    /// As in its sleep it goes on until this file is there …
+    #[arg(long)]
+    hold: Option<PathBuf>,
+    /// … not at first, but once it has made so many steps.
+    #[arg(long, requires = "hold", default_value_t = 0)]
+    hold_after: u64,
+    /// Ends at once at SIGTERM. The first process of a container does so only if it sees to it.
+    #[arg(long)]
+    heed_term: bool,
     /// Steps until the end; no end, unless said.
     #[arg(long, default_value_t = u64::MAX)]
     steps: u64,
@@ -83,6 +96,9 @@ enum Answer {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    if args.heed_term {
+        heed_term()?;
+    }
     let first = args.first_step()?;
     let reporter = match args.answer {
         Answer::Progress => {
@@ -99,17 +115,14 @@ fn main() -> anyhow::Result<()> {
         }
     };
     let mut out = io::stdout().lock();
-    let halvings = |step: u64| args.half_life.map_or(0.0, |half_life| count(step) / half_life);
-    let mut loss = args.start * (-halvings(first)).exp2();
+    let mut loss = args.loss_after(first);
     let mut trace = args.trace()?;
-    let began = unix_seconds();
-    while unix_seconds() < began + args.sleep {
-        let batch = reporter.batch();
-        pause(Duration::from_millis(100));
-        batch.loss(loss);
-        loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
+    let wakes = unix_seconds() + args.sleep;
+    let sleeps = args.sleep > 0.0 || args.is_held(0);
+    while unix_seconds() < wakes || args.is_held(0) {
+        args.sleep_a_little(&reporter, &mut loss);
     }
-    if args.sleep > 0.0 {
+    if sleeps {
         writeln!(out, "awake {:.6}", unix_seconds())?;
     }
     for _ in 0..args.burners {
@@ -136,13 +149,55 @@ fn main() -> anyhow::Result<()> {
         } else {
             writeln!(out, "{step} {:.6} {loss:.17}", unix_seconds())?;
         }
-        loss *= args.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2());
+        loss *= args.factor();
+        while args.is_held(step) {
+            args.sleep_a_little(&reporter, &mut loss);
+            if args.bar {
+                draw(&mut out, step, args.steps, loss)?;
+            }
+        }
     }
     reporter.finish();
     Ok(())
 }
 
+/// Has SIGTERM end this process, wherever it is.
+fn heed_term() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let entered = runtime.enter();
+    let mut term = signal(SignalKind::terminate())?;
+    drop(entered);
+    std::thread::spawn(move || {
+        runtime.block_on(term.recv());
+        std::process::exit(TERMINATED);
+    });
+    Ok(())
+}
+
 impl Args {
+    fn loss_after(&self, steps: u64) -> f64 {
+        let halvings = self.half_life.map_or(0.0, |half_life| count(steps) / half_life);
+        self.start * (-halvings).exp2()
+    }
+
+    /// What a loss is multiplied by from one step to the next.
+    fn factor(&self) -> f64 {
+        self.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2())
+    }
+
+    /// Whether it goes no further than `step` for now.
+    fn is_held(&self, step: u64) -> bool {
+        step == self.hold_after && self.hold.as_ref().is_some_and(|file| !file.exists())
+    }
+
+    /// Reports after a tenth of a second of nothing.
+    fn sleep_a_little(&self, reporter: &Reporter, loss: &mut f64) {
+        let batch = reporter.batch();
+        pause(Duration::from_millis(100));
+        batch.loss(*loss);
+        *loss *= self.factor();
+    }
+
     /// How far an earlier process has come.
     fn first_step(&self) -> anyhow::Result<u64> {
         let Some(path) = self.checkpoint.as_ref().filter(|path| path.exists()) else {

@@ -98,7 +98,7 @@ impl Script {
         let binds = host.binds.get_or_insert_default();
         binds.push(format!("{}:/venvs:ro", environments.display()));
         binds.push(format!("{}:/scripts:ro", scripts.canonicalize()?.display()));
-        binds.push(format!("{}:/bed", bed.folder().display()));
+        binds.push(bed.bind());
         if python != Path::new("/usr") {
             binds.push(format!("{0}:{0}:ro", python.display()));
         }

@@ -117,6 +117,11 @@ impl Bed {
         self.folder.path().join(name)
     }
 
+    /// That folder as a container has it at `/bed`, in the engine's words.
+    pub fn bind(&self) -> String {
+        format!("{}:/bed", self.folder().display())
+    }
+
     /// The label that all of this bed's containers have, as `KEY=VALUE`.
     pub fn label(&self) -> String {
         format!("paceline.test={}", self.name)
