@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bollard::models::HostConfig;
 use paceline_system_tests::{Allocator, Bed, Job, until};
 
-use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
+use crate::flowcon::{QUICK, ensure_unlimited, flat, flat_and_growing, growing, until_cut};
 
 pub(crate) async fn what_does_not_report_is_named_and_left_alone(
     bed: Arc<Bed>,
@@ -18,8 +18,7 @@ pub(crate) async fn what_does_not_report_is_named_and_left_alone(
     }
     let labels = vec![("paceline.min-cpus", "much")];
     left_alone.push(bed.start(Job { name: "mislabelled", labels, ..Job::default() }).await?);
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     for (name, reason) in [
         ("mute", "no answer from port 7223"),
@@ -57,8 +56,7 @@ pub(crate) async fn a_container_that_did_not_opt_in_is_never_touched(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let stranger = bed.start(Job { name: "stranger", stranger: true, ..Job::default() }).await?;
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let before = bed.limits(&stranger).await?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     until_cut(&bed, &flat).await?;

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
-use bollard::query_parameters::{RestartContainerOptions, StopContainerOptionsBuilder};
+use bollard::query_parameters::{RestartContainerOptionsBuilder, StopContainerOptionsBuilder};
 use paceline_allocator::audit::{Entry, Record, read};
 use paceline_allocator::observe::cgroup::Quota;
 use paceline_system_tests::{Allocator, Bed, Job, until};
 
 /// FlowCon, quick enough for a test: a flat job is cut after two measurements, and gets nothing of
-/// what the other leaves. With this `alpha`, [`growing`] grows for minutes on a fast machine, and is
-/// seen to on a slow one.
+/// what the other leaves. With this `alpha`, [`growing`] grows for longer than any test takes, by its
+/// steps for each second of CPU and not by the clock; a job that stands still has no growth at all.
 pub(crate) const QUICK: [&str; 8] = [
     "--policy",
     "flowcon",
     "--param",
-    "interval=2",
+    "interval=0.5",
     "--param",
-    "alpha=0.0001",
+    "alpha=0.00001",
     "--enforcement",
     "quota",
 ];
@@ -31,6 +31,12 @@ pub(crate) fn growing() -> Job {
 /// A job whose loss stands still: it is cut to 1/(beta·n).
 pub(crate) fn flat() -> Job {
     Job { name: "flat", ..Job::default() }
+}
+
+/// Starts both. Returns the flat one's name.
+pub(crate) async fn flat_and_growing(bed: &Bed) -> anyhow::Result<String> {
+    let (flat, _) = tokio::try_join!(bed.start(flat()), bed.start(growing()))?;
+    Ok(flat)
 }
 
 /// The engine's CPUs, in billionths.
@@ -54,8 +60,7 @@ pub(crate) async fn until_cut(bed: &Bed, flat: &str) -> anyhow::Result<()> {
 /// A flat job that is cut beside a growing one, and the allocator, told `words` beside [`QUICK`],
 /// that has cut it.
 pub(crate) async fn cut_job(bed: &Bed, words: &[&str]) -> anyhow::Result<(String, Allocator)> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(bed).await?;
     let allocator = Allocator::run(bed, &[&QUICK[..], words].concat())?;
     until_cut(bed, &flat).await.with_context(|| allocator.said())?;
     Ok((flat, allocator))
@@ -76,8 +81,7 @@ pub(crate) async fn ensure_unlimited(bed: &Bed, name: &str) -> anyhow::Result<()
 pub(crate) async fn cpu_moves_to_the_growing_job_and_every_limit_is_put_back(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    let growing = bed.start(growing()).await?;
+    let (flat, growing) = tokio::try_join!(bed.start(flat()), bed.start(growing()))?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     until_cut(&bed, &flat).await?;
     // A machine that stands still for a moment makes every job look flat: it may have been cut once,
@@ -126,7 +130,8 @@ pub(crate) async fn a_job_that_ends_leaves_its_container_without_our_limit(
 pub(crate) async fn a_restarted_container_is_managed_anew(bed: Arc<Bed>) -> anyhow::Result<()> {
     let (flat, allocator) = cut_job(&bed, &[]).await?;
     let before = bed.inspect(&flat).await?.started_at;
-    bed.docker().restart_container(&flat, None::<RestartContainerOptions>).await?;
+    let now = RestartContainerOptionsBuilder::default().t(0).build();
+    bed.docker().restart_container(&flat, Some(now)).await?;
     anyhow::ensure!(bed.inspect(&flat).await?.started_at != before, "it was not restarted");
     // It may be cut anew before it is looked at: the log does not forget.
     until("the limit of its last life is put back", || async {
@@ -141,8 +146,7 @@ pub(crate) async fn a_restarted_container_is_managed_anew(bed: Arc<Bed>) -> anyh
 }
 
 pub(crate) async fn a_dry_run_writes_nothing(bed: Arc<Bed>) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let before = bed.limits(&flat).await?;
     let allocator = Allocator::run(&bed, &[&QUICK[..], &["--dry-run"]].concat())?;
     allocator.says(&["dry run", "flat", "25.0 %"]).await?;

@@ -116,8 +116,7 @@ pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
 pub(crate) async fn weights_take_the_place_of_caps_and_are_put_back(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    let growing = bed.start(growing()).await?;
+    let (flat, growing) = tokio::try_join!(bed.start(flat()), bed.start(growing()))?;
     let allocator = Allocator::run(&bed, &[&QUICK[..6], &["--enforcement", "shares"]].concat())?;
     // A quarter of the machine, where an equal share of two jobs has the weight 1024.
     until("the flat job has half the usual weight", || async {
@@ -139,8 +138,7 @@ pub(crate) async fn weights_take_the_place_of_caps_and_are_put_back(
 pub(crate) async fn the_cgroup_actuator_limits_and_the_engine_learns_nothing(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    let growing = bed.start(growing()).await?;
+    let (flat, growing) = tokio::try_join!(bed.start(flat()), bed.start(growing()))?;
     let before = (bed.limits(&flat).await?, bed.limits(&growing).await?);
     let free = before.0;
     for (enforcement, cut) in [("quota", true), ("shares", false)] {

@@ -7,7 +7,7 @@ use paceline_system_tests::{Allocator, Bed, program, until};
 use rustix::process::Signal;
 use tokio::process::Command;
 
-use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
+use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 
 /// Nobody in particular.
 const SOMEBODY: u32 = 65_534;
@@ -16,8 +16,7 @@ pub(crate) async fn who_is_not_root_is_served_by_the_allocators_own_container(
     bed: Arc<Bed>,
     image: String,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let allocator = managed_by_somebody(&bed, &image)?;
     until_cut(&bed, &flat).await?;
     allocator.end().await?;
@@ -28,8 +27,7 @@ pub(crate) async fn the_allocators_own_container_does_not_outlive_who_started_it
     bed: Arc<Bed>,
     image: String,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let mut allocator = managed_by_somebody(&bed, &image)?;
     until_cut(&bed, &flat).await?;
     allocator.signal(Signal::KILL)?;

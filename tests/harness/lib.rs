@@ -28,5 +28,5 @@ pub use office::{Office, example};
 pub use offices::{Offices, OneTask};
 pub use private::PrivateEngine;
 pub use swarm::{PrivateSwarm, SwarmAddress, SwarmEngine};
-pub use wait::{until, until_within};
+pub use wait::{PATIENCE, until, until_within};
 pub use wall_clock::WallClock;

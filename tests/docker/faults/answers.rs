@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::{all_limits, ensure_back};
-use crate::flowcon::{QUICK, flat, growing, until_cut};
+use crate::flowcon::{QUICK, flat, flat_and_growing, growing, until_cut};
 
 /// The most memory that an allocator holds that is told gigabytes, in bytes: some times what a build
 /// for tests holds that is told nothing.
@@ -25,8 +25,7 @@ pub(crate) async fn an_answer_without_end_is_not_held_in_memory_and_harms_nobody
         names.push(bed.start(Job { name, args, ..Job::default() }).await?);
     }
     let before = all_limits(&bed, &names).await?;
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     let too_long = "sends an answer that is too long or breaks off";
     for (name, reason) in

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bollard::models::HostConfig;
+use futures_util::future::try_join_all;
+use paceline_allocator::audit::{Entry, read};
 use paceline_system_tests::{Allocator, Bed, Job, Limits, until};
 use rustix::process::Signal;
 
@@ -34,11 +36,9 @@ fn left_behind(bed: &Bed) -> usize {
 pub(crate) async fn killed_at_any_step_the_allocator_leaves_a_way_back(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let names = [
-        bed.start(flat()).await?,
-        bed.start(Job { name: "level", ..flat() }).await?,
-        bed.start(growing()).await?,
-    ];
+    let level = Job { name: "level", ..flat() };
+    let names: [String; 3] =
+        tokio::try_join!(bed.start(flat()), bed.start(level), bed.start(growing()))?.into();
     let before = all_limits(&bed, &names).await?;
     for (round, step) in STEPS.iter().enumerate() {
         for means in ["engine", "cgroup"] {
@@ -96,28 +96,45 @@ fn of_every_kind(all: i64, parent: &Parent) -> Vec<(&'static str, HostConfig)> {
 
 /// A growing job, and one for each kind of limit.
 async fn one_of_each(bed: &Bed, parent: &Parent) -> anyhow::Result<Vec<String>> {
-    let mut names = vec![bed.start(growing()).await?];
-    for (name, host) in of_every_kind(all_cpus(bed).await?, parent) {
-        names.push(bed.start(Job { name, host, ..flat() }).await?);
-    }
-    Ok(names)
+    let kinds = of_every_kind(all_cpus(bed).await?, parent).into_iter();
+    let jobs = kinds.map(|(name, host)| Job { name, host, ..flat() });
+    try_join_all(jobs.chain([growing()]).map(|job| bed.start(job))).await
 }
 
-/// Kills the allocator twenty times after a while that is different each time, and starts it again.
+/// Kills the allocator twenty times after a while that is different each time, and starts it again. Every
+/// other time, the while begins once it has written.
 async fn kill_and_kill_again(bed: &Bed, means: &str) -> anyhow::Result<()> {
     let mut wait = 17_u64;
     let mut interrupted = 0;
-    for _ in 0..20 {
-        let words = ["--param", "interval=1", "--actuator", means];
+    for round in 0..20 {
+        let before = writes(bed)?;
+        let words = ["--param", "interval=0.25", "--actuator", means];
         let mut allocator = Allocator::run(bed, &[&QUICK[..], &words].concat())?;
         wait = wait * 1_103 % 3_989;
-        tokio::time::sleep(Duration::from_millis(500 + wait)).await;
+        let longest = if round % 2 == 0 {
+            let wrote = || async { Ok((writes(bed)? > before).then_some(())) };
+            until("it writes", wrote).await.with_context(|| allocator.said())?;
+            200
+        } else {
+            1_500
+        };
+        tokio::time::sleep(Duration::from_millis(wait % longest)).await;
         allocator.signal(Signal::KILL)?;
         allocator.ended().await?;
         interrupted += usize::from(left_behind(bed) > 0);
     }
     anyhow::ensure!(interrupted >= 5, "only {interrupted} runs of 20 had written when killed");
     Ok(())
+}
+
+/// How many limits the audit log says were written.
+fn writes(bed: &Bed) -> anyhow::Result<usize> {
+    let folder = Allocator::state(bed);
+    if !folder.exists() {
+        return Ok(0);
+    }
+    let records = read::last(&folder, usize::MAX)?;
+    Ok(records.iter().filter(|one| matches!(one.entry, Entry::Limited { .. })).count())
 }
 
 pub(crate) async fn twenty_kills_later_every_value_is_what_it_was(

@@ -3,16 +3,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use bollard::query_parameters::{RemoveContainerOptionsBuilder, RestartContainerOptionsBuilder};
 use paceline_allocator::actuate::originals::Originals;
 use paceline_allocator::actuate::{Actuator, LimitError, Restored};
+use paceline_allocator::audit::{Entry, read};
 use paceline_allocator::observe::cgroup::{Cgroup, Quota};
 use paceline_policy::Share;
 use paceline_policy::limiter::Setting;
-use paceline_system_tests::Bed;
+use paceline_system_tests::{Allocator, Bed, until};
 
 use super::update;
 use crate::flowcon::{all_cpus, cut_job, ensure_unlimited, flat, until_cut};
@@ -89,13 +89,27 @@ pub(crate) async fn somebody_elses_update_stays_where_the_allocator_yields(
     let (cpus, quota) = update(&bed, &flat).await?;
     allocator.says(&["is left alone until"]).await?;
     // Two more runs of the policy, which would cut it.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    let now = decisions(&bed)?;
+    until("the policy runs twice more", || async {
+        Ok((decisions(&bed)? >= now + 2).then_some(()))
+    })
+    .await?;
     let limits = bed.limits(&flat).await?;
     anyhow::ensure!(limits.host.nano_cpus == cpus && limits.kernel == Some(quota), "{limits:?}");
     allocator.end().await?;
     let limits = bed.limits(&flat).await?;
     anyhow::ensure!(limits.host.nano_cpus == cpus && limits.kernel == Some(quota), "{limits:?}");
     Ok(())
+}
+
+/// How many runs of the policy the audit log tells of.
+fn decisions(bed: &Bed) -> anyhow::Result<u64> {
+    let records = read::last(&Allocator::state(bed), usize::MAX)?.into_iter();
+    let numbers = records.filter_map(|record| match record.entry {
+        Entry::Decided { number, .. } => Some(number),
+        _ => None,
+    });
+    Ok(numbers.max().unwrap_or(0))
 }
 
 pub(crate) async fn a_limit_that_was_changed_past_the_engine_is_written_again(

@@ -11,7 +11,7 @@ use paceline_allocator::live::Command;
 use paceline_policy::Share;
 use paceline_system_tests::{Allocator, Bed};
 
-use crate::flowcon::{QUICK, ensure_unlimited, flat, growing, until_cut};
+use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 use crate::orders::{order, until_quota};
 
 /// An allocator that keeps everything on a small file system, which nobody sees but itself.
@@ -63,8 +63,7 @@ impl Cramped {
 pub(crate) async fn without_room_for_the_originals_nothing_is_limited(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let before = bed.limits(&flat).await?;
     // All is filled but one page, which is the lock's. When there is room again, the audit log wants
     // its part of it, too.
@@ -81,8 +80,7 @@ pub(crate) async fn without_room_for_the_originals_nothing_is_limited(
 pub(crate) async fn without_room_for_the_audit_log_limits_are_written_and_put_back(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(flat()).await?;
-    bed.start(growing()).await?;
+    let flat = flat_and_growing(&bed).await?;
     let cramped = Cramped::run(&bed, 1024, 0)?;
     until_cut(&bed, &flat).await?;
     cramped.fill()?;
