@@ -26,8 +26,8 @@ fn told_by_exec(job: Job) -> Job {
 pub(crate) async fn jobs_that_exec_runs_are_managed_by_what_they_print(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let flat = bed.start(told_by_exec(flat())).await?;
-    bed.start(told_by_exec(growing())).await?;
+    let (flat, _) =
+        tokio::try_join!(bed.start(told_by_exec(flat())), bed.start(told_by_exec(growing())),)?;
     let allocator = Allocator::run(&bed, &QUICK)?;
     until_cut(&bed, &flat).await?;
     allocator.end().await?;
@@ -48,15 +48,19 @@ pub(crate) async fn a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_c
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let status = bed.file("status.json");
-    // Some seconds of work on a slow machine: a small part of what a test waits for.
-    let job = bed.start(bar("100")).await?;
+    // It stops in the middle until it is told to go on.
+    let job = bar("100");
+    let args = [&job.args[..], &["--hold", "/bed/go-on", "--hold-after", "50"]].concat();
+    let host = HostConfig { binds: Some(vec![bed.bind()]), ..HostConfig::default() };
+    let job = bed.start(Job { args, host, ..job }).await?;
     let mut sidecar = Allocator::spawn(beside(&bed, &job)?)?;
     let early = until("the bar is read while it is drawn", || async {
         let progress = read_status(&status)?;
         Ok(progress.filter(|progress| progress.step.is_some_and(|step| step > 0)))
     })
     .await?;
-    anyhow::ensure!(early.state == State::Running, "{early:?}");
+    anyhow::ensure!(early.state == State::Running && early.step <= Some(50), "{early:?}");
+    fs::write(bed.file("go-on"), "")?;
     anyhow::ensure!(bed.ended(&job).await? == 0, "the job fails");
     let ended = sidecar.ended().await?;
     anyhow::ensure!(ended.success(), "{ended}: {}", sidecar.said());
@@ -67,17 +71,7 @@ pub(crate) async fn a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_c
 
 /// A job that draws a bar for so many steps.
 fn bar(steps: &'static str) -> Job {
-    let args = [
-        "--answer",
-        "nothing",
-        "--bar",
-        "--half-life",
-        "100",
-        "--steps",
-        steps,
-        "--work",
-        "10000000",
-    ];
+    let args = ["--answer", "nothing", "--bar", "--half-life", "100", "--steps", steps];
     Job { name: "bar", args: args.to_vec(), ..Job::default() }
 }
 
@@ -111,14 +105,17 @@ pub(crate) async fn a_full_disk_stops_neither_the_job_nor_its_endpoint(
     ];
     // A page: there is no room for a new file beside the old one.
     let tmpfs = [("/full".to_owned(), "size=4k".to_owned())].into();
-    let host = HostConfig { tmpfs: Some(tmpfs), ..HostConfig::default() };
-    let args = vec!["--answer", "nothing", "--steps", "300", "--work", "5000000"];
+    let host =
+        HostConfig { tmpfs: Some(tmpfs), binds: Some(vec![bed.bind()]), ..HostConfig::default() };
+    let args = vec!["--answer", "nothing", "--steps", "300"];
+    let args = [&args[..], &["--hold", "/bed/go-on", "--hold-after", "150"]].concat();
     let job = bed.start(Job { name: "full", entrypoint, args, host, ..Job::default() }).await?;
     until("the job answers", || async {
         let checked = Allocator::command(&["check", &job])?.output().await?;
         Ok(checked.status.success().then_some(()))
     })
     .await?;
+    fs::write(bed.file("go-on"), "")?;
     anyhow::ensure!(bed.ended(&job).await? == 0, "the job fails: {}", bed.log(&job).await?);
     anyhow::ensure!(bed.log(&job).await?.lines().count() == 300, "lines are missing");
     Ok(())
@@ -126,7 +123,9 @@ pub(crate) async fn a_full_disk_stops_neither_the_job_nor_its_endpoint(
 
 pub(crate) async fn a_first_process_waits_for_orphans_too(bed: Arc<Bed>) -> anyhow::Result<()> {
     // The shell in the middle ends at once, and leaves an orphan that ends a moment later.
-    let script = "sh -c 'sleep 0.1 & echo $!' >/tmp/orphan; sleep 1; \
+    let script = "sh -c 'sleep 0.1 & echo $!' >/tmp/orphan; tries=600; \
+                  while [ -e /proc/$(cat /tmp/orphan) ] && [ $tries -gt 0 ]; do \
+                  sleep 0.1; tries=$((tries - 1)); done; \
                   [ -e /proc/$(cat /tmp/orphan) ] && echo it stayed; exit 4";
     let entrypoint = vec!["/paceline-sidecar", "exec", "--", "sh", "-c", script];
     let host = with_host_programs();
