@@ -10,9 +10,11 @@ use rustix::process::Signal;
 use super::{IMAGE, PATIENCE, on_a_swarm};
 
 /// So many jobs of a higher weight wait, too.
-const STREAM: u32 = 6;
+const STREAM: u32 = 4;
+/// A job that has waited for so many seconds starves.
+const STARVE_AFTER: f64 = 5.0;
 /// KOD2, quick enough for a test.
-const KOD2: [&str; 4] = ["--policy", "kod2", "--param", "quiet=3"];
+const KOD2: [&str; 4] = ["--policy", "kod2", "--param", "quiet=1"];
 
 pub(crate) async fn a_distributed_job_grows_gives_way_and_ends(
     bed: Arc<Bed>,
@@ -22,7 +24,7 @@ pub(crate) async fn a_distributed_job_grows_gives_way_and_ends(
 
 async fn lives(offices: Offices) -> anyhow::Result<()> {
     // Three machines of two CPUs, and tasks of one CPU.
-    let endless = r#"args = ["--sleep", "9999"]"#;
+    let endless = r#"args = ["--sleep", "9999", "--heed-term"]"#;
     let small = format!("[worker]\nmin = 1\nmax = 4\ncpus = 1\n{endless}");
     let asked = offices.submit_gang("small", &file("small", &small)).await?;
     anyhow::ensure!(asked.contains("small is submitted: 4 services wait"), "{asked}");
@@ -32,9 +34,9 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
         .await
         .with_context(|| manager.said())?;
 
+    let (mounts, until_told) = until_told(&offices);
     let better = format!(
-        "[ps]\ncount = 1\ncpus = 1\n{endless}\n[worker]\nmin = 3\ncpus = 1\n\
-         args = [\"--sleep\", \"20\", \"--steps\", \"1\"]"
+        "{mounts}\n[ps]\ncount = 1\ncpus = 1\n{endless}\n[worker]\nmin = 3\ncpus = 1\n{until_told}"
     );
     offices.submit_gang("better", &file("better", &better)).await?;
     gang(&offices, "better", "starts", |it| it.state == GangState::Running)
@@ -58,6 +60,7 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     gang(&offices, "better", "is known", |it| it.state == GangState::Running).await?;
     anyhow::ensure!(offices.tasks().await? == before, "{before:?}: {}", next.said());
 
+    std::fs::write(offices.folder().join("end"), "")?;
     let better = gang(&offices, "better", "ends", |it| {
         it.state == GangState::Finished && it.places.is_empty()
     });
@@ -85,20 +88,47 @@ async fn lives(offices: Offices) -> anyhow::Result<()> {
     offices.close().await
 }
 
+/// Where the tasks of a job find the file `end`, and what they are told so as to end once it is there.
+fn until_told(offices: &Offices) -> (String, &'static str) {
+    let mounts = format!("mounts = [\"{}:/bed\"]", offices.folder().display());
+    (mounts, r#"args = ["--hold", "/bed/end", "--steps", "1", "--heed-term"]"#)
+}
+
 /// A job of the lowest weight, which many of a higher one are put before: once it starves it goes first.
 pub(crate) async fn a_distributed_job_that_starves_goes_before_all_others(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     on_a_swarm(bed, async |offices| {
-        let low = "[worker]\nmin = 1\ncpus = 2\nargs = [\"--sleep\", \"9999\"]";
-        offices.submit_gang("low", &file("low", low)).await?;
+        let starve_after = format!("starve_after={STARVE_AFTER}");
+        let manager = offices.manager(&[&KOD2[..], &["--param", &starve_after]].concat())?;
         // Two of these fill the three machines of two CPUs.
-        let short = "[worker]\nmin = 3\ncpus = 1\nargs = [\"--sleep\", \"8\", \"--steps\", \"1\"]";
-        for number in 0..STREAM {
-            let name = format!("short-{number}");
-            offices.submit_gang(&name, &file(&name, short)).await?;
+        let (mounts, until_told) = until_told(&offices);
+        let short = format!("{mounts}\n[worker]\nmin = 3\ncpus = 1\n{until_told}");
+        for name in ["short-a", "short-b"] {
+            offices.submit_gang(name, &file(name, &short)).await?;
+            gang(&offices, name, "starts", |it| it.state == GangState::Running)
+                .await
+                .with_context(|| manager.said())?;
         }
-        let manager = offices.manager(&[&KOD2[..], &["--param", "starve_after=8"]].concat())?;
+        let endless = r#"args = ["--sleep", "9999", "--heed-term"]"#;
+        let low = format!("[worker]\nmin = 1\ncpus = 2\n{endless}");
+        offices.submit_gang("low", &file("low", &low)).await?;
+        let long = format!("[worker]\nmin = 3\ncpus = 1\n{endless}");
+        for number in 0..STREAM {
+            let name = format!("long-{number}");
+            offices.submit_gang(&name, &file(&name, &long)).await?;
+        }
+        until_within(PATIENCE, "the job starves, and all others wait", || async {
+            let shown = offices.status().await?;
+            let mut waiting = shown.gangs.iter().filter(|it| it.state == GangState::Waiting);
+            let all_wait = waiting.clone().count() > usize::try_from(STREAM)?;
+            let low = waiting.find(|it| it.job == "low").and_then(|low| low.submitted);
+            let starves = low.is_some_and(|since| shown.now >= since + STARVE_AFTER + 1.0);
+            Ok((all_wait && starves).then_some(()))
+        })
+        .await
+        .with_context(|| manager.said())?;
+        std::fs::write(offices.folder().join("end"), "")?;
         gang(&offices, "low", "starts", |it| it.state == GangState::Running)
             .await
             .with_context(|| manager.said())?;

@@ -21,8 +21,8 @@ const QUICK: &str = "services:
       - --agent-token-file=/run/secrets/token
       - --agent-ca=/agent.pem
       - --agent-name=paceline-agent
-      - --param=interval=2
-      - --param=alpha=0.00001
+      - --param=interval=0.5
+      - --param=alpha=0.000001
       - --moves=1
 ";
 

@@ -1,19 +1,18 @@
 //! Machines that a Swarm loses: their engine stops, their cable is cut, their owner gives them up.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use bollard::query_parameters::DeleteNodeOptionsBuilder;
+use bollard::models::{Node, NodeState};
+use bollard::query_parameters::{DeleteNodeOptionsBuilder, ListNodesOptions};
 use paceline_system_tests::{Allocator, Bed, Offices, OneTask, until, until_within};
-use tokio::time::{Instant, sleep};
 
 use super::{ensure_is_there_once, killed_at};
 use crate::moves::{ensure_goes_on, forget, processes};
 use crate::swarm::{IMAGE, PATIENCE, managed, on_its_own_swarm};
 
-/// So long a machine is cut off: the engine gives it up sooner.
-const CUT: Duration = Duration::from_secs(30);
+/// Within so many seconds of its own time a manager has looked at its Swarm twice.
+const TWO_LOOKS: f64 = 5.0;
 
 pub(crate) async fn a_job_whose_machine_stops_goes_on_from_its_checkpoint(
     bed: Arc<Bed>,
@@ -47,10 +46,9 @@ pub(crate) async fn a_job_whose_machine_is_cut_off_runs_once_at_a_time(
     let kept = Arc::clone(&bed);
     on_its_own_swarm(bed, async |offices| {
         let (manager, host) = saving(&kept, &offices).await?;
-        let cut = Instant::now();
         offices.swarm().cut_off(&host).await?;
         awaited(&offices, &host).await.with_context(|| manager.said())?;
-        sleep(CUT.saturating_sub(cut.elapsed())).await;
+        until_it_has_looked(&offices).await?;
         // Nobody can know, but it runs there.
         ensure_goes_on(&kept).await?;
         anyhow::ensure!(processes(&kept)?.len() == 1, "it runs twice: {}", manager.said());
@@ -79,11 +77,10 @@ pub(crate) async fn a_cut_in_the_middle_of_a_move_leaves_the_job_once(
         for (step, host, completed) in [("started", "w2", false), ("retire", "w1", true)] {
             offices.serve(&one).await?;
             killed_at(&offices, step).await?;
-            let cut = Instant::now();
             offices.swarm().cut_off(host).await?;
             let next = offices.manager(&["--policy", "none"])?;
             next.says(&["the move of job flat can be neither completed nor undone yet"]).await?;
-            sleep(CUT.saturating_sub(cut.elapsed())).await;
+            until_given_up(&offices, host).await?;
             offices.swarm().reconnect(host).await?;
             ensure_is_there_once(&kept, &offices, &next, completed).await.context(step)?;
             next.end().await?;
@@ -97,7 +94,16 @@ pub(crate) async fn a_cut_in_the_middle_of_a_move_leaves_the_job_once(
 
 /// A manager, and a job on a worker that has saved a checkpoint; where it is.
 async fn saving(bed: &Bed, offices: &Offices) -> anyhow::Result<(Allocator, String)> {
-    let args = &["--checkpoint", "/ckpt/saved", "--save-every", "20", "--trace", "/ckpt/trace"];
+    // Its machine waits for nobody's end when it stops.
+    let args = &[
+        "--checkpoint",
+        "/ckpt/saved",
+        "--save-every",
+        "20",
+        "--trace",
+        "/ckpt/trace",
+        "--heed-term",
+    ];
     let one = OneTask {
         name: "flat",
         image: IMAGE,
@@ -122,6 +128,30 @@ async fn awaited(offices: &Offices, host: &str) -> anyhow::Result<()> {
         let node = shown.nodes.into_iter().find(|node| node.name == host);
         let why = node.and_then(|node| node.trouble).unwrap_or_default();
         Ok(why.contains("flat may still run there, and waits for it").then_some(()))
+    })
+    .await
+}
+
+/// Waits until the manager has had the time to do something more about what it has said.
+async fn until_it_has_looked(offices: &Offices) -> anyhow::Result<()> {
+    let now = offices.status().await?.t;
+    until_within(PATIENCE, "the manager looks again", || async {
+        Ok((offices.status().await?.t >= now + TWO_LOOKS).then_some(()))
+    })
+    .await
+}
+
+/// Waits until the engine has given a machine up that does not answer.
+async fn until_given_up(offices: &Offices, host: &str) -> anyhow::Result<()> {
+    let docker = offices.swarm().manager()?.docker();
+    let is_down = |node: &Node| {
+        let name = node.description.as_ref().and_then(|of| of.hostname.as_deref());
+        let state = node.status.as_ref().and_then(|status| status.state);
+        name == Some(host) && state == Some(NodeState::DOWN)
+    };
+    until_within(PATIENCE, "the engine gives the machine up", || async {
+        let nodes = docker.list_nodes(None::<ListNodesOptions>).await?;
+        Ok(nodes.iter().any(is_down).then_some(()))
     })
     .await
 }
