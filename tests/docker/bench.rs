@@ -98,8 +98,8 @@ pub(crate) async fn an_interrupted_bench_goes_on_with_the_first_run_that_was_not
     let head = "policies = [\"none\", \"flowcon\"]\nrepeats = 2\nwarm-up = false";
     // Each takes so long that the second run is seen before it ends.
     let jobs: [(&str, &[&str], &str); 2] = [
-        ("one", &["--sleep", "4", "--steps", "20"], "arrive = 0"),
-        ("two", &["--sleep", "2", "--steps", "20"], "arrive = 1"),
+        ("one", &["--sleep", "3", "--steps", "20"], "arrive = 0"),
+        ("two", &["--sleep", "1", "--steps", "20"], "arrive = 1"),
     ];
     let file = schedule(&bed, head, &jobs)?;
     let mut first = Allocator::spawn(bench(&bed, &file)?)?;
