@@ -2,6 +2,8 @@
 # Builds the allocator's image from target/release/paceline.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=../images/docker-build.sh
+. ../images/docker-build.sh
 
 program=../target/release/paceline
 version=$("$program" --version | awk '{print $2}')
@@ -15,8 +17,6 @@ ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
 done
 cp Dockerfile "$context"
 
-docker build --quiet --build-arg VERSION="$version" \
-  --tag "paceline/allocator:$version" --tag paceline/allocator:latest "$context" 2>&1 |
-  grep -v -e '^DEPRECATED' -e '^ *Install the buildx' -e 'docs.docker.com' -e '^$' >&2 || true
-docker image inspect "paceline/allocator:$version" >/dev/null
+docker_build --quiet --build-arg VERSION="$version" \
+  --tag "paceline/allocator:$version" --tag paceline/allocator:latest "$context" >&2
 echo "paceline/allocator:$version" >&2

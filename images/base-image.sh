@@ -4,6 +4,9 @@
 # newer one. It comes from a registry where one is reached, else from the distribution's mirror.
 set -euo pipefail
 
+# shellcheck source=docker-build.sh
+. "$(dirname "${BASH_SOURCE[0]}")/docker-build.sh"
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "base image: $*"; exit 1; }
 
@@ -32,7 +35,7 @@ from_registry() {
     timeout 300 docker pull --quiet "$published" >&2 || return 1
   fi
   say "Adding packages to $published."
-  docker build --quiet --tag "$base" - >/dev/null <<DOCKERFILE
+  docker_build --quiet --tag "$base" - >/dev/null <<DOCKERFILE
 FROM $published
 RUN apt-get update -q \
   && apt-get install -y -q --no-install-recommends ${packages//,/ } \

@@ -2,6 +2,8 @@
 # Builds the workloads and their images: paceline/workloads, which holds all, and one for each.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=docker-build.sh
+. ./docker-build.sh
 
 version=0.1.0
 say() { printf '%s\n' "$*" >&2; }
@@ -39,7 +41,7 @@ build() {
   local image=$1 before
   shift
   before="$(id "$image:latest")"
-  docker build --quiet --tag "$image:$version" --tag "$image:latest" "$@" >&2
+  docker_build --quiet --tag "$image:$version" --tag "$image:latest" "$@" >&2
   [ "$before" = "$(id "$image:latest")" ] || replaced=(${before:+"$before"} "${replaced[@]}")
 }
 replaced=()

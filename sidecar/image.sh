@@ -2,6 +2,8 @@
 # Builds the sidecar as a static program and puts it into an image of its own, paceline/sidecar.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=../images/docker-build.sh
+. ../images/docker-build.sh
 
 # Named, so that the flags are the program's alone: build scripts and macros stay dynamic. The
 # program stays in a folder of its own, beside the one that `cargo build --release` makes.
@@ -23,10 +25,8 @@ mkdir "$context/rootfs/state"
 cp Dockerfile "$context"
 
 before=$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest 2>/dev/null || true)
-docker build --quiet --build-arg VERSION="$version" \
-  --tag "paceline/sidecar:$version" --tag paceline/sidecar:latest "$context" 2>&1 |
-  grep -v -e '^DEPRECATED' -e '^ *Install the buildx' -e 'docs.docker.com' -e '^$' >&2 || true
-docker image inspect "paceline/sidecar:$version" >/dev/null
+docker_build --quiet --build-arg VERSION="$version" \
+  --tag "paceline/sidecar:$version" --tag paceline/sidecar:latest "$context" >&2
 # What was replaced goes, unless a container still uses it.
 [ "$before" = "$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest)" ] ||
   docker image rm ${before:+"$before"} >/dev/null 2>&1 || true

@@ -7,6 +7,8 @@
 # shellcheck disable=SC2317 # the checks are called by their names
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=../images/docker-build.sh
+. images/docker-build.sh
 
 deploy=examples/deploy
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/paceline/kubernetes-validate
@@ -117,7 +119,7 @@ python_image() {
   need_engine
   local base
   base=$(images/base-image.sh | tail -n 1)
-  docker build --quiet --tag "$job_image" - <<DOCKERFILE
+  docker_build --quiet --tag "$job_image" - <<DOCKERFILE
 FROM $base
 RUN apt-get update -q \
   && apt-get install -y -q --no-install-recommends python3 \

@@ -9,6 +9,8 @@
 # with those of CUDA's libraries that it loads.
 set -euo pipefail
 cd "$(dirname "$0")"
+# shellcheck source=../docker-build.sh
+. ../docker-build.sh
 
 version=0.1.0
 index=${PACELINE_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
@@ -17,10 +19,7 @@ torch=$(grep '^torch==' requirements/torch-cuda.in)
 say() { printf '%s\n' "$*" >&2; }
 die() { say "Python images: $*"; exit 1; }
 exists() { docker image inspect "$1" >/dev/null 2>&1; }
-# Without what the older builder says of itself.
-build() {
-  docker build --quiet "$@" 2> >(grep -v -e '^DEPRECATED' -e 'buildx' -e '^$' >&2 || true)
-}
+build() { docker_build --quiet "$@"; }
 
 (($#)) || set -- torch keras
 for framework; do
