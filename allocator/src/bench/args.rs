@@ -9,7 +9,8 @@ use clap::Args;
 /// Every arm of a schedule (a policy, its variant, parameters and enforcement) gets the same jobs at
 /// the same times, as often as the schedule says, with the machine otherwise as it is: close what
 /// else is running. Before that, each job runs alone for some seconds, which tells how fast it is
-/// with the machine for itself, so that its work can be given in seconds.
+/// with the machine for itself, so that its work can be given in seconds. Figures of runs that other
+/// work disturbed all the same are marked.
 ///
 /// A bench that was interrupted goes on with the first run that was not finished when it is started
 /// again. What is made is removed again, also after a failure and Ctrl-C: containers are called
@@ -46,7 +47,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub fresh: bool,
 
-    /// Make those runs anew that something else on the machine disturbed
+    /// Repeat the runs that other work on the machine disturbed
     #[arg(long, conflicts_with = "fresh")]
     pub redo_spoiled: bool,
 

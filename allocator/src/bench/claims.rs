@@ -12,7 +12,7 @@ use paceline_sim::metrics::Interval;
 use paceline_sim::scenario::Arm;
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{About, ArmFacts, BASELINE, Measured, mean};
+use super::outcome::{About, ArmFacts, BASELINE, Measured, Observed, mean};
 use super::predict::{Forecast, Predictor};
 
 /// The schedules that are like the papers' runs, and the scenarios that the claims are of.
@@ -40,6 +40,9 @@ pub(crate) struct Compared {
     /// The best that can be.
     pub(crate) bound: Option<f64>,
     pub(crate) verdict: Verdict,
+    /// Why the verdict says nothing, where runs were disturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_judged: Option<String>,
     /// Why it is another figure, where it is.
     pub(crate) reason: String,
 }
@@ -67,11 +70,11 @@ pub(crate) fn compare(material: &Material<'_>) -> Vec<Compared> {
     own.map(|claim| material.check(claim)).collect()
 }
 
-impl Material<'_> {
+impl<'a> Material<'a> {
     fn check(&self, claim: Claim) -> Compared {
         let arm = self.arm(&claim);
         let (mut each, mut bounds) = (Vec::new(), Vec::new());
-        for repeat in self.repeats(arm) {
+        for repeat in self.repeats(arm, Observed::counts) {
             let scale = self.about.scale;
             let bound = self.predictor.and_then(|predictor| predictor.bounds_of(repeat, scale));
             let course = |place: usize| {
@@ -93,9 +96,16 @@ impl Material<'_> {
         let simulated = mean(&simulated.collect::<Vec<f64>>());
         let bound = mean(&bounds);
         let verdict = claim.verdict(measured.map(|it| it.mean), bound);
-        let reason = reason(&claim, measured, simulated, verdict);
+        let not_judged = self.not_judged(arm);
+        let reason = match &not_judged {
+            Some(why) => {
+                let why = format!("Not judged: {why}.");
+                flaw(&claim).into_iter().chain([why]).collect::<Vec<String>>().join(" ")
+            }
+            None => reason(&claim, measured, simulated, verdict),
+        };
         let arm = arm.and_then(|place| self.arms.get(place)).map(|arm| arm.name.clone());
-        Compared { claim, arm, measured, simulated, bound, verdict, reason }
+        Compared { claim, arm, measured, simulated, bound, verdict, not_judged, reason }
     }
 
     /// The arm that is nearest to what the paper did: as printed, with hard limits.
@@ -118,15 +128,36 @@ impl Material<'_> {
         self.arms.iter().position(|arm| arm.policy == BASELINE)
     }
 
-    /// The repeats that count of both the arm and `none`.
-    fn repeats(&self, arm: Option<usize>) -> Vec<u32> {
-        let counted = |place: Option<usize>| -> Vec<u32> {
-            let runs = place.and_then(|place| self.runs.get(place)).into_iter().flatten();
-            let clean = runs.filter(|run| run.observed.counts());
-            clean.map(|run| run.observed.recorded.run.repeat).collect()
+    fn runs_of(&self, place: Option<usize>) -> impl Iterator<Item = &'a Observed<'a>> {
+        let runs = place.and_then(|place| self.runs.get(place)).into_iter().flatten();
+        runs.map(|run| run.observed)
+    }
+
+    /// The repeats of both the arm and `none` of which both runs are `asked` for.
+    fn repeats(&self, arm: Option<usize>, asked: fn(&Observed<'a>) -> bool) -> Vec<u32> {
+        let own = |place: Option<usize>| -> Vec<u32> {
+            let runs = self.runs_of(place).filter(|run| asked(run));
+            runs.map(|run| run.recorded.run.repeat).collect()
         };
-        let other = counted(self.baseline());
-        counted(arm).into_iter().filter(|repeat| other.contains(repeat)).collect()
+        let other = own(self.baseline());
+        own(arm).into_iter().filter(|repeat| other.contains(repeat)).collect()
+    }
+
+    /// Why the arm's runs and those of `none` say nothing, if it is since other work disturbed them.
+    fn not_judged(&self, arm: Option<usize>) -> Option<String> {
+        let every = self.repeats(arm, |_| true);
+        if every.is_empty() || !self.repeats(arm, Observed::counts).is_empty() {
+            return None;
+        }
+        let (own, none) = (self.arms.get(arm?)?, self.arms.get(self.baseline()?)?);
+        let is_disturbed = |place: Option<usize>| !self.runs_of(place).any(Observed::counts);
+        Some(if is_disturbed(arm) {
+            format!("every run of {} was disturbed", own.name)
+        } else if is_disturbed(self.baseline()) {
+            format!("every run of {} was disturbed", none.name)
+        } else {
+            format!("in each repeat the run of {} or {} was disturbed", own.name, none.name)
+        })
     }
 
     /// One run of the arm and one of `none`, in the paper's times, as claims look for their figures.
@@ -167,6 +198,12 @@ fn scaled(mut outcome: Outcome, scale: f64) -> Outcome {
     outcome
 }
 
+/// What is wrong with the claim itself, in a line.
+fn flaw(claim: &Claim) -> Option<String> {
+    let flaw = claim.flaw.as_ref()?;
+    Some(flaw.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Why what was measured is not what was printed, in sentences.
 fn reason(
     claim: &Claim,
@@ -174,10 +211,7 @@ fn reason(
     simulated: Option<f64>,
     verdict: Verdict,
 ) -> String {
-    let mut sentences = Vec::new();
-    if let Some(flaw) = &claim.flaw {
-        sentences.push(flaw.split_whitespace().collect::<Vec<_>>().join(" "));
-    }
+    let mut sentences: Vec<String> = flaw(claim).into_iter().collect();
     let Some(measured) = measured else {
         sentences.push("No repeat that counts has this figure.".to_owned());
         return sentences.join(" ");

@@ -1,6 +1,7 @@
 //! The findings as rows and columns, the same for the console, the report and EXPERIMENTS.md.
 
 mod figures;
+mod notes;
 mod verdicts;
 
 use paceline_sim::metrics::Better;
@@ -8,7 +9,8 @@ use paceline_sim::metrics::Better;
 use super::outcome::Figure;
 use crate::text::blocks::Table;
 pub(crate) use figures::{all_of_jobs, figures, jobs};
-pub(crate) use verdicts::{claims, fidelity, runs};
+pub(crate) use notes::{MARK, notes};
+pub(crate) use verdicts::{NOT_JUDGED, claims, fidelity, runs};
 
 /// A table with a title.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,8 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<Cell>>,
     /// How many columns are words, and stay where a table is cut into several.
     pub(crate) words: usize,
+    /// Lines under it.
+    pub(crate) notes: Vec<String>,
 }
 
 /// One place in a [`Grid`].
@@ -35,6 +39,8 @@ pub(crate) enum Tone {
     Better,
     /// Worse than `none`, and not by chance.
     Worse,
+    /// Of disturbed runs.
+    Disturbed,
     /// Something that should not be.
     Failed,
 }
@@ -44,18 +50,30 @@ impl Cell {
         Self { text: text.into(), tone: Tone::Plain }
     }
 
+    /// A figure, marked if it is of disturbed runs.
+    pub(crate) fn figure(text: impl Into<String>, disturbed: bool) -> Self {
+        let plain = Self::plain(text);
+        if disturbed { Self { text: plain.text + MARK, tone: Tone::Disturbed } } else { plain }
+    }
+
     pub(crate) fn failed(text: impl Into<String>) -> Self {
         Self { text: text.into(), tone: Tone::Failed }
     }
 }
 
-/// A figure with its interval and its change against `none`.
+/// A figure with its interval and its change against `none`; either is marked where it is of
+/// disturbed runs.
 pub(crate) fn cell(figure: Option<&Figure>, better: Option<Better>) -> Cell {
     let Some(figure) = figure else { return Cell::plain("-") };
+    let mark = |disturbed: bool| if disturbed { MARK } else { "" };
     let change = figure.change();
-    let said = change.map(|change| format!(" ({change:+.1} %)")).unwrap_or_default();
-    let text = value(figure.measured.mean, figure.measured.half) + &said;
+    let marked = mark(figure.difference_disturbed);
+    let said = change.map(|change| format!(" ({change:+.1} %{marked})")).unwrap_or_default();
+    let text = value(figure.measured.mean, figure.measured.half) + mark(figure.disturbed) + &said;
     let tone = match (better, change.filter(|_| figure.certain())) {
+        _ if figure.disturbed || (change.is_some() && figure.difference_disturbed) => {
+            Tone::Disturbed
+        }
         (Some(better), Some(change)) if change.abs() > 0.0 => {
             if (change < 0.0) == (better == Better::Less) { Tone::Better } else { Tone::Worse }
         }

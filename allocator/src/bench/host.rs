@@ -59,7 +59,13 @@ impl Before {
         let all = now.all - self.ticks.all;
         let steal = if all > 0.0 { (now.stolen - self.ticks.stolen) / all } else { 0.0 };
         let others = told.others();
-        Ok(Host { load: self.load, others, steal, speed: None, spoiled: spoiled(others, steal) })
+        Ok(Host {
+            load: self.load,
+            others,
+            steal,
+            speed: None,
+            spoiled: disturbance(others, steal),
+        })
     }
 }
 
@@ -109,15 +115,13 @@ impl Told<'_> {
     }
 }
 
-fn spoiled(others: Option<f64>, steal: f64) -> Option<String> {
+/// What disturbed the run, if anything did.
+fn disturbance(others: Option<f64>, steal: f64) -> Option<String> {
     if let Some(others) = others.filter(|others| *others > OTHERS_AT_MOST) {
-        let (percent, most) = (100.0 * others, 100.0 * OTHERS_AT_MOST);
-        return Some(format!("other work took {percent:.0} % of the machine, over {most:.0} %"));
+        return Some(format!("other work took {:.0} % of the machine", 100.0 * others));
     }
-    (steal > STEAL_AT_MOST).then(|| {
-        let (percent, most) = (100.0 * steal, 100.0 * STEAL_AT_MOST);
-        format!("other guests took {percent:.1} % of the CPU time, over {most:.0} %")
-    })
+    (steal > STEAL_AT_MOST)
+        .then(|| format!("other guests took {:.1} % of the CPU time", 100.0 * steal))
 }
 
 #[cfg(test)]
@@ -174,9 +178,9 @@ mod tests {
     fn what_the_jobs_leave_is_used_by_others() {
         let share = told(&[NONE, ONE, (0.9, &[("a", None)]), NONE], &[]).unwrap();
         assert!((share - 0.03).abs() < 1e-9, "only the second sample tells: {share}");
-        assert_eq!(spoiled(Some(share), 0.0), None);
-        let why = spoiled(told(&[NONE, (0.9, &[("a", Some(0.4))])], &[]), 0.0);
-        assert_eq!(why.as_deref(), Some("other work took 50 % of the machine, over 6 %"));
+        assert_eq!(disturbance(Some(share), 0.0), None);
+        let why = disturbance(told(&[NONE, (0.9, &[("a", Some(0.4))])], &[]), 0.0);
+        assert_eq!(why.as_deref(), Some("other work took 50 % of the machine"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Host {
     /// How fast the machine computed during the run: the mean of its [beats](Beat).
     #[serde(default)]
     pub(crate) speed: Option<f64>,
-    /// Why the run does not count as clean, if it does not.
+    /// What disturbed the run, if anything did.
     pub(crate) spoiled: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! What is left to say after the tables, in sentences.
 
-use super::outcome::{ArmFindings, Findings, Together};
+use super::grid;
+use super::outcome::{ArmFindings, Findings, Measure, RunFindings, Together};
 
 /// One remark each.
 pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
@@ -8,7 +9,7 @@ pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     remarks.extend(findings.together.as_ref().and_then(Together::doubt).map(str::to_owned));
     remarks.push(prediction(findings));
     remarks.extend(speed(findings));
-    remarks.extend(spoiled(findings));
+    remarks.extend(disturbed(findings));
     let runs = || findings.arms.iter().flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
     let left: Vec<String> = runs()
         .flat_map(|(arm, run)| run.limits_left.iter().map(move |left| (arm, left)))
@@ -61,17 +62,39 @@ fn speed(findings: &Findings) -> Option<String> {
     })
 }
 
-/// How many runs do not count.
-fn spoiled(findings: &Findings) -> Option<String> {
-    let of = |arm: &ArmFindings| {
-        let left_out = arm.runs.iter().filter(|run| !run.is_clean()).count();
-        (left_out > 0).then(|| format!("{left_out} of {} of {}", arm.runs.len(), arm.facts.name))
+/// What disturbed runs the means leave out, which arms have no other ones, and how many there are.
+fn disturbed(findings: &Findings) -> Vec<String> {
+    let mixed = findings.arms.iter().filter(|arm| !arm.is_disturbed());
+    let mut remarks: Vec<String> = mixed.flat_map(left_out).collect();
+    let arms = || findings.arms.iter();
+    let no_other = arms().filter(|arm| arm.is_disturbed()).map(|arm| arm.facts.name.as_str());
+    let no_other: Vec<&str> = no_other.collect();
+    if !no_other.is_empty() {
+        remarks.push(format!(
+            "disturbed: every run of {}; no interval is given for their figures, no claim is judged by \
+             them, and no prediction is compared with them",
+            no_other.join(", ")
+        ));
+    }
+    let runs = || arms().flat_map(|arm| &arm.runs);
+    let disturbed = runs().filter(|run| !run.is_clean()).count();
+    if disturbed > 0 {
+        let all = runs().count();
+        remarks.push(format!("runs: {disturbed} of {all} disturbed; --redo-spoiled repeats them"));
+    }
+    remarks
+}
+
+/// The disturbed runs of an arm that has others: what they came to.
+fn left_out(arm: &ArmFindings) -> Vec<String> {
+    let said = |run: &RunFindings| {
+        let why = run.disturbance(&arm.facts.name)?;
+        let figures = ["completion_mean", "makespan"].into_iter().filter_map(|name| {
+            let (measure, value) = (Measure::named(name)?, run.both(name).0?);
+            let value = grid::value(value, None);
+            Some(format!("; {} {value} {}", measure.title, measure.unit))
+        });
+        Some(format!("disturbed, and no part of the means: {why}{}", figures.collect::<String>()))
     };
-    let each: Vec<String> = findings.arms.iter().filter_map(of).collect();
-    (!each.is_empty()).then(|| {
-        format!(
-            "runs: left out, since something else disturbed them: {}; --redo-spoiled makes them anew",
-            each.join(", ")
-        )
-    })
+    arm.runs.iter().filter_map(said).collect()
 }

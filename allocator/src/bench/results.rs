@@ -169,14 +169,14 @@ impl Results {
         format!("runs/{}", planned.folder())
     }
 
-    /// Whether a run need not be made. What cannot be read is not known to be spoiled.
+    /// Whether a run need not be made. What cannot be read is not known to be disturbed.
     fn is_whole(&self, planned: &Planned) -> bool {
         let exists = self.folder.join(Self::name_of(planned)).join("run.json").exists();
-        let is_spoiled = || {
+        let is_disturbed = || {
             let run = self.run(planned).ok();
             planned.repeat > 0 && run.is_some_and(|run| run.host.spoiled.is_some())
         };
-        exists && !(self.anew == Anew::Spoiled && is_spoiled())
+        exists && !(self.anew == Anew::Spoiled && is_disturbed())
     }
 
     fn run(&self, planned: &Planned) -> anyhow::Result<Run> {

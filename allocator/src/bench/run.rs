@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
         let recorded = execution.run(progress, &self.means.stop).await?;
         Results::keep(&recorded)?;
         if let Some(why) = &recorded.run.host.spoiled {
-            say(&format!("run {} is spoiled: {why}", planned.folder()));
+            say(&format!("run {} is disturbed: {why}", planned.folder()));
         }
         Ok(recorded)
     }

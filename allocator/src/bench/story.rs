@@ -30,7 +30,8 @@ const JUDGED: [(&str, &str); 6] = [
     ("distance", "batch_latency"),
 ];
 
-/// Tells why the arm of these runs is worse than `none` or than its paper says, if it is.
+/// Tells why the arm of these runs is worse than `none` or than its paper says, if it is. Disturbed
+/// runs say nothing of that.
 pub(crate) fn tell(arm: &ArmFindings, runs: &[Measured<'_>], claims: &[Compared]) -> Option<Story> {
     if [BASELINE, ORACLE].contains(&arm.facts.policy.as_str()) {
         return None;
@@ -85,7 +86,8 @@ fn worse(arm: &ArmFindings, name: &str) -> Option<String> {
         Some(Better::More) => difference < 0.0,
         None => false,
     };
-    let difference = figure.difference.filter(|difference| is_worse(difference.mean))?;
+    let known = figure.difference.filter(|_| !figure.difference_disturbed);
+    let difference = known.filter(|difference| is_worse(difference.mean))?;
     let half = difference.half.map(said);
     let sure = match half {
         Some(half) if figure.certain() => format!(" ± {half}"),
@@ -137,7 +139,10 @@ fn worse_than_printed(arm: &ArmFindings, claims: &[Compared]) -> Option<String> 
 /// The job whose figure is most above that under `none`.
 fn most_lost(arm: &ArmFindings, figure: &str) -> Option<(usize, f64)> {
     let jobs = arm.jobs.iter().enumerate();
-    let lost = jobs.filter_map(|(place, job)| Some((place, job.figure(figure)?.difference?.mean)));
+    let lost = jobs.filter_map(|(place, job)| {
+        let figure = job.figure(figure).filter(|figure| !figure.difference_disturbed)?;
+        Some((place, figure.difference?.mean))
+    });
     lost.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 

@@ -16,7 +16,11 @@ pub(crate) fn print(findings: &Findings, to: &mut impl Write) -> io::Result<()> 
     grids.extend(grid::fidelity(findings));
     grids.extend(grid::claims(findings));
     for grid in grids {
-        writeln!(to, "{}\n\n{}", grid.title, text(&grid))?;
+        write!(to, "{}\n\n{}", grid.title, text(&grid))?;
+        for note in &grid.notes {
+            write!(to, "{}", wrap(note, "", "  "))?;
+        }
+        writeln!(to)?;
     }
     for story in findings.arms.iter().filter_map(|arm| arm.story.as_ref()) {
         writeln!(to, "{}", tale(story))?;

@@ -1,4 +1,4 @@
-use super::super::outcome::example::Simulated;
+use super::super::outcome::example::{Simulated, disturb};
 use super::*;
 
 #[test]
@@ -22,6 +22,43 @@ fn claims_are_held_against_the_arm_that_does_as_printed_in_the_papers_times() {
     assert_eq!(intervals, [20.0; 3]);
     let told = findings.claims.iter().filter(|it| it.verdict != Verdict::Reproduced);
     told.for_each(|compared| assert!(!compared.reason.is_empty(), "{compared:#?}"));
+}
+
+#[test]
+fn claims_are_not_judged_by_disturbed_runs() {
+    let claims_beside = |arm: &str| {
+        let mut simulated = Simulated::bench(2);
+        disturb(&mut simulated.runs, arm, None);
+        simulated.judge().findings.claims
+    };
+    let is_of_flowcon = |it: &&Compared| it.claim.policy == "flowcon";
+    for arm in ["none", "flowcon-published"] {
+        let claims = claims_beside(arm);
+        assert!(claims.iter().any(|it| is_of_flowcon(&it)));
+        for compared in claims.iter().filter(is_of_flowcon) {
+            assert_eq!(compared.measured, None);
+            let why = format!("every run of {arm} was disturbed");
+            assert_eq!(compared.not_judged.as_deref(), Some(why.as_str()));
+            assert!(compared.reason.ends_with(&format!("Not judged: {why}.")), "{compared:#?}");
+        }
+    }
+    let of_none = claims_beside("flowcon-published");
+    assert!(of_none.iter().filter(|it| !is_of_flowcon(it)).all(|it| it.not_judged.is_none()));
+}
+
+#[test]
+fn claims_need_a_repeat_with_two_undisturbed_runs() {
+    let mut simulated = Simulated::bench(2);
+    disturb(&mut simulated.runs, "none", Some(1));
+    let measured = |simulated: &Simulated| {
+        let claims = simulated.judge().findings.claims;
+        claims.into_iter().find(|it| it.claim.policy == "flowcon").unwrap()
+    };
+    let one = measured(&simulated);
+    assert_eq!((one.not_judged, one.measured.map(|it| it.half)), (None, Some(None)));
+    disturb(&mut simulated.runs, "flowcon-published", Some(2));
+    let why = "in each repeat the run of flowcon-published or none was disturbed";
+    assert_eq!(measured(&simulated).not_judged.as_deref(), Some(why));
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub(super) fn page(
              again and again (`paceline bench`), collected by `paceline experiments`. A figure is \
              the mean over the repeats that count, ± half of the interval that holds the true mean \
              with 95 % probability (Student's t); in brackets its change against `none`, repeat by \
-             repeat. Predictions are the simulator's, fitted from the solo and `none` runs alone.",
+             repeat. Predictions are the simulator's, fitted from the solo and `none` runs alone. A figure \
+             marked \\* is of runs that other work disturbed: it has no interval, and is judged by nothing.",
         ),
     ];
     page.extend(commit.map(|commit| Block::Text(format!("Program: commit {commit}."))));
@@ -69,9 +70,12 @@ fn summary(all: &[&Findings]) -> Table {
             grid::cell(figure, measure.better).text,
             fidelity.map_or_else(dash, |found| grid::value(found.predicted, None)),
             fidelity.map_or_else(dash, |found| percent(found.error)),
-            fidelity.map_or_else(dash, |found| {
-                if fitted { "fitted".to_owned() } else { said(found.holds) }
-            }),
+            match fidelity {
+                Some(_) if fitted => "fitted".to_owned(),
+                Some(found) => said(found.holds),
+                None if arm.is_disturbed() => grid::NOT_JUDGED.to_owned(),
+                None => dash(),
+            },
             fidelity.and_then(|found| found.jobs_hold).map_or_else(dash, said),
         ])
     };
@@ -116,14 +120,18 @@ fn of_bench(findings: &Findings, there: &impl Fn(&str, &str) -> bool) -> Vec<Blo
     blocks
 }
 
-fn titled(grid: &Grid) -> [Block; 2] {
-    [Block::Text(format!("{}:", grid.title)), Block::Table(grid.table())]
+/// The table under its title, and its notes under it; a line that begins with a bare mark would be a
+/// list in Markdown.
+fn titled(grid: &Grid) -> Vec<Block> {
+    let notes = grid.notes.iter().map(|note| Block::Text(format!("\\{note}")));
+    let table = [Block::Text(format!("{}:", grid.title)), Block::Table(grid.table())];
+    table.into_iter().chain(notes).collect()
 }
 
 /// The claims, and under them why what was measured is something else.
 fn claims(findings: &Findings) -> Vec<Block> {
     let Some(grid) = grid::claims(findings) else { return Vec::new() };
-    let mut blocks = titled(&grid).to_vec();
+    let mut blocks = titled(&grid);
     let with = findings.claims.iter().filter(|compared| !compared.reason.is_empty());
     for (number, compared) in (1..).zip(with) {
         let (title, source) = (compared.claim.figure.title(), &compared.claim.source);

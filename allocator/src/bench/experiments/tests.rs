@@ -1,10 +1,13 @@
-use super::super::outcome::example::Simulated;
+use super::super::outcome::example::{Simulated, disturb};
 use super::super::report::files;
 use super::*;
 
 /// A bench's folder as `paceline bench` leaves it.
 fn results(at: &Path) -> PathBuf {
-    let simulated = Simulated::bench(2);
+    results_of(at, &Simulated::bench(2))
+}
+
+fn results_of(at: &Path, simulated: &Simulated) -> PathBuf {
     let folder = at.join("R-FC3");
     for (name, text) in files(&simulated.judge(), &simulated.observed()).unwrap() {
         let path = folder.join(name);
@@ -38,6 +41,19 @@ fn the_page_has_the_tables_the_claims_and_pictures_that_are_there() {
         let svg = fs::read_to_string(at.path().join(picture)).unwrap();
         assert!(svg.starts_with("<svg xmlns"), "{picture}");
     }
+}
+
+#[test]
+fn the_page_marks_figures_of_disturbed_runs() {
+    let at = tempfile::tempdir().unwrap();
+    let output = at.path().join("EXPERIMENTS.md");
+    let mut simulated = Simulated::bench(2);
+    disturb(&mut simulated.runs, "flowcon-published", None);
+    write(&[results_of(at.path(), &simulated)], &output, None).unwrap();
+    let text = fs::read_to_string(&output).unwrap();
+    assert!(text.contains("\n\\* disturbed: other work took 51 % of the machine"), "{text}");
+    let row = text.lines().find(|line| line.contains("| flowcon-published |")).unwrap();
+    assert!(row.contains(" %*)") && row.contains("not judged"), "{row}");
 }
 
 #[test]

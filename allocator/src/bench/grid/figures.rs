@@ -2,7 +2,7 @@
 
 use paceline_sim::metrics::Better;
 
-use super::super::outcome::{ArmFindings, Figure, Findings, JobFindings, Measure, OF_JOBS};
+use super::super::outcome::{ArmFindings, Figure, Findings, JobFindings, Measure, OF_JOBS, ORACLE};
 use super::{Cell, Grid, cell};
 
 /// How many times something else a figure is.
@@ -10,7 +10,8 @@ type Ratio = fn(&Figure) -> Option<f64>;
 
 /// What figures are held against, under their own rows.
 const OVER: [(&str, Ratio); 2] =
-    [("of the oracle's", |its| its.over_oracle), ("of the bound", |its| its.over_bound)];
+    [(OF_ORACLE, |its| its.over_oracle), ("of the bound", |its| its.over_bound)];
+const OF_ORACLE: &str = "of the oracle's";
 
 /// A column for each arm beside a first one.
 fn head(findings: &Findings, first: &str) -> Vec<String> {
@@ -40,12 +41,13 @@ pub(crate) fn jobs(findings: &Findings) -> Vec<Grid> {
         let rows: Vec<Vec<Cell>> =
             (0..findings.about.jobs.len()).filter_map(|at| job_row(findings, at, name)).collect();
         let title = format!("{title}{}", against(findings));
-        let mut grid = Grid { title, head: head(findings, "job"), rows, words: 1 };
+        let notes = Vec::new();
+        let mut grid = Grid { title, head: head(findings, "job"), rows, words: 1, notes };
         if *name == "completion" {
             let totals = ["completion_mean", "makespan"].into_iter().filter_map(Measure::named);
             grid.rows.extend(totals.map(|measure| row(findings, measure, measure.title)));
         }
-        (!grid.rows.is_empty()).then_some(grid)
+        (!grid.rows.is_empty()).then(|| grid.noted(findings))
     };
     titles.filter_map(grid).collect()
 }
@@ -74,6 +76,12 @@ fn row(findings: &Findings, measure: &Measure, name: &str) -> Vec<Cell> {
     std::iter::once(Cell::plain(name)).chain(findings.arms.iter().map(shown)).collect()
 }
 
+/// Whether the oracle's figures are of disturbed runs.
+fn oracle_is_disturbed(findings: &Findings) -> bool {
+    let mut oracles = findings.arms.iter().filter(|arm| arm.facts.policy == ORACLE);
+    oracles.any(ArmFindings::is_disturbed)
+}
+
 /// Every figure that some arm has, with its distance to the best measured and the best possible.
 pub(crate) fn figures(findings: &Findings) -> Grid {
     let mut rows = Vec::new();
@@ -82,16 +90,21 @@ pub(crate) fn figures(findings: &Findings) -> Grid {
         for (name, over) in OVER {
             let ratio = |arm: &ArmFindings| arm.figure(measure.name).and_then(over);
             if findings.arms.iter().any(|arm| ratio(arm).is_some()) {
-                let text = |arm: &ArmFindings| {
-                    ratio(arm).map_or_else(|| "-".to_owned(), |x| format!("{x:.3} x"))
+                let other = name == OF_ORACLE && oracle_is_disturbed(findings);
+                let cell = |arm: &ArmFindings| {
+                    ratio(arm).map_or_else(
+                        || Cell::plain("-"),
+                        |x| Cell::figure(format!("{x:.3} x"), other || arm.is_disturbed()),
+                    )
                 };
-                let cells = findings.arms.iter().map(|arm| Cell::plain(text(arm)));
+                let cells = findings.arms.iter().map(cell);
                 rows.push(std::iter::once(Cell::plain(format!("  {name}"))).chain(cells).collect());
             }
         }
     }
     let title = format!("What each arm comes to{}", against(findings));
-    Grid { title, head: head(findings, "figure"), rows, words: 1 }
+    let head = head(findings, "figure");
+    Grid { title, head, rows, words: 1, notes: Vec::new() }.noted(findings)
 }
 
 /// All figures of all jobs, a row for each job and figure: for a page, where there is room.
@@ -109,5 +122,6 @@ pub(crate) fn all_of_jobs(findings: &Findings) -> Grid {
         }
     }
     let title = format!("All figures of each job{}", against(findings));
-    Grid { title, head: head(findings, "job"), rows, words: 1 }
+    let head = head(findings, "job");
+    Grid { title, head, rows, words: 1, notes: Vec::new() }.noted(findings)
 }

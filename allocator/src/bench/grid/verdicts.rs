@@ -8,19 +8,33 @@ use super::super::predict::Fidelity;
 use super::super::record::Host;
 use super::{Cell, Grid, Tone, percent, value};
 
+/// Stands in the place of a verdict where runs were disturbed.
+pub(crate) const NOT_JUDGED: &str = "not judged";
+
 /// The simulator's predictions beside what was measured, a row for each arm and figure.
 pub(crate) fn fidelity(findings: &Findings) -> Option<Grid> {
     let mut rows = Vec::new();
+    let was_fitted = findings.prediction.from.is_some();
     for arm in &findings.arms {
         for found in &arm.fidelity {
             rows.push(fidelity_row(arm, found));
+        }
+        if was_fitted && arm.is_disturbed() {
+            rows.push(not_judged(arm));
         }
     }
     let worst = "worst job (its spread)";
     let head = ["arm", "figure", "measured", "predicted", "error", "spread", "holds", worst, ""];
     let title = "Prediction, fitted from the solo and none runs alone".to_owned();
     let head = head.map(str::to_owned).to_vec();
-    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 2 })
+    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 2, notes: Vec::new() })
+}
+
+/// The row of an arm whose runs were all disturbed.
+fn not_judged(arm: &ArmFindings) -> Vec<Cell> {
+    let row =
+        [arm.facts.name.as_str(), "every run disturbed", "-", "-", "-", "-", NOT_JUDGED, "-", "-"];
+    row.map(Cell::plain).to_vec()
 }
 
 fn fidelity_row(arm: &ArmFindings, found: &Fidelity) -> Vec<Cell> {
@@ -65,6 +79,7 @@ pub(crate) fn claims(findings: &Findings) -> Option<Grid> {
             )
         });
         let (word, tone) = match compared.verdict {
+            _ if compared.not_judged.is_some() => (NOT_JUDGED, Tone::Disturbed),
             Verdict::Reproduced => ("yes", Tone::Better),
             Verdict::Different => ("no", Tone::Plain),
             Verdict::Impossible => ("cannot", Tone::Plain),
@@ -85,7 +100,7 @@ pub(crate) fn claims(findings: &Findings) -> Option<Grid> {
         ["source", "figure", "arm", "printed", "measured", "simulated", "bound", "comes out"];
     let title = "What the paper prints, in its own times".to_owned();
     let head = head.map(str::to_owned).to_vec();
-    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 3 })
+    (!rows.is_empty()).then_some(Grid { title, head, rows, words: 3, notes: Vec::new() })
 }
 
 /// Every run with what else went on.
@@ -101,10 +116,12 @@ pub(crate) fn runs(findings: &Findings) -> Grid {
         for run in &arm.runs {
             let figure = |name: &str| {
                 let known = run.figures.get(name).copied().flatten();
-                Cell::plain(known.map_or_else(|| "-".to_owned(), |x| value(x, None)))
+                known.map_or_else(
+                    || Cell::plain("-"),
+                    |x| Cell::figure(value(x, None), !run.is_clean()),
+                )
             };
             let host = &run.host;
-            let left_out = host.spoiled.clone();
             rows.push(vec![
                 Cell::plain(arm.facts.name.clone()),
                 Cell::plain(run.repeat.to_string()),
@@ -116,8 +133,10 @@ pub(crate) fn runs(findings: &Findings) -> Grid {
                 ),
                 Cell::plain(format!("{:.1} %", 100.0 * host.steal)),
                 Cell::plain(speed(host)),
-                left_out
-                    .map_or_else(|| Cell::plain("yes"), |why| Cell::failed(format!("no: {why}"))),
+                host.spoiled.as_ref().map_or_else(
+                    || Cell::plain("yes"),
+                    |why| Cell::failed(format!("no, disturbed: {why}")),
+                ),
             ]);
         }
     }
@@ -133,5 +152,5 @@ pub(crate) fn runs(findings: &Findings) -> Grid {
         "counts",
     ];
     let title = "Every run, and what else went on".to_owned();
-    Grid { title, head: head.map(str::to_owned).to_vec(), rows, words: 1 }
+    Grid { title, head: head.map(str::to_owned).to_vec(), rows, words: 1, notes: Vec::new() }
 }

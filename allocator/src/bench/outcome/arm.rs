@@ -8,6 +8,7 @@ use super::super::containers::LimitLeft;
 use super::super::predict::Fidelity;
 use super::super::record::{Host, JobRun};
 use super::super::story::Story;
+use super::figure::RunValue;
 use super::measure::Figures;
 use super::{ArmFacts, Figure, JobFacts, Measured, figures, job_figures};
 
@@ -95,6 +96,12 @@ impl RunFindings {
         self.host.spoiled.is_none()
     }
 
+    /// What disturbed it, and which run of `arm` it is; `None` of one that nothing disturbed.
+    pub(crate) fn disturbance(&self, arm: &str) -> Option<String> {
+        let why = self.host.spoiled.as_ref()?;
+        Some(format!("{why} ({arm}, repeat {})", self.repeat))
+    }
+
     /// The figure of this name.
     pub(crate) fn both(&self, name: &str) -> Both {
         both(&self.figures, &self.predicted, name)
@@ -144,16 +151,18 @@ impl ArmFindings {
         self.runs.iter().filter(|run| run.is_clean())
     }
 
+    /// Whether every run was disturbed: then its figures are of those, and marked.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        !self.runs.is_empty() && self.counted().next().is_none()
+    }
+
     /// The run that stands for the others where only one can be shown: the one in the middle by its
-    /// mean completion time, of those that count if any do.
+    /// mean completion time, of those that the figures are means of.
     pub(crate) fn middle(&self) -> Option<&RunFindings> {
         let mean = |run: &RunFindings| {
             run.figures.get("completion_mean").copied().flatten().unwrap_or(f64::INFINITY)
         };
-        let mut runs: Vec<&RunFindings> = self.counted().collect();
-        if runs.is_empty() {
-            runs = self.runs.iter().collect();
-        }
+        let mut runs = basis(&self.runs);
         runs.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         runs.get(runs.len().saturating_sub(1) / 2).copied()
     }
@@ -166,22 +175,31 @@ impl JobFindings {
     }
 }
 
-/// Each figure over the runs that count.
+/// The runs that figures are means of: the undisturbed ones, or all where there are none of those.
+fn basis(runs: &[RunFindings]) -> Vec<&RunFindings> {
+    let clean: Vec<&RunFindings> = runs.iter().filter(|run| run.is_clean()).collect();
+    if clean.is_empty() { runs.iter().collect() } else { clean }
+}
+
+/// Each figure over those runs, beside all runs of `none`.
 fn together(
     runs: &[RunFindings],
     baseline: &[RunFindings],
     of: impl Fn(&RunFindings) -> Option<Figures>,
 ) -> BTreeMap<String, Option<Figure>> {
-    let clean = |runs: &[RunFindings]| -> Vec<(u32, Figures)> {
-        let clean = runs.iter().filter(|run| run.is_clean());
-        clean.filter_map(|run| Some((run.repeat, of(run)?))).collect()
+    let figures = |runs: Vec<&RunFindings>| -> Vec<(u32, bool, Figures)> {
+        let figures = |run: &RunFindings| Some((run.repeat, !run.is_clean(), of(run)?));
+        runs.into_iter().filter_map(figures).collect()
     };
-    let (own, none) = (clean(runs), clean(baseline));
-    let values = |runs: &[(u32, Figures)], name: &str| -> Vec<(u32, f64)> {
-        let value = |(repeat, its): &(u32, Figures)| Some((*repeat, its.get(name).copied()??));
+    let (own, none) = (figures(basis(runs)), figures(baseline.iter().collect()));
+    let values = |runs: &[(u32, bool, Figures)], name: &str| -> Vec<RunValue> {
+        let value = |(repeat, disturbed, its): &(u32, bool, Figures)| {
+            let value = its.get(name).copied()??;
+            Some(RunValue { repeat: *repeat, value, disturbed: *disturbed })
+        };
         runs.iter().filter_map(value).collect()
     };
-    let names = own.first().map(|(_, figures)| figures.keys()).into_iter().flatten();
+    let names = own.first().map(|(.., figures)| figures.keys()).into_iter().flatten();
     names
         .map(|name| {
             let own = values(&own, name);

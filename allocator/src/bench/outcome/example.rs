@@ -141,6 +141,15 @@ pub(crate) fn example(arms: &[&str], names: &[&str]) -> (About, Vec<ArmFacts>, V
     (about("demo", &jobs), facts, runs)
 }
 
+/// Marks the runs of `arm` as disturbed: all of them, or of one repeat.
+pub(crate) fn disturb(runs: &mut [Recorded], arm: &str, repeat: Option<u32>) {
+    let asked = |run: &record::Run| run.arm == arm && repeat.is_none_or(|its| its == run.repeat);
+    for recorded in runs.iter_mut().filter(|recorded| asked(&recorded.run)) {
+        let why = format!("other work took {} % of the machine", 50 + recorded.run.repeat);
+        recorded.run.host.spoiled = Some(why);
+    }
+}
+
 /// Judges the example.
 pub(crate) fn judged(arms: &[&str], names: &[&str]) -> (Judged, Vec<Recorded>) {
     let (about, facts, runs) = example(arms, names);

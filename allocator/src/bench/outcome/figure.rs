@@ -5,17 +5,32 @@ use serde::{Deserialize, Serialize};
 
 use super::course::mean;
 
+/// One run's value of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RunValue {
+    pub(crate) repeat: u32,
+    pub(crate) value: f64,
+    /// Whether other work disturbed the run.
+    pub(crate) disturbed: bool,
+}
+
 /// A figure, and what it is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
-    /// The mean over the repeats that count, and half of the interval that holds the true mean with
-    /// 95 % probability.
+    /// The mean over the repeats, and half of the interval that holds the true mean with 95 %
+    /// probability; of disturbed runs there is no interval.
     #[serde(flatten)]
     pub(crate) measured: Interval,
-    /// By how much the farthest repeat is off the mean; `None` of one repeat.
+    /// Whether the mean is over disturbed runs: the arm has no others.
+    #[serde(default)]
+    pub(crate) disturbed: bool,
+    /// By how much the farthest repeat is off the mean; `None` of one repeat, and of disturbed runs.
     pub(crate) spread: Option<f64>,
     /// What it differs by from `none`, repeat by repeat: what both have in common is no part of it.
     pub(crate) difference: Option<Interval>,
+    /// Whether a disturbed run is on either side of that difference, which then has no interval.
+    #[serde(default)]
+    pub(crate) difference_disturbed: bool,
     /// The mean of `none` over those repeats.
     pub(crate) without: Option<f64>,
     /// What the simulator says of it, fitted without this arm.
@@ -27,20 +42,24 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Of one arm's repeats, each with its number; `baseline` are those of `none`.
-    pub(crate) fn of(own: &[(u32, f64)], baseline: &[(u32, f64)]) -> Option<Self> {
-        let values: Vec<f64> = own.iter().map(|(_, value)| *value).collect();
-        let measured = Interval::of(&values)?;
+    /// Of the runs that an arm's figures are means of, beside all runs of `none`. An undisturbed run
+    /// of `none` is compared where there is one of the same repeat, else a disturbed one.
+    pub(crate) fn of(own: &[RunValue], baseline: &[RunValue]) -> Option<Self> {
+        let disturbed = own.iter().any(|its| its.disturbed);
+        let values: Vec<f64> = own.iter().map(|its| its.value).collect();
+        let measured = interval(&values, disturbed)?;
         let off = values.iter().map(|value| (value - measured.mean).abs()).fold(0.0, f64::max);
-        let pair = |(repeat, value): &(u32, f64)| {
-            let other = baseline.iter().find(|(other, _)| other == repeat)?;
-            Some((value - other.1, other.1))
-        };
-        let (pairs, without): (Vec<f64>, Vec<f64>) = own.iter().filter_map(pair).unzip();
+        let clean = differences(own, baseline, false);
+        let beside_disturbed = clean.is_empty();
+        let pairs = if beside_disturbed { differences(own, baseline, true) } else { clean };
+        let difference_disturbed = !pairs.is_empty() && (disturbed || beside_disturbed);
+        let (differences, without): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
         Some(Self {
             measured,
-            spread: (values.len() > 1).then_some(off),
-            difference: Interval::of(&pairs),
+            disturbed,
+            spread: (values.len() > 1 && !disturbed).then_some(off),
+            difference: interval(&differences, difference_disturbed),
+            difference_disturbed,
             without: mean(&without),
             predicted: None,
             over_oracle: None,
@@ -62,15 +81,78 @@ impl Figure {
     }
 }
 
+/// What each run of `own` differs by from that of `none` of the same repeat, and the latter's value;
+/// of disturbed or of undisturbed runs of `none` alone.
+fn differences(own: &[RunValue], none: &[RunValue], disturbed: bool) -> Vec<(f64, f64)> {
+    let pair = |its: &RunValue| {
+        let same = |other: &&RunValue| other.repeat == its.repeat && other.disturbed == disturbed;
+        let other = none.iter().find(same)?.value;
+        Some((its.value - other, other))
+    };
+    own.iter().filter_map(pair).collect()
+}
+
+/// The mean with its interval, which disturbed runs do not have.
+fn interval(values: &[f64], disturbed: bool) -> Option<Interval> {
+    let found = Interval::of(values)?;
+    Some(Interval { half: found.half.filter(|_| !disturbed), ..found })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
+    /// The figure of undisturbed runs, each with its repeat.
+    fn clean(own: &[(u32, f64)], none: &[(u32, f64)]) -> Option<Figure> {
+        let values = |all: &[(u32, f64)]| -> Vec<RunValue> {
+            let value = |(repeat, value): &(u32, f64)| run(*repeat, *value, false);
+            all.iter().map(value).collect()
+        };
+        Figure::of(&values(own), &values(none))
+    }
+
+    fn run(repeat: u32, value: f64, disturbed: bool) -> RunValue {
+        RunValue { repeat, value, disturbed }
+    }
+
+    #[test]
+    fn disturbed_runs_have_a_mean_without_an_interval() {
+        let own = [run(1, 90.0, true), run(2, 110.0, true)];
+        let none = [run(1, 80.0, true), run(2, 100.0, false)];
+        let figure = Figure::of(&own, &none).unwrap();
+        assert_eq!(figure.measured, Interval { mean: 100.0, half: None });
+        assert_eq!((figure.disturbed, figure.spread), (true, None));
+        assert_eq!(figure.difference, Some(Interval { mean: 10.0, half: None }));
+        assert_eq!((figure.without, figure.difference_disturbed), (Some(100.0), true));
+        assert!(!figure.certain());
+    }
+
+    #[test]
+    fn a_difference_from_disturbed_runs_of_none_has_no_interval() {
+        let own = [run(1, 90.0, false), run(2, 92.0, false)];
+        let none = [run(1, 100.0, true), run(2, 100.0, true)];
+        let figure = Figure::of(&own, &none).unwrap();
+        assert!(!figure.disturbed && figure.measured.half.is_some(), "{figure:?}");
+        assert_eq!(figure.difference, Some(Interval { mean: -9.0, half: None }));
+        assert!(figure.difference_disturbed && !figure.certain());
+    }
+
+    #[test]
+    fn a_difference_leaves_disturbed_runs_of_none_out_where_it_can() {
+        let own = [run(1, 90.0, false), run(2, 92.0, false)];
+        let none = [run(1, 100.0, false), run(2, 500.0, true)];
+        let figure = Figure::of(&own, &none).unwrap();
+        assert_eq!((figure.without, figure.change()), (Some(100.0), Some(-10.0)));
+        assert!(!figure.difference_disturbed);
+        let alone = Figure::of(&own, &[run(3, 100.0, true)]).unwrap();
+        assert_eq!((alone.difference, alone.difference_disturbed), (None, false));
+    }
+
     #[test]
     fn differences_are_of_the_same_repeat() {
-        let figure = Figure::of(&[(1, 90.0), (3, 110.0)], &[(1, 100.0), (2, 500.0), (3, 120.0)]);
+        let figure = clean(&[(1, 90.0), (3, 110.0)], &[(1, 100.0), (2, 500.0), (3, 120.0)]);
         let figure = figure.unwrap();
         assert_eq!((figure.measured.mean, figure.spread), (100.0, Some(10.0)));
         assert_eq!(figure.difference, Some(Interval { mean: -10.0, half: Some(0.0) }));
@@ -81,18 +163,18 @@ mod tests {
 
     #[test]
     fn a_change_is_of_the_repeats_that_are_compared() {
-        let figure = Figure::of(&[(1, 90.0), (2, 200.0)], &[(1, 100.0)]).unwrap();
+        let figure = clean(&[(1, 90.0), (2, 200.0)], &[(1, 100.0)]).unwrap();
         assert_eq!((figure.measured.mean, figure.without), (145.0, Some(100.0)));
         assert_eq!(figure.change(), Some(-10.0));
     }
 
     #[test]
     fn one_repeat_has_no_interval_and_is_never_certain() {
-        let figure = Figure::of(&[(1, 90.0)], &[(1, 100.0)]).unwrap();
+        let figure = clean(&[(1, 90.0)], &[(1, 100.0)]).unwrap();
         assert_eq!((figure.measured.half, figure.spread), (None, None));
         assert!(!figure.certain());
-        assert_eq!(Figure::of(&[], &[(1, 100.0)]), None);
-        assert_eq!(Figure::of(&[(1, 9.0)], &[]).unwrap().change(), None);
+        assert_eq!(clean(&[], &[(1, 100.0)]), None);
+        assert_eq!(clean(&[(1, 9.0)], &[]).unwrap().change(), None);
     }
 
     proptest! {
@@ -105,8 +187,8 @@ mod tests {
             let none: Vec<_> = numbered().map(|(at, (base, _))| (at, *base)).collect();
             let own: Vec<_> = numbered().map(|(at, (base, more))| (at, base + more)).collect();
             let add = |all: &[(u32, f64)]| all.iter().map(|(at, x)| (*at, x + common)).collect::<Vec<_>>();
-            let one = Figure::of(&own, &none).unwrap().difference.unwrap();
-            let other = Figure::of(&add(&own), &add(&none)).unwrap().difference.unwrap();
+            let one = clean(&own, &none).unwrap().difference.unwrap();
+            let other = clean(&add(&own), &add(&none)).unwrap().difference.unwrap();
             prop_assert!((one.mean - other.mean).abs() < 1e-9);
             prop_assert!((one.half.unwrap() - other.half.unwrap()).abs() < 1e-6);
         }

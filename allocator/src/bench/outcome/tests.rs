@@ -1,7 +1,9 @@
 use super::super::grid;
 use super::super::schedule::Job;
 use super::course::Course;
-use super::example::{BEGAN, Simulated, about, arm, bare, example, job, judged, recorded, running};
+use super::example::{
+    BEGAN, Simulated, about, arm, bare, disturb, example, job, judged, recorded, running,
+};
 use super::*;
 use crate::samples::SampleJob;
 
@@ -49,12 +51,12 @@ fn a_failed_job_has_no_completion_and_leaves_no_mean() {
 }
 
 #[test]
-fn warm_up_and_spoiled_runs_count_for_nothing() {
+fn warm_up_and_disturbed_runs_are_no_part_of_means() {
     let (about, facts, mut runs) = example(&["none", "flowcon"], &["a"]);
     for (run, ended) in runs.iter_mut().zip([30.0, 20.0, 40.0, 500.0]) {
         run.run.jobs[0].ended = ended;
     }
-    runs[3].run.host.spoiled = Some("others took 40 %".to_owned());
+    disturb(&mut runs, "flowcon", Some(2));
     let mut warm_up = runs[1].clone();
     (warm_up.run.repeat, warm_up.run.jobs[0].ended) = (0, 900.0);
     runs.insert(0, warm_up);
@@ -65,6 +67,27 @@ fn warm_up_and_spoiled_runs_count_for_nothing() {
     let figure = flowcon.figure("completion_mean").unwrap();
     assert_eq!((figure.measured.mean, figure.difference.map(|it| it.mean)), (20.0, Some(-10.0)));
     assert_eq!((flowcon.runs.len(), flowcon.counted().count()), (2, 1));
+}
+
+#[test]
+fn an_arm_without_undisturbed_runs_has_marked_means() {
+    let (about, facts, mut runs) = example(&["none", "flowcon"], &["a"]);
+    for (run, ended) in runs.iter_mut().zip([30.0, 20.0, 40.0, 50.0]) {
+        run.run.jobs[0].ended = ended;
+    }
+    disturb(&mut runs, "flowcon", None);
+    let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+    let findings = judge(about, &facts, &observed, &[]).findings;
+    let [none, flowcon] = findings.arms.as_slice() else { panic!("two arms") };
+    assert!(!none.is_disturbed() && flowcon.is_disturbed());
+    let figure = none.figure("completion_mean").unwrap();
+    assert!(!figure.disturbed && figure.measured.half.is_some(), "{figure:?}");
+    for figure in [flowcon.figure("completion_mean"), flowcon.jobs[0].figure("completion")] {
+        let figure = figure.unwrap();
+        assert_eq!((figure.measured.mean, figure.measured.half), (35.0, None));
+        assert_eq!(figure.difference.map(|it| (it.mean, it.half)), Some((0.0, None)));
+        assert!(figure.disturbed && figure.difference_disturbed && figure.spread.is_none());
+    }
 }
 
 #[test]

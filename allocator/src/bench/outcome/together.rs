@@ -29,20 +29,27 @@ pub(crate) struct Together {
     /// The sum of each job's rate as a fraction of its rate with the machine for itself; 1 where
     /// sharing costs nothing.
     pub(crate) throughput: f64,
+    /// Whether other work disturbed the run that tells it.
+    #[serde(default)]
+    pub(crate) disturbed: bool,
 }
 
 impl Together {
     /// For people.
     pub(crate) fn words(&self) -> String {
-        let Self { jobs, span, throughput } = self;
+        let Self { jobs, span, throughput, disturbed } = self;
+        let beside = if *disturbed { ", in a disturbed run" } else { "" };
         format!(
-            "together {jobs} jobs reached {throughput:.2} of one job's throughput over {span:.0} s"
+            "together {jobs} jobs reached {throughput:.2} of one job's throughput over {span:.0} s\
+             {beside}"
         )
     }
 
-    /// What is wrong with that, if anything is.
+    /// What is wrong with that, if anything is. A disturbed run does not tell.
     pub(crate) fn doubt(&self) -> Option<&'static str> {
-        if self.throughput < GOOD {
+        if self.disturbed {
+            None
+        } else if self.throughput < GOOD {
             Some("together: the jobs hinder each other; try fewer threads for each")
         } else if self.throughput > POSSIBLE {
             Some(
@@ -78,7 +85,8 @@ pub(super) fn together(jobs: &[JobFacts], run: &Recorded) -> Option<Together> {
         let ((t0, before), (t1, after)) = (within.first()?, within.last()?);
         throughput += (after - before) / (t1 - t0) / facts.solo_rate?;
     }
-    throughput.is_finite().then_some(Together { jobs: jobs.len(), span, throughput })
+    let disturbed = run.run.host.spoiled.is_some();
+    throughput.is_finite().then_some(Together { jobs: jobs.len(), span, throughput, disturbed })
 }
 
 /// When how many steps were done, from the first one on.
@@ -127,6 +135,16 @@ mod tests {
         let found = together(&jobs, &run).expect("they overlap");
         assert!((found.throughput - 0.1).abs() < 1e-9, "{found:?}");
         assert!(found.doubt().is_some_and(|doubt| doubt.contains("hinder")));
+        assert!(!found.words().contains("disturbed"), "{}", found.words());
+    }
+
+    #[test]
+    fn a_disturbed_run_is_named_and_raises_no_doubt() {
+        let (jobs, mut run) = two(5);
+        run.run.host.spoiled = Some("other work took 54 % of the machine".to_owned());
+        let found = together(&jobs, &run).expect("they overlap");
+        assert!(found.words().ends_with("over 13 s, in a disturbed run"), "{}", found.words());
+        assert_eq!(found.doubt(), None);
     }
 
     #[test]

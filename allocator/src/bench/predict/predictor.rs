@@ -56,7 +56,11 @@ impl Predictor {
         calibration: &[Solo],
     ) -> Result<Self, String> {
         let usable: Vec<&Observed<'_>> = none.iter().copied().filter(|run| run.counts()).collect();
-        let first = *middle(&usable).ok_or("no run of `none` counts")?;
+        let first = *middle(&usable).ok_or(if none.is_empty() {
+            "there is no run of `none`"
+        } else {
+            "every run of `none` was disturbed"
+        })?;
         let recording = first.frames.as_ref().map_err(Clone::clone)?;
         let rest = usable.iter().filter(|run| !std::ptr::eq(**run, first));
         let speed = Speed::of(&usable);

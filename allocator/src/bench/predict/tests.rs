@@ -4,7 +4,7 @@ use paceline_sim::fit::Recording;
 use paceline_sim::{Run, Scenario};
 
 use super::super::calibrate::Solo;
-use super::super::outcome::example::{START, Simulated};
+use super::super::outcome::example::{START, Simulated, disturb};
 use super::super::outcome::{ArmFindings, Findings, judge};
 use super::super::probe::mean_speed;
 use super::super::record::{self, Beat};
@@ -229,15 +229,29 @@ fn without_frames_there_is_no_prediction_and_the_reason_is_told() {
 }
 
 #[test]
+fn disturbed_runs_are_compared_with_no_prediction() {
+    let mut simulated = Simulated::bench(2);
+    disturb(&mut simulated.runs, "flowcon-published", None);
+    let findings = simulated.judge().findings;
+    let flowcon = arm(&findings, "flowcon-published");
+    assert_eq!(flowcon.fidelity, []);
+    let figure = flowcon.figure("completion_mean").unwrap();
+    assert!(figure.disturbed && figure.measured.mean > 1.0, "{figure:?}");
+    assert_eq!((figure.predicted, figure.over_bound), (None, None));
+    assert!(!arm(&findings, "none").fidelity.is_empty());
+    disturb(&mut simulated.runs, "none", None);
+    let prediction = simulated.judge().findings.prediction;
+    assert_eq!(prediction.why_not.as_deref(), Some("every run of `none` was disturbed"));
+}
+
+#[test]
 fn where_arrivals_are_drawn_each_repeat_is_predicted_as_its_jobs_arrived() {
     let mut simulated = Simulated::arriving(3, |repeat| match repeat {
         1 => [0.0, 70.0, 120.0],
         2 => [5.0, 5.0, 5.0],
         _ => [30.0, 10.0, 0.0],
     });
-    let spoiled = simulated.runs.iter_mut().filter(|run| run.run.arm != "none");
-    let spoiled = spoiled.filter(|run| run.run.repeat == 2);
-    spoiled.for_each(|run| run.run.host.spoiled = Some("others took 40 %".to_owned()));
+    disturb(&mut simulated.runs, "flowcon-published", Some(2));
     let findings = simulated.judge().findings;
     for arm in &findings.arms {
         let found = arm.fidelity.iter().find(|found| found.figure == "completion_mean").unwrap();

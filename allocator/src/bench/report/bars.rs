@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::super::grid::value;
+use super::super::grid::{Cell, value};
 use super::super::outcome::{ArmFindings, Findings};
 use crate::figure::Axis;
 use crate::figure::bars::{self, Bar, Group};
@@ -36,7 +36,10 @@ fn bar(arm: &ArmFindings, place: usize, at: Option<usize>) -> Bar {
         Some(at) => arm.jobs.get(at).and_then(|job| job.figure("completion")),
         None => arm.figure("completion_mean"),
     };
-    let text = figure.map(|it| format!("{} s", value(it.measured.mean, it.measured.half)));
+    let text = figure.map(|it| {
+        let text = format!("{} s", value(it.measured.mean, it.measured.half));
+        Cell::figure(text, it.disturbed).text
+    });
     Bar {
         half: figure.and_then(|it| it.measured.half),
         ring: figure.and_then(|it| it.predicted),

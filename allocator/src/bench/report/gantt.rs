@@ -3,6 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::super::grid::Cell;
 use super::super::outcome::{ArmFindings, Findings, JobFacts};
 use super::pictures::Shown;
 use crate::figure::marked::Marked;
@@ -64,7 +65,8 @@ pub(super) fn draw(findings: &Findings, shown: &[Shown<'_>], end: f64) -> anyhow
             chart.draw_series([Rectangle::new([(from, top), (to, top + 1.5)], fill)])?;
             let at = |t| chart.as_coord_spec().translate(&(t, top + 0.75));
             let failure = observed.failure(job);
-            let figure = failure.unwrap_or_else(|| format!("{:.1} s", to - from));
+            let text = format!("{:.1} s", to - from);
+            let figure = failure.unwrap_or_else(|| Cell::figure(text, arm.is_disturbed()).text);
             let ((zero, y), (beside, _)) = (at(0.0), at(to));
             root.draw(&Text::new(name(facts, arm), (zero - 16, y), right.clone()))?;
             root.draw(&Text::new(figure, (beside + 12, y), left.clone()))?;

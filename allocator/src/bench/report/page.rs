@@ -44,6 +44,7 @@ fn opening(findings: &Findings) -> String {
     let repeats = findings.arms.iter().map(|arm| arm.runs.len()).max().unwrap_or(0);
     let counted: usize = findings.arms.iter().map(|arm| arm.counted().count()).sum();
     let all: usize = findings.arms.iter().map(|arm| arm.runs.len()).sum();
+    let others = if counted < all { "; the others were disturbed" } else { "" };
     let scale = if (about.scale - 1.0).abs() > 0.0 {
         format!(" The paper's times over {}.", mark_text(about.scale))
     } else {
@@ -51,7 +52,7 @@ fn opening(findings: &Findings) -> String {
     };
     format!(
         "{}<p>{}</p>\n<p class=\"note\">{}. {}. Bench {}. {} arms, up to {repeats} repeats each; \
-         {counted} of {all} runs count.{scale}</p>\n",
+         {counted} of {all} runs count{others}.{scale}</p>\n",
         head(&format!("Paceline bench: {}", about.name)),
         escape(&about.description),
         escape(&about.date),
@@ -82,16 +83,21 @@ fn completion(findings: &Findings, pictures: &[Picture]) -> String {
     format!(
         "<h2>Completion times</h2>\n<p class=\"note\">The means of the repeats that count, each with \
          the interval that holds the true mean with 95 % probability. A ring is what the simulator \
-         predicts.</p>\n{colours}<div class=\"pictures\">{}</div>\n\
+         predicts.</p>\n{colours}<div class=\"pictures\">{}</div>\n{}\
          <h2>When each job ran</h2>\n<p class=\"note\">From arrival to end, in the run in the middle \
          of each arm; the first arm's bars are pale.</p>\n{}",
         of_all("completion"),
+        tables::notes(&grid::notes(findings)),
         of_all("runs"),
     )
 }
 
 fn prediction(findings: &Findings) -> String {
-    let Some(grid) = grid::fidelity(findings) else { return String::new() };
+    let Some(grid) = grid::fidelity(findings) else {
+        let why = findings.prediction.why_not.as_deref().map(escape);
+        let none = |why| format!("<h2>Prediction</h2>\n<p>There is none, since {why}.</p>\n");
+        return why.map(none).unwrap_or_default();
+    };
     let note = "A figure holds if its error is within 5 % or the arm's own spread: how far its \
                 farthest repeat is off their mean. Jobs hold if of each the error in the middle of its \
                 repeats' is within 10 %. Errors in numbers of jobs are parts of all that have a target.";
@@ -139,7 +145,10 @@ fn over_time(findings: &Findings, pictures: &[Picture]) -> String {
         let facts = &arm.facts;
         let said =
             [facts.variant.to_string(), facts.enforcement.to_string(), params(&facts.params)];
-        let said: Vec<String> = said.into_iter().filter(|text| !text.is_empty()).collect();
+        let disturbed = arm.middle().and_then(|run| run.host.spoiled.as_ref());
+        let disturbed = disturbed.map(|why| format!("disturbed: {why}"));
+        let said = said.into_iter().filter(|text| !text.is_empty()).chain(disturbed);
+        let said: Vec<String> = said.collect();
         format!(
             "<section><h3>{} <small>{}</small></h3>\n{}</section>\n",
             escape(&facts.name),

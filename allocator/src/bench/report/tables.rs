@@ -13,10 +13,16 @@ pub(super) fn grid(grid: &Grid) -> String {
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", each(row, cell));
     format!(
         "<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n\
-         <tbody>{}</tbody></table></div>\n",
+         <tbody>{}</tbody></table></div>\n{}",
         escape(&grid.title),
         each(&grid.rows, row),
+        notes(&grid.notes),
     )
+}
+
+/// Lines under a table or a picture.
+pub(super) fn notes(lines: &[String]) -> String {
+    each(lines, |line| format!("<p class=\"note\">{}</p>\n", escape(line)))
 }
 
 fn cell(cell: &Cell) -> String {
@@ -24,6 +30,7 @@ fn cell(cell: &Cell) -> String {
         Tone::Failed => "failed",
         Tone::Better => "sooner",
         Tone::Worse => "later",
+        Tone::Disturbed => "disturbed",
         // A row that belongs to the one above it.
         Tone::Plain if cell.text.starts_with("  ") || cell.text.ends_with(" x") => "part",
         Tone::Plain => "",

@@ -1,4 +1,4 @@
-use super::super::outcome::example::{Simulated, bare, example};
+use super::super::outcome::example::{Simulated, bare, disturb, example};
 use super::super::outcome::{Judged, Observed, judge};
 use super::*;
 
@@ -71,6 +71,26 @@ fn a_bench_without_samples_still_has_its_page() {
     let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
     let judged = judge(about, &facts, &observed, &[]);
     assert!(files(&judged, &observed).is_ok());
+}
+
+#[test]
+fn a_report_of_disturbed_runs_shows_and_marks_their_figures() {
+    let mut simulated = Simulated::bench(2);
+    disturb(&mut simulated.runs, "flowcon-published", None);
+    let files = files(&simulated.judge(), &simulated.observed()).expect("a report");
+    let text = |name: &str| &files.iter().find(|(own, _)| own == name).unwrap().1;
+    let page = text(PAGE);
+    assert!(page.contains("<td class=\"disturbed\">") && page.contains(" %*)</td>"), "{page}");
+    let why = "disturbed: other work took 51 % of the machine";
+    assert!(page.contains(&format!("<p class=\"note\">* {why} (flowcon-published, repeat 1)")));
+    assert!(page.contains(&format!("no, {why}</td>")), "the table of all runs");
+    assert!(page.contains(&format!("alpha = 0.2, interval = 5, {why}</small>")), "the charts");
+    assert!(page.contains(">every run disturbed</td>") && page.contains(">not judged</td>"));
+    assert!(page.contains("Not judged: every run of flowcon-published was disturbed."));
+    assert!(page.contains("2 of 4 runs count; the others were disturbed."));
+    let bars = text("pictures/completion.svg");
+    assert_eq!(bars.matches("<circle").count(), 4, "no prediction stands beside them");
+    assert!(text("pictures/runs.svg").contains(" s*"));
 }
 
 #[test]

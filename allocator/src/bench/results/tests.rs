@@ -67,7 +67,7 @@ fn a_run_counts_once_it_is_whole_and_is_read_back_as_it_was() {
 }
 
 #[test]
-fn runs_that_were_disturbed_are_made_anew_where_that_is_asked_for_and_others_stay() {
+fn disturbed_runs_are_repeated_where_asked_and_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let results = open(folder.path(), TEXT, "p", false).unwrap();
     let order = results.bench.order.clone();

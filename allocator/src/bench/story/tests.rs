@@ -1,4 +1,4 @@
-use super::super::outcome::example::{BEGAN, Simulated, bare, entries, example};
+use super::super::outcome::example::{BEGAN, Simulated, bare, disturb, entries, example};
 use super::super::outcome::{Observed, judge};
 use super::longest_move;
 
@@ -15,6 +15,17 @@ fn an_arm_that_is_worse_has_a_decision_told_that_cut_the_job_that_lost_most() {
     assert!(text.contains(": vae is given ") && text.contains("vae was limited from"), "{text}");
     assert!(text.contains("That choice stood for "), "{text}");
     assert_eq!(findings.arms[0].story, None, "`none` decides nothing");
+}
+
+#[test]
+fn disturbed_runs_have_no_story() {
+    for arm in ["none", "flowcon-published"] {
+        let mut simulated = Simulated::bench(2);
+        let worse = simulated.runs.iter_mut().filter(|run| run.run.arm != "none");
+        worse.for_each(|run| run.run.jobs[0].ended += 60.0);
+        disturb(&mut simulated.runs, arm, None);
+        assert_eq!(simulated.judge().findings.arms[1].story, None, "{arm}");
+    }
 }
 
 #[test]

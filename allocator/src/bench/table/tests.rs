@@ -1,5 +1,5 @@
 use super::super::containers::LimitLeft;
-use super::super::outcome::example::{Simulated, bare, example, judged};
+use super::super::outcome::example::{Simulated, bare, disturb, example, judged};
 use super::super::outcome::judge;
 use super::*;
 
@@ -45,6 +45,79 @@ fn failures_and_limits_left_are_shown() {
     assert!(text.contains("failed: exit 3"), "{text}");
     assert!(text.contains("limits: none left a with NanoCpus 5 and CpuQuota 0"), "{text}");
     assert!(!text.contains("put back") && !text.contains("change against"), "{text}");
+}
+
+/// The example whose runs of these arms and repeats were disturbed, as it is printed.
+fn printed_of(disturbed: &[(&str, Option<u32>)]) -> String {
+    let (about, facts, mut runs) = example(&["none", "flowcon"], &["a"]);
+    for run in runs.iter_mut().filter(|run| run.run.arm == "flowcon") {
+        run.run.jobs[0].ended = 33.0;
+    }
+    for (arm, repeat) in disturbed {
+        disturb(&mut runs, arm, *repeat);
+    }
+    let observed: Vec<_> = runs.iter().map(bare).collect();
+    printed(&judge(about, &facts, &observed, &[]).findings)
+}
+
+#[test]
+fn figures_of_disturbed_runs_are_printed_and_marked() {
+    let text = printed_of(&[("none", None), ("flowcon", None)]);
+    fits(&text);
+    let first = text.split_inclusive("\n\n").take(2).collect::<String>();
+    assert_eq!(
+        first,
+        "Completion: seconds from a job's arrival to its end (change against none)
+
+job              none         flowcon
+a                 30*  33* (+10.0 %*)
+mean completion   30*  33* (+10.0 %*)
+makespan          30*  33* (+10.0 %*)
+* disturbed: other work took 51 % of the machine (none, repeat 1); other work took 52 % of the
+  machine (none, repeat 2)
+* disturbed: other work took 51 % of the machine (flowcon, repeat 1); other work took 52 % of the
+  machine (flowcon, repeat 2)
+
+"
+    );
+    assert!(text.contains("disturbed: every run of none, flowcon; no interval is given"), "{text}");
+    assert!(text.contains("runs: 4 of 4 disturbed; --redo-spoiled repeats them"), "{text}");
+    assert!(text.contains("prediction: none, since every run of `none` was disturbed"), "{text}");
+}
+
+#[test]
+fn a_change_from_disturbed_runs_of_none_is_marked_alone() {
+    let text = printed_of(&[("none", None)]);
+    let row = text.lines().find(|line| line.starts_with("a ")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["a", "30*", "33", "(+10.0", "%*)"]);
+    assert!(!text.contains("(flowcon, repeat"), "{text}");
+}
+
+#[test]
+fn a_disturbed_run_beside_others_is_told_apart() {
+    let text = printed_of(&[("flowcon", Some(2))]);
+    fits(&text);
+    let row = text.lines().find(|line| line.starts_with("a ")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["a", "30", "33", "(+10.0", "%)"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let left_out = "disturbed, and no part of the means: other work took 52 % of the machine \
+                    (flowcon, repeat 2); mean completion 33 s; makespan 33 s";
+    assert!(text.contains(left_out), "{text}");
+    assert!(text.contains("runs: 1 of 4 disturbed") && !text.contains("33*"), "{text}");
+}
+
+#[test]
+fn an_arm_of_disturbed_runs_is_not_judged() {
+    let mut simulated = Simulated::bench(2);
+    disturb(&mut simulated.runs, "flowcon-published", None);
+    let text = printed(&simulated.judge().findings);
+    fits(&text);
+    let rows = text.lines().filter(|line| line.contains("flowcon-published"));
+    let rows: Vec<&str> = rows.filter(|line| line.contains("not judged")).collect();
+    assert!(rows.iter().any(|row| row.contains("every run disturbed")), "{text}");
+    assert!(rows.iter().any(|row| row.contains("FlowCon")), "{text}");
 }
 
 #[test]
