@@ -1,9 +1,11 @@
 //! What a job leaves behind in files.
 
+mod client;
+
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use client::wait_until;
 use paceline_reporter::Reporter;
 use paceline_wire::{Progress, State};
 
@@ -12,11 +14,12 @@ fn read(path: &Path) -> Option<Progress> {
 }
 
 fn wait_for(path: &Path, is_there: impl Fn(&Progress) -> bool) -> Progress {
-    let mut looks = (0..1000).map(|_| {
-        std::thread::park_timeout(Duration::from_millis(10));
-        read(path).filter(&is_there)
+    let mut found = None;
+    wait_until("a progress", || {
+        found = read(path).filter(&is_there);
+        found.is_some()
     });
-    looks.find_map(|found| found).expect("it says so within ten seconds")
+    found.expect("it was waited for")
 }
 
 #[test]
@@ -33,8 +36,8 @@ fn the_last_progress_is_left_behind() {
     reporter.finish();
     drop(reporter);
     for path in [&status, &termination] {
-        let last = read(path).unwrap();
-        assert_eq!((last.state, last.step, last.eval.sum), (State::Finished, Some(2), 8.0));
+        let last = wait_for(path, |progress| progress.state == State::Finished);
+        assert_eq!((last.step, last.eval.sum), (Some(2), 8.0));
     }
     assert!(fs::metadata(&termination).unwrap().len() <= 4096);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no half-written file is left");

@@ -4,7 +4,7 @@ mod client;
 
 use std::io::Read;
 
-use client::{ask, body, connect, progress};
+use client::{ask, body, connect, progress, wait_until};
 use paceline_reporter::{LocalAddr, Reporter};
 use paceline_wire::State;
 
@@ -163,12 +163,11 @@ fn a_connection_too_many_is_closed_and_a_place_that_is_freed_is_given_again() {
     let mut byte = [0];
     assert!(!matches!(connect(&reporter).read(&mut byte), Ok(1..)));
     held.pop();
-    let served = (0..1000).any(|_| {
+    wait_until("a place is free", || {
         let mut stream = connect(&reporter);
         let sent = stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n");
         sent.is_ok() && matches!(stream.read(&mut byte), Ok(1))
     });
-    assert!(served);
 }
 
 #[test]
@@ -183,7 +182,7 @@ fn a_unix_socket_serves_and_goes_with_the_last_handle() {
     clone.report(4.0);
     assert_eq!(progress(&clone).eval.value, Some(4.0));
     drop(clone);
-    wait_until(|| !path.exists());
+    wait_until("the socket is gone", || !path.exists());
 }
 
 #[test]
@@ -191,7 +190,7 @@ fn the_port_is_free_again_after_the_last_handle() {
     let reporter = start();
     let LocalAddr::Tcp(address) = *reporter.local_addr().unwrap() else { panic!() };
     drop(reporter);
-    wait_until(|| std::net::TcpStream::connect(address).is_err());
+    wait_until("nobody listens", || std::net::TcpStream::connect(address).is_err());
 }
 
 #[test]
@@ -230,16 +229,4 @@ fn read_until(stream: &mut dyn client::Stream, end: &str) -> String {
         text.push(char::from(byte[0]));
     }
     text
-}
-
-/// Waits up to ten seconds.
-fn wait_until(condition: impl Fn() -> bool) {
-    let pause = std::time::Duration::from_millis(10);
-    let came = (0..1000).any(|_| {
-        condition() || {
-            std::thread::park_timeout(pause);
-            false
-        }
-    });
-    assert!(came);
 }

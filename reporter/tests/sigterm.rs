@@ -4,7 +4,7 @@
 
 mod client;
 
-use client::progress;
+use client::{progress, wait_until};
 use paceline_reporter::Reporter;
 
 #[test]
@@ -20,5 +20,6 @@ fn sigterm_tells_the_loop_to_stop_and_leaves_the_last_progress() {
     reporter.finish();
     assert_eq!(progress(&reporter).step, Some(1));
     drop(reporter);
-    assert!(std::fs::read_to_string(&status).unwrap().contains(r#""state":"finished""#));
+    let text = || std::fs::read_to_string(&status).unwrap_or_default();
+    wait_until("the last progress", || text().contains(r#""state":"finished""#));
 }

@@ -187,7 +187,7 @@ async fn whoever_closes_the_terminal_of_a_run_ends_it_well() {
     drop((command, slave));
     desk.shows("the policy", |policy| policy["name"] == "none").await;
     drop(master);
-    let ended = tokio::time::timeout(Duration::from_secs(45), child.wait()).await;
+    let ended = tokio::time::timeout(Duration::from_mins(1), child.wait()).await;
     assert_eq!(ended.unwrap().unwrap().code(), Some(0));
     let audit = desk.said(&["audit", "tail"]).await;
     assert!(audit.contains("the run ended, every limit is back"), "{audit}");

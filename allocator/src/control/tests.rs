@@ -1,5 +1,4 @@
 use std::path::PathBuf;
-use std::time::Duration;
 
 use paceline_policy::Share;
 use tempfile::TempDir;
@@ -138,8 +137,7 @@ async fn those_who_say_nothing_are_sent_away_and_hold_up_nobody() {
         silent.push(UnixStream::connect(office.path()).await.unwrap());
     }
     let path = office.path();
-    let asked = ask(&path, &Request::Status);
-    let reply = tokio::time::timeout(Duration::from_secs(30), asked).await.unwrap();
+    let reply = ask(&path, &Request::Status).await;
     assert!(matches!(reply, Ok(Reply::Status(_))), "{reply:?}");
 }
 

@@ -1,5 +1,7 @@
 //! What is seen: which containers there are, and how they do.
 
+use std::time::Duration;
+
 use paceline_policy::limiter::Setting;
 use paceline_policy::{Event, JobId, Moment};
 use tracing::{info, warn};
@@ -10,7 +12,7 @@ use super::hands::{Deed, What};
 use super::orders::{self, Pending};
 use super::roster::Left;
 use super::survey::{Survey, SurveyError};
-use super::{COALESCE, Driver, LOOK, RECONCILE};
+use super::{COALESCE, Driver};
 use crate::audit::Entry;
 use crate::clock::unix_seconds;
 use crate::live::Refusal;
@@ -32,7 +34,7 @@ impl Driver {
             return;
         }
         if self.touched == Touched::Any {
-            self.reconcile_at = now.after(RECONCILE.as_secs_f64());
+            self.reconcile_at = now.after(self.timing.reconcile.as_secs_f64());
         }
         self.touched = Touched::None;
         self.refresh_at = self.reconcile_at;
@@ -140,7 +142,7 @@ impl Driver {
         if !whole {
             return;
         }
-        self.look_at = next_look(self.clock.now());
+        self.look_at = next_look(self.clock.now(), self.timing.look);
         self.node_used = used.map(|used| (now, used));
         let cpus = self.roster.machine().cpus;
         self.node_cpu = before.zip(self.node_used).and_then(|((from, before), (to, used))| {
@@ -207,21 +209,23 @@ impl Driver {
     }
 }
 
-/// Looks are due at whole seconds of the run, however long one takes, so that they do not drift; a
-/// second that is over is not made up for.
-fn next_look(now: Moment) -> Moment {
-    let look = LOOK.as_secs_f64();
+/// Looks are due at whole multiples of their interval, however long one takes, so that they do not
+/// drift; one that is missed is not made up for.
+fn next_look(now: Moment, interval: Duration) -> Moment {
+    let look = interval.as_secs_f64();
     Moment::from_seconds(((now.seconds() / look).floor() + 1.0) * look)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::timing::Timing;
 
     #[test]
     fn looks_are_due_at_whole_seconds_and_those_that_were_missed_are_left_out() {
         for (now, next) in [(0.0, 1.0), (0.2, 1.0), (7.999, 8.0), (8.0, 9.0), (10.3, 11.0)] {
-            assert_eq!(next_look(Moment::from_seconds(now)), Moment::from_seconds(next), "{now}");
+            let found = next_look(Moment::from_seconds(now), Timing::default().look);
+            assert_eq!(found, Moment::from_seconds(next), "{now}");
         }
     }
 }

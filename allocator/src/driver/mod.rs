@@ -23,6 +23,7 @@ mod settle;
 mod survey;
 mod tally;
 mod targets;
+mod timing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,21 +46,15 @@ use engine_events::{EngineEvents, Touched};
 use hands::Hands;
 use publish::Decided;
 use tally::Tally;
+use timing::Timing;
 
 pub use orders::{Hook, Hooks};
 pub use renewal::Renewal;
 pub use roster::Roster;
 
-/// How often jobs are looked at. Policies run less often, by their own interval.
-const LOOK: Duration = Duration::from_secs(1);
-/// How often all containers are compared, events or not: an event can be lost.
-const RECONCILE: Duration = Duration::from_secs(10);
 /// What happens within this time is one change.
 const COALESCE: Duration = Duration::from_millis(20);
-/// Before the policy runs by itself, every endpoint is asked. So long, in seconds, is waited for
-/// those that take their time …
-const LATEST: f64 = 0.8;
-/// … and this often it is seen whether all have answered.
+/// How often it is seen whether all endpoints have answered that were asked, in seconds.
 const CHECK: f64 = 0.005;
 /// Runs of the policy that follow each other sooner, in seconds, have no look between them for sure:
 /// which batches began after the one and ended before the other is told by asking halfway, where that
@@ -72,6 +67,7 @@ const ANSWER: f64 = 0.05;
 #[derive(Debug)]
 pub struct Driver {
     clock: Clock,
+    timing: Timing,
     engine: AnyEngine,
     roster: Roster,
     /// `None` in a dry run: everything is decided, nothing is written.
@@ -135,6 +131,7 @@ impl Driver {
         let clock = Clock::start();
         Self {
             clock,
+            timing: Timing::default(),
             engine: engine.into(),
             roster,
             hands: actuator.map(|actuator| Hands::new(Arc::new(actuator), clock)),
@@ -297,7 +294,7 @@ impl Driver {
     /// Has every endpoint asked; the policy runs when all have answered or it takes too long.
     fn ask_all(&mut self, now: Moment) {
         self.roster.ask_all();
-        let (check_at, until) = (now.after(CHECK), now.after(LATEST));
+        let (check_at, until) = (now.after(CHECK), now.after(self.timing.answers.as_secs_f64()));
         self.asking = Some(Asking { check_at, until });
     }
 

@@ -10,7 +10,20 @@ use std::time::Duration;
 use paceline_reporter::{LocalAddr, Reporter};
 
 /// No answer takes this long unless there is none.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits for something that comes at once, unless all hangs.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let pause = Duration::from_millis(10);
+    let tries = PATIENCE.as_millis() / pause.as_millis();
+    let came = (0..tries).any(|_| {
+        holds() || {
+            std::thread::park_timeout(pause);
+            false
+        }
+    });
+    assert!(came, "it never comes to this: {what}");
+}
 
 /// Sends a request line such as `GET /metrics` and header lines, and reads the whole answer.
 pub(crate) fn ask(reporter: &Reporter, line: &str, headers: &str) -> String {

@@ -7,8 +7,9 @@ import tempfile
 import threading
 import time
 import unittest
+from pathlib import Path
 
-from stub import Stub, run
+from stub import Stub, run, until
 
 
 def free_address() -> str:
@@ -47,11 +48,11 @@ class Arriving(unittest.TestCase):
 
     def test_many_reports_go_in_order_over_one_connection(self) -> None:
         program = """
-import time, paceline
+import paceline
 for step in range(2000):
     paceline.report(loss=1.0, step=step)
     if step % 500 == 0:
-        time.sleep(0.1)
+        assert paceline.flush(), paceline.stats()
 """
         with Stub() as stub:
             run(program, stub.address)
@@ -87,37 +88,38 @@ paceline.report(loss=lambda: 5.0 if threading.get_ident() != main else -1.0)
 
     def test_a_sidecar_that_comes_late_gets_what_waits(self) -> None:
         program = """
-import time, paceline
+import os, pathlib, time, paceline
 for step in range(40):
     paceline.report(loss=1.0, step=step)
+    time.sleep(0.01)
+    if step == 20:
+        pathlib.Path(os.environ["HALF"]).touch()
+while not paceline.flush():
     time.sleep(0.05)
-assert paceline.flush(5), paceline.stats()
 """
         address = free_address()
         port = int(address.rpartition(":")[2])
-        done: list[object] = []
-        thread = threading.Thread(target=lambda: done.append(run(program, address)))
-        thread.start()
-        time.sleep(1.0)
-        with Stub(port=port) as stub:
-            thread.join()
-            self.assertEqual([report["step"] for report in stub.reports], list(range(40)))
+        with tempfile.TemporaryDirectory() as folder:
+            half = Path(folder) / "half"
+            thread = threading.Thread(target=lambda: run(program, address, HALF=str(half)))
+            thread.start()
+            self.assertTrue(until(half.exists))
+            with Stub(port=port) as stub:
+                thread.join()
+                self.assertEqual([report["step"] for report in stub.reports], list(range(40)))
 
     def test_a_sidecar_may_start_anew(self) -> None:
         program = """
-import sys, time, paceline
+import time, paceline
 for step in range(60):
     paceline.report(step=step, loss=1.0)
     time.sleep(0.05)
-paceline.flush(5)
-print(paceline.stats().sent)
+while not paceline.flush():
+    time.sleep(0.05)
 """
         with Stub() as first:
             port = int(first.address.rpartition(":")[2])
-            done: list[str] = []
-            thread = threading.Thread(
-                target=lambda: done.append(run(program, first.address).stdout)
-            )
+            thread = threading.Thread(target=lambda: run(program, first.address))
             thread.start()
             self.assertTrue(first.wait(lambda reports: len(reports) > 5))
         with Stub(port=port) as second:
@@ -132,17 +134,16 @@ class Nothing(unittest.TestCase):
     def test_without_a_sidecar_all_is_quiet_and_fast(self) -> None:
         program = """
 import time, paceline
-began = time.perf_counter()
+# The thread's own time: others may have the CPU meanwhile.
+began = time.thread_time()
 for step in range(20000):
     paceline.report(loss=1.0, step=step)
-print((time.perf_counter() - began) / 20000)
+print((time.thread_time() - began) / 20000)
 time.sleep(0.6)
 """
-        began = time.monotonic()
         done = run(program, free_address())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertLess(float(done.stdout), 100e-6)
-        self.assertLess(time.monotonic() - began, 5.0)
 
     def test_a_failure_is_logged_once_for_debugging(self) -> None:
         program = """
@@ -244,14 +245,13 @@ paceline.report(step=-1, loss=1.0)
 class Waiting(unittest.TestCase):
     def test_a_sidecar_that_hangs_holds_up_nothing_and_the_newest_stay(self) -> None:
         program = """
-import time, paceline
-slowest = 0.0
+import time, paceline, paceline._http
+# Longer than this test may take: a call that waited for the sidecar would be seen.
+paceline._http.TIMEOUT = 3600.0
 for step in range(6000):
-    began = time.perf_counter()
     paceline.report(loss=1.0, step=step)
-    slowest = max(slowest, time.perf_counter() - began)
 stats = paceline.stats()
-print(slowest, stats.dropped, stats.waiting, stats.sent)
+print(stats.dropped, stats.waiting, stats.sent)
 began = time.perf_counter()
 import atexit
 atexit.register(lambda: print(time.perf_counter() - began))
@@ -260,14 +260,13 @@ atexit.register(paceline.flush)
 """
         with Stub() as stub:
             stub.hold.clear()
-            done = run(program, stub.address)
+            done = run(program, stub.address, in_a_hurry=True)
             first, last = done.stdout.splitlines()
-            slowest, dropped, waiting, sent = (float(word) for word in first.split())
-            self.assertLess(slowest, 0.5)
+            dropped, waiting, sent = (int(word) for word in first.split())
             self.assertEqual(sent, 0)
             self.assertEqual(dropped + waiting, 6000)
             self.assertTrue(4096 <= waiting <= 4096 + 256, waiting)
-            self.assertTrue(0.4 < float(last) < 1.5, last)
+            self.assertGreater(float(last), 0.4)
             self.assertEqual(done.returncode, 0)
 
 

@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_mins(1);
 
     fn append(path: &Path, text: &str) {
         use std::io::Write;

@@ -8,7 +8,7 @@ use paceline_reporter::wire::{Progress, State};
 use crate::program::{Bench, Running, append, line};
 
 /// What a shell does until its folder has a file `end`, but not for ever.
-const WAIT: &str = "for i in $(seq 3000); do [ ! -e end ] || break; sleep 0.01; done";
+const WAIT: &str = "for i in $(seq 12000); do [ ! -e end ] || break; sleep 0.01; done";
 
 /// Every write to it fails as on a full disk.
 fn full_disk() -> Stdio {

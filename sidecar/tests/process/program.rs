@@ -50,14 +50,19 @@ impl Bench {
         serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
     }
 
-    /// Waits up to twenty seconds.
+    /// Waits for a progress that comes at once, unless all hangs.
     pub(crate) fn until(&self, holds: impl Fn(&Progress) -> bool) -> Progress {
-        let mut looks = (0..2000).map(|_| {
-            std::thread::park_timeout(Duration::from_millis(10));
-            self.progress().filter(&holds)
-        });
-        looks.find_map(|found| found).expect("it comes to that")
+        wait_for(|| self.progress().filter(&holds))
     }
+}
+
+/// The same of anything.
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let mut looks = (0..6000).map(|_| {
+        std::thread::park_timeout(Duration::from_millis(10));
+        look()
+    });
+    looks.find_map(|found| found).expect("it comes to that within a minute")
 }
 
 /// A child that is ended with its test.

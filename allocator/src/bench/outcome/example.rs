@@ -14,7 +14,7 @@ use super::super::schedule::Job;
 use super::{About, ArmFacts, JobFacts, Judged, Observed, judge};
 use crate::audit;
 use crate::samples::{Sample, SampleCost, SampleJob, SampleNode};
-pub(crate) use simulated::{START, Simulated};
+pub(crate) use simulated::{FEW, START, Simulated};
 
 /// Unix seconds at which the runs begin.
 pub(crate) const BEGAN: f64 = 1_760_000_000.0;

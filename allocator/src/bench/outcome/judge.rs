@@ -2,7 +2,7 @@
 
 use super::super::calibrate::Solo;
 use super::super::claims;
-use super::super::predict::{Forecast, Predictor};
+use super::super::predict::{Forecast, Predictor, SIMULATIONS};
 use super::super::story;
 use super::arm::{ArmFindings, RunFindings};
 use super::together::together;
@@ -33,6 +33,17 @@ pub(crate) fn judge<'a>(
     observed: &'a [Observed<'a>],
     calibration: &[Solo],
 ) -> Judged {
+    judge_by(SIMULATIONS, about, arms, observed, calibration)
+}
+
+/// The same, with so many simulations of each arm.
+pub(crate) fn judge_by<'a>(
+    simulations: u64,
+    about: About,
+    arms: &[ArmFacts],
+    observed: &'a [Observed<'a>],
+    calibration: &[Solo],
+) -> Judged {
     let jobs = &about.jobs;
     let runs_of = |arm: &ArmFacts| -> Vec<&'a Observed<'a>> {
         let own =
@@ -44,7 +55,8 @@ pub(crate) fn judge<'a>(
     let baseline = arms.iter().position(|arm| arm.policy == BASELINE);
     let none = baseline.and_then(|place| arms.get(place)).map(&runs_of).unwrap_or_default();
     let mut ground = Ground::of(&about, observed);
-    let predictor = Predictor::fit(jobs, &ground, observed, &none, calibration);
+    let predictor = Predictor::fit(jobs, &ground, observed, &none, calibration)
+        .map(|predictor| predictor.simulating(simulations));
     if let Ok(predictor) = &predictor {
         predictor.complete(&mut ground);
     }

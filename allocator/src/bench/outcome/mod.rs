@@ -29,6 +29,8 @@ pub(crate) use arm::{ArmFindings, Both, JobFindings, RunFindings};
 pub(crate) use course::{Course, mean, moved, samples_of};
 pub(crate) use figure::Figure;
 pub(crate) use ground::Ground;
+#[cfg(test)]
+pub(crate) use judge::judge_by;
 pub(crate) use judge::{Judged, Measured, judge};
 pub(crate) use measure::{Figures, MEASURES, Measure, figures};
 pub(crate) use observed::{Observed, frames};

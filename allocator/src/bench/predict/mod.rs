@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use fidelity::Fidelity;
 pub(crate) use forecast::Forecast;
-pub(crate) use predictor::Predictor;
+pub(crate) use predictor::{Predictor, SIMULATIONS};
 
 /// What a prediction was made from, and what is possible.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

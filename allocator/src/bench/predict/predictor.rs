@@ -14,8 +14,8 @@ use super::repeat::Repeat;
 use super::speed::Speed;
 use super::startup::startups;
 
-/// Noise of the jobs' reports is drawn: predictions are means over so many runs at least.
-const RUNS: u64 = 120;
+/// Noise of the jobs' reports is drawn: predictions are means over so many runs of an arm at least.
+pub(crate) const SIMULATIONS: u64 = 120;
 
 /// An arm's simulated runs, by repeat and seed.
 pub(crate) type Courses = BTreeMap<(u32, u64), Course>;
@@ -41,6 +41,8 @@ pub(crate) struct Predictor {
     /// What the machine was like in each run, by arm and repeat.
     conditions: BTreeMap<(String, u32), Conditions>,
     repeats: BTreeMap<u32, Repeat>,
+    /// How many runs of an arm are simulated at least.
+    simulations: u64,
 }
 
 impl Predictor {
@@ -112,7 +114,13 @@ impl Predictor {
             speed,
             conditions,
             repeats,
+            simulations: SIMULATIONS,
         })
+    }
+
+    /// The same, simulating so many runs of an arm.
+    pub(crate) fn simulating(self, simulations: u64) -> Self {
+        Self { simulations, ..self }
     }
 
     /// Fills in what each job takes alone and by equal shares.
@@ -133,7 +141,8 @@ impl Predictor {
     /// was at each moment, beside as much of others.
     pub(super) fn simulate(&self, arm: &ArmFindings, ground: &Ground) -> Courses {
         let counted = arm.counted().count();
-        let seeds = RUNS.div_ceil(u64::try_from(counted).unwrap_or(RUNS).max(1));
+        let all = self.simulations;
+        let seeds = all.div_ceil(u64::try_from(counted).unwrap_or(all).max(1));
         let each = arm.counted().flat_map(|run| {
             let number = run.repeat;
             let conditions = self.conditions.get(&(arm.facts.name.clone(), number));

@@ -4,8 +4,8 @@ use paceline_sim::fit::Recording;
 use paceline_sim::{Run, Scenario};
 
 use super::super::calibrate::Solo;
-use super::super::outcome::example::{START, Simulated, disturb};
-use super::super::outcome::{ArmFindings, Findings, judge};
+use super::super::outcome::example::{FEW, START, Simulated, disturb};
+use super::super::outcome::{ArmFindings, Findings, judge, judge_by};
 use super::super::probe::mean_speed;
 use super::super::record::{self, Beat};
 use super::super::remarks::remarks;
@@ -309,7 +309,8 @@ fn a_job_without_a_calibration_is_fitted_from_the_one_that_it_is_like() {
     let observed = simulated.observed();
     let fitted = |speeds: BTreeMap<String, f64>| {
         let calibration = [Solo { recording: alone("mnist-p"), speeds }];
-        let judged = judge(simulated.about.clone(), &simulated.arms, &observed, &calibration);
+        let about = simulated.about.clone();
+        let judged = judge_by(FEW, about, &simulated.arms, &observed, &calibration);
         let contention = judged.findings.prediction.contention.unwrap();
         (contention, Scenario::parse(&judged.scenario.unwrap()).unwrap().draw(1))
     };

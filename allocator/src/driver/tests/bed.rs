@@ -21,14 +21,19 @@ use tokio::task::JoinSet;
 use crate::actuate::originals::Originals;
 use crate::actuate::{Actuator, Means, OnDrift};
 use crate::audit::Audit;
+use crate::driver::timing::Timing;
 use crate::driver::{Driver, Records, Renewal, Roster};
 use crate::json_lines::JsonLines;
 use crate::live::{self, Answer, Command, Live, Snapshot, Who};
 use crate::observe::node::Machine;
 use crate::signals::Ending;
 
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take that a test waits for: only what hangs takes so long.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// Longer than any test: nothing comes that nothing wakes the driver for.
+const NEVER: Duration = Duration::from_hours(1);
+/// How often a driver that goes by itself looks at jobs.
+const LOOK: Duration = Duration::from_millis(25);
 /// So much later than others a job answers whose name begins so.
 const LATE: Duration = Duration::from_millis(150);
 
@@ -57,7 +62,8 @@ struct Container {
 }
 
 impl Bed {
-    /// Two CPUs with these jobs under `policy`; a name that begins with `stranger` has no label.
+    /// Two CPUs with these jobs under `policy`; a name that begins with `stranger` has no label. What
+    /// happens happens at once: the driver looks and compares once, and then only when it is woken.
     pub(super) fn new(policy: Box<dyn Policy>, shadows: Vec<Shadow>, jobs: &[&str]) -> Self {
         Self::by(Means::Engine, policy, shadows, jobs)
     }
@@ -69,15 +75,22 @@ impl Bed {
         shadows: Vec<Shadow>,
         jobs: &[&str],
     ) -> Self {
-        Self::make(Some(means), policy, shadows, jobs)
+        let woken = Timing { look: NEVER, reconcile: NEVER, answers: NEVER };
+        Self::make(woken, Some(means), policy, shadows, jobs)
+    }
+
+    /// The same, and the driver also looks and compares by itself, many times a second.
+    pub(super) fn looking(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
+        Self::make(often(), Some(Means::Engine), policy, Vec::new(), jobs)
     }
 
     /// The same in a dry run, which records its frames.
     pub(super) fn watching(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
-        Self::make(None, policy, Vec::new(), jobs)
+        Self::make(often(), None, policy, Vec::new(), jobs)
     }
 
     fn make(
+        timing: Timing,
         means: Option<Means>,
         policy: Box<dyn Policy>,
         shadows: Vec<Shadow>,
@@ -121,7 +134,8 @@ impl Bed {
         let audit = Some(Audit::open(folder.path()).unwrap());
         let frames = Some(JsonLines::create(&folder.path().join("frames.jsonl")).unwrap());
         let records = Records { frames, audit, ..Records::default() };
-        let driver = Driver::new(engine, roster, actuator, records, stage);
+        let mut driver = Driver::new(engine, roster, actuator, records, stage);
+        driver.timing = timing;
         let (ending, ended) = watch::channel(None);
         let (renewals, renewed) = mpsc::channel(1);
         let running = driver.shadowed_by(shadows).renewed_by(renewed).run(ended);
@@ -134,11 +148,10 @@ impl Bed {
         self.renewals.send(renewal).await.unwrap();
     }
 
-    /// Gives an order; its answer, and how long that took.
-    pub(super) async fn order(&self, command: Command) -> (Answer, Duration) {
-        let began = tokio::time::Instant::now();
-        let answer = self.live.order(command, Who { uid: 0, pid: None }).await;
-        (answer, began.elapsed())
+    /// Gives an order; its answer.
+    pub(super) async fn order(&self, command: Command) -> Answer {
+        let answer = self.live.order(command, Who { uid: 0, pid: None });
+        tokio::time::timeout(PATIENCE, answer).await.expect("it is answered")
     }
 
     /// Waits until the snapshot shows what is looked for.
@@ -154,15 +167,20 @@ impl Bed {
         shown.unwrap_or_else(|_| panic!("it never shows {what}: {:#?}", self.live.now()))
     }
 
+    /// Waits until the driver has looked so often.
+    pub(super) async fn looks(&self, times: u32) {
+        let until = self.live.now().t + (LOOK * times).as_secs_f64();
+        self.shows("more looks", |snapshot| snapshot.t >= until).await;
+    }
+
     /// Waits until the kernel has this quota for a job, in microseconds of 100 ms; −1 is none.
-    pub(super) async fn has_quota(&self, job: &str, quota: i64) -> Duration {
+    pub(super) async fn has_quota(&self, job: &str, quota: i64) {
         let began = tokio::time::Instant::now();
         while self.quota(job) != quota {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            let so_far = began.elapsed();
-            assert!(so_far < PATIENCE, "{job} has {} and not {quota}", self.quota(job));
+            let hangs = began.elapsed() > PATIENCE;
+            assert!(!hangs, "{job} has {} and not {quota}", self.quota(job));
         }
-        began.elapsed()
     }
 
     pub(super) fn quota(&self, job: &str) -> i64 {
@@ -195,6 +213,11 @@ impl Bed {
         containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.described
     }
 
+    /// A file that the run writes.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     fn group(&self, job: &str) -> PathBuf {
         let containers = self.containers.lock().unwrap();
         containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.group.clone()
@@ -218,6 +241,10 @@ impl Bed {
         self.tasks.abort_all();
         self.folder
     }
+}
+
+fn often() -> Timing {
+    Timing { look: LOOK, reconcile: 4 * LOOK, answers: NEVER }
 }
 
 /// Makes a container's files.

@@ -31,7 +31,7 @@ async fn another_policy_takes_over_at_once_and_jobs_and_pins_stay() {
     for job in ["a", "b", "c"] {
         bed.shows(job, stands(job, Standing::Managed)).await;
     }
-    bed.order(pin("c", 0.3)).await.0.unwrap();
+    bed.order(pin("c", 0.3)).await.unwrap();
     bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
     let free = Slew { max_decrease: 1.0, max_increase: None };
     let settings = LimiterSettings { slew: Some(free), ..limiter(Enforcement::Quota) };
@@ -50,7 +50,7 @@ async fn another_policy_takes_over_at_once_and_jobs_and_pins_stay() {
 
 #[tokio::test]
 async fn caps_become_weights_and_weights_caps_and_nothing_of_the_other_stays() {
-    let bed = Bed::new(policy("tradl"), Vec::new(), &["a", "b"]);
+    let bed = Bed::looking(policy("tradl"), &["a", "b"]);
     bed.shows("both", stands("b", Standing::Managed)).await;
     bed.says("a", |progress| progress.reached.acceptable_at = Some(1.0));
     bed.has_quota("a", 66_666).await;

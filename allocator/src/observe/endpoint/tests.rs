@@ -88,7 +88,7 @@ async fn an_endless_answer_is_cut_off() {
     assert!(matches!(endless, EndpointError::Body(..)), "{endless:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_that_never_answers_is_given_up() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let way = Way::Address(listener.local_addr().unwrap());

@@ -5,14 +5,24 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::example::example;
 use crate::live::{Backstage, pair};
 use crate::web::{Address, Settings, Web, serve};
 
 /// No answer takes this long unless there is none.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits for something that comes at once, unless all hangs.
+pub(super) async fn wait_until(mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("it comes to that");
+}
 
 /// A server with the example's first look, on a free port.
 pub(super) struct Served {

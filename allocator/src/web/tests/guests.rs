@@ -1,11 +1,9 @@
 //! Guests that are strange, slow or many.
 
-use std::time::Duration;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::client::{PATIENCE, Served};
+use super::client::{PATIENCE, Served, wait_until};
 use crate::web::Settings;
 
 #[tokio::test]
@@ -62,8 +60,15 @@ async fn connections_beyond_what_there_is_room_for_are_closed_and_room_comes_bac
     };
     assert!(timeout(PATIENCE, one_more).await.unwrap().is_empty());
     drop(held);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    served.get("/healthz").await;
+    // That they are gone may be noticed a moment later.
+    wait_until(async || {
+        let (mut stream, mut answer) = (served.connect().await, Vec::new());
+        let request = b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n";
+        drop(stream.write_all(request).await);
+        drop(stream.read_to_end(&mut answer).await);
+        answer.starts_with(b"HTTP/1.0 200")
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -116,6 +121,5 @@ async fn a_unix_socket_serves_and_goes_with_the_server() {
     let answer = super::client::ask(stream, "GET /v1/status", "host: proxy.example\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     drop(served);
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(!path.exists());
+    wait_until(async || !path.exists()).await;
 }

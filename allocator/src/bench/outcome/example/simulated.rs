@@ -9,7 +9,7 @@ use paceline_sim::{Run, Scenario};
 
 use super::super::super::record::Recorded;
 use super::super::super::schedule::Job;
-use super::super::{About, ArmFacts, Judged, ORACLE, Observed, judge};
+use super::super::{About, ArmFacts, Judged, ORACLE, Observed, judge_by};
 use super::{BEFORE, BEGAN, about, arm, entries, job, recorded};
 use crate::samples::SampleJob;
 
@@ -22,6 +22,9 @@ pub(crate) const START: f64 = 0.4;
 const WHOLE: &[(&str, f64)] = &[("n", 2.0)];
 /// … and as two of one CPU each.
 const HALVES: &[(&str, f64)] = &[("a", 1.0), ("b", 1.0)];
+
+/// Predictions are means over so few runs, as these vary little.
+pub(crate) const FEW: u64 = 6;
 
 /// What the simulator makes of jobs stands for what was measured, a percent slower or quicker from
 /// repeat to repeat.
@@ -180,7 +183,7 @@ impl Simulated {
 
     pub(crate) fn judge(&self) -> Judged {
         let observed = self.observed();
-        judge(self.about.clone(), &self.arms, &observed, &[])
+        judge_by(FEW, self.about.clone(), &self.arms, &observed, &[])
     }
 
     fn run(&mut self, facts: &ArmFacts, repeat: u32, truths: &[Truth]) {

@@ -7,6 +7,9 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::observe::endpoint::tests::{ok, progress};
 
+/// Only what hangs takes so long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 fn of(change: impl Fn(&mut Progress)) -> Progress {
     let mut progress: Progress = serde_json::from_str(&progress(1)).unwrap();
     change(&mut progress);
@@ -30,7 +33,7 @@ async fn asked(listener: &TcpListener) -> (String, TcpStream) {
 
 async fn heard(feed: &Feed, holds: impl Fn(&Heard) -> bool) -> Heard {
     let mut heard = feed.heard.clone();
-    let waited = timeout(Duration::from_secs(10), heard.wait_for(|heard| holds(heard))).await;
+    let waited = timeout(PATIENCE, heard.wait_for(|heard| holds(heard))).await;
     waited.unwrap().unwrap().clone()
 }
 
@@ -55,7 +58,7 @@ async fn events_are_followed_and_what_cannot_wait_wakes_the_allocator_at_once() 
     let after = heard(&feed, |heard| heard.progress.as_ref().is_some_and(|p| p.eval.count == 10));
     assert_eq!(after.await.urgent, 1, "a loss alone can wait");
     stream.write_all(&event(&of(|p| p.reached.acceptable_at = Some(2.0)))).await.unwrap();
-    timeout(Duration::from_secs(5), nudge.notified()).await.unwrap();
+    timeout(PATIENCE, nudge.notified()).await.unwrap();
     assert_eq!((feed.heard().urgent, feed.heard().reached), (1, 1));
 }
 
@@ -94,7 +97,7 @@ async fn a_job_that_is_to_reach_something_else_is_asked_at_once_where_it_stands(
         assert_eq!(page, "/v1/progress");
         let json = serde_json::to_string(&of(|p| p.eval.count = count.into())).unwrap();
         stream.write_all(&ok(&json)).await.unwrap();
-        timeout(Duration::from_secs(5), nudge.notified()).await.unwrap();
+        timeout(PATIENCE, nudge.notified()).await.unwrap();
         assert_eq!(feed.heard().progress.unwrap().eval.count, u64::from(count));
     }
 }
