@@ -178,6 +178,23 @@ fn findings_read_back_as_they_were_written() {
 }
 
 #[test]
+fn findings_of_earlier_versions_are_read() {
+    fn forget(json: &mut serde_json::Value) {
+        if let Some(fields) = json.as_object_mut() {
+            fields.retain(|name, _| !["disturbed", "difference_disturbed"].contains(&&**name));
+            fields.values_mut().for_each(forget);
+        } else if let Some(values) = json.as_array_mut() {
+            values.iter_mut().for_each(forget);
+        }
+    }
+    let (judged, _) = judged(&["none", "flowcon"], &["a", "b"]);
+    let mut json = serde_json::to_value(&judged.findings).unwrap();
+    forget(&mut json);
+    assert!(json["arms"][1]["figures"]["makespan"].get("disturbed").is_none());
+    assert_eq!(serde_json::from_value::<Findings>(json).unwrap(), judged.findings);
+}
+
+#[test]
 fn a_measured_run_has_the_figures_of_the_run_that_it_is() {
     let simulated = Simulated::bench(1);
     let observed = simulated.observed();
