@@ -13,10 +13,10 @@ use paceline_wire::{State, Targets};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::COALESCE;
 use crate::live::order::Guard;
 use crate::live::snapshot::{JobView, Standing};
 use crate::live::{Command, Refusal, Snapshot};
-use super::COALESCE;
 use bed::{Bed, PATIENCE, names};
 
 fn policy(name: &str) -> Box<dyn Policy> {
