@@ -20,7 +20,7 @@ use super::webdriver::{Browser, Programs};
 /// So many looks of the allocator are compared with the page.
 const LOOKS: usize = 5;
 /// How often the page is looked at until it agrees, and the time in between.
-const TRIES: usize = 600;
+const TRIES: usize = 1200;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether an engine answers.

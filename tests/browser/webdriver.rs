@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 /// No answer takes this long unless there is none.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The programs that it takes.
 #[derive(Clone, Debug)]
@@ -93,9 +93,9 @@ impl Browser {
         let waits = format!(
             "const done = arguments[0]; const look = () => {{ {body} }};
              const often = setInterval(() => {{ if (look()) {{ clearInterval(often); done(true); }} }}, 50);
-             setTimeout(() => done(false), 30000);"
+             setTimeout(() => done(false), 60000);"
         );
-        self.command("timeouts", &json!({"script": 40_000}))?;
+        self.command("timeouts", &json!({"script": 70_000}))?;
         let came = self.command("execute/async", &json!({"script": waits, "args": []}))?;
         ensure!(came == true, "it never came to this: {what}");
         Ok(())
