@@ -17,10 +17,10 @@ use paceline_system_tests::{
 use crate::moves::{ensure_goes_on, processes};
 
 /// `SpeCon`, quick enough for a test: a job whose loss stands still has converged after some looks.
-const SPECON: [&str; 6] = ["--param", "interval=2", "--param", "alpha=0.00001", "--moves", "1"];
+const SPECON: [&str; 6] = ["--param", "interval=0.5", "--param", "alpha=0.000001", "--moves", "1"];
 
 /// A move takes what the engine takes to place a task, and an agent to see it.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Runs a test on a Swarm with two workers, and an agent on every machine.
 async fn on_a_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
@@ -99,9 +99,13 @@ async fn moves(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
     let services = offices.services().await?;
     let expected = [format!("flat-to-{node}"), "growing".to_owned()];
     anyhow::ensure!(services == expected, "{services:?}");
-    let shown = offices.status().await?;
+    // An agent on a busy machine may answer late for once.
+    let shown = until("no machine is in trouble", || async {
+        let shown = offices.status().await?;
+        Ok(shown.nodes.iter().all(|node| node.trouble.is_none()).then_some(shown))
+    })
+    .await?;
     anyhow::ensure!(shown.nodes.len() == 3 && shown.cost.moves == 1, "{shown:?}");
-    anyhow::ensure!(shown.nodes.iter().all(|node| node.trouble.is_none()), "{:?}", shown.nodes);
     let unmovable = shown.jobs.iter().find(|job| job.job == "growing");
     let why = unmovable.and_then(|job| job.unmovable.as_deref()).unwrap_or_default();
     anyhow::ensure!(why.contains("no label paceline.checkpoint"), "{why}");
