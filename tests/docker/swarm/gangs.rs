@@ -10,9 +10,9 @@ use rustix::process::Signal;
 use super::{IMAGE, PATIENCE, on_a_swarm};
 
 /// So many jobs of a higher weight wait, too.
-const STREAM: u32 = 4;
+const STREAM: usize = 4;
 /// A job that has waited for so many seconds starves.
-const STARVE_AFTER: f64 = 5.0;
+const STARVE_AFTER: f64 = 4.0;
 /// KOD2, quick enough for a test.
 const KOD2: [&str; 4] = ["--policy", "kod2", "--param", "quiet=1"];
 
@@ -94,7 +94,7 @@ fn until_told(offices: &Offices) -> (String, &'static str) {
     (mounts, r#"args = ["--hold", "/bed/end", "--steps", "1", "--heed-term"]"#)
 }
 
-/// A job of the lowest weight, which many of a higher one are put before: once it starves it goes first.
+/// A job of the lowest weight, before which many of a higher one would be put: once it starves it goes first.
 pub(crate) async fn a_distributed_job_that_starves_goes_before_all_others(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
@@ -113,18 +113,22 @@ pub(crate) async fn a_distributed_job_that_starves_goes_before_all_others(
         let endless = r#"args = ["--sleep", "9999", "--heed-term"]"#;
         let low = format!("[worker]\nmin = 1\ncpus = 2\n{endless}");
         offices.submit_gang("low", &file("low", &low)).await?;
+        until_within(PATIENCE, "the job starves", || async {
+            let shown = offices.status().await?;
+            let low = shown.gangs.iter().find(|it| it.job == "low").and_then(|low| low.submitted);
+            Ok(low.filter(|since| shown.now > since + STARVE_AFTER))
+        })
+        .await
+        .with_context(|| manager.said())?;
         let long = format!("[worker]\nmin = 3\ncpus = 1\n{endless}");
         for number in 0..STREAM {
             let name = format!("long-{number}");
             offices.submit_gang(&name, &file(&name, &long)).await?;
         }
-        until_within(PATIENCE, "the job starves, and all others wait", || async {
-            let shown = offices.status().await?;
-            let mut waiting = shown.gangs.iter().filter(|it| it.state == GangState::Waiting);
-            let all_wait = waiting.clone().count() > usize::try_from(STREAM)?;
-            let low = waiting.find(|it| it.job == "low").and_then(|low| low.submitted);
-            let starves = low.is_some_and(|since| shown.now >= since + STARVE_AFTER + 1.0);
-            Ok((all_wait && starves).then_some(()))
+        until_within(PATIENCE, "all others wait, too", || async {
+            let gangs = offices.status().await?.gangs;
+            let waiting = gangs.iter().filter(|it| it.state == GangState::Waiting).count();
+            Ok((waiting == STREAM + 1).then_some(()))
         })
         .await
         .with_context(|| manager.said())?;
