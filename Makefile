@@ -27,9 +27,11 @@ DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
 STOPWATCH = source tests/stopwatch.sh $@
 # Tests run under nextest, which is fetched if need be; without it cargo runs the same tests.
 TOOLS = command -v cargo-nextest >/dev/null || PATH="$$(tests/tools.sh || true):$$PATH"
-# Tests of one process each that need no engine, and those of the whole system.
-UNIT_TARGETS := --lib --bins \
-  $(patsubst %,--test %,$(notdir $(basename $(wildcard reporter/tests/*.rs reporter/*/tests/*.rs sidecar/tests/*.rs))))
+# For plain cargo: the integration tests of each crate, and those of the whole system.
+CRATES := allocator allocator/policy allocator/sim reporter reporter/local reporter/wire sidecar
+UNIT_TESTS := $(foreach crate,$(CRATES),\
+  $(wildcard $(crate)/tests/*.rs) $(patsubst %/main.rs,%.rs,$(wildcard $(crate)/tests/*/main.rs)))
+UNIT_TARGETS := --lib --bins $(patsubst %.rs,--test %,$(notdir $(UNIT_TESTS)))
 SYSTEM_TARGETS := $(shell sed -n '/^\[\[test\]\]/,/^name/ s/^name = "\(.*\)"/--test \1/p' tests/Cargo.toml)
 
 help: ## list the commands
