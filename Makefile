@@ -5,7 +5,7 @@ SHELL := bash
 # One shell runs a whole recipe, so that a stopwatch can time it.
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sidecar-image images-python data demo smoke cluster-demo fmt lint doc unit \
+.PHONY: help setup build images sidecar-image images-python data demo smoke cluster-demo fmt lint doc compile unit \
   docker-tests experiments test test-all test-faults test-cgroup2 test-deny test-images test-images-python \
   compare-pytorch test-burn test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction \
   bench-scale bench-cluster results check-results clean
@@ -105,7 +105,7 @@ doc:
 	@$(STOPWATCH)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(ALL)
 
-compile:
+compile: ## compile all that is tested here
 	@$(STOPWATCH)
 	$(CARGO) build --bins --tests $(ALL)
 
