@@ -162,6 +162,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// Has SIGTERM end this process, wherever it is.
+#[expect(clippy::exit, reason = "what a signal does to a process that is not the first one")]
 fn heed_term() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();

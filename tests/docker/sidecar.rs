@@ -107,7 +107,7 @@ pub(crate) async fn a_full_disk_stops_neither_the_job_nor_its_endpoint(
     let tmpfs = [("/full".to_owned(), "size=4k".to_owned())].into();
     let host =
         HostConfig { tmpfs: Some(tmpfs), binds: Some(vec![bed.bind()]), ..HostConfig::default() };
-    let args = vec!["--answer", "nothing", "--steps", "300"];
+    let args = ["--answer", "nothing", "--steps", "300"];
     let args = [&args[..], &["--hold", "/bed/go-on", "--hold-after", "150"]].concat();
     let job = bed.start(Job { name: "full", entrypoint, args, host, ..Job::default() }).await?;
     until("the job answers", || async {

@@ -135,7 +135,7 @@ impl Bed {
     /// Starts a job. Returns its container's full name.
     pub async fn start(&self, job: Job) -> anyhow::Result<String> {
         let name = self.name(job.name);
-        self.make(&name, job).await?;
+        Box::pin(self.make(&name, job)).await?;
         self.docker.start_container(&name, None::<StartContainerOptions>).await?;
         Ok(name)
     }

@@ -199,7 +199,8 @@ async fn a_policy_that_does_not_go_by_targets_is_not_asked_when_one_is_reached()
     let asked = bed.shows("that it was asked about the newcomers", |snapshot| {
         snapshot.jobs.iter().filter(|view| view.class.is_some()).count() == 2
     });
-    let before = number(&asked.await);
+    let asked = asked.await;
+    let before = number(&asked);
     // A decision about the first would be shown before the second one is.
     for job in ["a", "b"] {
         bed.says(job, |progress| progress.reached.acceptable_at = Some(1.0));

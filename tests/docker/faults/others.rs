@@ -105,9 +105,9 @@ pub(crate) async fn somebody_elses_update_stays_where_the_allocator_yields(
 /// How many runs of the policy the audit log tells of.
 fn decisions(bed: &Bed) -> anyhow::Result<u64> {
     let records = read::last(&Allocator::state(bed), usize::MAX)?.into_iter();
-    let numbers = records.filter_map(|record| match record.entry {
-        Entry::Decided { number, .. } => Some(number),
-        _ => None,
+    let numbers = records.filter_map(|record| {
+        let Entry::Decided { number, .. } = record.entry else { return None };
+        Some(number)
     });
     Ok(numbers.max().unwrap_or(0))
 }
