@@ -19,7 +19,7 @@ pub(crate) const SPECON: [&str; 6] =
     ["--policy", "specon", "--param", "interval=0.25", "--param", "alpha=0.000001"];
 
 /// Two nodes of one CPU each, between which a job is moved once.
-pub(crate) const NODES: [&str; 6] = ["--node", "a=0", "--node", "b=1", "--moves", "1"];
+const NODES: [&str; 6] = ["--node", "a=0", "--node", "b=1", "--moves", "1"];
 
 /// A job on the CPU of node a whose folder of checkpoints outlives it.
 fn on_a(bed: &Bed, job: Job) -> Job {

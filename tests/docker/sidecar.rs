@@ -71,8 +71,9 @@ pub(crate) async fn a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_c
 
 /// A job that draws a bar for so many steps.
 fn bar(steps: &'static str) -> Job {
-    let args = ["--answer", "nothing", "--bar", "--half-life", "100", "--steps", steps];
-    Job { name: "bar", args: args.to_vec(), ..Job::default() }
+    let mut args = vec!["--answer", "nothing", "--bar", "--half-life", "100", "--steps", steps];
+    args.extend(["--work", "100000"]);
+    Job { name: "bar", args, ..Job::default() }
 }
 
 /// A sidecar of this host that attaches to a container of the bed.
@@ -107,7 +108,7 @@ pub(crate) async fn a_full_disk_stops_neither_the_job_nor_its_endpoint(
     let tmpfs = [("/full".to_owned(), "size=4k".to_owned())].into();
     let host =
         HostConfig { tmpfs: Some(tmpfs), binds: Some(vec![bed.bind()]), ..HostConfig::default() };
-    let args = ["--answer", "nothing", "--steps", "300"];
+    let args = ["--answer", "nothing", "--steps", "300", "--work", "100000"];
     let args = [&args[..], &["--hold", "/bed/go-on", "--hold-after", "150"]].concat();
     let job = bed.start(Job { name: "full", entrypoint, args, host, ..Job::default() }).await?;
     until("the job answers", || async {
@@ -157,7 +158,7 @@ async fn across_a_restart(bed: &Bed, engine: &mut PrivateEngine) -> anyhow::Resu
     let toy = env!("CARGO_BIN_EXE_toy-job").as_ref();
     image_of(engine.docker(), "paceline-test/toy-job:private", &[toy]).await?;
     let inner = Bed::new(engine.docker().clone(), "paceline-test/toy-job:private", "inner")?;
-    let job = inner.start(bar("100000")).await?;
+    let job = inner.start(bar("1000000")).await?;
     let status = bed.file("status.json");
     let mut command = beside(bed, &job)?;
     command.env("DOCKER_HOST", engine.host());

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use bollard::models::HostConfig;
 use paceline_allocator::clock::Clock;
 use paceline_allocator::live::Command;
 use paceline_allocator::observe::cgroup::{Cgroup, Quota};
-use paceline_system_tests::{Allocator, Bed, Job, PATIENCE};
+use paceline_system_tests::{Allocator, Bed, Job, PATIENCE, until};
 
-use super::{cgroup, ordered, quota, run, until_managed};
+use super::{cgroup, ordered, quota, run, until_managed, view};
 use crate::flowcon::{ensure_unlimited, flat};
+use crate::moves::processes;
 
 /// How often each order is timed.
 const ROUNDS: usize = 5;
@@ -61,7 +63,9 @@ const TIMED: [&[&str]; 5] = [
 pub(crate) async fn orders_are_in_force_within_moments_and_stand_in_the_audit_log(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let live = bed.start(Job { name: "live", ..flat() }).await?;
+    let host = HostConfig { binds: Some(vec![bed.bind()]), ..HostConfig::default() };
+    let args = vec!["--trace", "/bed/trace"];
+    let live = bed.start(Job { name: "live", args, host, ..flat() }).await?;
     bed.start(flat()).await?;
     // However much of the machine these jobs use, none of it counts as unused. The policy does not run by
     // itself again: what is in force is so by an order.
@@ -78,7 +82,7 @@ pub(crate) async fn orders_are_in_force_within_moments_and_stand_in_the_audit_lo
         for words in FIRST {
             run(&bed, words).await?;
         }
-        until_managed(&bed, "live").await?;
+        until_judged(&bed, "live").await?;
         anyhow::ensure!(cgroup.quota()?.quota.is_none(), "it is limited before its time");
         let effects: [&dyn Fn(Quota) -> bool; 5] = [
             &|now| now.quota.is_some(),
@@ -101,6 +105,17 @@ pub(crate) async fn orders_are_in_force_within_moments_and_stand_in_the_audit_lo
     let ordered: Vec<_> = ordered(&bed)?.iter().map(|(command, _)| Some(word(command))).collect();
     anyhow::ensure!(ordered == given, "the log tells of {ordered:?} and not of {given:?}");
     Ok(())
+}
+
+/// Waits until the policy has judged a job, which has made steps since then that it can be judged by.
+async fn until_judged(bed: &Bed, job: &str) -> anyhow::Result<()> {
+    until("the policy has judged the job", || async {
+        Ok(view(bed, job).await.ok().and_then(|view| view.class))
+    })
+    .await?;
+    let steps = || anyhow::Ok(processes(bed)?.iter().map(Vec::len).sum::<usize>());
+    let now = steps()?;
+    until("the job makes steps", || async { Ok((steps()? > now + 2).then_some(())) }).await
 }
 
 /// The middle of the times of each order, which is what is promised.
