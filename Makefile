@@ -26,7 +26,7 @@ DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
 # The first line of a recipe: prints the seconds of its target in the end.
 STOPWATCH = source tests/stopwatch.sh $@
 # Tests run under nextest, which is fetched if need be; without it cargo runs the same tests.
-TOOLS = command -v cargo-nextest >/dev/null || PATH="$$(tests/tools.sh || true):$$PATH"
+TOOLS = command -v cargo-nextest >/dev/null || ! tools="$$(tests/tools.sh)" || PATH="$$tools:$$PATH"
 # For plain cargo: the integration tests of each crate, and those of the whole system.
 CRATES := allocator allocator/policy allocator/sim reporter reporter/local reporter/wire sidecar
 UNIT_TESTS := $(foreach crate,$(CRATES),\
@@ -47,7 +47,7 @@ build: ## build the `paceline` and `paceline-sidecar` commands
 images: setup build ## build the container images
 	@$(STOPWATCH)
 	allocator/image.sh
-	@images/build.sh
+	images/build.sh
 
 sidecar-image: setup ## build the sidecar's image alone
 	@$(STOPWATCH)
@@ -63,7 +63,7 @@ data: images ## find or fetch the training images; print their folder
 
 demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
 	@$(STOPWATCH)
-	data="$$(images/data.sh | tail -n 1)"; \
+	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
 
 smoke: images ## two real training jobs for seconds under `none` and FlowCon: whether the demo works
@@ -73,21 +73,21 @@ smoke: images ## two real training jobs for seconds under `none` and FlowCon: wh
 
 cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|objectives|placement|queue)
 	@$(STOPWATCH)
-	data="$$(images/data.sh | tail -n 1)"; \
-	$(BUILD) --locked --bin paceline --bin cluster-demo; \
+	data="$$(images/data.sh | tail -n 1)"
+	$(BUILD) --locked --bin paceline --bin cluster-demo
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
 experiments: images ## the papers' experiments, 50 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs anew)
 	@$(STOPWATCH)
-	data="$$(images/data.sh | tail -n 1)"; status=0; \
+	data="$$(images/data.sh | tail -n 1)"
+	status=0
 	$(PACELINE) bench $(EXPERIMENTS:%=examples/schedules/%.toml) --data "$$data" $(if $(FULL),--full) \
-	  $(if $(REDO),--redo-spoiled) \
-	  || status=$$?; \
-	if [ "$$status" -le 1 ]; then \
+	  $(if $(REDO),--redo-spoiled) || status=$$?
+	if [ "$$status" -le 1 ]; then
 	  $(PACELINE) experiments $(EXPERIMENTS:%=paceline-bench/%) --commit "$$(git rev-parse --short HEAD)" \
-	    -o images/EXPERIMENTS.md; \
-	fi; \
+	    -o images/EXPERIMENTS.md
+	fi
 	exit "$$status"
 
 fmt: ## format the code
@@ -95,13 +95,13 @@ fmt: ## format the code
 	$(CARGO) fmt --all --manifest-path images/Cargo.toml
 	$(CARGO) fmt --manifest-path reporter/burn/Cargo.toml
 
-lint:
+lint: ## format and lints
 	@$(STOPWATCH)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path images/Cargo.toml
 	$(CARGO) clippy --all-targets $(ALL) -- -D warnings
 
-doc:
+doc: ## the documentation, without a warning
 	@$(STOPWATCH)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(ALL)
 
