@@ -59,9 +59,18 @@ impl Builder {
         self
     }
 
-    /// How many steps the job means to take.
+    /// How many steps the job takes at most. It is published before the first step.
     pub fn total_steps(mut self, steps: u64) -> Self {
         self.settings.total_steps = Some(steps);
+        self
+    }
+
+    /// How many steps the job expects to take, from 1 on, where it may stop before
+    /// [`Builder::total_steps`]: by early stopping, or at its objective.
+    ///
+    /// No more than `total_steps` are published, whichever is set first.
+    pub fn expected_steps(mut self, steps: u64) -> Self {
+        self.settings.expected_steps = Some(steps);
         self
     }
 
@@ -72,8 +81,9 @@ impl Builder {
         self
     }
 
-    /// Goes on where the progress of an earlier process ended: steps, epoch, counts, sums and the
-    /// targets that were reached. Percentiles begin anew, and so does `instance`.
+    /// Goes on where the progress of an earlier process ended: steps, epoch, counts, sums, the
+    /// targets that were reached and, unless they are set here, the totals of steps. Percentiles
+    /// begin anew, and so does `instance`.
     pub fn resume(mut self, progress: Progress) -> Self {
         self.settings.resumed = Some(Box::new(progress));
         self
@@ -143,8 +153,9 @@ impl Builder {
     }
 
     /// Reads `PACELINE_LISTEN`, `PACELINE_JOB`, `PACELINE_ACCEPTABLE`, `PACELINE_OBJECTIVE`,
-    /// `PACELINE_BATCH_LATENCY`, `PACELINE_STATUS_FILE`, `PACELINE_TERMINATION_LOG` and
-    /// `PACELINE_DISABLED`, and the rank that torchrun, Slurm or Open MPI gave the process.
+    /// `PACELINE_BATCH_LATENCY`, `PACELINE_EXPECTED_STEPS`, `PACELINE_STATUS_FILE`,
+    /// `PACELINE_TERMINATION_LOG` and `PACELINE_DISABLED`, and the rank that torchrun, Slurm or Open
+    /// MPI gave the process.
     ///
     /// They take precedence over what was set before this call: whoever runs the job has the last
     /// word. `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].
@@ -217,6 +228,10 @@ mod tests {
         assert!(refusal(vae().acceptable(f64::INFINITY)).starts_with("acceptable is \"inf\""));
         assert!(refusal(vae().batch_latency(-1.0)).starts_with("batch_latency is \"-1\""));
         assert!(refusal(vae().window(0)).starts_with("window is \"0\""));
+        assert_eq!(
+            refusal(vae().expected_steps(0)),
+            "expected_steps is \"0\", but must be a whole number from 1 on"
+        );
         assert!(refusal(vae().listen("nowhere")).starts_with("listen is \"nowhere\""));
         assert!(refusal(Builder::new(" ".to_owned())).starts_with("job is \" \""));
     }

@@ -94,10 +94,19 @@ impl Reporter {
         }
     }
 
-    /// Says how many steps the job means to take, where that is not known from the start.
+    /// Says how many steps the job takes at most, where that is not known from the start. 0: it is
+    /// not known any more.
     pub fn total_steps(&self, steps: u64) {
         if let Some(job) = self.job() {
             job.set_total_steps(steps);
+        }
+    }
+
+    /// Says how many steps the job expects to take, where it may stop before the last of
+    /// [`Reporter::total_steps`]; no more than those are published. 0: nothing is expected any more.
+    pub fn expected_steps(&self, steps: u64) {
+        if let Some(job) = self.job() {
+            job.set_expected_steps(steps);
         }
     }
 

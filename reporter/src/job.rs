@@ -38,6 +38,8 @@ pub(crate) struct Job {
     epoch: AtomicU64,
     /// 0 if it is not known.
     total_steps: AtomicU64,
+    /// 0 if it is not known.
+    expected_steps: AtomicU64,
     ending: AtomicU8,
     doing: NowDoing,
     checkpoints: Book,
@@ -49,15 +51,19 @@ pub(crate) struct Job {
 impl Job {
     /// A job that starts now, and rings the bell when something should be known at once.
     pub(crate) fn new(settings: Settings, bell: Bell) -> Self {
-        let Settings { direction, targets, window, first_step, total_steps, .. } = settings;
+        let Settings { direction, targets, window, first_step, .. } = settings;
+        let Settings { total_steps, expected_steps, .. } = settings;
         let clock = Clock::start();
         let resumed = settings.resumed.as_deref();
+        let total_steps = total_steps.or(resumed.and_then(|before| before.total_steps));
+        let expected_steps = expected_steps.or(resumed.and_then(|before| before.expected_steps));
         Self {
             pid: std::process::id(),
             instance: instance::new(clock.began_since_epoch()),
             ahead: AtomicI64::new(signed(first_step)),
             epoch: AtomicU64::new(resumed.and_then(|before| before.epoch).unwrap_or(0)),
             total_steps: AtomicU64::new(total_steps.unwrap_or(0)),
+            expected_steps: AtomicU64::new(expected_steps.unwrap_or(0)),
             ledger: Ledger::new(clock, direction, targets, window),
             ending: AtomicU8::new(ENDLESS),
             doing: NowDoing::default(),
@@ -171,9 +177,14 @@ impl Job {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// Sets how many steps there are to be.
+    /// Sets how many steps there are at most.
     pub(crate) fn set_total_steps(&self, steps: u64) {
         self.total_steps.store(steps, Ordering::Relaxed);
+    }
+
+    /// Sets how many steps are expected.
+    pub(crate) fn set_expected_steps(&self, steps: u64) {
+        self.expected_steps.store(steps, Ordering::Relaxed);
     }
 
     /// Says which step has been reached; further reports count on from there.
@@ -225,6 +236,8 @@ impl Job {
         let reading = self.ledger.read(loss_name, *window);
         let known =
             |count: &AtomicU64| Some(count.load(Ordering::Relaxed)).filter(|count| *count > 0);
+        let total_steps = known(&self.total_steps);
+        let most = total_steps.unwrap_or(u64::MAX);
         let clock = self.ledger.clock();
         let step = self.step_after(reading.steps);
         let resumed = self.settings.resumed.as_deref();
@@ -240,7 +253,8 @@ impl Job {
             now: clock.unix(clock.elapsed()),
             step: (step > 0).then_some(step),
             epoch: known(&self.epoch),
-            total_steps: known(&self.total_steps),
+            total_steps,
+            expected_steps: known(&self.expected_steps).map(|steps| steps.min(most)),
             dataset: dataset.clone(),
             eval: reading.eval,
             batch_latency: reading.latency,

@@ -88,12 +88,14 @@ fn a_successor_goes_on_where_its_predecessor_ended() {
     }
     first.epoch(3);
     first.total_steps(500);
+    first.expected_steps(300);
     let before = progress(&first);
     drop(first);
     let second = start(Some(before.clone()));
     let now = progress(&second);
     assert_ne!(now.instance, before.instance);
     assert_eq!((now.step, now.epoch, now.rejected), (Some(103), Some(3), 1));
+    assert_eq!((now.total_steps, now.expected_steps), (Some(500), Some(300)));
     assert_eq!((now.eval.count, now.eval.sum, now.eval.best), (2, 13.0, Some(4.0)));
     assert_eq!((now.batch_latency.count, now.batch_latency.sum), (3, 0.06));
     let Reached { acceptable_at, .. } = now.reached;

@@ -24,6 +24,8 @@ fn no_call_of_the_loop_allocates() {
                 reporter.report(f64::INFINITY);
                 reporter.report(1.5);
                 reporter.epoch(2);
+                reporter.total_steps(2_000);
+                reporter.expected_steps(1_000);
             }
             reporter.finish();
         });

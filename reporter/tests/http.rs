@@ -54,6 +54,29 @@ fn progress_tells_what_was_set_and_reported() {
 }
 
 #[test]
+fn totals_are_published_before_the_first_step() {
+    let job = Reporter::builder("vae").total_steps(1_000).expected_steps(400);
+    let reporter = job.listen("127.0.0.1:0").start().unwrap();
+    let read = progress(&reporter);
+    assert_eq!((read.state, read.step), (State::Starting, None));
+    assert_eq!((read.total_steps, read.expected_steps), (Some(1_000), Some(400)));
+}
+
+#[test]
+fn totals_may_be_set_later_and_taken_back() {
+    let reporter = start();
+    reporter.expected_steps(400);
+    assert_eq!(progress(&reporter).expected_steps, Some(400));
+    reporter.total_steps(300);
+    let read = progress(&reporter);
+    assert_eq!((read.total_steps, read.expected_steps), (Some(300), Some(300)), "300 at most");
+    reporter.total_steps(0);
+    reporter.expected_steps(0);
+    let read = progress(&reporter);
+    assert_eq!((read.total_steps, read.expected_steps), (None, None));
+}
+
+#[test]
 fn a_batch_counts_when_it_is_dropped_but_not_when_a_panic_cuts_it_short() {
     let reporter = start();
     drop(reporter.batch());

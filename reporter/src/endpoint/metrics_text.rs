@@ -2,7 +2,7 @@
 
 mod writer;
 
-use paceline_wire::{Activity, Direction, Health, Progress, State};
+use paceline_wire::{Activity, Direction, Forecast, Health, Progress, State};
 
 use self::writer::Text;
 use crate::hot::histogram::Counts;
@@ -91,19 +91,42 @@ fn targets(text: &mut Text, progress: &Progress) {
             text.sample(name, &[("tier", tier)], &at);
         }
     }
-    let name = "paceline_objective_eta_seconds";
-    text.family(name, "gauge", "Time until the objective, by the probability to be there by then.");
-    if let Some(forecast) = signals.to_objective {
-        let quantiles = [("0.1", forecast.low), ("0.5", forecast.seconds), ("0.9", forecast.high)];
-        for (quantile, seconds) in quantiles {
-            if let Some(seconds) = seconds {
-                text.sample(name, &[("quantile", quantile)], &seconds);
-            }
-        }
-    }
+    forecasts(
+        text,
+        ("paceline_acceptable_eta_seconds", "Time until the acceptable loss"),
+        ("paceline_acceptable_remaining_steps", "Steps until the acceptable loss"),
+        signals.to_acceptable.as_ref(),
+    );
+    forecasts(
+        text,
+        ("paceline_objective_eta_seconds", "Time until the objective"),
+        ("paceline_objective_remaining_steps", "Steps until the objective"),
+        signals.to_objective.as_ref(),
+    );
     let target = targets.batch_latency;
     let help = "The time that a batch is meant to take.";
     text.known("paceline_target_batch_duration_seconds", "gauge", help, target);
+}
+
+/// How far a target is, in seconds and in steps: each a name and what it is.
+fn forecasts(
+    text: &mut Text,
+    seconds: (&str, &str),
+    steps: (&str, &str),
+    forecast: Option<&Forecast>,
+) {
+    let in_seconds = forecast.map(|forecast| [forecast.low, forecast.seconds, forecast.high]);
+    let in_steps = forecast.and_then(|forecast| forecast.steps);
+    let in_steps = in_steps.map(|steps| [steps.low, steps.median, steps.high]);
+    for ((name, what), values) in [(seconds, in_seconds), (steps, in_steps)] {
+        let help = format!("{what}, by the probability to be there by then.");
+        text.family(name, "gauge", &help);
+        for (quantile, value) in ["0.1", "0.5", "0.9"].into_iter().zip(values.iter().flatten()) {
+            if let Some(value) = value {
+                text.sample(name, &[("quantile", quantile)], value);
+            }
+        }
+    }
 }
 
 fn states(text: &mut Text, progress: &Progress) {

@@ -53,6 +53,8 @@ struct Told {
     urgent: Urgent,
     /// How much has been reported.
     reports: (u64, u64, u64, Option<u64>),
+    /// How many steps there are at most, and how many are expected.
+    totals: (Option<u64>, Option<u64>),
 }
 
 /// What is told at once.
@@ -211,6 +213,7 @@ impl Told {
                 answered: checkpoint.answered,
             },
             reports: (eval.count, batch_latency.count, *rejected, *epoch),
+            totals: (progress.total_steps, progress.expected_steps),
         }
     }
 
@@ -236,7 +239,7 @@ mod tests {
 
     fn told(count: u64, acceptable: bool) -> Told {
         let urgent = Urgent { reached: (acceptable, false), ..Urgent::default() };
-        Told { urgent, reports: (count, 0, 0, None) }
+        Told { urgent, reports: (count, 0, 0, None), totals: (None, None) }
     }
 
     #[test]
@@ -250,5 +253,13 @@ mod tests {
         assert!(news(told(4, false), 9.1));
         assert!(news(told(5, true), 9.2), "a target was reached");
         assert!(!news(told(6, true), 9.3));
+    }
+
+    #[test]
+    fn total_that_is_set_before_a_report_is_news() {
+        let (mut before, mut at) = (told(0, false), 0.0);
+        let known = Told { totals: (Some(100), None), ..told(0, false) };
+        assert!(known.is_news(&mut before, &mut at, 1.0));
+        assert!(!known.is_news(&mut before, &mut at, 2.0));
     }
 }

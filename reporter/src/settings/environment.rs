@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::endpoint::address;
-use crate::settings::{Settings, is_latency, rank, refused};
+use crate::settings::{EXPECTED_STEPS, Settings, is_latency, rank, refused};
 use crate::start_error::StartError;
 
 /// Lays the variables over the settings. An empty variable counts as one that is not set, as
@@ -65,6 +65,12 @@ pub(crate) fn apply(
     let latency =
         number("PACELINE_BATCH_LATENCY", "a finite number of seconds above 0", is_latency)?;
     targets.batch_latency = latency.or(targets.batch_latency);
+    let name = "PACELINE_EXPECTED_STEPS";
+    if let Some(text) = read(name)? {
+        let steps = text.parse().ok().filter(|steps| *steps > 0);
+        let refuse = || refused(name, &text, EXPECTED_STEPS);
+        settings.expected_steps = Some(steps.ok_or_else(refuse)?);
+    }
     Ok(())
 }
 
@@ -95,6 +101,7 @@ mod tests {
             ("PACELINE_ACCEPTABLE", " 2.5e1 "),
             ("PACELINE_OBJECTIVE", ""),
             ("PACELINE_BATCH_LATENCY", "0.25"),
+            ("PACELINE_EXPECTED_STEPS", "12000 "),
         ])
         .unwrap();
         assert_eq!(settings.job, "mnist");
@@ -102,6 +109,7 @@ mod tests {
         assert_eq!(settings.targets.acceptable, Some(25.0));
         assert_eq!(settings.targets.objective, Some(1.0));
         assert_eq!(settings.targets.batch_latency, Some(0.25));
+        assert_eq!(settings.expected_steps, Some(12_000));
     }
 
     #[test]
@@ -121,6 +129,9 @@ mod tests {
             ("PACELINE_ACCEPTABLE", "12O", "a finite number"),
             ("PACELINE_OBJECTIVE", "inf", "a finite number"),
             ("PACELINE_BATCH_LATENCY", "0", "a finite number of seconds above 0"),
+            ("PACELINE_EXPECTED_STEPS", "0", EXPECTED_STEPS),
+            ("PACELINE_EXPECTED_STEPS", "1.5", EXPECTED_STEPS),
+            ("PACELINE_EXPECTED_STEPS", "-3", EXPECTED_STEPS),
             ("PACELINE_LISTEN", "7223", address::ALLOWED),
             ("PACELINE_DISABLED", "yes", "`1`, `true`, `0` or `false`"),
         ] {

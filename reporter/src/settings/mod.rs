@@ -14,6 +14,8 @@ use crate::start_error::StartError;
 
 /// How many reports the published loss is the mean of, unless told otherwise.
 pub(crate) const DEFAULT_WINDOW: u32 = 5;
+/// What [`Settings::expected_steps`] may be.
+pub(crate) const EXPECTED_STEPS: &str = "a whole number from 1 on";
 /// With targets, every report goes through the window: it has to stay short.
 const LONGEST_WINDOW: u32 = 1_000;
 
@@ -25,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) direction: Direction,
     pub(crate) targets: Targets,
     pub(crate) total_steps: Option<u64>,
+    pub(crate) expected_steps: Option<u64>,
     pub(crate) dataset: Option<String>,
     pub(crate) window: u32,
     pub(crate) listen: Option<Address>,
@@ -53,6 +56,7 @@ impl Settings {
             direction: Direction::default(),
             targets: Targets::default(),
             total_steps: None,
+            expected_steps: None,
             dataset: None,
             window: DEFAULT_WINDOW,
             listen: None,
@@ -78,6 +82,9 @@ impl Settings {
         }
         if !(1..=LONGEST_WINDOW).contains(&self.window) {
             return Err(refused("window", &self.window, "from 1 to 1000"));
+        }
+        if self.expected_steps == Some(0) {
+            return Err(refused("expected_steps", &0, EXPECTED_STEPS));
         }
         for (setting, target) in [("acceptable", acceptable), ("objective", objective)] {
             if let Some(target) = target.filter(|target| !target.is_finite()) {

@@ -1,5 +1,5 @@
 //! What follows from the reports so far: how fast a job is, how its loss goes, and when it will
-//! have come to its objective.
+//! have come to its targets.
 //!
 //! All of it is worked out when somebody asks, from a bounded [`History`] and the current
 //! [`Progress`]; nothing here reads a clock. Whatever the losses and times are, what comes out is a
@@ -43,6 +43,12 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
     let pace = Pace::new(history, now).filter(|_| !ended);
     let steps = progress.step.zip(progress.total_steps);
     let left = steps.map(|(step, total)| number::number(total.saturating_sub(step)));
+    // None of a target that is reached, and none without a pace: such a job has ended.
+    let forecast = |target: Option<f64>, reached_at: Option<f64>| {
+        let target = target.filter(|_| reached_at.is_none())?;
+        forecast::forecast(target, series?, progress, &pace?)
+    };
+    let Progress { targets, reached, .. } = progress;
     Signals {
         activity: activity::activity(history, progress.state, doing, now),
         quiet_seconds: quiet(history, progress, now),
@@ -52,9 +58,8 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         steps_per_second: pace.map(|pace| pace.rate),
         progress_ratio: steps.and_then(|(step, total)| pace::ratio(step, total)),
         eta_seconds: pace.zip(left).and_then(|(pace, left)| pace.seconds(left)),
-        to_objective: series
-            .zip(pace)
-            .and_then(|(series, pace)| forecast::forecast(series, progress, &pace)),
+        to_acceptable: forecast(targets.acceptable, reached.acceptable_at),
+        to_objective: forecast(targets.objective, reached.objective_at),
     }
 }
 

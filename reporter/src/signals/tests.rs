@@ -1,4 +1,4 @@
-use paceline_wire::{Activity, Direction, Forecast, Health, State, Targets};
+use paceline_wire::{Activity, Direction, Forecast, ForecastSteps, Health, State, Targets};
 use proptest::prelude::*;
 
 use super::samples::{Job, Random, STARTED, TRAINING, progress};
@@ -73,7 +73,8 @@ fn a_forecast_needs_an_objective_that_is_still_ahead() {
 fn what_is_out_of_reach_is_never_reached() {
     let job = Job::of(&losses(1000), 20.0);
     let progress = Progress { targets: objective(-1e9), ..job.progress() };
-    let never = Forecast { seconds: None, low: None, high: None };
+    let steps = Some(ForecastSteps { low: None, median: None, high: None });
+    let never = Forecast { seconds: None, low: None, high: None, steps };
     assert_eq!(derive(&job.history, &progress, TRAINING).to_objective, Some(never));
 }
 
@@ -90,6 +91,55 @@ fn a_reward_is_a_loss_upside_down() {
         });
     assert_eq!(down.to_objective, up.to_objective);
     assert_eq!(down.loss_smoothed.map(|loss| -loss), up.loss_smoothed);
+}
+
+#[test]
+fn acceptable_loss_has_a_forecast_until_it_is_reached() {
+    let job = Job::of(&losses(1000), 20.0);
+    let targets = Targets { acceptable: Some(1.1), ..objective(1.08) };
+    let ahead = Progress { targets, ..job.progress() };
+    let signals = derive(&job.history, &ahead, TRAINING);
+    let [acceptable, objective] =
+        [signals.to_acceptable, signals.to_objective].map(|forecast| forecast.unwrap());
+    assert!(acceptable.seconds < objective.seconds, "{acceptable:?} {objective:?}");
+    let only = Progress { targets: Targets { acceptable: Some(1.08), ..targets }, ..ahead.clone() };
+    let same = derive(&job.history, &only, TRAINING);
+    assert_eq!(same.to_acceptable, signals.to_objective);
+
+    let mut reached = ahead;
+    reached.reached.acceptable_at = Some(STARTED);
+    let signals = derive(&job.history, &reached, TRAINING);
+    assert_eq!((signals.to_acceptable, signals.to_objective), (None, Some(objective)));
+}
+
+#[test]
+fn steps_of_a_forecast_are_its_seconds_by_the_pace() {
+    let job = Job::of(&losses(1000), 20.0);
+    let progress = Progress { targets: objective(1.08), ..job.progress() };
+    let signals = derive(&job.history, &progress, TRAINING);
+    let (forecast, rate) = (signals.to_objective.unwrap(), signals.steps_per_second.unwrap());
+    let steps = forecast.steps.unwrap();
+    for (steps, seconds) in
+        [(steps.low, forecast.low), (steps.median, forecast.seconds), (steps.high, forecast.high)]
+    {
+        let (steps, seconds) = (steps.unwrap(), seconds.unwrap());
+        assert!((steps / (seconds * rate) - 1.0).abs() < 1e-9, "{steps} {seconds}");
+    }
+}
+
+/// A job that waits for CPU is slower by far, and has as many steps to go as before.
+#[test]
+fn steps_of_a_forecast_do_not_follow_the_pace() {
+    let losses = losses(1200);
+    let [fast, waiting] = [20.0, 0.2].map(|rate| {
+        let mut job = Job::of(&losses[..1000], 20.0);
+        job.train(&losses[1000..1010], rate);
+        let progress = Progress { targets: objective(1.08), ..job.progress() };
+        derive(&job.history, &progress, TRAINING).to_objective.unwrap()
+    });
+    let steps = [fast, waiting].map(|forecast| forecast.steps.unwrap().median.unwrap());
+    assert!((steps[0] / steps[1] - 1.0).abs() < 0.2, "{steps:?}");
+    assert!(waiting.seconds.unwrap() > 20.0 * fast.seconds.unwrap(), "{fast:?} {waiting:?}");
 }
 
 #[test]
@@ -140,12 +190,14 @@ fn any_history() -> impl Strategy<Value = History> {
 fn any_progress() -> impl Strategy<Value = Progress> {
     let seconds = prop_oneof![3 => 0.0..1e4_f64, 1 => any::<f64>()];
     let target = prop_oneof![3 => -10.0..10.0_f64, 1 => any::<f64>()];
+    let target = (target.clone(), target);
     let counts = (any::<Option<u64>>(), any::<Option<u64>>(), 0..5_u64, 0..1000_u32);
     (seconds, target, counts, any::<bool>(), any::<Option<f64>>()).prop_map(
-        |(seconds, target, (step, total_steps, rejected, window), up, updated_at)| {
+        |(seconds, (acceptable, target), (step, total_steps, rejected, window), up, updated_at)| {
             let mut progress = progress();
             progress.now += seconds;
             progress.targets.objective = Some(target);
+            progress.targets.acceptable = Some(acceptable);
             (progress.step, progress.total_steps) = (step, total_steps);
             progress.rejected = rejected;
             progress.eval.window = window;
@@ -173,19 +225,23 @@ proptest! {
             for any in [loss_smoothed, loss_slope].into_iter().flatten() {
                 prop_assert!(any.is_finite(), "{signals:?}");
             }
-            let forecast = signals.to_objective;
-            let Forecast { low, seconds, high } =
-                forecast.unwrap_or(Forecast { low: None, seconds: None, high: None });
-            let positive = [
+            let mut positive = vec![
                 signals.quiet_seconds, signals.steps_per_second, signals.progress_ratio,
-                signals.eta_seconds, low, seconds, high,
+                signals.eta_seconds,
             ];
+            let ordered = |a: Option<f64>, b: Option<f64>| b.is_none() || a.is_some() && a <= b;
+            for forecast in [signals.to_acceptable, signals.to_objective].into_iter().flatten() {
+                let Forecast { low, seconds, high, steps } = forecast;
+                let ForecastSteps { low: fewest, median, high: most } = steps.unwrap();
+                for [low, middle, high] in [[low, seconds, high], [fewest, median, most]] {
+                    prop_assert!(ordered(low, middle) && ordered(middle, high), "{forecast:?}");
+                    positive.extend([low, middle, high]);
+                }
+            }
             for any in positive.into_iter().flatten() {
                 prop_assert!(any.is_finite() && any >= 0.0, "{signals:?}");
             }
             prop_assert!(signals.progress_ratio.is_none_or(|ratio| ratio <= 1.0));
-            let ordered = |a: Option<f64>, b: Option<f64>| b.is_none() || a.is_some() && a <= b;
-            prop_assert!(ordered(low, seconds) && ordered(seconds, high), "{forecast:?}");
         }
     }
 

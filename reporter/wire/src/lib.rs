@@ -40,8 +40,12 @@ pub struct Progress {
     pub step: Option<u64>,
     /// Epoch, counted from 1.
     pub epoch: Option<u64>,
-    /// How many steps the job means to take.
+    /// How many steps the job takes at most.
     pub total_steps: Option<u64>,
+    /// How many steps the job expects to take, where it may stop before [`Progress::total_steps`];
+    /// never more than that.
+    #[serde(default)]
+    pub expected_steps: Option<u64>,
     /// The training data in use, as the job names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<String>,
@@ -256,19 +260,38 @@ pub struct Signals {
     pub progress_ratio: Option<f64>,
     /// Seconds until all steps are done.
     pub eta_seconds: Option<f64>,
-    /// Seconds until the mean loss reaches the objective; `null` without an objective, once it is
-    /// reached, and while there is too little to go by.
+    /// How far it is until the mean loss reaches the acceptable loss; `null` without one, once it
+    /// is reached, and while there is too little to go by.
+    pub to_acceptable: Option<Forecast>,
+    /// How far it is until the mean loss reaches the objective; `null` as above.
     pub to_objective: Option<Forecast>,
 }
 
-/// A time to come, in seconds from now, with the interval that holds it with 80 % probability.
+/// How far a loss is from its target, with the interval that holds the truth with 80 % probability.
+///
+/// The seconds are those at the present pace. A job that waits for CPU is slow, so its seconds say
+/// little about the work that is left: [`Forecast::steps`] says that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// As likely sooner as later; `null`: more likely never.
+    /// Seconds from now: as likely sooner as later; `null`: more likely never.
     pub seconds: Option<f64>,
-    /// Sooner than this with 10 % probability only; `null`: most likely never.
+    /// Seconds: sooner than this with 10 % probability only; `null`: most likely never.
     pub low: Option<f64>,
-    /// Later than this with 10 % probability only; `null`: perhaps never.
+    /// Seconds: later than this with 10 % probability only; `null`: perhaps never.
+    pub high: Option<f64>,
+    /// Steps still to go; `null` from writers that do not forecast them.
+    #[serde(default)]
+    pub steps: Option<ForecastSteps>,
+}
+
+/// Steps still to go until a loss reaches its target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForecastSteps {
+    /// Fewer than this with 10 % probability only; `null`: most likely never.
+    pub low: Option<f64>,
+    /// As likely fewer as more; `null`: more likely never.
+    pub median: Option<f64>,
+    /// More than this with 10 % probability only; `null`: perhaps never.
     pub high: Option<f64>,
 }
 

@@ -18,6 +18,7 @@ const BODY: &str = r#"{"schema": 1, "job": "vae", "pid": 7, "instance": "01J", "
 
 /// What later writers add to the same body.
 const ADDITIONS: &str = r#"{
+ "expected_steps": 20000,
  "checkpoint": {"requested": 1, "answered": 1, "saved": 1, "step": 1200, "loss": 119.0,
                 "path": "/ckpt/vae.safetensors", "at": 1760000041.0, "error": null,
                 "kept": {"path": "/ckpt/best.safetensors", "loss": 118.5, "step": 1100,
@@ -26,7 +27,10 @@ const ADDITIONS: &str = r#"{
  "signals": {"activity": "training", "quiet_seconds": 0.1, "health": "fine",
              "loss_smoothed": 118.0, "loss_slope": -0.002, "steps_per_second": 30.5,
              "progress_ratio": 0.03, "eta_seconds": 1500.0,
-             "to_objective": {"seconds": 60.0, "low": 20.0, "high": null}},
+             "to_acceptable": {"seconds": 2.0, "low": 1.0, "high": 4.0,
+                               "steps": {"low": 30.5, "median": 61.0, "high": 122.0}},
+             "to_objective": {"seconds": 60.0, "low": 20.0, "high": null,
+                              "steps": {"low": 610.0, "median": 1830.0, "high": null}}},
  "cpu": {"quota": 1.5, "threads": 2},
  "rank": {"global": 3, "local": 1, "world": 8},
  "sidecar": {"loss_from": "log:/logs/train.log", "loss_span": "step", "latency_from": "inferred",
@@ -61,6 +65,18 @@ fn a_body_without_the_additions_is_read_and_nothing_of_it_is_lost() {
         }
     }
     assert_eq!((progress.schema, progress.state), (SCHEMA, State::Running));
+}
+
+#[test]
+fn forecast_of_an_older_writer_has_no_steps() {
+    let mut body: serde_json::Value = serde_json::from_str(BODY).unwrap();
+    body["signals"] = serde_json::json!({
+        "to_objective": {"seconds": 60.0, "low": 20.0, "high": null}
+    });
+    let progress: Progress = serde_json::from_value(body).unwrap();
+    let forecast = progress.signals.to_objective.unwrap();
+    assert_eq!((forecast.seconds, forecast.steps), (Some(60.0), None));
+    assert_eq!((progress.signals.to_acceptable, progress.expected_steps), (None, None));
 }
 
 #[test]

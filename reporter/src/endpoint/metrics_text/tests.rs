@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use paceline_wire::ForecastSteps;
 use proptest::prelude::*;
 
 use super::writer::escaped;
@@ -101,6 +102,26 @@ fn the_samples_say_what_was_reported() {
         env!("CARGO_PKG_VERSION"),
     );
     assert!(text.lines().any(|known| known == info), "{info} is not in\n{text}");
+}
+
+#[test]
+fn forecast_is_shown_in_seconds_and_in_steps_by_quantile() {
+    let (mut progress, durations) = job(Settings::new("vae".to_owned())).read();
+    progress.signals.to_objective = Some(Forecast {
+        seconds: Some(60.0),
+        low: Some(20.5),
+        high: None,
+        steps: Some(ForecastSteps { low: Some(205.0), median: Some(600.0), high: None }),
+    });
+    let text = render(&progress, &durations);
+    let expected = [
+        "paceline_objective_eta_seconds{quantile=\"0.1\"} 20.5",
+        "paceline_objective_eta_seconds{quantile=\"0.5\"} 60",
+        "paceline_objective_remaining_steps{quantile=\"0.1\"} 205",
+        "paceline_objective_remaining_steps{quantile=\"0.5\"} 600",
+    ];
+    let shown: Vec<_> = text.lines().filter(|line| line.contains("quantile=")).collect();
+    assert_eq!(shown, expected);
 }
 
 #[test]

@@ -18,14 +18,12 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// The objective; `None` without one and once it is reached.
-    pub(crate) fn new(progress: &Progress, series: &Series) -> Option<Self> {
-        let reached = progress.reached.objective_at.is_some();
-        let objective = progress.targets.objective.filter(|_| !reached)?;
+    /// The loss `target`; `None` if it is no finite number.
+    pub(crate) fn new(target: f64, progress: &Progress, series: &Series) -> Option<Self> {
         // True for `Minimize` alone.
         let smaller = progress.eval.direction.better(0.0, 1.0);
         let sign = if smaller { 1.0 } else { -1.0 };
-        let target = finite(sign * objective / series.unit)?;
+        let target = finite(sign * target / series.unit)?;
         Some(Self { sign, target, window: f64::from(progress.eval.window.max(1)) })
     }
 

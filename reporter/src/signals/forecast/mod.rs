@@ -1,9 +1,9 @@
-//! When a loss will reach its objective.
+//! When a loss will reach a target: the acceptable loss or the objective.
 //!
 //! The losses so far are explained by curves of several shapes, each as likely as it fits
 //! ([`fit`]). Along each of them, the mean of the last few losses is a noisy number that comes to
-//! the objective before the curve does, or without it: what is forecast is the first time that it
-//! does ([`passage`]). Nothing here foresees what the losses do not show: a change of the learning
+//! the target before the curve does, or without it: what is forecast is the first step at which it
+//! does ([`passage`]), and from that, by the pace, the time. Nothing here foresees what the losses do not show: a change of the learning
 //! rate, or a curve that bends for the first time.
 
 mod data;
@@ -14,7 +14,7 @@ mod noise;
 mod passage;
 mod shape;
 
-use paceline_wire::{Forecast, Progress};
+use paceline_wire::{Forecast, ForecastSteps, Progress};
 
 use self::fit::Fits;
 use self::goal::Goal;
@@ -27,17 +27,24 @@ use super::series::Series;
 const POINTS: usize = 8;
 /// ...nor with fewer losses.
 const LOSSES: f64 = 20.0;
-/// The probabilities of `low`, `seconds` and `high`.
+/// The probabilities of `low`, the median and `high`.
 const PARTS: [f64; 3] = [0.1, 0.5, 0.9];
 
-/// When the mean loss will reach the objective; `None` without one, once it is reached, and while
-/// there is too little to go by: fewer than eight samples with a loss or twenty losses, or no pace.
-/// Times beyond a hundred times the steps so far are `None` in it.
-pub(crate) fn forecast(series: &Series, progress: &Progress, pace: &Pace) -> Option<Forecast> {
-    let goal = Goal::new(progress, series)?;
-    let [low, seconds, high] =
-        steps(series, &goal)?.map(|steps| steps.and_then(|steps| pace.seconds(steps)));
-    Some(Forecast { seconds, low, high })
+/// When the mean loss will reach `target`; `None` while there is too little to go by: fewer than
+/// eight samples with a loss or twenty losses. More than a hundred times the steps so far are `None`
+/// in it.
+pub(crate) fn forecast(
+    target: f64,
+    series: &Series,
+    progress: &Progress,
+    pace: &Pace,
+) -> Option<Forecast> {
+    let goal = Goal::new(target, progress, series)?;
+    let steps = steps(series, &goal)?;
+    let [low, seconds, high] = steps.map(|steps| steps.and_then(|steps| pace.seconds(steps)));
+    let [fewest, median, most] = steps;
+    let steps = Some(ForecastSteps { low: fewest, median, high: most });
+    Some(Forecast { seconds, low, high, steps })
 }
 
 /// The steps until then, with the probabilities [`PARTS`].
