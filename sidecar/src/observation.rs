@@ -53,6 +53,10 @@ pub struct Observation {
     pub step_in_samples: bool,
     /// How many steps `step` counts up to.
     pub total_steps: Option<u64>,
+    /// How many steps of the whole run the job expects to need.
+    pub expected_steps: Option<u64>,
+    /// The part of the whole run that is done, from 0 to 1, where the source does not count steps.
+    pub done: Option<f64>,
     /// The epoch, as the source counts it; fractions (Hugging Face) are kept.
     pub epoch: Option<f64>,
     /// How many epochs there are to be.

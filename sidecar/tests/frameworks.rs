@@ -220,7 +220,7 @@ fn a_latency_that_nobody_prints_is_inferred_from_the_times_of_lines() {
 
 /// The batches that a desk tells of a log which comes as it did come.
 fn inferred(fixture: &Fixture, batch_size: u64) -> Vec<f64> {
-    let mut desk = Desk::new(Hints { loss: None, batch_size: Some(batch_size) });
+    let mut desk = Desk::new(Hints { batch_size: Some(batch_size), ..Hints::default() });
     let source = desk.add(Kind::Text);
     let mut reader = sources::reader();
     let mut batches = Vec::new();

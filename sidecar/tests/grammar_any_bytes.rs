@@ -5,7 +5,7 @@ use paceline_sidecar::observation::Observation;
 use proptest::prelude::*;
 
 /// Pieces of all grammars, whole and broken.
-const TOKENS: [&str; 84] = [
+const TOKENS: [&str; 89] = [
     "\n",
     "\r",
     "\r\n",
@@ -71,6 +71,11 @@ const TOKENS: [&str; 84] = [
     "Epoch 1:  5%|▌ | 2/40 [00:00<00:01, 19.65it/s, loss=1.15]",
     "12it [00:05, 2.0it/s, loss=1]",
     "100%|██| 5/5 [00:01<00:00,  1.0s/it]",
+    "  0%|          | 0/3 [00:00<?, ?it/s]",
+    "Epochs:  50%|##  | 1/2 [00:01<00:01,  1.00s/it]",
+    "Epoch 0/1 ━━╸━━ 1/4 0:00:01 • -:--:-- 4.00it/s train_loss: 2.5",
+    "Num Epochs = 3\n",
+    "max_steps: 100, ",
     "epoch     train_loss  valid_loss  time\n",
     "0   0.5   0.4   00:12\n",
     "Epoch 1/2 : |██--| 40.00% [2/5 00:00<00:00 0.5123]",

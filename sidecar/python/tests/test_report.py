@@ -35,6 +35,18 @@ class Arriving(unittest.TestCase):
             self.assertEqual(headers["Content-Type"], "application/x-ndjson")
             self.assertRegex(headers["Host"], r"^127\.0\.0\.1:\d+$")
 
+    def test_totals_arrive_and_an_expectation_of_none_does_not(self) -> None:
+        program = """
+import paceline
+paceline.report(total_steps=1000, expected_steps=400)
+paceline.report(expected_steps=0)
+paceline.report(loss=1)
+"""
+        with Stub() as stub:
+            run(program, stub.address)
+            said = [{k: v for k, v in report.items() if k != "at"} for report in stub.reports]
+            self.assertEqual(said, [{"total_steps": 1000, "expected_steps": 400}, {"loss": 1.0}])
+
     def test_a_unix_socket_will_do(self) -> None:
         with tempfile.TemporaryDirectory() as folder, Stub(f"{folder}/job.sock") as stub:
             run("import paceline; paceline.report(val_loss=2)", stub.address)

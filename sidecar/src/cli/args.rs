@@ -70,6 +70,9 @@ pub(super) struct JobArgs {
     /// How many steps the job means to take, where it does not say so itself
     #[arg(long, value_name = "N")]
     total_steps: Option<u64>,
+    /// How many steps the job expects to take, where it may stop early: from 1 on
+    #[arg(long, env = "PACELINE_EXPECTED_STEPS", value_name = "N")]
+    expected_steps: Option<u64>,
     /// Where to listen: `host:port` or `unix:/path.sock` [default: 127.0.0.1:7223, or the first free
     /// port from 7230 on]
     #[arg(long, env = "PACELINE_LISTEN", value_name = "ADDRESS")]
@@ -108,7 +111,8 @@ impl JobArgs {
 
     /// What a person knows better.
     pub(super) fn hints(&self) -> Hints {
-        Hints { loss: self.loss.clone(), batch_size: self.batch_size }
+        let Self { loss, batch_size, total_steps, .. } = self;
+        Hints { loss: loss.clone(), batch_size: *batch_size, total_steps: *total_steps }
     }
 
     /// Starts the endpoint, which goes on from what a predecessor had come to.
@@ -132,6 +136,9 @@ impl JobArgs {
         }
         if let Some(steps) = self.total_steps {
             builder = builder.total_steps(steps);
+        }
+        if let Some(steps) = self.expected_steps {
+            builder = builder.expected_steps(steps);
         }
         if let Some(address) = &self.listen {
             builder = builder.listen(address);

@@ -90,7 +90,9 @@ fn as_text(entries: &[Entry]) -> String {
         Entry::Batch(seconds) => format!("batch {seconds:.6} s"),
         Entry::Step(step) => format!("step {step}"),
         Entry::Epoch(epoch) => format!("epoch {epoch}"),
-        Entry::TotalSteps(steps) => format!("of {steps} steps"),
+        Entry::TotalSteps(Some(steps)) => format!("of {steps} steps"),
+        Entry::TotalSteps(None) => "of an unknown number of steps".to_owned(),
+        Entry::ExpectedSteps(steps) => format!("{steps} steps expected"),
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -106,6 +108,7 @@ fn as_json(entries: &[Entry]) -> serde_json::Value {
         Entry::Step(step) => ("step", json!(step)),
         Entry::Epoch(epoch) => ("epoch", json!(epoch)),
         Entry::TotalSteps(steps) => ("total_steps", json!(steps)),
+        Entry::ExpectedSteps(steps) => ("expected_steps", json!(steps)),
     });
     fields.map(|(name, value)| (name.to_owned(), value)).collect::<serde_json::Map<_, _>>().into()
 }

@@ -81,6 +81,8 @@ impl Layout {
                 Meaning::Epoch => found.epoch = counted,
                 Meaning::Step => found.step = whole(cell),
                 Meaning::Batch => batch = whole(cell),
+                Meaning::TotalSteps => found.total_steps = whole(cell),
+                Meaning::TotalEpochs => found.total_epochs = whole(cell),
                 // Seconds since the start of the job are no wall time.
                 Meaning::WallTime => found.at = positive.filter(|at| *at > 1e9),
             }

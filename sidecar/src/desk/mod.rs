@@ -2,10 +2,12 @@
 //!
 //! Sources overlap. A log and an event file tell the same losses, each rank prints its own, a bar
 //! is drawn anew. The desk takes each step's loss once: from one source at a time, from one rank,
-//! of one kind. It does no I/O and reads no clock.
+//! of one kind. The step and the total belong together, so one source says both: that of the losses,
+//! or another one if it alone knows the total. It does no I/O and reads no clock.
 
 mod choice;
 mod pace;
+mod pass;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::observation::{Loss, Observation, Phase, Span};
 use choice::Choice;
 use pace::Pace;
-use steps::Steps;
+use steps::{Line, Plan, Position, Steps, Total};
 
 /// What a source is; the first of these that tells a loss is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +47,10 @@ pub enum Entry {
     Step(u64),
     /// The epoch, counted from 1.
     Epoch(u64),
-    /// How many steps there are to be.
-    TotalSteps(u64),
+    /// How many steps there are to be; `None`: that is not known any more.
+    TotalSteps(Option<u64>),
+    /// How many of them the job expects to need.
+    ExpectedSteps(u64),
 }
 
 /// Where latencies come from.
@@ -65,6 +69,8 @@ pub struct Hints {
     pub loss: Option<String>,
     /// Samples in a batch, where lines count samples.
     pub batch_size: Option<u64>,
+    /// How many steps there are to be, where no source says so.
+    pub total_steps: Option<u64>,
 }
 
 /// Makes one job of what sources say.
@@ -72,10 +78,17 @@ pub struct Hints {
 pub struct Desk {
     hints: Hints,
     sources: Vec<Told>,
+    plan: Plan,
     /// Where training losses are taken from.
     loss_from: Option<SourceId>,
     /// Where losses on held-out data are taken from.
     validation_from: Option<SourceId>,
+    /// Where steps and their total are taken from.
+    steps_from: Option<SourceId>,
+    /// The step that was reported last.
+    step: Option<u64>,
+    /// The total that was reported last.
+    total: Option<u64>,
 }
 
 /// What one source has told.
@@ -83,16 +96,24 @@ pub struct Desk {
 struct Told {
     kind: Kind,
     choice: Choice,
-    steps: Steps,
-    ranks: BTreeMap<u32, Pace>,
+    ranks: BTreeMap<u32, Process>,
     /// Of lines that no rank is said of.
+    process: Process,
+    /// How many steps the leading process has.
+    total: Total,
+}
+
+/// What one process has told.
+#[derive(Debug)]
+struct Process {
+    steps: Steps,
     pace: Pace,
 }
 
 impl Desk {
     /// A desk without sources.
     pub fn new(hints: Hints) -> Self {
-        Self { hints, ..Self::default() }
+        Self { total: hints.total_steps, hints, ..Self::default() }
     }
 
     /// One more source.
@@ -100,9 +121,9 @@ impl Desk {
         self.sources.push(Told {
             kind,
             choice: Choice::default(),
-            steps: Steps::new(self.hints.batch_size),
             ranks: BTreeMap::new(),
-            pace: Pace::default(),
+            process: Process::new(self.hints.batch_size),
+            total: Total::Unsaid,
         });
         SourceId(self.sources.len() - 1)
     }
@@ -120,19 +141,25 @@ impl Desk {
         let leads = told.choice.leads(observation);
         let loss = told.choice.train(observation, self.hints.loss.as_deref());
         let paused = loss.is_none() && !observation.losses.is_empty();
-        let position = told.steps.place(observation);
-        let pace = match observation.rank {
-            Some(rank) => told.ranks.entry(rank).or_default(),
-            None => &mut told.pace,
+        let line =
+            Line { span: loss.map(|loss| loss.span), speaks_for_job: told.kind == Kind::Push };
+        self.plan.learn(observation);
+        let process = match observation.rank {
+            Some(rank) => {
+                told.ranks.entry(rank).or_insert_with(|| Process::new(self.hints.batch_size))
+            }
+            None => &mut told.process,
         };
-        let time = observation.at.unwrap_or(now);
-        let batch = pace.took(observation.batch_seconds, position.global, time, paused);
+        let position = process.steps.place(observation, &self.plan, line);
+        let batch = process.took(observation, position, now, paused);
         if !leads {
             return;
         }
+        told.total = position.total;
         let kind = told.kind;
         if loss.is_some() && self.prefers(kind, self.loss_from) {
             self.loss_from = Some(source);
+            self.steps_from = None;
         }
         let validation = held_out(observation);
         if validation.is_some() && self.prefers(kind, self.validation_from) {
@@ -143,25 +170,62 @@ impl Desk {
         {
             report(Entry::Validation(*value));
         }
-        if self.loss_from.is_some_and(|chosen| chosen != source) {
-            return;
+        let gives_losses = self.loss_from.is_none_or(|chosen| chosen == source);
+        let counts = self.counts_steps(source, position);
+        if counts && let Some(total) = self.total_of(source, position) {
+            report(Entry::TotalSteps(total));
         }
-        if let Some(steps) = position.total {
-            report(Entry::TotalSteps(steps));
+        if let Some(steps) = observation.expected_steps {
+            report(Entry::ExpectedSteps(steps));
         }
-        if let Some(epoch) = position.epoch {
-            report(Entry::Epoch(epoch));
-        }
-        if let Some(seconds) = batch {
-            report(Entry::Batch(seconds));
-        }
-        if let Some(loss) = loss {
-            report(Entry::Loss(loss.value));
+        if gives_losses {
+            if let Some(epoch) = position.epoch {
+                report(Entry::Epoch(epoch));
+            }
+            if let Some(seconds) = batch {
+                report(Entry::Batch(seconds));
+            }
+            if let Some(loss) = loss {
+                report(Entry::Loss(loss.value));
+            }
         }
         // After the loss, which counts as a step by itself.
-        if let Some(step) = position.global {
+        let step = if counts {
+            position.global
+        } else {
+            self.step.filter(|_| gives_losses && loss.is_some())
+        };
+        if let Some(step) = step {
+            self.step = Some(step);
             report(Entry::Step(step));
         }
+    }
+
+    /// How many steps there are to be by `source`, which counts the steps; `None` if that is no news.
+    fn total_of(&mut self, source: SourceId, position: Position) -> Option<Option<u64>> {
+        let is_new = self.steps_from.replace(source) != Some(source);
+        let total = match position.total {
+            Total::Steps(total) => Some(total),
+            Total::Unsaid if !is_new => self.total,
+            Total::Unsaid | Total::Open => self.hints.total_steps,
+        };
+        (std::mem::replace(&mut self.total, total) != total).then_some(total)
+    }
+
+    /// Whether `source`, which is at `position`, counts the steps of the job. That is the source of
+    /// the losses, unless another one alone knows how many there are to be, and goes on.
+    fn counts_steps(&self, source: SourceId, position: Position) -> bool {
+        let Some(current) = self.steps_from.filter(|current| *current != source) else {
+            return true;
+        };
+        let knows = |id: SourceId| {
+            let told = self.sources.get(id.0);
+            told.is_some_and(|told| matches!(told.total, Total::Steps(_)))
+        };
+        if self.loss_from == Some(source) {
+            return knows(source) || !knows(current);
+        }
+        knows(source) && !knows(current) && position.moved
     }
 
     /// Whether a source of this kind is believed rather than the chosen one.
@@ -183,23 +247,47 @@ impl Desk {
     pub fn latency_from(&self) -> Option<LatencyFrom> {
         let told = self.chosen()?;
         let rank = told.choice.rank();
-        rank.map_or(Some(&told.pace), |rank| told.ranks.get(&rank))?.from()
+        rank.map_or(Some(&told.process), |rank| told.ranks.get(&rank))?.pace.from()
     }
 
     /// Whether the chosen source's lines come in blocks.
     pub fn is_block_buffered(&self) -> bool {
-        let paces = |told: &Told| told.pace.in_blocks() || told.ranks.values().any(Pace::in_blocks);
-        self.chosen().is_some_and(|told| told.kind == Kind::Text && paces(told))
+        let text = self.chosen().filter(|told| told.kind == Kind::Text);
+        let processes =
+            text.into_iter().flat_map(|told| told.ranks.values().chain([&told.process]));
+        processes.map(|process| &process.pace).any(Pace::in_blocks)
     }
 
     /// Each rank of the chosen source with its batches and their seconds.
     pub fn ranks(&self) -> impl Iterator<Item = (u32, u64, f64)> {
         let ranks = self.chosen().into_iter().flat_map(|told| &told.ranks);
-        ranks.map(|(rank, pace)| (*rank, pace.count(), pace.sum()))
+        ranks.map(|(rank, process)| (*rank, process.pace.count(), process.pace.sum()))
     }
 
     fn chosen(&self) -> Option<&Told> {
         self.sources.get(self.loss_from?.0)
+    }
+}
+
+impl Process {
+    fn new(batch_size: Option<u64>) -> Self {
+        Self { steps: Steps::new(batch_size), pace: Pace::default() }
+    }
+
+    /// How long a batch took, once that is known. A line about the run as a whole is no batch.
+    fn took(
+        &mut self,
+        observation: &Observation,
+        position: Position,
+        now: f64,
+        paused: bool,
+    ) -> Option<f64> {
+        let Observation { step, batch_seconds, losses, .. } = observation;
+        if step.is_none() && batch_seconds.is_none() && losses.is_empty() {
+            return None;
+        }
+        let step = position.global.filter(|_| step.is_some());
+        self.pace.took(*batch_seconds, step, observation.at.unwrap_or(now), paused)
     }
 }
 

@@ -57,7 +57,7 @@ fn losses_on_held_out_data_are_kept_apart() {
 
 #[test]
 fn a_person_may_name_the_loss() {
-    let mut desk = Desk::new(Hints { loss: Some("Loss_G".to_owned()), batch_size: None });
+    let mut desk = Desk::new(Hints { loss: Some("Loss_G".to_owned()), ..Hints::default() });
     let text = desk.add(Kind::Text);
     let losses = vec![
         loss("Loss_D", Phase::Train, Span::Step, 1.0),
@@ -100,9 +100,10 @@ fn steps_of_an_epoch_are_counted_through() {
         ..step(number, 1.0)
     };
     let last = |entries: Vec<Entry>| entries.last().copied();
-    assert_eq!(last(take(&mut desk, text, &at(1.0, 10), 0.0)), Some(Entry::Step(10)));
+    let entries = take(&mut desk, text, &at(1.0, 10), 0.0);
+    assert_eq!(entries.first(), Some(&Entry::TotalSteps(Some(300))));
+    assert_eq!(last(entries), Some(Entry::Step(10)));
     let entries = take(&mut desk, text, &at(2.0, 10), 0.0);
-    assert_eq!(entries.first(), Some(&Entry::TotalSteps(300)));
     assert!(entries.contains(&Entry::Epoch(2)) && entries.contains(&Entry::Step(110)));
     let mut from_zero = Desk::default();
     let text = from_zero.add(Kind::Text);
@@ -113,7 +114,7 @@ fn steps_of_an_epoch_are_counted_through() {
 #[test]
 fn samples_are_steps_once_the_batch_is_known() {
     for (batch_size, expected) in [(None, None), (Some(64), Some(Entry::Step(10)))] {
-        let mut desk = Desk::new(Hints { loss: None, batch_size });
+        let mut desk = Desk::new(Hints { batch_size, ..Hints::default() });
         let text = desk.add(Kind::Text);
         let samples = Observation {
             step_in_samples: true,
@@ -174,18 +175,78 @@ fn what_the_framework_says_is_taken_but_for_the_first_time() {
     assert_eq!(desk.latency_from(), Some(LatencyFrom::Reported));
 }
 
+fn bar(step: u64, total: u64) -> Observation {
+    Observation { step: Some(step), total_steps: Some(total), ..Observation::default() }
+}
+
+#[test]
+fn total_comes_with_its_steps_from_another_source_than_losses() {
+    let mut desk = Desk::default();
+    let (text, events) = (desk.add(Kind::Text), desk.add(Kind::Events));
+    let entries = take(&mut desk, text, &bar(10, 900), 0.0);
+    assert_eq!(entries, [Entry::TotalSteps(Some(900)), Entry::Step(10)]);
+    let entries = take(&mut desk, events, &step(5, 3.0), 1.0);
+    assert_eq!(entries, [Entry::TotalSteps(None), Entry::Loss(3.0), Entry::Step(5)]);
+    assert_eq!(take(&mut desk, text, &bar(10, 900), 2.0), [], "it stands still");
+    let entries = take(&mut desk, text, &bar(30, 900), 3.0);
+    assert_eq!(entries, [Entry::TotalSteps(Some(900)), Entry::Step(30)]);
+    let entries = take(&mut desk, events, &step(6, 2.0), 4.0);
+    assert_eq!(entries, [Entry::Loss(2.0), Entry::Step(30)], "a loss is no further step");
+    let entries =
+        take(&mut desk, events, &Observation { total_steps: Some(70), ..step(7, 1.0) }, 5.0);
+    assert_eq!(entries, [Entry::TotalSteps(Some(70)), Entry::Loss(1.0), Entry::Step(7)]);
+}
+
+#[test]
+fn total_that_does_not_change_is_told_once() {
+    let mut desk = Desk::new(Hints { total_steps: Some(900), ..Hints::default() });
+    let text = desk.add(Kind::Text);
+    assert_eq!(take(&mut desk, text, &bar(1, 900), 0.0), [Entry::Step(1)]);
+    assert_eq!(take(&mut desk, text, &bar(2, 900), 1.0), [Entry::Step(2)]);
+    let entries = take(&mut desk, text, &bar(3, 950), 2.0);
+    assert_eq!(entries, [Entry::TotalSteps(Some(950)), Entry::Step(3)]);
+}
+
+#[test]
+fn expectation_is_told_whoever_counts_the_steps() {
+    let mut desk = Desk::default();
+    let (text, push) = (desk.add(Kind::Text), desk.add(Kind::Push));
+    take(&mut desk, text, &step(1, 1.0), 0.0);
+    let expects = Observation { expected_steps: Some(300), ..Observation::default() };
+    assert_eq!(take(&mut desk, push, &expects, 1.0), [Entry::ExpectedSteps(300)]);
+}
+
+#[test]
+fn line_about_the_whole_run_is_no_batch() {
+    let mut desk = Desk::default();
+    let text = desk.add(Kind::Text);
+    let plan = Observation { total_epochs: Some(3), ..Observation::default() };
+    for now in [0.0, 1.0, 2.0, 3.0] {
+        assert_eq!(take(&mut desk, text, &plan, now), []);
+    }
+    assert_eq!(desk.latency_from(), None);
+}
+
 fn any_observation() -> impl Strategy<Value = Observation> {
-    let counts = (any::<Option<u64>>(), any::<bool>(), any::<bool>(), any::<Option<u64>>());
-    let times = (any::<Option<f64>>(), any::<Option<f64>>(), any::<Option<u64>>());
-    (counts, times, any::<Option<u32>>(), any::<Option<f64>>()).prop_map(
-        |(counts, times, rank, value)| {
-            let losses = value.map(|value| loss("loss", Phase::Train, Span::Step, value));
+    let count = || prop::option::of(prop_oneof![4 => 0..50_u64, 1 => any::<u64>()]);
+    let epoch = prop::option::of(prop_oneof![(0..5_u32).prop_map(f64::from), any::<f64>()]);
+    let counts = (count(), any::<bool>(), any::<bool>(), count());
+    let times = (any::<Option<f64>>(), epoch, count());
+    let totals = (prop::option::of(1..50_u64), prop::option::of(0.0..=1.0));
+    let losses = (any::<Option<f64>>(), any::<bool>(), any::<bool>());
+    (counts, times, any::<Option<u32>>(), totals, losses).prop_map(
+        |(counts, times, rank, (expected_steps, done), (value, trains, of_epoch))| {
+            let phase = if trains { Phase::Train } else { Phase::Validation };
+            let span = if of_epoch { Span::Epoch } else { Span::Step };
+            let losses = value.map(|value| loss("loss", phase, span, value));
             Observation {
                 at: times.0,
                 step: counts.0,
                 step_in_epoch: counts.1,
                 step_in_samples: counts.2,
                 total_steps: counts.3,
+                expected_steps,
+                done,
                 epoch: times.1,
                 total_epochs: times.2,
                 batch_seconds: times.0,
@@ -202,14 +263,60 @@ proptest! {
         said in prop::collection::vec((any_observation(), any::<f64>()), 0..40),
         batch_size in any::<Option<u64>>(),
     ) {
-        let mut desk = Desk::new(Hints { loss: None, batch_size });
-        let sources = [desk.add(Kind::Text), desk.add(Kind::Push)];
+        let mut desk = Desk::new(Hints { batch_size, ..Hints::default() });
+        let sources = [desk.add(Kind::Text), desk.add(Kind::Push), desk.add(Kind::Csv)];
         for (at, (observation, now)) in said.iter().enumerate() {
-            for entry in take(&mut desk, sources[at % 2], observation, *now) {
-                if let Entry::Batch(seconds) = entry {
-                    prop_assert!(seconds > 0.0);
+            for entry in take(&mut desk, sources[at % 3], observation, *now) {
+                match entry {
+                    Entry::Batch(seconds) => prop_assert!(seconds > 0.0),
+                    Entry::ExpectedSteps(steps) => prop_assert!(steps > 0),
+                    _ => {}
                 }
             }
         }
+    }
+}
+
+proptest! {
+    /// Bars of any number of epochs, with a validation behind each.
+    #[test]
+    fn steps_of_bars_grow_up_to_the_total(
+        length in 2..60_u64,
+        epochs in 1..6_u64,
+        validation in 1..60_u64,
+        stride in 1..7_usize,
+        from_zero in any::<bool>(),
+    ) {
+        let mut desk = Desk::default();
+        let text = desk.add(Kind::Text);
+        let (mut step, mut total) = (0, None);
+        let validation = Some(validation).filter(|other| *other != length);
+        for epoch in 0..epochs {
+            let number = f64::from(u32::try_from(epoch).unwrap()) + f64::from(!from_zero);
+            for length in std::iter::once(length).chain(validation) {
+                for done in (0..length).step_by(stride).chain([length]) {
+                    let frame = Observation {
+                        step_in_epoch: true,
+                        epoch: Some(number),
+                        total_epochs: Some(epochs),
+                        ..bar(done, length)
+                    };
+                    for entry in take(&mut desk, text, &frame, 0.0) {
+                        match entry {
+                            Entry::Step(reached) => {
+                                prop_assert!(reached >= step, "{} {}", reached, step);
+                                step = reached;
+                            }
+                            Entry::TotalSteps(reported) => {
+                                prop_assert_eq!(total, None);
+                                total = reported;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        prop_assert_eq!((step, total), (length * epochs, Some(length * epochs)));
     }
 }

@@ -1,5 +1,6 @@
 //! Finds out which program's lines it is given.
 
+mod announced;
 mod heading;
 mod mention;
 
@@ -19,6 +20,9 @@ use mention::Mentions;
 /// A grammar that has explained so many lines more than any other is tried first.
 const ENOUGH: u64 = 8;
 
+/// A program says how long it is going to train before it does: not after so many lines.
+const PREFACE: u64 = 10_000;
+
 /// Reads lines of any program.
 ///
 /// All grammars are tried on a line, from the particular to the general, until one knows it. Once
@@ -37,6 +41,8 @@ pub struct Detector {
     explained: Vec<u64>,
     chosen: Option<usize>,
     heading: Option<Heading>,
+    /// The bar that counts the steps began below a heading: it is of an epoch.
+    below_heading: bool,
     held: Held,
     mentions: Mentions,
     counts: Counts,
@@ -94,6 +100,7 @@ impl Detector {
             explained,
             chosen: None,
             heading: None,
+            below_heading: false,
             held: Held::default(),
             mentions: Mentions::default(),
             counts: Counts::default(),
@@ -119,6 +126,12 @@ impl Detector {
         let found = &mut self.draft.found;
         found.rank = found.rank.or(rank);
         found.at = found.at.or(at);
+        if matches!(reading, Reading::Bar { .. }) {
+            if found.step == Some(0) {
+                self.below_heading = self.heading.is_some();
+            }
+            found.step_in_epoch |= self.below_heading;
+        }
         fill_epoch(self.heading, self.draft.counted_epoch, found);
         let told = match reading {
             Reading::Bar { moved } => self.held.bar(found, moved),
@@ -203,6 +216,11 @@ impl Detector {
         }
         if let Some(heading) = Heading::parse(text) {
             self.heading = Some(heading);
+        } else if self.counts.losses == 0
+            && self.counts.lines < PREFACE
+            && announced::read(text, &mut self.draft.found)
+        {
+            return (self.grammars.len(), Reading::Says);
         } else if may_speak && self.mentions.a_loss(text) {
             self.counts.unread += 1;
         }

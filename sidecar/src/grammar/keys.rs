@@ -132,19 +132,14 @@ pub(super) fn main_loss_first(losses: &mut [Loss]) {
 fn field(key: &str) -> Field {
     let last = key.rsplit(['/', '.']).next().unwrap_or_default().trim();
     let is = |names: &[&str]| names.iter().any(|name| last.eq_ignore_ascii_case(name));
-    if is(&["total_steps", "max_steps", "num_steps", "total_iters", "max_iters", "steps_total"]) {
-        return Field::Steps;
-    }
-    if is(&["total_epochs", "num_epochs", "max_epochs", "n_epochs"]) {
-        return Field::Epochs;
-    }
     if is(&["rank", "global_rank"]) {
         return Field::Rank;
     }
     if is(&["time", "ts", "@timestamp", "asctime", "timestamp"]) {
         return Field::At;
     }
-    match meaning(key) {
+    // Whatever a total stands below, it is one.
+    match meaning(last).filter(|meaning| is_total(*meaning)).or_else(|| meaning(key)) {
         Some(Meaning::Loss { phase, span }) => {
             Field::Loss { phase: phase.unwrap_or(Phase::Train), span }
         }
@@ -153,9 +148,15 @@ fn field(key: &str) -> Field {
         Some(Meaning::Epoch) => Field::Epoch,
         Some(Meaning::Step) => Field::Step,
         Some(Meaning::Batch) => Field::Batch,
+        Some(Meaning::TotalSteps) => Field::Steps,
+        Some(Meaning::TotalEpochs) => Field::Epochs,
         Some(Meaning::WallTime) => Field::At,
         None => Field::Other,
     }
+}
+
+fn is_total(meaning: Meaning) -> bool {
+    matches!(meaning, Meaning::TotalSteps | Meaning::TotalEpochs)
 }
 
 #[cfg(test)]

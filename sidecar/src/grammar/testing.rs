@@ -19,6 +19,12 @@ pub(super) fn words(found: &Observation) -> String {
         };
         words.push(format!("{unit} {step}{}", of(found.total_steps)));
     }
+    if found.epoch.is_none() {
+        words.extend(found.total_epochs.map(|epochs| format!("{epochs} epochs")));
+    }
+    if found.step.is_none() {
+        words.extend(found.total_steps.map(|steps| format!("{steps} steps")));
+    }
     words.extend(found.batch_seconds.map(|seconds| format!("{seconds} s")));
     words.extend(found.rank.map(|rank| format!("rank {rank}")));
     words.extend(found.at.map(|at| format!("at {at}")));

@@ -86,7 +86,8 @@ impl Heard {
             }
             Entry::Step(step) => self.step = Some(step),
             Entry::Epoch(epoch) => reporter.epoch(epoch),
-            Entry::TotalSteps(steps) => reporter.total_steps(steps),
+            Entry::TotalSteps(steps) => reporter.total_steps(steps.unwrap_or(0)),
+            Entry::ExpectedSteps(steps) => reporter.expected_steps(steps),
         }
     }
 

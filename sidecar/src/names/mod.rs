@@ -29,6 +29,10 @@ pub enum Meaning {
     Step,
     /// The batch since the start of the epoch.
     Batch,
+    /// How many steps there are to be.
+    TotalSteps,
+    /// How many epochs there are to be.
+    TotalEpochs,
     /// Unix seconds.
     WallTime,
 }
@@ -49,7 +53,10 @@ pub enum Axis {
 /// What `name` says; `None` if it is about something else.
 pub fn meaning(name: &str) -> Option<Meaning> {
     let words = words(name);
-    loss(name, &words).or_else(|| batch(&words)).or_else(|| counter(&words))
+    loss(name, &words)
+        .or_else(|| batch(&words))
+        .or_else(|| total(&words))
+        .or_else(|| counter(&words))
 }
 
 /// The data that a folder or a name is about, if all of it says so.
@@ -159,6 +166,35 @@ fn batch(words: &[Word<'_>]) -> Option<Meaning> {
     };
     let timed = all.any(Kinds::STEP) && all.any(Kinds::TIME);
     timed.then_some(Meaning::BatchTime { per_second })
+}
+
+/// A total is named as one, so that it is not taken for what has been done.
+fn total(words: &[Word<'_>]) -> Option<Meaning> {
+    const STEPS: [&str; 12] = [
+        "total steps",
+        "max steps",
+        "num steps",
+        "steps total",
+        "total iters",
+        "max iters",
+        "max iterations",
+        "total optimization steps",
+        "num train steps",
+        "num training steps",
+        "max train steps",
+        "total training steps",
+    ];
+    const EPOCHS: [&str; 7] = [
+        "total epochs",
+        "max epochs",
+        "num epochs",
+        "n epochs",
+        "nb epochs",
+        "num train epochs",
+        "number of epochs",
+    ];
+    let is = |names: &[&str]| names.iter().any(|name| same(words, name));
+    if is(&STEPS) { Some(Meaning::TotalSteps) } else { is(&EPOCHS).then_some(Meaning::TotalEpochs) }
 }
 
 fn counter(words: &[Word<'_>]) -> Option<Meaning> {

@@ -71,6 +71,9 @@ fn what_only_looks_like_a_loss_is_none() {
         "eval_steps_per_second",
         "time_metrics/data_loading(s)",
         "throughput(tps)",
+        "warmup_epochs",
+        "num_warmup_steps",
+        "eval_steps",
         "",
         "///",
     ] {
@@ -108,6 +111,13 @@ fn counters_are_known() {
         ("batch", Meaning::Batch),
         ("batch_idx", Meaning::Batch),
         ("wall_time", Meaning::WallTime),
+        ("total_steps", Meaning::TotalSteps),
+        ("max_iters", Meaning::TotalSteps),
+        ("numTrainingSteps", Meaning::TotalSteps),
+        ("Total optimization steps", Meaning::TotalSteps),
+        ("max_epochs", Meaning::TotalEpochs),
+        ("Num Epochs", Meaning::TotalEpochs),
+        ("num_train_epochs", Meaning::TotalEpochs),
     ] {
         assert_eq!(meaning(name), Some(expected), "{name}");
     }

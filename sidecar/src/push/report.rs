@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use crate::observation::{Loss, Observation, Phase, Span};
 
 /// The fields of a report. All are optional, but one of them must be there; others are ignored.
-const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, rank, at";
+const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, \
+     expected_steps, rank, at";
 
 /// A body that cannot be understood.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +99,7 @@ fn observation(value: &Value) -> Result<Observation, String> {
         at: number(fields, "at")?,
         step: count("step")?,
         total_steps: count("total_steps")?,
+        expected_steps: expected(fields)?,
         epoch: number(fields, "epoch")?,
         batch_seconds: positive(fields, "batch_seconds")?,
         rank: rank.map_err(|_| "rank is too large".to_owned())?,
@@ -161,6 +163,16 @@ fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String>
     }
 }
 
+fn expected(fields: &Map<String, Value>) -> Result<Option<u64>, String> {
+    match count(fields, "expected_steps") {
+        Ok(Some(0)) | Err(_) => {
+            let value = fields.get("expected_steps").unwrap_or(&Value::Null);
+            Err(format!("expected_steps is {value}, but must be a whole number from 1 on"))
+        }
+        known => known,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -177,6 +189,12 @@ mod tests {
         let [report] = &parse(body.as_bytes()).unwrap()[..] else { panic!("one") };
         assert_eq!((report.step, report.epoch), (Some(120), Some(1.0)));
         assert_eq!((report.batch_seconds, report.losses[0].value), (Some(0.042), 0.31));
+    }
+
+    #[test]
+    fn report_may_say_the_totals_alone() {
+        let reports = parse(br#"{"total_steps":1000,"expected_steps":400}"#).unwrap();
+        assert_eq!((reports[0].total_steps, reports[0].expected_steps), (Some(1000), Some(400)));
     }
 
     #[test]
@@ -225,6 +243,14 @@ mod tests {
                 "line 1: batch_seconds is 0, but must be a number of seconds above 0",
             ),
             (r#"{"loss":1,"rank":5000000000}"#, "line 1: rank is too large"),
+            (
+                r#"{"loss":1,"expected_steps":0}"#,
+                "line 1: expected_steps is 0, but must be a whole number from 1 on",
+            ),
+            (
+                r#"{"expected_steps":"many"}"#,
+                "line 1: expected_steps is \"many\", but must be a whole number from 1 on",
+            ),
         ] {
             assert_eq!(error(body), expected);
         }

@@ -36,6 +36,7 @@ fn take(found: &mut Observation, line: &str) -> Option<()> {
         "batch_seconds" | "batch" | "step_seconds" => found.batch_seconds = Some(seconds),
         "step" => found.step = whole(value),
         "total_steps" => found.total_steps = whole(value),
+        "expected_steps" => found.expected_steps = whole(value).filter(|steps| *steps > 0),
         "epoch" => found.epoch = Some(value),
         _ => {
             if let Some(Meaning::Loss { phase, span }) = names::meaning(name) {
@@ -61,6 +62,13 @@ mod tests {
         assert_eq!((found.step, found.rank, bad), (Some(120), Some(2), 0));
         assert_eq!((found.batch_seconds, found.losses[0].value), (Some(0.042), 0.31));
         assert_eq!(found.losses.len(), 1);
+    }
+
+    #[test]
+    fn totals_are_read_and_an_expectation_of_none_is_not() {
+        let (found, bad) = parse(b"total_steps:900|g\nexpected_steps:300|g");
+        assert_eq!((found.total_steps, found.expected_steps, bad), (Some(900), Some(300), 0));
+        assert_eq!(parse(b"expected_steps:0|g").0.expected_steps, None);
     }
 
     #[test]

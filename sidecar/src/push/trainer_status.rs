@@ -48,10 +48,11 @@ pub fn parse(body: &[u8]) -> Result<Observation, String> {
             return Err(format!("trainerStatus.{name} is {value}, but must be {allowed}"));
         }
     }
+    let done = status.progress_percentage.map(|percentage| percentage / 100.0);
     // Only the last update of a training has these: its loss is the mean of the whole run.
     let is_last = status.metrics.iter().any(|metric| metric.name.ends_with("train_runtime"));
     let usual = if is_last { Span::Run } else { Span::Interval };
-    let mut found = Observation::default();
+    let mut found = Observation { done, ..Observation::default() };
     for Metric { name, value } in status.metrics {
         let value = match value {
             Value::Number(value) => value,
@@ -74,6 +75,8 @@ fn take(found: &mut Observation, name: String, value: f64, usual: Span) {
         }
         Some(Meaning::Epoch) => found.epoch = Some(value),
         Some(Meaning::Step) => found.step = whole(value),
+        Some(Meaning::TotalSteps) => found.total_steps = whole(value),
+        Some(Meaning::TotalEpochs) => found.total_epochs = whole(value),
         _ => {}
     }
 }
@@ -92,8 +95,18 @@ mod tests {
             {"name": "grad_norm", "value": "1.5"}, {"name": "epoch", "value": "0.5"}]}}"#;
         let found = parse(body.as_bytes()).unwrap();
         assert_eq!((found.losses.len(), found.epoch), (2, Some(0.5)));
+        assert_eq!((found.done, found.step, found.total_steps), (Some(0.45), None, None));
         assert_eq!((found.losses[0].phase, found.losses[0].value), (Phase::Train, 0.25));
         assert!(found.losses[1].phase == Phase::Validation && found.losses[1].value.is_nan());
+    }
+
+    #[test]
+    fn steps_are_read_where_they_are_given() {
+        let body = r#"{"trainerStatus": {"progressPercentage": 62, "metrics": [
+            {"name": "current_step", "value": "15"}, {"name": "total_steps", "value": "24"},
+            {"name": "current_epoch", "value": "1.25"}]}}"#;
+        let found = parse(body.as_bytes()).unwrap();
+        assert_eq!((found.step, found.total_steps), (Some(15), Some(24)));
     }
 
     #[test]

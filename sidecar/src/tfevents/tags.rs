@@ -42,7 +42,11 @@ impl Tag {
             Meaning::BatchTime { per_second } => Role::BatchTime(per_second),
             Meaning::BatchRate => Role::BatchRate,
             Meaning::Epoch => Role::Epoch,
-            Meaning::Step | Meaning::Batch | Meaning::WallTime => return None,
+            Meaning::Step
+            | Meaning::Batch
+            | Meaning::TotalSteps
+            | Meaning::TotalEpochs
+            | Meaning::WallTime => return None,
         };
         Some(Self { role, axis: names::axis(tag) })
     }

@@ -7,7 +7,7 @@ import math
 from typing import Any, Optional, Union
 
 # What may be said, with what it is turned into.
-COUNTS = frozenset({"step", "total_steps", "rank"})
+COUNTS = frozenset({"step", "total_steps", "expected_steps", "rank"})
 NUMBERS = frozenset({"loss", "val_loss", "test_loss", "batch_seconds", "epoch", "at"})
 
 
@@ -32,7 +32,9 @@ def encode(record: dict[str, Any]) -> Optional[bytes]:
     seconds = line.get("batch_seconds")
     if not isinstance(seconds, float) or seconds <= 0:
         line.pop("batch_seconds", None)
-    if any(line.get(count, 0) < 0 for count in COUNTS) or not line.keys() - {"at", "rank"}:
+    if any(line.get(count, 0) < 0 for count in COUNTS) or line.get("expected_steps") == 0:
+        return None
+    if not line.keys() - {"at", "rank"}:
         return None
     return json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 

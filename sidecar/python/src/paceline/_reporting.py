@@ -37,6 +37,7 @@ def report(
     val_loss: Optional[Number] = None,
     test_loss: Optional[Number] = None,
     total_steps: Optional[SupportsInt] = None,
+    expected_steps: Optional[SupportsInt] = None,
     mean: Mean = "step",
 ) -> None:
     """Tells the sidecar what is known of a batch. It never raises and never waits.
@@ -66,6 +67,8 @@ def report(
             record["test_loss"] = _record.settled(test_loss)
         if total_steps is not None:
             record["total_steps"] = total_steps
+        if expected_steps is not None:
+            record["expected_steps"] = expected_steps
         if _rank is not None:
             record["rank"] = _rank
         sender.put(record)

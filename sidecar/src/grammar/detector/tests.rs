@@ -87,3 +87,30 @@ fn a_heading_gives_the_epoch_to_lines_that_lack_it() {
     assert_eq!((found.epoch, found.total_epochs), (Some(3.0), Some(10)));
     assert_eq!(read(&mut detector, "step 5 loss: 0.5").unwrap().epoch, None);
 }
+
+#[test]
+fn totals_are_told_as_long_as_no_loss_has_been() {
+    let mut detector = Detector::default();
+    let found = read(&mut detector, "Namespace(batch_size=64, epochs=14)").unwrap();
+    assert_eq!((found.total_epochs, found.losses.len()), (Some(14), 0));
+    let found = read(&mut detector, "  Total optimization steps = 1,200").unwrap();
+    assert_eq!((found.total_steps, found.step), (Some(1200), None));
+    assert_eq!(detector.counts(), Counts { lines: 2, losses: 0, unread: 0 });
+    assert!(read(&mut detector, "loss: 0.5").is_some());
+    assert!(read(&mut detector, "epochs: 3").is_none());
+}
+
+#[test]
+fn bar_that_begins_below_a_heading_is_of_an_epoch() {
+    let bar = |n: u32| format!("{}%|##| {n}/4 [00:01<00:01, 4.00it/s]", n * 25);
+    let mut detector = Detector::default();
+    assert!(!read(&mut detector, &bar(0)).unwrap().step_in_epoch);
+    assert!(read(&mut detector, "Epoch 1/3").is_none());
+    assert!(!read(&mut detector, &bar(2)).unwrap().step_in_epoch, "it began before");
+    let mut detector = Detector::default();
+    assert!(read(&mut detector, "Epoch 1/3").is_none());
+    for n in [0, 2] {
+        let found = read(&mut detector, &bar(n)).unwrap();
+        assert_eq!((found.step_in_epoch, found.total_epochs), (true, Some(3)));
+    }
+}

@@ -83,6 +83,11 @@ impl Counter {
         Some(step)
     }
 
+    /// Where the bar stands.
+    pub(super) fn n(&self) -> u64 {
+        self.n
+    }
+
     /// The epoch, if the bar has begun anew with each.
     pub(super) fn epoch(&self) -> Option<u32> {
         (self.restarts > 0).then(|| self.restarts.saturating_add(1))

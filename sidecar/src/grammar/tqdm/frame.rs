@@ -6,6 +6,7 @@ use crate::grammar::scan;
 /// total `{desc}: {n}it [{elapsed}, {rate}, {postfix}]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Frame<'a> {
+    pub(super) form: Form,
     pub(super) desc: &'a str,
     pub(super) n: u64,
     pub(super) total: Option<u64>,
@@ -13,6 +14,15 @@ pub(super) struct Frame<'a> {
     /// The time of one unit.
     pub(super) seconds: Option<f64>,
     pub(super) postfix: &'a str,
+}
+
+/// Whose form a frame has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// That of tqdm.
+    Tqdm,
+    /// That of rich, see [`super::rich`].
+    Rich,
 }
 
 /// What a bar counts.
@@ -89,7 +99,7 @@ impl<'a> Frame<'a> {
         let (seconds, of) = per(rate.trim_ascii());
         let unit = unit.or(of).map_or(Unit::Steps, Unit::named);
         let desc = desc.trim_ascii().trim_end_matches(':');
-        Self { desc, n, total, unit, seconds, postfix }
+        Self { form: Form::Tqdm, desc, n, total, unit, seconds, postfix }
     }
 }
 
@@ -99,7 +109,8 @@ const SAMPLES: [&str; 16] = [
 ];
 
 impl Unit {
-    fn named(name: &str) -> Self {
+    /// The unit of this name.
+    pub(super) fn named(name: &str) -> Self {
         let name = name.trim_ascii();
         let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
         if is(&["it", "its", "step", "steps", "batch", "batches", "ba", "iter", "iters"]) {
@@ -115,7 +126,7 @@ impl Unit {
 }
 
 /// The time of one unit from `19.65it/s` or `1.20s/it`, and the unit.
-fn per(rate: &str) -> (Option<f64>, Option<&str>) {
+pub(super) fn per(rate: &str) -> (Option<f64>, Option<&str>) {
     let (number, unit) = match rate.strip_prefix('?') {
         Some(unit) => (None, unit),
         None => match scan::number(rate) {
@@ -131,7 +142,7 @@ fn per(rate: &str) -> (Option<f64>, Option<&str>) {
 }
 
 /// `00:01`, `1:00:01`, `?`.
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_digit() || b":?".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
 }
@@ -143,6 +154,7 @@ mod tests {
     #[test]
     fn frames_are_taken_apart() {
         let frame = |desc, n, total, unit, seconds, postfix| Frame {
+            form: Form::Tqdm,
             desc,
             n,
             total,

@@ -1,8 +1,11 @@
-//! Bars of tqdm, also as Lightning and the Hugging Face trainer draw them.
+//! Bars of tqdm, also as Lightning and the Hugging Face trainer draw them, and those of rich.
 
+mod bars;
 mod counter;
 mod desc;
 mod frame;
+mod outer;
+mod rich;
 
 use super::draft::Draft;
 use super::key_value::KeyValue;
@@ -10,48 +13,72 @@ use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading, scan};
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
-use counter::Counter;
+use bars::{Bars, Id};
 use desc::Desc;
-use frame::{Frame, Unit};
-
-/// More bars than these are not told apart.
-const MOST: usize = 8;
+use frame::{Form, Frame, Unit};
+use outer::Outer;
 
 /// The bars of one program.
 #[derive(Debug, Default)]
 pub(super) struct Tqdm {
     keys: Keys,
     in_desc: KeyValue,
-    bars: Vec<Bar>,
+    bars: Bars,
     desc: Option<(String, Desc)>,
     /// Which of them, without a loss, counts the steps of the training.
-    steps: Option<Identity>,
-    /// What follows is drawn again: the frame before was blank, or had not ended.
-    cleared: bool,
-    lightning: bool,
+    steps: Option<Id>,
+    /// The one that counts the epochs, around them.
+    outer: Option<Outer>,
+    /// How many epochs there are, as far as that has been told.
+    epochs: Option<u64>,
+    before: Before,
+    by: By,
     with_loss: bool,
+    /// A bar of rich was in epoch 0: what stands behind the slash is then the last epoch.
+    from_zero: bool,
 }
 
-#[derive(Debug)]
-struct Bar {
-    identity: Identity,
-    counter: Counter,
-    /// The losses other than the step's own that it has shown, by name.
-    others: Vec<(String, u64)>,
-    n: Option<u64>,
-    restarted: bool,
+/// Who draws the bars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    #[default]
+    Tqdm,
+    Rich,
+    Lightning,
 }
 
-/// What stays the same between the frames of a bar, and of the same bar in the next epoch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Identity {
-    letters: String,
-    total: Option<u64>,
+/// What came before a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    /// Another frame.
+    #[default]
+    Frame,
+    /// The same frame, which had not ended.
+    Unended,
+    /// A blank one: the bar was taken away.
+    Blank,
+}
+
+/// A frame and what is known of its bar.
+#[derive(Clone, Copy, Debug)]
+struct Seen<'a> {
+    frame: Frame<'a>,
+    desc: Desc,
+    /// Where its bar is.
+    at: usize,
+    /// Whether its bar counts epochs.
+    of_epochs: bool,
+    /// It is drawn again, since something else was printed.
+    again: bool,
 }
 
 impl Grammar for Tqdm {
     fn name(&self) -> &'static str {
-        if self.lightning { "lightning" } else { "tqdm" }
+        match self.by {
+            By::Tqdm => "tqdm",
+            By::Rich => "rich",
+            By::Lightning => "lightning",
+        }
     }
 
     fn is_of_bars(&self) -> bool {
@@ -60,24 +87,34 @@ impl Grammar for Tqdm {
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         if line.is_empty() {
-            self.cleared = true;
+            self.before = Before::Blank;
             return Reading::Foreign;
         }
         if end == End::Flush && !line.ends_with(']') {
             return Reading::Foreign;
         }
-        let Some(frame) = Frame::parse(line) else { return Reading::Foreign };
-        // The frame that follows one that had not ended is the same.
-        let again = std::mem::replace(&mut self.cleared, end == End::Flush);
+        let Some(frame) = Frame::parse(line).or_else(|| rich::parse(line)) else {
+            return Reading::Foreign;
+        };
+        let now = if end == End::Flush { Before::Unended } else { Before::Frame };
+        let before = std::mem::replace(&mut self.before, now);
         let of_lightning = ["Sanity Checking", "Validation DataLoader"];
-        self.lightning |= of_lightning.iter().any(|desc| frame.desc.starts_with(desc));
-        let desc = self.desc(frame.desc);
-        self.losses(&frame, draft);
-        if draft.found.losses.is_empty() {
-            return self.without_loss(&frame, desc, again, draft);
+        if of_lightning.iter().any(|desc| frame.desc.starts_with(desc)) {
+            self.by = By::Lightning;
+        } else if frame.form == Form::Rich {
+            self.by = self.by.max(By::Rich);
         }
-        self.with_loss |= desc.phase == Some(Phase::Train);
-        if self.with_losses(&frame, desc, again, draft).is_some() {
+        let desc = self.desc(&frame);
+        self.losses(&frame, draft);
+        let (at, of_epochs) = self.bar(&frame, desc, before);
+        // Frames of rich are drawn by the clock.
+        let again = before != Before::Frame || frame.form == Form::Rich;
+        let seen = Seen { frame, desc, at, of_epochs, again };
+        if draft.found.losses.is_empty() {
+            return self.without_loss(seen, draft);
+        }
+        self.with_loss |= desc.phase == Some(Phase::Train) && !of_epochs;
+        if self.with_losses(seen, draft).is_some() {
             return Reading::Says;
         }
         draft.clear();
@@ -87,24 +124,74 @@ impl Grammar for Tqdm {
 
 impl Tqdm {
     /// What the text before a bar says, which is the same in most frames.
-    fn desc(&mut self, text: &str) -> Desc {
-        match &self.desc {
-            Some((known, desc)) if known == text => *desc,
-            _ => {
-                let desc = Desc::parse(text);
-                self.desc = Some((text.to_owned(), desc));
-                desc
-            }
+    fn desc(&mut self, frame: &Frame<'_>) -> Desc {
+        if let Some((known, desc)) = &self.desc
+            && known == frame.desc
+        {
+            return *desc;
         }
+        let mut desc = Desc::parse(frame.desc);
+        if frame.form == Form::Rich {
+            self.from_zero |= desc.epoch.is_some_and(|epoch| epoch < 1.0);
+            let last = desc.epochs.filter(|_| self.from_zero);
+            desc.epochs = last.and_then(|last| last.checked_add(1)).or(desc.epochs);
+        }
+        self.desc = Some((frame.desc.to_owned(), desc));
+        desc
+    }
+
+    /// Where the bar of a frame is, and whether it counts epochs around another one.
+    fn bar(&mut self, frame: &Frame<'_>, desc: Desc, before: Before) -> (usize, bool) {
+        let counts = matches!(frame.unit, Unit::Steps | Unit::Samples);
+        let trains = counts && desc.phase == Some(Phase::Train) && !desc.rehearsal;
+        let guess = self.outer.as_ref().and_then(Outer::guess);
+        let (at, is_new) = self.bars.find(frame, trains, [self.steps, guess]);
+        if desc.of_epochs || frame.unit == Unit::Epochs {
+            self.outer = Some(Outer::said(frame));
+            return (at, true);
+        }
+        let Some(bar) = self.bars.get_mut(at).filter(|bar| bar.trains) else {
+            return (at, false);
+        };
+        let (id, begins_anew) = (bar.id, frame.n < bar.counter.n());
+        match &mut self.outer {
+            Some(outer) if outer.guess() == Some(id) => {
+                if outer.goes_on(frame) {
+                    return (at, true);
+                }
+                // It counts steps after all.
+                (self.outer, self.steps) = (None, Some(id));
+            }
+            Some(outer) => {
+                if !outer.is_around(begins_anew) {
+                    self.outer = None;
+                }
+            }
+            None if is_new && frame.n == 0 && before != Before::Blank => {
+                if let Some(around) = self.bars.at_start(id) {
+                    (self.outer, self.steps) = (Some(Outer::guessed(around)), None);
+                }
+            }
+            None => {}
+        }
+        (at, false)
+    }
+
+    /// The epoch of a bar of steps, and how many there are.
+    fn epoch(&self, desc: Desc) -> (Option<f64>, Option<u64>) {
+        let outer = self.outer.as_ref();
+        let epoch = desc.epoch.or_else(|| outer.and_then(Outer::epoch));
+        (epoch, desc.epochs.or_else(|| outer.and_then(Outer::epochs)))
     }
 
     fn losses(&mut self, frame: &Frame<'_>, draft: &mut Draft) {
-        for pair in scan::listed(frame.postfix) {
-            let Some((key, value)) = pair.split_once(['=', ':']) else { continue };
-            self.lightning |= key == "v_num";
-            let field = self.keys.field(key.trim_ascii());
-            if let (Field::Loss { .. }, Some(value)) = (field, scan::whole(value)) {
-                put(field, key.trim_ascii(), value, draft);
+        if frame.form == Form::Rich {
+            rich::pairs(frame.postfix).for_each(|(key, value)| self.pair(key, value, draft));
+        } else {
+            for pair in scan::listed(frame.postfix) {
+                if let Some((key, value)) = pair.split_once(['=', ':']) {
+                    self.pair(key.trim_ascii(), value, draft);
+                }
             }
         }
         let losses = &mut draft.found.losses;
@@ -116,28 +203,40 @@ impl Tqdm {
         main_loss_first(losses);
     }
 
-    fn without_loss(
-        &mut self,
-        frame: &Frame<'_>,
-        desc: Desc,
-        again: bool,
-        draft: &mut Draft,
-    ) -> Reading {
-        let Some(bar) = bar(&mut self.bars, frame) else { return Reading::Known };
+    fn pair(&mut self, key: &str, value: &str, draft: &mut Draft) {
+        if key == "v_num" {
+            self.by = By::Lightning;
+        }
+        let field = self.keys.field(key);
+        if let (Field::Loss { .. }, Some(value)) = (field, scan::whole(value)) {
+            put(field, key, value, draft);
+        }
+    }
+
+    fn without_loss(&mut self, seen: Seen<'_>, draft: &mut Draft) -> Reading {
+        let Seen { frame, desc, at, of_epochs, again } = seen;
+        let (epoch, epochs) = self.epoch(desc);
+        let Some(bar) = self.bars.get_mut(at) else { return Reading::Known };
         bar.counter.frame(frame.n, frame.total, None, again);
         let before = bar.n;
+        if of_epochs {
+            bar.n = Some(frame.n);
+            draft.found.total_epochs = epochs;
+            let is_new = std::mem::replace(&mut self.epochs, epochs) != epochs;
+            return if is_new { Reading::Says } else { Reading::Known };
+        }
         let counts = frame.unit == Unit::Steps && desc.phase == Some(Phase::Train);
         // `Epoch: 1/3` is the outer of two bars.
-        let outer = desc.of_epochs || frame.desc.eq_ignore_ascii_case("epoch");
+        let outer = frame.desc.eq_ignore_ascii_case("epoch");
         if self.with_loss || !counts || outer {
             return Reading::Known;
         }
-        if *self.steps.get_or_insert_with(|| bar.identity.clone()) != bar.identity {
+        if *self.steps.get_or_insert(bar.id) != bar.id {
             return Reading::Known;
         }
         if before.is_some_and(|before| frame.n < before) {
             // An evaluation with just as many steps, unless this one was at its end.
-            if before < frame.total {
+            if before < frame.total && self.outer.is_none() {
                 return Reading::Known;
             }
             bar.restarted = true;
@@ -145,10 +244,10 @@ impl Tqdm {
         bar.n = Some(frame.n);
         draft.found = Observation {
             step: Some(frame.n),
-            step_in_epoch: desc.epoch.is_some() || bar.restarted,
+            step_in_epoch: epoch.is_some() || bar.restarted,
             total_steps: frame.total,
-            epoch: desc.epoch,
-            total_epochs: desc.epochs,
+            epoch,
+            total_epochs: epochs,
             batch_seconds: frame.seconds,
             ..Observation::default()
         };
@@ -159,14 +258,10 @@ impl Tqdm {
     }
 
     /// Completes `draft`, which has the losses of the frame; `None` if it says nothing new.
-    fn with_losses(
-        &mut self,
-        frame: &Frame<'_>,
-        desc: Desc,
-        again: bool,
-        draft: &mut Draft,
-    ) -> Option<()> {
-        let bar = bar(&mut self.bars, frame)?;
+    fn with_losses(&mut self, seen: Seen<'_>, draft: &mut Draft) -> Option<()> {
+        let Seen { frame, desc, at, of_epochs, again } = seen;
+        let (epoch, epochs) = self.epoch(desc);
+        let bar = self.bars.get_mut(at)?;
         let phase = desc.phase.unwrap_or(Phase::Train);
         if desc.rehearsal || (phase != Phase::Train && frame.total != Some(frame.n)) {
             return None;
@@ -181,7 +276,7 @@ impl Tqdm {
         if found.losses.is_empty() {
             return None;
         }
-        found.epoch = desc.epoch;
+        found.epoch = epoch;
         if phase != Phase::Train {
             // In the last frame, a mean is that of all.
             for loss in &mut found.losses {
@@ -189,9 +284,9 @@ impl Tqdm {
             }
             return Some(());
         }
-        found.total_epochs = desc.epochs;
+        found.total_epochs = epochs;
         let step = step.unwrap_or(frame.n);
-        if desc.of_epochs || frame.unit == Unit::Epochs {
+        if of_epochs {
             found.epoch = u32::try_from(step).ok().map(f64::from);
             found.total_epochs = frame.total;
             found.losses.iter_mut().for_each(|loss| loss.span = Span::Epoch);
@@ -207,45 +302,6 @@ impl Tqdm {
         draft.counted_epoch = bar.counter.epoch();
         Some(())
     }
-}
-
-impl Bar {
-    /// Whether a loss that stays in the bar for many frames was not there before.
-    fn is_new(&mut self, loss: &Loss) -> bool {
-        let bits = loss.value.to_bits();
-        if let Some((_, before)) = self.others.iter_mut().find(|(name, _)| *name == loss.name) {
-            return std::mem::replace(before, bits) != bits;
-        }
-        // A line has no more losses than these.
-        if self.others.len() < 16 {
-            self.others.push((loss.name.clone(), bits));
-        }
-        true
-    }
-}
-
-/// The bar that `frame` is of.
-fn bar<'a>(bars: &'a mut Vec<Bar>, frame: &Frame<'_>) -> Option<&'a mut Bar> {
-    let letters = frame.desc.bytes().filter(u8::is_ascii_alphabetic);
-    let same = |bar: &Bar| {
-        bar.identity.total == frame.total && letters.clone().eq(bar.identity.letters.bytes())
-    };
-    let at = bars.iter().position(same).unwrap_or_else(|| {
-        let letters = letters.clone().map(char::from).collect();
-        let identity = Identity { letters, total: frame.total };
-        if bars.len() >= MOST {
-            bars.remove(0);
-        }
-        bars.push(Bar {
-            identity,
-            counter: Counter::default(),
-            others: Vec::new(),
-            n: None,
-            restarted: false,
-        });
-        bars.len() - 1
-    });
-    bars.get_mut(at)
 }
 
 #[cfg(test)]

@@ -91,7 +91,13 @@ fn bars_of_other_things_say_nothing() {
         (" 50%|█████     | 5/10 [00:01<00:01,  1.00s/it]", Return),
         (" 10%|█         | 2/20 [00:01<00:01,  1.00s/it]", Return),
     ];
-    assert_eq!(told(&frames), ["loss=4 Validation Epoch", "step 1/20, 1 s", "step 2/20, 1 s"]);
+    let expected = [
+        "2 epochs",
+        "epoch 2, loss=4 Validation Epoch",
+        "epoch 2/2, batch 1/20, 1 s",
+        "epoch 2/2, batch 2/20, 1 s",
+    ];
+    assert_eq!(told(&frames), expected);
 }
 
 #[test]
@@ -149,4 +155,135 @@ fn other_forms_of_bars() {
     for row in table {
         check("tqdm", true, &[row]);
     }
+}
+
+#[test]
+fn bar_of_epochs_numbers_those_of_the_bar_within() {
+    let frames = [
+        ("Epochs:   0%|          | 0/2 [00:00<?, ?it/s]", Newline),
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("100%|██████████| 4/4 [00:01<00:00, 4.00it/s, loss=2]", Return),
+        ("Epochs:  50%|█████     | 1/2 [00:01<00:01,  1.00s/it]", Newline),
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("100%|██████████| 4/4 [00:01<00:00, 4.00it/s, loss=1]", Return),
+        ("Epochs: 100%|██████████| 2/2 [00:02<00:00,  1.00s/it]", Newline),
+    ];
+    let expected = [
+        "2 epochs",
+        "epoch 1/2, batch 0/4",
+        "epoch 1/2, batch 4/4, 0.25 s, loss=2 Step",
+        "epoch 2/2, batch 4/4, 0.25 s, loss=1 Step",
+    ];
+    assert_eq!(told(&frames), expected);
+}
+
+#[test]
+fn bar_within_one_that_stands_at_its_start_is_of_an_epoch() {
+    let frames = [
+        ("  0%|          | 0/3 [00:00<?, ?it/s]", Newline),
+        ("  0%|          | 0/8 [00:00<?, ?it/s]", Return),
+        (" 50%|█████     | 4/8 [00:01<00:01, 4.00it/s]", Return),
+        ("100%|██████████| 8/8 [00:02<00:00, 4.00it/s]", Return),
+        (" 33%|███▎      | 1/3 [00:02<00:04,  2.00s/it]", Newline),
+        ("  0%|          | 0/8 [00:00<?, ?it/s]", Return),
+        (" 50%|█████     | 4/8 [00:01<00:01, 4.00it/s]", Return),
+    ];
+    let expected = [
+        "step 0/3",
+        "epoch 1/3, batch 0/8",
+        "epoch 1/3, batch 4/8, 0.25 s",
+        "epoch 1/3, batch 8/8, 0.25 s",
+        "3 epochs",
+        "epoch 2/3, batch 0/8",
+        "epoch 2/3, batch 4/8, 0.25 s",
+    ];
+    assert_eq!(told(&frames), expected);
+}
+
+#[test]
+fn bar_that_moves_by_itself_counts_steps() {
+    let frames = [
+        ("  0%|          | 0/20 [00:00<?, ?it/s]", Newline),
+        // An evaluation before the first step.
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("100%|██████████| 4/4 [00:01<00:00, 4.00it/s]", Return),
+        ("  5%|▌         | 1/20 [00:01<00:19,  1.00s/it]", Return),
+        (" 10%|█         | 2/20 [00:02<00:18,  1.00s/it]", Return),
+        (" 15%|█▌        | 3/20 [00:03<00:17,  1.00s/it]", Return),
+        ("100%|██████████| 4/4 [00:01<00:00, 4.00it/s]", Return),
+        (" 20%|██        | 4/20 [00:04<00:16,  1.00s/it]", Return),
+    ];
+    let all = told(&frames);
+    assert_eq!(all[all.len() - 3..], ["step 2/20, 1 s", "step 3/20, 1 s", "step 4/20, 1 s"]);
+}
+
+#[test]
+fn bar_that_was_taken_away_is_around_no_other() {
+    let frames = [
+        ("  0%|          | 0/3 [00:00<?, ?it/s]", Return),
+        ("            ", Return),
+        ("  0%|          | 0/8 [00:00<?, ?it/s]", Return),
+        (" 50%|█████     | 4/8 [00:01<00:01, 4.00it/s, loss=1]", Return),
+    ];
+    assert_eq!(told(&frames), ["step 0/3", "batch 4/8, 0.25 s, loss=1 Step"]);
+}
+
+#[test]
+fn bar_with_a_larger_total_is_the_same_if_it_goes_on() {
+    let frames = [
+        ("  0%|          | 0/20 [00:00<?, ?it/s]", Return),
+        (" 50%|█████     | 10/20 [00:01<00:01, 10.00it/s]", Return),
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        ("100%|██████████| 4/4 [00:00<00:00, 99.00it/s]", Return),
+        (" 33%|███▎      | 10/30 [00:01<00:02, 10.00it/s]", Return),
+        (" 50%|█████     | 15/30 [00:02<00:02, 10.00it/s]", Return),
+    ];
+    let expected = ["step 0/20", "step 10/20, 0.1 s", "step 15/30, 0.1 s"];
+    assert_eq!(told(&frames), expected);
+}
+
+#[test]
+fn bars_of_rich_count_from_epoch_0_up_to_the_last() {
+    let frames = [
+        ("Sanity Checking ━━━━━━━━━━━━ 2/2 0:00:00 • 0:00:00 9.85it/s", Return),
+        ("Epoch 0/1  ━━━━━━━━━━━━━━━━━ 0/4 0:00:00 • -:--:-- 0.00it/s", Return),
+        ("Epoch 0/1  ━━━━╸━━━━━━━━━━━━ 1/4 0:00:01 • -:--:-- 4.00it/s", Return),
+        (
+            "Epoch 0/1  ━━━━╸━━━━━━━━━━━━ 1/4 0:00:01 • -:--:-- 4.00it/s v_num: 0.000 train_loss: 2.500",
+            Return,
+        ),
+        (
+            "Epoch 0/1  ━━━━╸━━━━━━━━━━━━ 1/4 0:00:01 • -:--:-- 4.00it/s v_num: 0.000 train_loss: 2.500",
+            Return,
+        ),
+        (
+            "Epoch 0/1  ━━━━━━━━━━━━━━━━━ 4/4 0:00:02 • 0:00:00 4.00it/s v_num: 0.000 train_loss: 2.200",
+            Newline,
+        ),
+        ("Validation ━━━━━━━━╸━━━━━━━━ 1/2 0:00:00 • -:--:-- 9.85it/s", Return),
+        (
+            "Epoch 0/1  ━━━━━━━━━━━━━━━━━ 4/4 0:00:02 • 0:00:00 4.00it/s v_num: 0.000 train_loss: 2.200 val_loss: 1.900",
+            Return,
+        ),
+        (
+            "Epoch 1/1  ━━━━━━━━━━━━━━━━━ 0/4 0:00:00 • -:--:-- 0.00it/s v_num: 0.000 train_loss: 2.200 val_loss: 1.900",
+            Return,
+        ),
+        (
+            "Epoch 1/1  ━━━━╸━━━━━━━━━━━━ 1/4 0:00:01 • -:--:-- 4.00it/s v_num: 0.000 train_loss: 1.500 val_loss: 1.900",
+            Return,
+        ),
+    ];
+    let expected = [
+        "epoch 0/2, batch 0/4",
+        "epoch 0/2, batch 1/4, 0.25 s",
+        "epoch 0/2, batch 1/4, 0.25 s, train_loss=2.5 Step",
+        "epoch 0/2, batch 4/4, 0.25 s, train_loss=2.2 Step",
+        "epoch 0/2, batch 4/4, val_loss=1.9 Validation Epoch",
+        "epoch 1/2, batch 1/4, 0.25 s, train_loss=1.5 Step",
+    ];
+    assert_eq!(told(&frames), expected);
+    check("lightning", false, &[(frames[3].0, expected[2])]);
+    let plain = "Training ━━━━━━━━━━━━━━━━━ 1/4 0:00:01 loss: 0.5";
+    check("rich", true, &[(plain, "batch 1/4, loss=0.5 Step")]);
 }

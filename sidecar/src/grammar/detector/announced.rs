@@ -1,0 +1,100 @@
+//! Lines that say how many epochs or steps there are to be, before the training begins.
+
+use crate::grammar::scan;
+use crate::names::{Meaning, meaning};
+use crate::observation::Observation;
+
+/// How many words a key has at most.
+const WORDS: usize = 3;
+/// How the last of them may end.
+const ENDS: [&str; 5] = ["epochs", "steps", "iters", "iterations", "total"];
+
+/// Reads `num_epochs: 3`, `Total optimization steps = 24`, `Namespace(lr=0.1, epochs=14)`: whatever
+/// stands before a colon or an equals sign and names a total. Returns whether there is one; it goes
+/// into `found`.
+pub(super) fn read(line: &str, found: &mut Observation) -> bool {
+    let mut any = false;
+    for (at, _) in line.match_indices([':', '=']) {
+        let Some((before, after)) = line.split_at_checked(at) else { continue };
+        let Some(key) = key(before) else { continue };
+        let Some(value) = after.get(1..).and_then(value) else { continue };
+        match key {
+            Meaning::TotalSteps => found.total_steps = Some(value),
+            _ => found.total_epochs = Some(value),
+        }
+        any = true;
+    }
+    any
+}
+
+/// What the words at the end of `text` name.
+fn key(text: &str) -> Option<Meaning> {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | ' ');
+    let text = text.trim_end_matches(is_quote);
+    let is_end = ENDS.iter().any(|end| {
+        let from = text.len().checked_sub(end.len());
+        from.and_then(|from| text.get(from..)).is_some_and(|last| last.eq_ignore_ascii_case(end))
+    });
+    if !is_end {
+        return None;
+    }
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ');
+    let length = text.bytes().rev().take_while(|byte| is_word(byte)).count();
+    let run = text.get(text.len() - length..)?.trim_start();
+    if run.eq_ignore_ascii_case("epochs") {
+        return Some(Meaning::TotalEpochs);
+    }
+    let starts = run.rmatch_indices(' ').map(|(at, _)| at + 1).chain([0]);
+    let is_total = |of: &Meaning| matches!(of, Meaning::TotalSteps | Meaning::TotalEpochs);
+    starts.take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
+}
+
+/// The count at the start of `text`.
+fn value(text: &str) -> Option<u64> {
+    let text = text.trim_start_matches(['"', '\'', ' ']);
+    let (count, rest) = scan::count(text)?;
+    (count > 0 && scan::ends_before(rest)).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_read_whatever_stands_around_them() {
+        for (line, epochs, steps) in [
+            ("epochs: 10", Some(10), None),
+            ("Namespace(batch_size=64, epochs=14, lr=1.0)", Some(14), None),
+            ("  Num Epochs = 3", Some(3), None),
+            ("  \"num_train_epochs\": 5,", Some(5), None),
+            ("--epochs=7", Some(7), None),
+            ("  Total optimization steps = 1,200", None, Some(1200)),
+            ("Overriding: max_iters = 2000", None, Some(2000)),
+            ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
+        ] {
+            let mut found = Observation::default();
+            assert!(read(line, &mut found), "{line}");
+            assert_eq!((found.total_epochs, found.total_steps), (epochs, steps), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_other_things_are_no_totals() {
+        for line in [
+            "warmup epochs: 5",
+            "warmup_epochs=5",
+            "eval_steps=500",
+            "logging steps = 10",
+            "max_steps=-1",
+            "epochs: 0",
+            "epochs: 1.5",
+            "epochs: many",
+            "epoch: 3",
+            "Epochs",
+            "=",
+            ":é=",
+        ] {
+            assert!(!read(line, &mut Observation::default()), "{line}");
+        }
+    }
+}
