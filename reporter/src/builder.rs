@@ -83,7 +83,7 @@ impl Builder {
 
     /// Goes on where the progress of an earlier process ended: steps, epoch, counts, sums, the
     /// targets that were reached and, unless they are set here, the totals of steps. Percentiles
-    /// begin anew, and so does `instance`.
+    /// start again, and `instance` is new.
     pub fn resume(mut self, progress: Progress) -> Self {
         self.settings.resumed = Some(Box::new(progress));
         self

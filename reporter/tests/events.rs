@@ -33,13 +33,13 @@ fn a_listener_hears_the_present_and_then_every_turn() {
 }
 
 #[test]
-fn total_that_becomes_known_before_a_step_is_told() {
+fn total_that_is_set_before_a_step_is_an_event() {
     let reporter = start();
     let mut events = Events::of(&reporter);
     assert_eq!(events.next().unwrap().total_steps, None);
     reporter.total_steps(500);
-    let told = events.find(|event| event.total_steps.is_some()).unwrap();
-    assert_eq!((told.total_steps, told.state), (Some(500), State::Starting));
+    let event = events.find(|event| event.total_steps.is_some()).unwrap();
+    assert_eq!((event.total_steps, event.state), (Some(500), State::Starting));
 }
 
 #[test]

@@ -103,7 +103,7 @@ struct Told {
     total: Total,
 }
 
-/// What one process has told.
+/// What one process has said.
 #[derive(Debug)]
 struct Process {
     steps: Steps,

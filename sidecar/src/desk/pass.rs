@@ -1,6 +1,6 @@
 //! One pass over the training data: where it began, and how long it is.
 
-/// More loops beside the training than these are not told apart.
+/// So many loops beside the training are remembered.
 const OTHERS: usize = 8;
 
 /// The pass that a source is in. A source that says nothing of epochs has passes, too.

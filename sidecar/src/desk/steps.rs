@@ -56,7 +56,7 @@ pub(super) struct Steps {
     batch_size: Option<u64>,
     /// What the source calls the first epoch: 0 or 1.
     first_epoch: Option<f64>,
-    /// The epoch that was told last.
+    /// The epoch that was said last.
     epoch: Option<f64>,
     pass: Pass,
     /// Whether steps have been counted, and not epochs or parts of the run alone.
@@ -108,10 +108,10 @@ impl Steps {
         Position { global, total: self.total, epoch, moved: self.reached > before }
     }
 
-    /// Takes the epoch that is told, if one is; returns it, counted from 1.
+    /// Takes the epoch, if the line says it; returns it, counted from 1.
     fn enter(&mut self, observation: &Observation) -> Option<u64> {
-        let told = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0);
-        if let Some(epoch) = told
+        let epoch = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0);
+        if let Some(epoch) = epoch
             && self.epoch != Some(epoch)
         {
             // A run that goes on at a later epoch counts from 1, as most do.
@@ -181,7 +181,7 @@ impl Steps {
         step
     }
 
-    /// The step of a line that tells none.
+    /// The step of a line that does not say one.
     fn without_step(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Option<u64> {
         if line.speaks_for_job {
             self.total = observation.total_steps.map_or(self.total, Total::Steps);

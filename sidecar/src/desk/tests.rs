@@ -198,7 +198,7 @@ fn total_comes_with_its_steps_from_another_source_than_losses() {
 }
 
 #[test]
-fn total_that_does_not_change_is_told_once() {
+fn total_that_does_not_change_is_reported_once() {
     let mut desk = Desk::new(Hints { total_steps: Some(900), ..Hints::default() });
     let text = desk.add(Kind::Text);
     assert_eq!(take(&mut desk, text, &bar(1, 900), 0.0), [Entry::Step(1)]);
@@ -208,7 +208,7 @@ fn total_that_does_not_change_is_told_once() {
 }
 
 #[test]
-fn expectation_is_told_whoever_counts_the_steps() {
+fn expectation_of_any_source_is_reported() {
     let mut desk = Desk::default();
     let (text, push) = (desk.add(Kind::Text), desk.add(Kind::Push));
     take(&mut desk, text, &step(1, 1.0), 0.0);

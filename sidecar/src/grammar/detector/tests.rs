@@ -89,7 +89,7 @@ fn a_heading_gives_the_epoch_to_lines_that_lack_it() {
 }
 
 #[test]
-fn totals_are_told_as_long_as_no_loss_has_been() {
+fn totals_are_read_until_the_first_loss() {
     let mut detector = Detector::default();
     let found = read(&mut detector, "Namespace(batch_size=64, epochs=14)").unwrap();
     assert_eq!((found.total_epochs, found.losses.len()), (Some(14), 0));

@@ -4,7 +4,7 @@ use super::counter::Counter;
 use super::frame::Frame;
 use crate::observation::Loss;
 
-/// More bars than these are not told apart.
+/// So many bars are remembered.
 const MOST: usize = 8;
 
 /// Which bar of a program one is.

@@ -29,7 +29,7 @@ pub(super) struct Tqdm {
     steps: Option<Id>,
     /// The one that counts the epochs, around them.
     outer: Option<Outer>,
-    /// How many epochs there are, as far as that has been told.
+    /// How many epochs there are, as it was said last.
     epochs: Option<u64>,
     before: Before,
     by: By,
@@ -153,7 +153,7 @@ impl Tqdm {
         let Some(bar) = self.bars.get_mut(at).filter(|bar| bar.trains) else {
             return (at, false);
         };
-        let (id, begins_anew) = (bar.id, frame.n < bar.counter.n());
+        let (id, restarts) = (bar.id, frame.n < bar.counter.n());
         match &mut self.outer {
             Some(outer) if outer.guess() == Some(id) => {
                 if outer.goes_on(frame) {
@@ -163,7 +163,7 @@ impl Tqdm {
                 (self.outer, self.steps) = (None, Some(id));
             }
             Some(outer) => {
-                if !outer.is_around(begins_anew) {
+                if !outer.is_around(restarts) {
                     self.outer = None;
                 }
             }

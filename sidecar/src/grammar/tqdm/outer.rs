@@ -31,11 +31,11 @@ impl Outer {
         self.guess
     }
 
-    /// A bar of steps is drawn, which begins anew or goes on. Returns whether this bar may be around
-    /// it: it has moved by then.
-    pub(super) fn is_around(&mut self, begins_anew: bool) -> bool {
+    /// A bar of steps is drawn, which restarts or goes on. Returns whether this bar may be around it:
+    /// it has moved by then.
+    pub(super) fn is_around(&mut self, restarts: bool) -> bool {
         self.inner = true;
-        !begins_anew || self.guess.is_none() || self.n > 0
+        !restarts || self.guess.is_none() || self.n > 0
     }
 
     /// Takes a frame of this bar. Returns whether it may still count epochs: a bar of steps moves
