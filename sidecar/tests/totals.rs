@@ -23,7 +23,7 @@ impl Place {
             Entry::Loss(_) => self.step += 1,
             Entry::Step(step) => self.step = step,
             Entry::TotalSteps(total) => self.total = total,
-            _ => {}
+            Entry::Validation(_) | Entry::Batch(_) | Entry::Epoch(_) | Entry::ExpectedSteps(_) => {}
         }
     }
 }

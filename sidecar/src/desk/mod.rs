@@ -172,8 +172,8 @@ impl Desk {
         }
         let gives_losses = self.loss_from.is_none_or(|chosen| chosen == source);
         let counts = self.counts_steps(source, position);
-        if counts && let Some(total) = self.total_of(source, position) {
-            report(Entry::TotalSteps(total));
+        if counts && self.take_total(source, position) {
+            report(Entry::TotalSteps(self.total));
         }
         if let Some(steps) = observation.expected_steps {
             report(Entry::ExpectedSteps(steps));
@@ -201,15 +201,16 @@ impl Desk {
         }
     }
 
-    /// How many steps there are to be by `source`, which counts the steps; `None` if that is no news.
-    fn total_of(&mut self, source: SourceId, position: Position) -> Option<Option<u64>> {
+    /// Takes the number of steps that there are to be from `source`, which counts the steps. Returns
+    /// whether it has changed.
+    fn take_total(&mut self, source: SourceId, position: Position) -> bool {
         let is_new = self.steps_from.replace(source) != Some(source);
         let total = match position.total {
             Total::Steps(total) => Some(total),
             Total::Unsaid if !is_new => self.total,
             Total::Unsaid | Total::Open => self.hints.total_steps,
         };
-        (std::mem::replace(&mut self.total, total) != total).then_some(total)
+        std::mem::replace(&mut self.total, total) != total
     }
 
     /// Whether `source`, which is at `position`, counts the steps of the job. That is the source of

@@ -270,7 +270,7 @@ proptest! {
                 match entry {
                     Entry::Batch(seconds) => prop_assert!(seconds > 0.0),
                     Entry::ExpectedSteps(steps) => prop_assert!(steps > 0),
-                    _ => {}
+                    Entry::Loss(_) | Entry::Validation(_) | Entry::Step(_) | Entry::Epoch(_) | Entry::TotalSteps(_) => {}
                 }
             }
         }
@@ -311,7 +311,8 @@ proptest! {
                                 prop_assert_eq!(total, None);
                                 total = reported;
                             }
-                            _ => {}
+                            Entry::Loss(_)
+| Entry::Validation(_) | Entry::Batch(_) | Entry::Epoch(_) | Entry::ExpectedSteps(_) => {}
                         }
                     }
                 }

@@ -18,9 +18,10 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         let Some((before, after)) = line.split_at_checked(at) else { continue };
         let Some(key) = key(before) else { continue };
         let Some(value) = after.get(1..).and_then(value) else { continue };
-        match key {
-            Meaning::TotalSteps => found.total_steps = Some(value),
-            _ => found.total_epochs = Some(value),
+        if matches!(key, Meaning::TotalSteps) {
+            found.total_steps = Some(value);
+        } else {
+            found.total_epochs = Some(value);
         }
         any = true;
     }

@@ -163,7 +163,8 @@ impl Tqdm {
                 (self.outer, self.steps) = (None, Some(id));
             }
             Some(outer) => {
-                if !outer.is_around(restarts) {
+                let is_around = outer.is_around(restarts);
+                if !is_around {
                     self.outer = None;
                 }
             }
