@@ -241,6 +241,7 @@ impl Job {
             step: (step > 0).then_some(step),
             epoch: known(&self.epoch),
             total_steps: known(&self.total_steps),
+            expected_steps: None,
             dataset: dataset.clone(),
             eval: reading.eval,
             batch_latency: reading.latency,

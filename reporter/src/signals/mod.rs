@@ -52,6 +52,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         steps_per_second: pace.map(|pace| pace.rate),
         progress_ratio: steps.and_then(|(step, total)| pace::ratio(step, total)),
         eta_seconds: pace.zip(left).and_then(|(pace, left)| pace.seconds(left)),
+        to_acceptable: None,
         to_objective: series
             .zip(pace)
             .and_then(|(series, pace)| forecast::forecast(series, progress, &pace)),

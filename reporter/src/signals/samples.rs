@@ -117,6 +117,7 @@ pub(crate) fn progress() -> Progress {
         step: None,
         epoch: None,
         total_steps: None,
+        expected_steps: None,
         dataset: None,
         eval: Eval {
             name: "loss".to_owned(),

@@ -73,7 +73,7 @@ fn a_forecast_needs_an_objective_that_is_still_ahead() {
 fn what_is_out_of_reach_is_never_reached() {
     let job = Job::of(&losses(1000), 20.0);
     let progress = Progress { targets: objective(-1e9), ..job.progress() };
-    let never = Forecast { seconds: None, low: None, high: None };
+    let never = Forecast { seconds: None, low: None, high: None, steps: None };
     assert_eq!(derive(&job.history, &progress, TRAINING).to_objective, Some(never));
 }
 
@@ -174,8 +174,12 @@ proptest! {
                 prop_assert!(any.is_finite(), "{signals:?}");
             }
             let forecast = signals.to_objective;
-            let Forecast { low, seconds, high } =
-                forecast.unwrap_or(Forecast { low: None, seconds: None, high: None });
+            let Forecast { low, seconds, high, .. } = forecast.unwrap_or(Forecast {
+                low: None,
+                seconds: None,
+                high: None,
+                steps: None,
+            });
             let positive = [
                 signals.quiet_seconds, signals.steps_per_second, signals.progress_ratio,
                 signals.eta_seconds, low, seconds, high,

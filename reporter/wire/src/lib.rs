@@ -42,6 +42,10 @@ pub struct Progress {
     pub epoch: Option<u64>,
     /// How many steps the job means to take.
     pub total_steps: Option<u64>,
+    /// How many steps the job expects to take, where [`Progress::total_steps`] is a cap that it may
+    /// stop short of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_steps: Option<u64>,
     /// The training data in use, as the job names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<String>,
@@ -256,7 +260,10 @@ pub struct Signals {
     pub progress_ratio: Option<f64>,
     /// Seconds until all steps are done.
     pub eta_seconds: Option<f64>,
-    /// Seconds until the mean loss reaches the objective; `null` without an objective, once it is
+    /// The way until the mean loss reaches the acceptable loss; left out where it is not forecast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_acceptable: Option<Forecast>,
+    /// The way until the mean loss reaches the objective; `null` without an objective, once it is
     /// reached, and while there is too little to go by.
     pub to_objective: Option<Forecast>,
 }
@@ -269,6 +276,21 @@ pub struct Forecast {
     /// Sooner than this with 10 % probability only; `null`: most likely never.
     pub low: Option<f64>,
     /// Later than this with 10 % probability only; `null`: perhaps never.
+    pub high: Option<f64>,
+    /// The same way in optimizer steps: it does not depend on how much CPU the job has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepsForecast>,
+}
+
+/// Optimizer steps still to be taken, with the interval that holds them with 80 % probability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepsForecast {
+    /// Fewer than this with 10 % probability only; `null`: most likely never.
+    pub low: Option<f64>,
+    /// As likely fewer as more; `null`: more likely never.
+    pub median: Option<f64>,
+    /// More than this with 10 % probability only; `null`: perhaps never.
     pub high: Option<f64>,
 }
 

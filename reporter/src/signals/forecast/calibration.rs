@@ -78,7 +78,7 @@ fn ask(curve: &Curve, objective: f64, percent: usize) -> Option<Verdict> {
     let targets = Targets { objective: Some(objective), ..Targets::default() };
     let progress = Progress { targets, ..job.progress() };
     let forecast = derive(&job.history, &progress, TRAINING).to_objective?;
-    let Forecast { low, seconds, high } = forecast;
+    let Forecast { low, seconds, high, .. } = forecast;
     let came = f64::from(u32::try_from(steps - asked).unwrap()) / rate;
     let holds = low.is_some_and(|low| low <= came) && high.is_none_or(|high| came <= high);
     let shown =

@@ -37,7 +37,7 @@ pub(crate) fn forecast(series: &Series, progress: &Progress, pace: &Pace) -> Opt
     let goal = Goal::new(progress, series)?;
     let [low, seconds, high] =
         steps(series, &goal)?.map(|steps| steps.and_then(|steps| pace.seconds(steps)));
-    Some(Forecast { seconds, low, high })
+    Some(Forecast { seconds, low, high, steps: None })
 }
 
 /// The steps until then, with the probabilities [`PARTS`].
