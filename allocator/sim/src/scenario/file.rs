@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use paceline_policy::limiter::LimiterSettings;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::{Failures, Start, Stated, Told};
 use crate::curve::Curve;
@@ -21,7 +22,7 @@ pub(super) struct ScenarioFile {
     #[serde(default)]
     pub(super) placement: Placement,
     #[serde(default)]
-    pub(super) limiter: LimiterSettings,
+    pub(super) limiter: LimiterFile,
     #[serde(default)]
     pub(super) params: BTreeMap<String, BTreeMap<String, f64>>,
     #[serde(rename = "node")]
@@ -32,6 +33,28 @@ pub(super) struct ScenarioFile {
     pub(super) gangs: Vec<GangFile>,
     #[serde(default, rename = "layout")]
     pub(super) layouts: Vec<LayoutFile>,
+}
+
+/// The limiter, and whether it leaves enforcement to the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LimiterFile {
+    pub(super) settings: LimiterSettings,
+    pub(super) own_enforcement: bool,
+}
+
+impl Default for LimiterFile {
+    fn default() -> Self {
+        Self { settings: LimiterSettings::default(), own_enforcement: true }
+    }
+}
+
+impl<'de> Deserialize<'de> for LimiterFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let table = toml::Table::deserialize(deserializer)?;
+        let own_enforcement = !table.contains_key("enforcement");
+        let settings = table.try_into().map_err(D::Error::custom)?;
+        Ok(Self { settings, own_enforcement })
+    }
 }
 
 /// Where a job goes that names no node, under a policy that does not choose one.
@@ -73,6 +96,8 @@ pub(super) struct JobFile {
     pub(super) work: Option<f64>,
     pub(super) heavy_tail: Option<HeavyTail>,
     pub(super) declared: Option<f64>,
+    #[serde(default)]
+    pub(super) stated_total: Stated,
     pub(super) parallel: Option<f64>,
     pub(super) threads: Option<f64>,
     pub(super) crowded: Option<f64>,
@@ -96,8 +121,6 @@ pub(super) struct JobFile {
     pub(super) batch_latency_between: Option<(f64, f64)>,
     #[serde(default = "yes")]
     pub(super) may_terminate: bool,
-    #[serde(default)]
-    pub(super) stated_total: Stated,
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
     pub(super) weight: Option<f64>,

@@ -52,6 +52,9 @@ pub struct Scenario {
     pub placement: Placement,
     /// What stands below every policy.
     pub limiter: LimiterSettings,
+    /// Whether the file says nothing of enforcement, so that each policy's own goes before the
+    /// limiter's.
+    pub own_enforcement: bool,
     /// The parameters of policies, by their names.
     pub params: BTreeMap<String, Params>,
     /// The nodes.
@@ -98,6 +101,13 @@ impl Scenario {
         check::check(file)
     }
 
+    /// What stands below a policy.
+    pub fn limiter_below(&self, arm: &Arm) -> LimiterSettings {
+        let own = policies::Entry::named(&arm.policy).filter(|_| self.own_enforcement);
+        let enforcement = own.map_or(self.limiter.enforcement, |entry| entry.enforcement);
+        LimiterSettings { enforcement, ..self.limiter }
+    }
+
     /// The workload of a seed: everything that is random about it drawn.
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         draw::draw(self, &self.groups, seed)
@@ -114,6 +124,15 @@ impl Scenario {
         self
     }
 
+    /// The same where every job says this of the number of its steps.
+    #[must_use]
+    pub fn stating(mut self, stated: Stated) -> Self {
+        for group in &mut self.groups {
+            group.stated_total = stated;
+        }
+        self
+    }
+
     /// The same where nothing stops a job that goes on from a checkpoint or is moved.
     #[must_use]
     pub fn moving_at_no_cost(mut self) -> Self {
@@ -124,15 +143,6 @@ impl Scenario {
     }
 
     /// A policy as this scenario sets it, ready to run.
-    /// The same where every job says this of the number of its steps.
-    #[must_use]
-    pub fn stating(mut self, stated: Stated) -> Self {
-        for group in &mut self.groups {
-            group.stated_total = stated;
-        }
-        self
-    }
-
     pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
         let none = Params::default();
         let params = self.params.get(&arm.policy).unwrap_or(&none);

@@ -147,6 +147,7 @@ impl Repeat {
         }
         scenario.params.insert(arm.policy.clone(), params);
         scenario.limiter.enforcement = facts.enforcement;
+        scenario.own_enforcement = false;
         (scenario, arm)
     }
 

@@ -118,6 +118,37 @@ pub(super) fn summary(entries: &[Entry], metrics: &[(&str, &str)]) -> Table {
     Table { head, rows, words: metrics.len() + 1 }
 }
 
+/// The policies of the table of gaps: resolved forms, and our own.
+const CLOSING: [&str; 4] = ["flowcon", "tradl", "specon", "paceline"];
+/// The policy whose fairness stands beside them.
+const OWN: &str = "paceline";
+
+/// A row for each scenario with a bound of the mean completion time: the part of the gap between no
+/// policy and the bound that policies close, and the finish-time fairness of our own, worst and mean.
+pub(super) fn gaps(entries: &[Entry]) -> Table {
+    let closing = CLOSING.map(ToOwned::to_owned);
+    let fairness = ["worst ρ", "mean ρ"].map(ToOwned::to_owned);
+    let head = std::iter::once("scenario".to_owned()).chain(closing).chain(fairness).collect();
+    let row = |entry: &Entry| {
+        let Figures::Runs(all) = &entry.figures else { return None };
+        let completion = Metric::named("completion_mean")?;
+        all.bound(completion)?;
+        let of = |policy: &str| all.results.iter().find(|results| short(&results.arm) == policy);
+        let closed = CLOSING.iter().map(|policy| {
+            let part = of(policy).and_then(|results| all.gap_closed(results, completion));
+            part.map_or_else(String::new, |part| format!("{:.0} %", 100.0 * part))
+        });
+        let own = of(OWN)?;
+        let worst = Metric::named("fairness_worst")?;
+        let worst = own.outcomes.iter().filter_map(|run| worst.of(run)).reduce(f64::max);
+        let mean = own.mean(Metric::named("fairness_mean")?).map(|interval| interval.mean);
+        let figure = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.2}"));
+        let name = std::iter::once(entry.scenario.name.clone());
+        Some(name.chain(closed).chain([figure(worst), figure(mean)]).collect())
+    };
+    Table { head, rows: entries.iter().filter_map(row).collect(), words: 1 }
+}
+
 /// The best policy by a metric; of several that are equal, the first.
 fn best(all: &Comparison, metric: &Metric) -> String {
     if all.bound(metric).is_none() {

@@ -1,0 +1,79 @@
+//! One training job in one run of the policy.
+
+use super::order::SMALL;
+
+/// What a run goes by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// Its place among the members.
+    pub(super) member: usize,
+    pub(super) weight: f64,
+    pub(super) cap: f64,
+    /// The work left, where the size is known.
+    pub(super) left: Option<f64>,
+    pub(super) used: f64,
+    pub(super) fair: f64,
+    /// When it was first seen.
+    pub(super) since: f64,
+    pub(super) is_new: bool,
+    /// Whether it states a total that is believed.
+    pub(super) states: bool,
+    pub(super) doubted: bool,
+    /// How soon what comes of it, by its weight.
+    pub(super) density: f64,
+    /// Whether it was served first until now.
+    pub(super) was_first: bool,
+    /// Whether it has shown how much of the node it can use.
+    pub(super) cap_is_known: bool,
+    /// Whether its cap is to be measured again before anything is lent.
+    pub(super) cap_is_due: bool,
+    /// Whether it used little of the node in the last window, though nothing limited it.
+    pub(super) used_little: bool,
+}
+
+impl Row {
+    /// Whether its cap is to be measured, and is small as far as one can see.
+    pub(super) fn shows_a_small_cap(&self) -> bool {
+        let shows = self.is_new && !self.cap_is_known && self.used_little;
+        shows || self.cap_is_due && self.left.is_some() && self.cap < SMALL
+    }
+
+    /// The work left, or a guess for the order: it is half done.
+    pub(super) fn guess(&self, prior: f64) -> f64 {
+        self.left.unwrap_or(self.used.max(prior))
+    }
+
+    /// Its work left in the virtual system, with a guess for a size that is unknown.
+    pub(super) fn virtual_left(&self, prior: f64) -> f64 {
+        let used = if self.left.is_some() { self.used } else { self.used.max(self.fair) };
+        crate::unit::saturate(used + self.guess(prior) - self.fair).max(0.0)
+    }
+}
+
+/// How much comes how soon: the weight of what its work leads to over the work until then, by the best
+/// of the milestones. The end is the last of them, of weight 1.
+pub(super) fn density(weight: f64, left: f64, mut milestones: Vec<(f64, f64)>) -> f64 {
+    milestones.sort_by(|a, b| a.0.total_cmp(&b.0));
+    milestones.push((left, 1.0));
+    let mut gained = 0.0;
+    let best = milestones.into_iter().map(|(work, gain)| {
+        gained += gain;
+        gained / work.max(f64::MIN_POSITIVE)
+    });
+    let best = best.fold(0.0, f64::max);
+    crate::unit::saturate(weight * best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn density_is_that_of_the_best_milestone() {
+        let is = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        is(density(1.0, 10.0, Vec::new()), 0.1);
+        is(density(2.0, 10.0, vec![(2.0, 1.0)]), 1.0);
+        is(density(1.0, 10.0, vec![(9.0, 1.0), (8.0, 1.0)]), 0.3);
+        assert!(density(1.0, 0.0, Vec::new()).is_finite());
+    }
+}

@@ -1,0 +1,109 @@
+//! The promise, over random jobs on a node that does exactly what the policy says.
+
+use proptest::prelude::*;
+
+use super::node::{Done, Task, fair_ends, run};
+use super::*;
+
+/// The shortest interval: no job ends later than that after its end under equal sharing.
+const EPSILON: f64 = 1.0;
+
+fn tasks(
+    cap: impl Strategy<Value = f64>,
+    weight: impl Strategy<Value = f64>,
+) -> impl Strategy<Value = Vec<Task>> {
+    let one = (0.0..60.0_f64, 50..3000_u32, weight, cap);
+    let task =
+        |(arrive, steps, weight, cap)| Task { arrive, steps, stated: Some(steps), weight, cap };
+    prop::collection::vec(one.prop_map(task), 1..10)
+}
+
+/// By how much the latest of all jobs is later than under equal sharing, in seconds and as a factor of
+/// its time there.
+fn latest(tasks: &[Task], done: &Done) -> (f64, f64) {
+    let each = tasks.iter().zip(fair_ends(tasks)).zip(&done.ends);
+    each.fold((f64::NEG_INFINITY, 0.0), |(late, factor), ((task, fair), end)| {
+        let times = (end - task.arrive) / (fair - task.arrive);
+        (late.max(end - fair), times.max(factor))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_job_of_exact_total_ends_later_than_under_equal_sharing(
+        tasks in tasks(Just(1.0), Just(1.0)),
+    ) {
+        let done = run(&mut policy(&[]), &tasks);
+        let (late, _) = latest(&tasks, &done);
+        prop_assert!(late <= EPSILON, "{late}: {tasks:?}");
+    }
+
+    #[test]
+    fn no_job_ends_later_than_under_sharing_by_weight(
+        tasks in tasks(Just(1.0), 0.25..4.0_f64),
+    ) {
+        let done = run(&mut policy(&[]), &tasks);
+        let (late, _) = latest(&tasks, &done);
+        prop_assert!(late <= EPSILON, "{late}: {tasks:?}");
+    }
+
+    #[test]
+    fn early_end_of_a_job_makes_no_other_later(
+        tasks in tasks(Just(1.0), Just(1.0)), parts in prop::collection::vec(0.5..1.0_f64, 10),
+    ) {
+        let early: Vec<Task> = tasks.iter().zip(&parts).enumerate().map(|(at, (task, part))| {
+            let steps = f64::from(task.steps) * if at % 2 == 0 { *part } else { 1.0 };
+            Task { steps: u32::try_from(crate::unit::whole(steps)).unwrap().max(1), ..*task }
+        }).collect();
+        let done = run(&mut policy(&[]), &early);
+        // Its virtual end stands, so theirs do.
+        for ((task, fair), end) in tasks.iter().zip(fair_ends(&tasks)).zip(&done.ends) {
+            prop_assert!(*end <= fair + EPSILON, "{end} {fair} {task:?}: {early:?}");
+        }
+    }
+
+    #[test]
+    fn jobs_with_caps_end_within_two_percent_of_equal_sharing(
+        tasks in tasks(prop_oneof![Just(1.0), 0.1..0.6_f64], Just(1.0)),
+    ) {
+        let done = run(&mut policy(&[]), &tasks);
+        for ((task, fair), end) in tasks.iter().zip(fair_ends(&tasks)).zip(&done.ends) {
+            let allowed = 1.02 * (fair - task.arrive) + 2.0 * EPSILON;
+            prop_assert!(end - task.arrive <= allowed, "{end} {fair} {task:?}: {tasks:?}");
+        }
+    }
+
+    #[test]
+    fn silent_jobs_get_equal_shares(tasks in tasks(Just(1.0), Just(1.0))) {
+        let silent: Vec<Task> = tasks.iter().map(|task| Task { stated: None, ..*task }).collect();
+        let done = run(&mut policy(&[]), &silent);
+        for (fair, end) in fair_ends(&silent).into_iter().zip(&done.ends) {
+            prop_assert!((end - fair).abs() < 1e-6, "{end} {fair}");
+        }
+        prop_assert!(done.decisions.iter().all(|one| one.limits.values().all(|all| all.is_all())));
+    }
+
+    #[test]
+    fn silent_job_among_others_ends_within_a_tenth_of_equal_sharing(
+        mut tasks in tasks(Just(1.0), Just(1.0)),
+    ) {
+        tasks[0].stated = None;
+        let done = run(&mut policy(&[]), &tasks);
+        let fair = fair_ends(&tasks)[0];
+        let allowed = tasks[0].arrive + 1.1 * (fair - tasks[0].arrive) + 3.0 * EPSILON;
+        prop_assert!(done.ends[0] <= allowed, "{} {fair}: {tasks:?}", done.ends[0]);
+    }
+
+    #[test]
+    fn every_job_ends(
+        tasks in tasks(0.05..=1.0_f64, 0.25..4.0_f64),
+        stated in prop::collection::vec(prop::option::of(1..6000_u32), 10),
+    ) {
+        let wrong = tasks.iter().zip(&stated).map(|(task, stated)| Task { stated: *stated, ..*task });
+        let wrong: Vec<Task> = wrong.collect();
+        let done = run(&mut policy(&[]), &wrong);
+        prop_assert!(done.ends.iter().all(|end| end.is_finite()), "{wrong:?}");
+    }
+}
