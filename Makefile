@@ -186,7 +186,7 @@ test-burn: ## lint and test the reporter's adapter for Burn, which has 200 depen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-test-frameworks: compile ## run the real Python frameworks anew, alone and in containers; check what is read of them
+test-frameworks: compile ## run the real Python frameworks again, alone and in containers; check what is read of them
 	@$(STOPWATCH)
 	fixtures=target/frameworks
 	rm -rf "$$fixtures"

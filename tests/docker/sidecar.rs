@@ -48,7 +48,7 @@ pub(crate) async fn a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_c
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
     let status = bed.file("status.json");
-    // It stops in the middle until it is told to go on.
+    // It stops in the middle until the file exists.
     let job = bar("100");
     let args = [&job.args[..], &["--hold", "/bed/go-on", "--hold-after", "50"]].concat();
     let host = HostConfig { binds: Some(vec![bed.bind()]), ..HostConfig::default() };

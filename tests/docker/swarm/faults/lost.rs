@@ -94,7 +94,7 @@ pub(crate) async fn a_cut_in_the_middle_of_a_move_leaves_the_job_once(
 
 /// A manager, and a job on a worker that has saved a checkpoint; where it is.
 async fn saving(bed: &Bed, offices: &Offices) -> anyhow::Result<(Allocator, String)> {
-    // Its machine waits for nobody's end when it stops.
+    // Its machine stops without waiting for the job.
     let args = &[
         "--checkpoint",
         "/ckpt/saved",

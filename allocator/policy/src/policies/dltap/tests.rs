@@ -292,7 +292,7 @@ proptest! {
             let new = answer.place.iter().filter(|b| b.node == node.name.as_str()).map(|b| task(&b.task));
             let there = frame.tasks.iter().filter(|task| task.node.as_deref() == Some(&*node.name));
             let (mut new, all) = (new.clone().peekable(), there.chain(new));
-            // Beyond the largest number there is no more, as for the policy.
+            // The sum saturates, as it does in the policy.
             let used = saturate(all.map(|task| Amount::of(task).cpu).sum());
             let has = node.cpus.filter(|cpus| cpus.is_finite()).unwrap_or(0.0).max(0.0);
             prop_assert!(new.peek().is_none() || used <= has + 1e-6);
