@@ -102,8 +102,9 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Where it cannot be taken away, the temporary folder stays, and says so by itself.
-        drop(Command::new("umount").arg(self.0.path()).status());
+        // Where it cannot be taken away, the temporary folder stays, and says so by itself. The thread that
+        // brings the log to the disk may not have closed it yet.
+        drop(Command::new("umount").arg("--lazy").arg(self.0.path()).status());
     }
 }
 

@@ -170,8 +170,8 @@ pub(crate) async fn a_run_beside_other_work_is_marked_and_ends_when_its_time_is_
     let other =
         Job { name: "other", args: vec!["--burners", "1"], stranger: true, ..Job::default() };
     bed.start(other).await?;
-    // Left to itself, it would end later.
-    let command: &[&str] = &["--sleep", "10", "--steps", "1", "--heed-term"];
+    // Left to itself, it would end much later, however long the engine takes to end it.
+    let command: &[&str] = &["--sleep", "300", "--steps", "1", "--heed-term"];
     let jobs = [("slow", command, "arrive = 0")];
     let file = schedule(&bed, "policies = [\"none\"]\nuntil = 5", &jobs)?;
     let said = succeed(bench(&bed, &file)?).await?;

@@ -1,5 +1,6 @@
 //! Whether what is recorded is what happened.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::flowcon::all_cpus;
 
 /// So many frames are compared, one after the other.
-const FRAMES: usize = 6;
+const FRAMES: usize = 8;
 /// How far from its frame, in seconds, the job may have logged the last step that the frame tells of, or
 /// the first that it does not: its endpoint is read a moment before, and a line may be printed late.
 const NEAR: f64 = 1.0;
@@ -49,12 +50,12 @@ struct Reading {
 async fn by_the_engine(
     bed: &Bed,
     name: &str,
-    enough: impl Fn() -> bool,
+    enough: impl Fn(&[Reading]) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<Reading>> {
     let options = StatsOptionsBuilder::default().stream(true).build();
     let mut stream = std::pin::pin!(bed.docker().stats(name, Some(options)));
     let mut readings = Vec::new();
-    while !enough() {
+    while !enough(&readings)? {
         let stats = stream.next().await.context("the statistics ended")??;
         let at = seconds(&stats.read.context("no time")?)?;
         let cpu = stats.cpu_stats.and_then(|cpu| cpu.cpu_usage).and_then(|usage| usage.total_usage);
@@ -100,42 +101,75 @@ pub(crate) async fn frames_agree_with_the_jobs_own_log_and_the_engines_statistic
     let paths = [frames.to_string_lossy(), samples.to_string_lossy()];
     words.extend(["--record", &paths[0], "--samples", &paths[1]]);
     let allocator = Allocator::run(&bed, &words)?;
-    // On a busy machine the job makes no step in some of them. A last line may be half written.
-    let recorded = || {
-        let text = std::fs::read_to_string(&frames).unwrap_or_default();
-        let whole = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-        whole.filter(|frame| number(frame, "/jobs/0/loss").is_ok()).count()
+    let has_loss = |frame: &Value| number(frame, "/jobs/0/loss").is_ok();
+    until("there is a loss", || async { Ok(so_far(&frames).iter().any(has_loss).then_some(())) })
+        .await?;
+    // On a busy machine the job makes no step in some of them, and the engine's readings may begin late
+    // or come late: neither says by itself how many can be compared.
+    let enough = |told: &[Reading]| {
+        let (frames, samples) = (so_far(&frames), so_far(&samples));
+        if samples.is_empty() {
+            return anyhow::Ok(false);
+        }
+        let compared = uses(&frames, epoch(&samples)?, told, cpus)?.len();
+        let with_loss = frames.iter().filter(|frame| has_loss(frame)).count();
+        anyhow::Ok(compared >= FRAMES && with_loss >= FRAMES)
     };
-    until("a frame has a loss", || async { Ok((recorded() >= 1).then_some(())) }).await?;
-    // The first and the last may not lie between two readings.
-    let told = by_the_engine(&bed, &job, || recorded() >= FRAMES + 4).await?;
+    let told = by_the_engine(&bed, &job, enough).await?;
     allocator.end().await?;
-    let (frames, samples) = (json_lines(&frames)?, json_lines(&samples)?);
-
-    // A run's own time and that of others are tied by the samples, which hold both.
-    let first = samples.first().context("no samples")?;
-    let epoch = number(first, "/unix")? - number(first, "/t")?;
+    let (frames, epoch) = (json_lines(&frames)?, epoch(&json_lines(&samples)?)?);
     ensure_use(&frames, epoch, &told, cpus)?;
     ensure_losses(&frames, epoch, &steps(&bed.log(&job).await?)?)
 }
 
-/// Fails unless frames tell of the use that the engine tells of the same time, and of the limit.
-fn ensure_use(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<()> {
-    // By time: over a few hundredths of a second, a job under a quota runs at full speed or not at all.
-    let (mut uses, mut used, mut by_engine, mut by_all, mut seconds) = (0, 0.0, 0.0, 0.0, 0.0);
+/// The whole lines that there are so far: the last one may be half written.
+fn so_far(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// When a run's own time began, in Unix seconds: the samples hold both.
+fn epoch(samples: &[Value]) -> anyhow::Result<f64> {
+    let first = samples.first().context("no samples")?;
+    Ok(number(first, "/unix")? - number(first, "/t")?)
+}
+
+/// What was used from one frame to the next, in seconds of the whole machine.
+#[derive(Clone, Copy)]
+struct Use {
+    seconds: f64,
+    /// By the job, as the frame says.
+    job: f64,
+    /// By the job, as the engine says.
+    by_engine: f64,
+    /// By everything on the machine, as the frame says.
+    all: f64,
+}
+
+/// The uses that frames tell of, where the engine tells of the same time.
+fn uses(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<Vec<Use>> {
+    let mut uses = Vec::new();
     for (before, frame) in frames.iter().zip(frames.iter().skip(1)) {
         let Ok(share) = number(frame, "/jobs/0/usage/cpu") else { continue };
         let (from, to) = (number(before, "/t")?, number(frame, "/t")?);
         let at = |t: f64| cpu_at(told, t + epoch);
         let Some((began, ended)) = at(from).zip(at(to)) else { continue };
-        uses += 1;
-        used += share * (to - from);
-        by_all += number(frame, "/nodes/0/usage/cpu")? * (to - from);
-        by_engine += (ended - began) / cpus;
-        seconds += to - from;
+        let seconds = to - from;
+        let all = number(frame, "/nodes/0/usage/cpu")? * seconds;
+        uses.push(Use { seconds, job: share * seconds, by_engine: (ended - began) / cpus, all });
     }
-    anyhow::ensure!(uses >= FRAMES, "{uses} frames have a use");
-    let (mean, told, all) = (used / seconds, by_engine / seconds, by_all / seconds);
+    Ok(uses)
+}
+
+/// Fails unless frames tell of the use that the engine tells of the same time, and of the limit.
+fn ensure_use(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<()> {
+    let uses = uses(frames, epoch, told, cpus)?;
+    anyhow::ensure!(uses.len() >= FRAMES, "{} frames have a use", uses.len());
+    // By time: over a few hundredths of a second, a job under a quota runs at full speed or not at all.
+    let sum = |of: fn(&Use) -> f64| uses.iter().map(of).sum::<f64>();
+    let seconds = sum(|one| one.seconds);
+    let (mean, told) = (sum(|one| one.job) / seconds, sum(|one| one.by_engine) / seconds);
+    let all = sum(|one| one.all) / seconds;
     anyhow::ensure!((mean / told - 1.0).abs() < 0.1, "frames say {mean}, the engine {told}");
     // It has less only where the machine has no more to give.
     let has_its_limit = mean / 0.25 < 1.1 && (mean / 0.25 > 0.9 || all > 0.9);

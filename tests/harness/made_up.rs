@@ -15,6 +15,8 @@ use paceline_allocator::live::{Backstage, pair};
 use paceline_allocator::web::{self, Settings, Web};
 use paceline_wire::{Direction, Targets};
 
+use crate::wait::PATIENCE;
+
 /// A name that would be a script if it were taken for markup.
 pub const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
@@ -124,9 +126,16 @@ pub async fn page(address: &str, started_at: f64, past: u32) -> anyhow::Result<(
     let settings = Settings { listen: Some(address.parse()?), ..Settings::default() };
     let web = web::serve(&settings, live, None).await?.context("it is to be served")?;
     for second in 1..=past {
-        backstage.snapshots.send_replace(Arc::new(snapshot(started_at, f64::from(second))));
-        // Each is to be seen before the next replaces it.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        let shown = Arc::new(snapshot(started_at, f64::from(second)));
+        backstage.snapshots.send_replace(Arc::clone(&shown));
+        // Each is to be seen before the next replaces it: beside this function and the channel, the page
+        // has it then, too, until it sees another one.
+        let seen = async {
+            while Arc::strong_count(&shown) < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, seen).await.context("the page does not look")?;
     }
     Ok((web, backstage))
 }

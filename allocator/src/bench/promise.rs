@@ -1,0 +1,117 @@
+//! The promise of the policy `paceline`, held against a bench: no job ends later than it does when all
+//! share the machine equally, which is what happens under `none`.
+
+use paceline_policy::policies::Paceline;
+use serde::{Deserialize, Serialize};
+
+use super::outcome::{ArmFindings, JobFindings};
+
+/// A job may take so many times as long as under `none`: repeats of one arm differ by as much.
+const BOUND: f64 = 1.05;
+
+/// How long each job took, as a multiple of its time under `none`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Promise {
+    /// No job's multiple may be above this one.
+    bound: f64,
+    /// In the schedule's order.
+    jobs: Vec<Multiple>,
+    /// Whether the promise was kept; `None` where other work disturbed every run.
+    kept: Option<bool>,
+}
+
+/// One job's completion time over that under `none`, from means over the repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Multiple {
+    job: String,
+    multiple: f64,
+}
+
+impl Promise {
+    /// Of an arm whose policy makes the promise, and whose runs can be compared with those of `none`.
+    pub(crate) fn of(arm: &ArmFindings) -> Option<Self> {
+        if arm.facts.policy != Paceline::NAME {
+            return None;
+        }
+        let disturbed = |job: &JobFindings| {
+            job.figure("completion").is_some_and(|its| its.disturbed || its.difference_disturbed)
+        };
+        let multiple = |job: &JobFindings| {
+            let percent = job.figure("completion")?.change()?;
+            Some(Multiple { job: job.job.clone(), multiple: 1.0 + percent / 100.0 })
+        };
+        let jobs: Vec<Multiple> = arm.jobs.iter().filter_map(multiple).collect();
+        let largest = jobs.iter().map(|job| job.multiple).max_by(f64::total_cmp)?;
+        let kept = (!arm.jobs.iter().any(disturbed)).then_some(largest <= BOUND);
+        Some(Self { bound: BOUND, jobs, kept })
+    }
+
+    /// In sentences: which jobs ended sooner than under `none`, and whether the promise was kept.
+    pub(crate) fn words(&self, arm: &str) -> Vec<String> {
+        let percent =
+            |job: &Multiple| format!("{} {:+.0} %", job.job, 100.0 * (job.multiple - 1.0));
+        let list = |keep: fn(&Multiple) -> bool| {
+            let jobs: Vec<String> = self.jobs.iter().filter(|job| keep(job)).map(percent).collect();
+            if jobs.is_empty() { "none".to_owned() } else { jobs.join(", ") }
+        };
+        let ends = format!(
+            "{arm}: jobs that ended sooner than under none: {}; later: {}",
+            list(|job| job.multiple < 1.0),
+            list(|job| job.multiple >= 1.0)
+        );
+        let largest = self.jobs.iter().max_by(|a, b| a.multiple.total_cmp(&b.multiple));
+        let verdict = match self.kept {
+            Some(true) => "kept",
+            Some(false) => "broken",
+            None => "not judged, since other work disturbed the runs",
+        };
+        let promise = largest.map(|largest| {
+            format!(
+                "{arm}: promise that no job takes longer than {:.2} times as under none: {verdict}; the \
+                 largest is {} with {:.2}",
+                self.bound, largest.job, largest.multiple
+            )
+        });
+        [ends].into_iter().chain(promise).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::example::{bare, disturb, example};
+    use super::super::outcome::judge;
+    use super::super::remarks::remarks;
+
+    /// What is remarked if `a` and `b` end so many seconds after the run began, and 33 under `none`.
+    fn remarked(ends: [f64; 2], spoiled: bool) -> String {
+        let (about, facts, mut runs) = example(&["none", "paceline"], &["a", "b"]);
+        for run in &mut runs {
+            let ends = if run.run.arm == "paceline" { ends } else { [33.0, 33.0] };
+            for (job, end) in run.run.jobs.iter_mut().zip(ends) {
+                job.ended = end;
+            }
+        }
+        if spoiled {
+            disturb(&mut runs, "paceline", None);
+        }
+        let observed: Vec<_> = runs.iter().map(bare).collect();
+        remarks(&judge(about, &facts, &observed, &[]).findings).join("\n")
+    }
+
+    #[test]
+    fn promise_is_kept_while_no_job_is_much_later_than_under_none() {
+        let text = remarked([18.0, 33.0], false);
+        assert!(text.contains("sooner than under none: a "), "{text}");
+        assert!(
+            text.contains("1.05 times as under none: kept; the largest is b with 1.00"),
+            "{text}"
+        );
+        assert!(remarked([18.0, 36.0], false).contains(": broken; the largest is b with 1.1"));
+    }
+
+    #[test]
+    fn promise_is_not_judged_by_disturbed_runs_alone() {
+        let text = remarked([18.0, 33.0], true);
+        assert!(text.contains("not judged, since other work disturbed the runs"), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+// The order of jobs over time: what each used until now, when it is expected to end, and when it
+// would end under equal sharing.
+
+import { drawn, span } from "./text.js";
+
+const LEFT = 150;
+const RIGHT = 16;
+const ROW = 26;
+const BAR = 14;
+/** Room for the words under the axis of time. */
+const WORDS = 20;
+/** More rows than this are no picture. */
+const MOST_ROWS = 24;
+/** The past is drawn in columns of so many pixels. */
+const COLUMN = 4;
+/** The past takes this part of the picture at the most. */
+const PAST = 0.5;
+/** A use below this part of the machine is not drawn. */
+const LEAST_USE = 0.02;
+const LONGEST_NAME = 18;
+
+const finite = (value) => typeof value === "number" && Number.isFinite(value);
+
+/** Seconds from now until a moment in Unix seconds, or nothing. */
+const until = (moment, now) => (finite(moment) ? Math.max(0, moment - now) : null);
+
+/** The jobs that have an outlook, the first to end first, with the time that each is to begin. */
+export function planned({ jobs, now }) {
+  const all = jobs
+    .map((job) => ({ job, ends: until(job.ends_at, now), fair: until(job.fair_ends_at, now) }))
+    .filter(({ job, ends }) => ends !== null || finite(job.work_left) || job.waits_for);
+  all.sort((a, b) => (a.ends ?? Infinity) - (b.ends ?? Infinity) || (a.job.job < b.job.job ? -1 : 1));
+  let before = 0;
+  for (const row of all) {
+    row.begins = row.job.waits_for ? Math.min(before, row.ends ?? before) : 0;
+    before = Math.max(before, row.ends ?? 0);
+  }
+  return all;
+}
+
+/** What a reader hears in the place of the picture. */
+export function words(rows) {
+  const one = ({ job, ends, fair }) => {
+    const when = ends === null ? "end not known" : `ends in ${span(ends)}`;
+    return `${job.job} ${when}${fair === null ? "" : `, under equal sharing in ${span(fair)}`}`;
+  };
+  return `Expected order: ${rows.map(one).join("; ")}`;
+}
+
+/** Use of the machine over the past, a mean for each column. */
+function columns(points, begin, end, count) {
+  const sums = Array.from({ length: count }, () => [0, 0]);
+  for (const { t, cpu } of points) {
+    const place = Math.floor(((t - begin) / (end - begin)) * count);
+    if (t < begin || !finite(cpu) || !sums[place]) continue;
+    sums[place][0] += cpu;
+    sums[place][1] += 1;
+  }
+  return sums.map(([sum, number]) => (number ? sum / number : 0));
+}
+
+/**
+ * Draws the picture. `pointsOf` gives a job's figures over time and `colourOf` its colour; the past
+ * begins at `begin`, in seconds since the run began.
+ */
+export function drawOrder(svg, snapshot, begin, pointsOf, colourOf) {
+  const rows = planned(snapshot).slice(0, MOST_ROWS);
+  svg.setAttribute("aria-label", words(rows));
+  const width = svg.clientWidth || 800;
+  const height = rows.length * ROW + WORDS;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.style.height = `${height}px`;
+  const now = snapshot.t;
+  const ahead = Math.max(10, ...rows.flatMap(({ ends, fair }) => [ends ?? 0, fair ?? 0]));
+  const room = width - LEFT - RIGHT;
+  const past = Math.min(PAST * room, (room * (now - begin)) / (now - begin + ahead));
+  const before = (t) => LEFT + (past * (t - begin)) / Math.max(now - begin, 1e-9);
+  const after = (seconds) => LEFT + past + ((room - past) * seconds) / ahead;
+  const count = Math.max(1, Math.floor(past / COLUMN));
+  const parts = rows.flatMap((row, place) => {
+    const { job, ends, fair, begins } = row;
+    const top = place * ROW + (ROW - BAR) / 2;
+    const colour = colourOf(job);
+    const name = job.job.length > LONGEST_NAME ? `${job.job.slice(0, LONGEST_NAME - 1)}…` : job.job;
+    const drawnParts = [drawn("text", { x: LEFT - 10, y: top + BAR - 3, "text-anchor": "end", class: "job" }, name)];
+    columns(pointsOf(job), begin, now, count).forEach((use, column) => {
+      if (use < LEAST_USE) return;
+      const x = before(begin + ((now - begin) * column) / count);
+      const opacity = Math.min(1, use).toFixed(2);
+      drawnParts.push(drawn("rect", { x, y: top, width: past / count, height: BAR, "fill-opacity": opacity, class: `used ${colour}` }));
+    });
+    if (ends !== null) {
+      const bar = { x: after(begins), y: top, width: Math.max(1, after(ends) - after(begins)), height: BAR, rx: 3 };
+      drawnParts.push(drawn("rect", { ...bar, class: `ahead ${colour}` }, drawn("title", {}, `${job.job} ends in ${span(ends)}`)));
+    }
+    if (fair !== null) {
+      const mark = { x1: after(fair), x2: after(fair), y1: top - 3, y2: top + BAR + 3, class: "fair" };
+      drawnParts.push(drawn("line", mark, drawn("title", {}, `under equal sharing in ${span(fair)}`)));
+    }
+    return drawnParts;
+  });
+  const floor = rows.length * ROW;
+  const at = after(0);
+  const texts = [
+    drawn("text", { x: LEFT, y: height - 4 }, `${span(now - begin)} ago`),
+    drawn("text", { x: at, y: height - 4, "text-anchor": "middle" }, "now"),
+    drawn("text", { x: width - RIGHT, y: height - 4, "text-anchor": "end" }, `in ${span(ahead)}`),
+  ];
+  const line = drawn("line", { x1: at, x2: at, y1: 0, y2: floor, class: "now" });
+  svg.replaceChildren(...parts, line, ...texts);
+}

@@ -1,0 +1,67 @@
+//! A job that states a wrong total of its steps, beside honest jobs under the policy `paceline`.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use paceline_system_tests::{Allocator, Bed, Job};
+
+/// The steps of the honest jobs, and of the one that lies.
+const STEPS: [(&str, f64); 3] = [("small", 300.0), ("middle", 600.0), ("liar", 1200.0)];
+/// When each ends under equal sharing, in steps of all three: the small one once each job has taken 300
+/// steps, the middle one 600 later.
+const FAIR_ENDS: [f64; 2] = [900.0, 1500.0];
+/// An honest job may end so many times as late as under equal sharing …
+const LATE: f64 = 1.25;
+/// … and so many seconds later: containers start one after another, and the policy looks at times.
+const SECONDS: f64 = 2.0;
+
+pub(crate) async fn a_wrong_total_makes_no_honest_job_much_later(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    for lie in [&["--one-more"][..], &["--states", "120"], &["--states", "12000"]] {
+        run(&bed, lie).await.with_context(|| format!("{lie:?}"))?;
+        bed.clear().await?;
+    }
+    Ok(())
+}
+
+async fn run(bed: &Bed, lie: &[&'static str]) -> anyhow::Result<()> {
+    let words = ["--policy", "paceline", "--param", "interval=3", "--param", "least=0.5"];
+    let allocator = Allocator::run(bed, &words)?;
+    let job = |name, steps, more: &[&'static str]| Job {
+        name,
+        args: [&["--burners", "3", "--steps", steps], more].concat(),
+        ..Job::default()
+    };
+    let (small, middle, liar) = tokio::try_join!(
+        bed.start(job("small", "300", &[])),
+        bed.start(job("middle", "600", &[])),
+        bed.start(job("liar", "1200", lie))
+    )?;
+    let mut times = Vec::new();
+    for name in [small, middle, liar] {
+        anyhow::ensure!(bed.ended(&name).await? == 0, "{name} failed");
+        times.push(first_and_last(&bed.log(&name).await?)?);
+    }
+    allocator.end().await?;
+    let began = times.iter().map(|(first, _)| *first).fold(f64::INFINITY, f64::min);
+    let all = times.iter().map(|(_, last)| last - began).fold(0.0, f64::max);
+    let steps: f64 = STEPS.iter().map(|(_, steps)| steps).sum();
+    for (((name, _), fair), (_, last)) in STEPS.iter().zip(FAIR_ENDS).zip(times) {
+        let (end, fair) = (last - began, all * fair / steps);
+        let most = LATE * fair + SECONDS;
+        anyhow::ensure!(
+            end <= most,
+            "{name} ended after {end:.1} s, fair are {fair:.1} s of {all:.1} s"
+        );
+    }
+    Ok(())
+}
+
+/// The times of a job's first and last step.
+fn first_and_last(log: &str) -> anyhow::Result<(f64, f64)> {
+    let time = |line: &str| line.split_whitespace().nth(1)?.parse().ok();
+    let mut times = log.lines().filter_map(time);
+    let first = times.next().context("the job printed no step")?;
+    Ok((first, times.last().unwrap_or(first)))
+}
