@@ -26,6 +26,10 @@ pub struct Decision {
     /// Where new jobs go: only of a policy that chooses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<Assignment>,
+    /// Jobs that wait on purpose, in order: they may stand at the small share that they were given, where
+    /// others are kept at a share by which they would go on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<JobId>,
     /// Why, job by job.
     pub jobs: PerJob<JobDecision>,
 }

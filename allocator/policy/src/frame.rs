@@ -81,6 +81,25 @@ pub struct Job {
     /// work and it tells how much of that is done. A yardstick goes by it, no other policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<f64>,
+    /// The CPU time that it has used since it was first seen, in seconds: it never falls, even where
+    /// the job's process starts again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// The optimizer steps that it has taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// How many it means to take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_steps: Option<u64>,
+    /// How many it expects to take, where `total_steps` is a cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_steps: Option<u64>,
+    /// The steps until its loss is acceptable, by the median of its own forecast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_to_acceptable: Option<f64>,
+    /// The same until its objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_to_objective: Option<f64>,
     /// What it has reached by its own account.
     #[serde(default, deserialize_with = "or_default")]
     pub reached: Reached,
@@ -105,6 +124,12 @@ impl Job {
             weight: None,
             may_terminate: None,
             remaining: None,
+            cpu_seconds: None,
+            step: None,
+            total_steps: None,
+            expected_steps: None,
+            steps_to_acceptable: None,
+            steps_to_objective: None,
             reached: Reached::default(),
             targets: Targets::default(),
         }
@@ -242,6 +267,28 @@ mod tests {
         )
         .unwrap();
         assert_eq!(sparse, full);
+    }
+
+    #[test]
+    fn job_without_progress_writes_no_field_of_it() {
+        let written = serde_json::to_string(&Job::new(JobId::new("vae").unwrap())).unwrap();
+        for field in ["cpu_seconds", "step", "total_steps", "expected_steps", "steps_to_"] {
+            assert!(!written.contains(field), "{field}: {written}");
+        }
+    }
+
+    #[test]
+    fn job_with_progress_reads_back_as_written() {
+        let line = r#"{"t": 1, "jobs": [{"id": "vae", "cpu_seconds": 12.5, "step": 40,
+            "total_steps": 900, "expected_steps": 600, "steps_to_acceptable": 71.5,
+            "steps_to_objective": 102}]}"#;
+        let frame = Frame::parse(line).unwrap();
+        let job = &frame.jobs[0];
+        assert_eq!((job.cpu_seconds, job.step), (Some(12.5), Some(40)));
+        assert_eq!((job.total_steps, job.expected_steps), (Some(900), Some(600)));
+        assert_eq!((job.steps_to_acceptable, job.steps_to_objective), (Some(71.5), Some(102.0)));
+        let written = serde_json::to_string(&frame).unwrap();
+        assert_eq!(Frame::parse(&written).unwrap(), frame);
     }
 
     #[test]

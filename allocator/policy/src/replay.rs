@@ -90,7 +90,8 @@ impl Display for Answer {
 }
 
 fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
-    let Decision { t, policy, interval, limits, terminate, migrate, place, jobs } = decision;
+    let Decision { t, policy, interval, limits, terminate, migrate, place, waiting: _, jobs } =
+        decision;
     writeln!(f, "{t} s: {policy}, next in {interval} s")?;
     for (id, job) in jobs {
         write!(f, "  {id}: ")?;

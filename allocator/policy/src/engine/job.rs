@@ -13,7 +13,8 @@ use crate::unit::{Moment, NodeName, Share, counter};
 
 /// A job with no report for this many of its own report periods has gone silent (X7) …
 const SILENT_PERIODS: f64 = 3.0;
-/// … once as many intervals of the policy have passed, too.
+/// … once as many intervals of the policy have passed, too, and once it has used so many times the CPU
+/// time that it needs from one report to the next: one that gets little CPU reports seldom.
 const SILENT_INTERVALS: f64 = 2.0;
 /// A held share is written when what is in force differs by this much: less is rounding.
 const OFF: f64 = 0.0005;
@@ -39,7 +40,11 @@ pub(super) struct Job {
     batches: Batches,
     /// When the last report of a loss or a batch was first seen.
     last_report: Moment,
+    /// The CPU seconds that it had used by then.
+    used_at_report: f64,
     usage: Option<Taken>,
+    /// CPU seconds that its counters had told of when they last began again.
+    used_before: f64,
     usage_mark: Option<Taken>,
     window: Window,
 }
@@ -69,7 +74,9 @@ impl Job {
             losses: began,
             batches: Batches::default(),
             last_report: now,
+            used_at_report: 0.0,
             usage: None,
+            used_before: 0.0,
             usage_mark: None,
             window: Window::default(),
             spec,
@@ -83,9 +90,9 @@ impl Job {
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
             self.window.forget_batches();
-            self.last_report = now;
+            self.report_came(now);
         } else if before.is_none_or(|before| report.reports() > before.reports()) {
-            self.last_report = now;
+            self.report_came(now);
         }
         self.losses.get_or_insert(report.losses);
         if self.batches.from.is_none() && report.batches.0 > self.batches.ended_before {
@@ -96,8 +103,11 @@ impl Job {
 
     pub(super) fn used(&mut self, at: Moment, reading: Reading) {
         let taken = Taken { at, reading };
-        let restarted = self.usage.is_some_and(|before| taken.restarted_after(&before));
-        if self.usage_mark.is_none() || restarted {
+        let restarted = self.usage.filter(|before| taken.restarted_after(before));
+        if let Some(before) = restarted {
+            self.used_before += before.reading.cpu_seconds;
+        }
+        if self.usage_mark.is_none() || restarted.is_some() {
             self.usage_mark = Some(taken);
         }
         self.usage = Some(taken);
@@ -140,12 +150,30 @@ impl Job {
         self.batches = Batches { ended_before, from: None };
     }
 
+    fn report_came(&mut self, now: Moment) {
+        self.last_report = now;
+        self.used_at_report = self.cpu_seconds().unwrap_or(0.0);
+    }
+
+    /// The CPU time that it has used since it was first seen.
+    fn cpu_seconds(&self) -> Option<f64> {
+        self.usage.map(|taken| self.used_before + taken.reading.cpu_seconds)
+    }
+
     pub(super) fn is_silent(&self, now: Moment, interval: f64) -> bool {
         let quiet = now.seconds_since(self.last_report);
         let alive = self.last_report.seconds_since(self.appeared);
         let reports = self.report.as_ref().map_or(0, Report::reports);
         let period = if reports == 0 { 0.0 } else { alive / counter(reports) };
         quiet > (SILENT_PERIODS * period).max(SILENT_INTERVALS * interval)
+            && self.has_used_enough_to_report(reports)
+    }
+
+    /// Whether it has used the CPU time by which it should have reported again: so it has where nothing
+    /// is known of that.
+    fn has_used_enough_to_report(&self, reports: u64) -> bool {
+        let Some(used) = self.cpu_seconds().filter(|_| reports > 0) else { return true };
+        used - self.used_at_report >= SILENT_PERIODS * self.used_at_report / counter(reports)
     }
 
     /// What the limiter sees of the job at `now`.
@@ -185,6 +213,7 @@ impl Job {
         let asked = self.asked_targets();
         let targets = self.targets();
         let reached = report.map(|report| report.reached).unwrap_or_default();
+        let steps = report.map(|report| report.steps).unwrap_or_default();
         frame::Job {
             id: self.spec.id.clone(),
             node: Some(node.clone()),
@@ -205,6 +234,12 @@ impl Job {
             weight: Some(self.spec.weight),
             may_terminate: Some(self.spec.may_terminate),
             remaining: self.remaining(),
+            cpu_seconds: self.cpu_seconds(),
+            step: steps.taken,
+            total_steps: steps.total,
+            expected_steps: steps.expected,
+            steps_to_acceptable: steps.to_acceptable,
+            steps_to_objective: steps.to_objective,
             // The job latches the targets that it knows of, not those that a label puts over them.
             reached: Reached {
                 acceptable: reached.acceptable && asked.acceptable == targets.acceptable,

@@ -34,7 +34,7 @@ pub use account::Account;
 pub use any::AnyEngine;
 pub use cluster::{Cluster, NodeSpec};
 pub use reading::Reading;
-pub use report::Report;
+pub use report::{Report, Steps};
 
 /// What was asked for and refused is asked for again by the next decision, and by looks after this
 /// many seconds.
@@ -277,7 +277,7 @@ impl Engine {
         for (job, view) in frame.jobs.iter_mut().zip(&views) {
             job.limit.held = view.silent;
         }
-        self.limiter.decided(now.seconds(), &views, &decision.limits);
+        self.limiter.decided(now.seconds(), &views, &decision.limits, &decision.waiting);
         let changes = self.changes(now, &views);
         let done = decision.terminate.iter().filter(|id| self.ending.insert(JobId::clone(id)));
         let done: Vec<JobId> = done.cloned().collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use paceline_wire::{Direction, Progress, Targets};
+use paceline_wire::{Direction, Forecast, Progress, Targets};
 
 use crate::frame::Reached;
 use crate::unit::counter;
@@ -22,10 +22,27 @@ pub struct Report {
     pub batches: (u64, f64),
     /// The part of its steps that is done, where the job says how many there are to be.
     pub done: Option<f64>,
+    /// How far its steps are.
+    pub steps: Steps,
     /// What the job is asked to reach.
     pub targets: Targets,
     /// What of it has been.
     pub reached: Reached,
+}
+
+/// The optimizer steps of a job, as far as it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// Those that it has taken.
+    pub taken: Option<u64>,
+    /// How many it means to take.
+    pub total: Option<u64>,
+    /// How many it expects to take, where that is fewer.
+    pub expected: Option<u64>,
+    /// Those until its loss is acceptable, by its own forecast.
+    pub to_acceptable: Option<f64>,
+    /// Those until its objective.
+    pub to_objective: Option<f64>,
 }
 
 impl Report {
@@ -45,11 +62,25 @@ impl From<&Progress> for Report {
             largest: eval.max_abs,
             batches: (batch_latency.count, batch_latency.sum),
             done: done(progress),
+            steps: Steps::from(progress),
             targets: progress.targets,
             reached: Reached {
                 acceptable: reached.acceptable_at.is_some(),
                 objective: reached.objective_at.is_some(),
             },
+        }
+    }
+}
+
+impl From<&Progress> for Steps {
+    fn from(progress: &Progress) -> Self {
+        let median = |forecast: Option<Forecast>| forecast?.steps?.median;
+        Self {
+            taken: progress.step,
+            total: progress.total_steps,
+            expected: progress.expected_steps,
+            to_acceptable: median(progress.signals.to_acceptable),
+            to_objective: median(progress.signals.to_objective),
         }
     }
 }

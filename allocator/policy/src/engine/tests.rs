@@ -112,6 +112,37 @@ fn the_work_that_is_left_is_known_where_a_job_says_what_is_done() {
 }
 
 #[test]
+fn steps_of_a_report_stand_in_the_frame() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    let first = decide(&mut engine, 0.0).0.jobs.remove(0);
+    assert_eq!((first.step, first.total_steps, first.cpu_seconds), (None, None, None));
+    let steps = Steps {
+        taken: Some(40),
+        total: Some(900),
+        expected: Some(600),
+        to_acceptable: Some(71.5),
+        to_objective: Some(102.0),
+    };
+    tell(&mut engine, 1.0, Event::Reported(id("a"), Report { steps, ..progress(1, 4.0, 1, 1.0) }));
+    let job = decide(&mut engine, 1.0).0.jobs.remove(0);
+    assert_eq!((job.step, job.total_steps, job.expected_steps), (Some(40), Some(900), Some(600)));
+    assert_eq!((job.steps_to_acceptable, job.steps_to_objective), (Some(71.5), Some(102.0)));
+}
+
+#[test]
+fn cpu_seconds_of_a_job_never_fall() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    for (t, read, expected) in [(1.0, 3.0, 3.0), (2.0, 8.0, 8.0), (3.0, 1.0, 9.0), (4.0, 2.5, 10.5)]
+    {
+        let reading = Reading { cpu_seconds: read, ..Reading::default() };
+        tell(&mut engine, t, Event::Used(id("a"), reading));
+        assert_eq!(decide(&mut engine, t).0.jobs[0].cpu_seconds, Some(expected));
+    }
+}
+
+#[test]
 fn a_job_that_was_running_before_is_measured_from_its_first_reading() {
     let mut engine = engine();
     tell(&mut engine, 0.0, Event::Appeared(JobSpec { fresh: false, ..spec("a") }));
@@ -188,6 +219,33 @@ fn a_silent_job_is_not_cut() {
                 assert!(t < 90.0 || changes.iter().all(|change| change.job != id("a")), "{t}");
             }
         }
+    }
+}
+
+#[test]
+fn job_with_little_cpu_may_report_seldom() {
+    let mut engine = engine();
+    for name in ["slow", "stuck"] {
+        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+    }
+    // Both report once a CPU second for 10 s. Then one gets a fiftieth of that, and the other stops.
+    for second in 0..=10_u32 {
+        let t = f64::from(second);
+        for name in ["slow", "stuck"] {
+            tell(&mut engine, t, Event::Used(id(name), used(t)));
+            let reports = u64::from(second);
+            tell(&mut engine, t, Event::Reported(id(name), progress(reports, t, 0, 0.0)));
+        }
+    }
+    for t in [60.0, 120.0] {
+        tell(&mut engine, t, Event::Used(id("slow"), used(10.0 + (t - 10.0) / 50.0)));
+        tell(&mut engine, t, Event::Used(id("stuck"), used(t)));
+        let (frame, _) = decide(&mut engine, t);
+        assert_eq!(
+            [&frame.jobs[0], &frame.jobs[1]].map(|job| job.limit.held),
+            [false, true],
+            "{t}"
+        );
     }
 }
 

@@ -6,9 +6,14 @@ use std::ops::RangeInclusive;
 use super::Why;
 use crate::unit::{JobId, Share, count, whole};
 
-/// A change smaller than this fraction of the node is not worth a write. The policy's own choice
+/// A change of this fraction of the node is worth a write. Of a smaller one, the policy's own choice
 /// goes on adding up, so nothing is lost by leaving it.
 pub const LEAST_CHANGE: f64 = 0.01;
+
+/// So is a smaller one that is this part of what is in force …
+const LEAST_PART: f64 = 0.04;
+/// … and this fraction of the node.
+const LEAST_OF_PART: f64 = 0.002;
 
 /// The CPU weight of an equal share, and of a container that asked for none: Docker's default.
 pub const DEFAULT_WEIGHT: u64 = 1024;
@@ -68,7 +73,19 @@ impl Setting {
 
     /// Whether going from here to `other` is worth a write.
     pub(crate) fn is_far_from(self, other: Self, jobs: usize) -> bool {
-        self.distance(other, jobs) >= LEAST_CHANGE
+        let distance = self.distance(other, jobs);
+        let part = distance / self.of_node(jobs);
+        distance >= LEAST_CHANGE || distance >= LEAST_OF_PART && part >= LEAST_PART
+    }
+
+    /// As a fraction of the node, where `jobs` jobs share it.
+    fn of_node(self, jobs: usize) -> f64 {
+        match self {
+            Self::Cap(share) => share.get(),
+            Self::Weight(weight) => {
+                crate::unit::counter(weight) / (default_weight() * count(jobs.max(1)))
+            }
+        }
     }
 }
 
@@ -120,5 +137,14 @@ mod tests {
         let (from, near, far) =
             (Setting::Weight(1024), Setting::Weight(1044), Setting::Weight(1045));
         assert!(!from.is_far_from(near, 2) && from.is_far_from(far, 2), "1 % of 2048 is 20.48");
+    }
+
+    #[test]
+    fn small_share_moves_by_a_part_of_itself() {
+        let far = |from: f64, to: f64| {
+            Setting::Cap(Share::nearest(from)).is_far_from(Setting::Cap(Share::nearest(to)), 2)
+        };
+        assert!(far(0.02, 0.0225) && far(0.0125, 0.00625) && !far(0.003, 0.0015));
+        assert!(far(0.1, 0.1045) && !far(0.1, 0.1035) && !far(0.5, 0.5095));
     }
 }

@@ -24,10 +24,12 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// What the job's owner and Docker, which accepts nothing below `least`, allow. Where they
-    /// contradict each other, the largest share rules over the least one.
-    pub(super) fn of(view: &View, least: f64) -> Self {
+    /// contradict each other, the largest share rules over the least one. A job that `waits` on purpose
+    /// has no floor of its own.
+    pub(super) fn of(view: &View, least: f64, waits: bool) -> Self {
         let ceiling = view.max.map_or(1.0, Share::get).max(least);
-        let floor = view.min.map_or(DEFAULT_FLOOR, Share::get).max(least).min(ceiling);
+        let floor = if waits { least } else { DEFAULT_FLOOR };
+        let floor = view.min.map_or(floor, Share::get).max(least).min(ceiling);
         Self { floor, ceiling }
     }
 
@@ -47,7 +49,7 @@ mod tests {
     fn the_labels_of_a_job_bound_its_share() {
         let bounds = |min: Option<f64>, max: Option<f64>| {
             let (min, max) = (min.map(Share::nearest), max.map(Share::nearest));
-            Bounds::of(&View { min, max, ..view("a", 1.0) }, 0.005)
+            Bounds::of(&View { min, max, ..view("a", 1.0) }, 0.005, false)
         };
         assert_eq!(bounds(Some(0.3), None), Bounds { floor: 0.3, ceiling: 1.0 });
         assert_eq!(bounds(None, Some(0.5)), Bounds { floor: DEFAULT_FLOOR, ceiling: 0.5 });
@@ -55,10 +57,20 @@ mod tests {
         assert_eq!(bounds(None, Some(0.001)), Bounds { floor: 0.005, ceiling: 0.005 });
     }
 
+    #[test]
+    fn job_that_waits_has_only_the_floors_of_owner_and_docker() {
+        let floor = |min: Option<f64>| {
+            Bounds::of(&View { min: min.map(Share::nearest), ..view("a", 1.0) }, 0.005, true).floor
+        };
+        for (min, expected) in [(None, 0.005), (Some(0.03), 0.03), (Some(0.001), 0.005)] {
+            assert!((floor(min) - expected).abs() < 1e-12, "{min:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_job_starves(share in 0.0..=1.0, cpus in 0.5..256.0) {
-            let given = Bounds::of(&view("a", 1.0), least(cpus)).clamp(share);
+            let given = Bounds::of(&view("a", 1.0), least(cpus), false).clamp(share);
             prop_assert!((DEFAULT_FLOOR..=1.0).contains(&given) && given * cpus >= LEAST_CPUS);
         }
     }

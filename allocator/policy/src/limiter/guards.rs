@@ -49,9 +49,9 @@ impl Guards {
         verdict: &Verdict,
     ) -> Standing {
         if view.silent {
-            return self.hold(view, rules.settings.enforcement);
+            return self.hold(view, rules.settings.enforcement, verdict);
         }
-        let bounds = rules.bounds(view);
+        let bounds = rules.bounds(view, verdict.waits);
         let (own, why) = (verdict.share, verdict.why);
         let mut standing = Standing { own, cut: 0.0, ceiling: bounds.ceiling, why, guards: self };
         standing.keep_fair(rules, look, view);
@@ -63,14 +63,16 @@ impl Guards {
         standing
     }
 
-    /// A silent job keeps its cap as it is, or among weights its part.
-    fn hold(self, view: &View, enforcement: Enforcement) -> Standing {
+    /// A silent job keeps its cap as it is, or among weights its part, if it is not to have more.
+    fn hold(self, view: &View, enforcement: Enforcement, verdict: &Verdict) -> Standing {
         let in_force = view.in_force.get();
-        let own = match enforcement {
+        let has = match enforcement {
             Enforcement::Shares => self.own.unwrap_or(in_force),
             Enforcement::Quota | Enforcement::QuotaLeftover => in_force,
         };
-        Standing { own, cut: 0.0, ceiling: own, why: Why::Silent, guards: self }
+        let is_raised = verdict.share > has && !matches!(verdict.why, Why::Silent);
+        let (own, why) = if is_raised { (verdict.share, verdict.why) } else { (has, Why::Silent) };
+        Standing { own, cut: 0.0, ceiling: own, why, guards: self }
     }
 
     /// Adds to `counters` what has happened since `before`.

@@ -37,7 +37,7 @@ use clamp::Bounds;
 use guards::{Look, Standing};
 use leftover::Party;
 use seat::{Account, Seat};
-use verdict::Verdict;
+use verdict::{Choice, Verdict};
 
 pub use canary::Canary;
 pub(crate) use change::order;
@@ -163,13 +163,14 @@ impl Limiter {
     /// What the limiter makes of a recorded decision. Frames come in the order of their time.
     pub fn effective(&mut self, frame: &Frame, decision: &Decision) -> PerJob<Effective> {
         let views: Vec<View> = frame.jobs.iter().map(View::from).collect();
-        self.decided(frame.t, &views, &decision.limits);
+        self.decided(frame.t, &views, &decision.limits, &decision.waiting);
         self.look(frame.t, &views)
     }
 
     /// Takes in what the policy chose at `t` seconds for the jobs that run. A job that it did not
-    /// name keeps its last choice.
-    pub fn decided(&mut self, t: f64, views: &[View], chosen: &PerJob<Share>) {
+    /// name keeps its last choice. `waiting`, in order, wait on purpose: no floor but their owners' and
+    /// Docker's raises them.
+    pub fn decided(&mut self, t: f64, views: &[View], chosen: &PerJob<Share>, waiting: &[JobId]) {
         let again = !self.turn_to(t);
         for view in views {
             let seat = self.jobs.get_or_default(&view.job);
@@ -179,7 +180,8 @@ impl Limiter {
             let from = last.map(|last| last.share).or(first).unwrap_or(view.in_force.get());
             let chosen = chosen.get(&view.job).map(|chosen| chosen.get());
             let chosen = chosen.or(last.map(|last| last.chosen)).unwrap_or(1.0);
-            let verdict = Verdict::new(&self.rules, view, from, chosen);
+            let waits = waiting.binary_search(&view.job).is_ok();
+            let verdict = Verdict::new(&self.rules, view, Choice { from, chosen, waits });
             let guards = seat.before.map(|before| before.guards).unwrap_or_default();
             seat.judge(self.round, Account { verdict, guards });
         }
@@ -293,8 +295,8 @@ impl Limiter {
 }
 
 impl Rules {
-    fn bounds(&self, view: &View) -> Bounds {
-        Bounds::of(view, self.least)
+    fn bounds(&self, view: &View, waits: bool) -> Bounds {
+        Bounds::of(view, self.least, waits)
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn in_force(views: &[View]) -> impl Fn(&JobId) -> Option<InForce> {
 
 /// The changes that a decision at `t` brings.
 fn changes(limiter: &mut Limiter, t: f64, views: &[View], shares: &[(&str, f64)]) -> Vec<Change> {
-    limiter.decided(t, views, &chosen(shares));
+    limiter.decided(t, views, &chosen(shares), &[]);
     let effective = limiter.look(t, views);
     limiter.changes(&effective, in_force(views))
 }
@@ -79,6 +79,27 @@ fn a_change_below_one_percent_of_the_node_is_not_written() {
 }
 
 #[test]
+fn silent_job_is_raised_and_never_cut() {
+    for (wanted, expected) in [(0.2, 0.4), (0.4, 0.4), (0.7, 0.7)] {
+        let mut limiter = limiter(quota());
+        let views = [View { silent: true, ..view("a", 0.4) }];
+        limiter.decided(0.0, &views, &chosen(&[("a", wanted)]), &[]);
+        let given = limiter.look(0.0, &views)[&id("a")].share;
+        assert!(close(given, expected), "{wanted}: {given}");
+    }
+}
+
+#[test]
+fn job_that_waits_on_purpose_stands_at_its_small_share() {
+    let mut limiter = limiter(quota());
+    let views = [view("a", 1.0), view("b", 1.0)];
+    let wanted = chosen(&[("a", 0.01), ("b", 0.01)]);
+    limiter.decided(0.0, &views, &wanted, &[id("a")]);
+    let given = limiter.look(0.0, &views);
+    assert!(close(given[&id("a")].share, 0.01) && close(given[&id("b")].share, DEFAULT_FLOOR));
+}
+
+#[test]
 fn a_silent_job_keeps_what_it_has() {
     let views = [View { silent: true, ..view("a", 0.8) }];
     assert!(changes(&mut Limiter::new(2.0), 0.0, &views, &[("a", 0.1)]).is_empty());
@@ -89,7 +110,7 @@ fn a_share_is_clamped_and_says_so() {
     let max = View { max: Some(Share::nearest(0.5)), ..view("b", 1.0) };
     let views = [view("a", 1.0), max, view("c", 1.0)];
     let mut limiter = limiter(quota());
-    limiter.decided(0.0, &views, &chosen(&[("a", 0.01), ("b", 0.8), ("c", 0.3)]));
+    limiter.decided(0.0, &views, &chosen(&[("a", 0.01), ("b", 0.8), ("c", 0.3)]), &[]);
     let effective = limiter.look(0.0, &views);
     assert_eq!(effective[&id("a")].why, Why::Least { chosen: 0.01, floor: DEFAULT_FLOOR });
     assert_eq!(effective[&id("b")].why, Why::Most { chosen: 0.8, ceiling: 0.5 });
@@ -107,7 +128,7 @@ fn a_decision_moves_a_limit_by_one_step_also_when_it_is_asked_twice() {
     let mut limiter = limiter(LimiterSettings { slew: Some(slew), ..quota() });
     let views = [view("a", 1.0)];
     for (t, expected) in [(0.0, 0.5), (0.0, 0.5), (20.0, 0.25), (40.0, 0.2)] {
-        limiter.decided(t, &views, &chosen(&[("a", 0.2)]));
+        limiter.decided(t, &views, &chosen(&[("a", 0.2)]), &[]);
         assert!(close(limiter.look(t, &views)[&id("a")].share, expected), "{t}");
     }
     assert_eq!(limiter.counters().slewed, 2);
@@ -122,7 +143,7 @@ fn a_job_that_starves_is_raised_to_an_equal_share() {
     for second in 0..20_u32 {
         let t = f64::from(second);
         if second == 0 {
-            limiter.decided(t, &views(cap), &chosen(&[("a", 0.1), ("b", 1.0)]));
+            limiter.decided(t, &views(cap), &chosen(&[("a", 0.1), ("b", 1.0)]), &[]);
         }
         let given = limiter.look(t, &views(cap))[&id("a")];
         assert!(close(given.share, 0.1) || close(given.share, 0.5));
@@ -139,7 +160,7 @@ fn a_jobs_own_slowdown_turns_the_guard_on_for_that_job() {
     let own = |slowdown| View { max_slowdown: slowdown, ..using("a", 0.4, 0.4) };
     for (t, slowdown) in [(0.0, None), (1.0, None), (2.0, Some(1.1)), (3.0, Some(1.1))] {
         let views = [own(slowdown), using("b", 1.0, 0.6)];
-        limiter.decided(t, &views, &chosen(&[("a", 0.4), ("b", 1.0)]));
+        limiter.decided(t, &views, &chosen(&[("a", 0.4), ("b", 1.0)]), &[]);
         let share = limiter.look(t, &views)[&id("a")].share;
         assert!(close(share, if t < 3.0 { 0.4 } else { 0.5 }), "{t}: {share}");
     }
@@ -183,14 +204,14 @@ fn a_job_that_comes_back_is_new() {
     let slew = Slew { max_decrease: 0.5, max_increase: None };
     let settings = LimiterSettings { slew: Some(slew), ..quota() };
     let back = |limiter: &mut Limiter| {
-        limiter.decided(40.0, &[view("a", 1.0)], &chosen(&[("a", 0.1)]));
+        limiter.decided(40.0, &[view("a", 1.0)], &chosen(&[("a", 0.1)]), &[]);
         limiter.look(40.0, &[view("a", 1.0)])[&id("a")].share
     };
     let (mut gone, mut forgotten) = (limiter(settings), limiter(settings));
     for limiter in [&mut gone, &mut forgotten] {
-        limiter.decided(0.0, &[view("a", 1.0)], &chosen(&[("a", 0.1)]));
+        limiter.decided(0.0, &[view("a", 1.0)], &chosen(&[("a", 0.1)]), &[]);
     }
-    gone.decided(20.0, &[], &chosen(&[]));
+    gone.decided(20.0, &[], &chosen(&[]), &[]);
     assert!(close(back(&mut gone), 0.5));
     forgotten.forget(&id("a"));
     assert!(close(back(&mut forgotten), 0.5));

@@ -295,6 +295,7 @@ impl Policy for Dqoes {
             terminate: Vec::new(),
             migrate: Vec::new(),
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs: self.jobs.iter().map(explain).collect(),
         }
     }

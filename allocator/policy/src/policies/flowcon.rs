@@ -287,6 +287,7 @@ impl Policy for FlowCon {
             terminate: Vec::new(),
             migrate: Vec::new(),
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs: self.jobs.iter().map(explain).collect(),
         }
     }

@@ -50,6 +50,7 @@ impl Policy for Unlimited {
             terminate: Vec::new(),
             migrate: Vec::new(),
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs: frame.jobs.iter().map(|job| (job.id.clone(), why())).collect(),
         }
     }

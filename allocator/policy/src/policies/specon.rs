@@ -151,6 +151,7 @@ impl Policy for SpeCon {
             terminate: Vec::new(),
             migrate,
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs: jobs.into_iter().collect(),
         }
     }

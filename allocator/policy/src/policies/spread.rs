@@ -94,6 +94,7 @@ impl Policy for Spread {
             terminate: Vec::new(),
             migrate: Vec::new(),
             place,
+            waiting: Vec::new(),
             jobs,
         }
     }

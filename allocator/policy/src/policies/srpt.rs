@@ -80,6 +80,7 @@ impl Policy for Srpt {
             terminate: Vec::new(),
             migrate: Vec::new(),
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs,
         }
     }

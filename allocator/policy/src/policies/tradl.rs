@@ -300,6 +300,7 @@ impl Policy for Tradl {
             terminate: ended.map(|(id, _)| id.clone()).collect(),
             migrate: Vec::new(),
             place: Vec::new(),
+            waiting: Vec::new(),
             jobs: self.jobs.iter().map(explain).collect(),
         }
     }

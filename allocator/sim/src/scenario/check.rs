@@ -145,6 +145,7 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         require(field("declared"), declared, "must be machine-seconds above 0", declared > 0.0)?;
     }
     if let Some(start) = job.start {
+    job.stated_total.check(&field("stated_total"))?;
         require(field("start.work"), start.work, positive, start.work > 0.0)?;
         let rule = "must be seconds, no fewer than `start.work`";
         require(field("start.seconds"), start.seconds, rule, start.seconds >= start.work)?;

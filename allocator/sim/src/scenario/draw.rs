@@ -32,12 +32,13 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
             numbered(&group.name, group.count).into_iter().zip(arrivals).enumerate()
         {
             let index = jobs.len();
-            let mut work = Stream::new(seed, Purpose::Work, index);
+            let mut random = Stream::new(seed, Purpose::Work, index);
             let work = match (group.work, group.heavy_tail) {
                 (Some(work), _) => work,
-                (None, Some(tail)) => work.pareto(tail.least, tail.shape).min(tail.most),
+                (None, Some(tail)) => random.pareto(tail.least, tail.shape).min(tail.most),
                 (None, None) => f64::INFINITY,
             };
+            let batch = group.batch.map_or(work / BATCHES, |batch| batch.work);
             let fall = loss.as_ref().map_or(0.0, |curve| (curve.at(0.0) - curve.at(1.0)).abs());
             let shares = |x: Option<f64>| x.map(Share::nearest);
             let targets = Targets {
@@ -57,12 +58,13 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 room,
                 work,
                 declared: group.declared.or(Some(work).filter(|work| work.is_finite())),
+                total: group.stated_total.of(work / batch, random),
                 parallel: group.parallel.unwrap_or(1.0),
                 threads: group.threads,
                 crowded: group.crowded.unwrap_or(1.0),
                 contention: group.contention,
                 throttle_cost: group.throttle_cost,
-                batch: group.batch.map_or(work / BATCHES, |batch| batch.work),
+                batch,
                 fixed: group.batch.map_or(0.0, |batch| batch.fixed),
                 batch_noise: group.batch.map_or(0.0, |batch| batch.noise),
                 loss: loss.clone(),

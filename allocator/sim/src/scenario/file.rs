@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use paceline_policy::limiter::LimiterSettings;
 use serde::Deserialize;
 
-use super::{Failures, Start, Told};
+use super::{Failures, Start, Stated, Told};
 use crate::curve::Curve;
 
 /// A whole file.
@@ -96,6 +96,8 @@ pub(super) struct JobFile {
     pub(super) batch_latency_between: Option<(f64, f64)>,
     #[serde(default = "yes")]
     pub(super) may_terminate: bool,
+    #[serde(default)]
+    pub(super) stated_total: Stated,
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
     pub(super) weight: Option<f64>,

@@ -4,8 +4,8 @@ use paceline_policy::{JobId, Share};
 use paceline_wire::{Direction, Targets};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Failures;
 use super::file::Checkpoint;
+use super::{Failures, Total};
 use crate::curve::Curve;
 use crate::fluid::Party;
 use crate::residuals::Residuals;
@@ -71,6 +71,8 @@ pub struct Job {
     pub work: f64,
     /// What its owner says that this is, or else this itself: `None` if it never ends.
     pub declared: Option<f64>,
+    /// What it says of the number of its steps.
+    pub total: Total,
     /// The largest share of a node that it can use.
     pub parallel: f64,
     /// Its threads.

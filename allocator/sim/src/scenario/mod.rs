@@ -11,6 +11,7 @@ mod gang;
 mod job;
 mod library;
 mod rules;
+mod stated;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,7 @@ pub use job::{Company, Job, ReachedAt, Start, Told};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};
+pub use stated::{Stated, Total};
 
 /// A checked scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +124,15 @@ impl Scenario {
     }
 
     /// A policy as this scenario sets it, ready to run.
+    /// The same where every job says this of the number of its steps.
+    #[must_use]
+    pub fn stating(mut self, stated: Stated) -> Self {
+        for group in &mut self.groups {
+            group.stated_total = stated;
+        }
+        self
+    }
+
     pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
         let none = Params::default();
         let params = self.params.get(&arm.policy).unwrap_or(&none);

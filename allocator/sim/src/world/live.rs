@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use paceline_policy::engine::{Reading, Report};
+use paceline_policy::engine::{Reading, Report, Steps};
 use paceline_policy::frame::Reached;
 use paceline_policy::limiter::DEFAULT_WEIGHT;
 use paceline_policy::unit::counter;
@@ -204,12 +204,20 @@ impl Live {
     pub(super) fn glance(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.tell_batches((tally.batches, tally.batch_seconds));
         self.told.done = Some(self.done(tally) / self.job.work);
+        let taken = self.steps_before() + tally.batches;
+        self.told.steps =
+            Steps { taken: Some(taken), total: self.job.total.after(taken), ..Steps::default() };
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
             throttled_seconds: Some(tally.throttled),
             memory: None,
         };
         (self.told.clone(), reading)
+    }
+
+    /// The steps that it had taken when its present process began.
+    fn steps_before(&self) -> u64 {
+        floor(self.before / self.job.batch + ROUNDING)
     }
 
     /// So many batches of its present process took so long by the share that it had.
@@ -232,7 +240,7 @@ impl Live {
     fn tell_losses(&mut self, from: u64, to: u64) {
         let Some(curve) = &self.job.loss else { return };
         let step = self.job.batch / self.job.work;
-        let done = floor(self.before / self.job.batch + ROUNDING);
+        let done = self.steps_before();
         let mut sum = curve.sum(done + from, done + to, step);
         let fraction = |batches: u64| counter(done + batches) * step;
         sum += self.job.residuals.mean(fraction(from), fraction(to)) * counter(to - from);
@@ -274,6 +282,7 @@ fn first_report(job: &Job) -> Report {
         largest: None,
         batches: (0, 0.0),
         done: None,
+        steps: Steps::default(),
         targets: job.targets,
         reached: Reached::default(),
     }

@@ -64,6 +64,31 @@ fn the_same_seed_gives_the_same_bytes_and_another_one_does_not() {
 }
 
 #[test]
+fn frames_of_a_run_carry_steps_totals_and_cpu_time() {
+    let mut scenario = scenario("FC-3");
+    scenario = scenario.stating(crate::scenario::Stated::Factor(2.0));
+    let done = run(&scenario, "none", 1, true);
+    let frames = done.lines.iter().map(|line| Frame::parse(&line.frame).unwrap());
+    let mut seen = 0;
+    for job in frames.flat_map(|frame| frame.jobs) {
+        let (Some(step), Some(cpu)) = (job.step, job.cpu_seconds) else { continue };
+        assert_eq!(job.total_steps, Some(2000));
+        let work = match job.id.as_str() {
+            "vae" => 217.3,
+            "mnist-p" => 148.5,
+            _ => 28.2,
+        };
+        let steps = cpu / 16.0 / work * 1000.0;
+        assert!(
+            (steps - paceline_policy::unit::counter(step)).abs() <= 1.0 + 1e-6,
+            "{steps} {step}"
+        );
+        seen += 1;
+    }
+    assert!(seen > 20);
+}
+
+#[test]
 fn what_is_recorded_replays_to_the_same_decisions() {
     use paceline_policy::replay::Replay;
     for (name, arm) in [("FC-3", "flowcon"), ("TR-5", "tradl"), ("SP-20", "specon")] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use paceline_policy::engine::{Reading, Report};
+use paceline_policy::engine::{Reading, Report, Steps};
 use paceline_policy::frame::Reached;
 use paceline_policy::limiter::Setting;
 use paceline_policy::unit::counter;
@@ -155,6 +155,7 @@ fn report(view: &JobView, counts: &CountsView) -> Report {
         largest: counts.loss_max_abs,
         batches: (counts.batches, counts.batch_seconds),
         done: total.map(done),
+        steps: Steps { taken: view.step, total: view.total_steps, ..Steps::default() },
         targets: view.targets,
         reached: Reached {
             acceptable: view.acceptable_at.is_some(),

@@ -28,7 +28,7 @@ impl Node {
         let mut limiter = Limiter::new(2.0);
         let views: Vec<View> = NAMES.iter().zip(shares).map(|(job, cap)| view(job, *cap)).collect();
         let named: Vec<_> = NAMES.iter().copied().zip(shares.iter().copied()).collect();
-        limiter.decided(0.0, &views, &chosen(&named));
+        limiter.decided(0.0, &views, &chosen(&named), &[]);
         Self { limiter, caps: shares.to_vec(), t: 0.0, writes: 0 }
     }
 
@@ -38,7 +38,7 @@ impl Node {
             NAMES.iter().zip(&self.caps).map(|(job, cap)| view(job, *cap)).collect();
         let named: Vec<_> = NAMES.iter().copied().zip(shares.iter().copied()).collect();
         self.t += 1.0;
-        self.limiter.decided(self.t, &views, &chosen(&named));
+        self.limiter.decided(self.t, &views, &chosen(&named), &[]);
         let effective = self.limiter.look(self.t, &views);
         for (name, cap) in NAMES.iter().zip(&mut self.caps) {
             *cap = effective[&id(name)].share.get();
