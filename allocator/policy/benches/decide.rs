@@ -76,6 +76,29 @@ fn flowcon(bencher: Bencher<'_, '_>, jobs: usize) {
     decide(bencher, "flowcon", jobs);
 }
 
+/// The same jobs without targets for their batches, so that all of them train, and with steps and totals.
+#[divan::bench(args = JOBS)]
+fn paceline(bencher: Bencher<'_, '_>, jobs: usize) {
+    let AnyPolicy::Jobs(mut policy) = built("paceline") else { return };
+    let round = Cell::new(0_usize);
+    let next = || {
+        round.set(round.get() + 1);
+        let mut frame = frame(round.get(), jobs);
+        for (at, job) in frame.jobs.iter_mut().enumerate() {
+            let steps = 10 + 5 * round.get() * (1 + at % 5);
+            job.targets.batch_latency = None;
+            job.cpu_seconds = Some(0.5 * count(steps));
+            (job.step, job.total_steps) = (u64::try_from(steps).ok(), Some(1_000_000));
+        }
+        frame
+    };
+    for _ in 0..3 {
+        black_box(policy.decide(&next()));
+    }
+    let policy: &mut dyn Policy = policy.as_mut();
+    bencher.with_inputs(next).bench_local_refs(|frame| policy.decide(frame));
+}
+
 #[divan::bench(args = JOBS)]
 fn tradl(bencher: Bencher<'_, '_>, jobs: usize) {
     decide(bencher, "tradl", jobs);

@@ -84,4 +84,28 @@ pub struct JobDecision {
     pub score: Option<f64>,
     /// The reason for its share: data, put into words only when it is printed.
     pub why: Why,
+    /// What the policy expects of it, where the policy plans ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<Box<Outlook>>,
+}
+
+impl JobDecision {
+    /// A decision of a policy that does not plan ahead.
+    pub fn new(class: &'static str, score: Option<f64>, why: Why) -> Self {
+        Self { class, score, why, outlook: None }
+    }
+}
+
+/// What a policy expects of a job, as of its decision. `None` is not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outlook {
+    /// Work left, in seconds of the whole node.
+    pub work_left: Option<f64>,
+    /// Seconds until its end.
+    pub ends_in: Option<f64>,
+    /// Seconds until its end if all jobs shared the node equally, by their weights.
+    pub fair_ends_in: Option<f64>,
+    /// The job that is served before it, if it waits for one.
+    pub waits_for: Option<JobId>,
 }

@@ -28,7 +28,7 @@ pub mod signal;
 pub mod unit;
 
 pub use cluster::{GangFrame, GangPolicy, Scaling, TaskFrame, TaskPolicy};
-pub use decision::{Decision, JobDecision};
+pub use decision::{Decision, JobDecision, Outlook};
 pub use engine::{AnyEngine, Cluster, Effect, Engine, Event, JobSpec, NodeSpec};
 pub use frame::Frame;
 pub use params::{ParamError, Params};

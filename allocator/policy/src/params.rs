@@ -160,6 +160,12 @@ impl<'p> Reader<'p> {
         self.checked(name, self.default(name), |x| x > 0.0, || "a number above 0".to_owned())
     }
 
+    /// The parameter `name`; it must be a part, from 0 to 1.
+    pub(crate) fn part(&self, name: &'static str) -> Result<f64, ParamError> {
+        let allowed = || "a number from 0 to 1".to_owned();
+        self.checked(name, self.default(name), |x| (0.0..=1.0).contains(&x), allowed)
+    }
+
     fn default(&self, name: &str) -> f64 {
         let known = self.known.iter().find(|of| of.name == name);
         known.map_or(f64::NAN, |of| of.default)

@@ -10,6 +10,9 @@ use crate::outcome::Outcome;
 use crate::scenario::{Arm, Scenario, ScenarioError};
 use crate::world::Run;
 
+/// A gap that is a smaller part of the figure is none.
+const LEAST_GAP: f64 = 1e-6;
+
 /// What came of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -50,10 +53,10 @@ pub fn compare(scenario: &Scenario, arms: &[Arm], seeds: u32) -> Result<Comparis
 pub fn every_arm(scenario: &Scenario) -> Vec<Arm> {
     let mut arms = Vec::new();
     for entry in policies::ALL.iter().filter(|entry| !entry.is_yardstick()) {
-        let variants: &[Variant] = if entry.source.starts_with("baseline") {
-            &[Variant::Resolved]
-        } else {
+        let variants: &[Variant] = if entry.is_of_a_paper() {
             &[Variant::Published, Variant::Resolved]
+        } else {
+            &[Variant::Resolved]
         };
         for variant in variants {
             let arm = Arm { policy: entry.name.to_owned(), variant: *variant };
@@ -111,6 +114,12 @@ fn outcome(
     Ok(outcome)
 }
 
+/// Runs a policy over these seeds, without bounds.
+pub fn runs(scenario: &Scenario, arm: &Arm, seeds: &[u64]) -> Result<Results, ScenarioError> {
+    let outcomes = seeds.iter().map(|seed| run_of(scenario, arm, *seed));
+    Ok(Results { arm: arm.clone(), outcomes: outcomes.collect::<Result<_, _>>()? })
+}
+
 /// What comes of one run, without the bounds that it could be held against.
 pub(crate) fn run_of(scenario: &Scenario, arm: &Arm, seed: u64) -> Result<Outcome, ScenarioError> {
     let jobs = if scenario.gangs.is_empty() { scenario.draw(seed) } else { Vec::new() };
@@ -150,6 +159,19 @@ impl Comparison {
             Some(metric.of(outcome)? / bound.limit)
         });
         Interval::of(&each.collect::<Vec<f64>>()).map(|interval| interval.mean)
+    }
+
+    /// The part of the gap between the first policy's figure and the bound's lower end that a policy
+    /// closes: 1 at the bound, negative where it is worse than the first. Of means over the seeds; `None`
+    /// where there is no gap, or a run was cut short.
+    pub fn gap_closed(&self, results: &Results, metric: &Metric) -> Option<f64> {
+        let first = self.results.first()?;
+        if metric.of_the_ended && (results.is_cut_short() || first.is_cut_short()) {
+            return None;
+        }
+        let (base, own) = (first.mean(metric)?.mean, results.mean(metric)?.mean);
+        let gap = base - self.bound(metric)?.mean;
+        (gap.abs() > LEAST_GAP * base.abs()).then(|| (base - own) / gap)
     }
 
     /// What a policy's figure differs by from the first policy's, seed by seed: what both have in

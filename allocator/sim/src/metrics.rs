@@ -93,6 +93,10 @@ pub const METRICS: &[Metric] = &[
         fairness(run).into_iter().max_by(f64::total_cmp)
     })
     .of_the_ended(),
+    metric("fairness_mean", "mean fairness", "x", "finish-time fairness ρ, the mean", |run| {
+        mean(&fairness(run))
+    })
+    .of_the_ended(),
     metric("unfair", "unfair", "%", "jobs whose finish-time fairness ρ is over 1.1", |run| {
         let all = fairness(run);
         let unfair = all.iter().filter(|fairness| **fairness > UNFAIR).count();

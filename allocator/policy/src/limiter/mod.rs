@@ -45,7 +45,7 @@ pub use change::{Change, DEFAULT_WEIGHT, InForce, LEAST_CHANGE, Setting, WEIGHTS
 pub use clamp::{DEFAULT_FLOOR, LEAST_CPUS};
 pub use enforcement::Enforcement;
 pub use fairness::Fairness;
-pub use settings::{LimiterSettings, SettingError};
+pub use settings::{LimiterOptions, LimiterSettings, SettingError};
 pub use slew::Slew;
 pub use switches::{Guard, Switches};
 pub use view::View;

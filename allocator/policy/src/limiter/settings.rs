@@ -18,6 +18,29 @@ pub struct LimiterSettings {
     pub canary: Option<Canary>,
 }
 
+/// The limiter as a configuration sets it. Where it does not set the enforcement, each policy has its
+/// own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimiterOptions {
+    /// What a share means to the kernel.
+    pub enforcement: Option<Enforcement>,
+    /// How far one decision may move a limit.
+    pub slew: Option<Slew>,
+    /// How far a job may fall behind an equal share.
+    pub fairness: Option<Fairness>,
+    /// What undoes a cut that a job does not stand.
+    pub canary: Option<Canary>,
+}
+
+impl LimiterOptions {
+    /// The settings below a policy, whose own enforcement is this.
+    pub fn below(self, own: Enforcement) -> LimiterSettings {
+        let Self { enforcement, slew, fairness, canary } = self;
+        LimiterSettings { enforcement: enforcement.unwrap_or(own), slew, fairness, canary }
+    }
+}
+
 /// A setting that cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
@@ -79,6 +102,16 @@ mod tests {
         assert_eq!(settings, LimiterSettings::default());
         assert_eq!(settings.enforcement, Enforcement::QuotaLeftover);
         assert_eq!((settings.slew, settings.fairness, settings.canary), (None, None, None));
+    }
+
+    #[test]
+    fn enforcement_that_is_unset_is_the_policys_own() {
+        let options = |json| serde_json::from_str::<LimiterOptions>(json).unwrap();
+        let slewed = options(r#"{"slew": {}}"#).below(Enforcement::Quota);
+        assert_eq!(slewed, parse(r#"{"enforcement": "quota", "slew": {}}"#).unwrap());
+        let set = options(r#"{"enforcement": "shares"}"#).below(Enforcement::Quota);
+        assert_eq!(set.enforcement, Enforcement::Shares);
+        assert!(serde_json::from_str::<LimiterOptions>(r#"{"slow": 1}"#).is_err());
     }
 
     #[test]

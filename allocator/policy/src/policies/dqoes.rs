@@ -280,12 +280,9 @@ impl Policy for Dqoes {
         let freed = self.cut(&round);
         self.raise(&round, freed);
         let explain = |(id, job): (&JobId, &Member)| {
-            let decision = JobDecision {
-                class: job.set().map_or("-", Set::label),
-                score: job.standing.map(|standing| standing.quality),
-                why: policies::Why::Dqoes(Box::new(job.why)),
-            };
-            (id.clone(), decision)
+            let class = job.set().map_or("-", Set::label);
+            let score = job.standing.map(|standing| standing.quality);
+            (id.clone(), JobDecision::new(class, score, policies::Why::Dqoes(Box::new(job.why))))
         };
         Decision {
             t: frame.t,

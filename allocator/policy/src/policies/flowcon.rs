@@ -272,12 +272,9 @@ impl Policy for FlowCon {
         let round = self.round(some_went);
         self.limit(&round);
         let explain = |(id, job): (&JobId, &Member)| {
-            let decision = JobDecision {
-                class: job.list.label(),
-                score: Some(job.growth.unwrap_or(round.newcomer)),
-                why: policies::Why::FlowCon(job.why),
-            };
-            (id.clone(), decision)
+            let score = Some(job.growth.unwrap_or(round.newcomer));
+            let why = policies::Why::FlowCon(job.why);
+            (id.clone(), JobDecision::new(job.list.label(), score, why))
         };
         Decision {
             t: frame.t,

@@ -41,7 +41,7 @@ impl Policy for Unlimited {
     }
 
     fn decide(&mut self, frame: &Frame) -> Decision {
-        let why = || JobDecision { class: "-", score: None, why: Why::Unlimited };
+        let why = || JobDecision::new("-", None, Why::Unlimited);
         Decision {
             t: frame.t,
             policy: Self::NAME,

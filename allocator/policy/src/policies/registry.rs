@@ -1,8 +1,9 @@
 use super::{
-    Dltap, Dqoes, Fifo, FifoGang, FlowCon, Kod2, SpeCon, Spread, Srpt, Tradl, Unlimited, dltap,
-    dqoes, fifo, fifo_gang, flowcon, kod2, none, specon, spread, srpt, tradl,
+    Dltap, Dqoes, Fifo, FifoGang, FlowCon, Kod2, Paceline, SpeCon, Spread, Srpt, Tradl, Unlimited,
+    dltap, dqoes, fifo, fifo_gang, flowcon, kod2, none, paceline, specon, spread, srpt, tradl,
 };
 use crate::cluster::{GangPolicy, TaskPolicy};
+use crate::limiter::Enforcement;
 use crate::names::did_you_mean;
 use crate::params::{ParamError, Parameter, Params};
 use crate::policy::{Policy, Variant};
@@ -40,6 +41,8 @@ pub struct Entry {
     pub source: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
+    /// What a share means to the kernel where nothing else is said.
+    pub enforcement: Enforcement,
     build: fn(Variant, &Params) -> Result<AnyPolicy, ParamError>,
 }
 
@@ -48,7 +51,21 @@ impl Entry {
     pub fn is_yardstick(&self) -> bool {
         self.source.starts_with("yardstick")
     }
+
+    /// Whether it comes from a paper, so that what is printed and what a careful reader would build are
+    /// two.
+    pub fn is_of_a_paper(&self) -> bool {
+        !["yardstick", "baseline", OWN].iter().any(|other| self.source.starts_with(other))
+    }
+
+    /// The policy of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|entry| entry.name == name)
+    }
 }
+
+/// The source of a policy that comes from no paper.
+const OWN: &str = "this project";
 
 /// Every policy, in the order in which they are listed to people.
 pub const ALL: &[Entry] = &[
@@ -58,6 +75,7 @@ pub const ALL: &[Entry] = &[
         about: "the engine's own sharing: no limits",
         source: "baseline",
         parameters: none::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| jobs(Unlimited::new(params)?),
     },
     Entry {
@@ -66,6 +84,7 @@ pub const ALL: &[Entry] = &[
         about: "CPU goes to the jobs whose loss still falls",
         source: "Zheng et al., ICPP 2019",
         parameters: flowcon::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |variant, params| jobs(FlowCon::new(variant, params)?),
     },
     Entry {
@@ -74,6 +93,7 @@ pub const ALL: &[Entry] = &[
         about: "jobs whose loss is acceptable give way; at their objective they end",
         source: "Song, Fordham University, section 5.1",
         parameters: tradl::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |variant, params| jobs(Tradl::new(variant, params)?),
     },
     Entry {
@@ -82,7 +102,17 @@ pub const ALL: &[Entry] = &[
         about: "jobs whose batches are quicker than asked give way to slower ones",
         source: "Song, Fordham University, section 5.2",
         parameters: dqoes::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |variant, params| jobs(Dqoes::new(variant, params)?),
+    },
+    Entry {
+        name: Paceline::NAME,
+        scope: Scope::Node,
+        about: "soonest done first, none later than under equal sharing",
+        source: OWN,
+        parameters: paceline::PARAMETERS,
+        enforcement: Enforcement::Quota,
+        build: |_, params| jobs(Paceline::new(params)?),
     },
     Entry {
         name: Srpt::NAME,
@@ -90,6 +120,7 @@ pub const ALL: &[Entry] = &[
         about: "a yardstick: the job with the least declared work left has the machine",
         source: "yardstick: Schrage, Operations Research 1968",
         parameters: srpt::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| jobs(Srpt::new(params)?),
     },
     Entry {
@@ -98,6 +129,7 @@ pub const ALL: &[Entry] = &[
         about: "converged jobs move to where they are least in the way",
         source: "Mao et al., SpeCon",
         parameters: specon::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |variant, params| jobs(SpeCon::new(variant, params)?),
     },
     Entry {
@@ -106,6 +138,7 @@ pub const ALL: &[Entry] = &[
         about: "a new job goes to the node with the fewest, and stays",
         source: "baseline for specon",
         parameters: spread::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| jobs(Spread::new(params)?),
     },
     Entry {
@@ -114,6 +147,7 @@ pub const ALL: &[Entry] = &[
         about: "parameter servers go to where most of their workers are",
         source: "DLTAP, Algorithm 1",
         parameters: dltap::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| Ok(AnyPolicy::Tasks(Box::new(Dltap::new(params)?))),
     },
     Entry {
@@ -122,6 +156,7 @@ pub const ALL: &[Entry] = &[
         about: "jobs start whole, shrink for better ones, and grow when nobody waits",
         source: "Jeong and Yu, KIPS Transactions 11(7), 2022",
         parameters: kod2::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |variant, params| gangs(Kod2::new(variant, params)?),
     },
     Entry {
@@ -130,6 +165,7 @@ pub const ALL: &[Entry] = &[
         about: "each task is bound as soon as it fits: can deadlock",
         source: "baseline for kod2",
         parameters: fifo::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| gangs(Fifo::new(params)?),
     },
     Entry {
@@ -138,6 +174,7 @@ pub const ALL: &[Entry] = &[
         about: "jobs start whole and in order: the first in line blocks",
         source: "baseline for kod2",
         parameters: fifo_gang::PARAMETERS,
+        enforcement: Enforcement::QuotaLeftover,
         build: |_, params| gangs(FifoGang::new(params)?),
     },
 ];
@@ -154,7 +191,7 @@ fn gangs(policy: impl GangPolicy + 'static) -> Result<AnyPolicy, ParamError> {
 
 /// Builds the policy called `name`; parameters that are not given have their documented defaults.
 pub fn build(name: &str, variant: Variant, params: &Params) -> Result<AnyPolicy, ParamError> {
-    if let Some(entry) = ALL.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = Entry::named(name) {
         return (entry.build)(variant, params);
     }
     let known: Vec<_> = ALL.iter().map(|entry| entry.name).collect();

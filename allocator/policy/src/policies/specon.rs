@@ -139,7 +139,7 @@ impl Policy for SpeCon {
         for Entry { job, member, trend, fate } in entries {
             let (class, score) = (member.class, member.gain);
             let why = policies::Why::SpeCon(Box::new(Why { class, trend, fate }));
-            jobs.push((job.id.clone(), JobDecision { class: class.label(), score, why }));
+            jobs.push((job.id.clone(), JobDecision::new(class.label(), score, why)));
             members.push((job.id.clone(), member));
         }
         self.jobs = members.into_iter().collect();

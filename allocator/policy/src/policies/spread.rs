@@ -84,7 +84,7 @@ impl Policy for Spread {
                 Why::NoNode
             };
             let why = policies::Why::Spread(why);
-            jobs.insert(id.clone(), JobDecision { class: "-", score: None, why });
+            jobs.insert(id.clone(), JobDecision::new("-", None, why));
         }
         Decision {
             t: frame.t,

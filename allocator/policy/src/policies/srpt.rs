@@ -70,7 +70,7 @@ impl Policy for Srpt {
             let why = policies::Why::Srpt(Why { remaining, before, share });
             let class = if share > WAITING { "runs" } else { "waits" };
             limits.insert(job.id.clone(), Share::nearest(share));
-            jobs.insert(job.id.clone(), JobDecision { class, score: remaining, why });
+            jobs.insert(job.id.clone(), JobDecision::new(class, remaining, why));
         }
         Decision {
             t: frame.t,

@@ -290,7 +290,7 @@ impl Policy for Tradl {
         let ended = self.jobs.iter().filter(|(_, job)| !job.runs());
         let explain = |(id, job): (&JobId, &Member)| {
             let (class, score) = (if job.is_acceptable() { "AS" } else { "-" }, job.loss);
-            (id.clone(), JobDecision { class, score, why: policies::Why::Tradl(Box::new(job.why)) })
+            (id.clone(), JobDecision::new(class, score, policies::Why::Tradl(Box::new(job.why))))
         };
         Decision {
             t: frame.t,

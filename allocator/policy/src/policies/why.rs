@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{dqoes, fifo, fifo_gang, flowcon, kod2, specon, spread, srpt, tradl};
+use super::{dqoes, fifo, fifo_gang, flowcon, kod2, paceline, specon, spread, srpt, tradl};
 
 /// Why a job gets its share: what a policy compared with what, and what follows.
 ///
@@ -19,6 +19,8 @@ pub enum Why {
     Tradl(Box<tradl::Why>),
     /// `DQoES`'s.
     Dqoes(Box<dqoes::Why>),
+    /// Paceline's own.
+    Paceline(Box<paceline::Why>),
     /// `SpeCon`'s.
     SpeCon(Box<specon::Why>),
     /// `spread`'s.
@@ -40,6 +42,7 @@ impl fmt::Display for Why {
             Self::FlowCon(why) => why.fmt(f),
             Self::Tradl(why) => why.fmt(f),
             Self::Dqoes(why) => why.fmt(f),
+            Self::Paceline(why) => why.fmt(f),
             Self::SpeCon(why) => why.fmt(f),
             Self::Spread(why) => why.fmt(f),
             Self::Srpt(why) => why.fmt(f),

@@ -7,11 +7,11 @@ use super::deadlines::{Due, put_off};
 use crate::fluid::{Fluid, Party};
 use crate::scenario::{Company, Job, Node};
 
-/// How long each job takes if those that are there share all nodes equally, up to their caps, from
-/// its arrival to its end; infinite for one that never ends.
+/// How long each job takes if those that are there share all nodes equally by the weights of the
+/// limiter, up to their caps, from its arrival to its end; infinite for one that never ends.
 ///
 /// This is what finish-time fairness compares with: ρ is a job's completion time over that of an
-/// equal part of the cluster, 1/N of it among N jobs (Mahajan et al., "Themis: fair and efficient
+/// equal part of the cluster, 1/N of it among N jobs of one weight (Mahajan et al., "Themis: fair and efficient
 /// GPU cluster scheduling", NSDI 2020). N changes as jobs come and go. It is taken from the run in
 /// which all share equally, as if each job owned its part, so that every policy is held to the same
 /// figure. Under `none`, on one node without contention, every ρ is 1.
@@ -43,7 +43,8 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
                 let Some((index, job)) = next else { continue };
                 if let Some(start) = job.start {
                     starting.insert(index);
-                    fluid.insert(index, alike(job.starting(start), machines), start.work);
+                    let party = weighing(job, job.starting(start), machines);
+                    fluid.insert(index, party, start.work);
                 } else {
                     fluid.insert(index, party(job, machines), job.work);
                 }
@@ -56,13 +57,13 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
 /// What a job asks of all nodes as one, of what there is for jobs.
 fn party(job: &Job, machines: f64) -> Party {
     let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0, Company::default());
-    alike(own, machines)
+    weighing(job, own, machines)
 }
 
-/// A party of all nodes as one whose weight is everybody's.
-fn alike(own: Party, machines: f64) -> Party {
+/// The same of all nodes as one, by the job's own weight.
+fn weighing(job: &Job, own: Party, machines: f64) -> Party {
     let (cap, speed) = (own.cap / machines, own.speed * machines);
-    Party { weight: 1.0, cap, speed, contention: None, ..own }
+    Party { weight: job.weight, cap, speed, contention: None, ..own }
 }
 
 /// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal

@@ -21,6 +21,10 @@ fn policies_are_compared_over_the_same_seeds_and_with_the_bounds() {
             assert!(comparison.ratio(results, metric).unwrap() >= 1.0 - 1e-9, "{metric:?}");
         }
     }
+    assert!(comparison.gap_closed(none, completion).unwrap().abs() <= 0.0);
+    let closed = comparison.gap_closed(flowcon, completion).unwrap();
+    let bound = comparison.bound(completion).unwrap().mean;
+    assert!((means[0] - closed * (means[0] - bound) - means[1]).abs() < 1e-9);
     assert!(comparison.metrics().iter().any(|metric| metric.name == "loss_area"));
     assert!(!comparison.metrics().iter().any(|metric| metric.name == "met"));
 }

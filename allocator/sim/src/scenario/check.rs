@@ -4,7 +4,7 @@ mod gangs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use paceline_policy::limiter::{Limiter, WEIGHTS};
+use paceline_policy::limiter::{Enforcement, Limiter, WEIGHTS};
 use paceline_policy::{Params, Variant, policies};
 
 use super::file::{JobFile, NodeFile, ScenarioFile};
@@ -20,7 +20,7 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         return Err(ScenarioError::value("job", &file.jobs.len(), rule));
     }
     let params = params(file.params)?;
-    Limiter::with(1.0, file.limiter)?;
+    Limiter::with(1.0, file.limiter.below(Enforcement::default()))?;
     let nodes = nodes(&file.nodes, file.until)?;
     if let Some(node) = nodes.iter().find(|node| node.failures.is_some() && file.jobs.is_empty()) {
         let rule = "distributed jobs are simulated on nodes that do not fail";
@@ -144,8 +144,8 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     if let Some(declared) = job.declared {
         require(field("declared"), declared, "must be machine-seconds above 0", declared > 0.0)?;
     }
-    if let Some(start) = job.start {
     job.stated_total.check(&field("stated_total"))?;
+    if let Some(start) = job.start {
         require(field("start.work"), start.work, positive, start.work > 0.0)?;
         let rule = "must be seconds, no fewer than `start.work`";
         require(field("start.seconds"), start.seconds, rule, start.seconds >= start.work)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paceline_policy::limiter::LimiterSettings;
+use paceline_policy::limiter::LimiterOptions;
 use serde::Deserialize;
 
 use super::{Failures, Start, Stated, Told};
@@ -21,7 +21,7 @@ pub(super) struct ScenarioFile {
     #[serde(default)]
     pub(super) placement: Placement,
     #[serde(default)]
-    pub(super) limiter: LimiterSettings,
+    pub(super) limiter: LimiterOptions,
     #[serde(default)]
     pub(super) params: BTreeMap<String, BTreeMap<String, f64>>,
     #[serde(rename = "node")]
@@ -73,6 +73,8 @@ pub(super) struct JobFile {
     pub(super) work: Option<f64>,
     pub(super) heavy_tail: Option<HeavyTail>,
     pub(super) declared: Option<f64>,
+    #[serde(default)]
+    pub(super) stated_total: Stated,
     pub(super) parallel: Option<f64>,
     pub(super) threads: Option<f64>,
     pub(super) crowded: Option<f64>,
@@ -96,8 +98,6 @@ pub(super) struct JobFile {
     pub(super) batch_latency_between: Option<(f64, f64)>,
     #[serde(default = "yes")]
     pub(super) may_terminate: bool,
-    #[serde(default)]
-    pub(super) stated_total: Stated,
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
     pub(super) weight: Option<f64>,

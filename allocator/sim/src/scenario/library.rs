@@ -40,6 +40,11 @@ pub const LIBRARY: &[Listed] = &[
     listed("DL-3", include_str!("../../../../examples/scenarios/dl-3.toml")),
     listed("KO-10", include_str!("../../../../examples/scenarios/ko-10.toml")),
     listed("FAIL-20", include_str!("../../../../examples/scenarios/fail-20.toml")),
+    listed("PA-50", include_str!("../../../../examples/scenarios/pa-50.toml")),
+    listed("PA-50b", include_str!("../../../../examples/scenarios/pa-50b.toml")),
+    listed("LONG", include_str!("../../../../examples/scenarios/long.toml")),
+    listed("THREADS", include_str!("../../../../examples/scenarios/threads.toml")),
+    listed("LIES", include_str!("../../../../examples/scenarios/lies.toml")),
     listed("STRESS", include_str!("../../../../examples/scenarios/stress.toml")),
 ];
 

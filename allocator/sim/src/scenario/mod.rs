@@ -15,7 +15,7 @@ mod stated;
 
 use std::collections::BTreeMap;
 
-use paceline_policy::limiter::LimiterSettings;
+use paceline_policy::limiter::{Enforcement, LimiterOptions, LimiterSettings};
 use paceline_policy::policies::AnyPolicy;
 use paceline_policy::{Params, policies};
 
@@ -51,7 +51,7 @@ pub struct Scenario {
     /// Where jobs go that name no node.
     pub placement: Placement,
     /// What stands below every policy.
-    pub limiter: LimiterSettings,
+    pub limiter: LimiterOptions,
     /// The parameters of policies, by their names.
     pub params: BTreeMap<String, Params>,
     /// The nodes.
@@ -98,6 +98,12 @@ impl Scenario {
         check::check(file)
     }
 
+    /// What stands below a policy.
+    pub fn limiter_below(&self, arm: &Arm) -> LimiterSettings {
+        let entry = policies::Entry::named(&arm.policy);
+        self.limiter.below(entry.map_or_else(Enforcement::default, |entry| entry.enforcement))
+    }
+
     /// The workload of a seed: everything that is random about it drawn.
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         draw::draw(self, &self.groups, seed)
@@ -114,6 +120,15 @@ impl Scenario {
         self
     }
 
+    /// The same where every job says this of the number of its steps.
+    #[must_use]
+    pub fn stating(mut self, stated: Stated) -> Self {
+        for group in &mut self.groups {
+            group.stated_total = stated;
+        }
+        self
+    }
+
     /// The same where nothing stops a job that goes on from a checkpoint or is moved.
     #[must_use]
     pub fn moving_at_no_cost(mut self) -> Self {
@@ -124,15 +139,6 @@ impl Scenario {
     }
 
     /// A policy as this scenario sets it, ready to run.
-    /// The same where every job says this of the number of its steps.
-    #[must_use]
-    pub fn stating(mut self, stated: Stated) -> Self {
-        for group in &mut self.groups {
-            group.stated_total = stated;
-        }
-        self
-    }
-
     pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
         let none = Params::default();
         let params = self.params.get(&arm.policy).unwrap_or(&none);

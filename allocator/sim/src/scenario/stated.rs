@@ -1,6 +1,5 @@
 //! What a job says of the number of its steps.
 
-use paceline_policy::unit::{count, counter};
 use serde::Deserialize;
 
 use super::rules::{Checked, require};
@@ -61,11 +60,10 @@ impl Stated {
         }
         let times = |factor: f64| Total::Steps(floor((steps * factor).round()).max(1));
         match self {
-            Self::Truthful => times(1.0),
             Self::Factor(factor) => times(factor),
             Self::Error(deviation) => times((deviation * random.normal()).exp()),
             Self::Silent(part) if random.uniform() < part => Total::Silent,
-            Self::Silent(_) => times(1.0),
+            Self::Truthful | Self::Silent(_) => times(1.0),
             Self::OneMore => Total::OneMore,
         }
     }
@@ -84,6 +82,8 @@ impl Total {
 
 #[cfg(test)]
 mod tests {
+    use paceline_policy::unit::{count, counter};
+
     use super::*;
     use crate::random::Purpose;
 

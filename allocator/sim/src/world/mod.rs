@@ -120,7 +120,7 @@ impl<'a> World<'a> {
                 },
             };
             let engine = Engine::new(node.name.clone(), node.cpus, node.memory, policy);
-            let engine = engine.limited_by(run.scenario.limiter)?;
+            let engine = engine.limited_by(run.scenario.limiter_below(run.arm))?;
             stations.push(Station::new(node, &run.scenario.tempo, engine, (run.seed, index)));
         }
         let left = workload.len();

@@ -146,7 +146,7 @@ impl Repeat {
             scenario = scenario.moving_at_no_cost();
         }
         scenario.params.insert(arm.policy.clone(), params);
-        scenario.limiter.enforcement = facts.enforcement;
+        scenario.limiter.enforcement = Some(facts.enforcement);
         (scenario, arm)
     }
 

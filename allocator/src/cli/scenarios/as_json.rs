@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::results::{Entry, Figures};
+use super::wrong::Wrong;
 use crate::cli::compared::{bounds, figures};
 
 pub(super) fn entries(all: &[Entry]) -> serde_json::Result<String> {
@@ -38,5 +39,11 @@ fn entry(entry: &Entry) -> Value {
         }
     }
     value.insert("claims".to_owned(), json!(entry.claims));
+    if let Some(all) = entry.comparison().filter(|_| !entry.wrong.is_empty()) {
+        let metrics = all.metrics();
+        let case = |wrong: &Wrong| json!({ "states": wrong.states, "metrics": figures(all, &metrics, &wrong.results) });
+        let cases: Vec<Value> = entry.wrong.iter().map(case).collect();
+        value.insert("wrong_totals".to_owned(), json!(cases));
+    }
     Value::Object(value)
 }

@@ -5,6 +5,7 @@ mod page;
 mod results;
 mod standing;
 mod verdicts;
+mod wrong;
 
 use std::fmt::Write;
 use std::fs;

@@ -4,7 +4,7 @@ use paceline_sim::claims::Checked;
 use paceline_sim::gangs::Exchange;
 
 use super::results::{Entry, Figures};
-use super::{standing, verdicts};
+use super::{standing, verdicts, wrong};
 use crate::text::blocks::{self, Block, Table};
 
 /// What jobs that end are judged by.
@@ -13,7 +13,7 @@ const ENDING: &[(&str, &str)] = &[
     ("makespan", "makespan"),
     ("fairness_worst", "worst ρ"),
     ("loss_area", "area under loss"),
-    ("acceptable_mean", "time to acceptable"),
+    ("acceptable_mean", "to acceptable"),
 ];
 /// What jobs with batches to keep are judged by.
 const ENDLESS: &[(&str, &str)] = &[
@@ -65,6 +65,28 @@ fn body(entries: &[Entry]) -> Vec<Block> {
          average is not what lets all losses fall soonest, nor what treats jobs alike."
             .to_owned(),
     ));
+    let gaps = standing::gaps(entries);
+    if !gaps.rows.is_empty() {
+        page.push(Block::Heading(2, "What part of the gap is closed".to_owned()));
+        page.push(Block::Table(gaps));
+        page.push(Block::Text(
+            "Of the mean completion time: 0 % is the first policy of the scenario, 100 % the lower end of \
+             the bound. The last two columns are the finish-time fairness ρ of `paceline`, the worst of \
+             all jobs and seeds and the mean: 1 is a job's time under equal sharing by weight, of all \
+             nodes as one where there are several."
+                .to_owned(),
+        ));
+    }
+    let totals = wrong::table(entries);
+    if !totals.rows.is_empty() {
+        page.push(Block::Heading(2, "What wrong totals do".to_owned()));
+        page.push(Block::Table(totals));
+        page.push(Block::Text(
+            "All jobs state a wrong number of steps to `paceline`: the part of the gap that is closed, \
+             and the worst ρ. A large ρ is mostly that of a small job that overstates its own work."
+                .to_owned(),
+        ));
+    }
     let claims: Vec<&Checked> = entries.iter().flat_map(|entry| &entry.claims).collect();
     if !claims.is_empty() {
         page.push(Block::Heading(2, "What papers claim".to_owned()));

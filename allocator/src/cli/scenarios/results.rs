@@ -15,7 +15,8 @@ use paceline_sim::compare::{Comparison, compare, every_arm};
 use paceline_sim::gangs::{self, Exchange};
 use paceline_sim::scenario::LIBRARY;
 
-use super::{as_json, page};
+use super::wrong::Wrong;
+use super::{as_json, page, wrong};
 use crate::cli::{parallel, plain};
 use crate::exit::BadUsage;
 
@@ -54,6 +55,8 @@ pub(super) struct Entry {
     pub(super) scenario: Scenario,
     pub(super) figures: Figures,
     pub(super) claims: Vec<Checked>,
+    /// What comes of wrong totals, in some scenarios.
+    pub(super) wrong: Vec<Wrong>,
 }
 
 #[derive(Debug)]
@@ -130,10 +133,17 @@ impl Entry {
                 scenario.gangs.iter().map(|gang| fewest_crossing(gang, &scenario.nodes)).collect();
             let first = fewest.first().copied().flatten();
             let claims = own.map(|claim| claim.check_placements(&all, first)).collect();
-            return Ok(Self { figures: Figures::Placements(all, fewest), scenario, claims });
+            let figures = Figures::Placements(all, fewest);
+            return Ok(Self { figures, scenario, claims, wrong: Vec::new() });
         }
         let all = compare(&scenario, &every_arm(&scenario), scenario.seeds).map_err(bad)?;
         let claims = own.map(|claim| claim.check(&all)).collect();
-        Ok(Self { figures: Figures::Runs(all), scenario, claims })
+        let wrong = wrong::of(&scenario, &all).map_err(bad)?;
+        Ok(Self { figures: Figures::Runs(all), scenario, claims, wrong })
+    }
+
+    /// The runs of all policies, if the scenario is one over time.
+    pub(super) fn comparison(&self) -> Option<&Comparison> {
+        if let Figures::Runs(all) = &self.figures { Some(all) } else { None }
     }
 }

@@ -118,6 +118,47 @@ pub(super) fn summary(entries: &[Entry], metrics: &[(&str, &str)]) -> Table {
     Table { head, rows, words: metrics.len() + 1 }
 }
 
+/// The policies of the table of gaps: resolved forms, and our own.
+const CLOSING: [&str; 4] = ["flowcon", "tradl", "specon", "paceline"];
+/// The policy whose fairness stands beside them.
+const OWN: &str = "paceline";
+
+/// A row for each scenario with a bound of the mean completion time: the part of the gap between no
+/// policy and the bound that policies close, and the finish-time fairness of our own, worst and mean.
+pub(super) fn gaps(entries: &[Entry]) -> Table {
+    let closing = CLOSING.map(ToOwned::to_owned);
+    let fairness = ["worst ρ", "mean ρ"].map(ToOwned::to_owned);
+    let head = std::iter::once("scenario".to_owned()).chain(closing).chain(fairness).collect();
+    let row = |entry: &Entry| {
+        let Figures::Runs(all) = &entry.figures else { return None };
+        let completion = Metric::named("completion_mean")?;
+        all.bound(completion)?;
+        let of = |policy: &str| all.results.iter().find(|results| short(&results.arm) == policy);
+        let closed = CLOSING
+            .iter()
+            .map(|policy| part(of(policy).and_then(|results| all.gap_closed(results, completion))));
+        let own = of(OWN)?;
+        let mean = own.mean(Metric::named("fairness_mean")?);
+        let mean = mean.map_or_else(String::new, |interval| format!("{:.2}", interval.mean));
+        let name = std::iter::once(entry.scenario.name.clone());
+        Some(name.chain(closed).chain([worst_fairness(own), mean]).collect())
+    };
+    Table { head, rows: entries.iter().filter_map(row).collect(), words: 1 }
+}
+
+/// A part as a percentage.
+pub(super) fn part(part: Option<f64>) -> String {
+    let whole = |part: f64| if (100.0 * part).abs() < 0.5 { 0.0 } else { 100.0 * part };
+    part.map_or_else(String::new, |part| format!("{:.0} %", whole(part)))
+}
+
+/// The largest finish-time fairness of all jobs and seeds.
+pub(super) fn worst_fairness(results: &Results) -> String {
+    let of = |run| Metric::named("fairness_worst")?.of(run);
+    let worst = results.outcomes.iter().filter_map(of).reduce(f64::max);
+    worst.map_or_else(String::new, |worst| format!("{worst:.2}"))
+}
+
 /// The best policy by a metric; of several that are equal, the first.
 fn best(all: &Comparison, metric: &Metric) -> String {
     if all.bound(metric).is_none() {

@@ -23,7 +23,7 @@ struct Set {
 }
 
 /// All of them, from those that jobs are in at first to those that they are meant to get to.
-const SETS: [Set; 12] = [
+const SETS: [Set; 17] = [
     set("waiting", "waiting for their tasks to fit", 1),
     set("running", "running", 2),
     set("NL", "NL: new list, its loss falls", 1),
@@ -36,6 +36,11 @@ const SETS: [Set; 12] = [
     set("WC", "WC: watched", 4),
     set("CC", "CC: converged", 2),
     set("AS", "AS: acceptable loss", 2),
+    set("new", "new: shows what it can use", 3),
+    set("waits", "waits for a job with less work left", 1),
+    set("shares", "states no work left, has its equal share", 4),
+    set("service", "has what its target takes", 0),
+    set("runs", "runs", 2),
 ];
 
 const fn set(label: &'static str, about: &'static str, colour: usize) -> Set {

@@ -44,7 +44,7 @@ proptest! {
             for job in &jobs {
                 let given = decision.limits[&job.id].get();
                 prop_assert!(given > 0.0 && given <= 1.0);
-                let JobDecision { class, score, why } = &decision.jobs[&job.id];
+                let JobDecision { class, score, why, .. } = &decision.jobs[&job.id];
                 prop_assert!(score.is_none_or(f64::is_finite) && !why.to_string().is_empty());
                 prop_assert_eq!(score.is_none(), *class == "-");
             }

@@ -56,7 +56,7 @@ proptest! {
             for job in &frame.jobs {
                 let share = decision.limits[&job.id].get();
                 prop_assert!(share > 0.0 && share <= 1.0);
-                let JobDecision { class, score, why } = &decision.jobs[&job.id];
+                let JobDecision { class, score, why, .. } = &decision.jobs[&job.id];
                 prop_assert!(["PC", "WC", "CC"].contains(class));
                 prop_assert!(score.is_none_or(|score| score >= 0.0 && score.is_finite()));
                 prop_assert!(!why.to_string().contains("NaN") && !why.to_string().is_empty());

@@ -46,7 +46,7 @@ proptest! {
             prop_assert_eq!(decision.jobs.len(), jobs.len());
             prop_assert_eq!(decision.limits.len() + decision.terminate.len(), jobs.len());
             for job in &jobs {
-                let JobDecision { class, score, why } = &decision.jobs[&job.id];
+                let JobDecision { class, score, why, .. } = &decision.jobs[&job.id];
                 prop_assert!(score.is_none_or(f64::is_finite) && !why.to_string().is_empty());
                 let named = decision.terminate.contains(&job.id);
                 prop_assert!(decision.limits.contains_key(&job.id) != named);

@@ -1,0 +1,218 @@
+//! The most of the node that a job can use.
+//!
+//! It is measured only where the job could have had more. Nothing else may lower it: two jobs in each
+//! other's way look as if neither could use more than half.
+
+use super::speed::LEAST_WINDOW;
+
+/// A job that uses less than this part of what is free is held by itself.
+const FILLS: f64 = 0.9;
+/// With less than this part of the node free, nothing is measured.
+const LEAST_FREE: f64 = 0.3;
+/// With less than this part of the node idle, it may be that others kept a job from using more.
+const LEAST_IDLE: f64 = 0.15;
+/// A job that uses less than this part of its limit is not held by that.
+const USES_UP: f64 = 0.85;
+/// A limit from here on is none.
+const NO_LIMIT: f64 = 0.99;
+/// For so many seconds a measured cap counts before it is measured again, at first and at most.
+const FIRST_GAP: f64 = 30.0;
+const LONGEST_GAP: f64 = 240.0;
+/// A measurement that fails in so many windows is put off.
+const TRIES: u8 = 4;
+/// A cap that has moved by less than this part is the same.
+const SAME: f64 = 0.1;
+/// No cap is smaller.
+const LEAST: f64 = 0.001;
+
+/// One window in which a job was served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Served {
+    pub(super) t: f64,
+    pub(super) seconds: f64,
+    /// Its limit in force.
+    pub(super) limit: f64,
+    /// What the limits of all others and the use by others leave of the node.
+    pub(super) free: f64,
+    /// The part of the node that nobody used.
+    pub(super) idle: f64,
+    /// Whether it had reported a step before the window began.
+    pub(super) stepped: bool,
+}
+
+impl Served {
+    /// Whether nothing but itself kept the job from using more than it did: it had no limit and enough room, or
+    /// did not use up its limit while a part of the node stood idle.
+    pub(super) fn could_use_more(&self, usage: f64) -> bool {
+        let has_room = self.is_unlimited() && self.free > LEAST_FREE;
+        has_room && self.stepped || self.leaves_idle(usage)
+    }
+
+    /// Whether it used less than its limit, and what it left stood idle.
+    fn leaves_idle(&self, usage: f64) -> bool {
+        self.lasted() && self.stepped && self.idle > LEAST_IDLE && usage < USES_UP * self.limit
+    }
+
+    /// Whether no limit kept it from using more, for long enough to tell.
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.limit >= NO_LIMIT && self.lasted()
+    }
+
+    fn lasted(&self) -> bool {
+        self.seconds >= LEAST_WINDOW
+    }
+}
+
+/// A job's cap, and how it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cap {
+    most: f64,
+    /// Whether it has been seen to use most of the node.
+    uses_all: bool,
+    /// What it used in the first of two windows.
+    before: Option<f64>,
+    measured: Option<f64>,
+    gap: f64,
+    tries: u8,
+}
+
+impl Cap {
+    pub(super) const fn new() -> Self {
+        Self { most: 1.0, uses_all: false, before: None, measured: None, gap: FIRST_GAP, tries: 0 }
+    }
+
+    /// As a fraction of the node, within what its limit may be.
+    pub(super) fn within(&self, limit: f64) -> f64 {
+        self.most.min(limit).clamp(LEAST, 1.0)
+    }
+
+    /// Whether it has shown what it can use.
+    pub(super) fn is_known(&self) -> bool {
+        self.uses_all || self.measured.is_some()
+    }
+
+    /// Whether it is to be measured again before anything is lent on the strength of it.
+    pub(super) fn is_due(&self, t: f64) -> bool {
+        self.most < 1.0 && self.measured.is_none_or(|at| t - at >= self.gap)
+    }
+
+    /// Takes in what the job used in a window, in which it was served or was not. A cap above `whole`
+    /// counts as the whole node.
+    pub(super) fn take(&mut self, usage: Option<f64>, served: Option<Served>, whole: f64) {
+        if let Some(served) =
+            served.filter(|served| self.is_due(served.t) && served.limit >= NO_LIMIT)
+        {
+            self.tries += 1;
+            if self.tries >= TRIES {
+                (self.measured, self.tries) = (Some(served.t), 0);
+            }
+        }
+        let Some(usage) = usage.filter(|usage| usage.is_finite()) else { return };
+        self.uses_all |= usage > whole;
+        if let Some(served) = served.filter(|served| served.could_use_more(usage)) {
+            self.measure(usage, served, whole);
+        }
+        if usage > self.most {
+            self.set(usage, whole);
+        }
+    }
+
+    fn measure(&mut self, usage: f64, served: Served, whole: f64) {
+        let fills = usage >= FILLS * served.free && served.free <= FILLS;
+        if fills && !served.leaves_idle(usage) {
+            return;
+        }
+        let Some(before) = self.before.take() else {
+            self.before = Some(usage);
+            return;
+        };
+        let old = self.most;
+        self.set(before.max(usage), whole);
+        let same = (self.most - old).abs() <= SAME * old;
+        self.gap = match self.measured {
+            Some(_) if same => (2.0 * self.gap).min(LONGEST_GAP),
+            Some(_) | None => FIRST_GAP,
+        };
+        (self.measured, self.tries) = (Some(served.t), 0);
+    }
+
+    fn set(&mut self, most: f64, whole: f64) {
+        self.most = if most > whole { 1.0 } else { most.clamp(LEAST, 1.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "a window may be one in which it was not served")]
+    fn first(free: f64) -> Option<Served> {
+        Some(Served { t: 10.0, seconds: 1.0, limit: 1.0, free, idle: 0.0, stepped: true })
+    }
+
+    fn after(windows: &[(f64, Option<Served>)]) -> f64 {
+        let mut cap = Cap::new();
+        for (usage, first) in windows {
+            cap.take(Some(*usage), *first, 0.6);
+        }
+        cap.within(1.0)
+    }
+
+    fn is(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    #[test]
+    fn cap_is_the_larger_use_of_two_windows_with_room() {
+        assert!(is(after(&[(0.2, first(0.95)), (0.19, first(0.95))]), 0.2));
+        assert!(is(after(&[(0.2, first(0.95))]), 1.0), "one window is not enough");
+        assert!(is(after(&[(0.7, first(0.95)), (0.7, first(0.95))]), 1.0), "more than 0.6 is all");
+    }
+
+    #[test]
+    fn use_beside_others_lowers_no_cap() {
+        for window in [None, first(0.2), first(0.5)] {
+            assert!(
+                is(after(&[(0.48, window), (0.48, window), (0.48, window)]), 1.0),
+                "{window:?}"
+            );
+        }
+        let limited = first(0.95).map(|first| Served { limit: 0.5, ..first });
+        let loading = first(0.95).map(|first| Served { stepped: false, ..first });
+        for window in [limited, loading] {
+            assert!(is(after(&[(0.1, window), (0.1, window)]), 1.0), "{window:?}");
+        }
+    }
+
+    #[test]
+    fn cap_is_what_a_job_uses_below_its_limit_while_the_node_is_idle() {
+        let window = |idle| first(0.2).map(|first| Served { limit: 0.7, idle, ..first });
+        assert!(is(after(&[(0.4, window(0.3)), (0.42, window(0.3))]), 0.42));
+        assert!(
+            is(after(&[(0.4, window(0.05)), (0.42, window(0.05))]), 1.0),
+            "others use the rest"
+        );
+        assert!(is(after(&[(0.65, window(0.3)), (0.65, window(0.3))]), 1.0), "its limit holds it");
+    }
+
+    #[test]
+    fn use_above_the_cap_raises_it() {
+        let low = [(0.2, first(0.95)), (0.2, first(0.95))];
+        assert!(is(after(&[low[0], low[1], (0.3, None)]), 0.3));
+        assert!(is(after(&[low[0], low[1], (0.7, None)]), 1.0));
+    }
+
+    #[test]
+    fn cap_is_measured_again_later_each_time() {
+        let mut cap = Cap::new();
+        assert!(!cap.is_due(0.0), "nothing is lent of the whole node");
+        for (t, due, later) in [(10.0, 40.0, 39.0), (40.0, 100.0, 99.0), (100.0, 220.0, 219.0)] {
+            for _ in 0..2 {
+                let window =
+                    Served { t, seconds: 1.0, limit: 1.0, free: 0.95, idle: 0.0, stepped: true };
+                cap.take(Some(0.2), Some(window), 0.6);
+            }
+            assert!(cap.is_due(due) && !cap.is_due(later), "{t}");
+        }
+    }
+}

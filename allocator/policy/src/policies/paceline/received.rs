@@ -1,0 +1,72 @@
+//! The service that a job has received, in node-seconds.
+
+use crate::unit::saturate;
+
+/// What one job has received since it was first seen, and before that by its own counter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    total: f64,
+    /// Its counter as last read.
+    counter: Option<f64>,
+}
+
+impl Received {
+    /// A job whose counter is first seen to tell this.
+    pub(super) fn new(counter: Option<f64>) -> Self {
+        let counter = usable(counter);
+        Self { total: counter.unwrap_or(0.0), counter }
+    }
+
+    /// Takes in another reading. Without one, `estimate` is what it received meanwhile. Returns what
+    /// was received before anything was counted: a first reading tells of the time before, too.
+    pub(super) fn take(&mut self, counter: Option<f64>, estimate: f64) -> f64 {
+        match (usable(counter), self.counter) {
+            (Some(now), Some(before)) => {
+                // A counter that has fallen began again at 0.
+                let grown = if now < before { now } else { now - before };
+                self.total = saturate(self.total + grown);
+                self.counter = Some(now);
+                0.0
+            }
+            (Some(now), None) => {
+                let earlier = (now - self.total).max(0.0);
+                (self.total, self.counter) = (self.total.max(now), Some(now));
+                earlier
+            }
+            (None, _) => {
+                self.total = saturate(self.total + usable(Some(estimate)).unwrap_or(0.0));
+                0.0
+            }
+        }
+    }
+
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+}
+
+fn usable(x: Option<f64>) -> Option<f64> {
+    x.filter(|x| x.is_finite() && *x >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counter_that_falls_adds_to_what_was_before() {
+        let mut received = Received::new(Some(3.0));
+        for (counter, expected) in [(5.0, 5.0), (1.0, 6.0), (1.5, 6.5), (f64::NAN, 6.5)] {
+            received.take(Some(counter), 0.0);
+            assert!((received.total() - expected).abs() < 1e-12, "{counter}: {}", received.total());
+        }
+    }
+
+    #[test]
+    fn first_reading_that_comes_late_tells_of_the_time_before() {
+        let mut received = Received::new(None);
+        assert!(received.take(None, 0.5) <= 0.0);
+        let earlier = received.take(Some(20.0), 0.0);
+        assert!((earlier - 19.5).abs() < 1e-12 && (received.total() - 20.0).abs() < 1e-12);
+    }
+}

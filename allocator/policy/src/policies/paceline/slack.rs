@@ -1,0 +1,193 @@
+//! Who may be served without anybody ending later than under equal sharing.
+//!
+//! Each job's deadline is its end in the virtual system. Its *slack* is what the node can do until then
+//! beyond what must be done by then: the work of those with earlier deadlines, and of the others what
+//! their caps do not let them make up for afterwards. To serve a job eats the slack of those with
+//! earlier deadlines, once its own claim before these is used up.
+
+use super::claimant::{Claimant, Size};
+use super::sharing::{Course, key};
+
+/// The slacks of one moment.
+#[derive(Debug)]
+pub(super) struct Slacks {
+    /// Deadline and slack of each job of known size, by deadline, and which of them it is.
+    known: Vec<(f64, f64, usize)>,
+    /// The least slack up to each of them.
+    least: Vec<f64>,
+    /// The earliest deadline whose slack is used up: infinite if there is none.
+    exhausted: f64,
+    exhausted_volume: f64,
+}
+
+impl Slacks {
+    /// Of all jobs, on a node that does `capacity` node-seconds a second. A slack of no more than
+    /// `epsilon` counts as used up.
+    pub(super) fn new(all: &[Claimant], course: &Course, capacity: f64, epsilon: f64) -> Self {
+        let mut steps = Vec::with_capacity(2 * all.len());
+        for claimant in all {
+            claimant.steps(course, &mut steps);
+        }
+        steps.sort_unstable_by_key(|step| key(step.at));
+        let mut known: Vec<(f64, f64, usize)> = all
+            .iter()
+            .enumerate()
+            .filter(|(_, claimant)| matches!(claimant.size, Size::Known(_)))
+            .map(|(index, claimant)| (claimant.due, 0.0, index))
+            .collect();
+        known.sort_unstable_by_key(|(due, _, index)| (key(*due), *index));
+        let mut steps = steps.into_iter().peekable();
+        let (mut constant, mut rate, mut by_volume) = (0.0, 0.0, 0.0);
+        for (due, slack, _) in &mut known {
+            while let Some(step) = steps.next_if(|step| step.at <= *due) {
+                constant += step.constant;
+                rate += step.rate;
+                by_volume += step.volume;
+            }
+            let volume = if by_volume > 0.0 { course.volume_at(*due) } else { 0.0 };
+            *slack = capacity * *due - (constant + rate * *due + by_volume * volume);
+        }
+        // The order of others takes nothing from a job that runs at its cap in any case. What it claims
+        // counts in their slacks.
+        let all_run = all.iter().filter(|claimant| claimant.must).map(|claimant| claimant.cap);
+        if all_run.sum::<f64>() <= capacity {
+            known.retain(|(_, _, index)| !all.get(*index).is_some_and(|claimant| claimant.must));
+        }
+        let mut least = f64::INFINITY;
+        let least = known.iter().map(|(_, slack, _)| {
+            least = least.min(*slack);
+            least
+        });
+        let least = least.collect();
+        let exhausted = known.iter().find(|(_, slack, _)| *slack <= epsilon);
+        let exhausted = exhausted.map_or(f64::INFINITY, |(due, _, _)| *due);
+        let volume = if exhausted.is_finite() { course.volume_at(exhausted) } else { 0.0 };
+        Self { known, least, exhausted, exhausted_volume: volume }
+    }
+
+    /// Whether a job may be served first for a time of `epsilon`.
+    pub(super) fn allows(&self, claimant: &Claimant, epsilon: f64) -> bool {
+        claimant.due <= self.exhausted
+            || claimant.claim(self.exhausted, self.exhausted_volume) > epsilon
+    }
+
+    /// How much a job may be served before the slack of another is used up. Of those whose slack is
+    /// used up already, only its own claim before them counts.
+    pub(super) fn leaves(&self, claimant: &Claimant, course: &Course) -> f64 {
+        let earlier = self.known.iter().take_while(|(due, _, _)| *due < claimant.due);
+        let left = earlier
+            .map(|(due, slack, _)| slack.max(0.0) + claimant.claim(*due, course.volume_at(*due)));
+        left.fold(f64::INFINITY, f64::min)
+    }
+
+    /// The earliest deadline whose slack is used up: infinite if there is none.
+    pub(super) fn exhausted(&self) -> f64 {
+        self.exhausted
+    }
+
+    /// The least slack of those with earlier deadlines.
+    pub(super) fn before(&self, claimant: &Claimant) -> f64 {
+        let earlier = self.known.partition_point(|(due, _, _)| *due < claimant.due);
+        earlier.checked_sub(1).and_then(|at| self.least.get(at)).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The least slack of the others.
+    pub(super) fn of_others(&self, index: usize) -> Option<f64> {
+        let others = self.known.iter().filter(|(_, _, other)| *other != index);
+        others.map(|(_, slack, _)| *slack).min_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sharing::{Fate, Party, run};
+    use super::*;
+
+    /// Jobs as (weight, cap, work left, virtual work left), all of known size.
+    fn known(jobs: &[(f64, f64, f64, f64)]) -> (Vec<Claimant>, Course) {
+        let party = |(weight, cap, _, left): &(f64, f64, f64, f64)| Party {
+            weight: *weight,
+            cap: *cap,
+            left: *left,
+        };
+        let parties: Vec<Party> = jobs.iter().map(party).collect();
+        let course = run(&parties, 1.0, f64::INFINITY);
+        let claimant = |((_, cap, left, _), fate): (&(f64, f64, f64, f64), &Fate)| Claimant {
+            due: fate.end,
+            cap: *cap,
+            size: Size::Known(*left),
+            must: false,
+        };
+        let all = jobs.iter().zip(&course.fates).map(claimant).collect();
+        (all, course)
+    }
+
+    #[test]
+    fn slack_of_three_equal_shares_is_what_others_can_make_up_for() {
+        let (all, course) =
+            known(&[(1.0, 1.0, 2.0, 2.0), (1.0, 1.0, 3.0, 3.0), (1.0, 1.0, 9.0, 9.0)]);
+        let slacks = Slacks::new(&all, &course, 1.0, 0.5);
+        // Deadlines 6, 8 and 14. By 6: 2, of the second 3 − 2 and of the third 9 − 8 must be done.
+        let found: Vec<f64> = slacks.known.iter().map(|(_, slack, _)| *slack).collect();
+        for (found, expected) in found.iter().zip([2.0, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+        assert!((slacks.exhausted - 8.0).abs() < 1e-9);
+        assert!(slacks.allows(&all[0], 0.5) && slacks.allows(&all[1], 0.5));
+        // 3 s of the last must be done before 8 in any case.
+        assert!(slacks.allows(&all[2], 2.9) && !slacks.allows(&all[2], 3.1));
+        assert!((slacks.leaves(&all[2], &course) - 3.0).abs() < 1e-9);
+        assert!(slacks.leaves(&all[0], &course).is_infinite());
+    }
+
+    #[test]
+    fn job_that_is_late_has_nobody_before_it() {
+        let (all, course) = known(&[(1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 3.0, 3.0)]);
+        let slacks = Slacks::new(&all, &course, 1.0, 0.5);
+        assert!(slacks.exhausted <= 0.0);
+        assert!(slacks.allows(&all[0], 0.5) && !slacks.allows(&all[1], 0.5));
+    }
+
+    fn jobs() -> impl Strategy<Value = Vec<(f64, f64, f64, f64, bool, f64)>> {
+        let one =
+            (0.3..3.0_f64, 0.1..1.0_f64, 0.0..9.0_f64, 0.0..9.0_f64, any::<bool>(), 0.0..9.0_f64);
+        prop::collection::vec(one, 1..8)
+    }
+
+    proptest! {
+        #[test]
+        fn sweep_adds_up_what_each_claims(jobs in jobs()) {
+            let parties: Vec<Party> = jobs
+                .iter()
+                .map(|(weight, cap, _, left, ..)| Party { weight: *weight, cap: *cap, left: *left })
+                .collect();
+            let course = run(&parties, 0.9, f64::INFINITY);
+            let all: Vec<Claimant> = jobs.iter().zip(&course.fates).map(|(job, fate)| {
+                let (weight, cap, left, _, is_known, fair) = *job;
+                let size = if is_known {
+                    Size::Known(left)
+                } else {
+                    Size::Unknown { weight, theta: 0.05, fair, used: left, fate: *fate }
+                };
+                Claimant { due: fate.end, cap, size, must: false }
+            }).collect();
+            let slacks = Slacks::new(&all, &course, 0.9, 0.0);
+            for (due, slack, _) in &slacks.known {
+                let volume = course.volume_at(*due);
+                let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, volume)).sum();
+                // Of what an unknown job is behind, the sweep lets its cap bound a part only.
+                prop_assert!(*slack <= 0.9 * due - claims + 1e-6);
+                let behind: f64 = all.iter().map(|claimant| match claimant.size {
+                    Size::Known(_) => 0.0,
+                    Size::Unknown { fair, used, fate, .. } => {
+                        let full = 0.95 * fair - used;
+                        if full > claimant.cap * due { 0.95 * fate.served } else { full.clamp(0.0, 0.95 * fate.served) }
+                    }
+                }).sum();
+                prop_assert!(*slack >= 0.9 * due - claims - behind - 1e-6);
+            }
+        }
+    }
+}
