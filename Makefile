@@ -15,7 +15,7 @@ PACELINE := target/release/paceline
 # What is built to be run from there, wherever else builds go (CARGO_TARGET_DIR).
 BUILD := $(CARGO) build --release --target-dir target
 # What the demo compares with `none`.
-POLICY ?= flowcon
+POLICY ?= paceline
 # The schedules of the papers' experiments; the long form has one more.
 EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-sp $(if $(FULL),r-fc10)
 # One selection of packages and features for all development builds: with another one cargo would compile
@@ -66,7 +66,7 @@ demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes on
 	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
 
-smoke: images ## two real training jobs for seconds under `none` and FlowCon: whether the demo works
+smoke: images ## two real training jobs for seconds under `none` and `paceline`: whether the demo works
 	@$(STOPWATCH)
 	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/smoke.toml --data "$$data" --fresh
@@ -113,7 +113,7 @@ unit: compile ## unit and property tests: seconds, once they are compiled
 	@$(STOPWATCH)
 	$(TOOLS)
 	if $(CARGO) nextest --version >/dev/null 2>&1; then
-	  $(CARGO) nextest run $(ALL) -E 'not package(paceline-system-tests)'
+	  $(CARGO) nextest run $(ALL) --test-threads 3 -E 'not package(paceline-system-tests)'
 	else
 	  $(CARGO) test $(ALL) $(UNIT_TARGETS)
 	fi

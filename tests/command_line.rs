@@ -29,9 +29,10 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
     for (words, parts) in [
         (&["run", "--policy", "best"][..], &["best", "none", "flowcon"][..]),
         (&["run", "--param", "alpha"], &["alpha", "name=number"]),
-        (&["run", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
-        (&["run", "--param", "speed=1"], &["speed", "alpha"]),
-        (&["run", "--param", "alhpa=1"], &["alhpa", "did you mean \"alpha\"?"]),
+        (&["run", "--policy", "flowcon", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
+        (&["run", "--param", "beta=2"], &["default policy is paceline now", "--policy flowcon"]),
+        (&["run", "--param", "speed=1"], &["speed", "theta"]),
+        (&["run", "--policy", "flowcon", "--param", "alhpa=1"], &["did you mean \"alpha\"?"]),
         (&["run", "--policy", "flocon"], &["flocon", "did you mean \"flowcon\"?"]),
         (&["run", "--variant", "exact"], &["exact", "resolved", "published"]),
         (&["run", "--policy", "kod2"], &["kod2", "cluster", "paceline manager"]),

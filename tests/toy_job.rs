@@ -44,6 +44,12 @@ struct Args {
     /// Steps until the end; no end, unless said.
     #[arg(long, default_value_t = u64::MAX)]
     steps: u64,
+    /// The number of steps that it states, where that is not the truth.
+    #[arg(long)]
+    states: Option<u64>,
+    /// It always states one step more than it has taken.
+    #[arg(long, conflicts_with = "states")]
+    one_more: bool,
     /// Draw a bar that never ends its line, as tqdm does, instead of a line for each step.
     #[arg(long)]
     bar: bool,
@@ -103,8 +109,12 @@ fn main() -> anyhow::Result<()> {
     let reporter = match args.answer {
         Answer::Progress => {
             let builder = Reporter::builder("toy").first_step(first);
-            let endless = args.steps == u64::MAX;
-            let builder = if endless { builder } else { builder.total_steps(args.steps) };
+            let stated = args.states.or((args.steps != u64::MAX).then_some(args.steps));
+            let stated = if args.one_more { Some(1) } else { stated };
+            let builder = match stated {
+                Some(steps) => builder.total_steps(steps),
+                None => builder,
+            };
             builder.from_env().start()?
         }
         Answer::Nothing => Reporter::disabled(),
@@ -136,6 +146,9 @@ fn main() -> anyhow::Result<()> {
         let batch = reporter.batch();
         compute(args.work);
         batch.loss(loss);
+        if args.one_more {
+            reporter.total_steps(step + 1);
+        }
         trace.iter_mut().try_for_each(|(file, process)| writeln!(file, "{process} {step}"))?;
         if args.save_every.is_some_and(|every| step.is_multiple_of(every)) {
             args.save(step)?;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use paceline_policy::Variant;
-use paceline_policy::limiter::LimiterSettings;
+use paceline_policy::limiter::LimiterOptions;
 use serde::Deserialize;
 
 use crate::actuate::fence::Owner;
@@ -58,7 +58,7 @@ pub struct Config {
     /// The policy's parameters.
     pub params: BTreeMap<String, f64>,
     /// What stands below the policy.
-    pub limiter: LimiterSettings,
+    pub limiter: LimiterOptions,
     /// Where the page, the API and the metrics are served.
     pub web: web::Settings,
 }

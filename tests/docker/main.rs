@@ -10,6 +10,7 @@ mod flowcon;
 mod frameworks;
 mod limits;
 mod moves;
+mod order;
 mod orders;
 mod policies;
 mod sidecar;
@@ -161,6 +162,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         faults::answers::an_answer_without_end_is_not_held_in_memory_and_harms_nobody;
         faults::answers::jobs_that_fall_silent_or_report_no_number_or_get_worse_end_with_their_limits needs Root;
         faults::clock::a_clock_that_is_set_changes_no_decision;
+        faults::lies::a_wrong_total_makes_no_honest_job_much_later;
         faults::crowd::two_hundred_containers_at_once_are_all_seen_and_all_put_back;
         orders::timing::orders_are_in_force_within_moments_and_stand_in_the_audit_log;
         orders::clients::two_clients_at_once_lose_nothing;
@@ -176,6 +178,8 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         policies::tradl_caps_what_is_acceptable_and_ends_what_is_done;
         policies::dqoes_cuts_what_is_faster_than_asked;
         policies::what_a_job_leaves_unused_is_lent_and_taken_back;
+        order::the_shorter_job_runs_first_and_both_ends_are_known;
+        order::jobs_without_a_total_keep_equal_shares;
         moves::a_converged_job_moves_and_goes_on_from_its_checkpoint needs Root;
         moves::a_job_that_does_not_go_on_at_the_target_stays_where_it_was needs Root;
         moves::an_allocator_that_ends_leaves_a_job_where_it_was needs Root;

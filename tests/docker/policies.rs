@@ -51,7 +51,7 @@ pub(crate) async fn ensure_replays(policy: &[&str], frames: &Path) -> anyhow::Re
 }
 
 /// Waits until enough frames are recorded for [`ensure_replays`].
-async fn until_recorded(frames: &Path) -> anyhow::Result<()> {
+pub(crate) async fn until_recorded(frames: &Path) -> anyhow::Result<()> {
     until("there are frames", || async {
         Ok(json_lines(frames).ok().filter(|frames| frames.len() >= 6).map(drop))
     })

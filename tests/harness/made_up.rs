@@ -175,7 +175,6 @@ fn vae(t: f64, turn: f64) -> JobView {
         targets: Targets { acceptable: Some(120.0), objective: Some(107.0), batch_latency: None },
         step: Some(count(t * 8.0)),
         total_steps: Some(46_900),
-        expected_steps: None,
         batch_latency: share.map(|share| 0.031 / share.max(0.3) + 0.002 * noise(t, 2.0)),
         cpu: share.map(|share| share * 0.45 + 0.02 * noise(t, 3.0)),
         throttled: share.map(|share| if share < 0.5 { 0.4 } else { 0.0 }),

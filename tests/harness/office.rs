@@ -52,6 +52,8 @@ impl Office {
                 score: None,
                 chosen: 0.5,
                 moves_to: None,
+                ends_in: None,
+                fair_ends_in: None,
                 why: "converged".to_owned(),
             });
         }

@@ -56,6 +56,12 @@ pub enum Entry {
         /// The node that it is to be moved to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         moves_to: Option<String>,
+        /// Seconds until its end, by a policy that plans ahead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ends_in: Option<f64>,
+        /// Seconds until its end if all jobs shared the node equally.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fair_ends_in: Option<f64>,
         /// Why.
         why: String,
     },
@@ -224,6 +230,8 @@ impl Entry {
             score: of.score,
             chosen: decision.limits.get(job).map_or(1.0, |share| share.get()),
             moves_to: decision.migrate.iter().find(|one| one.job == *job).map(|one| one.to.clone()),
+            ends_in: of.outlook.as_ref().and_then(|outlook| outlook.ends_in),
+            fair_ends_in: of.outlook.as_ref().and_then(|outlook| outlook.fair_ends_in),
             why: of.why.to_string(),
         })
     }

@@ -79,10 +79,15 @@ impl fmt::Display for Entry {
             Self::Gone { job, container } => {
                 write!(f, "{job} is gone, with container {}", short(container))
             }
-            Self::Decided { number, job, class, score, chosen, why, .. } => {
+            Self::Decided {
+                number, job, class, score, chosen, why, ends_in, fair_ends_in, ..
+            } => {
                 write!(f, "decision {number}: {job} is given {:.1} % ({class}", chosen * 100.0)?;
                 score.map_or(Ok(()), |score| write!(f, ", score {score:.4}"))?;
-                write!(f, "): {why}")
+                write!(f, "): {why}")?;
+                ends_in.map_or(Ok(()), |ends| write!(f, "; ends in about {ends:.0} s"))?;
+                fair_ends_in
+                    .map_or(Ok(()), |fair| write!(f, "; under equal sharing in {fair:.0} s"))
             }
             Self::Placed { task, node, why, .. } => write!(f, "{task} goes to {node}: {why}"),
             Self::Withdrawn { task, node, why, .. } => {

@@ -27,6 +27,7 @@ mod plan;
 mod predict;
 mod probe;
 mod progress;
+mod promise;
 mod record;
 mod remarks;
 mod report;

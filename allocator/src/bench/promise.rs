@@ -106,7 +106,7 @@ mod tests {
             text.contains("1.05 times as under none: kept; the largest is b with 1.00"),
             "{text}"
         );
-        assert!(remarked([18.0, 36.0], false).contains(": broken; the largest is b with 1.1"));
+        assert!(remarked([18.0, 39.0], false).contains(": broken; the largest is b with 1.18"));
     }
 
     #[test]

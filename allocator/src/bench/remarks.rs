@@ -7,6 +7,9 @@ use super::outcome::{ArmFindings, Findings, Measure, RunFindings, Together};
 pub(crate) fn remarks(findings: &Findings) -> Vec<String> {
     let mut remarks: Vec<String> = findings.together.iter().map(Together::words).collect();
     remarks.extend(findings.together.as_ref().and_then(Together::doubt).map(str::to_owned));
+    for arm in &findings.arms {
+        remarks.extend(arm.promise.iter().flat_map(|promise| promise.words(&arm.facts.name)));
+    }
     remarks.push(prediction(findings));
     remarks.extend(speed(findings));
     remarks.extend(disturbed(findings));

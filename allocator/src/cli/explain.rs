@@ -127,6 +127,8 @@ mod tests {
             score: Some(0.0012),
             chosen: 0.25,
             moves_to: None,
+            ends_in: None,
+            fair_ends_in: None,
             why: why.to_owned(),
         }
     }
@@ -176,7 +178,11 @@ mod tests {
     fn sentences_have_their_time_and_nothing_in_them_is_obeyed() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = Audit::open(folder.path()).unwrap();
-        log.write(&decided(7, "a\x1b[2Jb\nc", "converged"));
+        let mut planned = decided(7, "a\x1b[2Jb\nc", "the least work left");
+        if let Entry::Decided { ends_in, fair_ends_in, .. } = &mut planned {
+            (*ends_in, *fair_ends_in) = (Some(40.2), Some(62.0));
+        }
+        log.write(&planned);
         log.write(&limited("a\x1b[2Jb\nc"));
         let mut story = read::story(folder.path(), "a\x1b[2Jb\nc", 5).unwrap();
         for record in &mut story {
@@ -184,7 +190,8 @@ mod tests {
         }
         let name = "a\\u{1b}[2Jb\\u{a}c";
         let expected = format!(
-            "2025-10-09T08:53:20Z  decision 7: {name} is given 25.0 % (CL, score 0.0012): converged\n\
+            "2025-10-09T08:53:20Z  decision 7: {name} is given 25.0 % (CL, score 0.0012): \
+             the least work left; ends in about 40 s; under equal sharing in 62 s\n\
              2025-10-09T08:53:20Z    {name} was limited from 100.0 % to 25.0 % in 31.2 ms: \
              the policy's choice\n"
         );

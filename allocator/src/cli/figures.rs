@@ -42,6 +42,11 @@ pub(super) fn span(seconds: f64) -> String {
     humantime::format_duration(Duration::from_secs(whole)).to_string()
 }
 
+/// The time from `now` until a moment.
+pub(super) fn until(moment: Option<f64>, now: f64) -> String {
+    moment.map_or_else(dash, |moment| span(moment - now))
+}
+
 /// A moment, in UTC.
 pub(super) fn moment(unix: f64) -> String {
     let since = Duration::try_from_secs_f64(unix.max(0.0)).unwrap_or_default();

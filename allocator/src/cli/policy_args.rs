@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use paceline_policy::limiter::{Enforcement, LimiterSettings};
+use paceline_policy::limiter::{Enforcement, LimiterOptions, LimiterSettings};
 use paceline_policy::params::Param;
-use paceline_policy::policies::{self, AnyPolicy};
+use paceline_policy::policies::{self, AnyPolicy, FlowCon, Paceline};
 use paceline_policy::{Params, Variant};
 
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::exit::BadUsage;
 /// A policy and its parameters.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(super) struct PolicyArgs {
-    /// The policy; `paceline policies` lists them [default: flowcon]
+    /// The policy; `paceline policies` lists them [default: paceline]
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<String>,
 
@@ -28,7 +28,7 @@ pub(super) struct PolicyArgs {
     pub(super) params: Vec<Param>,
 
     /// What a share means: quota (a hard cap), shares (a weight), or quota+leftover (a cap, and what
-    /// others leave unused is lent on top of it) [default: quota+leftover]
+    /// others leave unused is lent on top of it) [default: the policy's own, see `paceline policies`]
     #[arg(long)]
     pub(super) enforcement: Option<Enforcement>,
 
@@ -61,6 +61,10 @@ impl PolicyArgs {
     /// The same of a file that has been read.
     pub(super) fn over(&self, file: &Config) -> Chosen {
         let policy = self.policy.clone().or_else(|| file.policy.clone());
+        let policy = policy.unwrap_or_else(|| Paceline::NAME.to_owned());
+        let own = policies::Entry::named(&policy).map(|entry| entry.enforcement);
+        let enforcement = self.enforcement.or(file.limiter.enforcement);
+        let limiter = LimiterOptions { enforcement, ..file.limiter };
         let mut params = Params::default();
         for (name, value) in &file.params {
             params.set(name.clone(), *value);
@@ -69,13 +73,10 @@ impl PolicyArgs {
             params.set(name.clone(), *value);
         }
         Chosen {
-            policy: policy.unwrap_or_else(|| "flowcon".to_owned()),
+            limiter: limiter.below(own.unwrap_or_default()),
+            policy,
             variant: self.variant.or(file.variant).unwrap_or_default(),
             params,
-            limiter: LimiterSettings {
-                enforcement: self.enforcement.unwrap_or(file.limiter.enforcement),
-                ..file.limiter
-            },
         }
     }
 }
@@ -84,6 +85,24 @@ impl Chosen {
     /// The policy, ready to run.
     pub(super) fn build(&self) -> Result<AnyPolicy, BadUsage> {
         policies::build(&self.policy, self.variant, &self.params)
-            .map_err(|error| BadUsage(error.to_string()))
+            .map_err(|error| BadUsage(format!("{error}{}", self.hint())))
+    }
+
+    /// What to do with parameters of the policy that was the default in version 0.1.0.
+    fn hint(&self) -> String {
+        let has = |policy: &str, name: &str| {
+            let entry = policies::Entry::named(policy);
+            entry.is_some_and(|entry| entry.parameters.iter().any(|one| one.name == name))
+        };
+        let all = || self.params.iter().map(|(name, _)| name);
+        let fit = all().all(|name| has(FlowCon::NAME, name));
+        if self.policy != Paceline::NAME || !fit || all().all(|name| has(Paceline::NAME, name)) {
+            return String::new();
+        }
+        let (new, old) = (Paceline::NAME, FlowCon::NAME);
+        format!(
+            "; the default policy is {new} now, and these are parameters of {old}: name it \
+             (--policy {old}, or policy = \"{old}\" in the file)"
+        )
     }
 }

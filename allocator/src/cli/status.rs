@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::control_args::ControlArgs;
-use super::figures::{latency, number, share, span, steps};
+use super::figures::{latency, number, share, span, steps, until};
 use super::manager;
 use super::orders::unexpected;
 use super::plain::{fit, left, plain_json, print, right};
@@ -61,18 +61,71 @@ const WIDTH: usize = 100;
 /// A name is shown to this length.
 const NAME: usize = 20;
 
-/// The columns, and how wide they are.
-const HEAD: [(&str, usize); 9] = [
-    ("job", NAME),
-    ("standing", 8),
-    ("loss", 10),
-    ("target", 10),
-    ("step", 14),
-    ("batch", 9),
-    ("use", 7),
-    ("limit", 7),
-    ("class", 5),
-];
+/// A table of jobs: its columns with their widths, and the cells of a row.
+struct Columns {
+    head: &'static [(&'static str, usize)],
+    cells: fn(&JobView, now: f64) -> Vec<String>,
+}
+
+/// For policies that go by losses and targets.
+const BY_LOSS: Columns = Columns {
+    head: &[
+        ("job", NAME),
+        ("standing", 8),
+        ("loss", 10),
+        ("target", 10),
+        ("step", 14),
+        ("batch", 9),
+        ("use", 7),
+        ("limit", 7),
+        ("class", 5),
+    ],
+    cells: |job, _| {
+        vec![
+            job.job.clone(),
+            standing(job.standing).to_owned(),
+            number(job.loss.or(job.last_loss)),
+            number(job.targets.objective.or(job.targets.acceptable)),
+            steps(job.step, job.total_steps),
+            latency(job.batch_latency),
+            share(job.cpu),
+            share(job.limit),
+            class(job),
+        ]
+    },
+};
+
+/// For policies that go by the work that is left.
+const BY_WORK: Columns = Columns {
+    head: &[
+        ("job", 16),
+        ("standing", 8),
+        ("loss", 9),
+        ("step", 14),
+        ("use", 7),
+        ("limit", 7),
+        ("ends in", 10),
+        ("fair end", 10),
+        ("class", 7),
+    ],
+    cells: |job, now| {
+        vec![
+            job.job.clone(),
+            standing(job.standing).to_owned(),
+            number(job.loss.or(job.last_loss)),
+            steps(job.step, job.total_steps),
+            share(job.cpu),
+            share(job.limit),
+            until(job.ends_at, now),
+            until(job.fair_ends_at, now),
+            class(job),
+        ]
+    },
+};
+
+fn class(job: &JobView) -> String {
+    job.class.clone().unwrap_or_else(|| "-".to_owned())
+}
 
 fn text(snapshot: &Snapshot) -> String {
     let mut lines = heading(snapshot).to_vec();
@@ -80,7 +133,7 @@ fn text(snapshot: &Snapshot) -> String {
         lines.push("no container has opted in".to_owned());
     } else {
         lines.push(String::new());
-        lines.extend(table(&snapshot.jobs).lines().map(str::to_owned));
+        lines.extend(table(snapshot));
         lines.push(String::new());
     }
     if !snapshot.gangs.is_empty() {
@@ -126,34 +179,23 @@ fn guards(on: &[Guard]) -> String {
     on.iter().map(Guard::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn table(jobs: &[JobView]) -> String {
-    let head = line(&HEAD.map(|(name, _)| name.to_owned()));
-    let rule = "-".repeat(head.len());
-    let rows = jobs.iter().map(|job| line(&cells(job)));
-    [head, rule].into_iter().chain(rows).map(|line| line + "\n").collect()
+fn table(snapshot: &Snapshot) -> Vec<String> {
+    let plans = snapshot.jobs.iter().any(|job| job.ends_at.is_some() || job.waits_for.is_some());
+    let Columns { head, cells } = if plans { BY_WORK } else { BY_LOSS };
+    let names: Vec<String> = head.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let first = line(head, &names);
+    let rule = "-".repeat(first.len());
+    let rows = snapshot.jobs.iter().map(|job| line(head, &cells(job, snapshot.now)));
+    [first, rule].into_iter().chain(rows).collect()
 }
 
 /// Words stand at the left of their columns, figures at the right.
-fn line(cells: &[String; HEAD.len()]) -> String {
-    let cells = cells.iter().zip(HEAD).map(|(cell, (name, width))| match name {
-        "job" | "standing" | "class" => left(cell, width),
-        _ => right(cell, width),
+fn line(head: &[(&str, usize)], cells: &[String]) -> String {
+    let cells = cells.iter().zip(head).map(|(cell, (name, width))| match *name {
+        "job" | "standing" | "class" => left(cell, *width),
+        _ => right(cell, *width),
     });
     cells.collect::<Vec<_>>().join(" ")
-}
-
-fn cells(job: &JobView) -> [String; HEAD.len()] {
-    [
-        job.job.clone(),
-        standing(job.standing).to_owned(),
-        number(job.loss.or(job.last_loss)),
-        number(job.targets.objective.or(job.targets.acceptable)),
-        steps(job.step, job.total_steps),
-        latency(job.batch_latency),
-        share(job.cpu),
-        share(job.limit),
-        job.class.clone().unwrap_or_else(|| "-".to_owned()),
-    ]
 }
 
 /// In one word.
@@ -196,6 +238,9 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
         }
         if let Some(why) = &job.unmovable {
             remarks.push(format!("{name} cannot be moved: {why}"));
+        }
+        if let Some(first) = &job.waits_for {
+            remarks.push(format!("{name} waits for {}", fit(first, NAME)));
         }
         if job.guards != snapshot.policy.guards {
             remarks.push(format!("{name}: guards: {}", guards(&job.guards)));
@@ -302,6 +347,36 @@ tradl would differ in 3 of 12 decisions, by 12.0 % now
 cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
 ";
         assert_eq!(text(&example()), expected);
+    }
+
+    #[test]
+    fn table_of_a_policy_that_plans_shows_when_jobs_end() {
+        let mut snapshot = example();
+        let job = |name: &str, ends: f64, fair: f64| JobView {
+            job: name.to_owned(),
+            ends_at: Some(snapshot.now + ends),
+            fair_ends_at: Some(snapshot.now + fair),
+            class: Some("runs".to_owned()),
+            ..snapshot.jobs[0].clone()
+        };
+        let first = job("vae", 40.0, 62.0);
+        let second = JobView {
+            class: Some("waits".to_owned()),
+            waits_for: Some("vae".to_owned()),
+            ..job("mnist", 3725.0, 3800.0)
+        };
+        snapshot.jobs = vec![first, second];
+        let expected = "
+job              standing      loss           step     use   limit    ends in   fair end class
+------------------------------------------------------------------------------------------------
+vae              managed     118.20    1234 (25 %)  48.0 %  50.0 %        40s      1m 2s runs
+mnist            managed     118.20    1234 (25 %)  48.0 %  50.0 %   1h 2m 5s  1h 3m 20s waits
+
+mnist waits for vae
+";
+        let text = text(&snapshot);
+        let shown: Vec<&str> = text.lines().skip(2).take(7).collect();
+        assert_eq!(shown.join("\n") + "\n", expected);
     }
 
     #[test]

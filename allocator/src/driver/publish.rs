@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use paceline_policy::engine::Account;
-use paceline_policy::{Decision, JobDecision, Moment, Shadow};
+use paceline_policy::{Decision, JobDecision, JobId, Moment, Shadow};
 use paceline_wire::Progress;
 
 use super::Driver;
@@ -38,10 +38,10 @@ impl Driver {
     }
 
     fn views(&self) -> Vec<JobView> {
-        let decisions = self.decided.as_ref().map(|decided| &decided.decision);
         let watched = self.roster.candidates().map(|(_, candidate)| {
             let account = self.engine.account(candidate.job());
-            let said = decisions.and_then(|decision| decision.jobs.get(candidate.job()));
+            let decided = self.decided.as_ref();
+            let said = decided.and_then(|decided| decided.of(candidate.job()));
             view(self.roster.machine(), self.means(), candidate, account, said)
         });
         let refused = self.roster.refused().map(|(id, refused)| JobView {
@@ -64,12 +64,19 @@ pub(super) struct Decided {
     pub(super) decision: Decision,
 }
 
+impl Decided {
+    /// What was said of a job, and when in Unix seconds.
+    fn of(&self, job: &JobId) -> Option<(f64, &JobDecision)> {
+        Some((self.view.at, self.decision.jobs.get(job)?))
+    }
+}
+
 fn view(
     machine: &Machine,
     means: Means,
     candidate: &Candidate,
     account: Option<Account>,
-    said: Option<&JobDecision>,
+    said: Option<(f64, &JobDecision)>,
 ) -> JobView {
     let progress = candidate.progress();
     let progress = progress.as_deref();
@@ -78,7 +85,9 @@ fn view(
     let reached = progress.map(|progress| progress.reached).unwrap_or_default();
     // The policy has no say in what is held or left alone.
     let free = matches!(candidate.standing, Standing::Managed | Standing::Ending);
-    let said = said.filter(|_| free);
+    let (decided_at, said) = said.filter(|_| free).unzip();
+    let outlook = said.and_then(|said| said.outlook.as_deref());
+    let moment = |seconds: Option<f64>| Some(decided_at? + seconds?);
     JobView {
         job: candidate.job().to_string(),
         container: candidate.container.id.clone(),
@@ -113,6 +122,10 @@ fn view(
         class: said.map(|said| said.class.to_owned()),
         score: said.and_then(|said| said.score),
         why: said.map(|said| said.why.to_string()),
+        work_left: outlook.and_then(|outlook| outlook.work_left),
+        ends_at: moment(outlook.and_then(|outlook| outlook.ends_in)),
+        fair_ends_at: moment(outlook.and_then(|outlook| outlook.fair_ends_in)),
+        waits_for: outlook.and_then(|outlook| outlook.waits_for.as_ref()).map(JobId::to_string),
         counts: progress.map(|progress| counts(progress, figures.used)),
         task: task(&candidate.container.labels),
         max_slowdown: labels.max_slowdown,

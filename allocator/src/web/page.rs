@@ -6,7 +6,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const ICON: &str = "image/svg+xml";
 
 /// Path, type and content.
-const FILES: [(&str, &str, &str); 10] = [
+const FILES: [(&str, &str, &str); 11] = [
     ("/", HTML, include_str!("page/index.html")),
     ("/page.css", CSS, include_str!("page/page.css")),
     ("/card.css", CSS, include_str!("page/card.css")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str, &str); 10] = [
     ("/card.js", SCRIPT, include_str!("page/card.js")),
     ("/chart.js", SCRIPT, include_str!("page/chart.js")),
     ("/cluster.js", SCRIPT, include_str!("page/cluster.js")),
+    ("/order.js", SCRIPT, include_str!("page/order.js")),
     ("/text.js", SCRIPT, include_str!("page/text.js")),
 ];
 

@@ -6,10 +6,10 @@ use anyhow::Context;
 use paceline_system_tests::{Allocator, Bed, Job};
 
 /// The steps of the honest jobs, and of the one that lies.
-const STEPS: [(&str, f64); 3] = [("small", 300.0), ("middle", 600.0), ("liar", 1200.0)];
-/// When each ends under equal sharing, in steps of all three: the small one once each job has taken 300
-/// steps, the middle one 600 later.
-const FAIR_ENDS: [f64; 2] = [900.0, 1500.0];
+const STEPS: [(&str, f64); 3] = [("small", 200.0), ("middle", 400.0), ("liar", 800.0)];
+/// When each ends under equal sharing, in steps of all three: the small one once each job has taken 200
+/// steps, the middle one 400 later.
+const FAIR_ENDS: [f64; 2] = [600.0, 1000.0];
 /// An honest job may end so many times as late as under equal sharing …
 const LATE: f64 = 1.25;
 /// … and so many seconds later: containers start one after another, and the policy looks at times.
@@ -18,7 +18,7 @@ const SECONDS: f64 = 2.0;
 pub(crate) async fn a_wrong_total_makes_no_honest_job_much_later(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    for lie in [&["--one-more"][..], &["--states", "120"], &["--states", "12000"]] {
+    for lie in [&["--one-more"][..], &["--states", "80"], &["--states", "8000"]] {
         run(&bed, lie).await.with_context(|| format!("{lie:?}"))?;
         bed.clear().await?;
     }
@@ -34,9 +34,9 @@ async fn run(bed: &Bed, lie: &[&'static str]) -> anyhow::Result<()> {
         ..Job::default()
     };
     let (small, middle, liar) = tokio::try_join!(
-        bed.start(job("small", "300", &[])),
-        bed.start(job("middle", "600", &[])),
-        bed.start(job("liar", "1200", lie))
+        bed.start(job("small", "200", &[])),
+        bed.start(job("middle", "400", &[])),
+        bed.start(job("liar", "800", lie))
     )?;
     let mut times = Vec::new();
     for name in [small, middle, liar] {
@@ -63,5 +63,5 @@ fn first_and_last(log: &str) -> anyhow::Result<(f64, f64)> {
     let time = |line: &str| line.split_whitespace().nth(1)?.parse().ok();
     let mut times = log.lines().filter_map(time);
     let first = times.next().context("the job printed no step")?;
-    Ok((first, times.last().unwrap_or(first)))
+    Ok((first, times.next_back().unwrap_or(first)))
 }

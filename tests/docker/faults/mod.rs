@@ -7,6 +7,7 @@ pub(crate) mod clock;
 pub(crate) mod crowd;
 pub(crate) mod engine;
 pub(crate) mod kills;
+pub(crate) mod lies;
 pub(crate) mod moves;
 pub(crate) mod others;
 pub(crate) mod room;

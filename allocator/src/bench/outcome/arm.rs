@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::containers::LimitLeft;
 use super::super::predict::Fidelity;
+use super::super::promise::Promise;
 use super::super::record::{Host, JobRun};
 use super::super::story::Story;
 use super::figure::RunValue;
@@ -27,6 +28,9 @@ pub(crate) struct ArmFindings {
     pub(crate) fidelity: Vec<Fidelity>,
     /// One decision that explains why it is worse than `none`, where it is.
     pub(crate) story: Option<Story>,
+    /// Whether a policy that promises no job a later end kept that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) promise: Option<Promise>,
 }
 
 /// What came of one job in an arm.
@@ -137,6 +141,7 @@ impl ArmFindings {
             jobs: jobs.iter().enumerate().map(job).collect(),
             fidelity: Vec::new(),
             story: None,
+            promise: None,
             runs,
         }
     }

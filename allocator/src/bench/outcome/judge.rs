@@ -3,6 +3,7 @@
 use super::super::calibrate::Solo;
 use super::super::claims;
 use super::super::predict::{Forecast, Predictor, SIMULATIONS};
+use super::super::promise::Promise;
 use super::super::story;
 use super::arm::{ArmFindings, RunFindings};
 use super::together::together;
@@ -94,6 +95,7 @@ pub(crate) fn judge_by<'a>(
     });
     for (arm, runs) in found.iter_mut().zip(&runs) {
         arm.story = story::tell(arm, runs, &claims);
+        arm.promise = Promise::of(arm);
     }
     let first = none.iter().find(|run| run.counts()).or(none.first());
     let together = first.and_then(|run| together(jobs, run.recorded));

@@ -2,7 +2,7 @@
 
 use super::history::History;
 use super::screen::{Line, Tone};
-use crate::cli::figures::{moment, number, share};
+use crate::cli::figures::{moment, number, share, span};
 use crate::cli::plain::{fit, left, right};
 use crate::cli::status::{heading, standing};
 use crate::live::snapshot::{JobView, Snapshot};
@@ -24,7 +24,10 @@ pub(super) fn screen(
     let room = rows.saturating_sub(lines.len() + 1);
     let shown = if snapshot.jobs.len() > room { room.saturating_sub(1) } else { room };
     for job in snapshot.jobs.iter().take(shown) {
-        lines.push((Tone::Plain, widths.row(job, &history.losses(&job.container, widths.curve))));
+        lines.push((
+            Tone::Plain,
+            widths.row(job, &history.losses(&job.container, widths.curve), snapshot.now),
+        ));
     }
     match snapshot.jobs.len().saturating_sub(shown) {
         0 if snapshot.jobs.is_empty() => {
@@ -76,8 +79,9 @@ impl Widths {
         self.cells(["job", "standing", "loss", "", "use of CPU", "use", "limit", "class  why"])
     }
 
-    fn row(self, job: &JobView, losses: &[f64]) -> String {
-        let class = left(job.class.as_deref().unwrap_or("-"), 5);
+    fn row(self, job: &JobView, losses: &[f64], now: f64) -> String {
+        let class = job.class.as_deref().unwrap_or("-");
+        let class = left(class, class.chars().count().clamp(5, 7));
         // What is in the way says more than what was once decided.
         let why = job.trouble.as_deref().or(job.why.as_deref()).unwrap_or_default();
         self.cells([
@@ -88,7 +92,7 @@ impl Widths {
             &bar(job.cpu, job.limit, self.bar),
             &share(job.cpu),
             &share(job.limit),
-            &format!("{class}  {why}"),
+            &format!("{class}  {}{why}", ends(job, now)),
         ])
     }
 
@@ -105,6 +109,14 @@ impl Widths {
         ]
         .join(" ")
     }
+}
+
+/// When the job is expected to end, and when it would under equal sharing.
+fn ends(job: &JobView, now: f64) -> String {
+    let fair = |at: f64| format!(" (fair {})", span(at - now));
+    job.ends_at.map_or_else(String::new, |at| {
+        format!("ends in {}{}: ", span(at - now), job.fair_ends_at.map_or_else(String::new, fair))
+    })
 }
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -170,6 +182,17 @@ x\\u{1b}]0;own… waiting          -                               -       - -  
         assert_eq!(text(&watched(), None, (100, 24)), expected);
         let lost = text(&watched(), Some("no allocator answers"), (100, 24));
         assert!(lost.starts_with("no allocator answers\n"), "{lost}");
+    }
+
+    #[test]
+    fn job_of_a_policy_that_plans_shows_its_end() {
+        let mut snapshot = example();
+        let now = snapshot.now;
+        let job = &mut snapshot.jobs[0];
+        (job.ends_at, job.fair_ends_at) = (Some(now + 40.0), Some(now + 62.0));
+        let mut history = History::default();
+        history.add(&snapshot);
+        assert!(text(&history, None, (160, 24)).contains("ends in 40s (fair 1m 2s): converged"));
     }
 
     #[test]

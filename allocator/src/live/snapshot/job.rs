@@ -101,6 +101,14 @@ pub struct JobView {
     pub score: Option<f64>,
     /// Why the policy chose what it chose.
     pub why: Option<String>,
+    /// Work left, in seconds of the whole node, by a policy that plans ahead.
+    pub work_left: Option<f64>,
+    /// When that policy expects the job to end, in Unix seconds.
+    pub ends_at: Option<f64>,
+    /// When it would end if all jobs shared the node equally by weight, in Unix seconds.
+    pub fair_ends_at: Option<f64>,
+    /// The job that is served before it.
+    pub waits_for: Option<String>,
     /// What it has counted, for whoever works out means over times of his own.
     pub counts: Option<CountsView>,
     /// The task that it is of a Swarm's service.

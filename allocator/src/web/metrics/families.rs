@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Sum};
 
 /// The names without their common beginning, and what they mean.
-pub(super) const FAMILIES: [(&str, Kind, &str); 44] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
     ("info", Gauge, "The run: version, policy and how it is enforced."),
     ("start_time_seconds", Gauge, "When the run began, in Unix seconds."),
     ("look_time_seconds", Gauge, "When the jobs were last looked at, in Unix seconds."),
@@ -66,4 +66,11 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 44] = [
     ("job_block_io_bytes_total", Sum, "Bytes of block I/O since the container began."),
     ("job_network_bytes_total", Sum, "Bytes over the network since the container began."),
     ("job_score", Gauge, "The figure that the policy classed the job by."),
+    ("job_work_left_seconds", Gauge, "Work left, in seconds of the whole node."),
+    ("job_expected_end_time_seconds", Gauge, "When the job is expected to end, in Unix seconds."),
+    (
+        "job_fair_end_time_seconds",
+        Gauge,
+        "When the job would end if all shared the node equally, in Unix seconds.",
+    ),
 ];

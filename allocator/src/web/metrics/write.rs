@@ -115,6 +115,9 @@ fn one(job: &JobView) {
         ("job_block_io_bytes_total", job.blkio),
         ("job_network_bytes_total", job.net),
         ("job_score", job.score),
+        ("job_work_left_seconds", job.work_left),
+        ("job_expected_end_time_seconds", job.ends_at),
+        ("job_fair_end_time_seconds", job.fair_ends_at),
     ] {
         set(family, own, value);
     }

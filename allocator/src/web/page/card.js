@@ -132,12 +132,20 @@ export class Card {
       ["Batch", duration(job.batch_latency), asked === null ? "" : `target ${duration(asked, short)}`],
       ["Limit", limit(job.limit), waits ? `chosen ${limit(job.chosen)}` : ""],
       ["Use", percent(job.cpu), job.throttled ? `${percent(job.throttled)} throttled` : ""],
+      ...this.ending(job, time),
     ]);
     this.why.hidden = !job.why;
     put(this.why, job.why ? `${job.class && job.class !== "-" ? `${job.class}: ` : ""}${job.why}` : "");
     this.details.hidden = job.standing === "waiting";
     this.guards.hidden = job.guards.length === 0;
     put(this.guards, `Guards: ${job.guards.join(", ")}`);
+  }
+
+  /** When the job is expected to end, where the policy plans that. */
+  ending({ ends_at: ends, fair_ends_at: fair, work_left: left }, { now }) {
+    if (ends === null) return [];
+    const equal = fair === null ? "" : `${span(fair - now)} under equal sharing`;
+    return [["Ends in", span(ends - now), equal], ["Work left", span(left), "of the whole machine"]];
   }
 
   drawCharts() {

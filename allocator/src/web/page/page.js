@@ -3,6 +3,7 @@
 import { COLOURS, Card, label } from "./card.js";
 import { showGangs, showMachines } from "./cluster.js";
 import { follow } from "./live.js";
+import { drawOrder, planned } from "./order.js";
 import { UNKNOWN, bytes, clock, duration, element, facts, limit, number, percent, put, span } from "./text.js";
 
 const find = (id) => document.getElementById(id);
@@ -31,7 +32,9 @@ size.observe(find("cards"));
 for (const choice of document.querySelectorAll("input[name=span]")) {
   choice.addEventListener("change", () => {
     shownSpan = Number(choice.value);
-    if (latest) showJobs(latest);
+    if (!latest) return;
+    showJobs(latest);
+    showOrder(latest);
   });
 }
 
@@ -56,8 +59,13 @@ function cardOf(job) {
   return cards.get(key);
 }
 
+/** When what is shown begins, in seconds since the run began. */
+function beginOf({ t }) {
+  return Math.min(Math.max(t - shownSpan, 0), t - LEAST_SPAN);
+}
+
 function showJobs(snapshot) {
-  const begin = Math.min(Math.max(snapshot.t - shownSpan, 0), snapshot.t - LEAST_SPAN);
+  const begin = beginOf(snapshot);
   const time = { t: snapshot.t, now: snapshot.now, decision: snapshot.decision?.number ?? null };
   const there = new Set(snapshot.jobs.map(keyOf));
   for (const [key, card] of cards) {
@@ -78,8 +86,11 @@ function showOverview(snapshot) {
     const link = label("a", job.job, { href: `#${card.root.id}` });
     const head = element("th", { scope: "row", class: `c${colours.get(keyOf(job))}` }, link);
     const texts = [job.standing, job.class ?? UNKNOWN, number(job.last_loss), duration(job.batch_latency), percent(job.cpu), limit(job.limit)];
-    return element("tr", {}, head, ...texts.map((text) => element("td", {}, text)));
+    const plan = [job.ends_at, job.fair_ends_at].map((at) => (at === null ? UNKNOWN : span(at - snapshot.now)));
+    const cells = texts.map((text) => element("td", {}, text));
+    return element("tr", {}, head, ...cells, ...plan.map((text) => element("td", { class: "plan" }, text)));
   });
+  find("overview").classList.toggle("plans", planned(snapshot).length > 0);
   replaceRows(find("overview").tBodies[0], rows);
 }
 
@@ -94,7 +105,8 @@ function replaceRows(body, rows) {
 function showOthers(others) {
   const head = element("th", { scope: "row" }, label("span", "everything else"));
   const cells = ["", "", "", "", percent(others), ""].map((text) => element("td", {}, text));
-  find("overview").tFoot.replaceChildren(element("tr", {}, head, ...cells));
+  const plan = ["", ""].map((text) => element("td", { class: "plan" }, text));
+  find("overview").tFoot.replaceChildren(element("tr", {}, head, ...cells, ...plan));
 }
 
 function showBar(snapshot) {
@@ -111,6 +123,16 @@ function showBar(snapshot) {
   showOthers(others);
   find("bar").replaceChildren(...parts);
   find("bar").setAttribute("aria-label", `CPU in use: ${all.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
+}
+
+/** The picture of the order, where the policy plans one. */
+function showOrder(snapshot) {
+  const section = find("order");
+  section.hidden = planned(snapshot).length === 0;
+  if (section.hidden) return;
+  const pointsOf = (job) => cards.get(keyOf(job))?.points ?? [];
+  const colourOf = (job) => `c${colours.get(keyOf(job))}`;
+  drawOrder(section.querySelector("svg"), snapshot, beginOf(snapshot), pointsOf, colourOf);
 }
 
 function showSummary({ node, policy, jobs, decision, cost, now, t }) {
@@ -175,6 +197,7 @@ follow((snapshot, first) => {
   latest = snapshot;
   showJobs(snapshot);
   showOverview(snapshot);
+  showOrder(snapshot);
   showBar(snapshot);
   showSummary(snapshot);
   showMachines(snapshot);

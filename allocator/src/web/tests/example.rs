@@ -95,6 +95,10 @@ fn job(name: &str, t: f64) -> JobView {
         class: Some("NL".to_owned()),
         score: Some(0.02),
         why: Some("growth 0.02 is 1/2 of the sum".to_owned()),
+        work_left: Some(12.5),
+        ends_at: Some(1040.0 + t),
+        fair_ends_at: Some(1062.0 + t),
+        waits_for: Some("vae".to_owned()),
         ..JobView::default()
     }
 }

@@ -1,4 +1,5 @@
 use clap::Parser;
+use paceline_policy::limiter::Enforcement;
 
 use super::*;
 use crate::web::Address;
@@ -92,16 +93,16 @@ fn what_has_changed_is_told_by_the_files_keys() {
     let after = settings(
         "run",
         "policy = 'tradl'\nshadow = ['none', 'flowcon']\nlog_level = 'debug'\n\
-         [limiter]\nenforcement = 'quota'\nslew = { max_decrease = 0.2 }",
+         [limiter]\nenforcement = 'shares'\nslew = { max_decrease = 0.2 }",
     );
     assert_eq!(
         before.changes(&after),
         [
-            "limiter.enforcement: quota+leftover -> quota",
+            "limiter.enforcement: quota -> shares",
             "limiter.slew.max_decrease: 0.1 -> 0.2",
             "log_level: info -> debug",
             "params.alpha: 0.02 -> unset",
-            "policy: flowcon -> tradl",
+            "policy: paceline -> tradl",
             "shadow: unset -> none, flowcon",
         ]
     );
@@ -146,7 +147,11 @@ fn whoever_is_at_fault_is_named() {
     let path = file.display().to_string();
     for (text, part) in [
         ("policy = 'tradle'", "did you mean \"tradl\"?"),
-        ("[params]\nbeta = -1", "beta is -1, but must be"),
+        ("policy = 'flowcon'\n[params]\nbeta = -1", "beta is -1, but must be"),
+        (
+            "[params]\nbeta = 2",
+            "the default policy is paceline now, and these are parameters of flowcon",
+        ),
         ("shadow = ['all']", "shadow: policy \"all\" is not known"),
         ("[limiter.slew]\nmax_decrease = 3", "slew.max_decrease is 3, but must be"),
         ("policy = 'kod2'", "a policy of a cluster"),
@@ -168,8 +173,18 @@ fn the_parameters_that_are_shown_are_those_in_force() {
     let printed = shown("run --policy tradl --variant published");
     assert_eq!(printed.get("confirm"), Some(&1.0));
     assert_eq!(shown("run --policy tradl").get("confirm"), Some(&3.0));
-    let flowcon = shown("run --param interval=5");
+    let flowcon = shown("run --policy flowcon --param interval=5");
     assert_eq!((flowcon["interval"], flowcon["max_interval"], flowcon["alpha"]), (5.0, 80.0, 0.01));
+}
+
+#[test]
+fn enforcement_that_is_unset_is_the_policys_own() {
+    let enforcement = |line: &str, file: &str| settings(line, file).chosen.limiter.enforcement;
+    assert_eq!(settings("run", "").chosen.policy, "paceline");
+    assert_eq!(enforcement("run", ""), Enforcement::Quota);
+    assert_eq!(enforcement("run --policy flowcon", ""), Enforcement::QuotaLeftover);
+    assert_eq!(enforcement("run", "[limiter]\nenforcement = 'shares'"), Enforcement::Shares);
+    assert_eq!(enforcement("run --enforcement quota --policy tradl", ""), Enforcement::Quota);
 }
 
 /// The example that is shipped.
