@@ -61,7 +61,7 @@ data: images ## find or fetch the training images; print their folder
 	@$(STOPWATCH)
 	images/data.sh
 
-demo: images ## real training jobs under `none` and POLICY=flowcon: 5 minutes once it is built
+demo: images ## real training jobs under `none` and POLICY=paceline: 5 minutes once it is built
 	@$(STOPWATCH)
 	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
@@ -124,26 +124,23 @@ unit: compile ## unit and property tests: seconds, once they are compiled
 	fi
 	$(CARGO) test --doc $(ALL)
 
-# Three tests at a time, except those that .config/nextest.toml has alone.
+# Tests of the programs as a whole: by nextest's filter, or the words for plain cargo. Three tests at a time,
+# except those that .config/nextest.toml has alone.
+define SYSTEM_TESTS
+@$(STOPWATCH)
+$(TOOLS)
+if $(CARGO) nextest --version >/dev/null 2>&1; then
+  $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 -E 'package(paceline-system-tests) $(1)'
+else
+  $(DEBUG)/test-fixtures $(CARGO) test $(ALL) $(2)
+fi
+endef
+
 docker-tests: compile ## tests on the real engine, and of the programs as a whole
-	@$(STOPWATCH)
-	$(TOOLS)
-	if $(CARGO) nextest --version >/dev/null 2>&1; then
-	  $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 \
-	    -E 'package(paceline-system-tests) - test(faults::)'
-	else
-	  $(DEBUG)/test-fixtures $(CARGO) test $(ALL) $(SYSTEM_TARGETS) -- --skip faults::
-	fi
+	$(call SYSTEM_TESTS,- test(faults::),$(SYSTEM_TARGETS) -- --skip faults::)
 
 test-faults: compile ## tests on the real engine that kill, fill, restart and contradict: minutes
-	@$(STOPWATCH)
-	$(TOOLS)
-	if $(CARGO) nextest --version >/dev/null 2>&1; then
-	  $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 \
-	    -E 'package(paceline-system-tests) & test(faults::)'
-	else
-	  $(DEBUG)/test-fixtures $(CARGO) test $(ALL) --test docker -- faults::
-	fi
+	$(call SYSTEM_TESTS,& test(faults::),--test docker -- faults::)
 
 test-cgroup2: ## tests of observing, limiting and restoring under cgroup v2, in a virtual machine: minutes
 	@$(STOPWATCH)

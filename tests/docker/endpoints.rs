@@ -87,7 +87,7 @@ pub(crate) async fn check_says_what_is_wrong(bed: Arc<Bed>) -> anyhow::Result<()
     }
     for words in [&["check", &good][..], &["check", "--json", &good]] {
         // A job on a busy machine may answer late for once.
-        until("it is found well, though nobody reads so", || async {
+        until("the check ends well without a reader", || async {
             let unread = Allocator::unread(words).await?;
             anyhow::ensure!(unread.stderr.is_empty(), "{unread:?}");
             Ok(unread.status.success().then_some(()))

@@ -63,8 +63,8 @@ pub(crate) async fn cut_job(bed: &Bed, words: &[&str]) -> anyhow::Result<(String
     let flat = flat_and_growing(bed).await?;
     let allocator = Allocator::run(bed, &[&QUICK[..], words].concat())?;
     until_cut(bed, &flat).await.with_context(|| allocator.said())?;
-    // It is in force a moment before the engine has answered: what somebody else writes in between is
-    // taken for a write that came to nothing, and overruled without a word.
+    // It is in force a moment before the engine has answered. Until then the allocator takes a foreign write
+    // for its own failed one.
     allocator.says(&["job=flat", "-> 25.0 %"]).await?;
     Ok((flat, allocator))
 }

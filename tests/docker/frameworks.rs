@@ -9,7 +9,8 @@ use paceline_reporter::wire::State;
 use paceline_system_tests::{Allocator, Bed, Job, frameworks, json_lines, until};
 use serde_json::Value;
 
-use crate::flowcon::ensure_unlimited;
+use crate::flowcon::{ensure_unlimited, growing};
+use crate::orders::view;
 use crate::sidecar::{read_status, with_host_programs};
 
 /// A script of `sidecar/frameworks`, and what is to be read out of it.
@@ -86,6 +87,28 @@ pub(crate) async fn keras_and_pytorch_are_managed_by_what_they_print(
     }
     KERAS.ensure_true(&bed)?;
     PYTORCH.ensure_true(&bed)
+}
+
+pub(crate) async fn keras_is_ordered_by_the_total_that_it_prints(
+    bed: Arc<Bed>,
+) -> anyhow::Result<()> {
+    let keras = bed.start(KERAS.job(&bed)?).await?;
+    let other = Job { args: vec!["--steps", "4000000"], ..growing() };
+    let other = bed.start(other).await?;
+    let policy = ["--policy", "paceline", "--param", "interval=2", "--param", "least=0.5"];
+    let allocator = Allocator::run(&bed, &policy)?;
+    let known = until("the work that Keras has left is known", || async {
+        // Before the first look there is no answer.
+        let view = view(&bed, KERAS.name).await.ok();
+        Ok(view.filter(|view| view.work_left.is_some() && view.total_steps.is_some()))
+    })
+    .await
+    .with_context(|| allocator.said())?;
+    // 36 epochs of 12 batches.
+    anyhow::ensure!(known.total_steps == Some(432) && known.ends_at.is_some(), "{known:?}");
+    anyhow::ensure!(bed.ended(&keras).await? == 0, "{}", bed.log(&keras).await?);
+    allocator.end().await?;
+    ensure_unlimited(&bed, &other).await
 }
 
 impl Script {

@@ -1,8 +1,11 @@
-//! The policy `paceline` on real containers: who is served first, and what people are told of it.
+//! The policy `paceline` on real containers: who is served first, and what people see of it.
 
-use paceline_allocator::live::snapshot::JobView;
-use paceline_system_tests::{Allocator, Bed, Job, until};
 use std::sync::Arc;
+
+use anyhow::Context;
+use paceline_allocator::live::snapshot::JobView;
+use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
+use serde_json::Value;
 
 use crate::flowcon::ensure_unlimited;
 use crate::orders::view;
@@ -19,7 +22,7 @@ fn job(name: &'static str, steps: &'static str) -> Job {
 /// Waits until `first` is served and `other` waits for it at a small share.
 async fn until_ordered(bed: &Bed, first: &str, other: &str) -> anyhow::Result<(JobView, JobView)> {
     until("the shorter job is served, and the longer one waits for it", || async {
-        // Before the first look nobody answers.
+        // Before the first look there is no answer.
         let (Ok(served), Ok(waits)) = (view(bed, first).await, view(bed, other).await) else {
             return Ok(None);
         };
@@ -69,5 +72,11 @@ pub(crate) async fn jobs_without_a_total_keep_equal_shares(bed: Arc<Bed>) -> any
         anyhow::ensure!(view.class.as_deref() == Some("shares"), "{view:?}");
         ensure_unlimited(&bed, name).await?;
     }
-    allocator.end().await
+    allocator.end().await?;
+    for frame in json_lines(&frames)? {
+        let jobs = frame.get("jobs").and_then(Value::as_array).context("a frame has jobs")?;
+        let limited = jobs.iter().filter_map(|job| job.pointer("/limit/applied")?.as_f64());
+        anyhow::ensure!(limited.clone().all(|limit| limit >= 1.0), "{frame}");
+    }
+    Ok(())
 }

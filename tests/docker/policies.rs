@@ -229,7 +229,7 @@ pub(crate) async fn what_a_job_leaves_unused_is_lent_and_taken_back(
     })
     .await?;
     // Within a second it has its share, which is what the kernel gives to two who both want all. A look
-    // tells of the time since the one before, which is more than a second where one was missed.
+    // covers the time since the previous one, which is more than a second where one was missed.
     let look = until("the sleeper has what it wants", || async {
         let looks = looks_so_far(&samples)?;
         let mut pairs = looks.iter().zip(looks.iter().skip(1));

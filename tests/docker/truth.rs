@@ -146,7 +146,7 @@ struct Use {
     all: f64,
 }
 
-/// The uses that frames tell of, where the engine tells of the same time.
+/// The uses in frames for which the engine has readings.
 fn uses(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<Vec<Use>> {
     let mut uses = Vec::new();
     for (before, frame) in frames.iter().zip(frames.iter().skip(1)) {
@@ -161,7 +161,7 @@ fn uses(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Re
     Ok(uses)
 }
 
-/// Fails unless frames tell of the use that the engine tells of the same time, and of the limit.
+/// Fails unless frames have the use that the engine has of the same time, and the limit.
 fn ensure_use(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<()> {
     let uses = uses(frames, epoch, told, cpus)?;
     anyhow::ensure!(uses.len() >= FRAMES, "{} frames have a use", uses.len());

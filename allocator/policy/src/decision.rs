@@ -26,8 +26,8 @@ pub struct Decision {
     /// Where new jobs go: only of a policy that chooses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<Assignment>,
-    /// Jobs that wait on purpose, in order: they may stand at the small share that they were given, where
-    /// others are kept at a share by which they would go on.
+    /// Jobs that may stand below the limiter's floor, in order: those that wait on purpose, and services that
+    /// have what they need.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<JobId>,
     /// Why, job by job.

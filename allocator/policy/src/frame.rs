@@ -81,7 +81,7 @@ pub struct Job {
     /// work and it tells how much of that is done. A yardstick goes by it, no other policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<f64>,
-    /// The CPU time that it has used since it was first seen, in seconds: it never falls, even where
+    /// The CPU time that it has used since its container began, in seconds: it never falls, even where
     /// the job's process starts again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,

@@ -8,7 +8,7 @@ use paceline_policy::{Decision, Frame, JobId, Params, Variant};
 use paceline_wire::{Direction, Targets};
 use proptest::prelude::*;
 
-const POLICIES: [&str; 6] = ["none", "flowcon", "tradl", "dqoes", "specon", "spread"];
+const POLICIES: [&str; 7] = ["none", "flowcon", "tradl", "dqoes", "paceline", "specon", "spread"];
 
 fn decide(name: &str, variant: Variant, frames: &[Frame]) -> Vec<Decision> {
     let AnyPolicy::Jobs(mut policy) = policies::build(name, variant, &Params::default()).unwrap()

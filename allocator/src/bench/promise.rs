@@ -16,7 +16,9 @@ pub(crate) struct Promise {
     bound: f64,
     /// In the schedule's order.
     jobs: Vec<Multiple>,
-    /// Whether the promise was kept; `None` where other work disturbed every run.
+    /// Jobs of which an end is missing, under this policy or under `none`.
+    without_end: Vec<String>,
+    /// Whether the promise was kept; `None` where other work disturbed every run, or an end is missing.
     kept: Option<bool>,
 }
 
@@ -42,8 +44,12 @@ impl Promise {
         };
         let jobs: Vec<Multiple> = arm.jobs.iter().filter_map(multiple).collect();
         let largest = jobs.iter().map(|job| job.multiple).max_by(f64::total_cmp)?;
-        let kept = (!arm.jobs.iter().any(disturbed)).then_some(largest <= BOUND);
-        Some(Self { bound: BOUND, jobs, kept })
+        let ended = |job: &&JobFindings| jobs.iter().any(|its| its.job == job.job);
+        let without_end = arm.jobs.iter().filter(|job| !ended(job)).map(|job| job.job.clone());
+        let without_end: Vec<String> = without_end.collect();
+        let judged = without_end.is_empty() && !arm.jobs.iter().any(disturbed);
+        let kept = judged.then_some(largest <= BOUND);
+        Some(Self { bound: BOUND, jobs, without_end, kept })
     }
 
     /// In sentences: which jobs ended sooner than under `none`, and whether the promise was kept.
@@ -61,9 +67,12 @@ impl Promise {
         );
         let largest = self.jobs.iter().max_by(|a, b| a.multiple.total_cmp(&b.multiple));
         let verdict = match self.kept {
-            Some(true) => "kept",
-            Some(false) => "broken",
-            None => "not judged, since other work disturbed the runs",
+            Some(true) => "kept".to_owned(),
+            Some(false) => "broken".to_owned(),
+            None if self.without_end.is_empty() => {
+                "not judged, since other work disturbed the runs".to_owned()
+            }
+            None => format!("not judged, since {} did not end", self.without_end.join(", ")),
         };
         let promise = largest.map(|largest| {
             format!(

@@ -55,8 +55,8 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline run --policy flowcon            manage every opted-in container of this machine
-  paceline run --policy flowcon --dry-run  say what would be done, write nothing
+  paceline run                             manage every opted-in container of this machine
+  paceline run --dry-run                   say what would be done, write nothing
   paceline check vae                       what the allocator sees of container vae
   paceline status                          what the running allocator knows; `top` as it changes
   paceline explain vae                     the last decisions about job vae

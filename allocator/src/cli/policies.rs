@@ -26,7 +26,8 @@ pub(super) fn run(args: &PoliciesArgs) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     for entry in policies::ALL {
         writeln!(text, "{:<10} {}", entry.name, entry.about)?;
-        writeln!(text, "{:<10} {}; {}", "", scope(entry.scope), entry.source)?;
+        let (scope, enforcement) = (scope(entry.scope), entry.enforcement);
+        writeln!(text, "{:<10} {scope}; enforcement {enforcement}; {}", "", entry.source)?;
         for parameter in entry.parameters {
             writeln!(
                 text,
@@ -58,6 +59,7 @@ fn as_json(entry: &Entry) -> serde_json::Value {
         "about": entry.about,
         "scope": scope(entry.scope),
         "source": entry.source,
+        "enforcement": entry.enforcement.to_string(),
         "parameters": parameters,
     })
 }

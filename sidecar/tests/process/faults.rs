@@ -48,7 +48,9 @@ fn a_log_that_is_deleted_is_gone_on_with_when_there_is_a_new_one() {
     append(&log, &line(1));
     bench.until(|progress| progress.eval.count == 1);
     fs::remove_file(&log).unwrap();
-    let is_up = |progress: &Progress| progress.sidecar.as_ref().unwrap().sources[0].up;
+    let is_up = |progress: &Progress| {
+        progress.sidecar.as_ref().unwrap().sources.first().is_some_and(|source| source.up)
+    };
     bench.until(|progress| !is_up(progress));
     append(&log, &line(2));
     let read = bench.until(|progress| progress.step == Some(2));

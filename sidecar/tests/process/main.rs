@@ -11,7 +11,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use paceline_reporter::wire::State;
+use paceline_reporter::wire::{Progress, State};
 use rustix::process::Signal;
 
 use program::{Bench, Running, append, line, wait_for};
@@ -74,7 +74,10 @@ fn a_log_is_followed_from_before_it_is_there_and_through_rotations() {
     let log = bench.path("train.log");
     let mut command = bench.command(&["--log", log.to_str().unwrap()]);
     let mut running = Running(command.spawn().unwrap());
-    assert!(!bench.until(|_| true).sidecar.unwrap().sources[0].up);
+    let has_source = |progress: &Progress| {
+        progress.sidecar.as_ref().is_some_and(|sidecar| !sidecar.sources.is_empty())
+    };
+    assert!(!bench.until(has_source).sidecar.unwrap().sources[0].up);
     append(&log, &line(1));
     append(&log, &line(2));
     bench.until(|progress| progress.eval.count == 2);

@@ -13,7 +13,7 @@ const FAIR_ENDS: [f64; 2] = [600.0, 1000.0];
 /// An honest job may end so many times as late as under equal sharing …
 const LATE: f64 = 1.25;
 /// … and so many seconds later: containers start one after another, and the policy looks at times.
-const SECONDS: f64 = 2.0;
+const SECONDS: f64 = 1.0;
 
 pub(crate) async fn a_wrong_total_makes_no_honest_job_much_later(
     bed: Arc<Bed>,

@@ -40,10 +40,11 @@ pub(super) struct Job {
     batches: Batches,
     /// When the last report of a loss or a batch was first seen.
     last_report: Moment,
-    /// The CPU seconds that it had used by then.
+    /// The CPU seconds that it had used by then, and when its present process began.
     used_at_report: f64,
+    used_at_start: f64,
     usage: Option<Taken>,
-    /// CPU seconds that its counters had told of when they last began again.
+    /// CPU seconds of its counters up to when they last began again.
     used_before: f64,
     usage_mark: Option<Taken>,
     window: Window,
@@ -75,6 +76,7 @@ impl Job {
             batches: Batches::default(),
             last_report: now,
             used_at_report: 0.0,
+            used_at_start: 0.0,
             usage: None,
             used_before: 0.0,
             usage_mark: None,
@@ -90,6 +92,7 @@ impl Job {
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
             self.window.forget_batches();
+            self.used_at_start = self.cpu_seconds().unwrap_or(0.0);
             self.report_came(now);
         } else if before.is_none_or(|before| report.reports() > before.reports()) {
             self.report_came(now);
@@ -155,7 +158,7 @@ impl Job {
         self.used_at_report = self.cpu_seconds().unwrap_or(0.0);
     }
 
-    /// The CPU time that it has used since it was first seen.
+    /// The CPU time that it has used since its container began.
     fn cpu_seconds(&self) -> Option<f64> {
         self.usage.map(|taken| self.used_before + taken.reading.cpu_seconds)
     }
@@ -169,11 +172,11 @@ impl Job {
             && self.has_used_enough_to_report(reports)
     }
 
-    /// Whether it has used the CPU time by which it should have reported again: so it has where nothing
-    /// is known of that.
+    /// Whether it has used the CPU time by which it should have reported again. True if its CPU time is unknown.
     fn has_used_enough_to_report(&self, reports: u64) -> bool {
         let Some(used) = self.cpu_seconds().filter(|_| reports > 0) else { return true };
-        used - self.used_at_report >= SILENT_PERIODS * self.used_at_report / counter(reports)
+        let a_report = (self.used_at_report - self.used_at_start) / counter(reports);
+        used - self.used_at_report >= SILENT_PERIODS * a_report
     }
 
     /// What the limiter sees of the job at `now`.

@@ -122,3 +122,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn paceline_makes_no_job_of_one_node_much_later_than_equal_sharing() {
+    let arm = Arm { policy: "paceline".to_owned(), variant: Variant::Resolved };
+    let worst = Metric::named("fairness_worst").unwrap();
+    for (name, most) in [("FC-3", 1.02), ("FC-5", 1.02), ("LONG", 1.02), ("PA-50", 1.05)] {
+        let results = runs(&scenario(name), &arm, &[1, 2, 3]).unwrap();
+        for outcome in &results.outcomes {
+            let found = worst.of(outcome).unwrap();
+            assert!(found <= most, "{name}: {found}");
+        }
+    }
+}

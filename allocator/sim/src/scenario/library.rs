@@ -44,6 +44,7 @@ pub const LIBRARY: &[Listed] = &[
     listed("PA-50b", include_str!("../../../../examples/scenarios/pa-50b.toml")),
     listed("LONG", include_str!("../../../../examples/scenarios/long.toml")),
     listed("THREADS", include_str!("../../../../examples/scenarios/threads.toml")),
+    listed("MIX-11", include_str!("../../../../examples/scenarios/mix-11.toml")),
     listed("LIES", include_str!("../../../../examples/scenarios/lies.toml")),
     listed("STRESS", include_str!("../../../../examples/scenarios/stress.toml")),
 ];

@@ -17,6 +17,7 @@ use crate::web;
 /// the allocator then runs in a container of its own.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
+  paceline run
   paceline run --policy flowcon --param alpha=0.05 --param interval=30
   paceline run --policy none --samples samples.jsonl
   paceline run --config /etc/paceline/paceline.toml

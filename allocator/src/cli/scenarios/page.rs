@@ -82,8 +82,8 @@ fn body(entries: &[Entry]) -> Vec<Block> {
         page.push(Block::Heading(2, "What wrong totals do".to_owned()));
         page.push(Block::Table(totals));
         page.push(Block::Text(
-            "All jobs state a wrong number of steps to `paceline`: the part of the gap that is closed, \
-             and the worst ρ. A large ρ is mostly that of a small job that overstates its own work."
+            "What all jobs state of their steps to `paceline`, and what comes of it: the part of the gap \
+             that is closed, and the worst ρ. A large ρ is mostly that of a small job that overstates its own work."
                 .to_owned(),
         ));
     }

@@ -13,8 +13,9 @@ const WORDS = 20;
 const MOST_ROWS = 24;
 /** The past is drawn in columns of so many pixels. */
 const COLUMN = 4;
-/** The past takes this part of the picture at the most. */
+/** The past takes this part of the picture at the most, and so many pixels at the least. */
 const PAST = 0.5;
+const LEAST_PAST = 90;
 /** A use below this part of the machine is not drawn. */
 const LEAST_USE = 0.02;
 const LONGEST_NAME = 18;
@@ -52,9 +53,10 @@ function columns(points, begin, end, count) {
   const sums = Array.from({ length: count }, () => [0, 0]);
   for (const { t, cpu } of points) {
     const place = Math.floor(((t - begin) / (end - begin)) * count);
-    if (t < begin || !finite(cpu) || !sums[place]) continue;
-    sums[place][0] += cpu;
-    sums[place][1] += 1;
+    const sum = sums[Math.min(place, count - 1)];
+    if (t < begin || !finite(cpu) || !sum) continue;
+    sum[0] += cpu;
+    sum[1] += 1;
   }
   return sums.map(([sum, number]) => (number ? sum / number : 0));
 }
@@ -64,25 +66,30 @@ function columns(points, begin, end, count) {
  * begins at `begin`, in seconds since the run began.
  */
 export function drawOrder(svg, snapshot, begin, pointsOf, colourOf) {
-  const rows = planned(snapshot).slice(0, MOST_ROWS);
-  svg.setAttribute("aria-label", words(rows));
-  const width = svg.clientWidth || 800;
+  const all = planned(snapshot);
+  const rows = all.slice(0, MOST_ROWS);
+  const more = all.length > rows.length ? `, and ${all.length - rows.length} more` : "";
+  svg.setAttribute("aria-label", words(rows) + more);
+  const width = Math.max(svg.clientWidth || 800, LEFT + RIGHT + 2 * LEAST_PAST);
   const height = rows.length * ROW + WORDS;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.style.height = `${height}px`;
   const now = snapshot.t;
   const ahead = Math.max(10, ...rows.flatMap(({ ends, fair }) => [ends ?? 0, fair ?? 0]));
   const room = width - LEFT - RIGHT;
-  const past = Math.min(PAST * room, (room * (now - begin)) / (now - begin + ahead));
+  const past = Math.min(PAST * room, Math.max(LEAST_PAST, (room * (now - begin)) / (now - begin + ahead)));
   const before = (t) => LEFT + (past * (t - begin)) / Math.max(now - begin, 1e-9);
   const after = (seconds) => LEFT + past + ((room - past) * seconds) / ahead;
-  const count = Math.max(1, Math.floor(past / COLUMN));
+  // Figures are a second apart.
+  const count = Math.max(1, Math.floor(Math.min(past / COLUMN, now - begin)));
   const parts = rows.flatMap((row, place) => {
     const { job, ends, fair, begins } = row;
     const top = place * ROW + (ROW - BAR) / 2;
     const colour = colourOf(job);
-    const name = job.job.length > LONGEST_NAME ? `${job.job.slice(0, LONGEST_NAME - 1)}…` : job.job;
-    const drawnParts = [drawn("text", { x: LEFT - 10, y: top + BAR - 3, "text-anchor": "end", class: "job" }, name)];
+    const letters = [...job.job];
+    const name = letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}…` : job.job;
+    const at = { x: LEFT - 10, y: top + BAR - 3, "text-anchor": "end", class: "job" };
+    const drawnParts = [drawn("text", at, name, drawn("title", {}, job.job))];
     columns(pointsOf(job), begin, now, count).forEach((use, column) => {
       if (use < LEAST_USE) return;
       const x = before(begin + ((now - begin) * column) / count);
@@ -104,7 +111,7 @@ export function drawOrder(svg, snapshot, begin, pointsOf, colourOf) {
   const texts = [
     drawn("text", { x: LEFT, y: height - 4 }, `${span(now - begin)} ago`),
     drawn("text", { x: at, y: height - 4, "text-anchor": "middle" }, "now"),
-    drawn("text", { x: width - RIGHT, y: height - 4, "text-anchor": "end" }, `in ${span(ahead)}`),
+    drawn("text", { x: width - RIGHT, y: height - 4, "text-anchor": "end" }, `in ${span(ahead)}${more}`),
   ];
   const line = drawn("line", { x1: at, x2: at, y1: 0, y2: floor, class: "now" });
   svg.replaceChildren(...parts, line, ...texts);

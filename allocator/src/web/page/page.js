@@ -130,7 +130,11 @@ function showOrder(snapshot) {
   const section = find("order");
   section.hidden = planned(snapshot).length === 0;
   if (section.hidden) return;
-  const pointsOf = (job) => cards.get(keyOf(job))?.points ?? [];
+  const pointsOf = (job) => {
+    const card = cards.get(keyOf(job));
+    if (card && !card.readFor) card.readHistory();
+    return card?.points ?? [];
+  };
   const colourOf = (job) => `c${colours.get(keyOf(job))}`;
   drawOrder(section.querySelector("svg"), snapshot, beginOf(snapshot), pointsOf, colourOf);
 }

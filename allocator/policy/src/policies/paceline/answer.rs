@@ -112,9 +112,8 @@ fn serving(run: &Run<'_>) -> Vec<Answer> {
     run.claims.iter().map(answer).collect()
 }
 
-/// What each row may have beyond its share. It would be taken from those that are promised an end: so is
-/// what jobs of unknown size have, and what others have beside a job that must run and would have less than
-/// it needs if the engine shared equally.
+/// What each row may have beyond its share. A higher limit takes CPU from jobs with a deadline. Jobs of unknown
+/// size get none, nor do others while a job that must run needs more than an equal share.
 fn beyond(run: &Run<'_>) -> Vec<Beyond> {
     let each = || run.rows.iter().zip(run.deadlines.each()).zip(&run.served.shares);
     let served = each().filter(|(_, share)| **share > 0.0);
@@ -153,7 +152,7 @@ fn unstated(run: &Run<'_>, beside_services: bool) -> Vec<Answer> {
     run.rows.iter().map(answer).collect()
 }
 
-/// What one job is told.
+/// The answer for one job.
 struct Answer {
     /// Its place among the members.
     place: usize,

@@ -34,7 +34,7 @@ pub(super) struct Served {
     pub(super) limit: f64,
     /// What the limits of all others and the use by others leave of the node.
     pub(super) free: f64,
-    /// The part of the node that nobody used.
+    /// The unused part of the node.
     pub(super) idle: f64,
     /// Whether it had reported a step before the window began.
     pub(super) stepped: bool,

@@ -36,7 +36,7 @@ struct Point {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
     points: Vec<Point>,
-    /// The last step that a point or a frame told of.
+    /// The last step of a point or a frame.
     step: Option<f64>,
     fit: Option<Fit>,
     /// The step at the last fit.

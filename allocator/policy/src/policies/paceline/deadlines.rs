@@ -22,7 +22,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Runs the virtual system on from the moment `t`, as if nobody else came. `capacity` is what the
+    /// Runs the virtual system on from the moment `t`, without further arrivals. `capacity` is what the
     /// node does in a second.
     pub(super) fn new(
         rows: &[Row],
@@ -77,12 +77,12 @@ impl Deadlines {
         self.slacks.exhausted()
     }
 
-    /// Whether a row may be served first for so many seconds.
-    pub(super) fn allows(&self, at: usize, seconds: f64) -> bool {
-        self.claimants.get(at).is_some_and(|claimant| self.slacks.allows(claimant, seconds))
+    /// Whether so much work of a row may be done first, in node-seconds.
+    pub(super) fn allows(&self, at: usize, work: f64) -> bool {
+        self.claimants.get(at).is_some_and(|claimant| self.slacks.allows(claimant, work))
     }
 
-    /// How long a row may be served first.
+    /// How much work of a row may be done first, in node-seconds.
     pub(super) fn leaves(&self, at: usize) -> f64 {
         let claimant = self.claimants.get(at);
         claimant.map_or(f64::INFINITY, |claimant| self.slacks.leaves(claimant, &self.course))

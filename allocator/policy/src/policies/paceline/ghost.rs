@@ -39,7 +39,7 @@ impl Ghost {
         (member.fair - Self::used(member, seconds)).max(0.0)
     }
 
-    /// What it received by its end, `seconds` after its last frame: of that time no frame tells.
+    /// What it received by its end, `seconds` after its last frame: no frame covers that time.
     fn used(member: &Member, seconds: f64) -> f64 {
         let since = member.share.min(member.can_use()) * seconds;
         member.used() + member.left.map_or(since, |left| left.min(since))

@@ -8,7 +8,7 @@ use crate::unit::count;
 const MORE: f64 = 1.25;
 const MORE_AT_LEAST: f64 = 0.02;
 
-/// What a job that the promise keeps from running has of what another one has that waits.
+/// A job that is not allowed to run has this part of what a waiting job has.
 const KEPT_BACK: f64 = 0.125;
 
 /// What a job that is served may have beyond its share.

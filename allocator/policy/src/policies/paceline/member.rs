@@ -39,9 +39,9 @@ pub(super) struct Member {
     pub(super) curve: Curve,
     pub(super) newcomer: Newcomer,
     pub(super) ending: Ending,
-    /// Whether it has ended in the virtual system's eyes, too: a ghost took its place.
+    /// Whether a ghost has taken its place in the virtual system.
     pub(super) is_over: bool,
-    /// Only of a job with a target for its batch latency, which it is.
+    /// The target for its batches and what was measured of them, if it is a service.
     pub(super) service: Option<(f64, Service)>,
     /// What the last run gave it of the node: 0 if it waits.
     pub(super) share: f64,
@@ -98,7 +98,7 @@ impl Member {
     }
 
     /// Takes in another frame. If it was served since the frame before, `free` is what all other limits left of
-    /// the node, and what nobody used of it.
+    /// the node, and the unused part of it.
     pub(super) fn take(
         &mut self,
         job: &Job,
@@ -164,7 +164,12 @@ impl Member {
                 service.take(job.usage.cpu, job.batch_latency);
             }
             (Some(target), none) => *none = Some((target, Service::default())),
-            (None, known) => *known = None,
+            (None, known) => {
+                if known.take().is_some() {
+                    // A service had no part in the sharing.
+                    self.fair = self.used();
+                }
+            }
         }
     }
 
@@ -261,7 +266,7 @@ impl Member {
     }
 }
 
-/// The service that its counter tells of.
+/// The service by its counter.
 fn counter(job: &Job, window: Window) -> Option<f64> {
     let cpus = window.cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0)?;
     Some(job.cpu_seconds? / cpus)

@@ -1,4 +1,4 @@
-//! `paceline`: soonest done first, nobody later than under equal sharing.
+//! `paceline`: soonest done first, none later than under equal sharing.
 //!
 //! Source: this project. Beside the real node runs a virtual one on which the same jobs share equally
 //! by weight (FSP: Friedman and Henderson, SIGMETRICS 2003; Dell'Amico et al., arXiv 1506.09158). A job's
@@ -66,6 +66,10 @@ pub(super) use settings::PARAMETERS;
 
 /// Losses of so many jobs are fitted in one run at the most: the others wait for the next.
 const FITS: usize = 8;
+/// Above this part of its use, a node is busy with other work, too.
+const BUSY: f64 = 0.95;
+/// So many jobs that have gone are kept in the virtual system: those with the most work left.
+const MOST_GHOSTS: usize = 4096;
 /// Jobs that can use so much of their room can fill it.
 const FULL: f64 = 0.98;
 /// Training is never planned with less of the node than this.
@@ -141,12 +145,13 @@ impl Paceline {
         let used = self.used_of(jobs, seconds);
         let Some(last) = &self.last else { return };
         let capacity = used.map_or(last.capacity, |used| used.clamp(LEAST_ROOM, last.room));
-        self.share_virtually(capacity, seconds);
+        self.share_virtually(capacity, seconds, f64::INFINITY);
     }
 
-    /// Lets the virtual node run for so many seconds, in each of which it does `capacity` node-seconds.
-    fn share_virtually(&mut self, capacity: f64, seconds: f64) {
-        let trains = |(_, member): &&mut (JobId, Member)| member.trains();
+    /// Lets the virtual node run for so many seconds, in each of which it does `capacity` node-seconds, for the
+    /// jobs that came before a moment.
+    fn share_virtually(&mut self, capacity: f64, seconds: f64, before: f64) {
+        let trains = |(_, member): &&mut (JobId, Member)| member.trains() && member.since < before;
         let members: Vec<&mut Member> =
             self.members.iter_mut().filter(trains).map(|(_, member)| member).collect();
         let party = |member: &&mut Member| Party {
@@ -225,9 +230,13 @@ impl Paceline {
             changed = true;
         }
         self.members = members;
+        if self.ghosts.len() > MOST_GHOSTS {
+            self.ghosts.sort_by(|a, b| b.left.total_cmp(&a.left));
+            self.ghosts.truncate(MOST_GHOSTS);
+        }
         if excess > 0.0 {
             let capacity = self.last.as_ref().map_or(1.0, |last| last.capacity);
-            self.share_virtually(capacity, excess / capacity);
+            self.share_virtually(capacity, excess / capacity, window.t);
         }
         changed
     }
@@ -235,7 +244,7 @@ impl Paceline {
     /// Measures the node by what its jobs used.
     fn measure(&mut self, frame: &Frame, seconds: f64) {
         let Some(last) = &self.last else { return };
-        // What is not known is nobody else's use.
+        // An unknown use is not the use of other processes.
         if self.members.iter().any(|(_, member)| member.usage.is_none()) {
             return;
         }
@@ -248,7 +257,7 @@ impl Paceline {
         let of_first = self.members.iter().find(|(id, _)| last.first.as_ref() == Some(id));
         let first_uses = of_first.map_or(1.0, use_of);
         let idles =
-            last.alone && first_uses < self.settings.whole && node.is_none_or(|node| node < 0.95);
+            last.alone && first_uses < self.settings.whole && node.is_none_or(|node| node < BUSY);
         let can_fill = last.fills && !idles;
         self.speed.take(Seen { seconds, trained, used, node, services: last.services, can_fill });
     }
@@ -382,7 +391,7 @@ impl Paceline {
             services,
             first: served.first.filter(|_| !unstated).and_then(id),
             alone: served.shares.iter().filter(|share| **share > 0.0).count() == 1,
-            fills: !unstated && served.left < 0.02 && !served.measures,
+            fills: !unstated && served.left < order::REST && !served.measures,
         });
         Run { frame, jobs, claims, bound, rows, deadlines, served, unstated, room, capacity }
     }

@@ -13,11 +13,15 @@ use super::row::Row;
 use super::settings::Settings;
 use super::sharing::{Party, key, level};
 
-/// A job that the slack of others does not let get as far as its next milestone counts so many times as
-/// much: it would hold up others, and be held up itself half-way.
+/// The density of a job that cannot reach its next milestone within the slack is multiplied by this: it would
+/// be stopped half-way.
 const HALF_WAY: f64 = 0.8;
 /// Less room than this is left over.
-const REST: f64 = 0.02;
+pub(super) const REST: f64 = 0.02;
+/// A job that uses less than this of a node without a limit is measured beside others.
+pub(super) const SMALL: f64 = 0.35;
+/// What is kept free for it meanwhile.
+const KEPT: f64 = 0.4;
 
 /// What a run decides.
 #[derive(Clone, Debug)]
@@ -28,16 +32,11 @@ pub(super) struct Served {
     pub(super) allowed: Vec<bool>,
     /// The row that is served first.
     pub(super) first: Option<usize>,
-    /// What nobody can use.
+    /// What no row can use; 0 while a job is measured.
     pub(super) left: f64,
     /// Whether the first has no limit so that its cap is measured.
     pub(super) measures: bool,
 }
-
-/// A job that uses less than this of a node without a limit is measured beside others.
-pub(super) const SMALL: f64 = 0.35;
-/// What is kept free for it meanwhile.
-const KEPT: f64 = 0.4;
 
 /// A party of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

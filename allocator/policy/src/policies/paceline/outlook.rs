@@ -51,7 +51,9 @@ fn ends(rows: &[Row], deadlines: &Deadlines, served: &Served, capacity: f64) -> 
         let Some((row, end)) = rows.get(at).zip(ends.get_mut(at)) else { continue };
         let Some(left) = row.left else { continue };
         before += left;
-        let planned = (before / capacity).min(deadlines.due(at)).max(left / row.cap);
+        let (alone, due) = (left / row.cap, deadlines.due(at));
+        let planned = (before / capacity).max(alone);
+        let planned = if due >= alone { planned.min(due) } else { planned };
         *end = Some(planned).filter(|seconds| *seconds < LONGEST);
     }
     ends

@@ -18,7 +18,7 @@ impl Received {
     }
 
     /// Takes in another reading. Without one, `estimate` is what it received meanwhile. Returns what
-    /// was received before anything was counted: a first reading tells of the time before, too.
+    /// was received before anything was counted: a first reading includes the time before.
     pub(super) fn take(&mut self, counter: Option<f64>, estimate: f64) -> f64 {
         match (usable(counter), self.counter) {
             (Some(now), Some(before)) => {
@@ -33,7 +33,9 @@ impl Received {
                 (self.total, self.counter) = (self.total.max(now), Some(now));
                 earlier
             }
-            (None, _) => {
+            // The next reading includes this time.
+            (None, Some(_)) => 0.0,
+            (None, None) => {
                 self.total = saturate(self.total + usable(Some(estimate)).unwrap_or(0.0));
                 0.0
             }
@@ -57,7 +59,7 @@ mod tests {
     fn counter_that_falls_adds_to_what_was_before() {
         let mut received = Received::new(Some(3.0));
         for (counter, expected) in [(5.0, 5.0), (1.0, 6.0), (1.5, 6.5), (f64::NAN, 6.5)] {
-            received.take(Some(counter), 0.0);
+            received.take(Some(counter), 0.7);
             assert!((received.total() - expected).abs() < 1e-12, "{counter}: {}", received.total());
         }
     }

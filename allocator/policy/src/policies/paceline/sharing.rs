@@ -1,7 +1,7 @@
 //! The virtual system: parties share one capacity by weight, each up to its cap, until its work is
 //! done.
 //!
-//! Nobody arrives while it runs, so the level of the water only rises. A party crosses from sharing to
+//! No party arrives while it runs, so the level of the water only rises. A party crosses from sharing to
 //! its cap once at the most, and a run costs O(n log n): one heap of those that share, by the level's
 //! volume at their end, and one of those at their caps, by time.
 
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
         self.now = to;
     }
 
-    /// The level of those that share: 0 if nobody does.
+    /// The level of those that share: 0 if none does.
     fn level(&self) -> f64 {
         if self.sharing == 0 { 0.0 } else { ((self.capacity - self.caps) / self.weights).max(0.0) }
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn work_of_nobody_is_done_without_capacity() {
+    fn no_work_is_done_without_capacity() {
         assert!(ends(&[party(1.0, 1.0, 1.0)], 0.0)[0].is_infinite());
         assert!(near(ends(&[party(1.0, 1.0, 0.0)], 0.0)[0], 0.0));
     }

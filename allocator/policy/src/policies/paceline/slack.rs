@@ -1,4 +1,4 @@
-//! Who may be served without anybody ending later than under equal sharing.
+//! Which jobs may go first, so that no job ends later than under equal sharing.
 //!
 //! Each job's deadline is its end in the virtual system. Its *slack* is what the node can do until then
 //! beyond what must be done by then: the work of those with earlier deadlines, and of the others what
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn job_that_is_late_has_nobody_before_it() {
+    fn late_job_goes_before_all_others() {
         let (all, course) = known(&[(1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 3.0, 3.0)]);
         let slacks = Slacks::new(&all, &course, 1.0, 0.5);
         assert!(slacks.exhausted <= 0.0);

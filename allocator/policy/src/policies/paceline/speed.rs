@@ -46,7 +46,7 @@ impl Speed {
         self.others
     }
 
-    /// Takes in a window in which nobody came or left.
+    /// Takes in a window in which no job came or left.
     pub(super) fn take(&mut self, seen: Seen) {
         if seen.seconds < LEAST_WINDOW || !seen.used.is_finite() {
             return;
@@ -56,7 +56,7 @@ impl Speed {
             let others = (node - seen.used).clamp(0.0, MOST_OF_OTHERS);
             self.others += part * (others - self.others);
         }
-        let room = (1.0 - self.others - seen.services).max(0.05);
+        let room = (1.0 - self.others - seen.services).max(super::LEAST_ROOM);
         // Jobs that leave CPU idle because they cannot use it say nothing of the node.
         if seen.can_fill {
             let speed = (seen.trained / room).clamp(SLOWEST, 1.0);

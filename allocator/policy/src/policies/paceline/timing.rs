@@ -10,7 +10,7 @@ const NEWS: f64 = 0.1;
 /// A share by which a job can show how much it can use.
 const ROOM: f64 = 0.3;
 
-/// Seconds until then. `learns` says that the first has told too few losses for a forecast that the
+/// Seconds until then. `learns` says that the first has reported too few losses for a forecast that the
 /// order needs, `waits_for_a_loss` that some job's end hangs on its next loss.
 pub(super) fn next(
     rows: &[Row],

@@ -45,13 +45,18 @@ impl Work {
     pub(super) fn take(&mut self, step: Option<u64>, total: Option<u64>, used: f64) {
         self.total = total.filter(|total| *total > 0);
         let Some(step) = step else { return };
-        self.step = Some(step);
-        // A step 0 may be told long before the first one begins.
+        let last = self.step.replace(step);
+        // A step 0 may be reported long before the first one begins.
         if step == 0 {
             self.mark = None;
             return;
         }
-        let Some((from, before)) = self.mark.filter(|(from, _)| *from <= step) else {
+        let fell = last.is_some_and(|last| last > step);
+        let Some((from, before)) = self.mark.filter(|(from, _)| *from <= step && !fell) else {
+            // It goes on from a checkpoint: what it does again is no broken word.
+            let again = last.map_or(0, |last| last.saturating_sub(step));
+            let more = counter(again) * self.per_step.unwrap_or(0.0);
+            self.stated = self.stated.map(|stated| saturate(stated + more));
             self.mark = Some((step, used));
             return;
         };
@@ -160,6 +165,8 @@ mod tests {
         let (mut work, used) = steady(100, 50);
         work.take(Some(30), Some(100), used);
         assert!(is(work.left(used, TRUST), 35.0));
+        // What it states grows by the 20 steps that it does again.
+        assert!(is(work.stated, 54.0 + 10.0), "{:?}", work.stated);
     }
 
     #[test]

@@ -39,7 +39,7 @@ const SETS: [Set; 17] = [
     set("new", "new: shows what it can use", 3),
     set("waits", "waits for a job with less work left", 1),
     set("shares", "states no work left, has its equal share", 4),
-    set("service", "has what its target takes", 0),
+    set("service", "gets the CPU that its target needs", 0),
     set("runs", "runs", 2),
 ];
 

@@ -32,7 +32,7 @@ struct Live {
     name: JobId,
     used: f64,
     /// The use as of the last frame.
-    told: f64,
+    reported: f64,
     limit: f64,
     rate: f64,
 }
@@ -99,11 +99,14 @@ pub(super) fn run(policy: &mut Paceline, tasks: &[Task]) -> Done {
             if comes {
                 let name = id(&format!("job-{at:02}"));
                 let task = tasks[*at];
-                here.push((*at, Live { task, name, used: 0.0, told: 0.0, limit: 1.0, rate: 0.0 }));
+                here.push((
+                    *at,
+                    Live { task, name, used: 0.0, reported: 0.0, limit: 1.0, rate: 0.0 },
+                ));
             }
             !comes
         });
-        let decision = policy.decide(&frame(now, told(&mut here, now - last)));
+        let decision = policy.decide(&frame(now, reported(&mut here, now - last)));
         last = now;
         wake = now + decision.interval;
         for (_, live) in &mut here {
@@ -116,10 +119,10 @@ pub(super) fn run(policy: &mut Paceline, tasks: &[Task]) -> Done {
 }
 
 /// What the jobs say.
-fn told(here: &mut [(usize, Live)], seconds: f64) -> Vec<Job> {
+fn reported(here: &mut [(usize, Live)], seconds: f64) -> Vec<Job> {
     let job = |(_, live): &mut (usize, Live)| {
-        let usage = if seconds > 0.0 { Some((live.used - live.told) / seconds) } else { None };
-        live.told = live.used;
+        let usage = if seconds > 0.0 { Some((live.used - live.reported) / seconds) } else { None };
+        live.reported = live.used;
         Job {
             cpu_seconds: Some(live.used * CPUS),
             step: Some(crate::unit::whole(live.used / STEP + 1e-4)),
