@@ -90,7 +90,7 @@ fn workload() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn no_policy_beats_a_bound_whatever_the_jobs(text in workload()) {

@@ -102,11 +102,12 @@ mod tests {
     use paceline_sim::Scenario;
     use paceline_sim::scenario::LIBRARY;
 
+    /// Long ones, and those of tasks. What policies are in them is in others, too.
+    const SLOW: [&str; 6] = ["STRESS", "DL-3", "DL-min", "PA-50", "PA-50b", "LONG"];
+
     #[test]
     fn every_set_that_a_policy_puts_jobs_into_is_known_here() {
-        for listed in
-            LIBRARY.iter().filter(|listed| !["STRESS", "DL-3", "DL-min"].contains(&listed.name))
-        {
+        for listed in LIBRARY.iter().filter(|listed| !SLOW.contains(&listed.name)) {
             let scenario = Scenario::parse(listed.text).unwrap();
             for trace in super::super::traces(&scenario, &scenario.arms).unwrap() {
                 let held = trace.moments.iter().flat_map(|moment| &moment.jobs);

@@ -52,7 +52,7 @@ fn ensure_within(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn no_job_of_exact_total_ends_later_than_under_equal_sharing(

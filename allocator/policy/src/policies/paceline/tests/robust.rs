@@ -64,7 +64,7 @@ fn decisions(frames: &[Frame]) -> Vec<Decision> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn frames_of_any_content_are_answered(frames in frames()) {
