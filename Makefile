@@ -34,6 +34,9 @@ UNIT_TESTS := $(foreach crate,$(CRATES),\
 UNIT_TARGETS := --lib --bins $(patsubst %.rs,--test %,$(notdir $(UNIT_TESTS)))
 SYSTEM_TARGETS := $(shell sed -n '/^\[\[test\]\]/,/^name/ s/^name = "\(.*\)"/--test \1/p' tests/Cargo.toml)
 
+# Some unit tests wait for timers and for other processes.
+UNIT_THREADS := $(shell echo $$((3 * $$(nproc))))
+
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -113,7 +116,7 @@ unit: compile ## unit and property tests: seconds, once they are compiled
 	@$(STOPWATCH)
 	$(TOOLS)
 	if $(CARGO) nextest --version >/dev/null 2>&1; then
-	  $(CARGO) nextest run $(ALL) --test-threads 3 -E 'not package(paceline-system-tests)'
+	  $(CARGO) nextest run $(ALL) --test-threads $(UNIT_THREADS) -E 'not package(paceline-system-tests)'
 	else
 	  $(CARGO) test $(ALL) $(UNIT_TARGETS)
 	fi
