@@ -6,7 +6,8 @@ use super::*;
 /// Seconds from one frame to the next.
 const STEP: f64 = 5.0;
 
-/// A cluster that does as it is told: starts and additions at once, removals one frame late.
+/// A cluster that does what a policy asks: starts and additions at once, removals one frame late. A removal
+/// that is asked for again before it is done is the same one, as on a Swarm: both name the last worker.
 #[derive(Debug)]
 struct Cluster {
     nodes: Vec<Node>,
@@ -14,7 +15,8 @@ struct Cluster {
     /// When each job arrives, and for how long it runs.
     plans: Vec<(f64, f64)>,
     ends: BTreeMap<JobId, f64>,
-    leaving: Vec<Change>,
+    /// What removals leave of a job on a node.
+    leaving: Vec<(Change, u32)>,
 }
 
 impl Cluster {
@@ -28,9 +30,16 @@ impl Cluster {
     }
 
     fn advance(&mut self, t: f64, scaling: &Scaling) -> Result<(), TestCaseError> {
-        for change in std::mem::take(&mut self.leaving) {
+        let mut leaving = Vec::new();
+        for change in &scaling.scale_in {
+            let there = self.job(&change.job).placement.workers.get(&change.node).copied();
+            let rest = there.unwrap_or(0).checked_sub(change.count);
+            prop_assert!(rest.is_some(), "{change:?} of {there:?}");
+            leaving.extend(rest.map(|rest| (change.clone(), rest)));
+        }
+        for (change, rest) in std::mem::replace(&mut self.leaving, leaving) {
             if let Some(workers) = self.job(&change.job).placement.workers.get_mut(&change.node) {
-                *workers -= change.count;
+                *workers = rest.min(*workers);
             }
         }
         for start in &scaling.start {
@@ -48,7 +57,6 @@ impl Cluster {
             let (cpu, memory) = taken.get(node.name.as_str()).copied().unwrap_or_default();
             prop_assert!(cpu <= node.cpus.unwrap() && memory <= node.memory.unwrap());
         }
-        self.leaving = scaling.scale_in.clone();
         for job in &mut self.jobs {
             let over = self.ends.get(&job.id).is_some_and(|end| *end <= t);
             if job.state == State::Running {
