@@ -75,6 +75,7 @@ def main(recorder: "Recorder | None" = None) -> None:
     arguments.add_argument("--disable-tqdm", action="store_true")
     arguments.add_argument("--bar-unseen", action="store_true", help="stderr is not kept")
     arguments.add_argument("--report-to", default="none")
+    arguments.add_argument("--epochs", type=int, default=2)
     arguments.add_argument("--pace", type=float, default=0.04)
     asked = arguments.parse_args()
 
@@ -97,7 +98,7 @@ def main(recorder: "Recorder | None" = None) -> None:
             model,
             TrainingArguments(
                 folder,
-                num_train_epochs=2,
+                num_train_epochs=asked.epochs,
                 per_device_train_batch_size=8,
                 per_device_eval_batch_size=8,
                 learning_rate=5e-3,

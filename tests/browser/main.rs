@@ -29,12 +29,13 @@ const PAST: u32 = 400;
 
 type Test = fn(&Stage) -> anyhow::Result<()>;
 
-const TESTS: [(&str, Test); 8] = [
+const TESTS: [(&str, Test); 9] = [
     ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
     ("charts_show_what_was_before_the_page_was_opened", seen::charts_have_a_past),
     ("a_name_that_would_be_a_script_stays_text", seen::names_stay_text),
     ("nothing_comes_from_elsewhere_and_the_browser_has_no_complaint", seen::all_is_own),
     ("text_can_be_read_in_the_light_and_in_the_dark_on_wide_and_narrow_screens", seen::is_readable),
+    ("order_of_jobs_is_drawn_with_both_ends", seen::order_is_drawn),
     ("machines_and_distributed_jobs_are_shown_with_what_is_wrong", seen::cluster_is_shown),
     ("whoever_does_not_see_or_has_no_mouse_is_served_too", seen::is_accessible),
     ("a_lost_connection_is_said_and_made_again", seen::connection_comes_back),

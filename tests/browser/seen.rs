@@ -116,6 +116,53 @@ pub(super) fn cluster_is_shown(stage: &Stage) -> anyhow::Result<()> {
     stage.browser.until("both are gone", "return document.querySelector('#gangs').hidden")
 }
 
+/// The job that is served ends in 20 s; another waits for it, and is done 40 s after that.
+pub(super) fn order_is_drawn(stage: &Stage) -> anyhow::Result<()> {
+    let mut snapshot = made_up::snapshot(BEGAN, f64::from(PAST) + 1.0);
+    let now = snapshot.now;
+    let first = snapshot.jobs[1].job.clone();
+    for (at, ends, fair, waits_for) in [(0, 60.0, 80.0, Some(&first)), (1, 20.0, 40.0, None)] {
+        let job = &mut snapshot.jobs[at];
+        job.work_left = Some(ends / 2.0);
+        (job.ends_at, job.fair_ends_at) = (Some(now + ends), Some(now + fair));
+        job.waits_for = waits_for.cloned();
+    }
+    let names = [first, snapshot.jobs[0].job.clone()];
+    stage.show(snapshot);
+    stage.browser.until(
+        "the order is drawn",
+        "return document.querySelectorAll('#order rect.ahead').length === 2",
+    )?;
+    let seen = stage.browser.run(
+        "const all = (what) => [...document.querySelectorAll('#order svg ' + what)];
+         const number = (one, name) => Number(one.getAttribute(name));
+         return {
+             names: all('text.job title').map((title) => title.textContent),
+             bars: all('rect.ahead').map((bar) => [number(bar, 'x'), number(bar, 'width')]),
+             fair: all('line.fair').map((line) => number(line, 'x1')),
+             now: number(all('line.now')[0], 'x1'),
+             used: all('rect.used').length,
+             words: document.querySelector('#order svg').getAttribute('aria-label'),
+         };",
+    )?;
+    ensure!(seen["names"] == serde_json::json!(names), "{seen}");
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
+    let bar = |at: usize| (number(&seen["bars"][at][0]), number(&seen["bars"][at][1]));
+    let ((begins, width), (later, longer), now) = (bar(0), bar(1), number(&seen["now"]));
+    let near = |a: f64, b: f64| (a - b).abs() < 0.5;
+    ensure!(
+        near(begins, now) && near(later, begins + width) && near(longer, 2.0 * width),
+        "{seen}"
+    );
+    let fair = |at: usize| number(&seen["fair"][at]) - now;
+    ensure!(near(fair(0), 2.0 * width) && near(fair(1), 4.0 * width), "{seen}");
+    ensure!(seen["used"].as_u64() > Some(10), "the past is drawn: {seen}");
+    let words = format!("Expected order: {} ends in 20 s, under equal sharing in 40 s", names[0]);
+    ensure!(text(&seen["words"]).starts_with(&words), "{seen}");
+    stage.browser.run("document.querySelector('#order').scrollIntoView()")?;
+    picture(&stage.browser, "order")
+}
+
 pub(super) fn is_readable(stage: &Stage) -> anyhow::Result<()> {
     let mut now = f64::from(PAST);
     in_every_light(&stage.browser, "", || {

@@ -9,7 +9,7 @@ use paceline_reporter::wire::State;
 use paceline_system_tests::{Allocator, Bed, Job, frameworks, json_lines, until};
 use serde_json::Value;
 
-use crate::flowcon::{ensure_unlimited, growing};
+use crate::flowcon::ensure_unlimited;
 use crate::orders::view;
 use crate::sidecar::{read_status, with_host_programs};
 
@@ -53,6 +53,38 @@ const PYTORCH: Script = Script {
     means: &["step"],
     within: 5e-7,
 };
+/// A bar for each epoch.
+const TQDM: Script = Script {
+    name: "tqdm",
+    environment: "torch",
+    command: &[
+        "/venvs/torch/bin/python",
+        "/scripts/tqdm_loop.py",
+        "--epochs",
+        "30",
+        "--pace",
+        "0.05",
+    ],
+    labels: &[],
+    means: &["step"],
+    within: 5e-3,
+};
+/// One bar of all steps, and losses beside it.
+const HUGGING_FACE: Script = Script {
+    name: "hugging-face",
+    environment: "torch",
+    command: &[
+        "/venvs/torch/bin/python",
+        "/scripts/hf_trainer.py",
+        "--epochs",
+        "20",
+        "--pace",
+        "0.1",
+    ],
+    labels: &[],
+    means: &["interval"],
+    within: 5e-4,
+};
 /// TRADL gives a job less as soon as its loss is acceptable; with this `alpha`, even where the
 /// machine has CPU left.
 const POLICY: [&str; 8] = [
@@ -89,26 +121,37 @@ pub(crate) async fn keras_and_pytorch_are_managed_by_what_they_print(
     PYTORCH.ensure_true(&bed)
 }
 
-pub(crate) async fn keras_is_ordered_by_the_total_that_it_prints(
+pub(crate) async fn python_jobs_are_ordered_by_the_totals_they_print(
     bed: Arc<Bed>,
 ) -> anyhow::Result<()> {
-    let keras = bed.start(KERAS.job(&bed)?).await?;
-    let other = Job { args: vec!["--steps", "4000000"], ..growing() };
-    let other = bed.start(other).await?;
+    // Keras has 36 epochs of 12 batches, tqdm 30 of 20; the trainer's own bar has 20 epochs of 12 steps.
+    let all = [(&KERAS, 432), (&TQDM, 600), (&HUGGING_FACE, 240)];
+    let mut jobs = Vec::new();
+    for (script, _) in all {
+        jobs.push(bed.start(script.job(&bed)?).await?);
+    }
     let policy = ["--policy", "paceline", "--param", "interval=2", "--param", "least=0.5"];
     let allocator = Allocator::run(&bed, &policy)?;
-    let known = until("the work that Keras has left is known", || async {
-        // Before the first look there is no answer.
-        let view = view(&bed, KERAS.name).await.ok();
-        Ok(view.filter(|view| view.work_left.is_some() && view.total_steps.is_some()))
-    })
-    .await
-    .with_context(|| allocator.said())?;
-    // 36 epochs of 12 batches.
-    anyhow::ensure!(known.total_steps == Some(432) && known.ends_at.is_some(), "{known:?}");
-    anyhow::ensure!(bed.ended(&keras).await? == 0, "{}", bed.log(&keras).await?);
+    for (script, total) in all {
+        let ordered = until("the job has its place by the work that it has left", || async {
+            // Before the first sample there is no answer.
+            let view = view(&bed, script.name).await.ok();
+            Ok(view
+                .filter(|view| view.why.as_ref().is_some_and(|why| why.contains("of work left"))))
+        })
+        .await
+        .with_context(|| allocator.said())?;
+        let is_known = ordered.work_left.is_some() && ordered.ends_at.is_some();
+        anyhow::ensure!(is_known && ordered.total_steps == Some(total), "{ordered:?}");
+    }
+    for job in &jobs {
+        anyhow::ensure!(bed.ended(job).await? == 0, "{}", bed.log(job).await?);
+    }
     allocator.end().await?;
-    ensure_unlimited(&bed, &other).await
+    for job in &jobs {
+        ensure_unlimited(&bed, job).await?;
+    }
+    Ok(())
 }
 
 impl Script {

@@ -192,7 +192,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         sidecar::a_first_process_waits_for_orphans_too;
         sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
         frameworks::keras_and_pytorch_are_managed_by_what_they_print needs Frameworks;
-        frameworks::keras_is_ordered_by_the_total_that_it_prints needs Frameworks;
+        frameworks::python_jobs_are_ordered_by_the_totals_they_print needs Frameworks;
         swarm::a_converged_job_moves_to_another_machine_and_goes_on needs PrivateSwarm;
         swarm::a_job_that_does_not_go_on_there_stays_where_it_was needs PrivateSwarm;
         swarm::an_agent_that_ends_is_told_of_and_heard_again needs PrivateSwarm;

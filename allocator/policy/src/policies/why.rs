@@ -20,7 +20,7 @@ pub enum Why {
     /// `DQoES`'s.
     Dqoes(Box<dqoes::Why>),
     /// Paceline's own.
-    Paceline(Box<paceline::Why>),
+    Paceline(paceline::Why),
     /// `SpeCon`'s.
     SpeCon(Box<specon::Why>),
     /// `spread`'s.

@@ -25,16 +25,14 @@ impl Paceline {
             waiting: Vec::new(),
             jobs: PerJob::new(),
         };
-        let mut places = Vec::with_capacity(self.members.len());
-        places.resize_with(self.members.len(), || None);
-        for answer in self.trained(run).into_iter().chain(serving(run)) {
-            if let Some(slot) = places.get_mut(answer.place) {
-                *slot = Some(answer);
-            }
-        }
+        // Both are in the order of the members.
+        let mut trained = self.trained(run).peekable();
+        let mut serving = serving(run).peekable();
         let mut limits = Vec::with_capacity(self.members.len());
         let mut jobs = Vec::with_capacity(self.members.len());
-        for ((id, member), answer) in self.members.iter().zip(places) {
+        for (at, (id, member)) in self.members.iter().enumerate() {
+            let is_here = |answer: &Answer| answer.place == at;
+            let answer = trained.next_if(is_here).or_else(|| serving.next_if(is_here));
             if let Some(end) = member.ending.ended() {
                 decision.terminate.push(id.clone());
                 jobs.push((id.clone(), said("-", None, Why::Ended(end))));
@@ -66,17 +64,17 @@ impl Paceline {
     }
 
     /// Of each job that trains.
-    fn trained(&self, run: &Run<'_>) -> Vec<Answer> {
+    fn trained<'a>(&'a self, run: &'a Run<'_>) -> Box<dyn Iterator<Item = Answer> + 'a> {
         let beside_services = !run.claims.is_empty();
         if run.unstated {
-            return unstated(run, beside_services);
+            return Box::new(unstated(run, beside_services));
         }
         let given = limits(&run.served, &beyond(run), self.settings.wait, beside_services);
         let words = Words::new(self, run);
         let first = words.first.as_ref().map(|(id, _)| id);
         let outlooks = outlook::of(&run.rows, &run.deadlines, &run.served, run.capacity, first);
         let rows = run.rows.iter().zip(given).zip(&run.served.shares).zip(outlooks).enumerate();
-        rows.map(|(at, (((row, limit), share), outlook))| {
+        Box::new(rows.map(move |(at, (((row, limit), share), outlook))| {
             let (class, why) = words.of(at, *share);
             Answer {
                 place: row.member,
@@ -84,13 +82,12 @@ impl Paceline {
                 waits: *share <= 0.0,
                 said: JobDecision { outlook, ..said(class, row.left, why) },
             }
-        })
-        .collect()
+        }))
     }
 }
 
 /// Of each service.
-fn serving(run: &Run<'_>) -> Vec<Answer> {
+fn serving(run: &Run<'_>) -> impl Iterator<Item = Answer> {
     let answer = |(place, claim): &(usize, super::Claim)| {
         let why = Why::Service {
             target: claim.target,
@@ -109,7 +106,7 @@ fn serving(run: &Run<'_>) -> Vec<Answer> {
             said: said("service", score, why),
         }
     };
-    run.claims.iter().map(answer).collect()
+    run.claims.iter().map(answer)
 }
 
 /// What each row may have beyond its share. A higher limit takes CPU from jobs with a deadline. Jobs of unknown
@@ -138,9 +135,9 @@ fn beyond(run: &Run<'_>) -> Vec<Beyond> {
 }
 
 /// No job says anything of its work.
-fn unstated(run: &Run<'_>, beside_services: bool) -> Vec<Answer> {
+fn unstated(run: &Run<'_>, beside_services: bool) -> impl Iterator<Item = Answer> {
     let weights: f64 = run.rows.iter().map(|row| row.weight).sum();
-    let answer = |row: &super::Row| {
+    let answer = move |row: &super::Row| {
         let part = run.room * row.weight / weights;
         let limit = if beside_services { part } else { 1.0 };
         let why = match run.rows.len() {
@@ -149,7 +146,7 @@ fn unstated(run: &Run<'_>, beside_services: bool) -> Vec<Answer> {
         };
         Answer { place: row.member, limit, waits: false, said: said("shares", None, why) }
     };
-    run.rows.iter().map(answer).collect()
+    run.rows.iter().map(answer)
 }
 
 /// The answer for one job.
@@ -163,7 +160,7 @@ struct Answer {
 }
 
 fn said(class: &'static str, score: Option<f64>, why: Why) -> JobDecision {
-    JobDecision::new(class, score, policies::Why::Paceline(Box::new(why)))
+    JobDecision::new(class, score, policies::Why::Paceline(why))
 }
 
 /// What reasons go by.

@@ -6,6 +6,7 @@ use super::ending::Ending;
 use super::newcomer::{Newcomer, Stage};
 use super::order::SMALL;
 use super::received::Received;
+use super::row::Milestones;
 use super::service::Service;
 use super::settings::Settings;
 use super::speed::LEAST_WINDOW;
@@ -240,29 +241,34 @@ impl Member {
         Some(steps * self.work.per_step()?).filter(|work| *work <= farthest)
     }
 
-    /// What its work leads to before its end, as work from here on and weight beside the end.
-    pub(super) fn milestones(&self, job: &Job, left: f64, settings: &Settings) -> Vec<(f64, f64)> {
-        let mut all = Vec::new();
+    /// What its work leads to before its end.
+    pub(super) fn milestones(&self, job: &Job, left: f64, settings: &Settings) -> Milestones {
         let known = |target: Option<f64>| target.filter(|target| target.is_finite());
-        if let Some(target) = known(job.targets.acceptable).filter(|_| !job.reached.acceptable) {
+        let acceptable = known(job.targets.acceptable).filter(|_| !job.reached.acceptable);
+        let acceptable = acceptable.and_then(|target| {
             let reach = self.reach(job, job.steps_to_acceptable, target);
-            let work = match reach {
+            match reach {
                 Reach::Unknown => Some(EARLY_PART * left),
                 Reach::Never | Reach::Steps(_) => self.work_of(reach),
-            };
-            all.extend(work.map(|work| (work, settings.early)));
-        }
+            }
+        });
         let stays = !job.may_terminate.unwrap_or(true) && !job.reached.objective;
-        if let Some(work) = self.to_objective(job).filter(|_| stays) {
-            all.push((work, settings.early));
-        }
-        if settings.learn > 0.0 {
-            let falls = FALLS.into_iter().filter_map(|part| self.curve.until_left(part));
-            let works = falls.filter_map(|steps| self.work_of(Reach::Steps(steps)));
-            all.extend(works.map(|work| (work, settings.learn)));
-        }
-        all.retain(|(work, _)| *work < left);
-        all
+        let objective = if stays { self.to_objective(job) } else { None };
+        let learnt = |part| {
+            let steps =
+                if settings.learn > 0.0 { self.curve.until_left(part)? } else { return None };
+            self.work_of(Reach::Steps(steps))
+        };
+        let [half, quarter, eighth] = FALLS.map(learnt);
+        let (early, learn) = (settings.early, settings.learn);
+        let all = [
+            (acceptable, early),
+            (objective, early),
+            (half, learn),
+            (quarter, learn),
+            (eighth, learn),
+        ];
+        all.map(|(work, weight)| Some((work.filter(|work| *work < left)?, weight)))
     }
 }
 

@@ -30,6 +30,7 @@ mod member;
 mod newcomer;
 mod order;
 mod outlook;
+mod rank;
 mod received;
 mod row;
 mod service;
@@ -140,9 +141,15 @@ impl Paceline {
         })
     }
 
+    /// Whether these are the jobs that are known.
+    fn knows_all(&self, jobs: &[&Job]) -> bool {
+        jobs.len() == self.members.len()
+            && jobs.iter().zip(&self.members).all(|(job, (id, _))| job.id == *id)
+    }
+
     /// Lets the virtual node run for so many seconds, in which it did as much as the real one.
-    fn advance(&mut self, jobs: &[&Job], seconds: f64) {
-        let used = self.used_of(jobs, seconds);
+    fn advance(&mut self, jobs: &[&Job], seconds: f64, same: bool) {
+        let used = if same { self.used_of(jobs, seconds) } else { None };
         let Some(last) = &self.last else { return };
         let capacity = used.map_or(last.capacity, |used| used.clamp(LEAST_ROOM, last.room));
         self.share_virtually(capacity, seconds, f64::INFINITY);
@@ -173,12 +180,10 @@ impl Paceline {
         self.ghosts.retain(|ghost| ghost.left > 1e-9);
     }
 
-    /// What training jobs used of the node, if that says what it can do: not if some came or went, if they
-    /// cannot use all, or of so short a time.
+    /// What training jobs used of the node, if that says what it can do: not if they cannot use all, or of so
+    /// short a time. They are the same as in the frame before.
     fn used_of(&self, jobs: &[&Job], seconds: f64) -> Option<f64> {
-        let same = jobs.len() == self.members.len()
-            && jobs.iter().zip(&self.members).all(|(job, (id, _))| job.id == *id);
-        if !same || seconds < speed::LEAST_WINDOW {
+        if seconds < speed::LEAST_WINDOW {
             return None;
         }
         let trains = || jobs.iter().zip(&self.members).filter(|(_, (_, member))| member.trains());
@@ -193,52 +198,57 @@ impl Paceline {
         trains().map(used).sum()
     }
 
-    /// Matches the frame's jobs with those that are known, and reads them. Returns whether some came or
-    /// went.
-    fn follow(&mut self, frame: &Frame, jobs: &[&Job], window: Window) -> bool {
+    /// Reads the frame's jobs. `same` says that all of them are known, and no other is.
+    fn follow(&mut self, frame: &Frame, jobs: &[&Job], window: Window, same: bool) {
         let limits: f64 =
             jobs.iter().map(|job| job.limit.applied.or(job.limit.cpu).unwrap_or(1.0)).sum();
         let others = self.speed.others();
         let used = || jobs.iter().map(|job| job.usage.cpu.unwrap_or(0.0)).sum();
         let node = frame.nodes.first().and_then(|node| node.usage.cpu);
         let idle = 1.0 - node.unwrap_or_else(used);
-        let mut before = mem::take(&mut self.members).into_iter().peekable();
-        let (mut changed, mut excess) = (false, 0.0);
-        let mut members = Vec::with_capacity(frame.jobs.len());
-        for job in jobs {
-            while let Some((_, gone)) = before.next_if(|(id, _)| *id < job.id) {
-                self.ghosts.extend(Ghost::of(&gone, window.seconds));
-                excess += Ghost::excess(&gone, window.seconds);
-                changed = true;
+        let settings = &self.settings;
+        let take = |member: &mut Member, job: &Job| {
+            let limit = job.limit.applied.or(job.limit.cpu).unwrap_or(1.0);
+            let free = 1.0 - (limits - limit) - others;
+            member.take(job, window, member.served.then_some((free, idle)), settings);
+        };
+        if same {
+            for ((_, member), job) in self.members.iter_mut().zip(jobs) {
+                take(member, job);
             }
-            let known = before.next_if(|(id, _)| *id == job.id);
-            let member = if let Some((_, mut member)) = known {
-                let limit = job.limit.applied.or(job.limit.cpu).unwrap_or(1.0);
-                let free = 1.0 - (limits - limit) - others;
-                let served = member.served.then_some((free, idle));
-                member.take(job, window, served, &self.settings);
-                member
-            } else {
-                changed = true;
-                Member::new(job, window, &self.settings)
+            return;
+        }
+        let mut before = mem::take(&mut self.members).into_iter().peekable();
+        let mut gone = Vec::new();
+        for job in jobs {
+            while let Some((_, member)) = before.next_if(|(id, _)| *id < job.id) {
+                gone.push(member);
+            }
+            let member = match before.next_if(|(id, _)| *id == job.id) {
+                Some((_, mut member)) => {
+                    take(&mut member, job);
+                    member
+                }
+                None => Member::new(job, window, settings),
             };
-            members.push((job.id.clone(), member));
+            self.members.push((job.id.clone(), member));
         }
-        for (_, gone) in before {
-            self.ghosts.extend(Ghost::of(&gone, window.seconds));
-            excess += Ghost::excess(&gone, window.seconds);
-            changed = true;
-        }
-        self.members = members;
+        gone.extend(before.map(|(_, member)| member));
+        self.outlive(&gone, window);
+    }
+
+    /// Jobs that have gone leave ghosts, and what they had beyond their work.
+    fn outlive(&mut self, gone: &[Member], window: Window) {
+        self.ghosts.extend(gone.iter().filter_map(|gone| Ghost::of(gone, window.seconds)));
         if self.ghosts.len() > MOST_GHOSTS {
             self.ghosts.sort_by(|a, b| b.left.total_cmp(&a.left));
             self.ghosts.truncate(MOST_GHOSTS);
         }
+        let excess: f64 = gone.iter().map(|gone| Ghost::excess(gone, window.seconds)).sum();
         if excess > 0.0 {
             let capacity = self.last.as_ref().map_or(1.0, |last| last.capacity);
             self.share_virtually(capacity, excess / capacity, window.t);
         }
-        changed
     }
 
     /// Measures the node by what its jobs used.
@@ -364,8 +374,10 @@ impl Paceline {
         let t = frame.t;
         let seconds = self.last.as_ref().map_or(0.0, |last| saturate(t - last.t).max(0.0));
         let cpus = frame.nodes.first().and_then(|node| node.cpus);
-        self.advance(&jobs, seconds);
-        if !self.follow(frame, &jobs, Window { t, seconds, cpus }) {
+        let same = self.knows_all(&jobs);
+        self.advance(&jobs, seconds, same);
+        self.follow(frame, &jobs, Window { t, seconds, cpus }, same);
+        if same {
             self.measure(frame, seconds);
         }
         self.reckon(&jobs);

@@ -9,9 +9,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::deadlines::Deadlines;
+use super::rank::key;
 use super::row::Row;
 use super::settings::Settings;
-use super::sharing::{Party, key, level};
+use super::sharing::{Party, level};
 
 /// The density of a job that cannot reach its next milestone within the slack is multiplied by this: it would
 /// be stopped half-way.
@@ -48,8 +49,9 @@ enum Turn {
     },
 }
 
-/// The densest first; of several equal ones, that of the first row.
-type ByDensity = BinaryHeap<(u64, Reverse<Turn>)>;
+/// The densest first; of several equal ones, that of the first row. The last says whether it counts what does
+/// not fit into the slack.
+type ByDensity = BinaryHeap<(u64, Reverse<Turn>, bool)>;
 /// The earliest first.
 type ByDeadline = BinaryHeap<Reverse<(u64, Turn)>>;
 
@@ -59,6 +61,8 @@ struct Filling<'a> {
     deadlines: &'a Deadlines,
     settings: &'a Settings,
     room: f64,
+    /// Whether the promise lets each be served now.
+    allowed: Vec<bool>,
     left: f64,
     shares: Vec<f64>,
     first: Option<usize>,
@@ -75,14 +79,15 @@ pub(super) fn serve(
     room: f64,
     may_measure: bool,
 ) -> Served {
-    let shares = vec![0.0; rows.len()];
+    let each = 0..rows.len();
     let mut filling = Filling {
         rows,
         deadlines,
         settings,
         room,
+        allowed: each.map(|at| deadlines.allows(at, settings.least)).collect(),
         left: room,
-        shares,
+        shares: vec![0.0; rows.len()],
         first: None,
         measures: false,
         may_measure,
@@ -91,7 +96,7 @@ pub(super) fn serve(
     let musts = filling.shares.clone();
     filling.newcomers();
     filling.rest();
-    let Filling { left, shares, first, measures, .. } = filling;
+    let Filling { allowed, left, shares, first, measures, .. } = filling;
     let measured = first.filter(|_| !measures).filter(|first| {
         let is_due = rows.get(*first).is_some_and(|row| row.cap_is_due && row.left.is_some());
         let others = |shares: &[f64]| {
@@ -99,8 +104,6 @@ pub(super) fn serve(
         };
         may_measure && is_due && others(&shares) && !others(&musts)
     });
-    let each = 0..rows.len();
-    let allowed: Vec<bool> = each.map(|at| deadlines.allows(at, settings.least)).collect();
     let Some(first) = measured else {
         return Served { shares, allowed, first, left, measures };
     };
@@ -123,6 +126,15 @@ impl Filling<'_> {
             *has += share;
             self.left -= share;
         }
+    }
+
+    fn is_allowed(&self, at: usize) -> bool {
+        self.allowed.get(at).copied().unwrap_or(false)
+    }
+
+    /// Whether a row reaches its next milestone within the slack.
+    fn fits(&self, at: usize) -> bool {
+        self.rows.get(at).is_some_and(|row| self.deadlines.fits(at, row.aim))
     }
 
     /// What must run now.
@@ -168,7 +180,7 @@ impl Filling<'_> {
             if self.left < REST {
                 return;
             }
-            if row.is_new && self.deadlines.allows(at, self.settings.least) {
+            if row.is_new && self.is_allowed(at) {
                 self.take(at, row.cap);
             }
         }
@@ -188,8 +200,14 @@ impl Filling<'_> {
     fn rest(&mut self) {
         let (mut allowed, mut others) = self.turns();
         while self.left >= REST {
-            let Some((_, Reverse(turn))) = allowed.pop() else { break };
-            self.turn(turn);
+            let Some((density, Reverse(turn), is_whole)) = allowed.pop() else { break };
+            match turn {
+                Turn::Row(at) if !is_whole && !self.fits(at) => {
+                    let less = HALF_WAY * f64::from_bits(density);
+                    allowed.push((key(less), Reverse(turn), true));
+                }
+                Turn::Row(_) | Turn::Unknown { .. } => self.turn(turn),
+            }
         }
         while self.left >= REST {
             let Some(Reverse((_, turn))) = others.pop() else { break };
@@ -202,13 +220,11 @@ impl Filling<'_> {
         let (mut allowed, mut others) = (Vec::new(), Vec::new());
         let mut groups = [(0.0, 0.0, false), (0.0, 0.0, false)];
         for (at, (row, deadline)) in self.rows.iter().zip(self.deadlines.each()).enumerate() {
-            let may = self.deadlines.allows(at, self.settings.least);
             let hold = if row.was_first { self.settings.hold } else { 1.0 };
-            if !may {
+            if !self.is_allowed(at) {
                 others.push(Reverse((key(deadline.due), Turn::Row(at))));
             } else if row.left.is_some() {
-                let part = if self.deadlines.fits(at, row.aim) { 1.0 } else { HALF_WAY };
-                allowed.push((key(row.density * hold * part), Reverse(Turn::Row(at))));
+                allowed.push((key(row.density * hold), Reverse(Turn::Row(at)), false));
             } else {
                 let [plain, doubted] = &mut groups;
                 let group = if row.doubted { doubted } else { plain };
@@ -221,7 +237,8 @@ impl Filling<'_> {
             if number > 0.0 {
                 let hold = if held { self.settings.hold } else { 1.0 };
                 let part = if doubted { self.settings.doubt } else { 1.0 };
-                allowed.push((key(sum / number * hold * part), Reverse(Turn::Unknown { doubted })));
+                let turn = Turn::Unknown { doubted };
+                allowed.push((key(sum / number * hold * part), Reverse(turn), true));
             }
         }
         (allowed.into(), others.into())
@@ -239,11 +256,10 @@ impl Filling<'_> {
 
     /// Those of unknown size share what is left, with what they have already.
     fn share(&mut self, doubted: bool) {
-        let least = self.settings.least;
         let members: Vec<usize> = (0..self.rows.len())
             .filter(|at| {
                 self.rows.get(*at).is_some_and(|row| row.left.is_none() && row.doubted == doubted)
-                    && self.deadlines.allows(*at, least)
+                    && self.is_allowed(*at)
             })
             .collect();
         let has = |at: &usize| self.shares.get(*at).copied().unwrap_or(0.0);

@@ -6,8 +6,8 @@
 
 use super::deadlines::Deadlines;
 use super::order::Served;
+use super::rank::Rank;
 use super::row::Row;
-use super::sharing::key;
 use crate::decision::Outlook;
 use crate::unit::JobId;
 
@@ -42,12 +42,16 @@ fn ends(rows: &[Row], deadlines: &Deadlines, served: &Served, capacity: f64) -> 
     let unknown = rows.iter().zip(&served.shares).filter(|(row, _)| row.left.is_none());
     let taken: f64 = unknown.map(|(_, share)| *share).sum();
     let capacity = (capacity - taken).max(LEAST_CAPACITY * capacity).max(f64::MIN_POSITIVE);
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    let rank = |at: usize| (served.first != Some(at), rows.get(at).map(|row| !key(row.density)));
-    order.sort_unstable_by_key(|at| (rank(*at), *at));
+    // The densest first, after the one that is served.
+    let rank = |(at, row): (usize, &Row)| {
+        let sparse = if served.first == Some(at) { 0.0 } else { 1.0 / row.density };
+        Rank::new(sparse, at)
+    };
+    let mut order: Vec<Rank> = rows.iter().enumerate().map(rank).collect();
+    order.sort_unstable();
     let mut ends = vec![None; rows.len()];
     let mut before = 0.0;
-    for at in order {
+    for at in order.into_iter().map(Rank::place) {
         let Some((row, end)) = rows.get(at).zip(ends.get_mut(at)) else { continue };
         let Some(left) = row.left else { continue };
         before += left;

@@ -63,13 +63,16 @@ impl Row {
     }
 }
 
+/// What a job's work leads to before its end, as work from here on and weight beside the end.
+pub(super) type Milestones = [Option<(f64, f64)>; 5];
+
 /// How much comes how soon: the weight of what its work leads to over the work until then, by the best
 /// of the milestones, and that work. The end is the last of them, of weight 1.
-pub(super) fn density(weight: f64, left: f64, mut milestones: Vec<(f64, f64)>) -> (f64, f64) {
-    milestones.sort_by(|a, b| a.0.total_cmp(&b.0));
-    milestones.push((left, 1.0));
+pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f64, f64) {
+    let work = |milestone: &Option<(f64, f64)>| milestone.map_or(f64::INFINITY, |(work, _)| work);
+    milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
     let mut gained = 0.0;
-    let best = milestones.into_iter().map(|(work, gain)| {
+    let best = milestones.into_iter().flatten().chain([(left, 1.0)]).map(|(work, gain)| {
         gained += gain;
         (gained / work.max(f64::MIN_POSITIVE), work)
     });
@@ -84,9 +87,10 @@ mod tests {
     #[test]
     fn density_is_that_of_the_best_milestone() {
         let is = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        is(density(1.0, 10.0, Vec::new()).0, 0.1);
-        is(density(2.0, 10.0, vec![(2.0, 1.0)]).0, 1.0);
-        is(density(1.0, 10.0, vec![(9.0, 1.0), (8.0, 1.0)]).0, 0.3);
-        assert!(density(1.0, 0.0, Vec::new()).0.is_finite());
+        let none = Milestones::default();
+        is(density(1.0, 10.0, none).0, 0.1);
+        is(density(2.0, 10.0, [None, Some((2.0, 1.0)), None, None, None]).0, 1.0);
+        is(density(1.0, 10.0, [Some((9.0, 1.0)), None, Some((8.0, 1.0)), None, None]).0, 0.3);
+        assert!(density(1.0, 0.0, none).0.is_finite());
     }
 }

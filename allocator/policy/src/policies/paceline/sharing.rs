@@ -2,11 +2,17 @@
 //! done.
 //!
 //! No party arrives while it runs, so the level of the water only rises. A party crosses from sharing to
-//! its cap once at the most, and a run costs O(n log n): one heap of those that share, by the level's
-//! volume at their end, and one of those at their caps, by time.
+//! its cap once at the most, and a run costs O(n log n): those that share are sorted by the level's volume
+//! at their end, those at their caps are a heap by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use super::rank::Rank;
+
+/// A party that would need more than this part beyond what it can have at most does not end: the rest is for
+/// rounding.
+const SAFELY: f64 = 1.001;
 
 /// One party. All three are above 0, and `left` may be infinite.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +63,7 @@ enum Side {
 
 /// Lets the parties share `capacity` for `horizon` seconds, or until all are done.
 pub(super) fn run(parties: &[Party], capacity: f64, horizon: f64) -> Course {
-    let mut run = Run::new(parties, capacity);
+    let mut run = Run::new(parties, capacity, horizon);
     run.until(horizon);
     run.course(parties)
 }
@@ -79,11 +85,6 @@ pub(super) fn level(parties: impl IntoIterator<Item = Party>, capacity: f64) -> 
     f64::INFINITY
 }
 
-/// A key whose order is that of the numbers, none of which is negative.
-pub(super) fn key(x: f64) -> u64 {
-    (x.max(0.0) + 0.0).to_bits()
-}
-
 struct Run<'a> {
     parties: &'a [Party],
     capacity: f64,
@@ -93,9 +94,10 @@ struct Run<'a> {
     fates: Vec<Fate>,
     pieces: Vec<Piece>,
     /// Those that share, by the level at which they reach their caps: the lowest last.
-    thresholds: Vec<(u64, usize)>,
-    by_volume: BinaryHeap<Reverse<(u64, usize)>>,
-    by_time: BinaryHeap<Reverse<(u64, usize)>>,
+    thresholds: Vec<Rank>,
+    /// Those that can end in this run, by the volume at their end if they share: the first last.
+    by_volume: Vec<Rank>,
+    by_time: BinaryHeap<Reverse<Rank>>,
     /// How many share, and the sum of their weights; the sum of the caps of the others.
     sharing: usize,
     weights: f64,
@@ -103,7 +105,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(parties: &'a [Party], capacity: f64) -> Self {
+    fn new(parties: &'a [Party], capacity: f64, horizon: f64) -> Self {
         let fate = |party: &Party| Fate {
             served: 0.0,
             end: if party.left > 0.0 { f64::INFINITY } else { 0.0 },
@@ -112,12 +114,16 @@ impl<'a> Run<'a> {
         };
         let side = |party: &Party| if party.left > 0.0 { Side::Sharing } else { Side::Done };
         let there = || parties.iter().enumerate().filter(|(_, party)| party.left > 0.0);
-        let mut thresholds: Vec<(u64, usize)> =
-            there().map(|(index, party)| (key(party.cap / party.weight), index)).collect();
+        let mut thresholds: Vec<Rank> =
+            there().map(|(index, party)| Rank::new(party.cap / party.weight, index)).collect();
         thresholds.sort_unstable_by(|a, b| b.cmp(a));
-        let by_volume: Vec<Reverse<(u64, usize)>> = there()
-            .map(|(index, party)| Reverse((key(party.left / party.weight), index)))
+        let can_end =
+            |party: &Party| party.left <= SAFELY * party.cap.min(capacity.max(0.0)) * horizon;
+        let mut by_volume: Vec<Rank> = there()
+            .filter(|(_, party)| horizon.is_infinite() || can_end(party))
+            .map(|(index, party)| Rank::new(party.left / party.weight, index))
             .collect();
+        by_volume.sort_unstable_by(|a, b| b.cmp(a));
         Self {
             parties,
             capacity,
@@ -126,11 +132,11 @@ impl<'a> Run<'a> {
             sides: parties.iter().map(side).collect(),
             fates: parties.iter().map(fate).collect(),
             pieces: Vec::new(),
-            sharing: by_volume.len(),
+            sharing: thresholds.len(),
             weights: there().map(|(_, party)| party.weight).sum(),
             caps: 0.0,
             thresholds,
-            by_volume: by_volume.into(),
+            by_volume,
             by_time: BinaryHeap::new(),
         }
     }
@@ -170,10 +176,11 @@ impl<'a> Run<'a> {
 
     /// Moves those that have reached their caps. Each move raises the level, so this ends.
     fn cross(&mut self) {
-        while let Some((threshold, index)) = self.thresholds.last().copied() {
+        while let Some(threshold) = self.thresholds.last().copied() {
+            let index = threshold.place();
             let here = self.sides.get(index).copied();
             if here == Some(Side::Sharing) {
-                if f64::from_bits(threshold) > self.level() {
+                if threshold.number() > self.level() {
                     return;
                 }
                 self.cap(index);
@@ -193,7 +200,7 @@ impl<'a> Run<'a> {
         let left = (party.left - party.weight * self.volume).max(0.0);
         self.leave_sharing(party.weight);
         self.caps += party.cap;
-        self.by_time.push(Reverse((key(self.now + left / party.cap), index)));
+        self.by_time.push(Reverse(Rank::new(self.now + left / party.cap, index)));
     }
 
     fn leave_sharing(&mut self, weight: f64) {
@@ -203,14 +210,18 @@ impl<'a> Run<'a> {
 
     /// When the first of a side ends: by volume or by time.
     fn next_of(&mut self, side: Side) -> Option<(f64, usize)> {
-        let heap = if side == Side::Sharing { &mut self.by_volume } else { &mut self.by_time };
-        while let Some(Reverse((at, index))) = heap.peek().copied() {
-            if self.sides.get(index) == Some(&side) {
-                return Some((f64::from_bits(at), index));
+        let sides = &self.sides;
+        let is_of = |rank: &Rank| sides.get(rank.place()) == Some(&side);
+        let next = if side == Side::Sharing {
+            while self.by_volume.pop_if(|rank| !is_of(rank)).is_some() {}
+            *self.by_volume.last()?
+        } else {
+            while self.by_time.peek().is_some_and(|Reverse(rank)| !is_of(rank)) {
+                self.by_time.pop();
             }
-            heap.pop();
-        }
-        None
+            self.by_time.peek()?.0
+        };
+        Some((next.number(), next.place()))
     }
 
     fn end(&mut self, side: Side) {

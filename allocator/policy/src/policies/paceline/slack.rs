@@ -5,8 +5,9 @@
 //! their caps do not let them make up for afterwards. To serve a job eats the slack of those with
 //! earlier deadlines, once its own claim before these is used up.
 
-use super::claimant::{Claimant, Size};
-use super::sharing::{Course, key};
+use super::claimant::{Claimant, Size, Step};
+use super::rank::Rank;
+use super::sharing::Course;
 
 /// The slacks of one moment.
 #[derive(Debug)]
@@ -24,22 +25,27 @@ impl Slacks {
     /// Of all jobs, on a node that does `capacity` node-seconds a second. A slack of no more than
     /// `epsilon` counts as used up.
     pub(super) fn new(all: &[Claimant], course: &Course, capacity: f64, epsilon: f64) -> Self {
+        let is_known = |claimant: &Claimant| matches!(claimant.size, Size::Known(_));
+        let mut by_deadline: Vec<Rank> = all
+            .iter()
+            .enumerate()
+            .filter(|(_, claimant)| is_known(claimant))
+            .map(|(index, claimant)| Rank::new(claimant.due, index))
+            .collect();
+        by_deadline.sort_unstable();
+        let mut known: Vec<(f64, f64, usize)> =
+            by_deadline.iter().map(|rank| (rank.number(), 0.0, rank.place())).collect();
         let mut steps = Vec::with_capacity(2 * all.len());
         for claimant in all {
             claimant.steps(course, &mut steps);
         }
-        steps.sort_unstable_by_key(|step| key(step.at));
-        let mut known: Vec<(f64, f64, usize)> = all
-            .iter()
-            .enumerate()
-            .filter(|(_, claimant)| matches!(claimant.size, Size::Known(_)))
-            .map(|(index, claimant)| (claimant.due, 0.0, index))
-            .collect();
-        known.sort_unstable_by_key(|(due, _, index)| (key(*due), *index));
-        let mut steps = steps.into_iter().peekable();
+        let at = |(index, step): (usize, &Step)| Rank::new(step.at, index);
+        let mut order: Vec<Rank> = steps.iter().enumerate().map(at).collect();
+        order.sort_unstable();
+        let mut order = order.into_iter().filter_map(|rank| steps.get(rank.place())).peekable();
         let (mut constant, mut rate, mut by_volume) = (0.0, 0.0, 0.0);
         for (due, slack, _) in &mut known {
-            while let Some(step) = steps.next_if(|step| step.at <= *due) {
+            while let Some(step) = order.next_if(|step| step.at <= *due) {
                 constant += step.constant;
                 rate += step.rate;
                 by_volume += step.volume;

@@ -16,6 +16,10 @@ const LONG_STEP: f64 = 2.0;
 const LATER_STEPS: f64 = 20.0;
 const LATER_PART: f64 = 0.02;
 
+/// A job that has used more than it stated is taken to need this part of that again. Half of it, which is
+/// what sizes of a heavy tail have left, keeps those that understate their work waiting for too long.
+const MORE: f64 = 1.0 / 3.0;
+
 /// How far a statement is believed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
@@ -115,7 +119,7 @@ impl Work {
         if self.doubted {
             return None;
         }
-        Some(if used > trust.broken * stated { left.max(used / 2.0) } else { left })
+        Some(if used > trust.broken * stated { left.max(MORE * used) } else { left })
     }
 }
 
@@ -179,14 +183,14 @@ mod tests {
             seen.push((used, work.left(used, TRUST)));
         }
         // The work of a step is known at step 4: 5 node-seconds are stated.
-        assert!(is(seen[5].1, 1.0) && is(seen[8].1, 4.0) && is(seen[14].1, 7.0), "{seen:?}");
+        assert!(is(seen[5].1, 1.0) && is(seen[9].1, 3.0) && is(seen[15].1, 5.0), "{seen:?}");
         assert!(seen[16].1.is_none() && work.is_doubted() && !work.states_total());
     }
 
     #[test]
     fn total_below_the_step_leaves_no_work() {
         let (mut work, used) = steady(6, 10);
-        assert!(is(work.left(used, TRUST), used / 2.0), "stated 7, used 9: broken");
+        assert!(is(work.left(used, TRUST), used / 3.0), "stated 7, used 9: broken");
         let (mut work, used) = steady(10, 11);
         assert!(is(work.left(used, TRUST), 0.0));
     }

@@ -1,0 +1,42 @@
+//! Places in the order of a number: the number's bits and the place in one integer, which sorts faster
+//! than a pair.
+
+/// A key whose order is that of the numbers, none of which is negative.
+pub(super) fn key(x: f64) -> u64 {
+    (x.max(0.0) + 0.0).to_bits()
+}
+
+/// A number and the place of what it belongs to. Of equal numbers, the earlier place comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank(u128);
+
+impl Rank {
+    pub(super) fn new(x: f64, place: usize) -> Self {
+        // A place fits into 64 bits on every platform that there is.
+        Self((u128::from(key(x)) << 64) | u128::try_from(place).unwrap_or(u128::MAX))
+    }
+
+    /// The number.
+    pub(super) fn number(self) -> f64 {
+        f64::from_bits(u64::try_from(self.0 >> 64).unwrap_or(u64::MAX))
+    }
+
+    /// The place.
+    pub(super) fn place(self) -> usize {
+        usize::try_from(self.0 & u128::from(u64::MAX)).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_orders_by_number_then_by_place() {
+        let mut all =
+            [Rank::new(2.5, 0), Rank::new(0.0, 7), Rank::new(f64::INFINITY, 1), Rank::new(0.0, 3)];
+        all.sort_unstable();
+        assert_eq!(all.map(Rank::place), [3, 7, 0, 1]);
+        assert_eq!(all.map(Rank::number), [0.0, 0.0, 2.5, f64::INFINITY]);
+    }
+}
