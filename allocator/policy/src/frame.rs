@@ -88,6 +88,10 @@ pub struct Job {
     /// The optimizer steps that it has taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
+    /// The CPU time that it had used by then, on the counter of `cpu_seconds`: a step is reported a moment
+    /// after it was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_cpu_seconds: Option<f64>,
     /// How many it means to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_steps: Option<u64>,
@@ -126,6 +130,7 @@ impl Job {
             remaining: None,
             cpu_seconds: None,
             step: None,
+            step_cpu_seconds: None,
             total_steps: None,
             expected_steps: None,
             steps_to_acceptable: None,
@@ -279,12 +284,13 @@ mod tests {
 
     #[test]
     fn job_with_progress_reads_back_as_written() {
-        let line = r#"{"t": 1, "jobs": [{"id": "vae", "cpu_seconds": 12.5, "step": 40,
+        let line = r#"{"t": 1, "jobs": [{"id": "vae", "cpu_seconds": 12.5, "step": 40, "step_cpu_seconds": 12.1,
             "total_steps": 900, "expected_steps": 600, "steps_to_acceptable": 71.5,
             "steps_to_objective": 102}]}"#;
         let frame = Frame::parse(line).unwrap();
         let job = &frame.jobs[0];
         assert_eq!((job.cpu_seconds, job.step), (Some(12.5), Some(40)));
+        assert_eq!(job.step_cpu_seconds, Some(12.1));
         assert_eq!((job.total_steps, job.expected_steps), (Some(900), Some(600)));
         assert_eq!((job.steps_to_acceptable, job.steps_to_objective), (Some(71.5), Some(102.0)));
         let written = serde_json::to_string(&frame).unwrap();

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use bollard::Docker;
 use paceline_policy::engine::{Reading, Report};
 use paceline_policy::limiter::Guard;
-use paceline_policy::unit::counter;
+use paceline_policy::unit::{counter, saturate};
 use paceline_policy::{Event, JobId, JobSpec, Moment, Share};
 use paceline_wire::{Progress, State, Targets};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::figures::{Figures, Mark};
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_seconds};
 use crate::labels::Labels;
 use crate::live::snapshot::Standing;
 use crate::nodes::Nodes;
@@ -34,6 +34,8 @@ use source::Source;
 /// endpoint that answers, until its job reports. One that is silent for longer is managed as it is: its
 /// use of the node is there all the same.
 const GRACE: f64 = 15.0;
+/// An older report, in seconds, is taken to be of this age.
+const LONGEST_AGE: f64 = 10.0;
 /// A limit that differs from what was written by more than this is somebody else's: less is
 /// rounding.
 const OFF: f64 = 0.0005;
@@ -214,7 +216,9 @@ impl Candidate {
         if let Some(progress) = progress
             && !self.told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &progress))
         {
-            let report = Report::from(progress.as_ref());
+            // Both clocks are the machine's; one that was set meanwhile is not believed.
+            let age = saturate(unix_seconds() - progress.now).clamp(0.0, LONGEST_AGE);
+            let report = Report { age, ..Report::from(progress.as_ref()) };
             seen.push(Seen::Event(Event::Reported(self.job.clone(), report)));
             self.told = Some(progress);
         }

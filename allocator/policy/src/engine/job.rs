@@ -43,7 +43,11 @@ pub(super) struct Job {
     /// The CPU seconds that it had used by then, and when its present process began.
     used_at_report: f64,
     used_at_start: f64,
+    /// The last two readings.
     usage: Option<Taken>,
+    usage_before: Option<Taken>,
+    /// The CPU seconds that it had used when it took the step that it reported last.
+    used_at_step: Option<f64>,
     /// CPU seconds of its counters up to when they last began again.
     used_before: f64,
     usage_mark: Option<Taken>,
@@ -78,6 +82,8 @@ impl Job {
             used_at_report: 0.0,
             used_at_start: 0.0,
             usage: None,
+            usage_before: None,
+            used_at_step: None,
             used_before: 0.0,
             usage_mark: None,
             window: Window::default(),
@@ -87,6 +93,7 @@ impl Job {
 
     pub(super) fn reported(&mut self, now: Moment, report: Report) {
         let before = self.report.as_ref();
+        let before_step = before.and_then(|before| before.steps.taken);
         if before.is_some_and(|before| before.instance != report.instance) {
             // The process began anew inside its container: so did its counters.
             self.losses = Some((0, 0.0));
@@ -101,7 +108,20 @@ impl Job {
         if self.batches.from.is_none() && report.batches.0 > self.batches.ended_before {
             self.batches.from = Some(report.batches);
         }
+        if before_step != report.steps.taken {
+            self.used_at_step = self.used_before_now(now, report.age);
+        }
         self.report = Some(report);
+    }
+
+    /// The CPU seconds that it had used so many seconds before `now`, at a moment between the last two readings.
+    fn used_before_now(&self, now: Moment, age: f64) -> Option<f64> {
+        let (last, used) = (self.usage?, self.cpu_seconds()?);
+        let Some(before) = self.usage_before else { return Some(used) };
+        let (window, age) = (last.at.seconds_since(before.at), age - now.seconds_since(last.at));
+        let grown = (last.reading.cpu_seconds - before.reading.cpu_seconds).max(0.0);
+        let part = if window > 0.0 { (age / window).clamp(0.0, 1.0) } else { 0.0 };
+        Some(used - part * grown)
     }
 
     pub(super) fn used(&mut self, at: Moment, reading: Reading) {
@@ -113,7 +133,7 @@ impl Job {
         if self.usage_mark.is_none() || restarted.is_some() {
             self.usage_mark = Some(taken);
         }
-        self.usage = Some(taken);
+        self.usage_before = self.usage.replace(taken);
     }
 
     pub(super) fn applied(&mut self, setting: Setting) {
@@ -239,6 +259,7 @@ impl Job {
             remaining: self.remaining(),
             cpu_seconds: self.cpu_seconds(),
             step: steps.taken,
+            step_cpu_seconds: steps.taken.and(self.used_at_step),
             total_steps: steps.total,
             expected_steps: steps.expected,
             steps_to_acceptable: steps.to_acceptable,

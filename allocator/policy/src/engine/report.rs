@@ -24,6 +24,8 @@ pub struct Report {
     pub done: Option<f64>,
     /// How far its steps are.
     pub steps: Steps,
+    /// Seconds between the reading that this is and the event that brings it.
+    pub age: f64,
     /// What the job is asked to reach.
     pub targets: Targets,
     /// What of it has been.
@@ -63,6 +65,7 @@ impl From<&Progress> for Report {
             batches: (batch_latency.count, batch_latency.sum),
             done: done(progress),
             steps: Steps::from(progress),
+            age: 0.0,
             targets: progress.targets,
             reached: Reached {
                 acceptable: reached.acceptable_at.is_some(),

@@ -131,6 +131,24 @@ fn steps_of_a_report_stand_in_the_frame() {
 }
 
 #[test]
+fn cpu_time_of_a_step_is_that_of_the_moment_when_it_was_reported() {
+    let mut engine = engine();
+    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    let step = |engine: &mut Engine, t: f64, cpu_seconds: f64, (step, age): (u64, f64)| {
+        tell(engine, t, Event::Used(id("a"), used(cpu_seconds)));
+        let steps = Steps { taken: Some(step), ..Steps::default() };
+        let report = Report { steps, age, ..progress(step, 4.0, step, 1.0) };
+        tell(engine, t, Event::Reported(id("a"), report));
+        let job = decide(engine, t).0.jobs.remove(0);
+        (job.cpu_seconds, job.step_cpu_seconds)
+    };
+    assert_eq!(step(&mut engine, 1.0, 2.0, (10, 0.5)), (Some(2.0), Some(2.0)), "one reading");
+    assert_eq!(step(&mut engine, 3.0, 6.0, (20, 0.5)), (Some(6.0), Some(5.0)));
+    assert_eq!(step(&mut engine, 4.0, 7.0, (20, 0.0)), (Some(7.0), Some(5.0)), "the same step");
+    assert_eq!(step(&mut engine, 5.0, 9.0, (30, 7.0)), (Some(9.0), Some(7.0)), "not before that");
+}
+
+#[test]
 fn cpu_seconds_of_a_job_never_fall() {
     let mut engine = engine();
     tell(&mut engine, 0.0, Event::Appeared(spec("a")));

@@ -283,6 +283,7 @@ fn first_report(job: &Job) -> Report {
         batches: (0, 0.0),
         done: None,
         steps: Steps::default(),
+        age: 0.0,
         targets: job.targets,
         reached: Reached::default(),
     }

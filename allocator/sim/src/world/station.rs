@@ -84,8 +84,8 @@ impl Station {
             let Some(live) = live else { continue };
             let (report, reading) = read(live, tally);
             let id = live.job.id.clone();
-            tell(&mut self.engine, at, Event::Reported(id.clone(), report));
-            tell(&mut self.engine, at, Event::Used(id, reading));
+            tell(&mut self.engine, at, Event::Used(id.clone(), reading));
+            tell(&mut self.engine, at, Event::Reported(id, report));
         }
     }
 

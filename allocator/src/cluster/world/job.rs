@@ -156,6 +156,7 @@ fn report(view: &JobView, counts: &CountsView) -> Report {
         batches: (counts.batches, counts.batch_seconds),
         done: total.map(done),
         steps: Steps { taken: view.step, total: view.total_steps, ..Steps::default() },
+        age: 0.0,
         targets: view.targets,
         reached: Reached {
             acceptable: view.acceptable_at.is_some(),

@@ -12,6 +12,7 @@ use super::settings::Settings;
 use super::speed::LEAST_WINDOW;
 use super::work::Work;
 use crate::frame::Job;
+use crate::unit::saturate;
 
 /// Weights further apart than this factor from 1 make no difference.
 const LARGEST_WEIGHT: f64 = 1e4;
@@ -48,6 +49,8 @@ pub(super) struct Member {
     pub(super) share: f64,
     /// Whether the last run served it.
     pub(super) served: bool,
+    /// Whether the last run had it wait.
+    pub(super) waited: bool,
     /// Whether it used much of the node in the last window, in which nothing limited it.
     pub(super) used_much: bool,
     /// The work left, where the size is known.
@@ -88,13 +91,14 @@ impl Member {
             service: None,
             share: 0.0,
             served: false,
+            waited: false,
             used_much: false,
             left: None,
             by_total: None,
             usage: None,
             limit: 1.0,
         };
-        member.read(job, settings);
+        member.read(job, window.cpus, settings);
         member
     }
 
@@ -115,7 +119,7 @@ impl Member {
         self.fair += earlier;
         self.begun_with += earlier;
         let was_new = self.newcomer.is_new();
-        self.read(job, settings);
+        self.read(job, window.cpus, settings);
         let Window { t, seconds, .. } = window;
         let limit = self.limit;
         let served = free.map(|(free, idle)| Served { t, seconds, limit, free, idle, stepped });
@@ -142,17 +146,19 @@ impl Member {
     }
 
     /// What first and later frames say alike.
-    fn read(&mut self, job: &Job, settings: &Settings) {
+    fn read(&mut self, job: &Job, cpus: Option<f64>, settings: &Settings) {
         let positive = |x: Option<f64>| x.filter(|x| x.is_finite() && *x > 0.0);
         let weight = positive(job.weight).unwrap_or(1.0);
         self.weight = weight.clamp(1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT);
         self.most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
         self.limit = positive(job.limit.applied).or(positive(job.limit.cpu)).unwrap_or(1.0);
-        self.work.take(
-            job.step,
-            job.expected_steps.filter(|steps| *steps > 0).or(job.total_steps),
-            self.used(),
-        );
+        // Between the step and this frame it received this.
+        let then = node_seconds(job.step_cpu_seconds, cpus);
+        let since =
+            node_seconds(job.cpu_seconds, cpus).zip(then).map_or(0.0, |(now, then)| now - then);
+        let total = job.expected_steps.filter(|steps| *steps > 0).or(job.total_steps);
+        let by_then = saturate(self.used() - since.max(0.0)).max(0.0);
+        self.work.take((job.step, by_then), total, self.waited);
         let has_targets = job.targets.acceptable.is_some() || job.targets.objective.is_some();
         if let Some(step) = job.step.filter(|_| has_targets || settings.learn > 0.0) {
             self.curve.take(step, job.loss, job.direction);
@@ -274,6 +280,10 @@ impl Member {
 
 /// The service by its counter.
 fn counter(job: &Job, window: Window) -> Option<f64> {
-    let cpus = window.cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0)?;
-    Some(job.cpu_seconds? / cpus)
+    node_seconds(job.cpu_seconds, window.cpus)
+}
+
+fn node_seconds(cpu_seconds: Option<f64>, cpus: Option<f64>) -> Option<f64> {
+    let cpus = cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0)?;
+    Some(cpu_seconds? / cpus)
 }

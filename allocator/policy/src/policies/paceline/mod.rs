@@ -393,6 +393,7 @@ impl Paceline {
             if let Some((_, member)) = self.members.get_mut(row.member) {
                 member.share = *share;
                 member.served = *share > 0.0 && !unstated;
+                member.waited = *share <= 0.0 && !unstated;
             }
         }
         let id = |at: usize| self.members.get(rows.get(at)?.member).map(|(id, _)| id.clone());

@@ -11,10 +11,15 @@ const FIRST_STEPS: u64 = 3;
 const FIRST_WORK: f64 = 0.2;
 /// … or after one that took more than so many node-seconds.
 const LONG_STEP: f64 = 2.0;
-/// Until so many steps are measured, each more makes it better known. Then it is measured again after so many
-/// steps, and this part of all.
+/// Until so many steps of so many node-seconds together are measured, each more makes it better known: a step
+/// is reported up to a second after the CPU time that it took is counted, and when a job first meets others
+/// its steps take longer. Then it is measured again after as much, and this part of all steps.
 const LATER_STEPS: f64 = 20.0;
+const LATER_WORK: f64 = 5.0;
 const LATER_PART: f64 = 0.02;
+
+/// A report is behind by so many node-seconds at the most.
+const LATE: f64 = 1.0;
 
 /// A job that has used more than it stated is taken to need this part of that again. Half of it, which is
 /// what sizes of a heavy tail have left, keeps those that understate their work waiting for too long.
@@ -33,6 +38,8 @@ pub(super) struct Trust {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     step: Option<u64>,
+    /// The service by that step.
+    used: f64,
     total: Option<u64>,
     /// A step, and the service by then.
     mark: Option<(u64, f64)>,
@@ -45,11 +52,19 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Takes in what the job says when it has received `used`. Steps that it does not tell stay.
-    pub(super) fn take(&mut self, step: Option<u64>, total: Option<u64>, used: f64) {
+    /// Takes in what the job says: the step, and what it had received by then. Steps that it does not tell
+    /// stay. Those that it took while it `waited` say nothing of the work of a step: with next to nothing of
+    /// the node, threads wait for each other.
+    pub(super) fn take(
+        &mut self,
+        (step, used): (Option<u64>, f64),
+        total: Option<u64>,
+        waited: bool,
+    ) {
         self.total = total.filter(|total| *total > 0);
         let Some(step) = step else { return };
         let last = self.step.replace(step);
+        let used_before = std::mem::replace(&mut self.used, used);
         // A step 0 may be reported long before the first one begins.
         if step == 0 {
             self.mark = None;
@@ -64,6 +79,13 @@ impl Work {
             self.mark = Some((step, used));
             return;
         };
+        let (from, before) = match last {
+            Some(last) if waited && self.per_step.is_some() => {
+                (from + (step - last), before + (used - used_before))
+            }
+            Some(_) | None => (from, before),
+        };
+        self.mark = Some((from, before));
         let (steps, work) = (step - from, used - before);
         let known = self.per_step.filter(|_| !self.rough);
         let due = match known {
@@ -71,7 +93,9 @@ impl Work {
                 let some = steps >= FIRST_STEPS && work >= FIRST_WORK;
                 some || counter(steps) >= LATER_STEPS || steps > 0 && work > LONG_STEP
             }
-            Some(_) => counter(steps) >= LATER_STEPS.max(LATER_PART * counter(step)),
+            Some(_) => {
+                work >= LATER_WORK && counter(steps) >= LATER_STEPS.max(LATER_PART * counter(step))
+            }
         };
         if !due || work <= 0.0 {
             return;
@@ -79,7 +103,7 @@ impl Work {
         let measured = work / counter(steps);
         let half = |known: f64| known + 0.5 * (measured - known);
         self.per_step = Some(known.map_or(measured, half));
-        self.rough = known.is_none() && counter(steps) < LATER_STEPS;
+        self.rough = known.is_none() && (counter(steps) < LATER_STEPS || work < LATER_WORK);
         if !self.rough {
             self.mark = Some((step, used));
         }
@@ -110,7 +134,9 @@ impl Work {
         let (total, step, per_step) = (self.total?, self.step?, self.per_step?);
         let begun = self.mark.map_or(0.0, |(from, before)| {
             let steps = counter(step.saturating_sub(from));
-            (used - before - steps * per_step).clamp(0.0, per_step)
+            // More than the rest of a step only as far as a report may be behind.
+            let most = per_step.max((used - self.used).min(LATE));
+            (used - before - steps * per_step).clamp(0.0, most)
         });
         let left = counter(total.saturating_sub(step)) * per_step - begun;
         let left = saturate(left.max(0.0));
@@ -138,7 +164,7 @@ mod tests {
         let mut work = Work::default();
         let mut used = 4.0;
         for step in 0..=steps {
-            work.take(Some(step), Some(total), used);
+            work.take((Some(step), used), Some(total), false);
             work.left(used, TRUST);
             used += 0.5;
         }
@@ -150,7 +176,7 @@ mod tests {
         let (mut work, used) = steady(100, 10);
         assert!(is(work.per_step(), 0.5) && is(work.left(used, TRUST), 45.0));
         assert!(is(work.left(used + 0.2, TRUST), 44.8), "a part of a step");
-        assert!(is(work.left(used + 9.0, TRUST), 44.5), "at most one step has begun");
+        assert!(is(work.left(used + 9.0, TRUST), 44.0), "no report is so late");
     }
 
     #[test]
@@ -159,15 +185,33 @@ mod tests {
         assert!(is(steady(100, 4).0.per_step(), 0.5));
         let mut long = Work::default();
         for (step, used) in [(1, 0.0), (1, 5.0), (2, 6.0)] {
-            long.take(Some(step), Some(9), used);
+            long.take((Some(step), used), Some(9), false);
         }
         assert!(is(long.per_step(), 6.0));
     }
 
     #[test]
+    fn steps_taken_while_the_job_waits_say_nothing_of_their_work() {
+        let (mut work, used) = steady(100, 40);
+        for n in 1..=30_u32 {
+            work.take((Some(40 + u64::from(n)), used + 0.7 * f64::from(n)), Some(100), true);
+        }
+        assert!(is(work.per_step(), 0.5) && is(work.left(used + 21.0, TRUST), 15.0));
+    }
+
+    #[test]
+    fn service_since_the_step_was_taken_is_off_the_work_left() {
+        let (mut work, used) = steady(1000, 40);
+        // A report that is behind by less than a step, by more, and by more than it can be.
+        for (since, left) in [(0.2, 479.8), (0.8, 479.2), (3.0, 479.0)] {
+            assert!(is(work.left(used + since, TRUST), left), "{since}");
+        }
+    }
+
+    #[test]
     fn step_that_falls_keeps_the_work_of_a_step() {
         let (mut work, used) = steady(100, 50);
-        work.take(Some(30), Some(100), used);
+        work.take((Some(30), used), Some(100), false);
         assert!(is(work.left(used, TRUST), 35.0));
         // What it states grows by the 20 steps that it does again.
         assert!(is(work.stated, 54.0 + 10.0), "{:?}", work.stated);
@@ -179,7 +223,7 @@ mod tests {
         let mut seen = Vec::new();
         for step in 0..40_u64 {
             let used = counter(step);
-            work.take(Some(step), Some(step + 1), used);
+            work.take((Some(step), used), Some(step + 1), false);
             seen.push((used, work.left(used, TRUST)));
         }
         // The work of a step is known at step 4: 5 node-seconds are stated.
