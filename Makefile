@@ -17,7 +17,7 @@ BUILD := $(CARGO) build --release --target-dir target
 # What the demo compares with `none`.
 POLICY ?= paceline
 # The schedules of the papers' experiments; the long form has one more.
-EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-sp $(if $(FULL),r-fc10)
+EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-mix r-sp $(if $(FULL),r-fc10)
 # One selection of packages and features for all development builds: with another one cargo would compile
 # the same code again. All of the reporter's features but `tch`, which needs libtorch and is tested with the
 # images.
@@ -81,7 +81,7 @@ cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|
 	target/release/cluster-demo $(PART) --data "$$data"
 
 # Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
-experiments: images ## the papers' experiments, 50 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs anew)
+experiments: images ## the papers' experiments, 75 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs again)
 	@$(STOPWATCH)
 	data="$$(images/data.sh | tail -n 1)"
 	status=0

@@ -4,7 +4,7 @@
 use paceline_policy::policies::Paceline;
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{ArmFindings, JobFindings};
+use super::outcome::{ArmFindings, JobFindings, RunFindings};
 
 /// A job may take so many times as long as under `none`: repeats of one arm differ by as much.
 const BOUND: f64 = 1.05;
@@ -16,6 +16,10 @@ pub(crate) struct Promise {
     bound: f64,
     /// In the schedule's order.
     jobs: Vec<Multiple>,
+    /// Each run beside that of `none` with the same repeat, in which jobs came at the same moments. Those that
+    /// other work disturbed are left out.
+    #[serde(default)]
+    runs: Vec<OfRun>,
     /// Jobs of which an end is missing, under this policy or under `none`.
     without_end: Vec<String>,
     /// Whether the promise was kept; `None` where other work disturbed every run, or an end is missing.
@@ -29,9 +33,34 @@ struct Multiple {
     multiple: f64,
 }
 
+/// What one run made of the promise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OfRun {
+    repeat: u32,
+    /// The job with the largest multiple.
+    largest: Multiple,
+    kept: bool,
+}
+
+impl OfRun {
+    fn of(arm: &ArmFindings, run: &RunFindings, none: &[RunFindings]) -> Option<Self> {
+        let none = none.iter().find(|none| none.repeat == run.repeat && none.is_clean())?;
+        let completion =
+            |run: &RunFindings, place| run.both_of_job(place, "completion").0.filter(|of| *of > 0.0);
+        let multiple = |(place, job): (usize, &JobFindings)| {
+            let multiple = completion(run, place)? / completion(none, place)?;
+            Some(Multiple { job: job.job.clone(), multiple })
+        };
+        let jobs = arm.jobs.iter().enumerate().filter_map(multiple);
+        let largest = jobs.max_by(|a, b| a.multiple.total_cmp(&b.multiple))?;
+        let kept = largest.multiple <= BOUND;
+        Some(Self { repeat: run.repeat, largest, kept })
+    }
+}
+
 impl Promise {
     /// Of an arm whose policy makes the promise, and whose runs can be compared with those of `none`.
-    pub(crate) fn of(arm: &ArmFindings) -> Option<Self> {
+    pub(crate) fn of(arm: &ArmFindings, none: &[RunFindings]) -> Option<Self> {
         if arm.facts.policy != Paceline::NAME {
             return None;
         }
@@ -49,7 +78,9 @@ impl Promise {
         let without_end: Vec<String> = without_end.collect();
         let judged = without_end.is_empty() && !arm.jobs.iter().any(disturbed);
         let kept = judged.then_some(largest <= BOUND);
-        Some(Self { bound: BOUND, jobs, without_end, kept })
+        let clean = arm.runs.iter().filter(|run| run.is_clean());
+        let runs = clean.filter_map(|run| OfRun::of(arm, run, none)).collect();
+        Some(Self { bound: BOUND, jobs, runs, without_end, kept })
     }
 
     /// In sentences: which jobs ended sooner than under `none`, and whether the promise was kept.
@@ -81,7 +112,23 @@ impl Promise {
                 self.bound, largest.job, largest.multiple
             )
         });
-        [ends].into_iter().chain(promise).collect()
+        [ends].into_iter().chain(promise).chain(self.words_of_runs(arm)).collect()
+    }
+
+    /// The same run by run, of several.
+    fn words_of_runs(&self, arm: &str) -> Option<String> {
+        let of = |OfRun { repeat, largest, .. }: &OfRun| {
+            format!("{} with {:.2} in repeat {repeat}", largest.job, largest.multiple)
+        };
+        let largest: Vec<String> = self.runs.iter().map(of).collect();
+        let kept = self.runs.iter().filter(|run| run.kept).count();
+        (largest.len() > 1).then(|| {
+            format!(
+                "{arm}: promise kept in {kept} of {} runs; the largest of each: {}",
+                self.runs.len(),
+                largest.join(", ")
+            )
+        })
     }
 }
 
@@ -116,6 +163,8 @@ mod tests {
             "{text}"
         );
         assert!(remarked([18.0, 39.0], false).contains(": broken; the largest is b with 1.18"));
+        let of_runs = "promise kept in 0 of 2 runs; the largest of each: b with 1.18 in repeat 1, b";
+        assert!(remarked([18.0, 39.0], false).contains(of_runs));
     }
 
     #[test]

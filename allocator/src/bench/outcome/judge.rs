@@ -95,7 +95,7 @@ pub(crate) fn judge_by<'a>(
     });
     for (arm, runs) in found.iter_mut().zip(&runs) {
         arm.story = story::tell(arm, runs, &claims);
-        arm.promise = Promise::of(arm);
+        arm.promise = Promise::of(arm, &without);
     }
     let first = none.iter().find(|run| run.counts()).or(none.first());
     let together = first.and_then(|run| together(jobs, run.recorded));
