@@ -20,6 +20,9 @@ const LARGEST_WEIGHT: f64 = 1e4;
 const FARTHEST: f64 = 20.0;
 /// An acceptable loss that is not forecast yet is taken to come after this part of the work left.
 const EARLY_PART: f64 = 0.2;
+/// A job that goes on after its objective gains little by reaching it soon: this part of what an acceptable
+/// loss counts.
+const OBJECTIVE: f64 = 0.1;
 /// What is left of the fall to come at the milestones of `learn`.
 const FALLS: [f64; 3] = [0.5, 0.25, 0.125];
 
@@ -269,7 +272,7 @@ impl Member {
         let (early, learn) = (settings.early, settings.learn);
         let all = [
             (acceptable, early),
-            (objective, early),
+            (objective, OBJECTIVE * early),
             (half, learn),
             (quarter, learn),
             (eighth, learn),

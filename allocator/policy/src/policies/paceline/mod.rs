@@ -148,8 +148,8 @@ impl Paceline {
     }
 
     /// Lets the virtual node run for so many seconds, in which it did as much as the real one.
-    fn advance(&mut self, jobs: &[&Job], seconds: f64, same: bool) {
-        let used = if same { self.used_of(jobs, seconds) } else { None };
+    fn advance(&mut self, jobs: &[&Job], seconds: f64) {
+        let used = self.used_of(jobs, seconds);
         let Some(last) = &self.last else { return };
         let capacity = used.map_or(last.capacity, |used| used.clamp(LEAST_ROOM, last.room));
         self.share_virtually(capacity, seconds, f64::INFINITY);
@@ -180,22 +180,25 @@ impl Paceline {
         self.ghosts.retain(|ghost| ghost.left > 1e-9);
     }
 
-    /// What training jobs used of the node, if that says what it can do: not if they cannot use all, or of so
-    /// short a time. They are the same as in the frame before.
+    /// What the training jobs that are known used of the node, if that says what it can do: not if one has
+    /// gone, if they cannot use all, or of so short a time. What newcomers take while they begin, before their
+    /// first frame, they would take under equal sharing, too.
     fn used_of(&self, jobs: &[&Job], seconds: f64) -> Option<f64> {
         if seconds < speed::LEAST_WINDOW {
             return None;
         }
-        let trains = || jobs.iter().zip(&self.members).filter(|(_, (_, member))| member.trains());
-        // What they cannot use, jobs that have gone could have used.
-        let can_use: f64 = trains().map(|(_, (_, member))| member.can_use()).sum();
-        let room = self.last.as_ref().map_or(1.0, |last| last.room);
-        if can_use < FULL * room {
-            return None;
+        let (mut used, mut can_use) = (0.0, 0.0);
+        let mut jobs = jobs.iter();
+        for (id, member) in &self.members {
+            let job = jobs.find(|job| job.id >= *id).filter(|job| job.id == *id)?;
+            if member.trains() {
+                used += job.usage.cpu.filter(|used| used.is_finite() && *used >= 0.0)?;
+                can_use += member.can_use();
+            }
         }
-        let used =
-            |(job, _): (&&Job, _)| job.usage.cpu.filter(|used| used.is_finite() && *used >= 0.0);
-        trains().map(used).sum()
+        // What they cannot use, jobs that have gone could have used.
+        let room = self.last.as_ref().map_or(1.0, |last| last.room);
+        (can_use >= FULL * room).then_some(used)
     }
 
     /// Reads the frame's jobs. `same` says that all of them are known, and no other is.
@@ -375,7 +378,7 @@ impl Paceline {
         let seconds = self.last.as_ref().map_or(0.0, |last| saturate(t - last.t).max(0.0));
         let cpus = frame.nodes.first().and_then(|node| node.cpus);
         let same = self.knows_all(&jobs);
-        self.advance(&jobs, seconds, same);
+        self.advance(&jobs, seconds);
         self.follow(frame, &jobs, Window { t, seconds, cpus }, same);
         if same {
             self.measure(frame, seconds);

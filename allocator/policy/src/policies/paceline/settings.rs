@@ -10,7 +10,7 @@ pub(in crate::policies) const PARAMETERS: &[Parameter] = &[
     Parameter::new("interval", 10.0, "s", "the longest time until the next run"),
     Parameter::new("least", 1.0, "s", "the shortest; a slack of a quarter of it is used up"),
     Parameter::new("hold", 1.1, "times", "the job that is served counts so much more"),
-    Parameter::new("wait", 0.05, "node", "what all that wait have together"),
+    Parameter::new("wait", 0.02, "node", "what all that wait have together"),
     Parameter::new("theta", 0.05, "part", "how far a job of unknown size may fall behind"),
     Parameter::new("probe", 0.5, "s", "service until a job has begun, of the whole node"),
     Parameter::new("trust", 1.25, "times", "beyond so much of its stated size, that is broken"),

@@ -66,7 +66,7 @@ fn classes(decision: &Decision) -> Vec<&'static str> {
 fn job_with_least_work_left_has_the_node() {
     let decision = settled(&mut policy(&[]), [("a", 900), ("b", 50), ("c", 400)]);
     assert_eq!(classes(&decision), ["waits", "runs", "waits"]);
-    assert_eq!(shares(&decision), [0.025, 1.0, 0.025]);
+    assert_eq!(shares(&decision), [0.01, 1.0, 0.01]);
     assert_eq!(decision.waiting, [id("a"), id("c")]);
     let why = |name: &str| decision.jobs[&id(name)].why.to_string();
     assert!(why("b").starts_with("5.0 s of work left, the least of 3; slack of the others"));
