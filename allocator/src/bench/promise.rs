@@ -45,8 +45,9 @@ struct OfRun {
 impl OfRun {
     fn of(arm: &ArmFindings, run: &RunFindings, none: &[RunFindings]) -> Option<Self> {
         let none = none.iter().find(|none| none.repeat == run.repeat && none.is_clean())?;
-        let completion =
-            |run: &RunFindings, place| run.both_of_job(place, "completion").0.filter(|of| *of > 0.0);
+        let completion = |run: &RunFindings, place| {
+            run.both_of_job(place, "completion").0.filter(|of| *of > 0.0)
+        };
         let multiple = |(place, job): (usize, &JobFindings)| {
             let multiple = completion(run, place)? / completion(none, place)?;
             Some(Multiple { job: job.job.clone(), multiple })
@@ -163,7 +164,8 @@ mod tests {
             "{text}"
         );
         assert!(remarked([18.0, 39.0], false).contains(": broken; the largest is b with 1.18"));
-        let of_runs = "promise kept in 0 of 2 runs; the largest of each: b with 1.18 in repeat 1, b";
+        let of_runs =
+            "promise kept in 0 of 2 runs; the largest of each: b with 1.18 in repeat 1, b";
         assert!(remarked([18.0, 39.0], false).contains(of_runs));
     }
 

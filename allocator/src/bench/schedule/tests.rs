@@ -121,7 +121,10 @@ fn every_example_can_be_used() {
         }
     }
     names.sort();
-    assert_eq!(names, ["demo", "mixed", "r-dq10", "r-fc10", "r-fc3", "r-mix", "r-sp", "r-tr5", "smoke"]);
+    assert_eq!(
+        names,
+        ["demo", "mixed", "r-dq10", "r-fc10", "r-fc3", "r-mix", "r-sp", "r-tr5", "smoke"]
+    );
 }
 
 #[test]

@@ -53,8 +53,8 @@ pub(super) struct Work {
 
 impl Work {
     /// Takes in what the job says: the step, and what it had received by then. Steps that it does not tell
-    /// stay. Those that it took while it `waited` say nothing of the work of a step: with next to nothing of
-    /// the node, threads wait for each other.
+    /// stay. Those that it took while it `waited` say little of the work of a step: with next to nothing of the
+    /// node, threads wait for each other.
     pub(super) fn take(
         &mut self,
         (step, used): (Option<u64>, f64),
@@ -80,7 +80,7 @@ impl Work {
             return;
         };
         let (from, before) = match last {
-            Some(last) if waited && self.per_step.is_some() => {
+            Some(last) if waited && self.is_exact(last.saturating_sub(from)) => {
                 (from + (step - last), before + (used - used_before))
             }
             Some(_) | None => (from, before),
@@ -107,6 +107,12 @@ impl Work {
         if !self.rough {
             self.mark = Some((step, used));
         }
+    }
+
+    /// Whether the work of a step is known well enough to leave some of its steps out, with so many of them
+    /// measured since the mark: of fewer, a part of one weighs much.
+    fn is_exact(&self, measured: u64) -> bool {
+        self.per_step.is_some() && (!self.rough || counter(measured) >= LATER_STEPS)
     }
 
     /// Whether it has reported a step.
