@@ -4,6 +4,9 @@ use crate::frame::Job;
 
 /// So many losses in a row that reach it are enough without the job's own word.
 const LOSSES: u8 = 3;
+/// Beside the job's own word, a loss bears it out that is off by this part of the fall so far: the word is that of
+/// a few batches, and the mean over a frame comes a little later.
+const NEAR: f64 = 0.02;
 
 /// What speaks for a job's end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +15,8 @@ pub(super) struct Ending {
     reaching: u8,
     /// The job's own word, and no loss that bears it out yet.
     latched: bool,
+    /// How far the first loss was from the objective.
+    fall: Option<f64>,
     ended: Option<End>,
 }
 
@@ -28,18 +33,18 @@ impl Ending {
     pub(super) fn take(&mut self, job: &Job) {
         let target = job.targets.objective.filter(|target| target.is_finite());
         if target != self.target {
-            (self.target, self.reaching, self.latched) = (target, 0, false);
+            (self.target, self.reaching, self.latched, self.fall) = (target, 0, false, None);
         }
         let Some(objective) = target.filter(|_| job.may_terminate.unwrap_or(true)) else { return };
         self.latched = job.reached.objective;
         let Some(loss) = job.loss.filter(|loss| loss.is_finite()) else { return };
-        if !job.direction.reached(loss, objective) {
-            self.reaching = 0;
-            return;
-        }
-        self.reaching = self.reaching.saturating_add(1);
+        let away = (loss - objective).abs();
+        let fall = *self.fall.get_or_insert(away);
+        let reaches = job.direction.reached(loss, objective);
+        self.reaching = if reaches { self.reaching.saturating_add(1) } else { 0 };
         // One latch alone may be chance, and so may be one loss.
-        if self.latched || self.reaching >= LOSSES {
+        let is_near = reaches || away <= NEAR * fall;
+        if self.latched && is_near || self.reaching >= LOSSES {
             self.ended.get_or_insert(End { loss, objective });
         }
     }
@@ -47,6 +52,11 @@ impl Ending {
     /// Set once the job is to end, for good.
     pub(super) fn ended(&self) -> Option<End> {
         self.ended
+    }
+
+    /// Whether the job itself says that it has reached its objective, and no loss bears it out yet.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.ended.is_none() && self.latched
     }
 
     /// Whether something speaks for its end, and another loss will tell.
@@ -79,6 +89,9 @@ mod tests {
     fn job_ends_by_its_word_and_a_loss_that_bears_it_out() {
         assert!(ends(&[job(0.9, true)]) && ends(&[job(1.1, true), job(0.9, true)]));
         assert!(!ends(&[job(1.1, true), job(1.1, true)]));
+        // Of a fall from 6 to 1, less than 0.1 is near.
+        assert!(ends(&[job(6.0, false), job(1.09, true)]));
+        assert!(!ends(&[job(6.0, false), job(1.1, false), job(1.2, true)]));
         let kept = Job { may_terminate: Some(false), ..job(0.9, true) };
         assert!(!ends(&[kept]));
     }

@@ -20,6 +20,8 @@ const LARGEST_WEIGHT: f64 = 1e4;
 const FARTHEST: f64 = 20.0;
 /// An acceptable loss that is not forecast yet is taken to come after this part of the work left.
 const EARLY_PART: f64 = 0.2;
+/// A job that says that it has reached its objective is taken at its word until it has received this part more.
+const CONFIRMATION: f64 = 0.1;
 /// A job that goes on after its objective gains little by reaching it soon: this part of what an acceptable
 /// loss counts.
 const OBJECTIVE: f64 = 0.1;
@@ -44,6 +46,8 @@ pub(super) struct Member {
     pub(super) curve: Curve,
     pub(super) newcomer: Newcomer,
     pub(super) ending: Ending,
+    /// What it had received when it said that it had reached its objective, while no loss bears that out.
+    claimed_at: Option<f64>,
     /// Whether a ghost has taken its place in the virtual system.
     pub(super) is_over: bool,
     /// The target for its batches and what was measured of them, if it is a service.
@@ -90,6 +94,7 @@ impl Member {
             curve: Curve::default(),
             newcomer: Newcomer::new(window.t),
             ending: Ending::default(),
+            claimed_at: None,
             is_over: false,
             service: None,
             share: 0.0,
@@ -225,10 +230,23 @@ impl Member {
         self.by_total = by_total;
         let may_end = job.may_terminate.unwrap_or(true) && !self.work.is_doubted();
         let by_loss = if may_end { self.to_objective(job) } else { None };
+        let by_loss = if may_end { self.to_confirmation().or(by_loss) } else { by_loss };
         self.left = match (by_total, by_loss) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+    }
+
+    /// The work until a loss bears out that it has reached its objective, as it says: a part of what it had received
+    /// then. After that, its word counts no more.
+    fn to_confirmation(&mut self) -> Option<f64> {
+        if !self.ending.is_claimed() {
+            self.claimed_at = None;
+            return None;
+        }
+        let used = self.used();
+        let claimed_at = *self.claimed_at.get_or_insert(used);
+        Some(claimed_at * (1.0 + CONFIRMATION) - used).filter(|left| *left > 0.0)
     }
 
     /// The work until its objective, if that is forecast.

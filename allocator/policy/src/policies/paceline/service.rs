@@ -109,6 +109,7 @@ fn share_out(claims: &mut [Claim], room: f64) {
     order.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     let (mut left, mut waiting) = (room, number);
     let mut rest = Vec::new();
+    let mut admitted = Vec::new();
     for claim in order {
         let share = MARGIN * claim.late_need;
         let others = LEFT / number * (waiting - 1.0);
@@ -117,10 +118,20 @@ fn share_out(claims: &mut [Claim], room: f64) {
             claim.share = share;
             left -= share;
             waiting -= 1.0;
+            admitted.push(claim);
         } else {
             rest.push(claim);
         }
     }
+    // Batches differ: what is left beyond the part of the others brings those that are admitted nearer to
+    // their targets.
+    let more = |claim: &Claim| ((MARGIN * claim.need).min(claim.most) - claim.share).max(0.0);
+    let wanted: f64 = admitted.iter().map(|claim| more(claim)).sum();
+    let spare = (left - LEFT / number * waiting).clamp(0.0, wanted);
+    for claim in admitted {
+        claim.share += more(claim) * if wanted > 0.0 { spare / wanted } else { 0.0 };
+    }
+    left -= spare;
     let weights: f64 = rest.iter().map(|claim| claim.weight).sum();
     for claim in rest {
         claim.share = (left.max(0.0) * claim.weight / weights).min(claim.most).min(1.0);
