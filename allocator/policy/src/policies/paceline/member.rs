@@ -30,6 +30,7 @@ const FALLS: [f64; 3] = [0.5, 0.25, 0.125];
 
 /// What is kept of one job.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is so or not, by itself")]
 pub(super) struct Member {
     /// When it was first seen.
     pub(super) since: f64,
@@ -230,7 +231,7 @@ impl Member {
         self.by_total = by_total;
         let may_end = job.may_terminate.unwrap_or(true) && !self.work.is_doubted();
         let by_loss = if may_end { self.to_objective(job) } else { None };
-        let by_loss = if may_end { self.to_confirmation().or(by_loss) } else { by_loss };
+        let by_loss = if may_end { self.until_confirmed().or(by_loss) } else { by_loss };
         self.left = match (by_total, by_loss) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -239,7 +240,7 @@ impl Member {
 
     /// The work until a loss bears out that it has reached its objective, as it says: a part of what it had received
     /// then. After that, its word counts no more.
-    fn to_confirmation(&mut self) -> Option<f64> {
+    fn until_confirmed(&mut self) -> Option<f64> {
         if !self.ending.is_claimed() {
             self.claimed_at = None;
             return None;
