@@ -162,8 +162,8 @@ impl Comparison {
     }
 
     /// The part of the gap between the first policy's figure and the bound's lower end that a policy
-    /// closes: 1 at the bound, negative where it is worse than the first. Of means over the seeds; `None`
-    /// where there is no gap, or where a run ended before its jobs did.
+    /// closes: 1 at the bound, negative where it is worse than the first. Of means over the seeds. `None`
+    /// if the gap is zero or a run stopped before its jobs ended.
     pub fn gap_closed(&self, results: &Results, metric: &Metric) -> Option<f64> {
         let first = self.results.first()?;
         if metric.of_the_ended && (results.is_cut_short() || first.is_cut_short()) {

@@ -20,7 +20,7 @@ pub(super) struct Ending {
     ended: Option<End>,
 }
 
-/// The loss that ended a job, and its objective.
+/// The mean loss that ended a job, which may be a little off its objective, and that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct End {
     /// The loss.

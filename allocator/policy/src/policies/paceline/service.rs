@@ -155,6 +155,17 @@ mod tests {
     }
 
     #[test]
+    fn spare_room_brings_admitted_services_nearer_to_their_targets() {
+        // One that no share keeps leaves the other more than what is just enough.
+        let mut claims = [claim(2.0), claim(0.3)];
+        let given = admit(&mut claims, 0.9);
+        let [kept, never] = claims;
+        assert!(kept.admitted && !never.admitted && given <= 0.9 + 1e-9);
+        assert!((kept.share - MARGIN * kept.need).abs() < 1e-9, "{kept:?}");
+        assert!(kept.share > MARGIN * kept.late_need);
+    }
+
+    #[test]
     fn need_follows_from_two_shares_that_differ() {
         let exact = 0.282 / (2.0 - 0.34);
         assert!((claim(2.0).need - exact).abs() < 1e-9);

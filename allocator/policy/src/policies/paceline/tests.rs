@@ -74,6 +74,22 @@ fn job_with_least_work_left_has_the_node() {
 }
 
 #[test]
+fn job_that_says_it_is_done_is_believed_for_a_tenth_of_its_use() {
+    let mut policy = policy(&[]);
+    settled(&mut policy, [("a", 900), ("b", 50), ("c", 400)]);
+    let mut left = |t: f64, used: f64| {
+        let mut says = job("a", used, 300, Some(1200));
+        (says.loss, says.targets.objective, says.reached.objective) = (Some(5.0), Some(1.0), true);
+        let others = [job("b", 30.0, 300, Some(350)), job("c", 30.0, 300, Some(700))];
+        let decision = policy.decide(&frame(t, [vec![says], others.to_vec()].concat()));
+        decision.jobs[&id("a")].score.unwrap()
+    };
+    assert!((left(91.0, 30.0) - 3.0).abs() < 1e-9);
+    assert!((left(92.0, 32.0) - 1.0).abs() < 1e-9);
+    assert!(left(94.0, 33.5) > 80.0, "no loss has borne it out");
+}
+
+#[test]
 fn outlook_tells_ends_in_the_order_of_work_and_under_equal_sharing() {
     let decision = settled(&mut policy(&[]), [("a", 900), ("b", 50), ("c", 400)]);
     for (name, left, ends, fair) in

@@ -99,7 +99,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended(End { loss, objective }) => {
-                write!(f, "loss {loss} reaches objective {objective}: ended for good")
+                write!(f, "objective {objective} is reached, mean loss {loss}: ended for good")
             }
             Self::Service { target, latency, need, share, admitted, bound } => {
                 match latency {
