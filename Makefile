@@ -8,27 +8,30 @@ SHELL := bash
 .PHONY: help setup build images sidecar-image images-python data demo smoke cluster-demo fmt lint doc compile unit \
   docker-tests experiments test test-all test-faults test-cgroup2 test-deny test-images test-images-python \
   compare-pytorch test-burn test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction \
-  bench-scale bench-cluster results check-results clean
+  bench-scale bench-cluster soak results check-results clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
-# What is built to be run from there, wherever else builds go (CARGO_TARGET_DIR).
+# The folder of programs that are run from there, independent of CARGO_TARGET_DIR.
 BUILD := $(CARGO) build --release --target-dir target
-# What the demo compares with `none`.
+# The policy that the demo compares with `none`.
 POLICY ?= paceline
-# The schedules of the papers' experiments; the long form has one more.
+# The length of `make soak`.
+MINUTES ?= 60
+# The schedules of the papers' experiments; FULL=1 adds one.
 EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-mix r-sp $(if $(FULL),r-fc10)
 # One selection of packages and features for all development builds: with another one cargo would compile
 # the same code again. All of the reporter's features but `tch`, which needs libtorch and is tested with the
 # images.
 ALL := --workspace --locked --features paceline-reporter/metrics,paceline-reporter/sigterm
 DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
-# The first line of a recipe: prints the seconds of its target in the end.
+# The first line of a recipe: prints the seconds of its target at the end.
 STOPWATCH = source tests/stopwatch.sh $@
-# Tests run under nextest, which is fetched if need be; without it cargo runs the same tests.
+# Tests run under nextest, which is fetched if needed; without it cargo runs the same tests.
 TOOLS = command -v cargo-nextest >/dev/null || ! tools="$$(tests/tools.sh)" || PATH="$$tools:$$PATH"
 # For plain cargo: the integration tests of each crate, and those of the whole system.
-CRATES := allocator allocator/policy allocator/sim reporter reporter/local reporter/wire sidecar
+CRATES := allocator $(patsubst %/Cargo.toml,%,$(wildcard allocator/*/Cargo.toml)) reporter reporter/local \
+  reporter/wire sidecar
 UNIT_TESTS := $(foreach crate,$(CRATES),\
   $(wildcard $(crate)/tests/*.rs) $(patsubst %/main.rs,%.rs,$(wildcard $(crate)/tests/*/main.rs)))
 UNIT_TARGETS := --lib --bins $(patsubst %.rs,--test %,$(notdir $(UNIT_TESTS)))
@@ -69,7 +72,7 @@ demo: images ## real training jobs under `none` and POLICY=paceline: 5 minutes o
 	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/demo.toml --data "$$data" --arm none,$(POLICY) --fresh
 
-smoke: images ## two real training jobs for seconds under `none` and `paceline`: whether the demo works
+smoke: images ## two real training jobs for seconds under `none` and `paceline`: check that the demo works
 	@$(STOPWATCH)
 	data="$$(images/data.sh | tail -n 1)"
 	$(PACELINE) bench examples/schedules/smoke.toml --data "$$data" --fresh
@@ -80,8 +83,8 @@ cluster-demo: images ## real jobs on a Swarm of four engines (root; PART=spread|
 	$(BUILD) --locked --bin paceline --bin cluster-demo
 	target/release/cluster-demo $(PART) --data "$$data"
 
-# Of benches with a job that failed there still is a page; of those that were refused or interrupted none.
-experiments: images ## the papers' experiments, 75 minutes; goes on if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs again)
+# A bench with a failed job still has a page; a refused or interrupted one has none.
+experiments: images ## the papers' experiments, 75 minutes; continues if interrupted (FULL=1: 3 hours; REDO=1: disturbed runs again)
 	@$(STOPWATCH)
 	data="$$(images/data.sh | tail -n 1)"
 	status=0
@@ -108,7 +111,7 @@ doc: ## the documentation, without a warning
 	@$(STOPWATCH)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps $(ALL)
 
-compile: ## compile all that is tested here
+compile: ## compile everything that is tested here
 	@$(STOPWATCH)
 	$(CARGO) build --bins --tests $(ALL)
 
@@ -132,6 +135,7 @@ unit: compile ## unit and property tests: seconds, once they are compiled
 define SYSTEM_TESTS
 @$(STOPWATCH)
 $(TOOLS)
+sidecar/frameworks/bars.sh target/bars
 if $(CARGO) nextest --version >/dev/null 2>&1; then
   $(DEBUG)/test-fixtures $(CARGO) nextest run $(ALL) --test-threads 3 -E 'package(paceline-system-tests) $(1)'
 else
@@ -154,7 +158,7 @@ test: ## everything but the heavy targets below
 	images/setup.sh || echo "The tests that need a Docker engine will be skipped."
 	$(MAKE) --no-print-directory lint doc unit docker-tests
 
-test-all: ## everything there is: hours, and gigabytes to fetch
+test-all: ## everything: hours, and gigabytes to fetch
 	@$(STOPWATCH)
 	$(MAKE) --no-print-directory test test-faults test-deny test-images test-images-python test-deploy test-burn \
 	  test-frameworks test-cgroup2 demo check-results
@@ -166,13 +170,13 @@ test-deny: ## licences, sources and advisories of all dependencies
 	  $(CARGO) deny --manifest-path "$$manifest" check licenses bans sources
 	done
 	if $(CARGO) deny fetch db >/dev/null 2>&1; then $(CARGO) deny check advisories
-	else echo "advisories: skipped, their database cannot be fetched from here"; fi
+	else echo "advisories: skipped, cannot fetch their database from here"; fi
 
-test-images: images ## lint and test the workloads, train for a moment in their containers
+test-images: images ## lint and test the workloads, train briefly in their containers
 	@$(STOPWATCH)
 	images/test.sh
 
-test-images-python: images-python ## train the Python workloads for a moment in their containers
+test-images-python: images-python ## train the Python workloads briefly in their containers
 	@$(STOPWATCH)
 	images/python/test.sh
 
@@ -186,7 +190,7 @@ test-burn: ## lint and test the reporter's adapter for Burn, which has 200 depen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --manifest-path reporter/burn/Cargo.toml --no-deps --locked
 	$(CARGO) test --manifest-path reporter/burn/Cargo.toml --locked
 
-test-frameworks: compile ## run the real Python frameworks again, alone and in containers; check what is read of them
+test-frameworks: compile ## run the real Python frameworks again, alone and in containers; check the values read from them
 	@$(STOPWATCH)
 	fixtures=target/frameworks
 	rm -rf "$$fixtures"
@@ -204,21 +208,26 @@ bench: ## speed and memory of the reporter and the sidecar's parsers, speed of e
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
 	$(CARGO) bench --package paceline-sidecar --bench parse
 
-bench-sidecar: ## the sidecar as a whole: speed (beside `mtail`, if installed), memory, delay, idle CPU
+bench-sidecar: ## the whole sidecar: speed (beside `mtail`, if installed), memory, delay, idle CPU
 	$(CARGO) bench --package paceline-sidecar --bench program
 
-bench-reaction: ## from a target that is reached to the new quota, beside a bare `docker update`
+bench-reaction: ## the time from a reached target to the new quota, beside a bare `docker update`
 	$(BUILD) --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench reaction
 
-bench-scale: ## what the allocator costs beside 60 real containers and beside 1,000 that are simulated
+bench-scale: ## the cost of the allocator beside 60 real containers and beside 1,000 simulated ones
 	$(BUILD) --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench scale
 
-bench-cluster: ## a manager's round for 10 to 10,000 machines with 20 jobs each
-	$(CARGO) bench --package paceline-allocator --bench cluster
+soak: ## MINUTES=60 with 60 real containers that come and go, engine faults and hostile jobs; not part of CI
+	@$(STOPWATCH)
+	$(BUILD) --locked --bin paceline
+	MINUTES="$(MINUTES)" $(CARGO) bench --package paceline-system-tests --bench soak
 
-bench-training: data ## what the reporter costs a real training
+bench-cluster: ## a manager's round for 10 to 10,000 machines with 20 jobs each
+	$(CARGO) bench --package paceline-cluster --bench cluster
+
+bench-training: data ## the cost of the reporter in a real training
 	@images/overhead.sh
 
 results: ## every policy in every scenario beside the best possible: writes allocator/sim/RESULTS.md
@@ -227,10 +236,10 @@ results: ## every policy in every scenario beside the best possible: writes allo
 	$(PACELINE) scenarios run --markdown > target/RESULTS.md
 	mv target/RESULTS.md allocator/sim/RESULTS.md
 
-check-results: build ## whether allocator/sim/RESULTS.md is what `make results` would write
+check-results: build ## check that allocator/sim/RESULTS.md is the output of `make results`
 	@$(STOPWATCH)
 	$(PACELINE) scenarios run --check allocator/sim/RESULTS.md
 
-clean: ## remove what was built, but not the caches of libtorch and data
+clean: ## remove build outputs, but not the caches of libtorch and data
 	$(CARGO) clean
 	rm -rf images/target images/.build reporter/burn/target

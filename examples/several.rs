@@ -1,11 +1,11 @@
-//! Two models in one process, each with a reporter of its own: an ensemble, or an actor and a
+//! Two models in one process, each with its own reporter: an ensemble, or an actor and a
 //! critic.
 //!
 //! ```console
 //! $ cargo run --example several
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::thread;
 

@@ -7,7 +7,7 @@
 //! $ cd images && cargo run --release --package paceline-torch --example tch_loop
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;
 

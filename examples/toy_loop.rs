@@ -4,7 +4,7 @@
 //! $ cargo run --example toy_loop
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;
 

@@ -5,7 +5,7 @@
 //! $ curl -s --unix-socket /tmp/paceline-example.sock http://localhost/v1/progress
 //! ```
 
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use paceline_reporter::{Reporter, StartError};
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), StartError> {
     println!("curl -s --unix-socket {} http://localhost/v1/progress", path.display());
     let mut sum = 0.0;
     for step in 1..=50_000_000_u32 {
-        // One report for many rounds of the loop: how many steps those are is said.
+        // One report for many rounds of the loop, with their number of steps.
         sum += 1.0 / (f64::from(step) * f64::from(step));
         if step.is_multiple_of(100_000) {
             reporter.step(step.into());

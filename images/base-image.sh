@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that there is a small image of this machine's own Debian or Ubuntu release, and prints
+# Ensures that there is a small image of this machine's own Debian or Ubuntu release, and prints
 # its name. The workloads are built on this machine, so the image needs the same C library or a
 # newer one. It comes from a registry where one is reached, else from the distribution's mirror.
 set -euo pipefail
@@ -71,7 +71,7 @@ need_mmdebstrap() {
 
 from_mirror() {
   local stage source
-  need_mmdebstrap || die "no registry is reached, and mmdebstrap is missing: install it
+  need_mmdebstrap || die "no registry can be reached, and mmdebstrap is missing: install it
   (on Debian and Ubuntu, as root: apt-get install mmdebstrap uidmap)."
   stage="$(mktemp -d)"
   # mmdebstrap works as another user in some of its modes.

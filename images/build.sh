@@ -20,7 +20,7 @@ say "Building the workloads (minutes, the first time)."
 
 base="$(./base-image.sh | tail -n 1)"
 
-# The engine is sent its whole context: only what goes into the image, hard-linked where it can be.
+# The engine receives the whole context, so it holds only the files of the image, hard-linked if possible.
 context=.build/context
 rm -rf "$context"
 mkdir -p "$context/libtorch" "$context/bin"
@@ -36,7 +36,7 @@ cp Dockerfile "$context/"
 
 say "Building the images."
 id() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || true; }
-# Tags what is built from the arguments as $1.
+# Builds an image from the arguments and tags it as $1.
 build() {
   local image=$1 before
   shift
@@ -47,12 +47,12 @@ build() {
 replaced=()
 build paceline/workloads --build-arg BASE="$base" --build-arg VERSION="$version" "$context"
 rm -rf "$context"
-# One for each workload, which adds nothing but what is run.
+# One for each workload, which adds only the command.
 for workload in "${workloads[@]}"; do
   build "paceline/$workload" --label org.opencontainers.image.title="Paceline: $workload" - \
     <<<"$(printf 'FROM paceline/workloads:%s\nENTRYPOINT ["%s"]\nCMD []' "$version" "$workload")"
 done
-# What was replaced goes, children before their parent, unless a container still uses it.
+# Replaced images are removed, children before their parent, unless a container still uses them.
 for image in "${replaced[@]}"; do
   docker image rm "$image" >/dev/null 2>&1 || true
 done

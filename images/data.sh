@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds or fetches the training images and prints their folder, which containers are given.
+# Finds or fetches the training images and prints their folder, for containers to mount.
 set -euo pipefail
 cd "$(dirname "$0")"
 program=target/release/fetch-data

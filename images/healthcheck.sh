@@ -1,11 +1,11 @@
 #!/bin/bash
-# Whether the job's endpoint answers: for a container's health check. There is no HTTP client in the
-# image, and bash needs none.
+# Checks that the job's endpoint answers: for a container's health check. The image has no HTTP client,
+# and bash needs none.
 set -euo pipefail
 
 address="${PACELINE_LISTEN:-127.0.0.1:7223}"
 if [[ $address == unix:* ]]; then
-  # bash connects to no Unix socket; the endpoint takes its file away when it ends.
+  # bash cannot connect to a Unix socket; the endpoint removes its file when it ends.
   exec test -S "${address#unix:}"
 fi
 exec 3<>"/dev/tcp/${address%:*}/${address##*:}"

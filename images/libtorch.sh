@@ -39,20 +39,20 @@ from_archive() {
   [ -n "${LIBTORCH_SHA256:-}" ] || die "LIBTORCH_URL needs LIBTORCH_SHA256, the archive's checksum."
   say "Fetching $LIBTORCH_URL."
   curl --fail --location --silent --show-error --output "$stage/libtorch.zip" "$LIBTORCH_URL" ||
-    die "$LIBTORCH_URL could not be fetched."
+    die "cannot fetch $LIBTORCH_URL."
   echo "$LIBTORCH_SHA256  $stage/libtorch.zip" | sha256sum --check --quiet >&2 ||
     die "the archive has another checksum than LIBTORCH_SHA256."
   python3 -m zipfile -e "$stage/libtorch.zip" "$stage"
   [[ "$(cat "$stage/libtorch/build-version")" == 2.13.* ]] || die "the archive is not libtorch 2.13."
 }
 
-# Takes the headers and the libraries for the CPU out of the Python wheels.
+# Extracts the headers and the libraries for the CPU from the Python wheels.
 from_wheels() {
   local machine
   machine="$(uname -m)"
   case "$machine" in
     x86_64 | aarch64) ;;
-    *) die "there is no package for $machine: set LIBTORCH, or LIBTORCH_URL and LIBTORCH_SHA256." ;;
+    *) die "no package for $machine: set LIBTORCH, or LIBTORCH_URL and LIBTORCH_SHA256." ;;
   esac
   python3 -m pip --version >/dev/null 2>&1 ||
     die "pip is missing: on Debian or Ubuntu, apt-get install python3-pip."
@@ -63,14 +63,14 @@ from_wheels() {
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_25_$machine" \
     --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine" \
     --dest "$stage/wheels" --requirement "$here/libtorch.lock" >&2 ||
-    die "the packages could not be fetched."
+    die "cannot fetch the packages."
 
   say "Unpacking."
   python3 - "$stage/wheels" "$stage/libtorch" <<'PYTHON'
 import pathlib, re, shutil, sys, zipfile
 
 wheels, target = map(pathlib.Path, sys.argv[1:])
-# What is for GPUs or for Python stays out, and so does libtorch.so, which only names the others.
+# Files for GPUs or for Python are left out, and so is libtorch.so, which only names the others.
 left_out = re.compile(r"lib(torch|shm|caffe2_nvrtc|c10_cuda|torch_(?!cpu).*)\.so")
 for wheel in sorted(wheels.iterdir()):
     archive = zipfile.ZipFile(wheel)
@@ -100,13 +100,13 @@ loads() {
     "$1/libtorch_cpu.so" >&2
 }
 
-# Takes a fifth off the library's size, unless it does not load afterwards.
+# Reduces the library's size by a fifth, if it still loads afterwards.
 slim() {
   local library="$stage/libtorch/lib/libtorch_cpu.so"
   command -v strip >/dev/null || return 0
   cp "$library" "$stage/whole.so"
   if ! strip --strip-unneeded "$library" || ! loads "$stage/libtorch/lib"; then
-    say "The library does not bear stripping: it stays whole."
+    say "The library does not load when stripped: it stays as it is."
     mv "$stage/whole.so" "$library"
   fi
 }
@@ -120,7 +120,7 @@ loads "$stage/libtorch/lib" || die "the library does not load on this machine."
 slim
 
 chmod -R u=rwX,go=rX "$stage/libtorch"
-# Another run may have been quicker; both have the same content.
+# Another run may have been faster; both have the same content.
 mv -T "$stage/libtorch" "$target" 2>/dev/null || [ -f "$target/build-version" ] ||
   die "$target is in the way."
 say "libtorch $version is in $target."

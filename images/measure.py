@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures the workloads in their containers: how long a step takes beside the twin in Python, and
-what two jobs that share the CPUs get done.
+"""Measures the workloads in their containers: the time of a step beside the twin in Python, and the
+throughput of two jobs that share the CPUs.
 
     measure.py speed [WORKLOAD…]      step times, Rust and Python in turns, one thread and two
     measure.py together [WORKLOAD…]   two jobs of two threads, side by side and one after the other
-    measure.py targets [WORKLOAD…]    how long it takes to reach the acceptable loss and the objective
+    measure.py targets [WORKLOAD…]    the time to the acceptable loss and to the objective
 
-It needs the images of `make images images-python`, and a machine that does nothing else. A step's
-time is the difference of a long and a short run over the difference of their steps, so that the
-start does not count. Every figure is the median of RUNS (5 unless the environment says otherwise);
-targets are reached once, counted from the start of the container. `PACELINE_DATA` chooses the images.
+It needs the images of `make images images-python`, and an otherwise idle machine. A step's time is
+the difference of a long and a short run over the difference of their steps, so that the start does
+not count. Every figure is the median of several runs (5, or the variable RUNS). Times to targets are
+of one run, from the start of the container. `PACELINE_DATA` chooses the images.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 RUNS = int(os.environ.get("RUNS", "5"))
-# Two jobs side by side must get this part of what they get done one after the other.
+# Two jobs side by side must reach this fraction of their throughput one after the other.
 TOGETHER = 0.9
-# The step of a Rust workload may take so much longer than its twin's.
+# The longest step of a Rust workload, relative to its twin's.
 SLOWER = 1.03
-# A job that has not reached its objective after so many seconds is given up.
-PATIENCE = float(os.environ.get("PATIENCE", "1800"))
+# A job that has not reached its objective after this many seconds is stopped.
+TIMEOUT = float(os.environ.get("PATIENCE", "1800"))
 
 
 class Workload(NamedTuple):
@@ -42,7 +42,7 @@ class Workload(NamedTuple):
     python: list[str]
     short: int
     long: int
-    # The length of a run to the targets. It matters where the learning rate goes by it.
+    # The length of a run to the targets. It matters where the learning rate depends on it.
     course: int = 10**6
 
 
@@ -59,14 +59,14 @@ FURTHER = {"mnist": [("python-keras", ["python", "keras_mnist.py"])]}
 
 
 def command(image: str, inside: list[str], data: str, steps: int, threads: int) -> list[str]:
-    """A run of so many steps in a container without a network."""
+    """A run of this many steps in a container without a network."""
     folder = ["--volume", f"{data}:/data:ro", "--env", "PACELINE_DATA=/data"]
     run = ["docker", "run", "--rm", "--network", "none", *folder, f"paceline/{image}", *inside]
     return [*run, "--steps", str(steps), "--threads", str(threads)]
 
 
 def seconds(*commands: list[str]) -> float:
-    """How long commands take that are started together."""
+    """The time that commands take when started together."""
     began = time.perf_counter()
     running = [
         subprocess.Popen(one, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for one in commands
@@ -79,7 +79,7 @@ def seconds(*commands: list[str]) -> float:
 
 
 def speed(name: str, data: str) -> bool:
-    """Prints step times with one thread and two; whether Rust is quick enough."""
+    """Prints step times with one and two threads; returns whether Rust is fast enough."""
     workload, quick = WORKLOADS[name], True
     twins = [("workloads", workload.rust), (workload.image, workload.python)]
     for threads in (1, 2):
@@ -103,7 +103,7 @@ def speed(name: str, data: str) -> bool:
 
 
 def together(name: str, data: str) -> bool:
-    """Prints what two jobs get done side by side, beside one after the other; whether it is enough."""
+    """Prints the relative throughput of two jobs side by side; returns whether it is enough."""
     workload = WORKLOADS[name]
     parts = []
     for _ in range(RUNS):
@@ -116,7 +116,7 @@ def together(name: str, data: str) -> bool:
 
 
 def targets(name: str, data: str) -> bool:
-    """Prints when a workload and its twins reach the targets; whether all of them do."""
+    """Prints when a workload and its twins reach the targets; returns whether all do."""
     workload = WORKLOADS[name]
     wanted, reached = {}, True
     jobs = [("workloads", workload.rust), (workload.image, workload.python)]
@@ -138,8 +138,8 @@ def targets(name: str, data: str) -> bool:
 def until_objective(
     image: str, inside: list[str], data: str, steps: int, wanted: dict[str, float]
 ) -> tuple[dict, list[float | None]]:
-    """Runs a job of so many steps until it reports its objective or ends: the last report, and
-    seconds to both targets."""
+    """Runs a job of this many steps until it reports its objective or ends; returns the last
+    report, and the seconds to both targets."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         status, name = Path(folder, "progress.json"), f"paceline-measure-{os.getpid()}"
@@ -151,14 +151,14 @@ def until_objective(
         began = time.time()
         try:
             subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
-            while time.time() - began < PATIENCE:
+            while time.time() - began < TIMEOUT:
                 time.sleep(0.5)
                 progress = json.loads(status.read_text()) if status.exists() else None
                 if progress and (progress["reached"]["objective_at"] or is_over(progress)):
                     break
             else:
                 if progress is None:
-                    sys.exit(f"{' '.join(inside)} has reported nothing")
+                    sys.exit(f"{' '.join(inside)} did not report anything")
         finally:
             subprocess.run(["docker", "rm", "--force", name], capture_output=True, check=False)
     moments = (progress["reached"][f"{tier}_at"] for tier in ("acceptable", "objective"))

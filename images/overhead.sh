@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what the reporter costs a real training: MNIST with it and without it, in turns.
+# Measures the cost of the reporter in a real training: MNIST with it and without it, in turns.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -22,7 +22,7 @@ if reachable; then
 fi
 
 if command -v docker >/dev/null && docker version 2>&1 | grep -qi 'permission denied'; then
-  say "The Docker engine runs, but you may not use it: sudo usermod -aG docker $(id -un), then log in anew."
+  say "The Docker engine runs, but you may not use it: sudo usermod -aG docker $(id -un), then log in again."
   exit 3
 fi
 

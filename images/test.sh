@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lints and tests the workloads, then trains each for a moment in a container of its own.
+# Lints and tests the workloads, then trains each briefly in its own container.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -20,7 +20,7 @@ trap 'docker rm --force "$name" >/dev/null 2>&1 || true' EXIT
 trap 'exit 130' INT TERM
 train() { docker run --volume "$data:/data:ro" --env PACELINE_DATA=/data "$@"; }
 
-# Each by the image that is named after it; small batches where one takes long.
+# Each by its own image; small batches where a batch takes long.
 workloads=(vae mnist gru 'resnet50 --batch-size 8')
 for workload in "${workloads[@]}"; do
   read -ra line <<<"$workload"
@@ -32,22 +32,22 @@ log="$(train --rm --name "$name" paceline/workloads resnet50 --inference --steps
 grep -q '^finished: batches=3 mean_latency=' <<<"$log" || die "inference did not finish: $log"
 say "$(grep '^finished' <<<"$log") (inference)"
 
-# What must be refused, with one line that has the words $1 and exit code 2; the rest is what to run.
+# Checks that a command is refused with exit code 2 and one line that contains $1; the rest is the command.
 refused() {
   local words="$1" log code=0
   shift
   log="$(docker run --rm --name "$name" "$@" 2>&1)" || code=$?
   [ "$code" = 2 ] || die "exit code $code, not 2, for: $*: $log"
   [ "$(wc -l <<<"$log")" = 1 ] || die "more than one line: $log"
-  grep -qF -- "$words" <<<"$log" || die "the line does not say '$words': $log"
+  grep -qF -- "$words" <<<"$log" || die "the line does not contain '$words': $log"
 }
 
 for workload in vae mnist resnet50; do
   refused 'is not a folder of images' paceline/workloads "$workload" --data /missing
 done
-refused '/missing cannot be trained on' paceline/workloads gru text --text /missing
+refused 'cannot train on /missing' paceline/workloads gru text --text /missing
 for workload in vae mnist gru resnet50; do
-  refused 'no checkpoint can be written to /usr' \
+  refused 'cannot write a checkpoint to /usr' \
     --env PACELINE_CHECKPOINTS=/usr paceline/workloads "$workload"
   refused "unexpected argument '--no-such-option'" paceline/workloads "$workload" --no-such-option
 done
@@ -57,7 +57,7 @@ one_cpu="$(train --rm --name "$name" --cpus 1 paceline/workloads vae --steps 1)"
 grep -q ', 1 threads$' <<<"$one_cpu" || die "a quota of one CPU is not followed: $one_cpu"
 say "A quota of one CPU means one thread."
 
-# The folder belongs to whoever runs this, the container's user is another.
+# The folder belongs to the user of this script, who is not the container's user.
 checkpoints="$(mktemp -d)"
 chmod 777 "$checkpoints"
 trap 'docker rm --force "$name" >/dev/null 2>&1 || true; rm -rf "$checkpoints"' EXIT
@@ -87,12 +87,12 @@ for workload in "${workloads[@]}"; do
     "${line[@]:1}" --checkpoints /checkpoints --resume --steps "$((step + 3))" --log-interval 1)"
   grep -q "^resumed at step $step from /checkpoints/$workload.safetensors" <<<"$log" ||
     die "$workload did not resume at step $step: $log"
-  grep -q "^finished: steps=$((step + 3)) " <<<"$log" || die "$workload did not go on: $log"
+  grep -q "^finished: steps=$((step + 3)) " <<<"$log" || die "$workload did not continue: $log"
   rm -f "$checkpoints/$workload.safetensors"
-  say "$workload stopped within $((took + 1)) s, left a checkpoint of step $step, and went on from there."
+  say "$workload stopped within $((took + 1)) s, left a checkpoint of step $step, and resumed from there."
 done
 
-# What the engine and the allocator find.
+# The metadata that the engine and the allocator read.
 for workload in workloads vae mnist gru resnet50; do
   described="$(docker inspect --format '{{.Config.User}} {{.Config.Healthcheck.Test}}
 {{- range $label, $value := .Config.Labels}} {{$label}}={{$value}}{{end}}' "paceline/$workload")"

@@ -5,8 +5,8 @@ cd "$(dirname "$0")"
 # shellcheck source=../images/docker-build.sh
 . ../images/docker-build.sh
 
-# Named, so that the flags are the program's alone: build scripts and macros stay dynamic. The
-# program stays in a folder of its own, beside the one that `cargo build --release` makes.
+# With an explicit target, the flags apply only to the program: build scripts and macros stay
+# dynamic. The program is built in its own folder, beside that of `cargo build --release`.
 target=$(rustc -vV | sed -n 's/^host: //p')
 folder=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-../target}/$target/release")
 mkdir -p "$folder"
@@ -27,7 +27,7 @@ cp Dockerfile "$context"
 before=$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest 2>/dev/null || true)
 docker_build --quiet --build-arg VERSION="$version" \
   --tag "paceline/sidecar:$version" --tag paceline/sidecar:latest "$context" >&2
-# What was replaced goes, unless a container still uses it.
+# Remove the replaced image, unless a container still uses it.
 [ "$before" = "$(docker image inspect --format '{{.Id}}' paceline/sidecar:latest)" ] ||
   docker image rm ${before:+"$before"} >/dev/null 2>&1 || true
 echo "paceline/sidecar:$version" >&2

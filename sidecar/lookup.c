@@ -1,6 +1,6 @@
-/* Linked into the static program alone, by image.sh. Names are then looked up by what the C library
-   has built in. An image's nsswitch.conf may name modules besides: they belong to that image's own C
-   library, and another one crashes with them. */
+/* Linked only into the static program, by image.sh. It looks names up with the functions built into
+   the C library. An image's nsswitch.conf may name modules, but they belong to that image's own C
+   library and crash with another one. */
 
 #include <features.h>
 

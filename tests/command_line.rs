@@ -1,4 +1,4 @@
-//! What scripts rely on: exit codes, and that help and errors say what they must.
+//! What scripts rely on: exit codes, and the content of help and errors.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -20,17 +20,55 @@ async fn without_an_engine_it_ends_with_3_and_one_clear_line() {
         let (code, _, said) = paceline(&["--host", &host, command]).await;
         assert_eq!(code, Some(3), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(&host) && said.contains("not reachable"), "{said}");
+        assert!(said.contains(&host) && said.contains("cannot reach"), "{said}");
+        assert!(said.contains("run `paceline doctor` to find out more"), "{said}");
     }
 }
 
 #[tokio::test]
-async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
+async fn doctor_without_an_engine_names_it_and_ends_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = format!("unix://{}/no.sock", folder.path().display());
+    let state = folder.path().join("state");
+    let words = ["--host", &host, "doctor", "--state-dir", state.to_str().unwrap()];
+    let (code, said, error) = paceline(&words).await;
+    assert_eq!((code, error.as_str()), (Some(1), ""), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("error    engine")), "{said}");
+    assert!(said.contains("cannot reach") && said.contains("--host"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 100 || line.contains(&host)), "{said}");
+    assert!(!state.exists());
+    let (code, said, _) = paceline(&[&words[..], &["--json"]].concat()).await;
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(code == Some(1) && report["errors"].as_u64() > Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn endless_files_are_refused_with_their_bound() {
+    for (words, bound) in [
+        (&["run", "--config", "/dev/zero"][..], "1 MiB, the most for a file of settings"),
+        (&["simulate", "/dev/zero"], "16 MiB, the most for a scenario"),
+        (&["submit", "/dev/zero"], "1 MiB, the most for a job's file"),
+    ] {
+        let (code, _, said) = paceline(words).await;
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains("/dev/zero") && said.contains(bound), "{words:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn endless_line_of_frames_ends_a_replay_with_2() {
+    let (code, said, error) = paceline(&["replay", "--policy", "tradl", "/dev/zero"]).await;
+    assert_eq!((code, said.as_str()), (Some(2), ""), "{error}");
+    assert!(error.contains("line 1: longer than 1 MiB, the most for a line"), "{error}");
+}
+
+#[tokio::test]
+async fn bad_usage_ends_with_2_and_names_allowed_values() {
     for (words, parts) in [
         (&["run", "--policy", "best"][..], &["best", "none", "flowcon"][..]),
-        (&["run", "--param", "alpha"], &["alpha", "name=number"]),
+        (&["run", "--param", "alpha"], &["alpha", "NAME=NUMBER"]),
         (&["run", "--policy", "flowcon", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
-        (&["run", "--param", "beta=2"], &["default policy is paceline now", "--policy flowcon"]),
+        (&["run", "--param", "beta=2"], &["default policy is now paceline", "--policy flowcon"]),
         (&["run", "--param", "speed=1"], &["speed", "theta"]),
         (&["run", "--policy", "flowcon", "--param", "alhpa=1"], &["did you mean \"alpha\"?"]),
         (&["run", "--policy", "flocon"], &["flocon", "did you mean \"flowcon\"?"]),
@@ -58,16 +96,16 @@ async fn bad_usage_ends_with_2_and_names_what_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_bad_configuration_ends_with_2_before_anything_and_names_file_line_and_key() {
+async fn bad_configuration_ends_with_2_and_names_file_line_and_key() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("paceline.toml");
     let config = config.to_string_lossy();
     for (text, parts) in [
-        ("actuator = \"hand\"", &["line 1: actuator = \"hand\"", "`engine` or `cgroup`"][..]),
+        ("actuator = \"hand\"", &["line 1: actuator = \"hand\"", "`auto`, `cgroup`, `engine`"][..]),
         ("\n[web]\nlisten = \"7224\"", &["line 3: listen = \"7224\"", "unix:/path.sock"]),
         ("on-drift = \"yield\"", &["line 1", "did you mean \"on_drift\"?"]),
         ("policy = \"flocon\"", &["did you mean \"flowcon\"?"]),
-        ("[limiter.slew]\nmax_decrease = 2", &["slew.max_decrease is 2", "at most 1"]),
+        ("[limiter.slew]\nmax_decrease = 2", &["limiter setting slew.max_decrease", "at most 1"]),
     ] {
         std::fs::write(&*config, text).unwrap();
         let (code, _, said) = paceline(&["run", "--config", &config]).await;
@@ -79,7 +117,7 @@ async fn a_bad_configuration_ends_with_2_before_anything_and_names_file_line_and
 }
 
 #[tokio::test]
-async fn a_form_or_a_level_of_the_log_that_there_is_not_ends_with_2_and_says_which_there_are() {
+async fn unknown_log_format_or_level_ends_with_2_and_lists_valid_ones() {
     for (name, value, parts) in [
         ("PACELINE_LOG", "verbose", &["PACELINE_LOG", "\"verbose\"", "debug", "MODULE=LEVEL"][..]),
         ("PACELINE_LOG_FORMAT", "xml", &["--log-format", "xml", "text", "json"]),
@@ -111,6 +149,7 @@ async fn every_command_has_help_that_fits_the_page() {
         "audit tail",
         "restore",
         "check",
+        "doctor",
         "policies",
         "replay",
         "simulate",
@@ -148,7 +187,7 @@ async fn a_malformed_frame_ends_a_replay_with_2_and_the_lines_number() {
 }
 
 #[tokio::test]
-async fn a_replay_prints_a_decision_for_each_frame_and_explains_it_when_asked() {
+async fn replay_prints_one_decision_per_frame_and_explains_on_request() {
     let frames =
         r#"{"t": 0, "nodes": [{"name": "n", "cpus": 2}], "jobs": [{"id": "a"}, {"id": "b"}]}"#;
     let (code, said, error) = replay(&["--policy", "flowcon"], frames).await;
@@ -162,7 +201,7 @@ async fn a_replay_prints_a_decision_for_each_frame_and_explains_it_when_asked() 
 }
 
 #[tokio::test]
-async fn a_configuration_file_is_ruled_over_by_the_command_line() {
+async fn command_line_overrides_configuration_file() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("paceline.toml");
     let config = config.to_string_lossy();

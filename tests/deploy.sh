@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tries the images of the sidecar and the allocator and every deployment of examples/deploy for real,
-# as far as this machine allows. Ends with a table of what passed, failed and was skipped, and with
-# exit code 1 if anything failed. What the machine lacks is skipped, never passed. It leaves the images
-# paceline/sidecar, paceline/allocator and paceline/python.
+# as far as this machine allows. Ends with a table of passed, failed and skipped checks, and with exit
+# code 1 if one failed. Checks for which the machine lacks something are skipped, never passed. It
+# leaves the images paceline/sidecar, paceline/allocator and paceline/python.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 set -euo pipefail
@@ -22,7 +22,7 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 skip() { say "$*"; exit 77; }
 
-# Waits for a command to succeed, $1 seconds at the most.
+# Waits for a command to succeed, for at most $1 seconds.
 within() {
   local end=$((SECONDS + $1))
   shift
@@ -32,7 +32,7 @@ within() {
   done
 }
 
-# Runs a function and keeps how it ended: exit code 77 means skipped, and its last line says why.
+# Runs a function and keeps its result: exit code 77 means skipped, and its last line gives the reason.
 check() {
   local what=$1 code=0
   shift
@@ -56,14 +56,14 @@ check() {
 compose=(docker compose)
 "${compose[@]}" version >/dev/null 2>&1 || compose=(docker-compose)
 compose() { "${compose[@]}" --project-name "$name" --file "$deploy/compose.yaml" "$@"; }
-# The allocator's, with what confines it to the jobs of this test.
+# The allocator's arguments, which confine it to the jobs of this test.
 allocator_compose() {
   PACELINE_STATE_DIR="$scratch/state" PACELINE_RUN_DIR="$scratch/run" "${compose[@]}" \
     --project-name "$name-allocator" --file "$scratch/compose/allocator-compose.yaml" \
     --file "$scratch/compose/test.yaml" "$@"
 }
 
-# All that podman keeps is below the scratch folder, and pods have no network but their loopback.
+# podman keeps everything below the scratch folder, and pods have only their loopback as network.
 podman() {
   CONTAINERS_CONF="$scratch/containers.conf" DISABLE_HC_SYSTEMD=true command podman \
     --root "$scratch/podman" --runroot "$scratch/podman-run" --cgroup-manager cgroupfs "$@"
@@ -88,7 +88,7 @@ trap 'exit 130' INT TERM
 need_engine() { docker version >/dev/null 2>&1 || skip "no Docker engine is reachable"; }
 need_images() {
   need_engine
-  docker image inspect paceline/sidecar "$job_image" >/dev/null 2>&1 || skip "there is no image"
+  docker image inspect paceline/sidecar "$job_image" >/dev/null 2>&1 || skip "the images are missing"
 }
 # Runs a command in the job's image, with the volumes of the test.
 with_volumes() {
@@ -103,8 +103,8 @@ image() {
   need_engine
   sidecar/image.sh
   docker run --rm --network none paceline/sidecar --version >/dev/null
-  # Modules that nsswitch.conf names may belong to another C library, and crash the program: it does
-  # without them.
+  # Modules named by nsswitch.conf may belong to another C library, and crash the program: it must not
+  # use them.
   local said size
   echo "hosts: elsewhere" >"$scratch/nsswitch.conf"
   said=$(docker run --rm --network none --volume "$scratch/nsswitch.conf:/etc/nsswitch.conf:ro" \
@@ -149,7 +149,7 @@ restricted() {
   within 10 docker exec "$name-sidecar" /paceline-sidecar healthcheck
   docker stop "$name-sidecar" >/dev/null
   [ "$(count)" = 3 ] || die "a successor counts $(count) losses of 3"
-  say "read-only, without capabilities, as 65532; ends at SIGTERM, and its successor goes on"
+  say "read-only, without capabilities, as 65532; ends at SIGTERM, and its successor continues"
 }
 
 installed() {
@@ -167,7 +167,7 @@ installed() {
 
 by_compose() {
   need_images
-  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is there"
+  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is installed"
   export JOB_IMAGE=$job_image
   compose up --detach
   local job sidecar
@@ -191,9 +191,9 @@ validator() {
   command -v python3 >/dev/null || skip "python3 is missing"
   local installed='import importlib.metadata as packages; print(packages.version("kubernetes-validate"))'
   if [ "$("$venv/bin/python" -c "$installed" 2>/dev/null)" != "$validator" ]; then
-    python3 -m venv --clear "$venv" || skip "python3 makes no virtual environment"
+    python3 -m venv --clear "$venv" || skip "python3 cannot create a virtual environment"
     "$venv/bin/pip" install --quiet "kubernetes-validate==$validator" ||
-      skip "kubernetes-validate $validator cannot be fetched"
+      skip "cannot fetch kubernetes-validate $validator"
   fi
 }
 
@@ -214,7 +214,7 @@ play() {
   [ "$(id -u)" = 0 ] || skip "podman is tried as root only"
   need_images
   validator
-  # By itself podman raises limits as far as the kernel goes, which not every root may.
+  # By default podman raises limits to the kernel's maximum, which not every root may.
   cat >"$scratch/containers.conf" <<CONF
 [containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
@@ -236,13 +236,13 @@ CONF
   say "$(podman --version): ready, and ends at SIGTERM"
 }
 
-# Checks a unit without running it: $1 its name, $2 ten times the exposure that it may have.
+# Checks a unit without running it: $1 its name, $2 ten times its largest exposure.
 unit() {
   command -v systemd-analyze >/dev/null || skip "systemd is missing"
   local unit="$scratch/$1" version
   version=$(systemd-analyze --version | awk 'NR == 1 {print $2}')
   ((version >= 250)) || skip "systemd $version checks no files: 250 does"
-  # Only whether there is such a program counts here.
+  # Only the existence of the program matters here.
   sed 's|/usr/local/bin/paceline[a-z-]*|/bin/true|' "$deploy/$1" >"$unit"
   systemd-analyze verify --man=no --recursive-errors=no "$unit"
   systemd-analyze security --no-pager --offline=true --threshold="$2" "$unit" | tail -n 1
@@ -250,18 +250,20 @@ unit() {
 
 allocator_image() {
   need_engine
-  "${CARGO:-cargo}" build --release --locked --quiet --bin paceline
   allocator/image.sh
   docker run --rm --network none paceline/allocator --version
+  local code=0 said
+  said=$(docker run --rm --network none paceline/allocator simulate FC-3 2>&1) || code=$?
+  [[ $code = 2 && $said == *"cargo build"* ]] || die "a daemon's simulate ends with $code: $said"
 }
 
 need_allocator() {
   need_images
-  docker image inspect paceline/allocator >/dev/null 2>&1 || skip "there is no image of the allocator"
+  docker image inspect paceline/allocator >/dev/null 2>&1 || skip "the image of the allocator is missing"
 }
 
-# Starts two jobs that may have half a CPU: one of root's on its loopback, and one of another user's
-# on a socket that is closed to all others.
+# Starts two jobs with a limit of half a CPU: one of root on its loopback, and one of another user on a
+# socket that is closed to all others.
 start_jobs() {
   mkdir -p "$scratch/program" "$scratch/state" "$scratch/run"
   chmod 777 "$scratch/program"
@@ -279,30 +281,30 @@ start_job() {
     /paceline/paceline-sidecar exec -- python3 -u /train.py 1000000 >/dev/null
 }
 end_jobs() { docker rm --force --volumes "$name-loopback" "$name-socket" >/dev/null; }
-cpus_of() { docker inspect --format '{{.HostConfig.NanoCpus}}' "$name-loopback" "$name-socket" | xargs; }
-are_limited() { [ "$(cpus_of)" = "500000000 500000000" ]; }
-# A limit that was put back is all CPUs to the engine: it has no way back to none.
-are_free() {
-  local all
-  all=$(docker info --format '{{.NCPU}}')000000000
-  [ "$(cpus_of)" = "$all $all" ]
+# The quota in force, in microseconds of 100 ms; -1 or max without a limit.
+quota_of() {
+  docker exec "$1" sh -c 'cut -d " " -f 1 /sys/fs/cgroup/cpu.max 2>/dev/null ||
+    cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us'
 }
+cpus_of() { echo "$(quota_of "$name-loopback") $(quota_of "$name-socket")"; }
+are_limited() { [ "$(cpus_of)" = "50000 50000" ]; }
+are_free() { [[ $(cpus_of) =~ ^(-1|max)\ (-1|max)$ ]]; }
 
 allocator_by_compose() {
   need_allocator
-  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is there"
+  command -v "${compose[0]}" >/dev/null || skip "neither 'docker compose' nor docker-compose is installed"
   local version container
   version=$("${compose[@]}" version --short)
   mkdir "$scratch/compose"
   cp "$deploy/allocator-compose.yaml" "$deploy/paceline.toml" "$scratch/compose"
-  # The first compose knows no such key; where it is still in use the host's namespace is the default.
+  # Version 1 of compose lacks this key; where it is still in use, the host's namespace is the default.
   [[ $version != 1.* ]] || sed -i '/^ *cgroup: host$/d' "$scratch/compose/allocator-compose.yaml"
   cat >"$scratch/compose/test.yaml" <<YAML
 services:
   allocator:
     command: [run, --config, /etc/paceline/paceline.toml, --with-label, paceline.test=$name]
 YAML
-  # The first compose wants it said in both files.
+  # Version 1 of compose needs it in both files.
   sed -n '/^version:/p' "$scratch/compose/allocator-compose.yaml" >>"$scratch/compose/test.yaml"
   start_jobs
   allocator_compose up --detach
@@ -310,7 +312,7 @@ YAML
   container=$(allocator_compose ps --quiet allocator)
   docker logs "$container" 2>&1 | grep '"message":"allocator runs"' | head -n 1
   allocator_compose stop
-  are_free || die "limits are left: $(cpus_of)"
+  are_free || die "limits remain: $(cpus_of)"
   local code
   code=$(docker inspect --format '{{.State.ExitCode}}' "$container")
   [ "$code" = 0 ] || die "SIGTERM ended it with exit code $code: $(docker logs "$container" 2>&1)"
@@ -361,7 +363,7 @@ unit_is_enough() {
   docker kill "$name-allocator" >/dev/null
   are_limited || die "a killed allocator has left no limit: $(cpus_of)"
   confined --rm paceline/allocator restore
-  are_free || die "limits are left: $(cpus_of)"
+  are_free || die "limits remain: $(cpus_of)"
   end_jobs
   say "its capabilities and system calls are enough to run and to restore after a kill"
 }

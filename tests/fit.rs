@@ -1,5 +1,5 @@
-//! `paceline fit` and `paceline simulate --against`, as a user runs them: what is simulated and
-//! recorded is fitted, and simulated again.
+//! `paceline fit` and `paceline simulate --against`, as a user runs them: a recorded simulation is
+//! fitted and simulated again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -9,7 +9,7 @@ use std::process::Output;
 use paceline_system_tests::Allocator;
 use serde_json::Value;
 
-/// Two jobs that hinder each other, on a node of which others use a part.
+/// Two jobs that slow each other down, on a node with background load.
 const SCENARIO: &str = r#"
 name = "two"
 description = "Two jobs."
@@ -89,7 +89,7 @@ async fn a_recording_is_fitted_and_simulates_to_the_same_times() {
 }
 
 #[tokio::test]
-async fn what_was_fitted_is_there_for_programs() {
+async fn fit_is_available_as_json() {
     let folder = recorded().await;
     let words = ["fit", "none.jsonl", "--json", "--param", "flowcon.alpha=0.04"];
     let (code, json, said) = paceline(folder.path(), &words).await;
@@ -102,7 +102,7 @@ async fn what_was_fitted_is_there_for_programs() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_ends_with_2_and_names_the_file_and_the_line() {
+async fn unusable_input_ends_with_2_and_names_file_and_line() {
     let folder = recorded().await;
     let good = std::fs::read_to_string(folder.path().join("none.jsonl")).unwrap();
     let (cut, _) = good.split_at(good.len() - 20);
@@ -115,14 +115,14 @@ async fn what_cannot_be_used_ends_with_2_and_names_the_file_and_the_line() {
     ] {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
-    let cut_line = format!("cut.jsonl: line {}: not a frame", good.lines().count());
+    let cut_line = format!("cut.jsonl: line {}: invalid frame", good.lines().count());
     for (words, parts) in [
         (&["fit", "cut.jsonl"][..], &[cut_line.as_str()][..]),
-        (&["fit", "none.jsonl", "empty.jsonl"], &["empty.jsonl: there is no frame"]),
-        (&["fit", "idle.jsonl"], &["idle.jsonl: no frame in it has a job"]),
+        (&["fit", "none.jsonl", "empty.jsonl"], &["empty.jsonl: it has no frames"]),
+        (&["fit", "idle.jsonl"], &["idle.jsonl: none of its frames has a job"]),
         (&["fit", "samples.jsonl"], &["samples.jsonl: line 1", "--samples", "--record"]),
         (&["fit", "other.jsonl"], &["other.jsonl: no frame says how many CPUs"]),
-        (&["fit", "no-such-file"], &["no-such-file cannot be read"]),
+        (&["fit", "no-such-file"], &["cannot read no-such-file"]),
         (&["fit", "none.jsonl", "--policy", "flocon"], &["did you mean \"flowcon\"?"]),
         (&["fit", "none.jsonl", "--param", "alpha=1"], &["alpha", "POLICY.NAME=NUMBER"]),
         (&["fit", "none.jsonl", "--param", "flowcon.alhpa=1"], &["did you mean \"alpha\"?"]),

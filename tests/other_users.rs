@@ -1,18 +1,23 @@
-//! What only root can try: to be another user, and to fill a disk.
+//! Tests that need root: they become another user, or fill a disk.
 
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 
 use anyhow::{Context, ensure};
 use libtest_mimic::{Arguments, Trial};
-use paceline_allocator::audit::verify::verify;
-use paceline_allocator::audit::{Audit, Entry, read};
-use paceline_system_tests::{Office, example, program};
+use paceline_api::audit::verify::verify;
+use paceline_api::audit::{Audit, Entry, read};
+use paceline_system_tests::{FakeDaemon, example, program};
+use rustix::process::Uid;
 use tokio::runtime::Runtime;
 
-/// Nobody in particular.
-const SOMEBODY: &str = "65534";
+/// The id of another user: usually `nobody`.
+const OTHER_USER: &str = "65534";
+/// How many connections another user opens.
+const CROWD: usize = 600;
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
@@ -22,37 +27,41 @@ fn main() -> ExitCode {
     };
     let trials = vec![
         trial("another_user_gets_one_clear_line", another_user_gets_one_clear_line),
-        trial("who_is_let_in_may_look_and_not_order", who_is_let_in_may_look_and_not_order),
+        trial("permitted_user_may_look_but_not_order", permitted_user_may_look_but_not_order),
+        trial(
+            "crowd_of_another_user_does_not_delay_root",
+            crowd_of_another_user_does_not_delay_root,
+        ),
         trial("a_full_disk_ends_nothing", a_full_disk_ends_nothing),
     ];
     libtest_mimic::run(&args, trials).exit_code()
 }
 
-/// An office that somebody may walk up to, and the program where he may run it.
-fn office(runtime: &Runtime) -> anyhow::Result<(Office, PathBuf)> {
-    let office = runtime.block_on(async { Office::open(example()) })?;
-    set_mode(&office.state(), 0o755)?;
-    let copy = office.state().join("paceline");
+/// A daemon whose folder every user may enter, and a copy of the program that every user may run.
+fn daemon(runtime: &Runtime) -> anyhow::Result<(FakeDaemon, PathBuf)> {
+    let daemon = runtime.block_on(async { FakeDaemon::open(example()) })?;
+    set_mode(&daemon.state(), 0o755)?;
+    let copy = daemon.state().join("paceline");
     std::fs::copy(program("paceline")?, &copy)?;
     set_mode(&copy, 0o755)?;
-    Ok((office, copy))
+    Ok((daemon, copy))
 }
 
 fn set_mode(path: &Path, mode: u32) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(path, PermissionsExt::from_mode(mode))?)
 }
 
-/// Runs `paceline` as somebody: exit code, output, errors.
-fn by_somebody(
+/// Runs `paceline` as another user; returns exit code, output and errors.
+fn as_other_user(
     program: &Path,
-    office: &Office,
+    daemon: &FakeDaemon,
     words: &[&str],
 ) -> anyhow::Result<(i32, String, String)> {
     let Output { status, stdout, stderr } = Command::new("setpriv")
-        .args(["--reuid", SOMEBODY, "--regid", SOMEBODY, "--clear-groups", "--"])
+        .args(["--reuid", OTHER_USER, "--regid", OTHER_USER, "--clear-groups", "--"])
         .arg(program)
         .args(words)
-        .env("PACELINE_CONTROL", office.socket())
+        .env("PACELINE_CONTROL", daemon.socket())
         .env("XDG_STATE_HOME", "/nonexistent")
         .output()?;
     let code = status.code().context("it was killed")?;
@@ -61,33 +70,70 @@ fn by_somebody(
 
 fn another_user_gets_one_clear_line() -> anyhow::Result<()> {
     let runtime = Runtime::new()?;
-    let (office, paceline) = office(&runtime)?;
+    let (daemon, paceline) = daemon(&runtime)?;
     for words in [&["pin", "vae", "0.5"][..], &["release", "vae"], &["status"], &["top"]] {
-        let (code, said, error) = by_somebody(&paceline, &office, words)?;
+        let (code, said, error) = as_other_user(&paceline, &daemon, words)?;
         ensure!((code, said.as_str(), error.lines().count()) == (1, "", 1), "{code} {said}{error}");
-        ensure!(error.contains("only root, and the user who runs the allocator"), "{error}");
+        ensure!(error.contains("as root or as the user who runs the allocator"), "{error}");
     }
-    ensure!(office.ordered().is_empty(), "{:?}", office.ordered());
+    ensure!(daemon.ordered().is_empty(), "{:?}", daemon.ordered());
     Ok(())
 }
 
-fn who_is_let_in_may_look_and_not_order() -> anyhow::Result<()> {
+fn permitted_user_may_look_but_not_order() -> anyhow::Result<()> {
     let runtime = Runtime::new()?;
-    let (office, paceline) = office(&runtime)?;
-    set_mode(&office.socket(), 0o666)?;
-    let (code, said, error) = by_somebody(&paceline, &office, &["status"])?;
+    let (daemon, paceline) = daemon(&runtime)?;
+    set_mode(&daemon.socket(), 0o666)?;
+    let (code, said, error) = as_other_user(&paceline, &daemon, &["status"])?;
     ensure!(code == 0 && said.contains("vae"), "{error}");
-    // The log lies where this user would not look for it: the allocator is asked.
-    let (code, said, error) = by_somebody(&paceline, &office, &["explain", "vae"])?;
+    // This user's command does not find the log by itself: it asks the allocator.
+    let (code, said, error) = as_other_user(&paceline, &daemon, &["explain", "vae"])?;
     ensure!(code == 0 && said.contains("vae is given 50.0 %"), "{error}");
-    let (code, _, error) = by_somebody(&paceline, &office, &["release", "vae"])?;
+    let (code, _, error) = as_other_user(&paceline, &daemon, &["release", "vae"])?;
     ensure!(code == 1 && error.lines().count() == 1, "{code} {error}");
-    ensure!(error.contains("only root") && error.contains(SOMEBODY), "{error}");
-    ensure!(office.ordered().is_empty(), "{:?}", office.ordered());
+    ensure!(error.contains("only root") && error.contains(OTHER_USER), "{error}");
+    ensure!(daemon.ordered().is_empty(), "{:?}", daemon.ordered());
     Ok(())
 }
 
-/// A small disk, taken away when this is dropped.
+/// Connects to the socket as another user, as often as possible; the connections stay open and silent.
+fn crowd(socket: &Path) -> anyhow::Result<Vec<UnixStream>> {
+    let socket = socket.to_owned();
+    let connects = move || {
+        let other = Uid::from_raw(OTHER_USER.parse()?);
+        // Only this thread becomes another user.
+        rustix::thread::set_thread_res_uid(other, other, other)?;
+        anyhow::Ok((0..CROWD).filter_map(|_| UnixStream::connect(&socket).ok()).collect())
+    };
+    std::thread::spawn(connects).join().map_err(|_| anyhow::anyhow!("the thread panicked"))?
+}
+
+fn crowd_of_another_user_does_not_delay_root() -> anyhow::Result<()> {
+    let runtime = Runtime::new()?;
+    let (daemon, paceline) = daemon(&runtime)?;
+    set_mode(&daemon.socket(), 0o666)?;
+    let silent = crowd(&daemon.socket())?;
+    ensure!(silent.len() > CROWD / 2, "only {} could connect", silent.len());
+    let status = Command::new(&paceline)
+        .args(["status"])
+        .env("PACELINE_CONTROL", daemon.socket())
+        .output()?;
+    ensure!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    // Those that got a place are still served or waiting, so root did not wait for them.
+    let open = silent.iter().filter(|client| is_open(client)).count();
+    ensure!(open > 16, "only {open} are still connected");
+    Ok(())
+}
+
+/// Whether the other end has not closed the connection.
+fn is_open(client: &UnixStream) -> bool {
+    let nonblocking = client.set_nonblocking(true);
+    let mut client = client;
+    nonblocking.is_ok()
+        && client.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// A small disk, unmounted when this is dropped.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -102,15 +148,15 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Where it cannot be taken away, the temporary folder stays, and says so by itself. The thread that
-        // brings the log to the disk may not have closed it yet.
+        // Lazily: the thread that syncs the log may not have closed it yet. If unmounting fails, the
+        // temporary folder stays.
         drop(Command::new("umount").arg("--lazy").arg(self.0.path()).status());
     }
 }
 
 fn a_full_disk_ends_nothing() -> anyhow::Result<()> {
     let disk = Disk::mount()?;
-    let folder = disk.0.path();
+    let folder = &disk.0.path().join("state");
     let mut log = Audit::open(folder)?;
     let ballast = folder.join("ballast");
     std::fs::write(&ballast, vec![0; 32 * 1024])?;
@@ -118,12 +164,13 @@ fn a_full_disk_ends_nothing() -> anyhow::Result<()> {
     let written = 100_u64;
     (0..written).for_each(|_| log.write(&entry));
     let full = verify(folder, None)?;
-    ensure!(full.holds() && !full.torn && full.entries < 50, "what is there is whole: {full:?}");
+    ensure!(full.holds() && !full.torn && full.entries < 50, "the log is not intact: {full:?}");
     std::fs::remove_file(&ballast)?;
     log.write(&Entry::Ended { left: 0 });
     let after = verify(folder, None)?;
     ensure!(after.holds() && after.entries == full.entries + 2, "{after:?}");
-    let missed = Entry::Missed { count: written - full.entries };
+    // The log's first entry is its own: from then on it has a head.
+    let missed = Entry::Missed { count: written + 1 - full.entries };
     let last: Vec<Entry> = read::last(folder, 2)?.into_iter().map(|record| record.entry).collect();
     ensure!(last == [missed, Entry::Ended { left: 0 }], "{last:?}");
     drop(log);

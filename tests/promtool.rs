@@ -1,6 +1,6 @@
-//! What is served to Prometheus and made for it, judged by its own checker, `promtool`.
+//! Checks the metrics, rules and configuration for Prometheus with its own checker, `promtool`.
 
-#![expect(clippy::indexing_slicing, reason = "of JSON, where what is missing is null")]
+#![expect(clippy::indexing_slicing, reason = "a missing JSON field is null")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,32 +9,32 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, ensure};
 use libtest_mimic::{Arguments, Trial};
 use paceline_reporter::{LocalAddr, Reporter};
-use paceline_system_tests::made_up;
+use paceline_system_tests::sample_snapshot;
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
-    // Where tests are only listed, too: a runner takes from that which are skipped.
+    // Also when tests are only listed: a runner learns from the list which are skipped.
     let promtool = find();
     let missing = promtool.is_none();
-    let judged = move |test: fn(&str) -> anyhow::Result<()>| {
+    let trial = move |test: fn(&str) -> anyhow::Result<()>| {
         let promtool = promtool.clone();
         move || Ok(test(promtool.as_deref().unwrap_or_default())?)
     };
     let trials = [
-        Trial::test("metrics_of_a_silent_job", judged(|promtool| metrics_of(promtool, &silent()?))),
-        Trial::test("metrics_of_a_busy_job", judged(|promtool| metrics_of(promtool, &busy()?))),
-        Trial::test("metrics_of_the_allocator", judged(metrics_of_the_allocator)),
-        Trial::test("alert_rules", judged(alert_rules)),
-        Trial::test("alerts_fire_when_they_are_to", judged(alerts_fire)),
-        Trial::test("queries_of_the_dashboard", judged(dashboard)),
-        Trial::test("configuration_of_the_example", judged(configuration)),
+        Trial::test("metrics_of_a_silent_job", trial(|promtool| metrics_of(promtool, &silent()?))),
+        Trial::test("metrics_of_a_busy_job", trial(|promtool| metrics_of(promtool, &busy()?))),
+        Trial::test("metrics_of_the_allocator", trial(metrics_of_the_allocator)),
+        Trial::test("alert_rules", trial(alert_rules)),
+        Trial::test("alerts_fire_when_they_are_to", trial(alerts_fire)),
+        Trial::test("queries_of_the_dashboard", trial(dashboard)),
+        Trial::test("configuration_of_the_example", trial(configuration)),
     ];
     let trials = trials.map(|trial| trial.with_ignored_flag(missing));
     libtest_mimic::run(&args, trials.into()).exit_code()
 }
 
-/// Where promtool is; what keeps it away is said by the script.
+/// The path of promtool. If it cannot be had, the script prints why.
 fn find() -> Option<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/promtool.sh");
     let found = Command::new(script).stderr(Stdio::inherit()).output().ok()?;
@@ -69,23 +69,23 @@ fn metrics_of(promtool: &str, reporter: &Reporter) -> anyhow::Result<()> {
 fn metrics_of_the_allocator(promtool: &str) -> anyhow::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let page = runtime.block_on(made_up::page("127.0.0.1:0", 1_760_000_000.0, 60))?;
+    let page = runtime.block_on(sample_snapshot::page("127.0.0.1:0", 1_760_000_000.0, 60))?;
     check_metrics(promtool, &served(&page.0.address().to_string())?)
 }
 
 fn alert_rules(promtool: &str) -> anyhow::Result<()> {
-    judge(promtool, &["check", "rules", &example("alerts.yml")]).map(drop)
+    run_promtool(promtool, &["check", "rules", &example("alerts.yml")]).map(drop)
 }
 
 fn alerts_fire(promtool: &str) -> anyhow::Result<()> {
-    judge(promtool, &["test", "rules", &example("alerts.test.yml")]).map(drop)
+    run_promtool(promtool, &["test", "rules", &example("alerts.test.yml")]).map(drop)
 }
 
 fn configuration(promtool: &str) -> anyhow::Result<()> {
-    judge(promtool, &["check", "config", &example("prometheus.yml")]).map(drop)
+    run_promtool(promtool, &["check", "config", &example("prometheus.yml")]).map(drop)
 }
 
-/// Each query becomes a rule, since rules are what can be checked.
+/// Turns each query into a rule, since promtool can check rules only.
 fn dashboard(promtool: &str) -> anyhow::Result<()> {
     let dashboard: Value = serde_json::from_slice(&std::fs::read(example("grafana.json"))?)?;
     let panels = dashboard["panels"].as_array().context("it has panels")?;
@@ -98,7 +98,7 @@ fn dashboard(promtool: &str) -> anyhow::Result<()> {
     // JSON is YAML as well.
     let groups = json!({"groups": [{"name": "dashboard", "rules": rules}]});
     std::fs::write(file.path(), groups.to_string())?;
-    let said = judge(promtool, &["check", "rules", &file.path().to_string_lossy()])?;
+    let said = run_promtool(promtool, &["check", "rules", &file.path().to_string_lossy()])?;
     ensure!(count > 20 && said.contains(&format!("{count} rules found")), "{said}");
     Ok(())
 }
@@ -107,8 +107,8 @@ fn example(name: &str) -> String {
     format!("{}/../examples/monitoring/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What it says when it is content.
-fn judge(promtool: &str, words: &[&str]) -> anyhow::Result<String> {
+/// Runs promtool; returns its output if it accepts the input.
+fn run_promtool(promtool: &str, words: &[&str]) -> anyhow::Result<String> {
     let said = Command::new(promtool).args(words).output()?;
     let [out, err] = [&said.stdout, &said.stderr].map(|said| String::from_utf8_lossy(said));
     ensure!(said.status.success(), "{out}{err}");
@@ -125,7 +125,7 @@ fn check_metrics(promtool: &str, text: &str) -> anyhow::Result<()> {
     child.stdin.take().context("it is piped")?.write_all(text.as_bytes())?;
     let said = child.wait_with_output()?;
     let [out, err] = [&said.stdout, &said.stderr].map(|said| String::from_utf8_lossy(said));
-    // It also exits with 0 where it has only advice, which is taken as well.
+    // It also exits with 0 when it has only advice, which must be followed as well.
     ensure!(said.status.success() && out.is_empty() && err.is_empty(), "{out}{err}\n{text}");
     Ok(())
 }

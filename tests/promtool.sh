@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints where promtool is, Prometheus's own checker of what is served to it. Where there is none,
-# on Debian, it is taken from the package `prometheus`, which need not be installed for that.
+# Prints the path of promtool, Prometheus's own checker. If it is missing, on Debian, it is extracted
+# from the package `prometheus`, without installing it.
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/paceline/promtool"
@@ -8,7 +8,7 @@ if command -v promtool; then
   exit 0
 fi
 if [ ! -x "$cache/promtool" ]; then
-  command -v apt-get >/dev/null || { echo "promtool is not here, nor Debian's apt-get" >&2; exit 1; }
+  command -v apt-get >/dev/null || { echo "promtool is missing, and so is Debian's apt-get" >&2; exit 1; }
   scratch="$(mktemp -d)"
   trap 'rm -rf "$scratch"' EXIT
   cd "$scratch"

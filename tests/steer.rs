@@ -1,11 +1,11 @@
-//! What people type to look at a running allocator and to steer it, as programs of their own.
+//! The commands that inspect and control a running allocator.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "steer/fake_engine.rs"]
+mod fake_engine;
 #[path = "steer/reload.rs"]
 mod reload;
-#[path = "steer/stand_in.rs"]
-mod stand_in;
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -13,19 +13,19 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use paceline_system_tests::{Allocator, Office, example, program, until};
+use paceline_system_tests::{Allocator, FakeDaemon, example, program, until};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-/// Runs one command with that office's socket and log.
-async fn paceline(office: &Office, line: &str) -> (Option<i32>, String, String) {
+/// Runs one command with that daemon's socket and log.
+async fn paceline(daemon: &FakeDaemon, line: &str) -> (Option<i32>, String, String) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut command = Allocator::command(&words).unwrap();
     command
-        .env("PACELINE_CONTROL", office.socket())
-        .env("PACELINE_STATE_DIR", office.state())
+        .env("PACELINE_CONTROL", daemon.socket())
+        .env("PACELINE_STATE_DIR", daemon.state())
         .env_remove("DOCKER_HOST");
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -34,7 +34,7 @@ async fn paceline(office: &Office, line: &str) -> (Option<i32>, String, String) 
 
 #[tokio::test]
 async fn every_order_reaches_the_allocator_and_its_answer_is_shown() {
-    let office = Office::open(example()).unwrap();
+    let daemon = FakeDaemon::open(example()).unwrap();
     for (line, said) in [
         ("manage vae", "done: manage vae\n"),
         ("release vae", "done: release vae\n"),
@@ -43,29 +43,29 @@ async fn every_order_reaches_the_allocator_and_its_answer_is_shown() {
         ("guard vae canary on", "done: switch the canary guard of vae on\n"),
         ("log-level debug", "done: log by the filter debug\n"),
     ] {
-        assert_eq!(paceline(&office, line).await, (Some(0), said.to_owned(), String::new()));
+        assert_eq!(paceline(&daemon, line).await, (Some(0), said.to_owned(), String::new()));
     }
-    let ordered = office.ordered();
+    let ordered = daemon.ordered();
     assert_eq!(ordered.len(), 6);
     assert!(ordered.iter().all(|(_, uid)| *uid == rustix::process::geteuid().as_raw()));
-    let (code, said, _) = paceline(&office, "release vae --json").await;
+    let (code, said, _) = paceline(&daemon, "release vae --json").await;
     assert_eq!((code, said.as_str()), (Some(0), "{\"done\":\"done: release vae\"}\n"));
-    let (_, said, _) = paceline(&office, "audit tail -n 1").await;
+    let (_, said, _) = paceline(&daemon, "audit tail -n 1").await;
     assert!(said.contains("ordered to release vae; done"), "{said}");
 }
 
 #[tokio::test]
-async fn what_is_refused_says_why_in_one_line_and_by_its_exit_code() {
-    let office = Office::open(example()).unwrap();
+async fn refused_order_gives_one_line_and_exit_code() {
+    let daemon = FakeDaemon::open(example()).unwrap();
     for (line, code, part) in [
         ("pin nobody 0.5", 2, "no running container or job \"nobody\""),
         ("manage never", 1, "never is never to be\\u{1b}[31m"),
     ] {
-        let (ended, said, error) = paceline(&office, line).await;
+        let (ended, said, error) = paceline(&daemon, line).await;
         assert_eq!((ended, said.as_str(), error.lines().count()), (Some(code), "", 1), "{error}");
         assert!(error.contains(part), "{error}");
     }
-    let (code, said, _) = paceline(&office, "pin nobody 0.5 --json").await;
+    let (code, said, _) = paceline(&daemon, "pin nobody 0.5 --json").await;
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &said["refused"]["refusal"]), (Some(2), &Value::from("unknown")));
     for command in ["status", "top"] {
@@ -78,15 +78,15 @@ async fn what_is_refused_says_why_in_one_line_and_by_its_exit_code() {
 }
 
 #[tokio::test]
-async fn what_many_order_at_once_is_all_done_and_all_in_the_log() {
-    let office = Arc::new(Office::open(example()).unwrap());
+async fn concurrent_orders_are_all_done_and_logged() {
+    let daemon = Arc::new(FakeDaemon::open(example()).unwrap());
     let mut clients = JoinSet::new();
     for number in 0..12 {
-        let office = Arc::clone(&office);
-        clients.spawn(async move { paceline(&office, &format!("pin job{number} 0.5")).await.0 });
+        let daemon = Arc::clone(&daemon);
+        clients.spawn(async move { paceline(&daemon, &format!("pin job{number} 0.5")).await.0 });
     }
     assert_eq!(clients.join_all().await, [Some(0); 12]);
-    let mut names: Vec<String> = office
+    let mut names: Vec<String> = daemon
         .ordered()
         .into_iter()
         .filter_map(|(command, _)| command.name().map(str::to_owned))
@@ -94,68 +94,68 @@ async fn what_many_order_at_once_is_all_done_and_all_in_the_log() {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 12);
-    let (_, said, _) = paceline(&office, "audit tail -n 100").await;
+    let (_, said, _) = paceline(&daemon, "audit tail -n 100").await;
     assert_eq!(said.lines().filter(|line| line.contains("; done: ")).count(), 12, "{said}");
-    let (code, said, error) = paceline(&office, "audit verify").await;
+    let (code, said, error) = paceline(&daemon, "audit verify").await;
     assert_eq!(code, Some(0), "{said}{error}");
 }
 
 #[tokio::test]
-async fn nothing_that_a_job_is_called_is_obeyed_by_the_terminal() {
-    let office = Office::open(example()).unwrap();
+async fn job_names_cannot_control_the_terminal() {
+    let daemon = FakeDaemon::open(example()).unwrap();
     let hostile = example().jobs.pop().unwrap().job;
     for line in ["status", "top --times 1", "audit tail", "status --json", "audit tail --json"] {
-        let (code, said, error) = paceline(&office, line).await;
+        let (code, said, error) = paceline(&daemon, line).await;
         assert_eq!(code, Some(0), "{error}");
         assert!(said.contains("owned"), "{line}: {said}");
         let obeyed = |c: char| c.is_control() && c != '\n';
         assert!(!said.chars().any(obeyed), "{line}: {said:?}");
     }
     let mut command = Allocator::command(&["explain", &hostile, "--state-dir"]).unwrap();
-    let output = command.arg(office.state()).output().await.unwrap();
+    let output = command.arg(daemon.state()).output().await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("is given 50.0 %") && said.lines().count() == 1, "{said:?}");
     assert!(!said.contains('\x1b') && !said.contains('\u{9b}'), "{said:?}");
 }
 
 #[tokio::test]
-async fn a_job_is_explained_from_the_log_and_who_is_unknown_named() {
-    let office = Office::open(example()).unwrap();
-    let (code, said, error) = paceline(&office, "explain vae").await;
+async fn explain_reads_the_log_and_names_unknown_jobs() {
+    let daemon = FakeDaemon::open(example()).unwrap();
+    let (code, said, error) = paceline(&daemon, "explain vae").await;
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("decision 1: vae is given 50.0 % (CL): converged"), "{said}");
-    let (_, json, _) = paceline(&office, "explain vae --json").await;
+    let (_, json, _) = paceline(&daemon, "explain vae --json").await;
     let entry: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&entry["what"], &entry["seq"]), (&Value::from("decided"), &Value::from(1)));
-    let (code, _, error) = paceline(&office, "explain mnist").await;
+    assert_eq!((&entry["what"], &entry["seq"]), (&Value::from("decided"), &Value::from(2)));
+    let (code, _, error) = paceline(&daemon, "explain mnist").await;
     assert_eq!(code, Some(2));
-    assert!(error.contains("nothing of mnist; it tells of vae"), "{error}");
+    assert!(error.contains("no job mnist; it contains vae"), "{error}");
 }
 
 #[tokio::test]
-async fn a_log_that_was_tampered_with_is_told_of() {
-    let office = Office::open(example()).unwrap();
-    let (code, said, _) = paceline(&office, "audit verify").await;
+async fn tampered_log_is_detected() {
+    let daemon = FakeDaemon::open(example()).unwrap();
+    let (code, said, _) = paceline(&daemon, "audit verify").await;
     assert_eq!(code, Some(0), "{said}");
     let hash = said.lines().last().unwrap().strip_prefix("last hash ").unwrap().to_owned();
-    let (code, _, _) = paceline(&office, &format!("audit verify --anchor {hash}")).await;
+    let (code, _, _) = paceline(&daemon, &format!("audit verify --anchor {hash}")).await;
     assert_eq!(code, Some(0));
-    let path = office.state().join("audit.jsonl");
+    let path = daemon.state().join("audit.jsonl");
     let text = std::fs::read_to_string(&path).unwrap().replacen("converged", "deserved", 1);
     std::fs::write(&path, text).unwrap();
-    let (code, said, error) = paceline(&office, "audit verify").await;
+    let (code, said, error) = paceline(&daemon, "audit verify").await;
     assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
-    assert!(said.contains("audit.jsonl, line 1: its text does not have the hash"), "{said}");
+    assert!(said.contains("audit.jsonl, line 2: its text does not match its hash"), "{said}");
     let other = format!("audit verify --anchor {}", "0".repeat(64));
-    let (code, said, _) = paceline(&office, &format!("{other} --json")).await;
+    let (code, said, _) = paceline(&daemon, &format!("{other} --json")).await;
     let verdict: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &verdict["anchored"]), (Some(1), &Value::from(false)));
 }
 
 #[tokio::test]
 async fn the_snapshot_is_given_as_json() {
-    let office = Office::open(example()).unwrap();
-    let (_, said, _) = paceline(&office, "status --json").await;
+    let daemon = FakeDaemon::open(example()).unwrap();
+    let (_, said, _) = paceline(&daemon, "status --json").await;
     assert_eq!(
         serde_json::from_str::<Value>(&said).unwrap(),
         serde_json::to_value(example()).unwrap()
@@ -163,12 +163,12 @@ async fn the_snapshot_is_given_as_json() {
 }
 
 #[tokio::test]
-async fn top_draws_in_place_and_gives_the_terminal_back_as_it_was() {
-    let office = Office::open(example()).unwrap();
+async fn top_draws_in_place_and_restores_the_terminal() {
+    let daemon = FakeDaemon::open(example()).unwrap();
     for (key, code) in [(b"q", 0), (b"\x03", 130)] {
         let terminal = Terminal::open();
         let before = terminal.modes();
-        let mut child = terminal.command(&["top", "--every", "0.1"], &office.socket());
+        let mut child = terminal.command(&["top", "--every", "0.1"], &daemon.socket());
         terminal.shows("vae").await;
         assert!(!terminal.modes().contains(LocalModes::ICANON | LocalModes::ECHO));
         rustix::io::write(&*terminal.master, key).unwrap();
@@ -184,7 +184,7 @@ async fn top_draws_in_place_and_gives_the_terminal_back_as_it_was() {
     }
 }
 
-/// A terminal of our own, and what was shown on it.
+/// A pseudo-terminal, and everything written to it.
 struct Terminal {
     master: Arc<OwnedFd>,
     slave: OwnedFd,
@@ -226,7 +226,7 @@ impl Terminal {
         until(&format!("the terminal shows {what:?}"), look).await.unwrap();
     }
 
-    /// Starts `paceline` on it, as the shell of a session would.
+    /// Starts `paceline` on it, as a shell would.
     fn command(&self, words: &[&str], socket: &Path) -> tokio::process::Child {
         let stdio = || Stdio::from(self.slave.try_clone().unwrap());
         tokio::process::Command::new("setsid")

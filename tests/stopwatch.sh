@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by a recipe of the Makefile with its target's name: when the recipe ends, prints how long it
-# took, and the CPU time and the steal of the whole machine meanwhile. Containers are children of the
-# engine, so the time of this process and its children would not be all. With PACELINE_SECONDS=FILE the
+# Sourced by a recipe of the Makefile with its target's name. When the recipe ends, prints its duration,
+# and the CPU time and the steal of the whole machine meanwhile. Containers are children of the engine,
+# so the time of this process and its children would not include them. With PACELINE_SECONDS=FILE the
 # line is added to that file, too.
 
 stopwatch_name=$1

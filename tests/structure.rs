@@ -1,14 +1,16 @@
-//! The shape of the workspace, as a program: which crate may depend on which, and what never
-//! reaches the pure ones.
+//! Checks the structure of the workspace: which crate may depend on which, and which dependencies
+//! the pure crates must not have.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Every edge that there may be between crates of the workspace.
+/// The allowed dependencies between crates of the workspace.
 const EDGES: &[(&str, &[&str])] = &[
     ("paceline-wire", &[]),
     ("paceline-local", &[]),
@@ -16,10 +18,34 @@ const EDGES: &[(&str, &[&str])] = &[
     ("paceline-sidecar", &["paceline-reporter"]),
     ("paceline-policy", &["paceline-wire"]),
     ("paceline-sim", &["paceline-policy", "paceline-wire"]),
-    ("paceline-allocator", &["paceline-local", "paceline-policy", "paceline-sim", "paceline-wire"]),
+    ("paceline-api", &["paceline-policy", "paceline-wire"]),
+    ("paceline-cgroup", &["paceline-policy"]),
+    ("paceline-node", &["paceline-api", "paceline-cgroup", "paceline-policy", "paceline-wire"]),
+    (
+        "paceline-cluster",
+        &["paceline-api", "paceline-cgroup", "paceline-node", "paceline-policy", "paceline-wire"],
+    ),
+    ("paceline-server", &["paceline-api", "paceline-local", "paceline-node"]),
+    (
+        "paceline-bench",
+        &["paceline-api", "paceline-node", "paceline-policy", "paceline-sim", "paceline-wire"],
+    ),
+    (
+        "paceline-allocator",
+        &[
+            "paceline-api",
+            "paceline-bench",
+            "paceline-cgroup",
+            "paceline-cluster",
+            "paceline-node",
+            "paceline-policy",
+            "paceline-server",
+            "paceline-wire",
+        ],
+    ),
 ];
 
-/// What the pure crates never use, at whatever remove.
+/// Crates that the pure ones must not use, directly or indirectly.
 const IMPURE: &[&str] = &["tokio", "hyper", "bollard", "tracing", "tch", "rustix", "libc", "rand"];
 
 fn metadata() -> Value {
@@ -73,11 +99,12 @@ fn crates_depend_on_each_other_as_the_picture_shows() {
     }
 }
 
-/// The names of all that a crate is built with when it is built alone: not with the features that
-/// others of the workspace ask for.
-fn used_by(package: &str) -> BTreeSet<String> {
+/// The names of all dependencies of a crate that is built alone, without the features that other
+/// crates of the workspace enable.
+fn used_by(package: &str, options: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--package", package])
+        .args(options)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
@@ -89,9 +116,127 @@ fn used_by(package: &str) -> BTreeSet<String> {
 #[test]
 fn the_pure_crates_stay_pure() {
     for pure in ["paceline-policy", "paceline-sim", "paceline-wire"] {
-        let used = used_by(pure);
+        let used = used_by(pure, &[]);
         assert!(used.contains("serde"), "{used:?}");
         let impure: Vec<_> = IMPURE.iter().filter(|name| used.contains(**name)).collect();
         assert!(impure.is_empty(), "{pure} uses {impure:?}");
+    }
+}
+
+/// What only the bench uses: the daemon, which runs as root, is built without it.
+const BENCH_ONLY: &[&str] = &["paceline-bench", "paceline-sim", "plotters", "indicatif"];
+
+#[test]
+fn a_daemon_has_neither_charts_nor_simulations() {
+    let all = used_by("paceline-allocator", &[]);
+    let daemon = used_by("paceline-allocator", &["--no-default-features"]);
+    for name in BENCH_ONLY {
+        assert!(all.contains(*name) && !daemon.contains(*name), "{name}: {daemon:?}");
+    }
+}
+
+/// The most packages that the sidecar is built from: it stands beside every Python job.
+const MAX_SIDECAR_PACKAGES: usize = 75;
+
+#[test]
+fn the_sidecar_stays_small_and_knows_no_engine_client() {
+    let used = used_by("paceline-sidecar", &[]);
+    assert!(used.len() <= MAX_SIDECAR_PACKAGES, "{}: {used:?}", used.len());
+    assert!(!used.contains("bollard"));
+}
+
+/// Crates whose folders must not import each other in a circle.
+const FOLDERS: &[&str] = &[
+    "allocator",
+    "allocator/api",
+    "allocator/bench",
+    "allocator/cgroup",
+    "allocator/cluster",
+    "allocator/node",
+    "allocator/policy",
+    "allocator/server",
+    "allocator/sim",
+    "reporter",
+    "reporter/local",
+    "reporter/wire",
+    "sidecar",
+];
+
+/// The product's code of a file: without comments and without the tests at its end.
+fn product_code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.collect::<Vec<_>>().join(
+        "
+",
+    )
+}
+
+/// The modules that the text after `crate::` names: several in braces.
+fn first_names(rest: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        let text = text.trim_start();
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    match rest.strip_prefix('{').and_then(|list| list.split('}').next()) {
+        Some(list) => list.split(',').map(name).collect(),
+        None => vec![name(rest)],
+    }
+}
+
+/// Which modules each top-level module of a crate names by `crate::`.
+fn imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut imports = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut open = vec![source.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_test = path.file_stem().is_some_and(|name| name == "tests" || name == "example");
+            if is_test {
+                continue;
+            }
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let first = path.strip_prefix(source).unwrap().components().next().unwrap();
+            let module = Path::new(first.as_os_str()).file_stem().unwrap().to_string_lossy();
+            let named = imports.entry(module.into_owned()).or_default();
+            let code = product_code(&path);
+            named.extend(code.split("crate::").skip(1).flat_map(first_names));
+        }
+    }
+    imports
+}
+
+/// What is reached from a module by imports, one after the other.
+fn reached(imports: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(module) = open.pop() {
+        for next in imports.get(module).into_iter().flatten() {
+            if imports.contains_key(next) && next != module && reached.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn folders_import_each_other_in_no_circle() {
+    for name in FOLDERS {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        let mut imports = imports(&source);
+        // The root joins all.
+        imports.retain(|module, _| !["lib", "main"].contains(&module.as_str()));
+        for folder in imports.keys().filter(|module| source.join(module).is_dir()) {
+            let circle: Vec<_> = reached(&imports, folder)
+                .into_iter()
+                .filter(|other| other != folder && reached(&imports, other).contains(folder))
+                .collect();
+            assert!(circle.is_empty(), "{name}: {folder} and {circle:?} import each other");
+        }
     }
 }

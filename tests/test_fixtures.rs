@@ -1,6 +1,6 @@
-//! `test-fixtures COMMAND [ARGUMENT]...` makes what the tests on a real engine share, runs the command
-//! with it, removes it again, and ends with the command's exit code. Where no engine is reachable the
-//! command runs without it, and the tests are skipped.
+//! `test-fixtures COMMAND [ARGUMENT]...` makes what the tests on a real engine share, runs the
+//! command with it, removes it again, and ends with the command's exit code. If no engine is
+//! reachable, the command runs without it, and the tests are skipped.
 
 use std::process::{ExitCode, ExitStatus};
 
@@ -40,7 +40,7 @@ async fn connect() -> anyhow::Result<Docker> {
     Ok(Docker::connect_with_defaults()?.negotiate_version().await?)
 }
 
-/// Waits for the command's end. Ctrl-C reaches it by the terminal; SIGTERM is passed on.
+/// Waits for the command's end. Ctrl-C reaches it through the terminal; SIGTERM is passed on.
 async fn watched(mut child: Child) -> anyhow::Result<ExitStatus> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terms = signal(SignalKind::terminate())?;
@@ -51,7 +51,7 @@ async fn watched(mut child: Child) -> anyhow::Result<ExitStatus> {
             _ = terms.recv() => {
                 let pid = child.id().map(i32::try_from).transpose()?.and_then(Pid::from_raw);
                 if let Some(pid) = pid {
-                    // It is reaped nowhere else, so the id is still its own.
+                    // It is reaped only here, so the id is still its own.
                     kill_process(pid, Signal::TERM)?;
                 }
             }
@@ -59,7 +59,7 @@ async fn watched(mut child: Child) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// The command's exit code; 1 where a signal has ended it.
+/// The command's exit code; 1 if a signal has ended it.
 fn code(status: ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into()
 }

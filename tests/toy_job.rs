@@ -1,5 +1,5 @@
-//! A training job in miniature: it computes, its loss falls or does not, and its endpoint answers
-//! or does not. All of it is by command line, so that a test can have the job that it needs.
+//! A training job in miniature: it computes, its loss falls or not, and its endpoint answers or
+//! not. The command line sets all of it, so that each test gets the job that it needs.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use clap::{Parser, ValueEnum};
 use paceline_reporter::Reporter;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The exit code of a shell's command that SIGTERM has ended.
+/// The exit code that a shell reports for a command ended by SIGTERM.
 const TERMINATED: i32 = 143;
 
 #[derive(Debug, Parser)]
@@ -20,7 +20,7 @@ struct Args {
     /// The loss of the first step.
     #[arg(long, default_value_t = 4.0)]
     start: f64,
-    /// Steps in which the loss halves; never, unless said.
+    /// Steps in which the loss halves. By default it never does.
     #[arg(long)]
     half_life: Option<f64>,
     /// Rounds of arithmetic in a step: a million take some milliseconds.
@@ -29,37 +29,37 @@ struct Args {
     /// Threads that compute without a pause, besides the one that trains.
     #[arg(long, default_value_t = 0)]
     burners: u32,
-    /// Seconds, at first, in which it reports ten times a second and computes nothing.
+    /// Seconds at the start in which it reports ten times a second and computes nothing.
     #[arg(long, default_value_t = 0.0)]
     sleep: f64,
-    /// As in its sleep it goes on until this file is there …
+    /// Sleeps in this way until this file exists …
     #[arg(long)]
     hold: Option<PathBuf>,
-    /// … not at first, but once it has made so many steps.
+    /// … not at the start, but after this many steps.
     #[arg(long, requires = "hold", default_value_t = 0)]
     hold_after: u64,
-    /// Ends at once at SIGTERM. The first process of a container does so only if it sees to it.
+    /// Ends at once at SIGTERM. The kernel does not do that for a container's first process.
     #[arg(long)]
     heed_term: bool,
-    /// Steps until the end; no end, unless said.
+    /// Steps until the end. By default it never ends.
     #[arg(long, default_value_t = u64::MAX)]
     steps: u64,
-    /// The number of steps that it states, where that is not the truth.
+    /// The total of steps that it reports instead of the true one.
     #[arg(long)]
     states: Option<u64>,
-    /// It always states one step more than it has taken.
+    /// Always reports a total of one step more than it has taken.
     #[arg(long, conflicts_with = "states")]
     one_more: bool,
     /// Draw a bar that never ends its line, as tqdm does, instead of a line for each step.
     #[arg(long)]
     bar: bool,
-    /// Saves its step here when it is asked to, and goes on from there at the start.
+    /// Saves its step here on request, and resumes from there at the start.
     #[arg(long)]
     checkpoint: Option<PathBuf>,
-    /// Saves it after so many steps, too, and again and again.
+    /// The interval of further saves, in steps.
     #[arg(long, requires = "checkpoint")]
     save_every: Option<u64>,
-    /// What it does at the start where there is a checkpoint.
+    /// What it does at the start if there is a checkpoint.
     #[arg(long, value_enum, default_value_t = Resume::GoOn)]
     resume: Resume,
     /// Adds a line to this file with every step: which process, and the step.
@@ -72,13 +72,13 @@ struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Resume {
-    /// It goes on from there.
+    /// It resumes from there.
     GoOn,
-    /// It begins anew.
-    Anew,
+    /// It starts from the beginning.
+    Restart,
     /// It ends with an error.
     Exit,
-    /// It does nothing, for ever.
+    /// It hangs.
     Hang,
 }
 
@@ -88,7 +88,7 @@ enum Answer {
     Progress,
     /// There is none.
     Nothing,
-    /// It accepts connections and says nothing.
+    /// It accepts connections and sends nothing.
     Silence,
     /// It says something else.
     Garbage,
@@ -154,7 +154,7 @@ fn main() -> anyhow::Result<()> {
             args.save(step)?;
         }
         if let Some(request) = reporter.checkpoint_requested() {
-            // A failure is told to whoever asked.
+            // A failure is reported to the requester.
             drop(request.save(|_| args.save(step)));
         }
         if args.bar {
@@ -174,7 +174,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has SIGTERM end this process, wherever it is.
+/// Makes SIGTERM end this process at any point.
 #[expect(clippy::exit, reason = "what a signal does to a process that is not the first one")]
 fn heed_term() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -194,17 +194,17 @@ impl Args {
         self.start * (-halvings).exp2()
     }
 
-    /// What a loss is multiplied by from one step to the next.
+    /// The factor of the loss from one step to the next.
     fn factor(&self) -> f64 {
         self.half_life.map_or(1.0, |half_life| (-1.0 / half_life).exp2())
     }
 
-    /// Whether it goes no further than `step` for now.
+    /// Whether it must wait at `step`.
     fn is_held(&self, step: u64) -> bool {
         step == self.hold_after && self.hold.as_ref().is_some_and(|file| !file.exists())
     }
 
-    /// Reports after a tenth of a second of nothing.
+    /// Reports after a tenth of a second without work.
     fn sleep_a_little(&self, reporter: &Reporter, loss: &mut f64) {
         let batch = reporter.batch();
         pause(Duration::from_millis(100));
@@ -212,7 +212,7 @@ impl Args {
         *loss *= self.factor();
     }
 
-    /// How far an earlier process has come.
+    /// The last step of an earlier process.
     fn first_step(&self) -> anyhow::Result<u64> {
         let Some(path) = self.checkpoint.as_ref().filter(|path| path.exists()) else {
             return Ok(0);
@@ -220,7 +220,7 @@ impl Args {
         let saved = std::fs::read_to_string(path)?.parse()?;
         match self.resume {
             Resume::GoOn => Ok(saved),
-            Resume::Anew => Ok(0),
+            Resume::Restart => Ok(0),
             Resume::Exit => anyhow::bail!("it does not go on from step {saved}"),
             Resume::Hang => loop {
                 pause(Duration::from_hours(1));
@@ -236,7 +236,7 @@ impl Args {
         Ok(path)
     }
 
-    /// The file of steps, and what tells this process from others.
+    /// The file of steps, and a number that identifies this process.
     fn trace(&self) -> io::Result<Option<(File, u128)>> {
         let since = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
         let open = |path| File::options().create(true).append(true).open(path);
@@ -256,11 +256,11 @@ fn draw(out: &mut impl Write, step: u64, of: u64, loss: f64) -> io::Result<()> {
     out.flush()
 }
 
-/// Keeps every connection open, answered by nonsense or not at all.
+/// Accepts connections, answers with nonsense or not at all, and keeps them open.
 fn misbehave(listener: &TcpListener, how: Answer) {
     let mut open = Vec::new();
     for mut stream in listener.incoming().flatten().take(1000) {
-        // The reader may be gone already, and is to be.
+        // The reader may have closed the connection, as it should.
         drop(say(&mut stream, how));
         open.push(stream);
     }
@@ -302,8 +302,8 @@ fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Arithmetic that no compiler can leave out, and that is in registers alone: its time is exactly
-/// in proportion to the CPU that the job is given.
+/// Arithmetic that the compiler cannot remove and that uses registers only: its time is exactly in
+/// proportion to the CPU that the job gets.
 fn compute(rounds: u64) {
     let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..rounds {

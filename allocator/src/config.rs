@@ -1,86 +1,102 @@
 //! The allocator's configuration file.
 //!
-//! It may say whatever the command line of `paceline run` says, but for what belongs to one run
-//! alone, such as the files that it records to. The command line and the environment rule over it.
+//! It has the settings of `paceline run`, except those for a single run, such as record files.
+//! Command line and environment override it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use paceline_api::nodes::Cpuset;
+use paceline_api::usage::BadUsage;
+use paceline_api::{bounded, toml_error};
+use paceline_node::limits::ownership::Owner;
+use paceline_node::limits::{ActuatorBackend, OnDrift};
+use paceline_node::migration;
 use paceline_policy::Variant;
 use paceline_policy::limiter::LimiterOptions;
+use paceline_server::web;
 use serde::Deserialize;
 
-use crate::actuate::fence::Owner;
-use crate::actuate::{Means, OnDrift};
-use crate::exit::BadUsage;
 use crate::log::{Filter, Format};
-use crate::migrate;
-use crate::nodes::Cpuset;
-use crate::toml_error;
-use crate::web;
 
-/// So much of a line is shown that is wrong.
-const SHOWN: usize = 80;
+/// How much of an invalid line an error shows, in characters.
+const MAX_SHOWN: usize = 80;
 
-/// What a file may say.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The policy's name.
     pub policy: Option<String>,
-    /// How closely to keep to its paper.
+    /// The variant of the policy.
     pub variant: Option<Variant>,
-    /// The names of policies that watch and do not act.
+    /// The names of shadow policies.
     pub shadow: Vec<String>,
-    /// Nothing is written.
+    /// Decide, but write no limit.
     pub dry_run: bool,
-    /// Labels that a container must have to be managed, beside the one that opts it in.
+    /// Labels that a container must have besides the one that opts it in.
     pub with_label: Vec<String>,
-    /// What limits are written by.
-    pub actuator: Option<Means>,
-    /// What is done where somebody else has changed a limit.
+    /// How limits are written.
+    pub actuator: Option<ActuatorBackend>,
+    /// The response to a limit that another program changed.
     pub on_drift: Option<OnDrift>,
-    /// Whose containers are managed, too.
+    /// Orchestrators whose containers are managed as well.
     pub adopt: Vec<Owner>,
-    /// What the machine's CPUs are split into: a set of CPUs by each node's name.
+    /// The CPU set of each node, by the node's name.
     pub nodes: BTreeMap<String, Cpuset>,
-    /// How jobs are moved from one node to another.
-    pub migration: migrate::Settings,
+    /// How jobs move between nodes.
+    pub migration: migration::Settings,
     /// The folder of original limits and of the audit log.
     pub state_dir: Option<PathBuf>,
     /// The control socket's path, or `none`.
     pub control: Option<PathBuf>,
-    /// How much is logged.
+    /// The log level.
     pub log_level: Option<Filter>,
-    /// In which form.
+    /// The log format.
     pub log_format: Option<Format>,
     /// The policy's parameters.
     pub params: BTreeMap<String, f64>,
-    /// What stands below the policy.
+    /// The limiter's settings.
     pub limiter: LimiterOptions,
-    /// Where the page, the API and the metrics are served.
+    /// The settings of the page, the API and the metrics.
     pub web: web::Settings,
 }
 
-/// A file that cannot be used: not TOML, a key that there is not, or a value that is not allowed.
+/// An invalid file: not TOML, an unknown key, or a value that is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct ConfigError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: String,
 }
 
+/// The state folder that a TOML file sets. Other settings are not checked: limits are restored also
+/// after a change of the file that a run would refuse.
+pub fn state_dir(path: &Path) -> Result<Option<PathBuf>, BadUsage> {
+    #[derive(Deserialize)]
+    struct State {
+        state_dir: Option<PathBuf>,
+    }
+    let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
+    let text = bounded::SETTINGS.read(path).map_err(|error| at(&error))?;
+    let state: State = toml::from_str(&text).map_err(|error| {
+        let (line, problem) = toml_error::explain(&text, &error);
+        at(&ConfigError { line, problem })
+    })?;
+    let folder = std::path::absolute(path).map_err(|error| at(&error))?;
+    Ok(state.state_dir.map(|state| folder.parent().unwrap_or(Path::new("/")).join(state)))
+}
+
 impl Config {
-    /// Reads a TOML file. Paths in it that are not absolute are meant from its folder.
+    /// Reads a TOML file. Relative paths in it start at its folder.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
         let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| at(&error))?;
+        let text = bounded::SETTINGS.read(path).map_err(|error| at(&error))?;
         let mut config = Self::parse(&text).map_err(|error| at(&error))?;
         let folder = std::path::absolute(path).map_err(|error| at(&error))?;
-        config.paths_are_from(folder.parent().unwrap_or(Path::new("/")));
+        config.resolve_paths(folder.parent().unwrap_or(Path::new("/")));
         Ok(config)
     }
 
@@ -89,18 +105,18 @@ impl Config {
         toml::from_str(text).map_err(|error| {
             let (line, problem) = toml_error::explain(text, &error);
             let wrong = text.lines().nth(line - 1).unwrap_or_default().trim();
-            // A key that is not known is named already.
+            // The problem already names an unknown key.
             let problem = if problem.starts_with("unknown field") || wrong.is_empty() {
                 problem
             } else {
-                let shown: String = wrong.chars().take(SHOWN).collect();
+                let shown: String = wrong.chars().take(MAX_SHOWN).collect();
                 format!("{shown}: {problem}")
             };
             ConfigError { line, problem }
         })
     }
 
-    fn paths_are_from(&mut self, folder: &Path) {
+    fn resolve_paths(&mut self, folder: &Path) {
         let control = self.control.as_mut().filter(|path| path.as_os_str() != "none");
         let web = &mut self.web;
         let files = [&mut web.token_file, &mut web.tls_certificate, &mut web.tls_key];
@@ -113,6 +129,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -122,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_is_read() {
+    fn file_is_read() {
         let text = "policy = \"tradl\"\nvariant = \"published\"\n[params]\nalpha = 0.8\nhold = 4\n";
         let config = Config::parse(text).unwrap();
         assert_eq!(config.policy.as_deref(), Some("tradl"));
@@ -132,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_an_error_that_suggests_the_nearest() {
+    fn unknown_key_is_an_error_with_a_suggestion() {
         for (text, line, nearest) in [
             ("\npolcy = \"tradl\"", 2, "policy"),
             ("[limter]", 1, "limiter"),
@@ -153,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_named_with_its_line_its_key_and_what_is_allowed() {
+    fn invalid_value_is_reported_with_line_key_and_allowed_values() {
         for (text, parts) in [
             ("[params]\nalpha = \"much\"", &["line 2: alpha = \"much\": ", "string \"much\""][..]),
             ("variant = \"exact\"", &["line 1: variant = \"exact\"", "resolved or published"]),
-            ("actuator = \"hand\"", &["line 1: actuator = \"hand\"", "`engine` or `cgroup`"]),
+            ("actuator = \"hand\"", &["line 1: actuator = \"hand\"", "`auto`, `cgroup`, `engine`"]),
             ("on_drift = \"panic\"", &["on_drift", "`reassert` or `yield`"]),
             ("adopt = [\"nomad\"]", &["adopt", "`swarm`, `kubernetes`, `compose`"]),
             ("log_level = \"loud\"", &["log_level = \"loud\"", "debug", "MODULE=LEVEL"]),
             ("log_format = \"xml\"", &["log_format", "`text` or `json`"]),
             ("\n[web]\nlisten = \"7224\"", &["line 3: listen = \"7224\"", "unix:/path.sock"]),
             ("[limiter]\nenforcement = \"hope\"", &["line 2", "quota, shares or quota+leftover"]),
-            ("[nodes]\na = \"x\"", &["line 2: a = \"x\"", "no set of CPUs"]),
+            ("[nodes]\na = \"x\"", &["line 2: a = \"x\"", "invalid set of CPUs"]),
             ("[migration]\nby = \"magic\"", &["line 2", "`restart` or `cpuset`"]),
             ("policy = ", &["line 1: policy ="]),
         ] {
@@ -175,7 +193,22 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_meant_from_the_files_folder() {
+    fn state_folder_is_found_in_a_file_that_a_run_refuses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("paceline.toml");
+        fs::write(&path, "policy = 'gone'\nnew_key = 1\nstate_dir = 'state'\n[limiter]\nx = 1")
+            .unwrap();
+        assert!(Config::read(&path).is_err());
+        assert_eq!(state_dir(&path).unwrap(), Some(folder.path().join("state")));
+        fs::write(&path, "policy = 'tradl'").unwrap();
+        assert_eq!(state_dir(&path).unwrap(), None);
+        fs::write(&path, "\nstate_dir = 7").unwrap();
+        let error = state_dir(&path).unwrap_err().to_string();
+        assert!(error.contains("paceline.toml: line 2: "), "{error}");
+    }
+
+    #[test]
+    fn relative_paths_start_at_the_files_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("paceline.toml");
         fs::write(&path, "state_dir = 'state'\ncontrol = '/run/c'\n[web]\ntls_key = 'k'").unwrap();
@@ -191,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in ".*") {
+        fn parsing_any_text_never_panics(text in ".*") {
             drop(Config::parse(&text));
         }
     }

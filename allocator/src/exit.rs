@@ -1,62 +1,57 @@
-//! How `paceline` ends: exit codes that scripts rely on.
+//! The exit codes of `paceline`.
 
-use std::fmt::Display;
-use std::path::Path;
 use std::process::ExitCode;
 
-use crate::bench::schedule::ScheduleError;
-use crate::signals::Ending;
+use paceline_api::usage::BadUsage;
 
 /// A failure while running.
 pub const FAILED: u8 = 1;
 /// Bad usage, configuration or input.
 pub const USAGE: u8 = 2;
-/// The engine cannot be reached.
+/// The engine is not reachable.
 pub const NO_ENGINE: u8 = 3;
-/// Ended by Ctrl-C.
-pub const INTERRUPTED: u8 = 130;
 
-/// What the user asked for cannot be done as asked.
+/// The engine is not reachable.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadUsage(pub String);
-
-impl BadUsage {
-    /// The file of a setting cannot be used.
-    pub fn file(setting: &str, path: &Path, why: impl Display) -> Self {
-        Self(format!("{setting} {}: {why}", path.display()))
-    }
+#[error("cannot reach the Docker engine at {host}: {reason}")]
+pub struct NoEngine {
+    /// The engine's address.
+    pub host: String,
+    /// The reason.
+    pub reason: String,
 }
 
-/// There is no engine to talk to.
-#[derive(Debug, thiserror::Error)]
-#[error("the Docker engine at {host} is not reachable: {reason}")]
-pub struct NoEngine {
-    /// Where it was looked for.
-    pub host: String,
-    /// What came of it.
-    pub reason: String,
+/// Whether an error comes from the machine, and not from the command line or a file.
+pub fn is_of_the_machine(error: &anyhow::Error) -> bool {
+    number(error) != USAGE
 }
 
 /// The exit code for an error.
 pub fn code(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(number(error))
+}
+
+fn number(error: &anyhow::Error) -> u8 {
     let is = |cause: &(dyn std::error::Error + 'static)| {
         if cause.is::<NoEngine>() {
             Some(NO_ENGINE)
-        } else if cause.is::<BadUsage>() || cause.is::<ScheduleError>() {
+        } else if cause.is::<BadUsage>() || is_schedule_error(cause) {
             Some(USAGE)
         } else {
             None
         }
     };
-    ExitCode::from(error.chain().find_map(is).unwrap_or(FAILED))
+    error.chain().find_map(is).unwrap_or(FAILED)
 }
 
-impl From<Ending> for ExitCode {
-    fn from(ending: Ending) -> Self {
-        match ending {
-            Ending::Interrupted => Self::from(INTERRUPTED),
-            Ending::Terminated => Self::SUCCESS,
-        }
-    }
+/// Whether the error is an invalid schedule.
+#[cfg(feature = "bench")]
+fn is_schedule_error(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<paceline_bench::schedule::ScheduleError>()
+}
+
+/// Always false: without the feature `bench` no command reads schedules.
+#[cfg(not(feature = "bench"))]
+fn is_schedule_error(_cause: &(dyn std::error::Error + 'static)) -> bool {
+    false
 }

@@ -1,38 +1,18 @@
-//! The allocator: it watches the opted-in containers of a machine, reads what their jobs report,
-//! runs a policy, and adjusts the containers' CPU limits.
+//! The `paceline` command: its command line, configuration, log and exit codes.
 //!
-//! The flow is observe → decide → actuate. [`observe`] reads and has no opinion, the policies are
-//! pure and live in `paceline-policy`, [`actuate`] writes and puts back. [`driver`] joins them.
+//! Other crates do the work. `paceline-node` manages one machine, `paceline-cluster` many, and
+//! `paceline-server` shows them. `paceline-bench` compares policies; a daemon is built without it.
 //!
-//! What holds everywhere:
-//! - a container without the label `paceline.enable=true` is never touched;
-//! - a container's original limits are on disk before the first write to it;
-//! - an endpoint is never trusted to be there, to be quick, or to make sense;
-//! - nothing that one container does stops the others from being managed.
+//! Text from jobs and containers (names, reasons, errors) passes through `paceline_api::plain`
+//! before it reaches a terminal. It shows control characters, marks of direction and invisible
+//! characters as text. Tables and screens are pure functions of a snapshot (`cli::status`,
+//! `cli::top`). Only `cli::top`'s `screen` knows the terminal, and it restores the terminal when
+//! dropped.
+//!
+//! A build without the feature `bench` answers the commands of `paceline-bench` with exit code 2,
+//! and says how to get them.
 
-pub mod actuate;
-pub mod audit;
-pub mod bench;
 pub mod cli;
-pub mod clock;
-pub mod cluster;
 pub mod config;
-pub mod control;
-mod crash;
-pub mod driver;
 pub mod exit;
-mod figure;
-pub mod json_lines;
-pub mod labels;
-pub mod live;
 pub mod log;
-pub mod migrate;
-pub mod nodes;
-pub mod observe;
-pub mod samples;
-pub mod signals;
-mod stamp;
-mod text;
-mod token;
-mod toml_error;
-pub mod web;

@@ -1,4 +1,4 @@
-"""A toy training that knows nothing of Paceline: it fits a small classifier and prints its loss.
+"""A toy training without Paceline's reporter: it fits a small classifier and prints its loss.
 
     python3 train.py [STEPS]
 """

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 TOLERANCE = 1e-4
 Tensors = dict[str, Tensor]
-# A model, what it is given, and what is to be compared: the loss, and outputs by name.
+# A model, its inputs, and a function for the compared values: the loss, and outputs by name.
 Case = tuple[nn.Module, Tensors, Callable[[], tuple[Tensor, Tensors]]]
 
 
@@ -48,10 +48,10 @@ class TextNet(nn.Module):
 def resnet50(stem: str) -> Case:
     from resnet50 import ResNet50
 
-    # The twin takes bytes, and makes numbers of them that are the same here and there.
+    # The twin takes bytes, and converts them to the same numbers as the Rust program.
     model = ResNet50(stem, torch.zeros(3), torch.ones(3))
     for name, tensor in model.state_dict().items():
-        # Not as they are at first, when every block adds nothing to its input.
+        # Not the initial values, with which every block adds nothing to its input.
         if name.endswith(("bn3.weight", "running_var")):
             tensor.uniform_(0.5, 1.5)
         elif name.endswith("running_mean"):
@@ -106,7 +106,7 @@ def vae() -> Case:
 
 
 def difference(ours: Tensor, theirs: Tensor) -> float:
-    """The largest difference, as a part of the largest number."""
+    """The largest difference, as a fraction of the largest number."""
     if ours.shape != theirs.shape:
         return float("inf")
     apart = (ours.double() - theirs.double()).abs().max() / theirs.double().abs().max()
@@ -130,7 +130,7 @@ def compare(name: str, case: Callable[[], Case], program: list[str], folder: Pat
         print(f"{name}: only one of the two has {', '.join(sorted(missing))}")
         return False
     apart = {key: difference(ours[key], it.detach()) for key, it in theirs.items()}
-    # What is no number sorts as the worst of all.
+    # NaN sorts as the largest difference.
     worst = max(apart, key=lambda key: (math.isnan(apart[key]), apart[key]))
     fine = apart[worst] <= TOLERANCE
     print(
@@ -142,7 +142,7 @@ def compare(name: str, case: Callable[[], Case], program: list[str], folder: Pat
 
 def main() -> int:
     libraries, compare_models, twins = sys.argv[1:]
-    # For the other program alone: this one brings libraries of its own.
+    # Only for the other program: this one has its own libraries.
     program = ["env", f"LD_LIBRARY_PATH={libraries}", compare_models]
     sys.path.insert(0, twins)
     torch.set_num_threads(1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares the models of the workloads with PyTorch's: same weights and inputs, then outputs, losses
-# and gradients. PYTHON names a Python with torch, safetensors and what the twins import; without it,
-# that of sidecar/frameworks is taken, or python3.
+# and gradients. PYTHON names a Python with torch, safetensors and the twins' imports; without it,
+# that of sidecar/frameworks is used, or python3.
 set -euo pipefail
 cd "$(dirname "$0")"
 

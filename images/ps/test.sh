@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# A parameter server and three workers, each in a container of its own, learn to tell images apart.
-# Meanwhile one worker is killed and another one comes, which changes nothing but speed. The bytes
-# that the server counts are compared with those of its network interface. Needs the image of
-# ../build.sh.
+# A parameter server and three workers, each in its own container, learn to classify images. Meanwhile
+# one worker is killed and another one joins, which changes nothing but speed. The bytes that the
+# server counts are compared with those of its network interface. Needs the image of ../build.sh.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -29,13 +28,13 @@ worker() {
 }
 log() { docker logs "$name-server" 2>&1; }
 gradients() { log | awk '/^Step:/ { step = $2 } END { print step + 0 }'; }
-# Waits until so many gradients have come.
+# Waits until this many gradients have arrived.
 until_gradients() {
   for _ in $(seq 1 1200); do
     [ "$(gradients)" -lt "$1" ] || return 0
     sleep 0.1
   done
-  die "only $(gradients) gradients have come: $(log | tail -n 3)"
+  die "only $(gradients) gradients have arrived: $(log | tail -n 3)"
 }
 workers() { log | sed -n 's/.* \([0-9]*\) workers$/\1/p' | tail -n 1; }
 
@@ -63,10 +62,10 @@ esac
 loss="$(log | sed -n 's/^Step: .*Loss: \([0-9.]*\).*/\1/p' | tail -n 50 | awk '{ sum += $1 } END { print sum / NR }')"
 awk -v loss="$loss" -v target="$target" 'BEGIN { exit !(loss < target) }' ||
   die "after $(gradients) gradients the loss is $loss, not below $target"
-say "3 workers, one of them replaced, came to a loss of $loss in $(gradients) gradients."
+say "3 workers, one of them replaced, reached a loss of $loss in $(gradients) gradients."
 
-# With nobody there, nothing flows any more. One is cut off before its connection is closed, as if its
-# machine were gone: the server finds out within 15 seconds.
+# Without workers, no more bytes are sent. One worker is cut off before its connection is closed, as if
+# its machine had failed: the server notices it within 15 seconds.
 docker network disconnect --force "$name" "$name-worker1"
 docker kill "$name-worker1" "$name-worker2" "$name-worker4" >/dev/null
 for _ in $(seq 1 300); do
@@ -74,7 +73,7 @@ for _ in $(seq 1 300); do
   sleep 0.1
 done
 [ "$(workers)" = 0 ] || die "the server still has $(workers) workers"
-# What is written last of each peer counts.
+# The last line of each peer counts.
 counted() {
   log | awk -v field="$1" '/^traffic:/ { split($field, pair, "="); of[$2] = pair[2] }
     END { for (peer in of) sum += of[peer]; print sum }'

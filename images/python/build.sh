@@ -4,8 +4,8 @@
 #   build.sh [torch] [keras]
 #
 # pip fetches the packages on this machine, for the Python of the images, so that its configuration
-# and its certificates count; none of that comes into an image. PACELINE_TORCH_INDEX names the index
-# of PyTorch's builds for the CPU. Where it is not reached, the build for CUDA is taken from PyPI,
+# and its certificates apply; none of that gets into an image. PACELINE_TORCH_INDEX names the index
+# of PyTorch's builds for the CPU. If it cannot be reached, the build for CUDA is taken from PyPI,
 # with those of CUDA's libraries that it loads.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -23,10 +23,10 @@ build() { docker_build --quiet "$@"; }
 
 (($#)) || set -- torch keras
 for framework; do
-  [[ $framework == torch || $framework == keras ]] || die "there is no image for $framework."
+  [[ $framework == torch || $framework == keras ]] || die "invalid framework \"$framework\": expected torch or keras."
 done
 machine=$(uname -m)
-[[ $machine == x86_64 || $machine == aarch64 ]] || die "there are no packages for $machine."
+[[ $machine == x86_64 || $machine == aarch64 ]] || die "no packages for $machine: expected x86_64 or aarch64."
 python3 -m pip --version >/dev/null 2>&1 ||
   die "pip is missing: on Debian or Ubuntu, apt-get install python3-pip."
 exists paceline/sidecar:latest || ../../sidecar/image.sh
@@ -61,7 +61,7 @@ install_torch() {
   fi
 }
 
-# Makes the image of a framework's packages, unless there is one of the same, and sets `packages`.
+# Builds the image of a framework's packages, unless it exists already, and sets `packages`.
 packages_of() {
   local framework=$1 python key
   key=$({ docker image inspect --format '{{.Id}}' "$base"
@@ -97,7 +97,7 @@ for framework; do
   build --build-arg PACKAGES="$packages" --build-arg VERSION="$version" \
     --tag "$image:$version" --tag "$image:latest" --file "$scripts/Dockerfile.$framework" \
     "$scripts" >/dev/null
-  # What was replaced goes, unless a container still uses it.
+  # Replaced images are removed, unless a container still uses them.
   [ "$before" = "$(docker image inspect --format '{{.Id}}' "$image:latest")" ] ||
     docker image rm ${before:+"$before"} >/dev/null 2>&1 || true
   for old in $(docker image ls --format '{{.Repository}}:{{.Tag}}' "${packages%:*}"); do

@@ -1,4 +1,4 @@
-"""What the training scripts have in common: flags, threads, the end by a signal."""
+"""Shared by the training scripts: flags, threads, and the end by a signal."""
 
 import argparse
 import os
@@ -10,14 +10,14 @@ from typing import NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose errors are one line."""
+    """A parser with errors of one line."""
 
     def error(self, message: str) -> NoReturn:
         fail(message)
 
 
 def fail(message: object) -> NoReturn:
-    """Ends the program as a wrong flag does."""
+    """Ends the program like a wrong flag."""
     print(f"{Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
     sys.exit(2)
 
@@ -26,7 +26,7 @@ def parser(description: str | None, batch_size: int | None, epochs: int = 10) ->
     flags = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     number(flags, "--epochs", epochs, "passes over the data")
     number(flags, "--batch-size", batch_size, "samples in a batch")
-    number(flags, "--steps", None, "end after N batches, whatever the epochs")
+    number(flags, "--steps", None, "end after N batches, regardless of the epochs")
     add = flags.add_argument
     add("--threads", type=threads, default="auto", metavar="N", help="[auto: the available CPUs]")
     add("--seed", type=natural, default=1, metavar="N", help="of weights, order and noise [1]")
@@ -66,12 +66,12 @@ def threads(text: str) -> int:
 
 
 def available_cpus() -> int:
-    """As many as affinity and the control group's quota allow, but at least one."""
+    """The CPUs that affinity and the control group's quota allow, but at least one."""
     return max(1, int(min(len(os.sched_getaffinity(0)), quota())))
 
 
 def quota(root: Path = Path("/")) -> float:
-    """The CPUs that the control groups of this process allow: the tightest of them rules."""
+    """The CPUs that the control groups of this process allow: the tightest limit applies."""
     try:
         folders = list(cpu_groups(root))
     except OSError:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 CLASSES = 10
-# MD5 of the labels of the test images: all that tells drop-in relatives apart.
+# MD5 of the labels of the test images: the only difference between drop-in relatives.
 NAMES = {
     "073c3904dfbd3e141ff8aa01cfde6b15": "MNIST",
     "8dea97a4e78c1bd1b5a6e8efbb870b6e": "Fashion-MNIST",
@@ -19,7 +19,7 @@ NAMES = {
 
 
 class DataError(Exception):
-    """Why a folder is no data set, in one line."""
+    """The reason why a folder is not a data set, in one line."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def padded(split: Split) -> Split:
 def find(chosen: Path | None) -> Path:
     if chosen:
         if not chosen.is_dir():
-            raise DataError(f"there is no folder {chosen}")
+            raise DataError(f"{chosen} is not a folder")
         return chosen
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paceline"
     for name in ("mnist", "fashion-mnist"):
@@ -120,7 +120,7 @@ def idx(folder: Path, name: str) -> np.ndarray:
     rank = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
     header = 4 + 4 * rank
     if rank == 0 or len(data) < header:
-        raise DataError(f"{path} is no IDX file of bytes")
+        raise DataError(f"{path} is not an IDX file of bytes")
     shape = struct.unpack(f">{rank}I", data[4:header])
     array = np.frombuffer(data, np.uint8, offset=header)
     if array.size != np.prod(shape, dtype=object):
@@ -134,7 +134,7 @@ def cifar_split(paths: list[Path]) -> Split:
     for path in paths:
         data = np.frombuffer(contents(path), np.uint8)
         if data.size % 3073:
-            raise DataError(f"{path} is no binary file of CIFAR-10")
+            raise DataError(f"{path} is not a binary file of CIFAR-10")
         parts.append(data.reshape(-1, 3073))
     records = np.concatenate(parts)
     return checked(records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0], paths[0].parent)
@@ -142,9 +142,9 @@ def cifar_split(paths: list[Path]) -> Split:
 
 def checked(images: np.ndarray, labels: np.ndarray, folder: Path) -> Split:
     if len(images) < CLASSES:
-        raise DataError(f"{folder} holds {len(images)} images, too few to train on")
+        raise DataError(f"{folder} holds {len(images)} images, expected at least {CLASSES}")
     if labels.max() >= CLASSES:
-        raise DataError(f"{folder} has the label {labels.max()}, not only 0 to 9")
+        raise DataError(f"{folder} has the label {labels.max()}, expected 0 to 9")
     return Split(images, labels.astype(np.int64))
 
 
@@ -153,4 +153,4 @@ def contents(path: Path) -> bytes:
         data = path.read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise DataError(f"cannot read {path}: {error}") from error

@@ -1,8 +1,8 @@
 """Trains a GRU on the adding problem, by Keras on TensorFlow.
 
 Each step of a sequence has a random number and a mark; two marks are 1, one in each half. What the
-two marked numbers add up to is to be told (Hochreiter and Schmidhuber, 1997). The loss is the mean
-squared error: always saying 1 costs 0.167. Adam at 0.01; every batch is made anew, from the seed.
+two marked numbers add up to is the answer (Hochreiter and Schmidhuber, 1997). The loss is the mean
+squared error: always answering 1 costs 0.167. Adam at 0.01; every batch is generated, from the seed.
 """
 
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""What the Keras scripts have in common: TensorFlow's threads, and ending before the last epoch."""
+"""Shared by the Keras scripts: TensorFlow's threads, and an end before the last epoch."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ import cli
 
 
 class Ended(Exception):
-    """Leaves `fit` in mid-epoch, without the validation that would follow otherwise."""
+    """Leaves `fit` within an epoch, without the validation that would follow."""
 
 
 class EndEarly(keras.callbacks.Callback):
-    """Ends the training after so many steps, or after the batch at which a signal has come."""
+    """Ends the training after this many steps, or after the batch in which a signal arrives."""
 
     def __init__(self, args: Namespace, stop: cli.Stop) -> None:
         super().__init__()
@@ -23,17 +23,17 @@ class EndEarly(keras.callbacks.Callback):
         self.done = 0
 
     def epochs(self, samples: int) -> int:
-        """How many there may be: steps rule over epochs."""
+        """The largest number of epochs: steps take precedence."""
         batches = -(-samples // self.args.batch_size)
         return max(self.args.epochs, -(-(self.args.steps or 0) // batches))
 
     @contextmanager
     def early(self) -> Iterator[None]:
-        """Where to call `fit`."""
+        """The context in which to call `fit`."""
         try:
             yield
         except Ended:
-            # The bar has no end of line yet.
+            # The bar's line has not ended yet.
             print()
         print(f"Ended after step {self.done}.")
 

@@ -31,7 +31,7 @@ class Net(nn.Module):
 
 @torch.no_grad()
 def evaluate(model: Net, test: tuple[Tensor, Tensor], stop: cli.Stop) -> tuple[float, int, int]:
-    """The mean loss, how many images are classified rightly, and how many have been looked at."""
+    """The mean loss, the number of correctly classified images, and the number of all."""
     model.eval()
     loss, right, count = 0.0, 0, 0
     for images, labels in zip(*(part.split(500) for part in test), strict=True):

@@ -119,7 +119,7 @@ def train(model: ResNet50, dataset: data.Dataset, args: Namespace, stop: cli.Sto
 def evaluate(
     model: ResNet50, images: Tensor, labels: Tensor, stop: cli.Stop
 ) -> tuple[float, float]:
-    """The mean loss, and the part that is classified rightly."""
+    """The mean loss, and the fraction classified correctly."""
     model.eval()
     loss, right, count = 0.0, 0, 0
     for part, wanted in zip(images.split(500), labels.split(500), strict=True):
@@ -134,7 +134,7 @@ def evaluate(
 
 @torch.no_grad()
 def infer(model: ResNet50, images: Tensor, args: Namespace, stop: cli.Stop) -> int:
-    """Shows the latency of each batch; returns how many there were."""
+    """Prints the latency of each batch; returns the number of batches."""
     model.eval()
     parts = images.split(args.batch_size)
     batches = args.steps or args.epochs * len(parts)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Trains each script for a moment in its container, which has no network, and looks at what the
-# sidecar reports, at the end by `docker stop`, and at what wrong arguments give. Needs the images
-# of build.sh.
+# Trains each script briefly in its container, which has no network. Checks the sidecar's reports, the
+# end by `docker stop`, and the errors for wrong arguments. Needs the images of build.sh.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,7 +10,7 @@ die() { say "Python images: $*"; exit 1; }
 data="$(../data.sh | tail -n 1)"
 name="paceline-python-test-$$"
 scratch="$(mktemp -d)"
-# What the user of the images may write to.
+# The user of the images must be able to write there.
 install -d -m 777 "$scratch/status"
 trap 'docker rm --force "$name" >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
@@ -20,7 +19,7 @@ container() {
   docker run --network none --name "$name" --volume "$data:/data:ro" --env PACELINE_DATA=/data \
     --volume "$scratch/status:/status" --env PACELINE_STATUS_FILE=/status/progress.json "$@"
 }
-# A field of the status file, such as .eval.count, as Python writes it.
+# A field of the status file, such as .eval.count, as Python prints it.
 field() {
   python3 - "$scratch/status/progress.json" "$1" <<'PYTHON'
 import functools, json, sys
@@ -30,7 +29,7 @@ PYTHON
 }
 log() { docker logs "$name" 2>&1 | tr '\r' '\n' | tail -n 5; }
 
-# It trains so many steps, and the sidecar has seen losses that are numbers.
+# It trains this many steps, and the sidecar has seen numeric losses.
 trains() {
   local image=$1 script=$2 losses
   rm -f "$scratch/status/progress.json"
@@ -39,7 +38,7 @@ trains() {
   grep -q 'Ended after step 12\.' "$scratch/log" || die "$script did not take 12 steps."
   losses=$(field .eval.count)
   [ "$losses" -ge 1 ] || die "the sidecar saw no loss of $script."
-  [ "$(field .state)" = finished ] || die "the sidecar says that $script is $(field .state)."
+  [ "$(field .state)" = finished ] || die "the sidecar's state of $script is $(field .state), not finished."
   say "$script trains: $losses losses reported, the last $(field .eval.value)."
 }
 

@@ -1,6 +1,6 @@
 //! Memory after 100 million reports and 10,000 scrapes.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use paceline_reporter::{LocalAddr, Reporter};
 
 const REPORTS: u32 = 100_000_000;
 const SCRAPES: u32 = 10_000;
-/// What is made before the first look at the memory: threads, buffers and pages come by then.
+/// Rounds before the first reading of the memory, in which threads, buffers and pages are made.
 const WARM_UP: u32 = 100;
 
 fn main() {

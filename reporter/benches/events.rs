@@ -1,6 +1,6 @@
-//! From the report that reaches a target to the event in a listener's hands.
+//! The time from the report that reaches a target to the event at a listener.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -25,8 +25,8 @@ fn measure() -> Duration {
     let Some(LocalAddr::Tcp(address)) = reporter.local_addr() else { return Duration::MAX };
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it is sent");
-    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("it goes on"));
-    let mut event = || lines.find(|line| line.starts_with("data: ")).expect("it goes on");
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("the stream continues"));
+    let mut event = || lines.find(|line| line.starts_with("data: ")).expect("the stream continues");
     event();
     reporter.report(9.0);
     let began = Instant::now();

@@ -1,9 +1,9 @@
-//! What one report costs the training loop, beside the floor and beside what else one might use.
+//! What one report costs the training loop, beside the floor and beside other libraries.
 //!
-//! `floor` is what a timed report cannot do without: two readings of the clock and five relaxed
-//! additions. All others record a loss, a step and a duration, too.
+//! `floor` is the least that a timed report needs: two readings of the clock and five relaxed
+//! additions. All others also record a loss, a step and a duration.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ fn main() {
     ratio();
 }
 
-/// The floor and a report in turns, so that whatever else the machine does disturbs both alike.
+/// Measures the floor and a report alternately, so that other load disturbs both alike.
 fn ratio() {
     let reporter = start();
     let words = Words::default();
@@ -144,7 +144,7 @@ fn hdrhistogram_behind_a_mutex(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         let began = now();
         let took = began.elapsed();
-        let mut state = state.lock().expect("nobody panicked");
+        let mut state = state.lock().expect("no thread panicked");
         state.0 += 0.5;
         state.1 += 1;
         state.2.saturating_record(u64::from(took.subsec_nanos()));
@@ -192,7 +192,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Its targets are never reached, so every report looks at them.
+/// Its targets are never reached, so every report is compared with them.
 fn start() -> Reporter {
     let builder = Reporter::builder("bench").acceptable(0.2).objective(0.1);
     builder.listen("127.0.0.1:0").start().expect("a port is free")

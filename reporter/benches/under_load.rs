@@ -1,7 +1,7 @@
-//! One call of a loop while two threads report and eight clients scrape without a pause:
-//! how long it takes, up to the slowest in a thousand, and that it allocates nothing.
+//! How long one call of a loop takes while two threads report and eight clients scrape without a
+//! pause, up to the slowest in a thousand, and what it allocates.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,26 +1,25 @@
-//! How a training loop wakes the reporter's thread: at once, and without ever waiting for it.
+//! Wakes the reporter's thread from a training loop, at once and without ever waiting.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 
-/// The end that rings: one byte into a socket that never blocks.
+/// The sending end of a socket pair: a ring writes one byte and never blocks.
 ///
-/// No lock is taken, as waking an async task would, so the loop cannot be held up by a thread that
-/// the system has paused. A bell that has rung and was not heard yet needs no second ring: a full
-/// socket is as good.
+/// Waking an async task would take a lock, and a paused thread could hold it. A byte that has not
+/// been read yet is enough: writing to a full socket may fail.
 #[derive(Debug)]
 pub(crate) struct Bell(UnixStream);
 
 impl Bell {
-    /// A bell and the end that hears it.
+    /// A bell and its receiving end.
     pub(crate) fn new() -> io::Result<(Self, UnixStream)> {
-        let (rings, hears) = UnixStream::pair()?;
-        rings.set_nonblocking(true)?;
-        hears.set_nonblocking(true)?;
-        Ok((Self(rings), hears))
+        let (sender, receiver) = UnixStream::pair()?;
+        sender.set_nonblocking(true)?;
+        receiver.set_nonblocking(true)?;
+        Ok((Self(sender), receiver))
     }
 
-    /// One more end that rings the same bell.
+    /// One more sending end.
     #[cfg(feature = "sigterm")]
     pub(crate) fn another(&self) -> io::Result<UnixStream> {
         self.0.try_clone()
@@ -28,7 +27,7 @@ impl Bell {
 
     /// Wakes the thread.
     pub(crate) fn ring(&self) {
-        // Refused only if it is full or the thread has ended, and then there is nothing to do.
+        // It fails only if the socket is full or the thread has ended: both need no action.
         drop((&self.0).write(&[0]));
     }
 }

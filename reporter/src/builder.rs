@@ -1,22 +1,23 @@
-//! Describing a job and starting its reporter.
+//! Describes a job and starts its reporter.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use paceline_wire::{Direction, Progress};
 
+use crate::address;
 use crate::bell::Bell;
-use crate::endpoint::{ServerThread, address, listen};
+use crate::endpoint::{ServerThread, listen};
 use crate::extension::Extension;
 use crate::handle::Reporter;
 use crate::job::Job;
-use crate::settings::{Settings, environment, refused};
+use crate::settings::{IfTaken, Settings, environment, refused};
 use crate::start_error::StartError;
 
 /// Describes a job; [`Builder::start`] starts its reporter.
 ///
-/// A value that cannot be is kept until then and becomes [`StartError`]: a chain has one place
-/// where it fails.
+/// An invalid value is kept until then and becomes a [`StartError`], so that a chain of calls fails
+/// in one place.
 #[derive(Debug)]
 #[must_use = "nothing is published before `start`"]
 pub struct Builder {
@@ -29,13 +30,20 @@ impl Builder {
         Self { settings: Settings::new(job), error: None }
     }
 
-    /// What the loss is called, such as `cross entropy`. Otherwise `loss`.
+    /// The job's name, in place of the one that the description began with or that the environment
+    /// gives.
+    pub fn job(mut self, name: impl Into<String>) -> Self {
+        self.settings.job = name.into();
+        self
+    }
+
+    /// The name of the loss, such as `cross entropy`. The default is `loss`.
     pub fn loss_name(mut self, name: impl Into<String>) -> Self {
         self.settings.loss_name = name.into();
         self
     }
 
-    /// Which way the loss is meant to go. Otherwise [`Direction::Minimize`].
+    /// Whether smaller or larger is better. The default is [`Direction::Minimize`].
     pub fn direction(mut self, direction: Direction) -> Self {
         self.settings.direction = direction;
         self
@@ -53,68 +61,73 @@ impl Builder {
         self
     }
 
-    /// The time that a batch is meant to take, in seconds.
+    /// The target for the duration of a batch, in seconds.
     pub fn batch_latency(mut self, seconds: f64) -> Self {
         self.settings.targets.batch_latency = Some(seconds);
         self
     }
 
-    /// How many steps the job takes at most. It is published before the first step.
+    /// The most steps that the job takes. It is published before the first step.
     pub fn total_steps(mut self, steps: u64) -> Self {
         self.settings.total_steps = Some(steps);
         self
     }
 
-    /// How many steps the job expects to take, from 1 on, where it may stop before
+    /// The number of steps that the job expects to take, at least 1. Set it if the job may stop before
     /// [`Builder::total_steps`]: by early stopping, or at its objective.
     ///
-    /// No more than `total_steps` are published, whichever is set first.
+    /// The published value is never above `total_steps`, whichever is set first.
     pub fn expected_steps(mut self, steps: u64) -> Self {
         self.settings.expected_steps = Some(steps);
         self
     }
 
-    /// How many steps were made before, by the process that this one resumes: steps count on from
-    /// there.
+    /// The steps made by the process that this one resumes: counting continues from there.
     pub fn first_step(mut self, steps: u64) -> Self {
         self.settings.first_step = steps;
         self
     }
 
-    /// Goes on where the progress of an earlier process ended: steps, epoch, counts, sums, the
-    /// targets that were reached and, unless they are set here, the totals of steps. Percentiles
-    /// start again, and `instance` is new.
+    /// Continues from the last progress of an earlier process: steps, epoch, counts, sums, reached
+    /// targets and, unless they are set here, the totals of steps. Percentiles start again, and
+    /// `instance` is new.
     pub fn resume(mut self, progress: Progress) -> Self {
         self.settings.resumed = Some(Box::new(progress));
         self
     }
 
-    /// Reports on behalf of a job: who measures, as `source` is to name it, and what it adds to the
-    /// endpoint.
+    /// Reports on behalf of a job. `source` is the name of the measuring program in the progress;
+    /// `extension` adds to the endpoint.
     pub fn on_behalf(mut self, source: impl Into<String>, extension: Arc<dyn Extension>) -> Self {
         self.settings.source = Some(source.into());
         self.settings.extension = Some(extension);
         self
     }
 
-    /// What the training data is called.
+    /// The name of the training data.
     pub fn dataset(mut self, name: impl Into<String>) -> Self {
         self.settings.dataset = Some(name.into());
         self
     }
 
-    /// How many reports the published loss is the mean of, and must meet a target together: from 1
-    /// to 1000, otherwise 5.
+    /// The number of reports whose mean is the published loss and is compared with the targets: from 1
+    /// to 1000. The default is 5.
     pub fn window(mut self, reports: u32) -> Self {
         self.settings.window = reports;
         self
     }
 
-    /// Where to listen: `host:port`, with 0 for any free port, or `unix:/path.sock`. Otherwise port
-    /// 7223 of 127.0.0.1 or, for a process with a local rank above 0, port 7230 plus that rank.
+    /// The address to listen on: `host:port`, with 0 for any free port, or `unix:/path.sock`. The
+    /// default is port 7223 of 127.0.0.1 or, for a process with a local rank above 0, port 7230 plus
+    /// that rank.
     ///
-    /// If the port is taken, it is the first free one of 7230 to 7299 of the same host, and a line
-    /// on standard error says so: no job fails for want of a port.
+    /// All processes of a job on one machine get the same setting. Therefore one with a local rank
+    /// above 0 takes port 7230 plus its rank in place of the given port; a Unix socket or port 0 it
+    /// takes as given.
+    ///
+    /// If a given address is taken, [`Builder::start`] returns [`StartError::Taken`], so that no reader
+    /// takes another program for this job. If the default port is taken, the first free one of 7230 to
+    /// 7299 is used and printed on standard error.
     pub fn listen(mut self, address: &str) -> Self {
         match address.parse() {
             Ok(address) => self.settings.listen = Some(address),
@@ -123,30 +136,37 @@ impl Builder {
         self
     }
 
-    /// Lets [`Reporter::should_stop`] turn true once the objective has been reached.
+    /// Ignores that a given address is taken: the first free port of 7230 to 7299 is used in its place,
+    /// and printed on standard error. [`Reporter::local_addr`] returns it.
+    pub fn ignore_taken_address(mut self) -> Self {
+        self.settings.if_taken = IfTaken::Move;
+        self
+    }
+
+    /// Makes [`Reporter::should_stop`] true once the objective has been reached.
     pub fn stop_at_objective(mut self) -> Self {
         self.settings.stop_at_objective = true;
         self
     }
 
-    /// Lets [`Reporter::should_stop`] turn true once SIGTERM has come.
+    /// Makes [`Reporter::should_stop`] true once SIGTERM has been received.
     ///
-    /// From then on SIGTERM does not end the process by itself: the loop must ask.
+    /// SIGTERM then no longer ends the process by itself: the loop must check.
     #[cfg(feature = "sigterm")]
     pub fn stop_on_sigterm(mut self) -> Self {
         self.settings.stop_on_sigterm = true;
         self
     }
 
-    /// A file that holds the progress of a second ago at the most, and the last one after the end.
-    /// It is replaced as a whole, so a reader never sees a half.
+    /// A file with the progress, at most a second old, and with the last one after the end. It is
+    /// replaced atomically, so a reader never sees a part.
     pub fn status_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.status_file = Some(path.into());
         self
     }
 
-    /// A file that Kubernetes takes a container's last words from, such as `/dev/termination-log`:
-    /// the progress in at most 4096 bytes.
+    /// A file for Kubernetes' termination message, such as `/dev/termination-log`: the progress in
+    /// at most 4096 bytes.
     pub fn termination_log(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings.termination_log = Some(path.into());
         self
@@ -157,8 +177,8 @@ impl Builder {
     /// `PACELINE_TERMINATION_LOG` and `PACELINE_DISABLED`, and the rank that torchrun, Slurm or Open
     /// MPI gave the process.
     ///
-    /// They take precedence over what was set before this call: whoever runs the job has the last
-    /// word. `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].
+    /// They override values set before this call, so that the user who runs the job decides.
+    /// `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].
     pub fn from_env(mut self) -> Self {
         if let Err(error) = environment::apply(&mut self.settings, |name| std::env::var_os(name)) {
             self.keep(error);
@@ -177,11 +197,10 @@ impl Builder {
             return Err(error);
         }
         self.settings.check()?;
-        let local_rank = self.settings.rank.and_then(|rank| rank.local);
-        let bound = listen::bind(self.settings.listen.as_ref(), local_rank)?;
-        let (bell, hears) = Bell::new().map_err(StartError::Thread)?;
+        let bound = listen::bind(&self.settings)?;
+        let (bell, receiver) = Bell::new().map_err(StartError::Thread)?;
         let job = Arc::new(Job::new(self.settings, bell));
-        let thread = ServerThread::start(bound, hears, Arc::clone(&job))?;
+        let thread = ServerThread::start(bound, receiver, Arc::clone(&job))?;
         Ok(Reporter::new(job, thread))
     }
 
@@ -207,11 +226,14 @@ mod tests {
     fn targets_on_the_wrong_side_of_each_other_are_both_named() {
         assert_eq!(
             refusal(vae().acceptable(110.0).objective(120.0)),
-            "the acceptable loss 110 lies beyond the objective 120, although the loss is to be \
-             minimized",
+            "invalid objective 120: expected at most the acceptable loss 110, since a smaller loss is \
+                         better",
         );
         let accuracy = vae().direction(Direction::Maximize).acceptable(0.9).objective(0.8);
-        assert!(refusal(accuracy).ends_with("is to be maximized"));
+        assert!(
+            refusal(accuracy)
+                .ends_with("at least the acceptable loss 0.9, since a larger loss is better")
+        );
     }
 
     #[test]
@@ -220,20 +242,43 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_is_refused_with_what_is_allowed() {
+    fn invalid_value_is_refused_with_the_allowed_range() {
         assert_eq!(
             refusal(vae().objective(f64::NAN)),
-            "objective is \"NaN\", but must be a finite number"
+            "invalid objective \"NaN\": expected a finite number"
         );
-        assert!(refusal(vae().acceptable(f64::INFINITY)).starts_with("acceptable is \"inf\""));
-        assert!(refusal(vae().batch_latency(-1.0)).starts_with("batch_latency is \"-1\""));
-        assert!(refusal(vae().window(0)).starts_with("window is \"0\""));
+        assert!(refusal(vae().acceptable(f64::INFINITY)).starts_with("invalid acceptable \"inf\""));
+        assert!(refusal(vae().batch_latency(-1.0)).starts_with("invalid batch_latency \"-1\""));
+        assert!(refusal(vae().window(0)).starts_with("invalid window \"0\""));
         assert_eq!(
             refusal(vae().expected_steps(0)),
-            "expected_steps is \"0\", but must be a whole number from 1 on"
+            "invalid expected_steps \"0\": expected a whole number from 1 on"
         );
-        assert!(refusal(vae().listen("nowhere")).starts_with("listen is \"nowhere\""));
-        assert!(refusal(Builder::new(" ".to_owned())).starts_with("job is \" \""));
+        assert!(refusal(vae().listen("nowhere")).starts_with("invalid listen \"nowhere\""));
+        assert!(refusal(Builder::new(" ".to_owned())).starts_with("invalid job \" \""));
+    }
+
+    #[test]
+    fn given_address_that_is_taken_is_an_error_unless_ignored() {
+        let first = vae().listen("127.0.0.1:0").start().unwrap();
+        let address = first.local_addr().unwrap().to_string();
+        let error = vae().listen(&address).start().unwrap_err();
+        assert!(matches!(error, StartError::Taken { .. }), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "cannot listen on {address}: the address is taken; end the process that holds it, or \
+                 choose another address"
+            )
+        );
+        let other = vae().listen(&address).ignore_taken_address().start().unwrap();
+        assert_ne!(other.local_addr(), first.local_addr());
+    }
+
+    #[test]
+    fn later_name_of_the_job_replaces_the_first() {
+        let reporter = vae().job("mnist").listen("127.0.0.1:0").start().unwrap();
+        assert_eq!(reporter.progress().unwrap().job, "mnist");
     }
 
     #[test]

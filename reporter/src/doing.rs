@@ -1,13 +1,13 @@
-//! What a training loop says that it is at.
+//! What a training loop is doing, as it reports it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What a training loop is at.
+/// What a training loop is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// It makes steps.
     Training,
-    /// It looks at held-out data.
+    /// It evaluates held-out data.
     Evaluating,
     /// It writes a checkpoint.
     Checkpointing,

@@ -1,27 +1,27 @@
-//! What a program adds to the endpoint that reports on behalf of a job.
+//! What a program that reports on behalf of a job adds to the endpoint.
 
 use std::fmt::Debug;
 
 use paceline_wire::Sidecar;
 
-/// A program that reports for a job whose code it is not part of, such as the sidecar.
+/// A program that reports on behalf of a job, such as the sidecar.
 ///
-/// All of it is called on the reporter's own thread, and must not wait.
+/// The methods are called on the reporter's own thread and must not block.
 pub trait Extension: Debug + Send + Sync {
-    /// What stands under `sidecar` in the progress.
+    /// Returns the field `sidecar` of the progress.
     fn describe(&self) -> Sidecar;
 
-    /// Takes the body of a POST to `path`; `None` if there is no such page.
+    /// Takes the body of a POST to `path`; `None` if the path is unknown.
     fn post(&self, path: &str, body: &[u8]) -> Option<Posted>;
 }
 
-/// What comes of a body that was posted.
+/// The outcome of a POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Posted {
-    /// It was taken.
+    /// The body was accepted.
     Taken,
-    /// It cannot be understood, for this reason, which is one line.
+    /// The body is invalid, for this reason: one line.
     Refused(String),
-    /// There is no room now.
+    /// The body cannot be taken now, because a queue is full.
     Busy,
 }

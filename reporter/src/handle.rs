@@ -1,4 +1,4 @@
-//! What a training loop calls. Only atomics and the clock are touched here.
+//! The calls of a training loop. They use only atomics and the clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use paceline_wire::Progress;
 
+use crate::address::LocalAddr;
 use crate::builder::Builder;
-use crate::checkpoint::CheckpointRequest;
+use crate::checkpoint_request::CheckpointRequest;
 use crate::doing::Task;
-use crate::endpoint::{LocalAddr, ServerThread};
+use crate::endpoint::ServerThread;
 use crate::hot::clock::{Clock, Moment};
 use crate::hot::ledger::Entry;
 use crate::job::Job;
 
 /// A handle to a running reporter, or to none.
 ///
-/// Clones share one reporter and may be used from any thread. When the last of them is dropped, the
-/// endpoint goes away.
+/// Clones share one reporter and may be used from any thread. Dropping the last of them closes the
+/// endpoint.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     running: Option<Running>,
@@ -31,7 +32,7 @@ struct Running {
 }
 
 impl Reporter {
-    /// Describes a job of this name.
+    /// Starts the description of a job of this name.
     pub fn builder(job: impl Into<String>) -> Builder {
         Builder::new(job.into())
     }
@@ -50,13 +51,13 @@ impl Reporter {
         self.running.as_ref().map(|running| running.thread.address())
     }
 
-    /// Begins a batch, whose latency counts when it is dropped or given its [loss](Batch::loss).
+    /// Begins a batch. Its latency ends when it is dropped or given its [loss](Batch::loss).
     #[inline]
     pub fn batch(&self) -> Batch<'_> {
         Batch { timed: self.job().map(|job| (job, Clock::now())) }
     }
 
-    /// Times one batch that a closure works on: its result is the loss, and is handed on.
+    /// Times one batch: `batch` returns its loss, which is reported and returned.
     ///
     /// ```
     /// # let reporter = paceline_reporter::Reporter::disabled();
@@ -78,53 +79,52 @@ impl Reporter {
         }
     }
 
-    /// Reports a step that was timed elsewhere: its loss, how long it took, or both. Without a loss
-    /// it counts for the latency alone.
+    /// Reports a step that was timed elsewhere: its loss, its duration, or both. Without a loss it
+    /// counts for the latency alone.
     pub fn record(&self, loss: Option<f64>, took: Option<Duration>) {
         if let Some(job) = self.job() {
             job.enter(Entry { loss, took }, Clock::now());
         }
     }
 
-    /// Reports the losses of several steps that became known together, oldest first: what
-    /// [`Reporter::report`] does for each, for little more than the price of one.
+    /// Reports the losses of several steps that became known together, oldest first. It is the same as
+    /// [`Reporter::report`] for each, and hardly slower than for one.
     pub fn report_all(&self, losses: &[f64]) {
         if let Some(job) = self.job() {
             job.enter_losses(losses, Clock::now());
         }
     }
 
-    /// Says how many steps the job takes at most, where that is not known from the start. 0: it is
-    /// not known any more.
+    /// Sets the most steps that the job takes, if that is not known at the start. 0 means unknown.
     pub fn total_steps(&self, steps: u64) {
         if let Some(job) = self.job() {
             job.set_total_steps(steps);
         }
     }
 
-    /// Says how many steps the job expects to take, where it may stop before the last of
-    /// [`Reporter::total_steps`]; no more than those are published. 0: nothing is expected any more.
+    /// Sets the number of steps that the job expects to take, if it may stop before
+    /// [`Reporter::total_steps`], which limits the published value. 0 means unknown.
     pub fn expected_steps(&self, steps: u64) {
         if let Some(job) = self.job() {
             job.set_expected_steps(steps);
         }
     }
 
-    /// What the endpoint would say now, apart from what is derived when it is asked; `None` if the
-    /// reporter is disabled.
+    /// The current progress without the values that are derived on request; `None` if the reporter is
+    /// disabled.
     pub fn progress(&self) -> Option<Progress> {
         self.job().map(|job| job.read().0)
     }
 
-    /// Says which epoch it is, counted from 1.
+    /// Sets the epoch, counted from 1.
     pub fn epoch(&self, epoch: u64) {
         if let Some(job) = self.job() {
             job.set_epoch(epoch);
         }
     }
 
-    /// Says how many steps have been made, where reports are not steps one for one: with a loss
-    /// reported now and then, or after a resume. Each further report counts as one more.
+    /// Sets the number of steps so far. Call it if not every step is reported, or after a resume.
+    /// Each further report counts as one more step.
     pub fn step(&self, step: u64) {
         if let Some(job) = self.job() {
             job.set_step(step);
@@ -138,8 +138,8 @@ impl Reporter {
         }
     }
 
-    /// Says that the loop looks at held-out data until the result is dropped, so that its silence
-    /// is not taken for a stall.
+    /// Reports that the loop evaluates held-out data until the result is dropped, so that the pause is
+    /// not taken for a stall.
     pub fn evaluating(&self) -> Evaluation {
         if let Some(job) = self.job() {
             job.set_doing(Task::Evaluating);
@@ -147,24 +147,24 @@ impl Reporter {
         Evaluation { job: self.job().cloned() }
     }
 
-    /// Whether the loop should end after this step: the objective has been reached and
-    /// [`Builder::stop_at_objective`] was set, or SIGTERM has come and
+    /// Whether the loop should end after this step. It is true once the objective has been reached, if
+    /// [`Builder::stop_at_objective`] was set, or once SIGTERM has been received, if
     /// [`Builder::stop_on_sigterm`] was.
     pub fn should_stop(&self) -> bool {
         self.job().is_some_and(|job| job.stop().load(Ordering::Relaxed))
     }
 
-    /// The checkpoint that is wanted, if one is: somebody has asked, or the acceptable loss has been
-    /// reached. While none is wanted this looks at one word, so it may be asked with every step.
+    /// Takes the request for a checkpoint, if there is one: from a client, or because the acceptable
+    /// loss has been reached. Without a request this reads one word, so it may be called with every step.
     ///
-    /// Of several threads that ask, one gets the request. A fork gets none.
+    /// If several threads call it, one gets the request. A fork gets none.
     ///
     /// ```
     /// # use paceline_reporter::{Reason, Reporter};
     /// # fn write(path: &str) -> std::io::Result<()> { Ok(()) }
     /// # let reporter = Reporter::disabled();
     /// if let Some(request) = reporter.checkpoint_requested() {
-    ///     // A failure is told to whoever asked; training goes on.
+    ///     // A failure is reported to the requester; training continues.
     ///     let saved = request.save(|reason| {
     ///         let path = if reason == Reason::Keep { "vae-best.bin" } else { "vae.bin" };
     ///         write(path).map(|()| path)
@@ -174,16 +174,16 @@ impl Reporter {
     /// ```
     pub fn checkpoint_requested(&self) -> Option<CheckpointRequest<'_>> {
         let job = self.job().filter(|job| job.checkpoints().is_pending())?;
-        job.is_at_home().then(|| CheckpointRequest::take(job)).flatten()
+        job.is_original_process().then(|| CheckpointRequest::take(job)).flatten()
     }
 
-    /// Says that the job has ended as it meant to. It can be read until the last handle is dropped.
+    /// Reports that the job has finished. It can be read until the last handle is dropped.
     pub fn finish(&self) {
         self.end(true);
     }
 
-    /// Says that the job has ended by an error. What was said first of this and
-    /// [`Reporter::finish`] stays.
+    /// Reports that the job has ended by an error. The first call of this and [`Reporter::finish`]
+    /// counts.
     pub fn fail(&self) {
         self.end(false);
     }
@@ -200,7 +200,7 @@ impl Reporter {
     }
 }
 
-/// A batch that runs: made by [`Reporter::batch`].
+/// A running batch: made by [`Reporter::batch`].
 #[derive(Debug)]
 #[must_use = "a batch that is dropped at once took no time"]
 pub struct Batch<'r> {
@@ -216,10 +216,10 @@ impl Batch<'_> {
         self.end(Some(loss.into()));
     }
 
-    /// Ends the batch now, with a loss that is not known yet, such as one that a device still works
-    /// on: `loss` is called on a thread of its own, one after the other.
+    /// Ends the batch now, with a loss that is not known yet, such as one that a device still computes.
+    /// A separate thread calls each `loss` in turn.
     ///
-    /// Up to 256 may wait; of any more the latency alone counts, and the loss as dropped.
+    /// Up to 256 may wait. Of any more only the latency counts, and the loss counts as dropped.
     pub fn loss_later(mut self, loss: impl FnOnce() -> f64 + Send + 'static) {
         if let Some((job, began)) = self.timed.take() {
             let now = Clock::now();
@@ -237,8 +237,8 @@ impl Batch<'_> {
     }
 }
 
-/// Ends the batch with its latency alone, which is no step. A batch that a panic cuts short does
-/// not count.
+/// Ends the batch with its latency alone, which does not count as a step. A batch that a panic
+/// interrupts does not count at all.
 impl Drop for Batch<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -248,7 +248,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// The time in which a loop looks at held-out data: made by [`Reporter::evaluating`].
+/// The time in which a loop evaluates held-out data: made by [`Reporter::evaluating`].
 #[derive(Debug)]
 #[must_use = "it ends when it is dropped"]
 pub struct Evaluation {

@@ -1,4 +1,4 @@
-//! A name for one start of a reporter that no other start has.
+//! A unique name for each start of a reporter.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,8 +8,8 @@ const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// A new ULID: 48 bits of Unix milliseconds, then 80 random bits, as 26 digits.
 ///
-/// The bits come from the keys that the standard library draws for its hash maps: they differ even
-/// where containers start at the same moment with the same process id, and need no other crate.
+/// The random bits come from the standard library's keys for hash maps. They differ even if
+/// containers start at the same moment with the same process id, and need no other crate.
 pub(crate) fn new(since_epoch: Duration) -> String {
     let random = || u128::from(RandomState::new().hash_one(std::process::id()));
     encode(since_epoch.as_millis() << 80 | (random() << 64 | random()) & ((1 << 80) - 1))

@@ -1,4 +1,4 @@
-//! What a handle and the server share: who the job is and how far it has come.
+//! What a handle and the server share: the job's settings and its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use paceline_wire::{Cpu, Direction, Progress, Reached, SCHEMA, Signals, State};
 
 use crate::bell::Bell;
-use crate::checkpoint::Book;
+use crate::checkpoint_log::CheckpointLog;
 use crate::doing::{NowDoing, Task};
 use crate::hot::clock::{Clock, Moment};
 use crate::hot::histogram::Counts;
@@ -16,40 +16,40 @@ use crate::instance;
 use crate::later::Later;
 use crate::settings::Settings;
 
-/// What [`Progress::source`] says of this crate.
+/// The value of [`Progress::source`] for this crate.
 const SOURCE: &str = "reporter";
-/// [`Job::ending`] of a job that goes on.
-const ENDLESS: u8 = 0;
-/// [`Job::ending`] of a job that ended as it meant to.
+/// [`Job::ending`] of a job that has not ended.
+const NOT_ENDED: u8 = 0;
+/// [`Job::ending`] of a job that has finished.
 const FINISHED: u8 = 1;
 /// [`Job::ending`] of a job that ended by an error.
 const FAILED: u8 = 2;
 
-/// A job that reports.
+/// A reporting job.
 #[derive(Debug)]
 pub(crate) struct Job {
     settings: Settings,
     pid: u32,
     instance: String,
     ledger: Ledger,
-    /// What the job's own count of steps is ahead of the reports.
+    /// How far the job's own count of steps is ahead of the reports.
     ahead: AtomicI64,
-    /// 0 before the first.
+    /// 0 means unknown.
     epoch: AtomicU64,
-    /// 0 if it is not known.
+    /// 0 means unknown.
     total_steps: AtomicU64,
-    /// 0 if it is not known.
+    /// 0 means unknown.
     expected_steps: AtomicU64,
     ending: AtomicU8,
     doing: NowDoing,
-    checkpoints: Book,
+    checkpoints: CheckpointLog,
     stop: Arc<AtomicBool>,
     later: Later,
     bell: Bell,
 }
 
 impl Job {
-    /// A job that starts now, and rings the bell when something should be known at once.
+    /// A job that starts now, and rings the bell for urgent changes.
     pub(crate) fn new(settings: Settings, bell: Bell) -> Self {
         let Settings { direction, targets, window, first_step, .. } = settings;
         let Settings { total_steps, expected_steps, .. } = settings;
@@ -65,9 +65,9 @@ impl Job {
             total_steps: AtomicU64::new(total_steps.unwrap_or(0)),
             expected_steps: AtomicU64::new(expected_steps.unwrap_or(0)),
             ledger: Ledger::new(clock, direction, targets, window),
-            ending: AtomicU8::new(ENDLESS),
+            ending: AtomicU8::new(NOT_ENDED),
             doing: NowDoing::default(),
-            checkpoints: Book::default(),
+            checkpoints: CheckpointLog::default(),
             stop: Arc::default(),
             later: Later::default(),
             bell,
@@ -76,7 +76,7 @@ impl Job {
         .after_resuming()
     }
 
-    /// Takes over what an earlier process had come to.
+    /// Continues from the progress of an earlier process.
     fn after_resuming(self) -> Self {
         if let Some(before) = self.settings.resumed.as_deref() {
             self.ledger.resume(before);
@@ -85,22 +85,22 @@ impl Job {
         self
     }
 
-    /// What has been reported.
+    /// The reports.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// What was asked for and saved.
-    pub(crate) fn checkpoints(&self) -> &Book {
+    /// The requests for checkpoints, and their answers.
+    pub(crate) fn checkpoints(&self) -> &CheckpointLog {
         &self.checkpoints
     }
 
-    /// How it is set.
+    /// The settings.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Which way the loss is meant to go.
+    /// Whether a smaller or a larger loss is better.
     pub(crate) fn direction(&self) -> Direction {
         self.settings.direction
     }
@@ -110,17 +110,17 @@ impl Job {
         &self.stop
     }
 
-    /// Where losses go that are not known yet.
+    /// The queue of losses that are not known yet.
     pub(crate) fn later(&self) -> &Later {
         &self.later
     }
 
-    /// Whether this is the process that the job was started in, and not a fork of it.
-    pub(crate) fn is_at_home(&self) -> bool {
+    /// Whether this is the process that started the reporter, and not a fork of it.
+    pub(crate) fn is_original_process(&self) -> bool {
         std::process::id() == self.pid
     }
 
-    /// Enters a batch that ends now. One call from wherever a loop is, all of it in one piece.
+    /// Enters a batch that ends now. Not inlined, so that each caller has one call only.
     #[inline(never)]
     pub(crate) fn end_batch(&self, began: Moment, loss: Option<f64>) {
         let now = Clock::now();
@@ -145,11 +145,11 @@ impl Job {
         }
     }
 
-    /// Happens twice in a job's life: once for each target.
+    /// Called at most twice in a job's life: once for each target.
     #[cold]
     fn target_reached(&self, reached: FirstReached) {
-        // A fork that trains on has a count of its own, and nobody to tell.
-        if !self.is_at_home() {
+        // A fork that continues training counts for itself, and has no thread to wake.
+        if !self.is_original_process() {
             return;
         }
         if reached.acceptable {
@@ -166,7 +166,7 @@ impl Job {
         self.bell.ring();
     }
 
-    /// One more end of the bell.
+    /// One more sending end of the bell.
     #[cfg(feature = "sigterm")]
     pub(crate) fn bell(&self) -> std::io::Result<std::os::unix::net::UnixStream> {
         self.bell.another()
@@ -177,23 +177,23 @@ impl Job {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// Sets how many steps there are at most.
+    /// Sets the total of steps.
     pub(crate) fn set_total_steps(&self, steps: u64) {
         self.total_steps.store(steps, Ordering::Relaxed);
     }
 
-    /// Sets how many steps are expected.
+    /// Sets the expected number of steps.
     pub(crate) fn set_expected_steps(&self, steps: u64) {
         self.expected_steps.store(steps, Ordering::Relaxed);
     }
 
-    /// Says which step has been reached; further reports count on from there.
+    /// Sets the current step; further reports count from there.
     pub(crate) fn set_step(&self, step: u64) {
         let ahead = signed(step).saturating_sub(signed(self.ledger.steps()));
         self.ahead.store(ahead, Ordering::Relaxed);
     }
 
-    /// The step that has been reached.
+    /// The current step.
     pub(crate) fn step(&self) -> u64 {
         self.step_after(self.ledger.steps())
     }
@@ -202,35 +202,35 @@ impl Job {
         reports.saturating_add_signed(self.ahead.load(Ordering::Relaxed))
     }
 
-    /// What the loop is at.
+    /// What the loop is doing.
     pub(crate) fn doing(&self) -> Task {
         self.doing.get()
     }
 
-    /// Says what the loop is at.
+    /// Sets what the loop is doing.
     pub(crate) fn set_doing(&self, task: Task) {
         self.doing.set(task);
     }
 
-    /// Says how the job ended, unless that has been said.
+    /// Records how the job ended, unless that has been recorded.
     pub(crate) fn end(&self, well: bool) {
         let ending = if well { FINISHED } else { FAILED };
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        // A refusal means that the ending was said before.
-        if self.ending.compare_exchange(ENDLESS, ending, set, fetch).is_ok() {
+        // If it fails, the ending was recorded before.
+        if self.ending.compare_exchange(NOT_ENDED, ending, set, fetch).is_ok() {
             self.ring();
         }
     }
 
-    /// Wall time, as this job stamps it.
+    /// The current time by this job's clock, in Unix seconds.
     pub(crate) fn unix_now(&self) -> f64 {
         let clock = self.ledger.clock();
         clock.unix(clock.elapsed())
     }
 
-    /// How far the job has come, with the counts of durations that only the metrics show.
+    /// Reads the progress, and the counts of durations, which only the metrics show.
     ///
-    /// What is derived or read elsewhere, `signals`, `cpu` and `sidecar`, is left at its default.
+    /// `signals`, `cpu` and `sidecar` come from elsewhere and are left at their defaults.
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let Settings { job, loss_name, window, targets, dataset, rank, .. } = &self.settings;
         let reading = self.ledger.read(loss_name, *window);

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod address;
 mod bell;
 mod builder;
-mod checkpoint;
+mod checkpoint_log;
+mod checkpoint_request;
 mod doing;
 mod endpoint;
 mod extension;
@@ -13,6 +15,7 @@ mod job;
 mod later;
 #[cfg(feature = "metrics")]
 mod recorder;
+mod say;
 mod settings;
 mod signals;
 #[cfg(feature = "sigterm")]
@@ -24,9 +27,10 @@ mod tensor;
 pub use paceline_wire as wire;
 pub use paceline_wire::Direction;
 
+pub use crate::address::LocalAddr;
 pub use crate::builder::Builder;
-pub use crate::checkpoint::{CheckpointRequest, Reason};
-pub use crate::endpoint::LocalAddr;
+pub use crate::checkpoint_log::Reason;
+pub use crate::checkpoint_request::CheckpointRequest;
 pub use crate::extension::{Extension, Posted};
 pub use crate::handle::{Batch, Evaluation, Reporter};
 pub use crate::start_error::StartError;

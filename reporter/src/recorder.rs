@@ -1,20 +1,20 @@
-//! The same figures in the job's own `metrics` recorder.
+//! The same values in the job's own `metrics` recorder.
 
 use metrics::{Label, Unit};
 use paceline_wire::Progress;
 
 use crate::hot::histogram::Counts;
 
-/// Hands a job's figures on, a few times a second and off its hot path.
+/// Forwards a job's values a few times a second, off its hot path.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     labels: Vec<Label>,
-    /// The durations that have been handed on.
+    /// The durations that have been forwarded.
     before: Option<Counts>,
 }
 
 impl Recorder {
-    /// Describes the figures of a job of this name.
+    /// Describes the metrics of a job of this name.
     pub(crate) fn new(job: &str) -> Self {
         metrics::describe_gauge!("paceline_loss", "Mean of the last reported losses.");
         metrics::describe_gauge!("paceline_validation_loss", "The last loss on held-out data.");
@@ -36,7 +36,7 @@ impl Recorder {
         Self { labels: vec![Label::new("job", job.to_owned())], before: None }
     }
 
-    /// Hands on what is new.
+    /// Forwards the changes.
     pub(crate) fn record(&mut self, progress: &Progress, durations: Counts) {
         let labels = || self.labels.clone();
         let gauges = [

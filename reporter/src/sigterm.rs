@@ -1,4 +1,4 @@
-//! Ending at SIGTERM when the loop is ready to, and not in the middle of a step.
+//! Makes SIGTERM stop the loop after a step, and not in the middle of one.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use signal_hook::{flag, low_level};
 
 use crate::job::Job;
 
-/// From now on, SIGTERM tells the loop to stop, if that is how the job is set.
+/// From now on SIGTERM sets the stop flag of the loop, if the job is set so.
 pub(crate) fn watch(job: &Job) -> io::Result<()> {
     if job.settings().stop_on_sigterm {
         flag::register(SIGTERM, Arc::clone(job.stop()))?;

@@ -1,4 +1,4 @@
-//! What may be done to an endpoint: the reports are none the wiser.
+//! Misbehaving clients of an endpoint: they must not affect the reports.
 
 mod client;
 
@@ -19,7 +19,7 @@ fn connect(reporter: &Reporter) -> Option<TcpStream> {
     TcpStream::connect(address).ok()
 }
 
-/// One of the ways in which a peer may misbehave. That the reporter hangs up is what it should do.
+/// One kind of misbehaviour of a peer. The reporter may disconnect it.
 fn misbehave(kind: u32, reporter: &Reporter) -> Option<TcpStream> {
     let mut stream = connect(reporter)?;
     let sent = match kind % 8 {
@@ -64,15 +64,15 @@ fn a_thousand_bad_connections_cost_no_report() {
     });
     assert!(open < 200, "{open} files are open");
     drop(held);
-    // Those that hung up keep their places until that has been noticed.
-    wait_until("a place is free", || is_served(&reporter));
+    // Closed connections count until the server has noticed that.
+    wait_until("a connection is accepted", || is_served(&reporter));
     let read = progress(&reporter);
     let all = reported.load(Ordering::Relaxed);
     assert_eq!((read.eval.count, read.batch_latency.count, read.dropped), (all, all, 0));
 }
 
 #[test]
-fn a_body_that_nobody_reads_is_not_waited_for() {
+fn unread_body_is_not_waited_for() {
     let reporter = start();
     let mut stream = connect(&reporter).unwrap();
     let head = "POST /v1/checkpoint HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n";

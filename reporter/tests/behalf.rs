@@ -1,4 +1,4 @@
-//! A program that reports on behalf of a job, and one that goes on where another ended.
+//! A program that reports on behalf of a job, and a process that resumes another one.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -44,7 +44,7 @@ fn post(reporter: &Reporter, path: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_is_posted_reaches_the_program_and_what_it_says_is_in_the_progress() {
+fn posts_reach_the_extension_and_its_answer_is_shown() {
     let proxy = Arc::new(Proxy::default());
     let extension: Arc<dyn Extension> = proxy.clone();
     let builder = Reporter::builder("vae").on_behalf("sidecar", extension);
@@ -75,7 +75,7 @@ fn a_plain_reporter_takes_no_reports_from_outside() {
 }
 
 #[test]
-fn a_successor_goes_on_where_its_predecessor_ended() {
+fn successor_continues_where_predecessor_ended() {
     let start = |before| {
         let builder = Reporter::builder("vae").acceptable(5.0).window(1).listen("127.0.0.1:0");
         let builder = if let Some(before) = before { builder.resume(before) } else { builder };

@@ -1,4 +1,4 @@
-//! Checkpoints: asked for from outside, wanted at the acceptable loss, answered by the loop.
+//! Checkpoints: requested by a client or at the acceptable loss, answered by the loop.
 
 mod client;
 
@@ -17,7 +17,7 @@ fn report(reporter: &Reporter, loss: f64) {
     (0..5).for_each(|_| reporter.report(loss));
 }
 
-/// Asks for a checkpoint; the request's number.
+/// Asks for a checkpoint; returns the answer with the request's number.
 fn post(reporter: &Reporter) -> String {
     let answer = ask(reporter, "POST /v1/checkpoint", "host: localhost\r\n");
     assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
@@ -41,7 +41,7 @@ fn a_checkpoint_that_was_asked_for_is_saved_by_the_loop() {
 }
 
 #[test]
-fn a_failure_is_told_and_so_is_silence() {
+fn failed_and_dropped_requests_report_an_error() {
     let reporter = start();
     post(&reporter);
     let failed = reporter.checkpoint_requested().unwrap();
@@ -51,11 +51,14 @@ fn a_failure_is_told_and_so_is_silence() {
     drop(reporter.checkpoint_requested().unwrap());
     let read = progress(&reporter).checkpoint;
     assert_eq!((read.requested, read.answered, read.saved), (2, 2, 0));
-    assert_eq!(read.error.as_deref(), Some("the training loop let the request go"));
+    assert_eq!(
+        read.error.as_deref(),
+        Some("the training loop dropped the request without an answer")
+    );
 }
 
 #[test]
-fn at_the_acceptable_loss_one_is_kept_and_what_comes_later_does_not_take_its_place() {
+fn kept_checkpoint_is_not_replaced_by_a_later_one() {
     let reporter = start();
     report(&reporter, 50.0);
     assert!(reporter.checkpoint_requested().is_none());
@@ -75,7 +78,7 @@ fn at_the_acceptable_loss_one_is_kept_and_what_comes_later_does_not_take_its_pla
 }
 
 #[test]
-fn the_loop_is_told_to_stop_at_its_objective() {
+fn loop_is_stopped_at_its_objective() {
     let reporter = start();
     report(&reporter, 5.0);
     assert!(!reporter.should_stop());
@@ -83,11 +86,11 @@ fn the_loop_is_told_to_stop_at_its_objective() {
     assert!(reporter.should_stop());
     let other = Reporter::builder("other").objective(1.0).listen("127.0.0.1:0").start().unwrap();
     report(&other, 0.5);
-    assert!(!other.should_stop(), "it did not ask to be");
+    assert!(!other.should_stop(), "it did not set `stop_at_objective`");
 }
 
 #[test]
-fn saving_and_evaluating_are_told_as_such() {
+fn saving_and_evaluating_show_as_activities() {
     let reporter = start();
     report(&reporter, 50.0);
     let activity = || progress(&reporter).signals.activity;

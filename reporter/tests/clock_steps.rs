@@ -1,7 +1,7 @@
-//! Somebody sets the machine's clock while a job trains: an hour ahead, and two back.
+//! The machine's clock is set while a job trains: an hour ahead, and two back.
 //!
-//! The test runs itself a second time with a wall clock of its own before libc's
-//! (`clock_steps.c`), so that whatever reads the time there, by whichever library, reads that.
+//! The test runs itself a second time with a wall clock that replaces libc's (`clock_steps.c`), so
+//! that every reading of the time there, by any library, uses it.
 
 mod client;
 
@@ -14,9 +14,9 @@ use client::{Events, progress};
 use paceline_reporter::Reporter;
 use paceline_wire::{Activity, Progress, State};
 
-/// Where the second run finds how far its clock is off, in seconds as eight bytes.
+/// The variable with the path of the second run's clock offset: seconds in eight bytes.
 const CLOCK: &str = "PACELINE_TEST_CLOCK";
-/// What the test takes at the longest, in seconds, and far less than the clock is set.
+/// The longest time of the test, in seconds: far less than the clock's offsets.
 const WHOLE: f64 = 60.0;
 
 #[test]
@@ -27,7 +27,7 @@ fn a_clock_that_is_set_moves_no_stamp() {
     let folder = tempfile::tempdir().unwrap();
     let [library, clock] = ["clock.so", "clock"].map(|name| folder.path().join(name));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clock_steps.c");
-    // The compiler that Rust links by.
+    // Rust also needs it to link.
     let mut compiler = Command::new("cc");
     let compiler = compiler.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]);
     assert!(compiler.arg(&library).arg(source).status().unwrap().success());
@@ -46,7 +46,7 @@ fn train(clock: &Path) {
     let began = wall();
     let builder = Reporter::builder("vae").window(1).acceptable(1.0).objective(0.5);
     let reporter = builder.listen("127.0.0.1:0").start().expect("a port is free");
-    let mut events = Events::of(&reporter);
+    let mut events = Events::listen(&reporter);
     let mut readings = vec![progress(&reporter)];
     for (seconds, loss) in [(0, 2.0), (3_600, 0.9), (-7_200, 0.4)] {
         {
@@ -66,8 +66,8 @@ fn train(clock: &Path) {
     readings.push(progress(&reporter));
     let stamps: Vec<f64> = readings.iter().map(|reading| reading.now).collect();
     assert!(stamps.is_sorted(), "{stamps:?}");
-    let told = events.find(|progress| progress.reached.objective_at.is_some()).expect("it is told");
-    for reading in readings.iter().chain([&told]) {
+    let event = events.find(|progress| progress.reached.objective_at.is_some()).expect("an event");
+    for reading in readings.iter().chain([&event]) {
         ensure_sound(reading, began);
     }
     let last = readings.last().expect("there are some");
@@ -75,7 +75,7 @@ fn train(clock: &Path) {
     assert_eq!((last.step, last.checkpoint.saved), (Some(3), 1));
 }
 
-/// Whatever a reading says of time is within the test's.
+/// Fails unless all times in a reading are within the test's own.
 fn ensure_sound(reading: &Progress, began: f64) {
     let Progress { eval, reached, validation, checkpoint, signals, .. } = reading;
     let latency = &reading.batch_latency;
@@ -89,7 +89,7 @@ fn ensure_sound(reading: &Progress, began: f64) {
         checkpoint.at,
     ];
     for stamp in stamps.into_iter().flatten() {
-        // A stamp is as old as the clock's reading by some nanoseconds.
+        // A stamp may be some nanoseconds older than the clock's reading.
         assert!((-0.001..WHOLE).contains(&(stamp - began)), "{stamp} in {reading:?}");
     }
     for seconds in [latency.last, latency.p50, latency.p99, signals.quiet_seconds] {
@@ -102,13 +102,13 @@ fn ensure_sound(reading: &Progress, began: f64) {
 }
 
 fn set(clock: &Path, seconds: i64) {
-    // By another name first: a clock that is half written would be read.
+    // Written under another name first, so that no program reads half a value.
     let new = clock.with_extension("new");
     fs::write(&new, seconds.to_ne_bytes()).expect("the folder is ours");
     fs::rename(new, clock).expect("the folder is ours");
 }
 
-#[expect(clippy::disallowed_methods, reason = "it is seen whether the clock is off")]
+#[expect(clippy::disallowed_methods, reason = "it checks whether the clock is off")]
 fn wall() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("it is past 1970").as_secs_f64()
 }

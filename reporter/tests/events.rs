@@ -1,4 +1,4 @@
-//! Server-sent events: what is told at once, and to whom.
+//! Server-sent events: which changes are sent, and to which listeners.
 
 mod client;
 
@@ -16,9 +16,9 @@ fn report(reporter: &Reporter, loss: f64) {
 }
 
 #[test]
-fn a_listener_hears_the_present_and_then_every_turn() {
+fn listener_gets_the_current_state_and_then_changes() {
     let reporter = start();
-    let mut events = Events::of(&reporter);
+    let mut events = Events::listen(&reporter);
     let first = events.next().unwrap();
     assert_eq!((first.state, first.step), (State::Starting, None));
     report(&reporter, 1.5);
@@ -29,13 +29,13 @@ fn a_listener_hears_the_present_and_then_every_turn() {
     reporter.finish();
     assert!(events.any(|event| event.state == State::Finished));
     drop(reporter);
-    assert_eq!(events.count(), 0, "the reporter hangs up");
+    assert_eq!(events.count(), 0, "the reporter closes the connection");
 }
 
 #[test]
 fn total_that_is_set_before_a_step_is_an_event() {
     let reporter = start();
-    let mut events = Events::of(&reporter);
+    let mut events = Events::listen(&reporter);
     assert_eq!(events.next().unwrap().total_steps, None);
     reporter.total_steps(500);
     let event = events.find(|event| event.total_steps.is_some()).unwrap();
@@ -43,10 +43,10 @@ fn total_that_is_set_before_a_step_is_an_event() {
 }
 
 #[test]
-fn a_checkpoints_end_is_told() {
+fn saved_checkpoint_is_an_event() {
     let reporter = start();
     report(&reporter, 9.0);
-    let mut events = Events::of(&reporter);
+    let mut events = Events::listen(&reporter);
     assert!(ask(&reporter, "POST /v1/checkpoint", "host: localhost\r\n").contains(" 202 "));
     reporter.checkpoint_requested().unwrap().saved("/ckpt/vae.bin");
     let saved = events.find(|event| event.checkpoint.saved == 1).unwrap();
@@ -54,9 +54,9 @@ fn a_checkpoints_end_is_told() {
 }
 
 #[test]
-fn several_listen_and_one_that_leaves_disturbs_nobody() {
+fn leaving_listener_does_not_disturb_others() {
     let reporter = start();
-    let mut all: Vec<_> = (0..8).map(|_| Events::of(&reporter)).collect();
+    let mut all: Vec<_> = (0..8).map(|_| Events::listen(&reporter)).collect();
     assert!(all.iter_mut().all(|events| events.next().is_some()));
     all.truncate(3);
     report(&reporter, 1.5);
@@ -66,7 +66,7 @@ fn several_listen_and_one_that_leaves_disturbs_nobody() {
 }
 
 #[test]
-fn head_learns_the_type_and_listens_to_nothing() {
+fn head_returns_the_type_without_listening() {
     let answer = ask(&start(), "HEAD /v1/events", "host: localhost\r\n");
     assert!(answer.contains("content-type: text/event-stream"), "{answer}");
 }

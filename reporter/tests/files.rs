@@ -1,4 +1,4 @@
-//! What a job leaves behind in files.
+//! The files that a job leaves.
 
 mod client;
 
@@ -44,7 +44,7 @@ fn the_last_progress_is_left_behind() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_no_reason_to_fail() {
+fn unwritable_file_does_not_fail_the_job() {
     let builder = Reporter::builder("vae").status_file("/no/such/folder/status.json");
     let reporter = builder.listen("127.0.0.1:0").start().unwrap();
     reporter.report(1.0);

@@ -1,4 +1,4 @@
-//! A fork of a job, as data loaders make them: it goes on silently, and its parent is undisturbed.
+//! A fork of a job, as data loaders make them: it reports nothing and does not disturb its parent.
 
 #![expect(clippy::exit, reason = "a fork of a test must not come back to the test runner")]
 
@@ -9,7 +9,7 @@ use fork::{Fork, fork, waitpid};
 use paceline_reporter::Reporter;
 
 #[test]
-fn a_fork_reports_to_nobody_and_takes_nothing_along() {
+fn fork_reports_nothing_and_gets_no_request() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("unix:{}", folder.path().join("job.sock").display());
     let builder = Reporter::builder("vae").acceptable(2.0).stop_at_objective().objective(1.0);
@@ -19,7 +19,7 @@ fn a_fork_reports_to_nobody_and_takes_nothing_along() {
     ask(&reporter, "POST /v1/checkpoint", "host: localhost\r\n");
     match fork().unwrap() {
         Fork::Child => {
-            // In the midst of the parent's life: with a request that is not the child's to answer.
+            // The parent has a waiting request, which the child must not get.
             let mine = reporter.checkpoint_requested().is_some();
             (0..100).for_each(|_| reporter.batch().loss(0.1));
             let stops = reporter.should_stop();

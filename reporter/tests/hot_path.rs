@@ -1,4 +1,4 @@
-//! What a training loop calls: it allocates nothing and loses nothing.
+//! The calls of a training loop: they allocate nothing and lose nothing.
 
 mod client;
 
@@ -33,7 +33,7 @@ fn no_call_of_the_loop_allocates() {
     }
 }
 
-/// Every loss is 3, so a reading that is torn shows a sum that is not three times its count.
+/// Every loss is 3, so in a torn reading the sum would not be three times the count.
 #[test]
 fn threads_that_report_while_others_read_lose_nothing() {
     const THREADS: u32 = 4;

@@ -1,4 +1,4 @@
-//! The endpoint, asked over real sockets.
+//! The endpoint, over real sockets.
 
 mod client;
 
@@ -20,7 +20,7 @@ fn status(reporter: &Reporter, line: &str) -> String {
 }
 
 #[test]
-fn progress_tells_what_was_set_and_reported() {
+fn progress_has_the_settings_and_reports() {
     let reporter = Reporter::builder("vae")
         .loss_name("reconstruction")
         .acceptable(120.0)
@@ -77,7 +77,7 @@ fn totals_may_be_set_later_and_taken_back() {
 }
 
 #[test]
-fn a_batch_counts_when_it_is_dropped_but_not_when_a_panic_cuts_it_short() {
+fn dropped_batch_counts_and_a_panicking_one_does_not() {
     let reporter = start();
     drop(reporter.batch());
     let within = reporter.clone();
@@ -91,7 +91,7 @@ fn a_batch_counts_when_it_is_dropped_but_not_when_a_panic_cuts_it_short() {
 }
 
 #[test]
-fn the_first_word_on_the_ending_stays() {
+fn first_reported_ending_stays() {
     let (done, failed) = (start(), start());
     done.report(1.0);
     done.finish();
@@ -173,7 +173,7 @@ fn a_connection_serves_several_requests() {
 }
 
 #[test]
-fn a_connection_too_many_is_closed_and_a_place_that_is_freed_is_given_again() {
+fn excess_connection_is_closed_until_another_ends() {
     let reporter = start();
     let mut held: Vec<_> = (0..32)
         .map(|_| {
@@ -186,7 +186,7 @@ fn a_connection_too_many_is_closed_and_a_place_that_is_freed_is_given_again() {
     let mut byte = [0];
     assert!(!matches!(connect(&reporter).read(&mut byte), Ok(1..)));
     held.pop();
-    wait_until("a place is free", || {
+    wait_until("a connection is accepted", || {
         let mut stream = connect(&reporter);
         let sent = stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n");
         sent.is_ok() && matches!(stream.read(&mut byte), Ok(1))
@@ -213,7 +213,7 @@ fn the_port_is_free_again_after_the_last_handle() {
     let reporter = start();
     let LocalAddr::Tcp(address) = *reporter.local_addr().unwrap() else { panic!() };
     drop(reporter);
-    wait_until("nobody listens", || std::net::TcpStream::connect(address).is_err());
+    wait_until("the port is closed", || std::net::TcpStream::connect(address).is_err());
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn read_until(stream: &mut dyn client::Stream, end: &str) -> String {
     let mut text = String::new();
     while !text.ends_with(end) {
         let mut byte = [0];
-        stream.read_exact(&mut byte).expect("the answer goes on");
+        stream.read_exact(&mut byte).expect("the answer continues");
         text.push(char::from(byte[0]));
     }
     text

@@ -1,4 +1,4 @@
-//! The same figures in the job's own recorder.
+//! The same values in the job's own recorder.
 
 #![cfg(feature = "metrics")]
 

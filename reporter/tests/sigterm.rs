@@ -1,4 +1,4 @@
-//! SIGTERM, where the loop has said that it asks.
+//! SIGTERM, with a loop that checks `should_stop`.
 
 #![cfg(feature = "sigterm")]
 

@@ -1,17 +1,17 @@
-//! How many bytes a second one core reads, from bytes to observations.
+//! The parsing speed of one core, from bytes to observations.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use paceline_sidecar::grammar::Reader;
-use paceline_sidecar::terminal::Screen;
+use paceline_sidecar::terminal::LineSplitter;
 
 fn main() {
     divan::main();
 }
 
-/// As much is read of each kind.
+/// Bytes read of each kind.
 const SIZE: usize = 16 << 20;
-/// What a read from a pipe or a file brings at most.
+/// Maximum size of one read from a pipe or a file.
 const READ: usize = 64 << 10;
 
 #[divan::bench]
@@ -59,7 +59,7 @@ fn lines_of_keys_and_values(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn lines_that_say_nothing(bencher: Bencher<'_, '_>) {
+fn lines_without_a_loss(bencher: Bencher<'_, '_>) {
     read(bencher, |step| {
         format!(
             "2026-01-01 10:00:00,123 - loader - INFO - shard {step} of the data is on disk now\n"
@@ -89,15 +89,15 @@ fn keras_frames(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The terminal by itself.
+/// Only the line splitter.
 #[divan::bench]
 fn only_splitting_lines(bencher: Bencher<'_, '_>) {
     let text = text(|step| format!("Train Epoch: 1 [{step}/60000 (1%)]\tLoss: {}\n", loss(step)));
     bencher.counter(BytesCount::new(text.len())).bench_local(|| {
-        let mut screen = Screen::new();
+        let mut splitter = LineSplitter::new();
         let mut lines = 0_u64;
         for piece in text.chunks(READ) {
-            screen.feed(piece, &mut |line| lines += u64::from(!line.text.is_empty()));
+            splitter.feed(piece, &mut |line| lines += u64::from(!line.text.is_empty()));
         }
         lines
     });

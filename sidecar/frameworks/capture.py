@@ -1,4 +1,4 @@
-"""Runs a command with its output in pipes and keeps the bytes as they come, and when they came.
+"""Runs a command with its output in pipes; keeps the bytes and their arrival times.
 
     capture.py FOLDER {stdout|stderr|merged} -- COMMAND…
 
@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-# Pieces that come closer together than this are one arrival.
+# Pieces within this many seconds are one arrival.
 TOGETHER = 0.001
 
 

@@ -1,4 +1,4 @@
-"""Checks a fixture of event files with TensorBoard's own reader: all losses are true, and no other.
+"""Checks a fixture of event files with TensorBoard's own reader: it has exactly the true losses.
 
 events.py FOLDER
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-# TensorFlow, which it may find, would fill stderr.
+# TensorBoard may import TensorFlow, which would fill stderr.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import json
@@ -19,7 +19,7 @@ from tensorboard.util import tensor_util
 
 from verify import close, rows
 
-# Keras says the loss of a validation a second time, of some validations.
+# Keras writes the loss of some validations a second time.
 COPIES = {"evaluation_loss_vs_iterations"}
 
 
@@ -46,8 +46,8 @@ def main(folder: Path) -> int:
     )
     written = scalars(folder)
     same = len(truth) == len(written) and all(
-        said[:3] == true[:3] and close(said[3], true[3], within[true[0]])
-        for said, true in zip(written, truth)
+        one[:3] == true[:3] and close(one[3], true[3], within[true[0]])
+        for one, true in zip(written, truth)
     )
     if not same:
         print(f"written {written}\ntrue {truth}")

@@ -54,7 +54,7 @@ def main(_) -> None:
         clock.epoch_began()
         losses, accuracies = [], []
         for step in range(STEPS):
-            # The data is read from somewhere slow.
+            # Simulates slow data.
             time.sleep(0.01)
             part = slice(step * BATCH, (step + 1) * BATCH)
             loss, accuracy = train_step(model, optimizer, points[part], labels[part])

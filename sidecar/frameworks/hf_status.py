@@ -16,7 +16,7 @@ FOLDER = Path(os.environ.get("OUTPUT", "."))
 
 
 class Latest:
-    """In the place of the truth of what is printed: the truth of what is to be sent next."""
+    """Replaces `Truth`: holds the losses that the next request will contain."""
 
     def __init__(self) -> None:
         self.known = {}
@@ -29,9 +29,9 @@ class Latest:
 class Controller(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        said = {"path": self.path, "content_type": self.headers["Content-Type"], "body": body}
+        request = {"path": self.path, "content_type": self.headers["Content-Type"], "body": body}
         with open(FOLDER / "requests.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(said) + "\n")
+            file.write(json.dumps(request) + "\n")
         for loss in self.server.latest.known.values():
             self.server.truth.loss(**loss)
         self.send_response(200)

@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 
-# Nothing is fetched.
+# Never download anything.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
@@ -25,7 +25,7 @@ WORDS, LENGTH = 64, 16
 
 
 class Words(Dataset):
-    """Each word tells the next one. Reading a text takes `pace` seconds."""
+    """Each word determines the next one. Reading a text takes `pace` seconds."""
 
     def __init__(self, count: int, seed: int, pace: float = 0.0) -> None:
         first = torch.randint(0, WORDS, (count, 1), generator=torch.Generator().manual_seed(seed))
@@ -43,7 +43,7 @@ class Words(Dataset):
 class Recorder(TrainerCallback):
     def __init__(self) -> None:
         self.truth, self.clock = Truth(), Clock()
-        # What draws the bar, if there is one.
+        # The callback that draws the bar, if there is one.
         self.progress = None
 
     def on_epoch_begin(self, args, state, control, **kwargs):

@@ -14,7 +14,7 @@ SAMPLES, FEATURES, BATCH = 192, 16, 16
 
 
 class Watch(keras.callbacks.Callback):
-    """Times batches. It comes before the bar, whose drawing would be in its times otherwise."""
+    """Times batches. It runs before the bar, so that the times do not include drawing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Watch(keras.callbacks.Callback):
 
 
 class Recorder(keras.callbacks.Callback):
-    """Writes down what is printed on the chosen output. It comes after the bar."""
+    """Records the losses of the chosen output. It runs after the bar."""
 
     def __init__(
         self, output: str, every: int, watch: Watch, bar: keras.callbacks.ProgbarLogger
@@ -36,7 +36,7 @@ class Recorder(keras.callbacks.Callback):
         super().__init__()
         self.truth, self.clock = Truth(), watch.clock
         self.output, self.every, self.bar = output, every, bar
-        self.epoch = self.batches = self.told = 0
+        self.epoch = self.batches = self.recorded = 0
         self.drawn = None
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -46,14 +46,14 @@ class Recorder(keras.callbacks.Callback):
         self.batches += 1
         facts = {"global_step": self.batches}
         if self.output == "bar":
-            # It leaves out frames that come too soon after the last one.
+            # The bar skips frames that come too soon after the last one.
             before, self.drawn = self.drawn, self.bar.progbar._last_update
             if self.drawn == before:
                 return
-            # Keras leaves the first batch out of its mean, as soon as there is another one.
+            # Keras excludes the first batch from its mean once there is another one.
             facts["batch_seconds_printed"] = self.clock.mean(after=1)
             facts |= {"step": batch + 1, "of": self.params["steps"], "epoch": self.epoch + 1}
-            self.told = self.batches
+            self.recorded = self.batches
         elif self.output == "tensorboard" and self.batches % self.every == 0:
             facts["step"] = self.batches
         else:
@@ -68,15 +68,15 @@ class Recorder(keras.callbacks.Callback):
         named = "epoch_loss" if self.output == "tensorboard" else "loss"
         of_validation = named if self.output == "tensorboard" else "val_loss"
         if self.output == "bar":
-            # The last frame, which has the validation in it, is the first one of this batch if the
-            # frame before it came too soon after another.
-            if self.told != self.batches:
+            # The last frame includes the validation. It is the only one of this batch if the
+            # previous frame was skipped.
+            if self.recorded != self.batches:
                 steps = self.params["steps"]
                 self.truth.loss("train", named, logs["loss"], "epoch", step=steps, of=steps, **facts)
         else:
             of_epoch = {"batch_seconds": self.clock.mean()}
             if self.output == "lines":
-                # It divides the time of the epoch, with the validation, by the steps.
+                # Keras divides the time of the epoch, including the validation, by the steps.
                 steps = self.params["steps"]
                 of_epoch |= {"step": steps, "of": steps}
                 of_epoch["batch_seconds_printed"] = self.clock.epoch_so_far() / steps
@@ -91,7 +91,7 @@ def data(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def slowly(points: np.ndarray, labels: np.ndarray, pace: float) -> tf.data.Dataset:
-    """Batches that take `pace` seconds to come, as they do from a slow disk."""
+    """Batches that take `pace` seconds each, as from a slow disk."""
 
     def batches():
         for at in range(0, SAMPLES, BATCH):
@@ -124,7 +124,7 @@ def main() -> None:
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    # Keras adds it by itself; it is made here so that the recorder can see what it has drawn.
+    # Keras would add a bar itself. It is created here so that the recorder can see its frames.
     bar, watch = keras.callbacks.ProgbarLogger(), Watch()
     recorder = Recorder(asked.output, asked.every, watch, bar)
     callbacks = [watch, bar, recorder]

@@ -48,7 +48,7 @@ class Recorder(Callback):
         facts = {"epoch": trainer.current_epoch, "global_step": done}
         if self.output == "bar":
             facts |= {"step": index + 1, "of": trainer.num_training_batches}
-            # Lightning moves the bar's counter by itself: the rate is the mean of the epoch so far.
+            # Lightning moves the bar's counter itself, so the rate is the mean of the epoch so far.
             shown = trainer.progress_bar_callback.train_progress_bar.format_dict
             facts["batch_seconds_printed"] = shown["elapsed"] / shown["n"]
         elif done % EVERY == 0:

@@ -1,9 +1,9 @@
-"""Makes the fixtures that fixtures.toml lists, with the Python of the group that each needs.
+"""Creates the fixtures that fixtures.toml lists, each with the Python of its group.
 
     make.py ENVIRONMENTS FOLDER NAME…
 
-ENVIRONMENTS holds a virtual environment for each group. A folder of a fixture is replaced as a
-whole, and only if all went well.
+ENVIRONMENTS holds a virtual environment for each group. The folder of a fixture is replaced as a
+whole, and only after success.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from verify import problems
 
 HERE = Path(__file__).resolve().parent
-# Not more than this goes into the repository.
-LARGEST = 30_000
+# Maximum size of a file in the repository, in bytes.
+MAX_SIZE = 30_000
 VERSIONS = """
 import importlib.metadata, json, platform, sys
 names = sys.argv[1:]
@@ -44,16 +44,16 @@ def about(name: str, fixture: dict, python: Path, file: str) -> dict:
     versions = subprocess.run(
         [python, "-c", VERSIONS, *fixture["packages"]], check=True, capture_output=True, text=True
     )
-    told = {"name": name, "what": fixture["what"], "source": fixture["source"], "file": file}
-    told |= {key: fixture[key] for key in ("stream", "step") if key in fixture}
-    told |= {"command": " ".join(fixture["command"]), "versions": json.loads(versions.stdout)}
+    facts = {"name": name, "what": fixture["what"], "source": fixture["source"], "file": file}
+    facts |= {key: fixture[key] for key in ("stream", "step") if key in fixture}
+    facts |= {"command": " ".join(fixture["command"]), "versions": json.loads(versions.stdout)}
     within = fixture["within"]
-    told["within"] = {
+    facts["within"] = {
         "train": within,
         "validation": fixture.get("within_validation", within),
         "test": within,
     }
-    return told
+    return facts
 
 
 def make(name: str, fixture: dict, environments: Path, into: Path) -> list[str]:
@@ -78,8 +78,8 @@ def make(name: str, fixture: dict, environments: Path, into: Path) -> list[str]:
             (made / "arrivals.csv").unlink()
             file = fixture["file"]
             keep(work, made, file)
-        told = about(name, fixture, python, file)
-        (made / "about.json").write_text(json.dumps(told, indent=1) + "\n")
+        facts = about(name, fixture, python, file)
+        (made / "about.json").write_text(json.dumps(facts, indent=1) + "\n")
         found = problems(made) + foreign(made)
         if fixture["source"] == "tfevents":
             check = [python, HERE / "events.py", made]
@@ -92,7 +92,7 @@ def make(name: str, fixture: dict, environments: Path, into: Path) -> list[str]:
 
 
 def keep(work: Path, made: Path, file: str) -> None:
-    """Takes the written file, or all event files with the host's name taken out of theirs."""
+    """Copies the written file, or all event files with the host's name removed from theirs."""
     if file != ".":
         shutil.copy(work / file, made / file)
         return
@@ -104,15 +104,15 @@ def keep(work: Path, made: Path, file: str) -> None:
 
 
 def foreign(made: Path) -> list[str]:
-    """What must not get into the repository."""
+    """Finds content that must not get into the repository."""
     found = []
     for path in filter(Path.is_file, made.rglob("*")):
         content = path.read_bytes()
-        if len(content) > LARGEST:
-            found.append(f"{path.name} has {len(content)} bytes")
+        if len(content) > MAX_SIZE:
+            found.append(f"{path.name} has {len(content)} bytes, more than {MAX_SIZE}")
         for place in {str(Path.home()), str(HERE), tempfile.gettempdir()}:
             if place.encode() in content:
-                found.append(f"{path.name} names a place of this machine")
+                found.append(f"{path.name} contains a path of this machine")
     return found
 
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Runs real training scripts and keeps what they print beside what they know.
+# Runs real training scripts and keeps their output beside the true losses.
 #
 #   run.sh [--check] [--into FOLDER] [NAME|GROUP]…
 #   run.sh --environments
 #
-# Without names it makes all fixtures. They go to ../tests/frameworks, or to FOLDER; with --check to
-# FOLDER or one of its own, whose name is the last line, and are compared with those in the
-# repository. --environments prints where the virtual environments are.
+# Without names it creates all fixtures. They go to ../tests/frameworks or to FOLDER. With --check
+# they go to FOLDER or a temporary folder, whose name is the last line, and are compared with those
+# in the repository. --environments prints the folder of the virtual environments.
 #
-# Environment: PACELINE_CACHE for the virtual environments, PIP_INDEX_URL and the like for pip,
-# PACELINE_TORCH_INDEX for an index of PyTorch's builds for the CPU, which spares gigabytes.
+# Environment: PACELINE_CACHE is the folder of the virtual environments. PIP_INDEX_URL and similar
+# variables configure pip. PACELINE_TORCH_INDEX names an index of PyTorch's CPU builds, which saves
+# gigabytes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${PACELINE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/paceline}/python/venvs
@@ -28,15 +29,15 @@ while (($#)); do
   case $1 in
     --check) check=yes ;;
     --environments) echo "$cache" && exit ;;
-    --into) into=${2:?--into wants a folder} && shift ;;
+    --into) into=${2:?--into needs a folder} && shift ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" && exit ;;
-    -*) fail "no option $1" ;;
+    -*) fail "unknown option $1; see --help" ;;
     *) chosen+=("$1") ;;
   esac
   shift
 done
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-  fail "Python 3.11 or newer is wanted; PYTHON may name one"
+  fail "Python 3.11 or newer is required; set PYTHON to its path"
 
 # The names of the chosen fixtures, each with its group.
 list() {
@@ -46,7 +47,7 @@ fixtures = tomllib.load(open(sys.argv[1], "rb"))
 chosen = sys.argv[2:]
 groups = {fixture["group"] for fixture in fixtures.values()}
 if unknown := set(chosen) - set(fixtures) - groups:
-    sys.exit(f"no fixture or group {', '.join(sorted(unknown))}")
+    sys.exit(f"unknown fixture or group {', '.join(sorted(unknown))}")
 for name, fixture in fixtures.items():
     if not chosen or name in chosen or fixture["group"] in chosen:
         print(name, fixture["group"])
@@ -62,7 +63,7 @@ install_torch() {
   fi
 }
 
-# A virtual environment for a group, made anew when what it is to hold changes.
+# Creates the virtual environment of a group, again when its requirements change.
 environment() {
   local group=$1 to=$cache/$1 wanted=$here/requirements/$1.txt pins
   pins=$(cat "$wanted")

@@ -1,9 +1,9 @@
-"""Checks that fixtures made anew expect the same losses as those in the repository.
+"""Checks that regenerated fixtures expect the same losses as those in the repository.
 
     same.py OLD NEW NAME…
 
-Values and times differ between machines and releases. What may not differ is which losses there
-are, of which phase and step; but how often a bar is drawn is a matter of time.
+Values and times differ between machines and releases. The phases and steps of the losses must
+not differ, except where a bar is drawn by the clock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from verify import rows
 
 FACTS = ("phase", "name", "mean", "step", "unit", "of", "epoch", "after_epoch", "global_step")
-# Their frames are drawn by the clock.
+# Fixtures whose frames are drawn by the clock.
 BY_TIME = {"keras_bar", "tqdm_lazy", "hf_status"}
 
 
@@ -32,7 +32,7 @@ def main(old: Path, new: Path, names: list[str]) -> int:
         if shape(old / name, name in BY_TIME) != shape(new / name, name in BY_TIME)
     ]
     for name in differ:
-        print(f"{name}: not the same losses as in the repository")
+        print(f"{name}: the losses differ from those in the repository")
     return 1 if differ else 0
 
 

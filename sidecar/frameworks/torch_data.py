@@ -1,4 +1,4 @@
-"""Data made by code, for the scripts that train with PyTorch."""
+"""Generated data for the scripts that train with PyTorch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Clusters(Dataset):
-    """Points around ten centres. Reading one takes `pace` seconds, as it does from a slow disk."""
+    """Points around ten centres. Reading one takes `pace` seconds, as from a slow disk."""
 
     def __init__(self, samples: int, features: int = 64, seed: int = 0, pace: float = 0.0) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -29,7 +29,7 @@ class Clusters(Dataset):
 
 
 def loaders(samples: int, batch: int, pace: float) -> tuple[DataLoader, DataLoader]:
-    """What to learn from, and what to validate with; a batch takes `pace` seconds to read."""
+    """Loaders of training and validation data; a training batch takes `pace` seconds to read."""
     training = Clusters(samples, seed=2, pace=pace / batch)
     return DataLoader(training, batch), DataLoader(Clusters(samples // 4, seed=3), batch)
 

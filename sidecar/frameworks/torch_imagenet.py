@@ -1,4 +1,4 @@
-"""Trains a classifier with PyTorch and prints as the ImageNet example does: values and means."""
+"""Trains a classifier with PyTorch; prints values and means as the ImageNet example does."""
 
 import argparse
 import time
@@ -11,7 +11,7 @@ from truth import Clock, Truth
 
 
 class Meter:
-    """The last value and the mean of all."""
+    """The last value and the mean of all values."""
 
     def __init__(self, name: str, form: str) -> None:
         self.name, self.form = name, form
@@ -100,7 +100,7 @@ def main() -> None:
                 taken.add(time.time() - end)
                 end = time.time()
                 if (batch - 1) % asked.print_freq == 0:
-                    # Of a pass over held-out data, the mean so far is what counts.
+                    # For a pass over held-out data, the truth is the mean so far.
                     mean = losses.total / losses.weight
                     truth.loss("validation", "Loss", mean, "epoch_so_far", after_epoch=epoch)
                     print(line("Test: ", batch, of, [taken, losses, top1, top5]))

@@ -20,7 +20,7 @@ class Vae(torch.nn.Module):
         )
 
     def loss(self, points: torch.Tensor) -> torch.Tensor:
-        """Of the whole batch, as a sum."""
+        """The loss of the whole batch, as a sum."""
         hidden = F.relu(self.enter(points))
         mean, log_variance = self.mean(hidden), self.log_variance(hidden)
         code = mean + torch.randn_like(mean) * torch.exp(0.5 * log_variance)

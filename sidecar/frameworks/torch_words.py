@@ -24,7 +24,7 @@ class Model(torch.nn.Module):
 
 
 def batches(count: int, seed: int) -> list[torch.Tensor]:
-    """Each word tells the next one, most of the time."""
+    """Each word determines the next one, most of the time."""
     generator = torch.Generator().manual_seed(seed)
     found = []
     for _ in range(count):
@@ -63,7 +63,7 @@ def main() -> None:
             done += 1
             clock.batch_ended()
             if batch % interval == 0 and batch > 0:
-                # The first interval has a batch more than it is divided by.
+                # The first interval has one batch more than the divisor.
                 total /= interval
                 now = time.time()
                 milliseconds = (now - start) * 1000 / interval

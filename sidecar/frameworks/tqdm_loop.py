@@ -11,7 +11,7 @@ from truth import Clock, Truth
 
 
 class Watched(tqdm):
-    """Remembers the first frame that was drawn since it was last asked for one."""
+    """Remembers the first frame drawn since the last call of `drawn`."""
 
     frame = None
 
@@ -45,7 +45,7 @@ def main() -> None:
             shown = {}
             bar.drawn()
             for batch, (points, labels) in enumerate(bar, 1):
-                # The counter has moved on for the batch before, and was drawn with its loss.
+                # The counter has moved for the previous batch, and was drawn with its loss.
                 frame = bar.drawn()
                 if frame and shown:
                     frame["batch_seconds"] = clock.lately()
@@ -63,7 +63,7 @@ def main() -> None:
                     frame["batch_seconds"] = clock.lately()
                     truth.loss("train", "loss", **shown, **frame)
                     shown = {}
-        # It is drawn once more when it is closed.
+        # The bar is drawn once more when it is closed.
         if shown:
             frame = {**bar.drawn(), "batch_seconds": clock.lately()}
             truth.loss("train", "loss", **shown, **frame)

@@ -1,6 +1,6 @@
-"""Writes down what a training script knows of itself, for a test to compare with what it printed.
+"""Records the true losses of a training script, for tests to compare with its output.
 
-It prints nothing. Where TRUTH names no file it does nothing, and the scripts run as ever.
+It prints nothing. Without a file name in TRUTH it does nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def number(value: Any) -> float | str | None:
-    """A number as JSON can hold it: what is not finite becomes a word."""
+    """A number for JSON, which has no NaN and no infinity: they become strings."""
     if value is None:
         return None
     value = float(value)
@@ -25,20 +25,20 @@ def number(value: Any) -> float | str | None:
 
 
 class Clock:
-    """Times batches from end to end, so that a batch has the time of its data in it."""
+    """Times batches from end to end, so that a batch includes the time of its data."""
 
     def __init__(self) -> None:
         self.batches: list[float] = []
-        self.told = 0
+        self.reported = 0
         self.epoch_began()
 
     def epoch_began(self) -> None:
         self.began = self.last = time.perf_counter()
         self.batches.clear()
-        self.told = 0
+        self.reported = 0
 
     def resume(self) -> None:
-        """What happened since the last batch, such as a validation, belongs to no batch."""
+        """Excludes the time since the last batch, such as a validation."""
         self.last = time.perf_counter()
 
     def batch_ended(self) -> float:
@@ -48,9 +48,9 @@ class Clock:
         return self.batches[-1]
 
     def lately(self) -> float:
-        """The mean of the batches since it was last asked for."""
-        batches = self.batches[self.told :]
-        self.told = len(self.batches)
+        """The mean of the batches since the last call."""
+        batches = self.batches[self.reported :]
+        self.reported = len(self.batches)
         return sum(batches) / len(batches)
 
     def mean(self, after: int = 0) -> float:
@@ -63,14 +63,14 @@ class Clock:
 
 
 class Truth:
-    """The file of one run: a line for each loss that the run prints, in that order."""
+    """The file of one run: one line for each printed loss, in order."""
 
     def __init__(self) -> None:
         path = os.environ.get("TRUTH")
         self.file = open(path, "w", encoding="utf-8", buffering=1) if path else None
 
     def loss(self, phase: str, name: str, value: Any, mean: str, **facts: Any) -> None:
-        """`mean` is what the loss is the mean of; `facts` are those of README.md."""
+        """`mean`: the steps over which the loss is averaged; `facts`: further keys of README.md."""
         if self.file is None:
             return
         row: dict[str, Any] = {"phase": phase, "name": name, "loss": number(value), "mean": mean}

@@ -1,8 +1,8 @@
-"""Checks that a fixture holds together: each true loss is printed, in that order.
+"""Checks that a fixture is consistent: each true loss is printed, in order.
 
     verify.py FOLDER…
 
-It knows nothing of grammars: it only looks for numbers, each behind the one before.
+It uses no grammars: it only searches for numbers, each after the previous one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def problems(folder: Path) -> list[str]:
     if not truth:
         return ["the truth is empty"]
     if missing := [row for row in truth if NAMES - row.keys()]:
-        return [f"not whole: {missing[0]}"]
+        return [f"keys are missing: {missing[0]}"]
     if about["source"] == "tfevents":
         return []
     text = (folder / about["file"]).read_bytes().decode("utf-8", "replace")
@@ -44,7 +44,7 @@ def problems(folder: Path) -> list[str]:
     at = 0
     for row in truth:
         allowed = about["within"][row["phase"]]
-        # A row may stand before another one that is printed in the same line.
+        # A row may precede another one that is printed in the same line.
         line = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at), 0)
         numbers = NUMBER.finditer(text, line)
         found = next((n for n in numbers if close(float(n[0]), float(row["loss"]), allowed)), None)

@@ -1,4 +1,4 @@
-"""Boosts trees with XGBoost, watching what it learns from and what it is held out from."""
+"""Boosts trees with XGBoost, and evaluates training and held-out data."""
 
 import numpy as np
 import xgboost

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Monotonic time, tied to wall time once, so that it never goes back.
+/// Monotonic time. It is tied to wall time once, at the start, so it never goes back.
 #[derive(Debug)]
 pub struct Clock {
     began: Instant,
@@ -10,7 +10,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts the time of a process.
+    /// Starts the clock of a process.
     #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
     pub fn start() -> Self {
         let began_since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The job that is reported on: sources on one side, the reporter's endpoint on the other.
+//! The observed job: connects the sources with the reporter's endpoint.
 
-mod listening;
+mod source_lock;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,19 @@ use paceline_reporter::wire::{Progress, RankLatency, Sidecar, Source};
 use paceline_reporter::{Builder, Extension, LocalAddr, Posted, Reporter, StartError};
 
 use crate::clock::Clock;
-use crate::desk::{Desk, Hints, Kind, LatencyFrom, SourceId};
+use crate::merger::{Hints, Kind, LatencyFrom, Merger, SourceId};
 use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
-pub use listening::Listening;
+pub use source_lock::SourceLock;
 
-/// What stands in the progress as the source of what is posted.
+/// The source name that the progress shows for posted reports.
 const PUSH: &str = "push";
 
-/// A job that others report on.
+/// A job that is observed from outside: sources read it, a reporter publishes it.
 #[derive(Debug)]
 pub struct Job {
     clock: Clock,
-    /// Held while the state is waited for.
+    /// Held while a thread waits for the state, so that threads take turns.
     turn: Mutex<()>,
     state: Mutex<State>,
     push: SourceId,
@@ -29,85 +29,98 @@ pub struct Job {
 
 #[derive(Debug)]
 struct State {
-    desk: Desk,
+    merger: Merger,
     sources: BTreeMap<SourceId, Source>,
-    /// From the moment it has started until it is closed: its thread has us, so it must go first.
+    /// Set from the start until `close`. The reporter's thread holds a reference to the job, so it
+    /// must be dropped first.
     reporter: Option<Reporter>,
 }
 
 impl Job {
-    /// Starts the reporter that `builder` describes, on behalf of a job with these hints.
+    /// Starts the reporter that `builder` describes, for a job with these hints.
     pub fn start(builder: Builder, hints: Hints) -> Result<Arc<Self>, StartError> {
-        let mut desk = Desk::new(hints);
-        let push = desk.add(Kind::Push);
+        let mut merger = Merger::new(hints);
+        let push = merger.add(Kind::Push);
         let job = Arc::new(Self {
             clock: Clock::start(),
             turn: Mutex::default(),
-            state: Mutex::new(State { desk, sources: BTreeMap::new(), reporter: None }),
+            state: Mutex::new(State { merger, sources: BTreeMap::new(), reporter: None }),
             push,
         });
         let extension: Arc<dyn Extension> = Arc::<Self>::clone(&job);
-        job.state().reporter = Some(builder.on_behalf("sidecar", extension).start()?);
+        // The endpoint answers before `start` returns. Reports posted until then wait for the lock.
+        let mut state = job.state();
+        state.reporter = Some(builder.on_behalf("sidecar", extension).start()?);
+        drop(state);
         Ok(job)
     }
 
-    /// One more source; `name` stands in the progress.
+    /// Adds a source. The progress shows it as `name`.
     pub fn add(&self, kind: Kind, name: impl Into<String>) -> SourceId {
         let mut state = self.state();
-        let id = state.desk.add(kind);
+        let id = state.merger.add(kind);
         state.sources.insert(id, Source { name: name.into(), ..Source::default() });
         id
     }
 
-    /// Listens to a source: what it says until the result is dropped, it says now.
-    pub fn listen(&self, source: SourceId) -> Listening<'_> {
-        Listening::new(self, source)
+    /// Locks the job for several observations of one source. All of them get the time of this call.
+    /// The lock is released when the result is dropped.
+    pub fn lock(&self, source: SourceId) -> SourceLock<'_> {
+        SourceLock::new(self, source)
     }
 
-    /// Takes what a source says.
+    /// Takes one observation of a source.
     pub fn take(&self, source: SourceId, observation: &Observation) {
-        self.listen(source).take(observation);
+        self.lock(source).take(observation);
     }
 
-    /// Changes what is said of a source.
-    pub fn describe(&self, source: SourceId, change: impl FnOnce(&mut Source)) {
-        if let Some(known) = self.state().sources.get_mut(&source) {
-            change(known);
-        }
+    /// Changes the description of a source in the progress. Returns what `change` does, unless the
+    /// source is unknown.
+    pub fn describe<T>(
+        &self,
+        source: SourceId,
+        change: impl FnOnce(&mut Source) -> T,
+    ) -> Option<T> {
+        self.state().sources.get_mut(&source).map(change)
     }
 
-    /// Where the endpoint is; `None` if reporting is switched off.
+    /// Whether a source reports training losses.
+    pub fn has_loss(&self) -> bool {
+        self.state().merger.loss_from().is_some()
+    }
+
+    /// The address of the endpoint; `None` if reporting is switched off.
     pub fn address(&self) -> Option<LocalAddr> {
         self.state().reporter.as_ref()?.local_addr().cloned()
     }
 
-    /// What the endpoint says now.
+    /// The progress as the endpoint publishes it now.
     pub fn progress(&self) -> Option<Progress> {
-        // Asked without the lock: the reporter asks us in turn.
+        // The lock must be free here: the reporter calls back into the job.
         let reporter = self.state().reporter.clone();
         reporter?.progress()
     }
 
-    /// The job has ended, well or by an error.
+    /// Marks the job as ended; `well` is false after an error.
     pub fn end(&self, well: bool) {
         if let Some(reporter) = &self.state().reporter {
             if well { reporter.finish() } else { reporter.fail() }
         }
     }
 
-    /// Ends the endpoint, which leaves its last words.
+    /// Stops the endpoint, which writes its final status first.
     pub fn close(&self) {
         let reporter = self.state().reporter.take();
         drop(reporter);
     }
 
-    /// The job's time.
+    /// The clock of the job.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Who has waited comes first: a source that has much to say comes again at once, and would
-    /// leave nobody else a chance.
+    /// Locks the state fairly. Without the turn, a busy source would take the lock again at once
+    /// and starve the others.
     fn state(&self) -> MutexGuard<'_, State> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,14 +128,14 @@ impl Job {
         state
     }
 
-    /// Takes all that was posted at once.
+    /// Takes all observations of one request.
     fn push(&self, observations: &[Observation]) {
         let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
         let source = || Source { name: PUSH.to_owned(), up: true, ..Source::default() };
         self.state().sources.entry(self.push).or_insert_with(source).lines += count;
-        let mut listening = self.listen(self.push);
+        let mut lock = self.lock(self.push);
         for observation in observations {
-            listening.take(observation);
+            lock.take(observation);
         }
     }
 }
@@ -130,18 +143,18 @@ impl Job {
 impl Extension for Job {
     fn describe(&self) -> Sidecar {
         let state = self.state();
-        let desk = &state.desk;
+        let merger = &state.merger;
         let name = |id| state.sources.get(&id).map(|source| source.name.clone());
         Sidecar {
-            loss_from: desk.loss_from().and_then(name),
-            loss_span: desk.loss_span().map(|span| words(span).to_owned()),
-            latency_from: desk.latency_from().map(|from| match from {
+            loss_from: merger.loss_from().and_then(name),
+            loss_span: merger.loss_span().map(|span| words(span).to_owned()),
+            latency_from: merger.latency_from().map(|from| match from {
                 LatencyFrom::Reported => "reported".to_owned(),
                 LatencyFrom::Inferred => "inferred".to_owned(),
             }),
-            block_buffered: desk.is_block_buffered(),
+            block_buffered: merger.is_block_buffered(),
             sources: state.sources.values().cloned().collect(),
-            ranks: desk
+            ranks: merger
                 .ranks()
                 .map(|(rank, count, sum)| RankLatency { rank, count, sum })
                 .collect(),
@@ -173,3 +186,6 @@ fn words(span: Span) -> &'static str {
         Span::Run => "run",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,36 @@
 //! Reads what a training job prints and writes, and publishes its loss and batch latency.
 //!
-//! Bytes become [`observation::Observation`]s by pure code: [`terminal`] turns a stream of bytes
-//! into lines as a terminal would show them, [`grammar`] reads lines; [`tfevents`] and [`csv`]
-//! read files of other forms, [`names`] knows what the names in them mean, and [`follow`] brings the
-//! bytes of a log that is being written.
+//! Pure code turns bytes into [`observation::Observation`]s. [`terminal`] splits a stream of bytes
+//! into lines as a terminal would show them, and [`grammar`] reads the lines. [`tfevents`] and
+//! [`csv`] read files of other forms, and [`names`] interprets the names in them. [`follow`] reads
+//! a log while it is written. [`merger`] combines all sources into one job.
+//!
+//! All parsers produce the same type, [`observation::Observation`], and [`merger`] makes one job of
+//! overlapping sources. Both are pure. The merger takes each step's loss once: from one source, one
+//! rank and one kind of mean. Latencies are printed, or inferred from times. [`source`] reads
+//! bytes on threads of its own: files by [`follow`], the output of programs and containers, and
+//! datagrams. [`job`] passes the entries of one read to a
+//! `Reporter`, which is the endpoint. The position in the input and the reported counts go to disk
+//! together ([`state`]), so a successor counts nothing twice.
+//!
+//! [`explain`] tells people what is read of a log and why, and suggests patterns for other lines.
+//!
+//! `sidecar/frameworks` makes fixtures: it runs real frameworks, each beside a callback that records
+//! the truth. The results in `sidecar/tests/frameworks` test the parsers.
 
 pub mod cli;
 pub mod clock;
 pub mod csv;
-pub mod desk;
+pub mod explain;
 pub mod follow;
 pub mod grammar;
 pub mod job;
+pub mod merger;
 pub mod names;
 mod number;
 pub mod observation;
 pub mod push;
+mod say;
 pub mod source;
 pub mod state;
 pub mod terminal;

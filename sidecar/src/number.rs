@@ -1,20 +1,20 @@
-//! Numbers of one kind as numbers of another.
+//! Conversions between kinds of numbers.
 
-/// A float that is a whole number from 0 on, as an integer.
+/// Converts a float that is a whole number of 0 or more.
 pub(crate) fn whole(value: f64) -> Option<u64> {
     if value.fract() == 0.0 { floor(value) } else { None }
 }
 
-/// A float from 0 on without its fraction, as an integer.
+/// Converts a float of 0 or more and drops its fraction.
 pub(crate) fn floor(value: f64) -> Option<u64> {
-    // Beyond this a double does not hold every whole number.
+    // Beyond 2^53 a double cannot represent every whole number.
     if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
         return None;
     }
-    // There is a zero below zero.
+    // -0.0 is allowed and counts as 0.
     let bits = value.abs().to_bits();
     let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
-    // The power of two that the mantissa is multiplied by; below one for most.
+    // The exponent of two that scales the mantissa; negative for numbers below one.
     let power = u32::try_from(bits >> 52).ok()?.checked_sub(1023).map_or(0, |power| power + 1);
     Some(if power > 53 { mantissa << 1 } else { mantissa >> (53 - power) })
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_become_integers_where_they_are_exact() {
+    fn floats_convert_to_integers_only_where_exact() {
         for (value, count) in [
             (0.0, 0),
             (-0.0, 0),

@@ -1,17 +1,17 @@
-//! What a source says happened: the one language between all parsers and the job's ledger.
+//! Observations: the common form in which all parsers report what a job printed or wrote.
 
 /// Which data a loss was computed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// The data that the model learns from.
     Train,
-    /// Held-out data, looked at during training.
+    /// Held-out data, evaluated during training.
     Validation,
-    /// Held-out data, looked at at the end.
+    /// Held-out data, evaluated at the end.
     Test,
 }
 
-/// What a printed loss is the mean of.
+/// The steps over which a printed loss is averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Span {
     /// One step.
@@ -29,25 +29,25 @@ pub enum Span {
 /// A loss as it was printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// What it is called there, such as `loss`, `train_loss`, `Loss_D`.
+    /// Its name in the output, such as `loss`, `train_loss`, `Loss_D`.
     pub name: String,
-    /// What it was computed on.
+    /// The data that it was computed on.
     pub phase: Phase,
-    /// What it is the mean of.
+    /// The steps over which it is averaged.
     pub span: Span,
-    /// The value; NaN and infinity are kept, and counted by whoever takes them.
+    /// The value. NaN and infinity are kept; the reporter counts them.
     pub value: f64,
 }
 
-/// What one line, frame, record or row says. What it does not say is `None`.
+/// The content of one line, frame, record or row. A field that is not given is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// Wall time in Unix seconds, if the source itself says it.
+    /// Wall time in Unix seconds, if the source gives it.
     pub at: Option<f64>,
     /// The global step, or the batch within the epoch if `step_in_epoch` is set: counted as the
     /// source counts.
     pub step: Option<u64>,
-    /// Whether `step` begins anew with each epoch.
+    /// Whether `step` restarts with each epoch.
     pub step_in_epoch: bool,
     /// Whether `step` and `total_steps` count samples: a batch is then several of them.
     pub step_in_samples: bool,
@@ -59,12 +59,12 @@ pub struct Observation {
     pub done: Option<f64>,
     /// The epoch, as the source counts it; fractions (Hugging Face) are kept.
     pub epoch: Option<f64>,
-    /// How many epochs there are to be.
+    /// The planned number of epochs.
     pub total_epochs: Option<u64>,
-    /// Seconds that one step takes, if the source says so.
+    /// Seconds that one step takes, if the source reports them.
     pub batch_seconds: Option<f64>,
-    /// The rank of the process that printed it, if a launcher's prefix or the line says so.
+    /// The rank of the process that printed it, if a launcher's prefix or the line gives it.
     pub rank: Option<u32>,
-    /// The losses; empty for a line that only says how far the job is.
+    /// The losses; empty for a line that only reports progress.
     pub losses: Vec<Loss>,
 }

@@ -1,5 +1,5 @@
-//! What frameworks really write is read as what they know: every loss once, in order, with its
-//! phase, its place and its latency, and nothing else.
+//! Reads real output of frameworks and compares it with the recorded truth. Every loss must be
+//! found once, in order, with its phase, step and latency, and nothing else.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,22 +12,23 @@ mod support;
 
 use std::iter::once;
 
-use paceline_sidecar::desk::{Desk, Entry, Hints, Kind};
+use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
 use paceline_sidecar::observation::{Loss, Observation, Span};
 use support::truth::Row;
 use support::{Fixture, Within, sources};
 
-/// In what a fixture may be told otherwise than the truth says.
+/// Allowed differences between a fixture's observations and its truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Allowed {
     Nothing,
-    /// No latency where the time of an evaluation is in it: it is then no batch's.
+    /// A latency may be missing if it includes the time of an evaluation, because it is then not
+    /// that of a batch.
     NoLatencyWithEvaluation,
-    /// Losses are sent on later, with the step and the epoch of that time; the specification has no
-    /// word for what a loss is the mean of.
+    /// Losses are sent later, with the step and the epoch of that time. The specification has no
+    /// field for the span of a loss.
     SentOn,
-    /// Keras's callback writes a validation loss by iterations, and a moment later, after the loss of
-    /// the epoch, by epoch. The first of the two is told, so that the order is that of a phase.
+    /// Keras's callback writes a validation loss by iterations and then, after the loss of the
+    /// epoch, by epoch. Only the first is reported, so the order is compared per phase.
     ByIterations,
 }
 
@@ -60,10 +61,10 @@ const FIXTURES: [(&str, Allowed); 22] = [
     ("xgboost", Nothing),
 ];
 
-/// What Keras calls a validation loss by iterations.
+/// Keras's name of a validation loss by iterations.
 const BY_ITERATIONS: &str = "evaluation_loss_vs_iterations";
 
-/// A latency may be so far from the true one.
+/// Allowed relative error of a latency.
 const LATENCY: f64 = 0.05;
 
 #[test]
@@ -84,7 +85,7 @@ fn every_true_loss_is_found_and_nothing_else() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What a fixture is read as, in all ways in which it may come.
+/// The observations of a fixture, for each way in which its bytes may arrive.
 fn readings(fixture: &Fixture) -> Vec<(String, Vec<Observation>)> {
     let path = fixture.source();
     let whole = |found| vec![("whole".to_owned(), found)];
@@ -98,11 +99,11 @@ fn readings(fixture: &Fixture) -> Vec<(String, Vec<Observation>)> {
         "csv" => whole(sources::rows(&path)),
         "tfevents" => whole(sources::events(&path)),
         "requests" => whole(sources::requests(&path)),
-        other => panic!("{other} is no source"),
+        other => panic!("unknown source {other}"),
     }
 }
 
-/// All in which `found` differs from the truth.
+/// All differences between `found` and the truth.
 fn compare(fixture: &Fixture, allowed: Allowed, found: &[Observation]) -> Vec<String> {
     let mut faults = Vec::new();
     let (truth, found) = in_order(fixture, allowed, found);
@@ -122,7 +123,7 @@ fn compare(fixture: &Fixture, allowed: Allowed, found: &[Observation]) -> Vec<St
     faults
 }
 
-/// The truth, and what has a loss of what was found, in the order in which they are compared.
+/// The truth and the observations with losses, in the order of comparison.
 fn in_order<'a>(
     fixture: &'a Fixture,
     allowed: Allowed,
@@ -143,20 +144,20 @@ fn loss_fault(loss: &Loss, row: &Row, allowed: Allowed, within: Within) -> Optio
         && loss.phase == row.phase()
         && (loss.span == row.span() || allowed == SentOn)
         && is_within(loss.value, row.loss.value(), within);
-    (!is_right).then(|| format!("{loss:?} is told for {row:?}"))
+    (!is_right).then(|| format!("{loss:?} was read for {row:?}"))
 }
 
-/// Whether `value` is `expected` but for its rounding.
+/// Whether `value` equals `expected`, apart from rounding.
 fn is_within(value: f64, expected: f64, within: Within) -> bool {
     if !expected.is_finite() {
         return value.total_cmp(&expected).is_eq() || (value.is_nan() && expected.is_nan());
     }
-    // A float that is printed in full may differ by as much as a float can.
+    // A float that is printed in full may differ by its precision.
     let allowed = within.absolute + (within.relative + f64::EPSILON) * expected.abs();
     (value - expected).abs() <= allowed
 }
 
-/// The step, how many there are, and the epoch, where the truth says them.
+/// Checks the step, the total and the epoch, if the truth has them.
 fn place_fault(observation: &Observation, row: &Row, allowed: Allowed) -> Option<String> {
     if allowed == SentOn {
         return None;
@@ -172,61 +173,61 @@ fn place_fault(observation: &Observation, row: &Row, allowed: Allowed) -> Option
         }
     };
     let of = row.of.is_none_or(|of| observation.total_steps == Some(of));
-    // A fraction of an epoch is printed with a few digits.
-    let close = |epoch: f64| observation.epoch.is_some_and(|told| (told - epoch).abs() < 0.01);
+    // Fractions of an epoch are printed with few digits.
+    let close = |epoch: f64| observation.epoch.is_some_and(|read| (read - epoch).abs() < 0.01);
     let by_iterations = allowed == ByIterations && observation.losses[0].name == BY_ITERATIONS;
     let epoch = by_iterations || row.epoch.is_none_or(close);
-    (!(step && of && epoch)).then(|| format!("{observation:?} is told for {row:?}"))
+    (!(step && of && epoch)).then(|| format!("{observation:?} was read for {row:?}"))
 }
 
-/// The latency of a line, which is told once for all losses in it.
+/// Checks the latency of a line, which is reported once for all its losses.
 fn latency_fault(observation: &Observation, rows: &[&Row], allowed: Allowed) -> Option<String> {
     let printed = rows.iter().find_map(|row| row.batch_seconds_printed);
     let is_right = match (observation.batch_seconds, printed) {
-        (Some(told), Some(printed)) => {
-            (told - printed).abs() <= (LATENCY * printed).max(half_a_unit(told))
+        (Some(read), Some(printed)) => {
+            (read - printed).abs() <= (LATENCY * printed).max(half_a_unit(read))
         }
         (None, Some(_)) => allowed == NoLatencyWithEvaluation && has_evaluation(rows),
-        (told, None) => told.is_none(),
+        (read, None) => read.is_none(),
     };
-    (!is_right).then(|| format!("{:?} s are told for {printed:?} s", observation.batch_seconds))
+    (!is_right).then(|| format!("{:?} s were read for {printed:?} s", observation.batch_seconds))
 }
 
-/// Half a unit of the last digit, where only whole seconds or milliseconds were printed.
+/// Half a unit of the last digit of whole seconds or milliseconds.
 fn half_a_unit(seconds: f64) -> f64 {
     if seconds.fract() == 0.0 { 0.5 } else { 0.0005 }
 }
 
-/// Whether the time of these rows has that of an evaluation in it.
+/// Whether the time of these rows includes an evaluation.
 fn has_evaluation(rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.phase != "train" || row.span() == Span::Run)
 }
 
 #[test]
-fn a_latency_that_nobody_prints_is_inferred_from_the_times_of_lines() {
+fn unprinted_latency_is_inferred_from_arrival_times() {
     for (name, batch_size) in [("torch_mnist", 32), ("torch_vae", 32)] {
         let fixture = Fixture::open(name);
         let inferred = inferred(&fixture, batch_size);
-        // Before the first line there is none to measure from, and what comes then is the warm-up.
+        // The first line has no predecessor, and the second interval is the warm-up.
         let truth: Vec<_> =
             fixture.truth.iter().skip(2).filter_map(|row| row.batch_seconds).collect();
-        let (told, expected) = (mean(&inferred), mean(&truth));
+        let (measured, expected) = (mean(&inferred), mean(&truth));
         assert!(
-            (told / expected - 1.0).abs() <= LATENCY,
-            "{name}: {told} s from {inferred:?}, but {expected} s from {truth:?}"
+            (measured / expected - 1.0).abs() <= LATENCY,
+            "{name}: {measured} s from {inferred:?}, but {expected} s from {truth:?}"
         );
     }
 }
 
-/// The batches that a desk tells of a log which comes as it did come.
+/// The batch latencies that a merger reports for a log with its original arrival times.
 fn inferred(fixture: &Fixture, batch_size: u64) -> Vec<f64> {
-    let mut desk = Desk::new(Hints { batch_size: Some(batch_size), ..Hints::default() });
-    let source = desk.add(Kind::Text);
+    let mut merger = Merger::new(Hints { batch_size: Some(batch_size), ..Hints::default() });
+    let source = merger.add(Kind::Text);
     let mut reader = sources::reader();
     let mut batches = Vec::new();
     for arrival in sources::arrivals(fixture) {
         reader.feed(&arrival.bytes, &mut |one| {
-            desk.take(source, one, arrival.at, |entry| {
+            merger.take(source, one, arrival.at, |entry| {
                 if let Entry::Batch(seconds) = entry {
                     batches.push(seconds);
                 }

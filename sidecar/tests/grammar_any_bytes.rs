@@ -1,4 +1,4 @@
-//! Whatever bytes come, nothing panics, and where they are split makes no difference.
+//! Any bytes are read without a panic, and splitting them makes no difference.
 
 use paceline_sidecar::grammar::Reader;
 use paceline_sidecar::observation::Observation;
@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn splitting_the_stream_changes_no_observation(bytes in soup(), size in 1..40_usize) {
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
-        // NaN is equal to nothing, so that the words are compared.
+        // NaN never equals itself, so the debug texts are compared.
         let (whole, split) = (read(&[&bytes], false), read(&pieces, false));
         prop_assert_eq!(format!("{:?}", whole), format!("{:?}", split));
         for observation in &whole {
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flush_may_come_at_any_time(bytes in soup(), size in 1..40_usize) {
+    fn flush_at_any_time_does_not_panic(bytes in soup(), size in 1..40_usize) {
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
         read(&pieces, true);
     }

@@ -1,21 +1,21 @@
-//! Memory stays bounded, and lines that are read all the time need none.
+//! Memory stays bounded, and common lines are read without allocating.
 
 use allocation_counter::measure;
 use paceline_sidecar::grammar::Reader;
 
-/// More than a reader ever holds.
+/// Upper bound of a reader's memory in bytes.
 const BOUND: u64 = 2 << 20;
 
 fn feed(reader: &mut Reader, piece: &[u8], times: usize) -> u64 {
-    let mut told = 0;
+    let mut observations = 0;
     for _ in 0..times {
-        reader.feed(piece, &mut |_| told += 1);
+        reader.feed(piece, &mut |_| observations += 1);
     }
-    told
+    observations
 }
 
 #[test]
-fn a_line_without_an_end_needs_no_more_memory_than_a_long_one() {
+fn endless_line_needs_bounded_memory() {
     for piece in [vec![b'x'; 1 << 20], b"\x1b[1m\x08".repeat(1 << 16), b"{\"a\":".repeat(1 << 16)] {
         let mut reader = Reader::default();
         let used = measure(|| {
@@ -26,7 +26,7 @@ fn a_line_without_an_end_needs_no_more_memory_than_a_long_one() {
 }
 
 #[test]
-fn names_without_end_need_no_memory_without_end() {
+fn many_names_need_bounded_memory() {
     let mut reader = Reader::default();
     let used = measure(|| {
         for index in 0..20_000 {

@@ -1,16 +1,16 @@
-//! How many steps there are to be, and the step that belongs to it, from every kind of progress.
+//! The total number of steps, and the step that belongs to it, from every kind of progress.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[expect(dead_code, reason = "other tests need more of it")]
 mod support;
 
-use paceline_sidecar::desk::{Desk, Entry, Hints, Kind};
+use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
 use paceline_sidecar::observation::Observation;
 use paceline_sidecar::push::{report, trainer_status};
 use support::{Fixture, sources};
 
-/// Where a job is, as its endpoint would say it.
+/// The position of a job, as its endpoint would publish it.
 #[derive(Debug, Default, PartialEq)]
 struct Place {
     step: u64,
@@ -28,19 +28,19 @@ impl Place {
     }
 }
 
-/// The places that a source of this kind says, one after the other.
+/// The positions after each observation of a source of this kind.
 fn places(kind: Kind, hints: Hints, said: &[Observation]) -> Vec<Place> {
-    let mut desk = Desk::new(hints);
-    let source = desk.add(kind);
+    let mut merger = Merger::new(hints);
+    let source = merger.add(kind);
     let mut place = Place::default();
     let step = |observation: &Observation| {
-        desk.take(source, observation, 0.0, |entry| place.enter(entry));
+        merger.take(source, observation, 0.0, |entry| place.enter(entry));
         Place { ..place }
     };
     said.iter().map(step).collect()
 }
 
-/// What a text says.
+/// The observations in a text.
 fn said(text: &str) -> Vec<Observation> {
     let mut found = Vec::new();
     let mut reader = sources::reader();
@@ -57,7 +57,7 @@ fn at(step: u64, total: u64) -> Place {
     Place { step, total: Some(total) }
 }
 
-/// Frames of tqdm: what stands before the bar, and the count.
+/// Frames of tqdm, from descriptions, counters and totals.
 fn tqdm(frames: &[(&str, u64, u64)]) -> String {
     let frame = |(desc, n, total): &(&str, u64, u64)| {
         let loss = if *n > 0 { format!(", loss={n}.5") } else { String::new() };
@@ -67,7 +67,7 @@ fn tqdm(frames: &[(&str, u64, u64)]) -> String {
 }
 
 #[test]
-fn bars_of_epochs_are_counted_through() {
+fn steps_of_bars_add_up_over_epochs() {
     for (name, text, last) in [
         (
             "tqdm",
@@ -112,7 +112,7 @@ fn bars_of_epochs_are_counted_through() {
 }
 
 #[test]
-fn epochs_may_be_said_by_a_heading_a_setting_or_an_outer_bar() {
+fn epochs_are_read_from_headings_settings_and_outer_bars() {
     let inner = tqdm(&[("", 0, 4), ("", 4, 4), ("", 0, 4), ("", 2, 4)]);
     let outer = |n| format!("\rEpochs: {n}%|##| {n}/3 [00:01<00:01, 1.00s/it]");
     let [first, second] = [[("", 0, 4), ("", 4, 4)], [("", 0, 4), ("", 2, 4)]].map(|f| tqdm(&f));
@@ -127,27 +127,27 @@ fn epochs_may_be_said_by_a_heading_a_setting_or_an_outer_bar() {
 }
 
 #[test]
-fn bar_of_the_whole_run_says_the_total_at_its_first_frame() {
+fn bar_of_the_whole_run_gives_the_total_at_once() {
     let all = of_text(&tqdm(&[("", 0, 900), ("", 1, 900), ("", 450, 900)]));
     assert_eq!(all, [at(0, 900), at(1, 900), at(450, 900)]);
 }
 
 #[test]
-fn total_is_taken_back_when_a_bar_turns_out_to_be_of_an_epoch() {
+fn total_is_withdrawn_if_a_bar_is_of_an_epoch() {
     let all = of_text(&tqdm(&[("", 0, 4), ("", 4, 4), ("", 0, 4), ("", 2, 4)]));
     assert_eq!(all.last(), Some(&Place { step: 6, total: None }), "{all:?}");
     let hints = Hints { total_steps: Some(80), ..Hints::default() };
     let text = tqdm(&[("", 0, 4), ("", 4, 4), ("", 0, 4), ("", 2, 4)]);
     let all = places(Kind::Text, hints, &said(&text));
-    assert_eq!(all.last(), Some(&at(6, 80)), "a person knows it");
+    assert_eq!(all.last(), Some(&at(6, 80)), "the user gave the total");
 }
 
 #[test]
-fn loop_within_an_epoch_disturbs_neither_step_nor_total() {
+fn loop_within_an_epoch_changes_neither_step_nor_total() {
     let frames = tqdm(&[
         ("Epoch 1/2", 0, 40),
         ("Epoch 1/2", 40, 40),
-        // A validation that does not say that it is one.
+        // A validation without a name of its own.
         ("Epoch 1/2", 0, 10),
         ("Epoch 1/2", 1, 10),
         ("Epoch 1/2", 10, 10),
@@ -173,7 +173,7 @@ fn loop_within_an_epoch_disturbs_neither_step_nor_total() {
 }
 
 #[test]
-fn held_out_lines_with_steps_of_their_own_disturb_nothing() {
+fn held_out_lines_with_their_own_steps_are_ignored() {
     let text = "Train: epoch 1/2, batch 50/100, loss: 0.5\n\
                 Validation: epoch 1/2, batch 5/10, val loss: 0.6\n";
     let all = of_text(text);
@@ -181,15 +181,15 @@ fn held_out_lines_with_steps_of_their_own_disturb_nothing() {
 }
 
 #[test]
-fn epoch_is_the_step_where_nothing_finer_is_counted() {
+fn epoch_is_the_step_if_only_epochs_are_counted() {
     let text = "num_epochs: 4\nepoch: 1, train_loss: 1.5, train_accuracy: 52.8, test_loss: 0.7\n\
                 epoch: 2, train_loss: 0.5, train_accuracy: 85.0, test_loss: 0.4\n";
     assert_eq!(of_text(text).last(), Some(&at(2, 4)));
 }
 
 #[test]
-fn total_without_steps_is_no_total() {
-    // How many steps lie between two lines is not said.
+fn total_without_steps_is_ignored() {
+    // The number of steps between two lines is unknown.
     let text = "  Total optimization steps = 24\n{'loss': 3.1, 'grad_norm': 1, 'epoch': 0.5}\n";
     assert_eq!(of_text(text).last(), Some(&Place { step: 1, total: None }));
     let text = "max_iters = 600\niter 5: loss 2.75, time 14.50ms, mfu 3.21%\n";
@@ -197,7 +197,7 @@ fn total_without_steps_is_no_total() {
 }
 
 #[test]
-fn status_bodies_count_steps_or_else_percents() {
+fn status_bodies_count_steps_or_percents() {
     let body = |text: &str| trainer_status::parse(text.as_bytes()).unwrap();
     let push = |bodies: &[Observation]| places(Kind::Push, Hints::default(), bodies);
     let percents = [
@@ -214,7 +214,7 @@ fn status_bodies_count_steps_or_else_percents() {
 }
 
 #[test]
-fn pushed_total_counts_at_once() {
+fn pushed_total_is_used_at_once() {
     let report = |text: &str| report::parse(text.as_bytes()).unwrap();
     let all = [report(r#"{"total_steps": 50}"#), report(r#"{"loss": 1}"#)].concat();
     assert_eq!(places(Kind::Push, Hints::default(), &all), [at(0, 50), at(1, 50)]);
@@ -238,7 +238,7 @@ fn steps_of_fixtures_end_at_their_totals() {
         assert!(all.windows(2).all(|pair| pair[0].step <= pair[1].step), "{name}: {all:?}");
         assert_eq!(all.first().map(|place| place.total), Some(last.total), "{name}");
     }
-    // The number of epochs is not said.
+    // The number of epochs is unknown.
     let said = sources::log(&Fixture::open("lightning_bar").source(), usize::MAX);
     let all = places(Kind::Text, Hints::default(), &said);
     assert_eq!(all.last(), Some(&Place { step: 24, total: None }));

@@ -1,11 +1,11 @@
-//! From a job's loss that reaches what is acceptable to the control group that holds the new quota,
+//! Measures the time from a job's loss becoming acceptable to the new quota in its control group,
 //! beside a bare `docker update` in the same run: `make bench-reaction`.
 //!
-//! Jobs come one after another to a TRADL that runs, each beside one that never is acceptable. A
-//! job's own endpoint says when it reached its target; the control group's file, read two thousand
-//! times a second, when the quota was there. The thread that reads it has a real-time priority:
-//! behind jobs that never pause, its own wait for a CPU would count as the allocator's, which is up to
-//! 2.5 ms here.
+//! Jobs start one after another under a running TRADL, each beside a job that never becomes
+//! acceptable. The job's endpoint reports when it reached its target. The control group's file,
+//! read two thousand times a second, shows when the quota changed. The reading thread has a
+//! real-time priority: otherwise its own wait for a CPU, up to 2.5 ms here, would count as the
+//! allocator's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use anyhow::Context;
 use bollard::Docker;
 use bollard::models::ContainerUpdateBody;
 use bollard::query_parameters::RemoveContainerOptionsBuilder;
-use paceline_allocator::clock::{Clock, unix_seconds};
-use paceline_allocator::labels::Endpoint;
-use paceline_allocator::observe::cgroup::{Cgroup, Quota};
-use paceline_allocator::observe::endpoint;
-use paceline_system_tests::{Allocator, Bed, Job, image_of, until};
+use paceline_api::clock::{Clock, unix_seconds};
+use paceline_api::labels::Endpoint;
+use paceline_cgroup::{Cgroup, Quota};
+use paceline_node::endpoint::{self, Reach};
+use paceline_system_tests::{Allocator, Job, TestEnv, image_of, until};
 use thread_priority::ThreadPriority;
 use thread_priority::unix::{
     RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
@@ -27,12 +27,12 @@ use thread_priority::unix::{
 };
 use tokio::sync::oneshot;
 
-/// So many jobs for each actuator, unless `SAMPLES` says otherwise.
+/// Jobs measured for each actuator, unless the variable `SAMPLES` is set.
 const SAMPLES: usize = 50;
-/// Seconds until a job must have been cut.
-const PATIENCE: f64 = 60.0;
-/// Between two looks at a quota.
-const PAUSE: Duration = Duration::from_micros(500);
+/// Seconds within which a job must have been cut.
+const CUT_TIMEOUT: f64 = 60.0;
+/// Between two reads of a quota.
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -41,10 +41,10 @@ fn main() -> anyhow::Result<()> {
         let image = format!("paceline-test/toy-job:{}", std::process::id());
         image_of(&docker, &image, &[env!("CARGO_BIN_EXE_toy-job").as_ref()]).await?;
         let mut outcome = Ok(());
-        for means in ["engine", "cgroup"] {
-            let bed = Arc::new(Bed::new(docker.clone(), &image, means)?);
-            outcome = outcome.and(measure(&bed, means).await);
-            bed.clear().await?;
+        for actuator in ["engine", "cgroup"] {
+            let env = Arc::new(TestEnv::new(docker.clone(), &image, actuator)?);
+            outcome = outcome.and(measure(&env, actuator).await);
+            env.clear().await?;
         }
         let force = bollard::query_parameters::RemoveImageOptionsBuilder::default().force(true);
         docker.remove_image(&image, Some(force.build()), None).await?;
@@ -53,30 +53,30 @@ fn main() -> anyhow::Result<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
-async fn measure(bed: &Bed, means: &str) -> anyhow::Result<()> {
+async fn measure(env: &TestEnv, actuator: &str) -> anyhow::Result<()> {
     let never = Job {
         name: "never",
         env: vec!["PACELINE_ACCEPTABLE=0".to_owned()],
         args: vec!["--burners", "1"],
         ..Job::default()
     };
-    bed.start(never).await?;
-    // Between two jobs the machine has moments of rest, in which TRADL would lift all caps: here it
+    env.start(never).await?;
+    // Between two jobs the machine is briefly idle, and TRADL would lift all caps: with alpha 0 it
     // never does.
     let policy = ["--policy", "tradl", "--param", "alpha=0"];
-    let words = [&policy[..], &["--enforcement", "quota", "--actuator", means]].concat();
-    let allocator = Allocator::run(bed, &words)?;
+    let words = [&policy[..], &["--enforcement", "quota", "--actuator", actuator]].concat();
+    let allocator = Allocator::run(env, &words)?;
     allocator.says(&["job appeared", "never"]).await?;
     let (mut reactions, mut updates) = (Vec::new(), Vec::new());
     let asked = std::env::var("SAMPLES").ok().and_then(|samples| samples.parse().ok());
     for _ in 0..asked.unwrap_or(SAMPLES) {
-        reactions.push(reaction(bed).await.with_context(|| allocator.said())?);
-        updates.push(bare_update(bed).await?);
+        reactions.push(reaction(env).await.with_context(|| allocator.said())?);
+        updates.push(bare_update(env).await?);
     }
     allocator.end().await?;
     let ([half, most], [bare_half, bare_most]) = (quantiles(reactions), quantiles(updates));
     println!(
-        "{means:>6}: reaction p50 {half:6.1} ms, p99 {most:6.1} ms; bare docker update p50 \
+        "{actuator:>6}: reaction p50 {half:6.1} ms, p99 {most:6.1} ms; bare docker update p50 \
          {bare_half:5.1} ms, p99 {bare_most:5.1} ms; ratio of p99 {:.2}",
         most / bare_most
     );
@@ -84,30 +84,31 @@ async fn measure(bed: &Bed, means: &str) -> anyhow::Result<()> {
 }
 
 /// One job's reaction, in milliseconds.
-async fn reaction(bed: &Bed) -> anyhow::Result<f64> {
+async fn reaction(env: &TestEnv) -> anyhow::Result<f64> {
     let job = Job {
         name: "crossing",
         args: vec!["--half-life", "200", "--burners", "1"],
-        // Its own word, and not a label's: the endpoint is to say when it was reached.
+        // Set by the environment and not by a label, so that the endpoint reports when it was reached.
         env: vec!["PACELINE_ACCEPTABLE=1".to_owned()],
         ..Job::default()
     };
-    let name = bed.start(job).await?;
-    let container = bed.inspect(&name).await?;
-    let cgroup = Cgroup::of(Path::new("/proc"), container.pid.context("it runs")?)?;
+    let name = env.start(job).await?;
+    let container = env.inspect(&name).await?;
+    let cgroup = Cgroup::for_process(Path::new("/proc"), container.pid.context("it runs")?)?;
     let before = cgroup.quota()?;
-    let (tell, told) = oneshot::channel();
-    std::thread::spawn(move || tell.send(change(&cgroup, before)));
-    let changed = told.await??;
-    let ways = endpoint::ways(Path::new("/proc"), &container, &Endpoint::Port(7223));
-    let (_, progress) = endpoint::read(Path::new("/proc"), &ways).await?;
+    let (sender, changed_at) = oneshot::channel();
+    std::thread::spawn(move || sender.send(change(&cgroup, before)));
+    let changed = changed_at.await??;
+    let routes = endpoint::routes(Path::new("/proc"), &container, &Endpoint::Port(7223));
+    let reach = Reach::new(Path::new("/proc"), &container);
+    let (_, progress) = endpoint::read(&reach, &routes).await?;
     let reached = progress.reached.acceptable_at.context("cut before it was acceptable")?;
     let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    bed.docker().remove_container(&name, Some(force)).await?;
+    env.docker().remove_container(&name, Some(force)).await?;
     Ok((changed - reached) * 1000.0)
 }
 
-/// When the quota was no longer what it was `before`, in Unix seconds.
+/// When the quota first differed from `before`, in Unix seconds.
 #[expect(clippy::disallowed_methods, reason = "no task of a runtime, whose timers are too coarse")]
 fn change(cgroup: &Cgroup, before: Quota) -> anyhow::Result<f64> {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
@@ -116,31 +117,31 @@ fn change(cgroup: &Cgroup, before: Quota) -> anyhow::Result<f64> {
     )?;
     let began = Clock::start();
     while cgroup.quota()? == before {
-        anyhow::ensure!(began.now().seconds() < PATIENCE, "the job is never cut");
-        std::thread::sleep(PAUSE);
+        anyhow::ensure!(began.now().seconds() < CUT_TIMEOUT, "the job is never cut");
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(unix_seconds())
 }
 
 /// One `docker update` of a container that the allocator does not know, from the request to the
 /// quota in the kernel, in milliseconds.
-async fn bare_update(bed: &Bed) -> anyhow::Result<f64> {
+async fn bare_update(env: &TestEnv) -> anyhow::Result<f64> {
     let job = Job { name: "bare", stranger: true, ..Job::default() };
-    let name = bed.start(job).await?;
-    let container = bed.inspect(&name).await?;
-    let cgroup = Cgroup::of(Path::new("/proc"), container.pid.context("it runs")?)?;
+    let name = env.start(job).await?;
+    let container = env.inspect(&name).await?;
+    let cgroup = Cgroup::for_process(Path::new("/proc"), container.pid.context("it runs")?)?;
     let body = ContainerUpdateBody { nano_cpus: Some(500_000_000), ..Default::default() };
     let clock = Clock::start();
-    bed.docker().update_container(&name, body).await?;
+    env.docker().update_container(&name, body).await?;
     let half = Quota { quota: Some(50_000), period: 100_000 };
     until("the quota is there", || async { Ok((cgroup.quota()? == half).then_some(())) }).await?;
     let taken = clock.now().seconds();
     let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    bed.docker().remove_container(&name, Some(force)).await?;
+    env.docker().remove_container(&name, Some(force)).await?;
     Ok(taken * 1000.0)
 }
 
-/// The middle and the 99th of a hundred.
+/// The median and the 99th percentile.
 fn quantiles(mut samples: Vec<f64>) -> [f64; 2] {
     samples.sort_by(f64::total_cmp);
     let at = |of: usize| samples.get((samples.len() * of).div_ceil(100).saturating_sub(1));

@@ -1,8 +1,8 @@
-//! What the allocator costs beside many jobs, and whether it still looks at each of them every
-//! second: `make bench-scale`. Fails when a goal is missed.
+//! Measures what the allocator costs beside many jobs, and whether it still samples each of them
+//! every second: `make bench-scale`. Fails when a goal is missed.
 //!
-//! Once beside 60 real containers that report ten times a second and do nothing else; once beside
-//! 1,000 that are simulated, with a stand-in for the engine (see `Crowd`).
+//! It runs once beside 60 real containers that report ten times a second and do nothing else. It
+//! runs again beside 1,000 simulated ones, with a fake engine (see `Load`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,19 +11,19 @@ use std::time::Duration;
 use anyhow::Context;
 use bollard::Docker;
 use futures_util::{StreamExt, TryStreamExt};
-use paceline_allocator::clock::{Clock, unix_seconds};
-use paceline_allocator::samples::Sample;
+use paceline_api::clock::{Clock, unix_seconds};
+use paceline_api::samples::Sample;
 use paceline_policy::Moment;
-use paceline_system_tests::{Allocator, Bed, Cost, Crowd, Job, image_of, json_lines, until};
+use paceline_system_tests::{Allocator, Cost, Job, Load, TestEnv, image_of, json_lines, until};
 
-/// So many seconds are measured, unless `SAMPLES` says otherwise …
+/// Seconds that are measured, unless the variable `SAMPLES` is set …
 const SAMPLES: u32 = 60;
-/// … once all jobs are managed and the first decisions are through.
+/// … after all jobs are managed and the first decisions have been made.
 const SETTLE: Duration = Duration::from_secs(15);
 /// How many containers are started at once.
-const AT_ONCE: usize = 4;
+const CONCURRENCY: usize = 4;
 
-/// What is to be shown, and beside how many containers.
+/// What a run must reach, and beside how many containers.
 #[derive(Clone, Copy, Debug)]
 struct Goal {
     containers: u32,
@@ -44,16 +44,16 @@ struct Figures {
     /// The most at one time, in MiB.
     memory: f64,
     looks: usize,
-    /// Seconds in which no look began, though one was due.
+    /// Seconds in which no sample began although one was due.
     missed: usize,
-    /// The longest time from the end of one look to the end of the next, in seconds.
+    /// The longest time from the end of one sample to the end of the next, in seconds.
     longest_gap: f64,
 }
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        // One of them alone: `cargo bench … --bench scale -- simulated`.
+        // Either can run alone: `cargo bench … --bench scale -- simulated`.
         let words: Vec<String> =
             std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
         let wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
@@ -75,32 +75,32 @@ async fn beside_real_ones(goal: Goal) -> anyhow::Result<Figures> {
     let docker = Docker::connect_with_defaults()?.negotiate_version().await?;
     let image = format!("paceline-test/toy-job:{}", std::process::id());
     image_of(&docker, &image, &[env!("CARGO_BIN_EXE_toy-job").as_ref()]).await?;
-    let bed = Bed::new(docker.clone(), &image, "scale")?;
-    let figures = beside_jobs_of(&bed, goal).await;
-    bed.clear().await?;
+    let env = TestEnv::new(docker.clone(), &image, "scale")?;
+    let figures = beside_jobs_of(&env, goal).await;
+    env.clear().await?;
     let force = bollard::query_parameters::RemoveImageOptionsBuilder::default().force(true);
     docker.remove_image(&image, Some(force.build()), None).await?;
     figures
 }
 
-async fn beside_jobs_of(bed: &Bed, goal: Goal) -> anyhow::Result<Figures> {
+async fn beside_jobs_of(env: &TestEnv, goal: Goal) -> anyhow::Result<Figures> {
     let job = |number: u32| Job {
-        // It lives as long as this program.
+        // Leaked: it lives as long as this program.
         name: format!("job-{number}").leak(),
         args: vec!["--sleep", "100000"],
         ..Job::default()
     };
     let starts =
-        futures_util::stream::iter(0..goal.containers).map(|number| bed.start(job(number)));
-    starts.buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
-    let words = ["--with-label".to_owned(), bed.label()];
-    measure(goal, bed.folder(), &words).await
+        futures_util::stream::iter(0..goal.containers).map(|number| env.start(job(number)));
+    starts.buffer_unordered(CONCURRENCY).try_collect::<Vec<_>>().await?;
+    let words = ["--with-label".to_owned(), env.label()];
+    measure(goal, env.folder(), &words).await
 }
 
 async fn beside_simulated_ones(goal: Goal) -> anyhow::Result<Figures> {
     let folder = tempfile::tempdir()?;
-    let crowd = Crowd::gather(folder.path(), goal.containers).await?;
-    measure(goal, folder.path(), &["--host".to_owned(), crowd.host()]).await
+    let load = Load::start(folder.path(), goal.containers).await?;
+    measure(goal, folder.path(), &["--host".to_owned(), load.host()]).await
 }
 
 /// Runs the allocator with everything that it does by default, and `words`.
@@ -120,16 +120,16 @@ async fn measure(goal: Goal, folder: &Path, words: &[String]) -> anyhow::Result<
     let process = allocator.id()?;
     let asked = std::env::var("SAMPLES").ok().and_then(|samples| samples.parse().ok());
     let seconds = asked.unwrap_or(SAMPLES);
-    let (clock, began, before) = (Clock::start(), unix_seconds(), Cost::of(process)?);
+    let (clock, began, before) = (Clock::start(), unix_seconds(), Cost::for_process(process)?);
     let mut memory = before.resident;
     for second in 1..=seconds {
         let second = Moment::from_seconds(f64::from(second));
         tokio::time::sleep_until(clock.instant(second)).await;
-        memory = memory.max(Cost::of(process)?.resident);
+        memory = memory.max(Cost::for_process(process)?.resident);
     }
-    let (lasted, after) = (clock.now().seconds(), Cost::of(process)?);
+    let (lasted, after) = (clock.now().seconds(), Cost::for_process(process)?);
     let cpu = (after.cpu_seconds - before.cpu_seconds) / lasted * 100.0;
-    // The last second's look may be about to begin.
+    // The last second's sample may be about to begin.
     tokio::time::sleep(Duration::from_secs(3)).await;
     allocator.end().await?;
     let looks = looks(&samples, began, seconds)?;
@@ -144,7 +144,7 @@ async fn measure(goal: Goal, folder: &Path, words: &[String]) -> anyhow::Result<
     })
 }
 
-/// The looks of so many seconds of the run, from the first one that ended after `began`.
+/// The samples of `seconds` seconds of the run, from the first one that ended after `began`.
 fn looks(samples: &Path, began: f64, seconds: u32) -> anyhow::Result<Vec<Sample>> {
     let looks = json_lines(samples)?.into_iter().map(serde_json::from_value::<Sample>);
     let mut looks: Vec<Sample> = looks.collect::<Result<_, _>>()?;

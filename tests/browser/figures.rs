@@ -1,17 +1,17 @@
-//! The figures on the page, beside what the API says.
+//! Compares the figures on the page with the API.
 
 use anyhow::ensure;
-use paceline_allocator::live::Snapshot;
-use paceline_allocator::live::snapshot::JobView;
+use paceline_api::live::Snapshot;
+use paceline_api::live::snapshot::JobView;
 use serde_json::Value;
 
 use super::webdriver::Browser;
 
-/// Gives, for each job, the texts of its row: name, standing, class, loss, batch, use, limit.
+/// Returns, for each job, the texts of its row: name, standing, class, loss, batch, use, limit.
 pub(super) const ROWS: &str = "return [...document.querySelectorAll('#overview tbody tr')]
     .map((row) => [...row.cells].map((cell) => cell.textContent));";
 
-/// The figures that the card of each job has, by name.
+/// Returns the figures on the card of each job, by name.
 const CARDS: &str = "return [...document.querySelectorAll('.card')].map((card) => ({
     name: card.querySelector('h3 b').textContent,
     badge: card.querySelector('.badge').textContent,
@@ -31,7 +31,7 @@ impl Shown {
         Ok(Self { rows: browser.run(ROWS)?, cards: browser.run(CARDS)? })
     }
 
-    /// Fails unless it is what `status` says, as far as the digits go.
+    /// Fails unless it agrees with `status` to the digits shown.
     pub(super) fn ensure_is(&self, status: &Snapshot) -> anyhow::Result<()> {
         let (rows, cards) = (list(&self.rows), list(&self.cards));
         ensure!(rows.len() == status.jobs.len() && cards.len() == rows.len(), "{rows:?} {cards:?}");
@@ -73,7 +73,7 @@ pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Whether what is shown is `known` times `unit`, as far as its digits go; a dash is nothing.
+/// Whether the text is `known` times `unit`, to the digits shown. A dash means no value.
 fn close(shown: &Value, known: Option<f64>, unit: f64) -> bool {
     let number = text(shown).split(' ').next().and_then(|word| word.parse::<f64>().ok());
     match (number, known) {

@@ -1,9 +1,9 @@
-//! The allocator's page in a real browser, with made-up jobs, and with real ones on a real engine.
-//! Where there is no Chromium with its driver, or no engine, the tests are reported as skipped.
+//! The allocator's page in a real browser, with sample jobs, and with real ones on a real engine.
+//! Without Chromium and its driver, or without an engine, the tests are reported as skipped.
 //!
-//! With `PACELINE_PICTURES=DIR` pictures of the page are left there, to be looked at.
+//! With `PACELINE_PICTURES=DIR`, screenshots of the page are written there.
 
-#![expect(clippy::indexing_slicing, reason = "of JSON, where what is missing is null")]
+#![expect(clippy::indexing_slicing, reason = "a missing JSON field is null")]
 
 mod figures;
 mod real;
@@ -16,29 +16,31 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use libtest_mimic::{Arguments, Trial};
-use paceline_allocator::live::{Backstage, Snapshot};
-use paceline_allocator::web::Web;
-use paceline_system_tests::made_up;
+use paceline_api::live::{DaemonChannels, Snapshot};
+use paceline_server::web::Web;
+use paceline_system_tests::sample_snapshot;
 use tokio::runtime::Runtime;
+
 use webdriver::{Browser, Programs};
 
-/// When the made-up run began, in Unix seconds.
+/// When the sample run began, in Unix seconds.
 const BEGAN: f64 = 1_760_000_000.0;
-/// Seconds of it that are over when the page is opened.
+/// Seconds of it that have passed when the page is opened.
 const PAST: u32 = 400;
 
 type Test = fn(&Stage) -> anyhow::Result<()>;
 
-const TESTS: [(&str, Test); 9] = [
+const TESTS: [(&str, Test); 10] = [
     ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
     ("charts_show_what_was_before_the_page_was_opened", seen::charts_have_a_past),
+    ("labels_of_near_targets_do_not_overlap", seen::target_labels_are_apart),
     ("a_name_that_would_be_a_script_stays_text", seen::names_stay_text),
     ("nothing_comes_from_elsewhere_and_the_browser_has_no_complaint", seen::all_is_own),
-    ("text_can_be_read_in_the_light_and_in_the_dark_on_wide_and_narrow_screens", seen::is_readable),
+    ("text_is_readable_in_light_and_dark_on_wide_and_narrow", seen::is_readable),
     ("order_of_jobs_is_drawn_with_both_ends", seen::order_is_drawn),
     ("machines_and_distributed_jobs_are_shown_with_what_is_wrong", seen::cluster_is_shown),
-    ("whoever_does_not_see_or_has_no_mouse_is_served_too", seen::is_accessible),
-    ("a_lost_connection_is_said_and_made_again", seen::connection_comes_back),
+    ("page_is_usable_by_screen_reader_and_keyboard", seen::is_accessible),
+    ("lost_connection_is_shown_and_made_again", seen::connection_comes_back),
 ];
 
 fn main() -> ExitCode {
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
     let mut trials = Vec::from(trials);
     let missing = programs.is_none() || !real::has_engine();
     let run = move || Ok(real::a_real_run_is_shown(&programs.context("there is a browser")?)?);
-    let name = "on_a_real_run_the_page_shows_what_the_api_says_at_that_moment";
+    let name = "page_of_a_real_run_agrees_with_the_api";
     trials.push(Trial::test(name, run).with_ignored_flag(missing));
     libtest_mimic::run(&args, trials).exit_code()
 }
@@ -62,7 +64,7 @@ fn main() -> ExitCode {
 struct Stage {
     browser: Browser,
     runtime: Runtime,
-    web: std::cell::RefCell<Option<(Web, Backstage)>>,
+    web: std::cell::RefCell<Option<(Web, DaemonChannels)>>,
     address: String,
 }
 
@@ -70,7 +72,7 @@ impl Stage {
     fn set(programs: &Programs) -> anyhow::Result<Self> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let web = runtime.block_on(made_up::page("127.0.0.1:0", BEGAN, PAST))?;
+        let web = runtime.block_on(sample_snapshot::page("127.0.0.1:0", BEGAN, PAST))?;
         let address = web.0.address().to_string();
         let browser = Browser::start(programs)?;
         let web = std::cell::RefCell::new(Some(web));
@@ -80,32 +82,32 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The driver looks, `t` seconds after the run began.
+    /// Publishes the sample snapshot of `t` seconds after the run began.
     fn look(&self, t: f64) {
-        self.show(made_up::snapshot(BEGAN, t));
+        self.show(sample_snapshot::snapshot(BEGAN, t));
     }
 
-    /// This is what is known now.
+    /// Publishes a snapshot.
     fn show(&self, snapshot: Snapshot) {
-        if let Some((_, backstage)) = &*self.web.borrow() {
-            backstage.snapshots.send_replace(Arc::new(snapshot));
+        if let Some((_, channels)) = &*self.web.borrow() {
+            channels.snapshots.send_replace(Arc::new(snapshot));
         }
     }
 
-    /// The allocator ends.
+    /// Stops the allocator's page.
     fn end(&self) {
         drop(self.web.take());
     }
 
-    /// The allocator begins again.
+    /// Serves the page again.
     fn begin(&self) -> anyhow::Result<()> {
-        let web = self.runtime.block_on(made_up::page(&self.address, BEGAN, PAST))?;
+        let web = self.runtime.block_on(sample_snapshot::page(&self.address, BEGAN, PAST))?;
         self.web.replace(Some(web));
         Ok(())
     }
 }
 
-/// What the API says at this moment.
+/// The API's current snapshot.
 fn status(browser: &Browser) -> anyhow::Result<Snapshot> {
     let text = browser.run(
         "const ask = new XMLHttpRequest(); ask.open('GET', 'v1/status', false); ask.send();
@@ -114,7 +116,7 @@ fn status(browser: &Browser) -> anyhow::Result<Snapshot> {
     Ok(serde_json::from_str(text.as_str().context("the status is text")?)?)
 }
 
-/// Leaves a picture, if anybody wants one.
+/// Saves a screenshot if `PACELINE_PICTURES` is set.
 fn picture(browser: &Browser, name: &str) -> anyhow::Result<()> {
     let Some(folder) = std::env::var_os("PACELINE_PICTURES").map(PathBuf::from) else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! What is seen of the page.
+//! What the page shows.
 
 use anyhow::ensure;
-use paceline_allocator::live::snapshot::Standing;
-use paceline_system_tests::made_up::{self, HOSTILE};
+use paceline_api::live::snapshot::Standing;
+use paceline_system_tests::sample_snapshot::{self, HOSTILE};
 
 use super::figures::{ROWS, Shown, list, text};
 use super::webdriver::Browser;
@@ -16,7 +16,7 @@ pub(super) fn figures_agree(stage: &Stage) -> anyhow::Result<()> {
             (t / 60.0).floor(),
             t % 60.0
         );
-        stage.browser.until("the look is shown", &running)?;
+        stage.browser.until("the snapshot is shown", &running)?;
         Shown::read(&stage.browser)?.ensure_is(&status(&stage.browser)?)?;
     }
     Ok(())
@@ -36,6 +36,35 @@ pub(super) fn charts_have_a_past(stage: &Stage) -> anyhow::Result<()> {
     )
 }
 
+/// Whether the labels of both targets in the first chart are apart, and whole within the chart.
+const LABELS_ARE_APART: &str = "
+    const chart = document.querySelector('.card:first-child .chart');
+    const boxes = [...chart.querySelectorAll('.tag')].map((tag) => tag.getBoundingClientRect());
+    const around = chart.getBoundingClientRect();
+    if (boxes.some((box) => box.top < around.top || box.bottom > around.bottom + 1)) return false;
+    const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
+    return boxes.length === 2 && apart(...boxes);";
+
+pub(super) fn target_labels_are_apart(stage: &Stage) -> anyhow::Result<()> {
+    stage.browser.run("document.querySelector('.card svg').scrollIntoView()")?;
+    for (acceptable, objective) in
+        [(120.0, 119.0), (120.0, 110.0), (110.0, 120.0), (520.0, 500.0), (540.0, 480.0)]
+    {
+        let mut snapshot = sample_snapshot::snapshot(BEGAN, f64::from(PAST) + 1.0);
+        let targets = &mut snapshot.jobs[0].targets;
+        (targets.acceptable, targets.objective) = (Some(acceptable), Some(objective));
+        stage.show(snapshot);
+        let shown = format!(
+            "return document.querySelector('.card svg').getAttribute('aria-label')
+             .endsWith('acceptable {acceptable}, objective {objective}')"
+        );
+        stage.browser.until("the targets are shown", &shown)?;
+        let apart = stage.browser.run(LABELS_ARE_APART)?;
+        ensure!(apart == true, "labels of {acceptable} and {objective} overlap or are cut");
+    }
+    Ok(())
+}
+
 pub(super) fn names_stay_text(stage: &Stage) -> anyhow::Result<()> {
     let seen = stage.browser.run(
         "return [...document.querySelectorAll('h3 b, #overview b')].map((b) => b.textContent)",
@@ -45,7 +74,7 @@ pub(super) fn names_stay_text(stage: &Stage) -> anyhow::Result<()> {
     let images =
         stage.browser.run("return document.querySelectorAll('img:not([alt=\"\"])').length")?;
     ensure!(images == 0, "{images} images");
-    // The page's own policy forbids what would make markup of text.
+    // The page's content security policy forbids turning text into markup.
     let refused = stage.browser.run(
         "try { document.body.innerHTML = '<b>x</b>'; return false; } catch { return true; }",
     )?;
@@ -64,7 +93,7 @@ pub(super) fn all_is_own(stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Texts whose contrast with what is behind them is under 4.5, and what is wider than the screen.
+/// Finds texts with a contrast under 4.5 against their background, and content wider than the screen.
 const UNREADABLE: &str = "
     const light = (rgb) => {
       const [r, g, b] = rgb.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
@@ -97,7 +126,7 @@ pub(super) fn cluster_is_shown(stage: &Stage) -> anyhow::Result<()> {
     let mut now = f64::from(PAST);
     in_every_light(&stage.browser, "cluster-", || {
         now += 1.0;
-        stage.show(made_up::of_cluster(BEGAN, now));
+        stage.show(sample_snapshot::cluster(BEGAN, now));
         let rows = "document.querySelectorAll('#machines tbody tr, #gangs tbody tr').length";
         stage.browser.until("both tables are there", &format!("return {rows} === 4"))
     })?;
@@ -108,17 +137,17 @@ pub(super) fn cluster_is_shown(stage: &Stage) -> anyhow::Result<()> {
     let rows = list(&seen);
     let remark = |at: usize| text(&rows[at][1]);
     ensure!(rows[0][0] == "w1" && remark(0).is_empty(), "{seen}");
-    ensure!(remark(1).starts_with("no agent answers"), "{seen}");
+    ensure!(remark(1).starts_with("cannot reach the agent"), "{seen}");
     ensure!(remark(2) == "1 server and 2 workers on w1, 1 worker on w2", "{seen}");
-    ensure!(rows[3][0] == HOSTILE && remark(3).contains("nobody gives way"), "{seen}");
-    // A run without machines has no such tables.
+    ensure!(rows[3][0] == HOSTILE && remark(3).contains("no job gives capacity"), "{seen}");
+    // A run on one machine has no such tables.
     stage.look(now + 1.0);
     stage.browser.until("both are gone", "return document.querySelector('#gangs').hidden")
 }
 
-/// The job that is served ends in 20 s; another waits for it, and is done 40 s after that.
+/// The running job ends in 20 s. Another waits for it and ends 40 s later.
 pub(super) fn order_is_drawn(stage: &Stage) -> anyhow::Result<()> {
-    let mut snapshot = made_up::snapshot(BEGAN, f64::from(PAST) + 1.0);
+    let mut snapshot = sample_snapshot::snapshot(BEGAN, f64::from(PAST) + 1.0);
     let now = snapshot.now;
     let first = snapshot.jobs[1].job.clone();
     for (at, ends, fair, waits_for) in [(0, 60.0, 80.0, Some(&first)), (1, 20.0, 40.0, None)] {
@@ -172,8 +201,8 @@ pub(super) fn is_readable(stage: &Stage) -> anyhow::Result<()> {
     })
 }
 
-/// Looks at the page by day and by night, wide and narrow, and leaves pictures of it whose names
-/// begin with `kind`. `prepare` is called before each look.
+/// Checks the page in light and dark, wide and narrow, and saves screenshots whose names begin
+/// with `kind`. `prepare` is called before each check.
 pub(super) fn in_every_light(
     browser: &Browser,
     kind: &str,
@@ -196,7 +225,7 @@ pub(super) fn in_every_light(
     Ok(())
 }
 
-/// What has no name for a screen reader, or cannot be reached by the keyboard.
+/// Finds elements without a name for a screen reader, or out of the keyboard's reach.
 const NAMELESS: &str = "
     const bad = [];
     for (const svg of document.querySelectorAll('svg')) if (!svg.getAttribute('aria-label')) bad.push('a chart has no words');
@@ -221,11 +250,11 @@ pub(super) fn is_accessible(stage: &Stage) -> anyhow::Result<()> {
         .browser
         .run("return document.querySelector('.card svg').getAttribute('aria-label')")?;
     ensure!(text(&alt).starts_with("Loss over ") && text(&alt).contains("acceptable 120"), "{alt}");
-    // The choice of a time is made by the keyboard's own ways, and the focus outlives a look.
+    // The focus must survive a new snapshot.
     stage.browser.run("document.querySelector('#overview a').focus()")?;
     stage.look(f64::from(PAST) + 1.0);
     stage.browser.until(
-        "the look is shown",
+        "the snapshot is shown",
         "return document.querySelector('#run dd').textContent.startsWith('6 min 41 s')",
     )?;
     let focused = stage.browser.run("return document.activeElement.textContent")?;
@@ -238,7 +267,7 @@ pub(super) fn is_accessible(stage: &Stage) -> anyhow::Result<()> {
 pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
     stage.end();
     stage.browser.until(
-        "the loss is said",
+        "the lost connection is shown",
         "return document.querySelector('#notice').checkVisibility()
         && document.querySelector('#state').textContent.trim() === 'Not connected'",
     )?;
@@ -246,7 +275,7 @@ pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
     let shown = stage.browser.run(ROWS)?;
     ensure!(!list(&shown).is_empty(), "what was known stays there");
     stage.begin()?;
-    // The same look as before would be no news.
+    // The same snapshot as before would not count as news.
     stage.look(f64::from(PAST) + 1.0);
     stage.browser.until(
         "it is live again",

@@ -1,4 +1,4 @@
-//! A browser without a window, driven over the `WebDriver` protocol.
+//! A headless browser, driven over the `WebDriver` protocol.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-/// No answer takes this long unless there is none.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The longest wait for an answer of the driver.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// The programs that it takes.
+/// The programs that the tests need.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     driver: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Where they are, if they are here.
+    /// Their paths, if both are installed.
     pub(crate) fn find() -> Option<Self> {
         let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(find);
         Some(Self { driver: find("chromedriver")?, browser: browser? })
@@ -34,12 +34,12 @@ fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// A browser with one window. It ends with this.
+/// A browser with one window. Dropping this ends it.
 pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    /// Whoever writes into a pipe that is closed does not live long.
+    /// Kept open: writing to a closed pipe would end the driver.
     _said: BufReader<ChildStdout>,
     _profile: tempfile::TempDir,
 }
@@ -83,12 +83,12 @@ impl Browser {
         self.command("url", &json!({"url": address})).map(drop)
     }
 
-    /// What the body of a function gives when the page runs it.
+    /// Runs the body of a function in the page; returns its result.
     pub(crate) fn run(&self, body: &str) -> anyhow::Result<Value> {
         self.command("execute/sync", &json!({"script": body, "args": []}))
     }
 
-    /// Waits until the body of a function gives true.
+    /// Waits until the body of a function returns true.
     pub(crate) fn until(&self, what: &str, body: &str) -> anyhow::Result<()> {
         let waits = format!(
             "const done = arguments[0]; const look = () => {{ {body} }};
@@ -101,7 +101,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Light or dark, and how wide.
+    /// Sets the colour scheme and the size.
     pub(crate) fn look(&self, scheme: &str, width: u32, height: u32) -> anyhow::Result<()> {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}))?;
@@ -110,12 +110,12 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", &size)
     }
 
-    /// What the browser complained of since it was last asked.
+    /// The browser's log since the last call.
     pub(crate) fn complaints(&self) -> anyhow::Result<Value> {
         self.command("se/log", &json!({"type": "browser"}))
     }
 
-    /// A picture of the page, as base64 of a PNG.
+    /// A screenshot of the page: a PNG in base64.
     pub(crate) fn picture(&self) -> anyhow::Result<String> {
         let path = format!("/session/{}/screenshot", self.session);
         let picture = self.call("GET", &path, &Value::Null)?;
@@ -132,7 +132,7 @@ impl Browser {
 
     fn call(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let length = body.len();
         let head = format!(
@@ -152,7 +152,7 @@ impl Browser {
     }
 }
 
-/// The body of an answer, after which the driver goes on to hold the connection.
+/// The body of an answer. Its length is read from the head, since the driver keeps the connection open.
 fn body_of(mut answer: impl BufRead) -> anyhow::Result<Vec<u8>> {
     let mut length = None;
     loop {
@@ -171,7 +171,7 @@ fn body_of(mut answer: impl BufRead) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The port that the driver says it has.
+/// The port that the driver reports.
 fn port(said: impl BufRead) -> anyhow::Result<u16> {
     for line in said.lines() {
         let line = line?;
@@ -182,7 +182,7 @@ fn port(said: impl BufRead) -> anyhow::Result<u16> {
     bail!("the driver did not start")
 }
 
-/// Ends a driver and the browser that it has started, which is of its group.
+/// Ends a driver and its browser, which is in the same process group.
 fn end(driver: &mut Child) {
     let group = i32::try_from(driver.id()).ok().and_then(Pid::from_raw);
     if group.is_none_or(|group| kill_process_group(group, Signal::KILL).is_err()) {
@@ -195,7 +195,7 @@ impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {
             let path = format!("/session/{}", self.session);
-            // What comes next is an end as well, only less friendly.
+            // If this fails, `end` kills the browser.
             drop(self.call("DELETE", &path, &Value::Null));
         }
         end(&mut self.driver);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that there is a small Debian with a Docker engine for a virtual machine, and prints the
-# folder that holds its kernel, its initrd and its disk. It is made once, and anew when what it is
-# made by changes. Exit code 77: it cannot be made here; the last line says why.
+# Ensures that there is a small Debian with a Docker engine for a virtual machine, and prints the
+# folder that holds its kernel, its initrd and its disk. It is built once, and rebuilt when its recipe
+# changes. Exit code 77: it cannot be built here; the last line gives the reason.
 set -euo pipefail
 
 say() { printf '%s\n' "$*" >&2; }
@@ -10,7 +10,7 @@ skip() { say "$*"; exit 77; }
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 [ "$(uname -m)" = x86_64 ] || skip "the virtual machine is made for x86-64 only"
 
-# What starts the machine, and what makes it: the command and its package.
+# The commands that start and build the machine, with their packages.
 tools=(qemu-system-x86_64:qemu-system-x86)
 recipe="$(cat "$here/image.sh" "$here/init.sh" | sha256sum | cut -c 1-16)"
 image="${XDG_CACHE_HOME:-$HOME/.cache}/paceline/cgroup2/$recipe"
@@ -22,11 +22,11 @@ for tool in "${tools[@]}"; do
 done
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    skip "these are missing, and are installed by root on Debian and Ubuntu only: ${missing[*]}"
+    skip "missing packages, which only root on Debian or Ubuntu can install: ${missing[*]}"
   fi
   say "Installing ${missing[*]}."
   { apt-get update -q && apt-get install -y -q --no-install-recommends "${missing[@]}"; } >&2 ||
-    skip "apt-get does not install ${missing[*]}"
+    skip "apt-get cannot install ${missing[*]}"
 fi
 
 if [ -d "$image" ]; then
@@ -34,10 +34,10 @@ if [ -d "$image" ]; then
   printf '%s\n' "$image"
   exit 0
 fi
-# Its files are to belong to root in the machine, as they do here.
+# Its files must belong to root in the machine, as they do here.
 [ "$(id -u)" = 0 ] || skip "only root can make the virtual machine's disk"
 
-# Where this machine's own packages come from, if it is a Debian: that can be reached.
+# The mirror of this machine's own packages, if it is a Debian: it can be reached.
 mirror="$(
   # shellcheck disable=SC1091,SC2016
   . /etc/os-release 2>/dev/null || true
@@ -46,12 +46,12 @@ mirror="$(
 )"
 
 mkdir -p "${image%/*}"
-# Half a gigabyte each: those of other recipes that nobody has used for a month, or ended making.
+# Half a gigabyte each: remove those of other recipes that are a month old, and unfinished ones.
 find "${image%/*}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 stage="$(mktemp -d -p "${image%/*}")"
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 130' INT TERM
-# mmdebstrap works as another user now and then.
+# In some modes mmdebstrap works as another user.
 chmod 755 "$stage"
 
 say "Making a virtual machine of Debian trixie with its Docker engine: a minute or two."
@@ -59,12 +59,12 @@ packages=linux-image-cloud-amd64,docker.io,iptables,iproute2,curl
 mmdebstrap --quiet --variant=minbase --include="$packages" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' trixie "$stage/root" ${mirror:+"$mirror"} >&2 ||
-  skip "Debian's packages cannot be fetched from here"
+  skip "cannot fetch Debian's packages from here"
 install -m 755 "$here/init.sh" "$stage/root/sbin/init"
 mkdir "$stage/image"
 cp "$stage"/root/boot/vmlinuz-* "$stage/image/kernel"
 cp "$stage"/root/boot/initrd.img-* "$stage/image/initrd"
 PATH="$PATH:/usr/sbin:/sbin" mke2fs -q -t ext4 -d "$stage/root" -F "$stage/image/disk" 4G >/dev/null
-# Whoever else has made the same meanwhile has made it as well.
+# Another run may have built it meanwhile; both have the same content.
 mv -T "$stage/image" "$image" 2>/dev/null || [ -d "$image" ]
 printf '%s\n' "$image"

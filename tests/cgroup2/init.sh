@@ -1,13 +1,13 @@
 #!/bin/bash
-# The first process of the virtual machine, in place of systemd: control groups of version 2, the
-# engine, what is to be run, power off. What is to be run is an archive on the second disk, with a
-# program `/run-tests` in it; its status goes to the second serial port.
+# The first process of the virtual machine, instead of systemd: it sets up control groups of version 2,
+# starts the engine, runs the tests, and powers off. The tests are an archive on the second disk, with
+# a program `/run-tests` in it. Its status goes to the second serial port.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 
 seconds() { cut -d ' ' -f 1 /proc/uptime; }
 finish() {
   echo "$1" >/dev/ttyS1
-  # Both ports send what they still have.
+  # Both ports send their remaining data.
   sleep 1
   echo o >/proc/sysrq-trigger
   sleep 60
@@ -27,8 +27,8 @@ mount -t tmpfs tmpfs /run
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
 
-# A group with processes of its own cannot share what it has among groups below: this one moves out
-# of the root, as systemd would see to.
+# A group with its own processes cannot distribute its resources among groups below it. So this process
+# moves out of the root group, as under systemd.
 mkdir /sys/fs/cgroup/init
 echo $$ >/sys/fs/cgroup/init/cgroup.procs
 for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
@@ -36,12 +36,12 @@ for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
 done
 grep -qw cpu /sys/fs/cgroup/cgroup.subtree_control || fail "cgroup v2 has no CPU controller"
 # The kernel patches its own code when a first group gets a quota and when the last one loses it, which
-# tests do all the time. QEMU sometimes has one processor run what the other has half patched, and the
-# kernel panics: so one group has a quota for good.
+# happens often in tests. QEMU sometimes runs half-patched code on another processor, and the kernel
+# panics. So one group always has a quota.
 mkdir /sys/fs/cgroup/limited
 echo "100000 100000" >/sys/fs/cgroup/limited/cpu.max
 
-tar -x --no-overwrite-dir -f /dev/vdb -C / || fail "the second disk cannot be read"
+tar -x --no-overwrite-dir -f /dev/vdb -C / || fail "cannot read the second disk"
 
 dockerd >/var/log/dockerd.log 2>&1 &
 for _ in $(seq 1 300); do

@@ -3,16 +3,16 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# What the tests' names begin with: what is observed, how it is limited, and the way back. Each takes
-# twenty seconds there. What would have to be seen in passing is left out: the machine is too slow.
+# Prefixes of test names: observing, limiting and restoring. Each test takes twenty seconds there. Tests
+# that must see short states are left out: the machine is too slow.
 tests=(
   flowcon::cpu_moves
   flowcon::a_job_that_ends
   flowcon::a_dry_run
   limits::
   dependability::after_a_kill
-  dependability::the_next_run
-  endpoints::on_the_machines_network
+  dependability::next_run
+  endpoints::host_network_job
 )
 
 code=0

@@ -13,7 +13,7 @@ use bollard::query_parameters::{
 use bollard::{Docker, body_full};
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt};
-use paceline_system_tests::{Offices, PrivateSwarm, SwarmEngine};
+use paceline_system_tests::{AgentFleet, PrivateSwarm, SwarmEngine};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +22,7 @@ use crate::table::say;
 /// Workers of the Swarm.
 const WORKERS: usize = 3;
 
-/// What every machine is given.
+/// What every machine gets: the image and the data.
 #[derive(Debug)]
 pub(crate) struct Ware {
     /// The image's name.
@@ -32,7 +32,7 @@ pub(crate) struct Ware {
     archive: Bytes,
 }
 
-/// A Swarm that is at work.
+/// A running Swarm.
 #[derive(Debug)]
 pub(crate) struct Site {
     swarm: Arc<PrivateSwarm>,
@@ -53,8 +53,8 @@ impl Ware {
 }
 
 impl Site {
-    /// Does something on a Swarm whose machines have the image, and ends it; each holds its jobs to so
-    /// many CPUs, if that is said.
+    /// Starts a Swarm whose machines have the image, runs `act` on it, and ends it. With `cpus`, each
+    /// machine limits its jobs to this many CPUs.
     pub(crate) async fn with<T>(
         ware: &Ware,
         cpus: Option<f64>,
@@ -68,7 +68,7 @@ impl Site {
 
     async fn open(ware: &Ware, cpus: Option<f64>) -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
-        // The containers' user is another one.
+        // The containers run as another user.
         open_to_all(folder.path())?;
         let swarm =
             Arc::new(PrivateSwarm::held(&folder.path().join("swarm"), WORKERS, cpus).await?);
@@ -85,7 +85,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Its engines.
+    /// Its engines, the manager first.
     pub(crate) fn engines(&self) -> &[SwarmEngine] {
         self.swarm.engines()
     }
@@ -99,16 +99,16 @@ impl Site {
     }
 
     /// Agents on all machines, which limit nothing.
-    pub(crate) fn offices(&self) -> anyhow::Result<Offices> {
-        self.offices_under(&["none"])
+    pub(crate) fn fleet(&self) -> anyhow::Result<AgentFleet> {
+        self.fleet_under(&["none"])
     }
 
-    /// The same, where each limits the jobs of its machine by this policy, told more by further words.
-    pub(crate) fn offices_under(&self, policy: &[&str]) -> anyhow::Result<Offices> {
-        Offices::open_under(policy, self.folder.path().to_owned(), Arc::clone(&self.swarm))
+    /// The same, with this policy on each machine; further words are options of the agent.
+    pub(crate) fn fleet_under(&self, policy: &[&str]) -> anyhow::Result<AgentFleet> {
+        AgentFleet::open_under(policy, self.folder.path().to_owned(), Arc::clone(&self.swarm))
     }
 
-    /// Prints what two busy loops get on each machine while all are busy.
+    /// Prints the CPU that two busy loops get on each machine while all machines are busy.
     pub(crate) async fn show_shares(&self, image: &str) -> anyhow::Result<()> {
         let mut busy = Vec::new();
         for engine in self.engines() {
@@ -131,7 +131,7 @@ impl Site {
     }
 
     async fn close(self) -> anyhow::Result<()> {
-        let swarm = Arc::into_inner(self.swarm).context("nobody works there any more")?;
+        let swarm = Arc::into_inner(self.swarm).context("the Swarm is still in use")?;
         swarm.clear().await
     }
 }
@@ -159,20 +159,20 @@ fn open_to_all(folder: &Path) -> anyhow::Result<()> {
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777))?)
 }
 
-/// A task as its engine tells of it.
+/// A task as its engine describes it.
 #[derive(Debug)]
 pub(crate) struct TaskSeen {
     /// Its service's specification.
     pub(crate) spec: ServiceSpec,
-    /// How it stands.
+    /// Its state.
     pub(crate) state: TaskState,
     /// What went wrong, if anything did.
     pub(crate) error: String,
 }
 
 /// All tasks of all services.
-pub(crate) async fn tasks(offices: &Offices) -> anyhow::Result<Vec<TaskSeen>> {
-    let docker = offices.swarm().manager()?.docker();
+pub(crate) async fn tasks(fleet: &AgentFleet) -> anyhow::Result<Vec<TaskSeen>> {
+    let docker = fleet.swarm().manager()?.docker();
     let services = docker.list_services(None::<ListServicesOptions>).await?;
     let tasks = docker.list_tasks(None::<ListTasksOptions>).await?;
     let seen = tasks.into_iter().filter_map(|task| {

@@ -1,5 +1,5 @@
-//! The papers' clusters on one machine: a real Swarm of a manager and three workers, each an engine of
-//! its own, real training jobs, and tables of what came of it: `make cluster-demo`.
+//! The papers' clusters on one machine: `make cluster-demo`. A real Swarm of a manager and three
+//! workers, each with an engine of its own, runs real training jobs; tables show the results.
 
 mod machines;
 mod objectives;
@@ -16,7 +16,7 @@ use clap::{Parser, ValueEnum};
 /// Real training jobs on a Swarm of four engines on this machine, under Paceline's policies
 #[derive(Debug, Parser)]
 struct Args {
-    /// What to try: all of it, unless said otherwise
+    /// Which demonstrations to run: all by default
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// The training images, as `images/data.sh` finds them
@@ -29,13 +29,13 @@ struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Part {
-    /// Eight jobs by the engine's own spreading, and under `SpeCon`
+    /// Eight jobs, spread by the engine alone and under `SpeCon`
     Spread,
-    /// Twelve inference jobs with targets for their batches, by the engine alone and under `DQoES`
+    /// Twelve inference jobs with targets for their batch time, by the engine alone and under `DQoES`
     Objectives,
-    /// One distributed job in three layouts: the bytes that cross between machines
+    /// One gang in three layouts: the bytes sent between machines
     Placement,
-    /// Ten distributed jobs, one every few seconds, under KOD2, fifo and fifo-gang
+    /// Ten gangs, one every few seconds, under KOD2, fifo and fifo-gang
     Queue,
 }
 

@@ -1,12 +1,12 @@
-//! DLTAP's experiment: two parameter servers and three workers on three machines, and what crosses from
-//! one machine to another in each layout.
+//! DLTAP's experiment: two parameter servers and three workers on three machines, and the bytes
+//! sent from one machine to another in each layout.
 
 use std::time::Duration;
 
 use anyhow::Context;
-use paceline_allocator::live::snapshot::{GangState, GangView};
+use paceline_api::live::snapshot::{GangState, GangView};
 use paceline_policy::unit::counter;
-use paceline_system_tests::Offices;
+use paceline_system_tests::AgentFleet;
 use tokio::time::{Instant, sleep};
 
 use crate::machines::{Site, Ware};
@@ -14,13 +14,13 @@ use crate::table::{say, table};
 
 /// Gradients until the job ends.
 const STEPS: u32 = 300;
-/// So much may the bytes of a step differ from what pairs of tasks tell.
+/// How far the bytes of a step may be from what the pairs of tasks predict, as a fraction.
 const NEAR: f64 = 0.05;
-/// A job that takes longer has failed.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// The longest time a job may take.
+const JOB_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The layouts: where the parameter servers are, or are to be put by DLTAP; and for each worker, on w1,
-/// w3 and w1, how many of them are on another machine.
+/// The layouts: the machines of the parameter servers (`None`: DLTAP places them). Then, for each
+/// of the workers on w1, w3 and w1, how many servers are on another machine.
 const LAYOUTS: [(&str, Option<&str>, [u32; 3]); 3] = [
     ("default", Some(r#"["w2", "w2"]"#), [2, 2, 2]),
     ("ideal", Some(r#"["w1", "w2"]"#), [1, 2, 1]),
@@ -29,27 +29,27 @@ const LAYOUTS: [(&str, Option<&str>, [u32; 3]); 3] = [
 
 /// What was measured in one layout.
 struct Measured {
-    /// Bytes that crossed for one gradient of each worker.
+    /// Bytes sent between machines for one gradient of each worker.
     bytes: f64,
-    /// The same, had all workers made as many gradients as one another.
+    /// The same if all workers had computed equally many gradients.
     even: f64,
 }
 
-/// Whether the bytes go by the pairs.
+/// Whether the bytes are in proportion to the pairs.
 pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
     Site::with(ware, None, async |site| layouts(site, ware).await).await
 }
 
 async fn layouts(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
-    let offices = site.offices()?;
-    let manager = offices.manager(&["--policy", "dltap"])?;
+    let fleet = site.fleet()?;
+    let manager = fleet.manager(&["--policy", "dltap"])?;
     let mut measured = Vec::new();
     for (name, servers, cross) in LAYOUTS {
-        let bytes = layout(site, ware, &offices, (name, servers, cross)).await;
+        let bytes = layout(site, ware, &fleet, (name, servers, cross)).await;
         measured.push((name, cross.iter().sum::<u32>(), bytes.with_context(|| manager.said())?));
     }
     manager.end().await?;
-    offices.close().await?;
+    fleet.close().await?;
     // What one pair exchanges for a gradient, by the layout with the most of them.
     let (_, most, first) = measured.first().context("there are layouts")?;
     let one = first.even / f64::from(*most);
@@ -70,9 +70,9 @@ async fn layouts(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
     let head = ["layout", "pairs that cross", "MB a step", "in pairs", "evenly", "within 5 %"];
     table(&head, &rows)?;
     say(
-        "A step is a gradient of each worker; bytes are those that left the machines by their cables, less\n\
-         what these exchange without a job. Workers wait for nobody, so some make more gradients than\n\
-         others: `evenly` is the same for workers that make as many.",
+        "A step is one gradient of each worker. Bytes are those sent over the machines' cables, less\n\
+                 what these exchange without a job. Workers do not wait for each other, so some compute more\n\
+                 gradients than others: `evenly` is the same for workers that compute equally many.",
     )?;
     Ok(good)
 }
@@ -81,7 +81,7 @@ async fn layouts(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
 async fn layout(
     site: &Site,
     ware: &Ware,
-    offices: &Offices,
+    fleet: &AgentFleet,
     (name, servers, cross): (&str, Option<&str>, [u32; 3]),
 ) -> anyhow::Result<Measured> {
     let nodes = servers.map_or(String::new(), |nodes| format!("nodes = {nodes}\n"));
@@ -107,11 +107,11 @@ nodes = ["w1", "w3", "w1"]
     );
     let idle = idle(site).await?;
     let (before, began) = (sent(site).await?, Instant::now());
-    offices.submit_gang(name, &text).await?;
+    fleet.submit_gang(name, &text).await?;
     let ended = loop {
-        anyhow::ensure!(began.elapsed() < PATIENCE, "{name} does not end");
+        anyhow::ensure!(began.elapsed() < JOB_TIMEOUT, "{name} does not end");
         sleep(Duration::from_millis(500)).await;
-        let shown = offices.status().await?.gangs;
+        let shown = fleet.status().await?.gangs;
         if let Some(gang) = shown.into_iter().find(|gang| gang.job == name && is_over(gang)) {
             break gang;
         }
@@ -121,10 +121,10 @@ nodes = ["w1", "w3", "w1"]
     let bytes = sent(site).await? - before - idle * seconds;
     let mut made = [0.0; 3];
     for (worker, made) in made.iter_mut().enumerate() {
-        let printed = offices.printed_by(&format!("{name}-worker-{worker}")).await?;
+        let printed = fleet.printed_by(&format!("{name}-worker-{worker}")).await?;
         *made = counter(gradients(&printed).with_context(|| format!("{worker}: {printed}"))?);
     }
-    offices.withdraw_gang(name).await?;
+    fleet.withdraw_gang(name).await?;
     let all: f64 = made.iter().sum();
     // In exchanges with a server on another machine.
     let exchanges: f64 = made.iter().zip(cross).map(|(made, of)| made * f64::from(of)).sum();
@@ -136,7 +136,7 @@ fn is_over(gang: &GangView) -> bool {
     [GangState::Finished, GangState::Failed].contains(&gang.state)
 }
 
-/// How many gradients a worker has made, by its last line.
+/// How many gradients a worker has computed, from its last line.
 fn gradients(printed: &str) -> Option<u64> {
     let (_, last) = printed.rsplit_once("finished: steps=")?;
     last.split_whitespace().next()?.parse().ok()

@@ -1,34 +1,34 @@
-//! KOD2's experiment: ten distributed jobs, one every few seconds, and who waits for whom.
+//! KOD2's experiment: ten gangs, one every few seconds, and which of them wait.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use paceline_allocator::live::snapshot::{GangState, GangView, Snapshot};
-use paceline_system_tests::Offices;
+use paceline_api::live::snapshot::{GangState, GangView, Snapshot};
+use paceline_system_tests::AgentFleet;
 use tokio::time::{Instant, sleep};
 
 use crate::machines::{Site, Ware};
 use crate::table::{say, table};
 
-/// Jobs of three kinds in turn: parameter servers, the least and the most workers, gradients.
+/// Jobs of three kinds in turn: parameter servers, fewest and most workers, gradients.
 const KINDS: [(u32, u32, u32, u32); 3] = [(1, 2, 4, 60), (1, 3, 4, 80), (2, 3, 3, 60)];
 const JOBS: u32 = 10;
-/// A job is submitted so long after the one before.
+/// The time between two submissions.
 const EVERY: Duration = Duration::from_secs(4);
-/// A job that waits so long starves, in seconds: KOD2's default.
+/// Seconds after which a waiting job starves: KOD2's default.
 const STARVES: f64 = 30.0;
-/// Nothing was started or has ended for so long: nothing ever will.
+/// If no job has started or ended for this time, the arm is in a deadlock.
 const STUCK: Duration = Duration::from_mins(1);
-/// The room of the Swarm: four machines of two CPUs, and tasks of one.
+/// The Swarm's capacity in tasks of one CPU: four machines of two CPUs.
 const ROOM: f64 = 8.0;
 
-/// What one arm has come to.
+/// The result of one arm.
 #[derive(Debug, Default)]
 struct Arm {
     /// Seconds from a job's submission to its start and its end.
     started: BTreeMap<String, f64>,
     took: BTreeMap<String, f64>,
-    /// Room that was taken by running jobs, in CPU seconds.
+    /// CPU time reserved by running jobs, in CPU seconds.
     used: f64,
     seconds: f64,
     stuck: bool,
@@ -40,14 +40,14 @@ pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
 }
 
 async fn arms(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
-    let offices = site.offices()?;
+    let fleet = site.fleet()?;
     let (mut rows, mut good) = (Vec::new(), true);
     for policy in ["kod2", "fifo-gang", "fifo"] {
-        let arm = arm(ware, &offices, policy).await?;
+        let arm = arm(ware, &fleet, policy).await?;
         good &= policy != "kod2" || !arm.stuck && arm.took.len() == usize::try_from(JOBS)?;
         rows.push(row(policy, &arm));
     }
-    offices.close().await?;
+    fleet.close().await?;
     let head =
         ["policy", "ended", "mean completion, s", "mean wait, s", "longest wait, s", "room in use"];
     table(&head, &rows)?;
@@ -74,20 +74,20 @@ fn row(policy: &str, arm: &Arm) -> Vec<String> {
     ]
 }
 
-async fn arm(ware: &Ware, offices: &Offices, policy: &str) -> anyhow::Result<Arm> {
-    let manager = offices.manager(&["--policy", policy])?;
+async fn arm(ware: &Ware, fleet: &AgentFleet, policy: &str) -> anyhow::Result<Arm> {
+    let manager = fleet.manager(&["--policy", policy])?;
     let began = Instant::now();
     let mut submitted: BTreeMap<String, Instant> = BTreeMap::new();
     let (mut arm, mut looked, mut news) = (Arm::default(), Instant::now(), Instant::now());
     for number in 0.. {
         if number < JOBS {
             let name = format!("job-{number}");
-            offices.submit_gang(&name, &text(ware, &name, number)).await?;
+            fleet.submit_gang(&name, &text(ware, &name, number)).await?;
             submitted.insert(name, Instant::now());
         }
         let until = Instant::now() + EVERY;
         while Instant::now() < until {
-            let shown = offices.status().await?;
+            let shown = fleet.status().await?;
             arm.used += taken(&shown) * looked.elapsed().as_secs_f64();
             looked = Instant::now();
             if arm.note(&shown, &submitted)? {
@@ -102,15 +102,15 @@ async fn arm(ware: &Ware, offices: &Offices, policy: &str) -> anyhow::Result<Arm
     }
     arm.seconds = began.elapsed().as_secs_f64();
     for name in submitted.keys() {
-        offices.withdraw_gang(name).await?;
+        fleet.withdraw_gang(name).await?;
     }
-    offices.until_idle().await?;
+    fleet.until_idle().await?;
     manager.end().await?;
     Ok(arm)
 }
 
 impl Arm {
-    /// Takes in what is shown; whether a job has started or ended.
+    /// Records a snapshot. Returns whether a job has started or ended.
     fn note(
         &mut self,
         shown: &Snapshot,
@@ -134,7 +134,7 @@ impl Arm {
     }
 }
 
-/// The CPUs that running jobs have taken.
+/// The CPUs reserved by running jobs.
 fn taken(shown: &Snapshot) -> f64 {
     let running = shown.gangs.iter().filter(|gang| gang.state == GangState::Running);
     running.map(|gang| f64::from(gang.ps.placed + gang.workers.placed)).sum()

@@ -1,34 +1,34 @@
-//! Eight VAE and MNIST jobs on four machines of half a CPU each: by the engine's own spreading, which
-//! never moves a job, and under `SpeCon`.
+//! Eight VAE and MNIST jobs on four machines of half a CPU each: spread by the engine, which never
+//! moves a job, and under `SpeCon`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use bollard::models::TaskState;
-use paceline_system_tests::{Offices, OneTask};
+use paceline_system_tests::{AgentFleet, OneTask};
 use tokio::time::{Instant, sleep};
 
 use crate::machines::{Site, Ware, tasks};
 use crate::table::{say, table};
 
-/// The CPUs of a machine.
+/// CPUs of a machine.
 const CPUS: f64 = 0.5;
-/// A job is submitted so long after the one before.
+/// The time between two submissions.
 const EVERY: Duration = Duration::from_secs(3);
-/// The jobs' steps: those of a VAE, which converges early, and of an MNIST, which is short.
+/// Steps of each kind of job: a VAE converges early, an MNIST job is short.
 const STEPS: [(&str, &str, u64); 2] = [("vae", "2500", 2500), ("mnist", "200", 200)];
-/// Jobs that take longer are lost.
-const PATIENCE: Duration = Duration::from_mins(10);
-/// A job that moves says so in its service's labels.
+/// The longest time all jobs may take.
+const JOBS_TIMEOUT: Duration = Duration::from_mins(10);
+/// The label by which a moved job's service names its first service.
 const FIRST: &str = "paceline.service";
 
-/// What one arm has come to.
+/// The result of one arm.
 struct Arm {
     /// Seconds from a job's submission to its end.
     took: BTreeMap<String, f64>,
     moves: u64,
-    /// Seconds that moves have cost.
+    /// Seconds without progress because of moves.
     lost: f64,
     /// The losses of all steps, by job.
     losses: BTreeMap<String, String>,
@@ -41,10 +41,10 @@ pub(crate) async fn run(ware: &Ware) -> anyhow::Result<bool> {
 
 async fn both(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
     site.show_shares(&ware.image).await?;
-    let offices = site.offices()?;
-    let plain = arm(site, ware, &offices, "none").await?;
-    let moved = arm(site, ware, &offices, "specon").await?;
-    offices.close().await?;
+    let fleet = site.fleet()?;
+    let plain = arm(site, ware, &fleet, "none").await?;
+    let moved = arm(site, ware, &fleet, "specon").await?;
+    fleet.close().await?;
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut same = true;
     for (job, took) in &plain.took {
@@ -76,25 +76,25 @@ async fn both(site: &Site, ware: &Ware) -> anyhow::Result<bool> {
     Ok(same && moved.moves > 0)
 }
 
-async fn arm(site: &Site, ware: &Ware, offices: &Offices, policy: &str) -> anyhow::Result<Arm> {
+async fn arm(site: &Site, ware: &Ware, fleet: &AgentFleet, policy: &str) -> anyhow::Result<Arm> {
     let quick = ["--policy", policy, "--param", "interval=5"];
     let words = if policy == "none" { quick.get(..2).unwrap_or_default() } else { &quick[..] };
-    let manager = offices.manager(words)?;
+    let manager = fleet.manager(words)?;
     let folder = site.shared(policy)?;
     let mut began: BTreeMap<String, Instant> = BTreeMap::new();
     for number in 1..=4 {
         for (kind, steps, _) in STEPS {
             let name = format!("{kind}-{number}");
             let own = site.shared(&format!("{policy}/{name}"))?;
-            submit(ware, offices, (&name, kind, steps, &number.to_string()), &own).await?;
+            submit(ware, fleet, (&name, kind, steps, &number.to_string()), &own).await?;
             began.insert(name, Instant::now());
             sleep(EVERY).await;
         }
     }
-    let took = watch(offices, &began).await?;
-    let cost = offices.status().await?.cost;
+    let took = watch(fleet, &began).await?;
+    let cost = fleet.status().await?.cost;
     manager.end().await?;
-    offices.clear().await?;
+    fleet.clear().await?;
     let mut losses = BTreeMap::new();
     for job in began.keys() {
         let text = std::fs::read_to_string(folder.join(job).join("losses"))?;
@@ -110,7 +110,7 @@ async fn arm(site: &Site, ware: &Ware, offices: &Offices, policy: &str) -> anyho
 /// Makes the service of a job that can be moved.
 async fn submit(
     ware: &Ware,
-    offices: &Offices,
+    fleet: &AgentFleet,
     (name, kind, steps, seed): (&str, &str, &str, &str),
     folder: &Path,
 ) -> anyhow::Result<()> {
@@ -137,19 +137,19 @@ async fn submit(
         mounts: &[(&ware.data, "/data"), (folder, "/own")],
         place: None,
     };
-    offices.serve(&one).await
+    fleet.serve(&one).await
 }
 
-/// Waits until every job has ended well; how long each took.
+/// Waits until every job has finished; returns how long each took.
 async fn watch(
-    offices: &Offices,
+    fleet: &AgentFleet,
     began: &BTreeMap<String, Instant>,
 ) -> anyhow::Result<BTreeMap<String, f64>> {
     let mut took = BTreeMap::new();
     let from = Instant::now();
     while took.len() < began.len() {
-        anyhow::ensure!(from.elapsed() < PATIENCE, "only {:?} have ended", took.keys());
-        for task in tasks(offices).await? {
+        anyhow::ensure!(from.elapsed() < JOBS_TIMEOUT, "only {:?} have ended", took.keys());
+        for task in tasks(fleet).await? {
             let labels = task.spec.labels.unwrap_or_default();
             let name = labels.get(FIRST).cloned().or(task.spec.name).unwrap_or_default();
             let failed = [TaskState::FAILED, TaskState::REJECTED].contains(&task.state);

@@ -8,7 +8,7 @@ pub(crate) fn say(line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints rows under a head: the first column stands at the left, the others at the right.
+/// Prints rows under a head: the first column left-aligned, the others right-aligned.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
     let width = |at: usize| {

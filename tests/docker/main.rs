@@ -1,10 +1,12 @@
-//! Tests on the real engine. Each makes containers of its own, under a label of its own, and
-//! removes them again; the allocator under test is confined to that label, so that nothing else on
-//! the engine is touched. Where a test cannot run, it is reported as ignored, never as passed.
+//! Tests on the real engine. Each creates containers under a label of its own, and removes them
+//! again. The allocator under test is confined to that label, so that nothing else on the engine
+//! is touched. A test that cannot run is reported as ignored, never as passed.
 
 mod bench;
 mod dependability;
+mod doctor;
 mod endpoints;
+mod exec;
 mod faults;
 mod flowcon;
 mod frameworks;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 
 use bollard::Docker;
 use libtest_mimic::{Arguments, Failed, Trial};
-use paceline_system_tests::{Bed, Fixtures, Needs};
+use paceline_system_tests::{Fixtures, Needs, TestEnv};
 use tokio::runtime::Runtime;
 
 /// An engine, and the images that the tests use there.
@@ -32,18 +34,19 @@ struct Engine {
     docker: Docker,
     runtime: Runtime,
     fixtures: Fixtures,
-    /// Whether the images were made by this process, which then removes them.
+    /// Whether this process made the images: then it removes them.
     own: bool,
 }
 
 fn main() -> ExitCode {
     let mut args = Arguments::from_args();
-    // In one process they take turns; nextest, which has a process for each, knows which may meet.
+    // In one process they run one at a time. Under nextest each has a process of its own, and its
+    // configuration says which may run together.
     args.test_threads = args.test_threads.or(Some(1));
     let connected = connect();
     let missing = connected.as_ref().err().map(ToString::to_string);
     let is_there = connected.is_ok();
-    // Without an engine tests are skipped; with one, nothing excuses them.
+    // Without an engine tests are skipped; with one, they must run.
     let engine = match connected.ok().filter(|_| !args.list).map(Engine::prepare) {
         Some(Err(error)) => return fail(&error),
         Some(Ok(engine)) => Some(Arc::new(engine)),
@@ -83,7 +86,7 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
         println!("skipped because no engine is reachable: {missing}");
     } else if skipped > 0 {
         println!(
-            "skipped for want of root, of dockerd or ip, or of the frameworks (make test-frameworks)"
+            "skipped for want of root, of dockerd or ip, of tqdm and rich, or of the frameworks (make test-frameworks)"
         );
     }
 }
@@ -106,15 +109,15 @@ impl Engine {
         }
     }
 
-    /// Runs one test in a bed of its own.
-    fn test<F>(&self, name: &str, test: impl FnOnce(Arc<Bed>) -> F) -> Result<(), Failed>
+    /// Runs one test in an environment of its own.
+    fn test<F>(&self, name: &str, test: impl FnOnce(Arc<TestEnv>) -> F) -> Result<(), Failed>
     where
         F: Future<Output = anyhow::Result<()>>,
     {
         self.runtime.block_on(async {
-            let bed = Arc::new(Bed::new(self.docker.clone(), &self.fixtures.toy, name)?);
-            let outcome = test(Arc::clone(&bed)).await;
-            bed.clear().await?;
+            let env = Arc::new(TestEnv::new(self.docker.clone(), &self.fixtures.toy, name)?);
+            let outcome = test(Arc::clone(&env)).await;
+            env.clear().await?;
             outcome.map_err(|error| Failed::from(format!("{error:#}")))
         })
     }
@@ -133,110 +136,135 @@ macro_rules! trials {
     };
 }
 
-/// All tests; `is_there` says whether there is an engine, even where the tests are only listed.
+/// All tests; `is_there` says whether there is an engine, even when the tests are only listed.
 fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
     let mut trials = trials![engine, is_there,
         flowcon::cpu_moves_to_the_growing_job_and_every_limit_is_put_back;
         flowcon::a_job_that_ends_leaves_its_container_without_our_limit;
-        flowcon::a_restarted_container_is_managed_anew;
+        flowcon::a_restarted_container_is_managed_again;
         flowcon::a_dry_run_writes_nothing;
         limits::a_container_made_with_a_quota_gets_its_quota_back;
         limits::a_container_made_with_cpus_gets_its_cpus_back;
         limits::under_a_parent_group_with_a_quota_no_limit_is_put_back_too needs Root;
         limits::weights_take_the_place_of_caps_and_are_put_back;
         dependability::after_a_kill_restore_puts_every_limit_back;
-        dependability::a_restore_goes_on_when_its_reader_has_left;
-        dependability::the_next_run_puts_back_what_a_killed_one_left;
+        dependability::restore_continues_after_its_reader_left;
+        dependability::next_run_restores_limits_of_a_killed_run;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;
+        dependability::owners_update_after_a_kill_outlives_restore needs Root;
+        dependability::other_state_folder_makes_no_second_allocator needs Root;
         faults::kills::killed_at_any_step_the_allocator_leaves_a_way_back needs Root;
-        faults::kills::twenty_kills_later_every_value_is_what_it_was needs Root;
+        faults::kills::values_are_unchanged_after_twenty_kills needs Root;
         faults::kills::twenty_kills_of_the_cgroup_actuator_leave_no_trace needs Root;
         faults::others::a_container_that_changes_in_mid_update_gets_its_limits_back needs Root;
-        faults::others::somebody_elses_update_is_overruled_and_comes_back_at_the_end;
-        faults::others::somebody_elses_update_stays_where_the_allocator_yields;
+        faults::others::outside_update_is_overruled_and_restored_at_the_end;
+        faults::others::outside_update_stays_where_the_allocator_yields;
         faults::others::a_limit_that_was_changed_past_the_engine_is_written_again needs Root;
         faults::room::without_room_for_the_originals_nothing_is_limited needs Root;
-        faults::room::without_room_for_the_audit_log_limits_are_written_and_put_back needs Root;
+        faults::room::full_audit_disk_stops_neither_limits_nor_restore needs Root;
         faults::engine::an_engine_that_restarts_in_mid_run_keeps_nothing_of_ours needs PrivateEngine;
-        faults::answers::an_answer_without_end_is_not_held_in_memory_and_harms_nobody;
-        faults::answers::jobs_that_fall_silent_or_report_no_number_or_get_worse_end_with_their_limits needs Root;
+        faults::answers::endless_answer_is_not_held_in_memory;
+        faults::answers::silent_nan_or_worsening_jobs_get_their_limits_back needs Root;
         faults::clock::a_clock_that_is_set_changes_no_decision;
         faults::lies::a_wrong_total_makes_no_honest_job_much_later;
-        faults::crowd::two_hundred_containers_at_once_are_all_seen_and_all_put_back;
-        orders::timing::orders_are_in_force_within_moments_and_stand_in_the_audit_log;
+        faults::load::two_hundred_containers_at_once_are_all_seen_and_all_put_back;
+        orders::timing::orders_take_effect_quickly_and_are_audited;
         orders::clients::two_clients_at_once_lose_nothing;
-        limits::the_cgroup_actuator_limits_and_the_engine_learns_nothing needs Root;
-        limits::memory_is_never_limited_under_its_peak_and_comes_back needs Root;
-        limits::what_an_orchestrator_looks_after_is_left_alone_unless_asked_for;
-        endpoints::what_does_not_report_is_named_and_left_alone;
+        limits::by_default_limits_change_and_the_engine_learns_nothing needs Root;
+        limits::orchestrated_container_is_left_alone_unless_adopted;
+        endpoints::container_without_reports_is_named_and_left_alone;
         endpoints::a_unix_socket_is_read_through_the_containers_root needs Root;
         endpoints::a_container_that_did_not_opt_in_is_never_touched;
-        endpoints::check_says_what_is_wrong;
-        endpoints::on_the_machines_network_nobody_answers_for_another needs Root;
-        policies::flowcon_replays_what_it_recorded;
-        policies::tradl_caps_what_is_acceptable_and_ends_what_is_done;
-        policies::dqoes_cuts_what_is_faster_than_asked;
-        policies::what_a_job_leaves_unused_is_lent_and_taken_back;
+        endpoints::check_reports_problems;
+        endpoints::host_network_job_cannot_answer_for_another needs Root;
+        endpoints::containers_on_one_network_are_told_apart needs Root;
+        policies::recorded_flowcon_run_is_replayed;
+        policies::tradl_caps_acceptable_jobs_and_ends_finished_ones;
+        policies::dqoes_cuts_jobs_faster_than_their_target;
+        policies::unused_cpu_is_lent_and_taken_back;
         order::the_shorter_job_runs_first_and_both_ends_are_known;
         order::jobs_without_a_total_keep_equal_shares;
-        moves::a_converged_job_moves_and_goes_on_from_its_checkpoint needs Root;
-        moves::a_job_that_does_not_go_on_at_the_target_stays_where_it_was needs Root;
+        moves::converged_job_moves_and_resumes_from_its_checkpoint needs Root;
+        moves::job_that_cannot_resume_at_target_stays needs Root;
         moves::an_allocator_that_ends_leaves_a_job_where_it_was needs Root;
         moves::a_free_move_changes_the_cpus_of_a_job_that_runs_on needs Root;
-        moves::what_cannot_be_moved_is_said_and_stays needs Root;
+        moves::unmovable_job_is_reported_and_stays needs Root;
         faults::moves::killed_at_any_step_of_a_move_the_job_is_there_once needs Root;
-        sidecar::jobs_that_exec_runs_are_managed_by_what_they_print;
-        sidecar::a_bar_is_read_as_it_is_drawn_and_the_sidecar_ends_with_the_container;
-        sidecar::a_full_disk_stops_neither_the_job_nor_its_endpoint;
-        sidecar::a_first_process_waits_for_orphans_too;
-        sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
-        frameworks::keras_and_pytorch_are_managed_by_what_they_print needs Frameworks;
-        frameworks::python_jobs_are_ordered_by_the_totals_they_print needs Frameworks;
-        swarm::a_converged_job_moves_to_another_machine_and_goes_on needs PrivateSwarm;
-        swarm::a_job_that_does_not_go_on_there_stays_where_it_was needs PrivateSwarm;
-        swarm::an_agent_that_ends_is_told_of_and_heard_again needs PrivateSwarm;
-        swarm::gangs::a_distributed_job_grows_gives_way_and_ends needs PrivateSwarm;
-        swarm::gangs::a_distributed_job_that_starves_goes_before_all_others needs PrivateSwarm;
+        swarm::converged_job_moves_to_another_machine_and_resumes needs PrivateSwarm;
+        swarm::job_that_cannot_resume_there_stays needs PrivateSwarm;
+        swarm::ended_agent_is_reported_and_reached_again needs PrivateSwarm;
+        swarm::gangs::gang_grows_shrinks_and_ends needs PrivateSwarm;
+        swarm::gangs::starving_gang_goes_before_all_others needs PrivateSwarm;
         swarm::stack::the_stack_of_the_examples_moves_a_job needs DockerStack;
         swarm::faults::after_a_manager_that_was_killed_the_job_is_there_once needs PrivateSwarm;
-        swarm::faults::a_job_that_stays_frozen_goes_on_once_its_agent_is_there needs PrivateSwarm;
+        swarm::faults::frozen_job_continues_once_its_agent_is_back needs PrivateSwarm;
         swarm::faults::a_target_that_has_no_image_leaves_the_job_where_it_was needs PrivateSwarm;
         swarm::faults::a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was needs PrivateSwarm;
-        swarm::faults::lost::a_job_whose_machine_stops_goes_on_from_its_checkpoint needs PrivateSwarm;
+        swarm::faults::lost::job_of_a_stopped_machine_resumes_from_checkpoint needs PrivateSwarm;
         swarm::faults::lost::a_job_whose_machine_is_cut_off_runs_once_at_a_time needs PrivateSwarm;
         swarm::faults::lost::a_cut_in_the_middle_of_a_move_leaves_the_job_once needs PrivateSwarm;
-        bench::an_interrupted_bench_goes_on_with_the_first_run_that_was_not_finished;
+        bench::interrupted_bench_resumes_at_the_first_unfinished_run;
         bench::the_oracle_lets_the_shortest_job_run_first;
-        bench::a_run_beside_other_work_is_marked_and_ends_when_its_time_is_up;
-        truth::frames_agree_with_the_jobs_own_log_and_the_engines_statistics;
+        bench::run_beside_other_work_is_marked_and_ends_on_time;
+        truth::frames_agree_with_job_log_and_engine_statistics;
     ];
+    trials.extend(of_doctor(engine, is_there));
+    trials.extend(of_the_sidecar(engine, is_there));
     trials.extend(of_users(engine, is_there));
     trials
 }
 
-/// Those of users who are not root, which need the allocator's image.
-fn of_users(engine: Option<&Arc<Engine>>, is_there: bool) -> [Trial; 2] {
+/// The tests of `paceline doctor`.
+fn of_doctor(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    trials![engine, is_there,
+        doctor::healthy_machine_has_no_error needs Root;
+        doctor::leftovers_of_a_killed_run_are_named_by_doctor needs Root;
+    ]
+}
+
+/// The tests of the sidecar.
+fn of_the_sidecar(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    trials![engine, is_there,
+        sidecar::jobs_under_exec_are_managed_by_their_output;
+        sidecar::bar_is_read_live_and_sidecar_ends_with_its_container;
+        sidecar::a_full_disk_stops_neither_the_job_nor_its_endpoint;
+        sidecar::a_first_process_waits_for_orphans_too;
+        sidecar::an_engine_that_restarts_is_attached_to_again needs PrivateEngine;
+        exec::bars_of_tqdm_and_rich_in_a_terminal_are_read needs Bars;
+        exec::child_that_outlives_the_first_process_is_read;
+        exec::failed_first_process_ends_the_container_of_its_children;
+        exec::missing_container_is_named_by_the_sidecar;
+        frameworks::keras_and_pytorch_are_managed_by_their_output needs Frameworks;
+        frameworks::python_jobs_are_ordered_by_the_totals_they_print needs Frameworks;
+    ]
+}
+
+/// The tests with a user who is not root, which need the allocator's image.
+fn of_users(engine: Option<&Arc<Engine>>, is_there: bool) -> [Trial; 3] {
     let image = engine.map(|engine| engine.fixtures.allocator.clone()).unwrap_or_default();
-    let served = image.clone();
+    let (served, examined) = (image.clone(), image.clone());
     [
         trial(
             (engine, is_there),
-            "users::who_is_not_root_is_served_by_the_allocators_own_container",
+            "users::non_root_user_is_served_by_the_allocators_container",
             "not_root",
             Needs::Root,
-            move |bed| {
-                users::who_is_not_root_is_served_by_the_allocators_own_container(bed, served)
-            },
+            move |env| users::non_root_user_is_served_by_the_allocators_container(env, served),
         ),
         trial(
             (engine, is_there),
-            "users::the_allocators_own_container_does_not_outlive_who_started_it",
+            "doctor::non_root_user_is_examined_in_the_allocators_container",
+            "examined",
+            Needs::Root,
+            move |env| doctor::non_root_user_is_examined_in_the_allocators_container(env, examined),
+        ),
+        trial(
+            (engine, is_there),
+            "users::allocators_container_does_not_outlive_its_starter",
             "abandoned",
             Needs::Root,
-            move |bed| {
-                users::the_allocators_own_container_does_not_outlive_who_started_it(bed, image)
-            },
+            move |env| users::allocators_container_does_not_outlive_its_starter(env, image),
         ),
     ]
 }
@@ -246,7 +274,7 @@ fn trial<F>(
     name: &str,
     short: &'static str,
     needs: Needs,
-    test: impl FnOnce(Arc<Bed>) -> F + Send + 'static,
+    test: impl FnOnce(Arc<TestEnv>) -> F + Send + 'static,
 ) -> Trial
 where
     F: Future<Output = anyhow::Result<()>>,

@@ -1,4 +1,4 @@
-//! Whether what is recorded is what happened.
+//! Compares the recorded frames with what really happened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use anyhow::Context;
 use bollard::models::HostConfig;
 use bollard::query_parameters::StatsOptionsBuilder;
 use futures_util::StreamExt;
-use paceline_system_tests::{Allocator, Bed, Job, json_lines, until};
+use paceline_system_tests::{Allocator, Job, TestEnv, json_lines, until};
 use serde_json::Value;
 
 use crate::flowcon::all_cpus;
 
-/// So many frames are compared, one after the other.
+/// Consecutive frames that are compared.
 const FRAMES: usize = 8;
-/// How far from its frame, in seconds, the job may have logged the last step that the frame tells of, or
-/// the first that it does not: an endpoint tells at most once a second, a job under a quota answers late, and a
-/// line may be printed late. What a frame says is compared exactly all the same.
+/// How far from its frame, in seconds, the job may have logged the last step in the frame, or the
+/// first step after it. An endpoint reports at most once a second, a job under a quota answers
+/// late, and a line may be printed late. The values in a frame are compared exactly all the same.
 const NEAR: f64 = 2.5;
 const DAY: f64 = 86_400.0;
 
@@ -39,7 +39,7 @@ fn number(value: &Value, path: &str) -> anyhow::Result<f64> {
     value.pointer(path).and_then(Value::as_f64).with_context(|| format!("{path} in {value}"))
 }
 
-/// What the engine has read of a container's CPU time.
+/// One reading of a container's CPU time by the engine.
 #[derive(Clone, Copy)]
 struct Reading {
     /// In seconds of the day.
@@ -47,14 +47,14 @@ struct Reading {
     cpu_seconds: f64,
 }
 
-/// What the engine tells of a container, again and again until that is `enough`.
+/// The engine's readings of a container, until they are `enough`.
 async fn by_the_engine(
-    bed: &Bed,
+    env: &TestEnv,
     name: &str,
     enough: impl Fn(&[Reading]) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Vec<Reading>> {
     let options = StatsOptionsBuilder::default().stream(true).build();
-    let mut stream = std::pin::pin!(bed.docker().stats(name, Some(options)));
+    let mut stream = std::pin::pin!(env.docker().stats(name, Some(options)));
     let mut readings = Vec::new();
     while !enough(&readings)? {
         let stats = stream.next().await.context("the statistics ended")??;
@@ -88,54 +88,54 @@ fn cpu_at(readings: &[Reading], unix: f64) -> Option<f64> {
     })
 }
 
-pub(crate) async fn frames_agree_with_the_jobs_own_log_and_the_engines_statistics(
-    bed: Arc<Bed>,
+pub(crate) async fn frames_agree_with_job_log_and_engine_statistics(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let all = all_cpus(&bed).await?;
+    let all = all_cpus(&env).await?;
     let cpus = f64::from(u32::try_from(all / 1_000_000_000)?);
     // Held to a quarter of the machine, and wanting more: its use is steady.
     let host = HostConfig { nano_cpus: Some(all / 4), ..HostConfig::default() };
     let args = vec!["--half-life", "2000", "--burners", "64", "--work", "20000"];
-    let job = bed.start(Job { name: "job", args, host, ..Job::default() }).await?;
-    let (frames, samples) = (bed.file("frames.jsonl"), bed.file("samples.jsonl"));
+    let job = env.start(Job { name: "job", args, host, ..Job::default() }).await?;
+    let (frames, samples) = (env.file("frames.jsonl"), env.file("samples.jsonl"));
     let mut words = vec!["--policy", "none", "--param", "interval=0.5", "--dry-run"];
     let paths = [frames.to_string_lossy(), samples.to_string_lossy()];
     words.extend(["--record", &paths[0], "--samples", &paths[1]]);
-    let allocator = Allocator::run(&bed, &words)?;
+    let allocator = Allocator::run(&env, &words)?;
     let has_loss = |frame: &Value| number(frame, "/jobs/0/loss").is_ok();
     until("there is a loss", || async { Ok(so_far(&frames).iter().any(has_loss).then_some(())) })
         .await?;
-    // On a busy machine the job makes no step in some of them, and the engine's readings may begin late
-    // or come late: neither says by itself how many can be compared.
-    let enough = |told: &[Reading]| {
+    // On a busy machine the job makes no step in some frames, and the engine's readings may begin or
+    // come late: only both together show how many frames can be compared.
+    let enough = |readings: &[Reading]| {
         let (frames, samples) = (so_far(&frames), so_far(&samples));
         if samples.is_empty() {
             return anyhow::Ok(false);
         }
-        let compared = uses(&frames, epoch(&samples)?, told, cpus)?.len();
+        let compared = uses(&frames, epoch(&samples)?, readings, cpus)?.len();
         let with_loss = frames.iter().filter(|frame| has_loss(frame)).count();
         anyhow::Ok(compared >= FRAMES && with_loss >= FRAMES)
     };
-    let told = by_the_engine(&bed, &job, enough).await?;
+    let readings = by_the_engine(&env, &job, enough).await?;
     allocator.end().await?;
     let (frames, epoch) = (json_lines(&frames)?, epoch(&json_lines(&samples)?)?);
-    ensure_use(&frames, epoch, &told, cpus)?;
-    ensure_losses(&frames, epoch, &steps(&bed.log(&job).await?)?)
+    ensure_use(&frames, epoch, &readings, cpus)?;
+    ensure_losses(&frames, epoch, &steps(&env.log(&job).await?)?)
 }
 
-/// The whole lines that there are so far: the last one may be half written.
+/// The complete lines so far: the last one may be half written.
 fn so_far(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// When a run's own time began, in Unix seconds: the samples hold both.
+/// When a run's own time began, in Unix seconds: the samples have both times.
 fn epoch(samples: &[Value]) -> anyhow::Result<f64> {
     let first = samples.first().context("no samples")?;
     Ok(number(first, "/unix")? - number(first, "/t")?)
 }
 
-/// What was used from one frame to the next, in seconds of the whole machine.
+/// CPU used from one frame to the next, in seconds of the whole machine.
 #[derive(Clone, Copy)]
 struct Use {
     seconds: f64,
@@ -147,13 +147,13 @@ struct Use {
     all: f64,
 }
 
-/// The uses in frames for which the engine has readings.
-fn uses(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<Vec<Use>> {
+/// The CPU use of each frame for which the engine has readings.
+fn uses(frames: &[Value], epoch: f64, readings: &[Reading], cpus: f64) -> anyhow::Result<Vec<Use>> {
     let mut uses = Vec::new();
     for (before, frame) in frames.iter().zip(frames.iter().skip(1)) {
         let Ok(share) = number(frame, "/jobs/0/usage/cpu") else { continue };
         let (from, to) = (number(before, "/t")?, number(frame, "/t")?);
-        let at = |t: f64| cpu_at(told, t + epoch);
+        let at = |t: f64| cpu_at(readings, t + epoch);
         let Some((began, ended)) = at(from).zip(at(to)) else { continue };
         let seconds = to - from;
         let all = number(frame, "/nodes/0/usage/cpu")? * seconds;
@@ -162,24 +162,28 @@ fn uses(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Re
     Ok(uses)
 }
 
-/// Fails unless frames have the use that the engine has of the same time, and the limit.
-fn ensure_use(frames: &[Value], epoch: f64, told: &[Reading], cpus: f64) -> anyhow::Result<()> {
-    let uses = uses(frames, epoch, told, cpus)?;
+/// Fails unless the frames' CPU use agrees with the engine's readings and with the limit.
+fn ensure_use(frames: &[Value], epoch: f64, readings: &[Reading], cpus: f64) -> anyhow::Result<()> {
+    let uses = uses(frames, epoch, readings, cpus)?;
     anyhow::ensure!(uses.len() >= FRAMES, "{} frames have a use", uses.len());
-    // By time: over a few hundredths of a second, a job under a quota runs at full speed or not at all.
+    // Summed over all frames: within a few hundredths of a second, a job under a quota runs at full
+    // speed or not at all.
     let sum = |of: fn(&Use) -> f64| uses.iter().map(of).sum::<f64>();
     let seconds = sum(|one| one.seconds);
-    let (mean, told) = (sum(|one| one.job) / seconds, sum(|one| one.by_engine) / seconds);
+    let (mean, readings) = (sum(|one| one.job) / seconds, sum(|one| one.by_engine) / seconds);
     let all = sum(|one| one.all) / seconds;
-    anyhow::ensure!((mean / told - 1.0).abs() < 0.1, "frames say {mean}, the engine {told}");
-    // It has less only where the machine has no more to give.
+    anyhow::ensure!(
+        (mean / readings - 1.0).abs() < 0.1,
+        "frames say {mean}, the engine {readings}"
+    );
+    // It may have less only if the machine is full.
     let has_its_limit = mean / 0.25 < 1.1 && (mean / 0.25 > 0.9 || all > 0.9);
     anyhow::ensure!(has_its_limit, "the limit is 0.25, the frames say {mean} of {all}");
     Ok(())
 }
 
-/// Fails unless the losses of frames are the means of the job's own steps: one frame's begin where the
-/// last one's ended, at about its time, and none is left out.
+/// Fails unless each frame's loss is the mean of consecutive steps in the job's log, at about the
+/// frame's time, and no step is left out.
 fn ensure_losses(frames: &[Value], epoch: f64, log: &[Step]) -> anyhow::Result<()> {
     let mut losses = Vec::new();
     for frame in frames {
@@ -188,7 +192,7 @@ fn ensure_losses(frames: &[Value], epoch: f64, log: &[Step]) -> anyhow::Result<(
         }
     }
     anyhow::ensure!(losses.len() >= FRAMES, "only {} frames have a loss", losses.len());
-    // Nobody knows how many steps the job had made when it was first read.
+    // The number of steps that the job had made when it was first read is unknown.
     let agrees = (0..log.len()).any(|from| {
         let ends = losses.iter().try_fold(from, |from, (at, loss)| {
             let end = from + end_of(log.get(from..)?, *loss)?;
@@ -205,7 +209,7 @@ fn ensure_losses(frames: &[Value], epoch: f64, log: &[Step]) -> anyhow::Result<(
     Ok(())
 }
 
-/// How many of these steps have this mean loss. The loss falls with every step.
+/// How many of the first steps have this mean loss. The loss falls with every step.
 fn end_of(steps: &[Step], mean: f64) -> Option<usize> {
     let mut sum = 0.0;
     for (count, step) in (1_u32..).zip(steps) {

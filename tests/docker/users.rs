@@ -1,68 +1,68 @@
-//! Users who may use the engine but are not root.
+//! A user who may use the engine but is not root.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use paceline_system_tests::{Allocator, Bed, program, until};
+use paceline_system_tests::{Allocator, TestEnv, program, until};
 use rustix::process::Signal;
 use tokio::process::Command;
 
 use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 
-/// Nobody in particular.
-const SOMEBODY: u32 = 65_534;
+/// The id of that user and group: usually `nobody`.
+pub(crate) const USER: u32 = 65_534;
 
-pub(crate) async fn who_is_not_root_is_served_by_the_allocators_own_container(
-    bed: Arc<Bed>,
+pub(crate) async fn non_root_user_is_served_by_the_allocators_container(
+    env: Arc<TestEnv>,
     image: String,
 ) -> anyhow::Result<()> {
-    let flat = flat_and_growing(&bed).await?;
-    let allocator = managed_by_somebody(&bed, &image)?;
-    until_cut(&bed, &flat).await?;
+    let flat = flat_and_growing(&env).await?;
+    let allocator = managed_by_user(&env, &image)?;
+    until_cut(&env, &flat).await?;
     allocator.end().await?;
-    ensure_unlimited(&bed, &flat).await
+    ensure_unlimited(&env, &flat).await
 }
 
-pub(crate) async fn the_allocators_own_container_does_not_outlive_who_started_it(
-    bed: Arc<Bed>,
+pub(crate) async fn allocators_container_does_not_outlive_its_starter(
+    env: Arc<TestEnv>,
     image: String,
 ) -> anyhow::Result<()> {
-    let flat = flat_and_growing(&bed).await?;
-    let mut allocator = managed_by_somebody(&bed, &image)?;
-    until_cut(&bed, &flat).await?;
+    let flat = flat_and_growing(&env).await?;
+    let mut allocator = managed_by_user(&env, &image)?;
+    until_cut(&env, &flat).await?;
     allocator.signal(Signal::KILL)?;
     allocator.ended().await?;
-    until("the limit is put back", || async { Ok(ensure_unlimited(&bed, &flat).await.ok()) })
+    until("the limit is put back", || async { Ok(ensure_unlimited(&env, &flat).await.ok()) })
         .await?;
-    let mut restore = by_somebody(&bed, &image)?;
-    restore.args(["restore", "--state-dir"]).arg(Allocator::state(&bed));
+    let mut restore = by_user(&env, &image)?;
+    restore.args(["restore", "--state-dir"]).arg(Allocator::state(&env));
     until("nothing is left to put back", || {
         let output = restore.output();
         async move {
             let said = String::from_utf8(output.await?.stdout)?;
-            Ok(said.contains("nothing to put back").then_some(()))
+            Ok(said.contains("nothing to restore").then_some(()))
         }
     })
     .await
 }
 
-/// The bed's jobs, managed by a user who is not root.
-fn managed_by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Allocator> {
-    let mut command = by_somebody(bed, image)?;
-    command.args(["run", "--listen", "none", "--with-label", &bed.label()]).args(QUICK);
-    command.arg("--state-dir").arg(Allocator::state(bed));
+/// Manages the test's jobs as a user who is not root.
+fn managed_by_user(env: &TestEnv, image: &str) -> anyhow::Result<Allocator> {
+    let mut command = by_user(env, image)?;
+    command.args(["run", "--listen", "none", "--with-label", &env.label()]).args(QUICK);
+    command.arg("--state-dir").arg(Allocator::state(env));
     Allocator::spawn(command)
 }
 
-/// `paceline`, run by a user who is not root but may use the engine.
-fn by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Command> {
-    let state = Allocator::state(bed);
+/// `paceline`, to be run by a user who is not root but may use the engine.
+pub(crate) fn by_user(env: &TestEnv, image: &str) -> anyhow::Result<Command> {
+    let state = Allocator::state(env);
     std::fs::create_dir_all(&state)?;
-    for folder in [bed.folder(), &state] {
-        std::os::unix::fs::chown(folder, Some(SOMEBODY), Some(SOMEBODY))?;
+    for folder in [env.folder(), &state] {
+        std::os::unix::fs::chown(folder, Some(USER), Some(USER))?;
     }
-    // Where the tests were built, that user may not even look.
-    let copy = bed.file("paceline");
+    // That user may not read the folder where the tests were built.
+    let copy = env.file("paceline");
     if !copy.exists() {
         std::fs::copy(program("paceline")?, &copy)?;
         std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
@@ -72,7 +72,7 @@ fn by_somebody(bed: &Bed, image: &str) -> anyhow::Result<Command> {
     let docker_group = std::fs::metadata(socket)?.gid().to_string();
     let mut command = Command::new("setpriv");
     command
-        .args(["--reuid", &SOMEBODY.to_string(), "--regid", &SOMEBODY.to_string()])
+        .args(["--reuid", &USER.to_string(), "--regid", &USER.to_string()])
         .args(["--groups", &docker_group, "--"])
         .arg(copy)
         .env("PACELINE_ALLOCATOR_IMAGE", image)

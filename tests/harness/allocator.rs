@@ -8,11 +8,11 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-use crate::bed::Bed;
 use crate::image::program;
-use crate::wait::{PATIENCE, times_longer, until};
+use crate::test_env::TestEnv;
+use crate::wait::{WAIT_TIMEOUT, times_longer, until};
 
-/// `paceline run`, started as a user would, on the containers of one bed only.
+/// `paceline run`, started as a user would, on one test's containers only.
 #[derive(Debug)]
 pub struct Allocator {
     child: Child,
@@ -28,39 +28,39 @@ impl Allocator {
         Ok(command)
     }
 
-    /// What comes of a command whose reader has left.
+    /// Runs a command whose output nothing reads; returns its result.
     pub async fn unread(words: &[&str]) -> anyhow::Result<Output> {
         let (reader, writer) = std::io::pipe()?;
         drop(reader);
         Ok(Self::command(words)?.stdout(writer).output().await?)
     }
 
-    /// Where a bed's allocator keeps original limits.
-    pub fn state(bed: &Bed) -> PathBuf {
-        bed.file("state")
+    /// The state folder of a test's allocator, with the original limits.
+    pub fn state(env: &TestEnv) -> PathBuf {
+        env.file("state")
     }
 
-    /// Where a bed's allocator is asked and told.
-    pub fn control(bed: &Bed) -> PathBuf {
-        bed.file("control.sock")
+    /// The control socket of a test's allocator.
+    pub fn control(env: &TestEnv) -> PathBuf {
+        env.file("control.sock")
     }
 
-    /// Starts the allocator with `args` beside those that confine it to the bed.
-    pub fn run(bed: &Bed, args: &[&str]) -> anyhow::Result<Self> {
-        let mut command = Self::running(bed)?;
+    /// Starts the allocator with `args`, confined to the test's containers.
+    pub fn run(env: &TestEnv, args: &[&str]) -> anyhow::Result<Self> {
+        let mut command = Self::running(env)?;
         command.args(["--listen", "none"]).args(args);
         Self::spawn(command)
     }
 
-    /// `paceline run`, confined to the bed, ready to be told more and to be run.
-    pub fn running(bed: &Bed) -> anyhow::Result<Command> {
-        let mut command = Self::command(&["run", "--with-label", &bed.label()])?;
-        command.arg("--state-dir").arg(Self::state(bed));
-        command.arg("--control").arg(Self::control(bed));
+    /// `paceline run`, confined to the test's containers, to which options can be added.
+    pub fn running(env: &TestEnv) -> anyhow::Result<Command> {
+        let mut command = Self::command(&["run", "--with-label", &env.label()])?;
+        command.arg("--state-dir").arg(Self::state(env));
+        command.arg("--control").arg(Self::control(env));
         Ok(command)
     }
 
-    /// Starts any command of `paceline` and keeps what it says on stderr.
+    /// Starts any command of `paceline` and keeps its standard error.
     pub fn spawn(mut command: Command) -> anyhow::Result<Self> {
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
         let stderr = child.stderr.take().context("stderr is piped")?;
@@ -78,12 +78,12 @@ impl Allocator {
         Ok(Self { child, said, _reader: reader })
     }
 
-    /// Everything that it has said so far.
+    /// Its standard error so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until it says all of `words` in one line.
+    /// Waits until one line of its standard error has all of `words`.
     pub async fn says(&self, words: &[&str]) -> anyhow::Result<()> {
         let line = |line: &str| words.iter().all(|word| line.contains(word));
         let what = format!("the allocator says {words:?}");
@@ -91,12 +91,12 @@ impl Allocator {
         heard.await.with_context(|| self.said())
     }
 
-    /// The process.
+    /// The id of its process.
     pub fn id(&self) -> anyhow::Result<u32> {
         self.child.id().context("it has ended")
     }
 
-    /// The most memory that it has held so far, in bytes.
+    /// Its peak memory so far, in bytes.
     pub fn memory_peak(&self) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -104,10 +104,10 @@ impl Allocator {
         Ok(kib.context("a process has a peak of memory")?.parse::<u64>()? * 1024)
     }
 
-    /// Puts back what an allocator of this bed has left. Returns what the command says.
-    pub async fn restore(bed: &Bed) -> anyhow::Result<String> {
+    /// Runs `paceline restore` for this test's allocator; returns its output.
+    pub async fn restore(env: &TestEnv) -> anyhow::Result<String> {
         let mut command = Self::command(&["restore"])?;
-        let output = command.arg("--state-dir").arg(Self::state(bed)).output().await?;
+        let output = command.arg("--state-dir").arg(Self::state(env)).output().await?;
         anyhow::ensure!(output.status.success(), "{output:?}");
         Ok(String::from_utf8(output.stdout)?)
     }
@@ -120,11 +120,11 @@ impl Allocator {
 
     /// Waits for its end.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
-        let wait = tokio::time::timeout(PATIENCE * times_longer(), self.child.wait());
+        let wait = tokio::time::timeout(WAIT_TIMEOUT * times_longer(), self.child.wait());
         Ok(wait.await.with_context(|| format!("it does not end: {}", self.said()))??)
     }
 
-    /// Asks it to end by SIGTERM, and makes sure that it ends well.
+    /// Ends it by SIGTERM; fails unless it exits with 0.
     pub async fn end(mut self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;
         let status = self.ended().await?;

@@ -2,21 +2,21 @@ use std::fs;
 
 use anyhow::Context;
 
-/// Clock ticks in a second, as `/proc` counts: Linux fixes this at 100 towards programs.
+/// Clock ticks a second in `/proc`: Linux always uses 100 here.
 const TICKS: f64 = 100.0;
 
-/// What a process has cost so far.
+/// The resources that a process has used so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// CPU time of all its threads, in seconds.
     pub cpu_seconds: f64,
-    /// The memory that it has now, in MiB.
+    /// Its resident memory now, in MiB.
     pub resident: f64,
 }
 
 impl Cost {
-    /// That of process `id`.
-    pub fn of(id: u32) -> anyhow::Result<Self> {
+    /// Reads the cost of process `id`.
+    pub fn for_process(id: u32) -> anyhow::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
         // The name, in brackets, may hold anything; user and system time come eleven fields later.
         let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat names the process")?;
@@ -25,7 +25,7 @@ impl Cost {
         let status = fs::read_to_string(format!("/proc/{id}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.split_whitespace().next());
-        let kib: f64 = kib.context("/proc/PID/status tells the memory")?.parse()?;
+        let kib: f64 = kib.context("/proc/PID/status has the memory")?.parse()?;
         Ok(Self { cpu_seconds: ticks / TICKS, resident: kib / 1024.0 })
     }
 }

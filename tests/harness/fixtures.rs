@@ -1,6 +1,6 @@
-//! What the tests on a real engine share: images of the programs under test, and a Swarm. The program
-//! `test-fixtures` makes them once for all processes of a test run; a test process that runs without it
-//! makes its own.
+//! What the tests on a real engine share: images of the programs under test, and a Swarm. The
+//! program `test-fixtures` makes them once for all processes of a test run. A test process that
+//! runs without it makes its own.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::image::{image_of, program};
 use crate::needs::Needs;
 use crate::swarm::{PrivateSwarm, SwarmAddress};
 
-/// Names the file by which a test process finds the fixtures of its run.
+/// The variable with the path of the file that describes the fixtures of a run.
 pub const VARIABLE: &str = "PACELINE_TEST_FIXTURES";
 
 /// The image of the toy job on every machine of a Swarm.
@@ -42,12 +42,12 @@ pub struct Fixtures {
 #[derive(Debug)]
 pub struct TestSwarm {
     swarm: Arc<PrivateSwarm>,
-    /// Held as long as a shared one is used.
+    /// Held while a shared Swarm is in use.
     lock: Option<File>,
 }
 
 impl Fixtures {
-    /// Those of this run, if `test-fixtures` has made any.
+    /// The fixtures of this run, if `test-fixtures` made them.
     pub fn of_this_run() -> anyhow::Result<Option<Self>> {
         let Some(path) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let text =
@@ -77,8 +77,8 @@ impl Fixtures {
 }
 
 impl TestSwarm {
-    /// The run's shared Swarm, empty, or one of the test's own if there is none; a test that stops or
-    /// cuts off its machines, or removes their images, asks for [`Self::own`].
+    /// The run's shared Swarm, emptied, or one of the test's own if none is shared. A test that stops
+    /// or cuts off machines, or removes their images, must use [`Self::own`].
     pub async fn shared(folder: &Path) -> anyhow::Result<Self> {
         let fixtures = Fixtures::of_this_run()?;
         let Some(address) = fixtures.and_then(|fixtures| fixtures.swarm) else {
@@ -98,7 +98,7 @@ impl TestSwarm {
         Arc::clone(&self.swarm)
     }
 
-    /// Empties a shared one, ends another one.
+    /// Empties a shared Swarm; ends one of the test's own.
     pub async fn clear(self) -> anyhow::Result<()> {
         let swarm = Arc::into_inner(self.swarm).context("the test has returned its Swarm")?;
         if self.lock.is_some() { swarm.empty().await } else { swarm.clear().await }
@@ -111,7 +111,7 @@ async fn stocked(folder: &Path) -> anyhow::Result<PrivateSwarm> {
     match stock(&swarm).await {
         Ok(()) => Ok(swarm),
         Err(error) => {
-            // What went wrong first says more than what is left of it.
+            // The first error says more than one from clearing up.
             drop(swarm.clear().await);
             Err(error)
         }
@@ -127,7 +127,7 @@ async fn stock(swarm: &PrivateSwarm) -> anyhow::Result<()> {
     futures_util::future::try_join_all(stocked).await.map(drop)
 }
 
-/// All fixtures of a run, and what must be removed after it.
+/// All fixtures of a run; they must be removed after it.
 #[derive(Debug)]
 pub struct Prepared {
     docker: Docker,
@@ -137,7 +137,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the images, and a Swarm where this machine can have one.
+    /// Makes the images, and a Swarm if this machine can have one.
     pub async fn make(docker: Docker) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut fixtures = Fixtures::images(&docker).await?;
@@ -159,7 +159,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// What [`VARIABLE`] is to name.
+    /// The path for [`VARIABLE`].
     pub fn file(&self) -> std::path::PathBuf {
         self.folder.path().join("fixtures.json")
     }

@@ -1,4 +1,4 @@
-//! Images of programs and the libraries that they are linked with, made from what cargo has built:
+//! Images of programs and the libraries that they are linked with, made from cargo's build output:
 //! no registry and no base image is needed.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use bollard::Docker;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt;
 
-/// Where cargo has put the program of this name that belongs to this one: a test's is a folder above.
+/// The path of the program of this name from the same build. A test runs in a folder below it.
 pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     let this = std::env::current_exe()?;
     let mut folders = this.ancestors().skip(1);

@@ -1,32 +1,49 @@
-//! What the tests on a real engine share: a bed that is empty again afterwards, jobs to put into
+//! What the tests on a real engine share: an environment that is removed afterwards, jobs to run in
 //! it, and the allocator as a user starts it.
+//!
+//! The program `test-fixtures` builds the images of the programs under test and a private Swarm.
+//! Then it runs the tests, and removes all of it. A test that stops machines of a Swarm, cuts them
+//! off or removes their images starts a Swarm of its own. `.config/nextest.toml` says which tests
+//! run alone, and which take turns.
+//!
+//! `faulty_engine` is the real engine behind a proxy with random faults. `load` simulates many containers: processes, control groups and networks are real, the engine
+//! and endpoints are not. `sample_snapshot` makes sample snapshots, which `cargo run -p
+//! paceline-system-tests --example page` serves. `tests/browser` tests that page in Chromium, and
+//! `tests/promtool.rs` tests metrics, alerts and the dashboard's queries. `tests/cgroup2` boots a
+//! small Debian with cgroup v2 in an emulated machine, and runs there what cargo has built. The
+//! programs are on a second disk, the exit status comes over a second serial port, and writes to the
+//! system disk are discarded.
 
+mod agent_fleet;
 mod allocator;
-mod bed;
 mod cost;
-mod crowd;
+mod fake_daemon;
+mod faulty_engine;
 mod fixtures;
 mod image;
-pub mod made_up;
+mod load;
 mod needs;
-mod office;
-mod offices;
 mod printed;
 mod private;
+mod random;
+pub mod sample_snapshot;
 mod swarm;
+mod test_env;
 mod wait;
 mod wall_clock;
 
+pub use agent_fleet::{AgentFleet, OneTask};
 pub use allocator::{Allocator, json_lines};
-pub use bed::{Bed, Job, Limits};
 pub use cost::Cost;
-pub use crowd::Crowd;
+pub use fake_daemon::{FakeDaemon, example};
+pub use faulty_engine::FaultyEngine;
 pub use fixtures::{Fixtures, Prepared, SWARM_ALLOCATOR, SWARM_JOB, TestSwarm, VARIABLE};
 pub use image::{image_of, program};
-pub use needs::{Needs, frameworks};
-pub use office::{Office, example};
-pub use offices::{Offices, OneTask};
+pub use load::Load;
+pub use needs::{Needs, bars, frameworks};
 pub use private::PrivateEngine;
+pub use random::Random;
 pub use swarm::{PrivateSwarm, SwarmAddress, SwarmEngine};
-pub use wait::{PATIENCE, until, until_within};
+pub use test_env::{Job, Limits, TestEnv};
+pub use wait::{WAIT_TIMEOUT, until, until_within};
 pub use wall_clock::WallClock;

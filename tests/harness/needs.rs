@@ -1,31 +1,39 @@
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::private::PrivateEngine;
 use crate::swarm::PrivateSwarm;
 
-/// What a test needs beside an engine.
+/// What a test needs besides an engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Needs {
     /// Nothing else.
     Nothing,
-    /// To write control groups, and to become another user.
+    /// Root: to write control groups, and to become another user.
     Root,
     /// To start an engine of its own.
     PrivateEngine,
-    /// To use a Swarm of the tests' own.
+    /// To start a Swarm of the tests' own.
     PrivateSwarm,
-    /// The same, and the engine's command with its `stack`.
+    /// The same, and the command `docker stack`.
     DockerStack,
     /// Python's frameworks, which `make test-frameworks` installs.
     Frameworks,
+    /// Python's libraries that draw bars, which `make docker-tests` installs if it can.
+    Bars,
 }
 
 impl Needs {
-    /// All that this machine may lack.
-    pub const ALL: [Self; 5] =
-        [Self::Root, Self::PrivateEngine, Self::PrivateSwarm, Self::DockerStack, Self::Frameworks];
+    /// Everything that a machine may lack.
+    pub const ALL: [Self; 6] = [
+        Self::Root,
+        Self::PrivateEngine,
+        Self::PrivateSwarm,
+        Self::DockerStack,
+        Self::Frameworks,
+        Self::Bars,
+    ];
 
     /// Whether this machine has it.
     pub fn are_met(self) -> bool {
@@ -37,6 +45,7 @@ impl Needs {
             Self::PrivateSwarm => root && PrivateSwarm::is_possible(),
             Self::DockerStack => root && PrivateSwarm::is_possible() && has_stacks(),
             Self::Frameworks => frameworks().is_some(),
+            Self::Bars => bars().is_some(),
         }
     }
 }
@@ -50,6 +59,7 @@ impl fmt::Display for Needs {
             Self::PrivateSwarm => "root, dockerd, ip, nsenter, taskset and unshare",
             Self::DockerStack => "what a Swarm needs, and docker stack",
             Self::Frameworks => "Python's frameworks (make test-frameworks)",
+            Self::Bars => "tqdm and rich (sidecar/frameworks/bars.sh target/bars)",
         })
     }
 }
@@ -59,7 +69,14 @@ pub fn frameworks() -> Option<PathBuf> {
     std::env::var_os("PACELINE_FRAMEWORKS").map(PathBuf::from)
 }
 
-/// Whether the engine's command knows of stacks.
+/// The virtual environment with the libraries that draw bars, if it is complete.
+pub fn bars() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bars");
+    // The file is written last.
+    folder.canonicalize().ok().filter(|folder| folder.join("pins").exists())
+}
+
+/// Whether the command `docker stack` works.
 fn has_stacks() -> bool {
     let mut command = Command::new("docker");
     command.args(["stack", "deploy", "--help"]).stdout(Stdio::null()).stderr(Stdio::null());

@@ -18,7 +18,7 @@ pub struct PrivateEngine {
 }
 
 impl PrivateEngine {
-    /// Whether this machine has what an engine is started by.
+    /// Whether this machine has the programs to start an engine.
     pub fn is_possible() -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let is_there = |name| std::env::split_paths(&path).any(|folder| folder.join(name).exists());
@@ -28,7 +28,7 @@ impl PrivateEngine {
     /// Starts an engine that keeps everything below `folder`.
     pub async fn start(folder: PathBuf) -> anyhow::Result<Self> {
         std::fs::create_dir_all(&folder)?;
-        // The machine's own configuration is of another engine.
+        // The machine's own configuration is for another engine.
         std::fs::write(folder.join("daemon.json"), "{}")?;
         let socket = folder.join("docker.sock");
         let mut daemon = daemon(&folder)?;
@@ -52,7 +52,7 @@ impl PrivateEngine {
         format!("unix://{}", self.folder.join("docker.sock").display())
     }
 
-    /// Ends the engine and starts it anew; its containers run on.
+    /// Restarts the engine; its containers keep running.
     pub async fn restart(&mut self) -> anyhow::Result<()> {
         end(&mut self.daemon).await?;
         self.daemon = daemon(&self.folder)?;
@@ -70,8 +70,8 @@ impl PrivateEngine {
             self.docker.remove_container(&id, Some(force)).await?;
         }
         end(&mut self.daemon).await?;
-        // An engine whose containers are to outlive it leaves its folder mounted upon itself, and what
-        // is a mount cannot be removed. Where it is none, `umount` says so to nobody.
+        // An engine with live restore leaves its folder bind-mounted upon itself, and a mount point
+        // cannot be removed. If it is not a mount, `umount` fails without harm.
         let mut unmount = Command::new("umount");
         unmount.arg(self.folder.join("data")).stderr(Stdio::null());
         unmount.status().await.context("umount")?;
@@ -91,7 +91,7 @@ async fn connect(socket: &Path) -> anyhow::Result<Docker> {
     .await
 }
 
-/// Asks it to end, so that it ends what it has started itself, but not its containers.
+/// Ends it by SIGTERM, with its own child processes, but not its containers.
 async fn end(daemon: &mut Child) -> anyhow::Result<()> {
     let id = daemon.id().context("the private engine has ended by itself")?;
     let pid = Pid::from_raw(i32::try_from(id)?).context("no process has id 0")?;
@@ -105,11 +105,11 @@ fn said(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("log")).unwrap_or_default()
 }
 
-/// An engine with everything of its own, and nothing of the machine's but its control groups.
+/// Starts an engine that shares nothing with the machine's but the control groups.
 fn daemon(folder: &Path) -> anyhow::Result<Child> {
     let log = std::fs::File::options().create(true).append(true).open(folder.join("log"))?;
     let place = |name: &str| folder.join(name).into_os_string();
-    // In the machine's own network it would take the bridge of the machine's engine away.
+    // In the machine's own network namespace it would remove the bridge of the machine's engine.
     let mut command = Command::new("unshare");
     command.args(["--net", "--", "dockerd"]);
     for (option, name) in [

@@ -1,5 +1,5 @@
-//! A private Swarm on one machine: engines, each in namespaces of its own for the network and the
-//! host's name, which reach one another over a bridge and nothing else.
+//! A private Swarm on one machine. Each engine has namespaces of its own for the network and the
+//! host name; they reach one another over a bridge and nothing else.
 
 mod engine;
 mod shared;
@@ -14,7 +14,7 @@ use tokio::process::Command;
 pub use engine::SwarmEngine;
 pub use shared::SwarmAddress;
 
-/// The first three numbers of the machines' addresses, which mean nothing outside their namespaces.
+/// The network of the machines' addresses, which exists only inside their namespaces.
 const NETWORK: &str = "10.77.0";
 /// Where a Swarm's managers listen.
 const PORT: u16 = 2377;
@@ -22,30 +22,30 @@ const PORT: u16 = 2377;
 /// A Swarm whose first engine manages it.
 #[derive(Debug)]
 pub struct PrivateSwarm {
-    /// What the names of all its namespaces and control groups begin with.
+    /// The prefix of the names of all its namespaces and control groups.
     name: String,
     /// Where its engines keep everything, each below its host's name.
     folder: PathBuf,
-    /// Those that it made and removes again.
+    /// The namespaces that it made and removes again.
     namespaces: Vec<String>,
     engines: Vec<SwarmEngine>,
 }
 
 impl PrivateSwarm {
-    /// Whether this machine has what a Swarm is made by.
+    /// Whether this machine has the programs to start a Swarm.
     pub fn is_possible() -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let is_there = |name| std::env::split_paths(&path).any(|folder| folder.join(name).exists());
         ["dockerd", "ip", "nsenter", "taskset", "unshare"].into_iter().all(is_there)
     }
 
-    /// Starts a manager and so many workers, which keep everything below `folder`.
+    /// Starts a manager and `workers` workers, which keep everything below `folder`.
     pub async fn start(folder: &Path, workers: usize) -> anyhow::Result<Self> {
         Self::held(folder, workers, None).await
     }
 
-    /// The same, where each machine's jobs have so many of this machine's CPUs together. An engine
-    /// counts whole ones: of one or less it knows one.
+    /// The same, with the jobs of each machine limited to `cpus` CPUs together. An engine counts whole
+    /// CPUs: with one or less it has one.
     pub async fn held(folder: &Path, workers: usize, cpus: Option<f64>) -> anyhow::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl PrivateSwarm {
         match swarm.build(workers, cpus).await {
             Ok(()) => Ok(swarm),
             Err(error) => {
-                // What went wrong first says more than what is left of it.
+                // The first error says more than one from clearing up.
                 drop(swarm.clear().await);
                 Err(error)
             }
@@ -87,7 +87,7 @@ impl PrivateSwarm {
             let host = if number == 0 { "m".to_owned() } else { format!("w{number}") };
             let address = format!("{NETWORK}.{}", 10 + number);
             self.wire(&host, &address).await?;
-            // What it holds to less than a CPU is not to count them all.
+            // An engine limited to a CPU or less is bound to one, so that it does not count all.
             let cpu = cpus.is_some_and(|cpus| cpus <= 1.0).then_some(number % here);
             let engine = SwarmEngine::new(self.folder.join(&host), &self.name, host, cpu).await?;
             if let Some(cpus) = cpus {
@@ -129,7 +129,7 @@ impl PrivateSwarm {
         Ok(())
     }
 
-    /// Makes a machine's namespace, and a cable from there to the bridge.
+    /// Makes a machine's namespace, and a virtual cable from there to the bridge.
     async fn wire(&mut self, host: &str, address: &str) -> anyhow::Result<()> {
         let (bridge, own) = (self.bridge(), format!("{}-{host}", self.name));
         let cable = cable(host);
@@ -143,12 +143,12 @@ impl PrivateSwarm {
         within(&own, &["ip", "link", "set", "eth0", "up"]).await
     }
 
-    /// Pulls the cable of a machine out.
+    /// Disconnects a machine from the network.
     pub async fn cut_off(&self, host: &str) -> anyhow::Result<()> {
         within(&self.bridge(), &["ip", "link", "set", &cable(host), "down"]).await
     }
 
-    /// Puts it back.
+    /// Connects it again.
     pub async fn reconnect(&self, host: &str) -> anyhow::Result<()> {
         within(&self.bridge(), &["ip", "link", "set", &cable(host), "up"]).await
     }
@@ -169,7 +169,7 @@ impl PrivateSwarm {
     }
 }
 
-/// What a machine's cable is called at the bridge.
+/// The name of a machine's cable at the bridge.
 fn cable(host: &str) -> String {
     format!("to-{host}")
 }

@@ -1,27 +1,27 @@
 use std::future::Future;
 use std::time::Duration;
 
-/// How long anything may take that a test waits for, unless it says more: on a busy machine, beside other
-/// tests. Where all goes well, nothing takes so long.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+/// How long a test waits for anything, unless it asks for more: enough for a busy machine with other
+/// tests. Normally nothing takes as long.
+pub const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// So many times longer than on a real machine all may take, by `PACELINE_TEST_PATIENCE`.
+/// The factor of all waits, from `PACELINE_TEST_PATIENCE`: an emulated machine is slower.
 pub(crate) fn times_longer() -> u32 {
     let times = std::env::var("PACELINE_TEST_PATIENCE").ok().and_then(|times| times.parse().ok());
     times.unwrap_or(1)
 }
 
-/// Waits until `look` sees what it looks for, and fails with `what` when it never does.
+/// Repeats `look` until it returns a value; fails with `what` if it never does.
 pub async fn until<T, F>(what: &str, look: impl FnMut() -> F) -> anyhow::Result<T>
 where
     F: Future<Output = anyhow::Result<Option<T>>>,
 {
-    until_within(PATIENCE, what, look).await
+    until_within(WAIT_TIMEOUT, what, look).await
 }
 
-/// The same, of what may take longer.
+/// The same, with a timeout of its own.
 pub async fn until_within<T, F>(
-    patience: Duration,
+    timeout: Duration,
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> anyhow::Result<T>
@@ -36,8 +36,8 @@ where
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    match tokio::time::timeout(patience * times_longer(), waiting).await {
+    match tokio::time::timeout(timeout * times_longer(), waiting).await {
         Ok(seen) => seen,
-        Err(_) => anyhow::bail!("it never came to this: {what}"),
+        Err(_) => anyhow::bail!("timed out waiting until: {what}"),
     }
 }

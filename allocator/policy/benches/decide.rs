@@ -1,8 +1,7 @@
 //! One decision of each policy, for 10 to 10,000 jobs: `make bench`.
 //!
-//! Policies of a cluster have 50 nodes; of the jobs of those that admit jobs, a tenth waits. What
-//! is to be seen: growth with the number of jobs, linear or n log n, and policies of one node far
-//! below their interval.
+//! Cluster policies have 50 nodes. For policies that admit jobs, a tenth of the jobs waits. Expected:
+//! the time grows as n or n log n in the number of jobs, and stays far below the policy's interval.
 
 use std::cell::Cell;
 
@@ -23,8 +22,7 @@ fn built(name: &str) -> AnyPolicy {
     policies::build(name, Variant::Resolved, &Params::default()).expect("it has defaults")
 }
 
-/// A policy that has seen the jobs already, and frames that go on from there: measured is the usual
-/// case, not the first.
+/// Measures a policy that already knows the jobs: the usual case, not the first frame.
 fn decide(bencher: Bencher<'_, '_>, name: &str, jobs: usize) {
     let AnyPolicy::Jobs(mut policy) = built(name) else { return };
     let round = Cell::new(0_usize);
@@ -39,7 +37,7 @@ fn decide(bencher: Bencher<'_, '_>, name: &str, jobs: usize) {
     bencher.with_inputs(next).bench_local_refs(|frame| policy.decide(frame));
 }
 
-/// Jobs whose losses fall at rates of their own, some of which have stopped to.
+/// Jobs whose losses fall at different rates; some no longer fall.
 fn frame(round: usize, jobs: usize) -> Frame {
     let node =
         |at: usize| Node { name: format!("n{at:02}").into(), cpus: Some(16.0), ..Node::default() };
@@ -119,7 +117,7 @@ fn spread(bencher: Bencher<'_, '_>, jobs: usize) {
     decide(bencher, "spread", jobs);
 }
 
-/// A tenth of the tasks is to be placed.
+/// A tenth of the tasks waits to be placed.
 #[divan::bench(args = JOBS)]
 fn dltap(bencher: Bencher<'_, '_>, jobs: usize) {
     let AnyPolicy::Tasks(mut policy) = built("dltap") else { return };
@@ -150,7 +148,7 @@ fn fifo_gang(bencher: Bencher<'_, '_>, jobs: usize) {
     admit(bencher, "fifo-gang", jobs);
 }
 
-/// Running jobs fill the nodes; those that wait find no room without taking some.
+/// Running jobs fill the nodes; waiting jobs fit only if others shrink.
 fn admit(bencher: Bencher<'_, '_>, name: &str, jobs: usize) {
     let job = |at: usize| {
         let waits = at.is_multiple_of(10);
@@ -176,7 +174,7 @@ fn admit(bencher: Bencher<'_, '_>, name: &str, jobs: usize) {
     bencher.with_inputs(fresh).bench_local_refs(|policy| policy.decide(black_box(&frame)));
 }
 
-/// Nodes with room for about all of so many jobs.
+/// Nodes with capacity for about `jobs` jobs.
 fn nodes(jobs: usize) -> Vec<serde_json::Value> {
     let cpus = 7 * jobs.div_ceil(NODES);
     let node = |at: usize| serde_json::json!({"name": format!("n{at:02}"), "cpus": cpus, "memory": 1e9 * count(cpus)});

@@ -1,11 +1,11 @@
-//! What a policy of jobs answers.
+//! The answer of a job policy.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::per_job::PerJob;
-use crate::policies::Why;
+use crate::reason::Why;
 use crate::unit::{JobId, Share};
 
 /// The answer to one frame.
@@ -23,18 +23,41 @@ pub struct Decision {
     pub terminate: Vec<JobId>,
     /// Jobs to move.
     pub migrate: Vec<Migration>,
-    /// Where new jobs go: only of a policy that chooses it.
+    /// The nodes of new jobs, from a policy that places jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<Assignment>,
-    /// Jobs that may stand below the limiter's floor, in order: those that wait on purpose, and services that
-    /// have what they need.
+    /// Jobs that the limiter's default minimum does not apply to, in order of their ids. These are jobs that
+    /// wait on purpose, and services that have what they need.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<JobId>,
-    /// Why, job by job.
+    /// Class, score and reason of each job.
     pub jobs: PerJob<JobDecision>,
 }
 
-/// The node of a job that had none.
+impl Decision {
+    /// A decision that ends, moves and places no job.
+    pub fn new(
+        t: f64,
+        policy: &'static str,
+        interval: f64,
+        limits: PerJob<Share>,
+        jobs: PerJob<JobDecision>,
+    ) -> Self {
+        Self {
+            t,
+            policy,
+            interval,
+            limits,
+            terminate: Vec::new(),
+            migrate: Vec::new(),
+            place: Vec::new(),
+            waiting: Vec::new(),
+            jobs,
+        }
+    }
+}
+
+/// The node for a new job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assignment {
     /// The job.
@@ -52,15 +75,15 @@ pub struct Migration {
     pub from: String,
     /// Where it is to run.
     pub to: String,
-    /// What it is moved for.
+    /// Why it is moved.
     pub reason: Cause,
 }
 
-/// What a job is moved for.
+/// Why a job is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
-    /// It has converged, and others can use its room better.
+    /// It has converged, and others benefit more from its CPU time.
     Converged,
     /// The nodes' numbers of jobs are uneven.
     Rebalance,
@@ -75,16 +98,16 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How a policy sees one job.
+/// A policy's decision for one job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobDecision {
-    /// The paper's set that the job is in; `-` where there is none.
+    /// The policy's class of the job, such as the paper's set; `-` if there is none.
     pub class: &'static str,
-    /// The figure that it was classed by.
+    /// The figure by which it was classified.
     pub score: Option<f64>,
-    /// The reason for its share: data, put into words only when it is printed.
+    /// The reason for its share, as data that is put into words when printed.
     pub why: Why,
-    /// What the policy expects of it, where the policy plans ahead.
+    /// The expected end of the job, from a policy that plans ahead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Box<Outlook>>,
 }
@@ -96,7 +119,7 @@ impl JobDecision {
     }
 }
 
-/// What a policy expects of a job, as of its decision. `None` is not known.
+/// A policy's forecast for a job at the time of its decision. `None` means not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outlook {
@@ -106,6 +129,6 @@ pub struct Outlook {
     pub ends_in: Option<f64>,
     /// Seconds until its end if all jobs shared the node equally, by their weights.
     pub fair_ends_in: Option<f64>,
-    /// The job that is served before it, if it waits for one.
+    /// The job that it waits for, if any.
     pub waits_for: Option<JobId>,
 }

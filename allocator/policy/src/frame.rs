@@ -1,18 +1,21 @@
-//! What a policy may see: one frame is one run of it.
+//! A policy's input: one frame for each run of the policy.
 //!
-//! A frame crosses a boundary: `paceline run --record` writes one as a line of JSON, a replay reads
-//! it back. Unknown fields are ignored, a missing optional one is `null`. What no policy can work
-//! with (no time, a job without an id, an id twice, a wrong type) is an error.
+//! The format is public: `paceline run --record` writes a frame as a line of JSON, and a replay reads
+//! it. Unknown fields are ignored; a missing optional field is `null`. A frame without a time, a job
+//! without an id, a repeated id and a wrong type are errors.
 
 use std::collections::BTreeSet;
 
 use paceline_wire::{Direction, Targets};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::cluster::gangs::MOST_TASKS;
 use crate::unit::{JobId, NodeName, Share};
 
-/// One node's jobs as they stand at one moment.
+/// The maximum number of tasks of one kind per job. Policies place tasks one by one, so a mistaken
+/// count must not block the run.
+pub const MAX_TASKS: u32 = 10_000;
+
+/// The jobs and nodes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// Monotonic seconds since the run began.
@@ -36,7 +39,7 @@ pub struct Node {
     /// Its memory, in bytes.
     #[serde(default)]
     pub memory: Option<f64>,
-    /// What all that runs there uses, as fractions of it.
+    /// The usage of everything that runs there, as fractions of the node.
     #[serde(default, deserialize_with = "or_default")]
     pub usage: Usage,
 }
@@ -55,47 +58,47 @@ pub struct Job {
     /// The largest absolute single loss so far.
     #[serde(default)]
     pub loss_max: Option<f64>,
-    /// Which way the loss is meant to go.
+    /// Whether a smaller or a larger loss is better.
     #[serde(default, deserialize_with = "or_default")]
     pub direction: Direction,
     /// The mean duration in seconds of the batches that both began and ended since the previous
     /// frame or the job's last change of limit, whichever is later.
     #[serde(default)]
     pub batch_latency: Option<f64>,
-    /// What the job used since the previous frame, as fractions of the node.
+    /// Its usage since the previous frame, as fractions of the node.
     #[serde(default, deserialize_with = "or_default")]
     pub usage: Usage,
     /// Its limit.
     #[serde(default, deserialize_with = "or_default")]
     pub limit: Limit,
-    /// The share of the time since the previous frame that it stood at its cap.
+    /// The fraction of the time since the previous frame in which it was throttled at its cap.
     #[serde(default)]
     pub throttled: Option<f64>,
-    /// Its weight beside other jobs.
+    /// Its weight relative to other jobs.
     #[serde(default)]
     pub weight: Option<f64>,
     /// Whether it may be ended at its objective.
     #[serde(default)]
     pub may_terminate: Option<bool>,
-    /// The work that it has left, in seconds of the whole node: only where its owner declares its
-    /// work and it tells how much of that is done. A yardstick goes by it, no other policy.
+    /// The work that it has left, in seconds of the whole node. Known only where its owner declares its
+    /// work and the job reports its progress. Only the yardstick `srpt` uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<f64>,
-    /// The CPU time that it has used since its container began, in seconds: it never falls, even where
-    /// the job's process starts again.
+    /// The CPU time that it has used since its container began, in seconds. It never falls, even when
+    /// the job's process restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
     /// The optimizer steps that it has taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// The CPU time that it had used by then, on the counter of `cpu_seconds`: a step is reported a moment
-    /// after it was taken.
+    /// The CPU time that it had used at that step, on the counter of `cpu_seconds`. It differs from
+    /// `cpu_seconds` because a step is reported a moment after it was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_cpu_seconds: Option<f64>,
-    /// How many it means to take.
+    /// The steps that it plans to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_steps: Option<u64>,
-    /// How many it expects to take, where `total_steps` is a cap.
+    /// The steps that it expects to take, where `total_steps` is only an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_steps: Option<u64>,
     /// The steps until its loss is acceptable, by the median of its own forecast.
@@ -104,16 +107,16 @@ pub struct Job {
     /// The same until its objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_to_objective: Option<f64>,
-    /// What it has reached by its own account.
+    /// The targets that the job reports as reached.
     #[serde(default, deserialize_with = "or_default")]
     pub reached: Reached,
-    /// What it is asked to reach.
+    /// Its targets.
     #[serde(default, deserialize_with = "or_default")]
     pub targets: Targets,
 }
 
 impl Job {
-    /// A job of which nothing else is known.
+    /// A job with an id and no other values.
     pub fn new(id: JobId) -> Self {
         Self {
             id,
@@ -161,34 +164,34 @@ pub struct Usage {
 /// A job's CPU limit, as fractions of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// What the policy chose last: 1 at first.
+    /// The policy's last choice; 1 at first.
     #[serde(default)]
     pub cpu: Option<f64>,
-    /// What is in force.
+    /// The cap in force.
     #[serde(default)]
     pub applied: Option<f64>,
-    /// The least that the job is to have.
+    /// The job's minimum.
     #[serde(default)]
     pub min: Option<f64>,
-    /// The most.
+    /// The job's maximum.
     #[serde(default)]
     pub max: Option<f64>,
-    /// By how much the job may be slowed down beside an equal share, where its owner says so.
+    /// The allowed slowdown compared with an equal share, where the owner sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_slowdown: Option<f64>,
-    /// Whether the limit is held as it is, since the job has gone silent.
+    /// Whether the limit is kept because the job no longer reports.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
     pub held: bool,
 }
 
 impl Limit {
-    /// The policy's last choice as the frame tells it: `None` when it tells nothing usable.
+    /// The policy's last choice; `None` when the frame has no usable value.
     pub fn chosen(&self) -> Option<Share> {
         self.cpu.filter(|share| *share > 0.0).map(Share::nearest)
     }
 }
 
-/// Which targets a job has reached by its own account.
+/// The targets that a job reports as reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reached {
     /// The acceptable loss.
@@ -199,34 +202,34 @@ pub struct Reached {
     pub objective: bool,
 }
 
-/// A frame that no policy can work with.
+/// An invalid frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Not the JSON of a frame: its text says what is wrong and where.
-    #[error("not a frame")]
+    /// Not the JSON of a frame: the source says what is wrong and where.
+    #[error("invalid frame")]
     Json(#[from] serde_json::Error),
     /// Two jobs have one id.
-    #[error("job {0:?} stands in the frame twice")]
+    #[error("invalid frame: job {0:?} is listed twice")]
     Twice(String),
-    /// Time never goes back.
-    #[error("t is {t}, before the last frame's {last}")]
+    /// The time is before the previous frame's.
+    #[error("invalid frame: t {t} is before t {last} of the previous frame")]
     Backwards {
-        /// The frame's.
+        /// The frame's time.
         t: f64,
-        /// The one before.
+        /// The previous frame's time.
         last: f64,
     },
     /// Two tasks have one id.
-    #[error("task {0:?} stands in the frame twice")]
+    #[error("invalid frame: task {0:?} is listed twice")]
     TaskTwice(String),
-    /// A distributed job has more tasks than any can have.
-    #[error("job {job:?}: {field} is {count}: must be at most {MOST_TASKS}")]
+    /// A distributed job has more tasks than the maximum.
+    #[error("invalid {field} \"{count}\" of job {job:?}: expected at most {MAX_TASKS}")]
     TooMany {
         /// The job.
         job: String,
-        /// What tells of them.
+        /// The field with the number of tasks.
         field: &'static str,
-        /// How many.
+        /// The number.
         count: u64,
     },
 }
@@ -298,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_policy_can_work_with_is_refused() {
+    fn invalid_frame_is_refused() {
         for line in [
             r#"{"jobs": []}"#,
             r#"{"t": "1"}"#,

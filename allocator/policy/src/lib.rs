@@ -1,16 +1,16 @@
 //! The allocation policies, as pure code.
 //!
-//! Observations go in as a [`Frame`], a [`Decision`] comes out; the [`Engine`] around them turns
-//! events into frames and decisions into effects. Nothing here does I/O, reads a clock, or waits:
-//! time is an argument. So one and the same code runs live, over recorded frames and in a
-//! simulator, and the same input gives the same output.
+//! A policy turns a [`Frame`] of observations into a [`Decision`]. The [`Engine`] around it turns
+//! events into frames and decisions into effects. Nothing here does I/O, reads a clock, or waits: time
+//! is an argument. So the same code runs live, over recorded frames and in a simulator, and the same
+//! input gives the same output.
 //!
-//! What holds everywhere in this crate:
+//! Conventions of this crate:
 //! - a share is a fraction of one node's CPU, above 0 and at most 1 ([`Share`]);
 //! - a value that is not known is `None`, never 0;
 //! - no policy fails, and none emits NaN or infinity: arithmetic saturates;
 //! - the order of jobs in a frame is irrelevant: they are matched by id;
-//! - every decision for a job carries its reason in words.
+//! - every decision for a job gives its reason.
 
 pub mod cluster;
 pub mod decision;
@@ -22,10 +22,12 @@ pub mod params;
 pub mod per_job;
 pub mod policies;
 pub mod policy;
+pub mod reason;
 pub mod replay;
 pub mod shadow;
 pub mod signal;
 pub mod unit;
+pub mod variant;
 
 pub use cluster::{GangFrame, GangPolicy, Scaling, TaskFrame, TaskPolicy};
 pub use decision::{Decision, JobDecision, Outlook};
@@ -33,6 +35,7 @@ pub use engine::{AnyEngine, Cluster, Effect, Engine, Event, JobSpec, NodeSpec};
 pub use frame::Frame;
 pub use params::{ParamError, Params};
 pub use per_job::PerJob;
-pub use policy::{Policy, Variant};
+pub use policy::Policy;
 pub use shadow::Shadow;
 pub use unit::{JobId, Moment, NodeName, Share};
+pub use variant::Variant;

@@ -1,11 +1,10 @@
-//! Names that a user got wrong.
+//! Suggestions for mistyped names.
 
-/// How alike two names must be for one to be taken for the other, by Jaro and Winkler: a slip or
-/// two in a word, not another word.
+/// The least Jaro-Winkler similarity of two names for a suggestion: one or two typos, not another word.
 const ALIKE: f64 = 0.75;
 
-/// What to tell somebody who gave `name`, of which there is no such thing in `known`: the nearest
-/// of them as a question where one is near, and nothing otherwise.
+/// A suggestion for the unknown `name`, to append to an error message: the most similar of `known`, or
+/// an empty text if none is similar.
 ///
 /// ```
 /// use paceline_policy::names::did_you_mean;
@@ -26,7 +25,7 @@ mod tests {
     use super::did_you_mean;
 
     #[test]
-    fn a_slip_is_recognised_and_another_word_is_not() {
+    fn typo_is_recognised_and_another_word_is_not() {
         let known = ["max_decrease", "max_increase", "enforcement", "starve_after"];
         for (slip, meant) in [
             ("max_decrase", "max_decrease"),

@@ -1,52 +1,52 @@
-//! A policy's parameters: given by name, checked once, trusted from then on.
+//! A policy's parameters: given by name and checked once.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::names::did_you_mean;
 
-/// Parameters by name, as a user gave them.
+/// Parameters by name, as given by a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params(BTreeMap<String, f64>);
 
 /// A parameter that cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
-    /// There is no such policy.
-    #[error("policy {name:?} is not known: there are {known}{hint}")]
+    /// The policy is unknown.
+    #[error("unknown policy {name:?}: expected one of {known}{hint}")]
     UnknownPolicy {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// What there is.
+        /// The known policies, separated by commas.
         known: String,
-        /// What was probably meant.
+        /// A suggestion, as [`did_you_mean`] writes it.
         hint: String,
     },
     /// Not of the form `name=number`.
-    #[error("parameter {0:?} is not of the form name=number")]
+    #[error("invalid parameter {0:?}: expected NAME=NUMBER, for example alpha=0.05")]
     Form(String),
     /// The policy has no such parameter.
-    #[error("{policy} has no parameter {name:?}: it has {known}{hint}")]
+    #[error("unknown parameter {name:?} of {policy}: expected {known}{hint}")]
     Unknown {
         /// The policy.
         policy: &'static str,
-        /// What was given.
+        /// The value or name that was given.
         name: String,
-        /// What it has.
+        /// Its parameters, as the message lists them.
         known: String,
-        /// What was probably meant.
+        /// A suggestion, as [`did_you_mean`] writes it.
         hint: String,
     },
-    /// The value lies outside of what makes sense.
-    #[error("{policy}: {name} is {value}, but must be {allowed}")]
+    /// The value is out of range.
+    #[error("invalid parameter {name} \"{value}\" of {policy}: expected {allowed}")]
     OutOfRange {
         /// The policy.
         policy: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The value or name that was given.
         value: f64,
-        /// What may be.
+        /// The allowed range, in words.
         allowed: String,
     },
 }
@@ -93,11 +93,11 @@ impl FromStr for Param {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Its value where none is given.
+    /// Its default value.
     pub default: f64,
-    /// What its value counts.
+    /// The unit of its value.
     pub unit: &'static str,
-    /// What it does, for people.
+    /// A short description for people.
     pub about: &'static str,
 }
 
@@ -113,7 +113,7 @@ impl Parameter {
     }
 }
 
-/// Takes the values of a policy's parameters, and refuses what it does not have.
+/// Reads the values of a policy's parameters, and refuses unknown names.
 #[derive(Debug)]
 pub(crate) struct Reader<'p> {
     policy: &'static str,
@@ -127,13 +127,18 @@ impl<'p> Reader<'p> {
         known: &'static [Parameter],
         given: &'p Params,
     ) -> Result<Self, ParamError> {
-        let unknown = given.0.keys().find(|name| known.iter().all(|of| of.name != **name));
+        let unknown =
+            given.0.keys().find(|name| known.iter().all(|parameter| parameter.name != **name));
         match unknown {
             None => Ok(Self { policy, known, given }),
             Some(name) => {
-                let names: Vec<_> = known.iter().map(|of| of.name).collect();
+                let names: Vec<_> = known.iter().map(|parameter| parameter.name).collect();
                 let hint = did_you_mean(name, names.iter().copied());
-                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                let known = if names.is_empty() {
+                    "no parameters".to_owned()
+                } else {
+                    format!("one of {}", names.join(", "))
+                };
                 Err(ParamError::Unknown { policy, name: name.clone(), known, hint })
             }
         }
@@ -144,7 +149,7 @@ impl<'p> Reader<'p> {
         self.at_least_or(name, self.default(name), least)
     }
 
-    /// The same of a parameter whose default depends on others.
+    /// The same for a parameter whose default depends on others.
     pub(crate) fn at_least_or(
         &self,
         name: &'static str,
@@ -160,15 +165,15 @@ impl<'p> Reader<'p> {
         self.checked(name, self.default(name), |x| x > 0.0, || "a number above 0".to_owned())
     }
 
-    /// The parameter `name`; it must be a part, from 0 to 1.
+    /// The parameter `name`; it must be a fraction, from 0 to 1.
     pub(crate) fn part(&self, name: &'static str) -> Result<f64, ParamError> {
         let allowed = || "a number from 0 to 1".to_owned();
         self.checked(name, self.default(name), |x| (0.0..=1.0).contains(&x), allowed)
     }
 
     fn default(&self, name: &str) -> f64 {
-        let known = self.known.iter().find(|of| of.name == name);
-        known.map_or(f64::NAN, |of| of.default)
+        let known = self.known.iter().find(|parameter| parameter.name == name);
+        known.map_or(f64::NAN, |parameter| parameter.default)
     }
 
     fn checked(

@@ -1,4 +1,4 @@
-//! A map by job that is quick to make and to go through.
+//! A map by job that is fast to build and to iterate over.
 
 use std::cmp::Ordering;
 use std::mem;
@@ -10,9 +10,8 @@ use serde::{Serialize, Serializer};
 
 use crate::unit::JobId;
 
-/// Something of each job, by id, side by side in memory: as large as there are jobs, and quick to
-/// go through, which every run of a policy does several times. To come or to go moves those behind,
-/// but each comes and goes once, and is gone through many times.
+/// A sorted vector of values by job id. Every run of a policy iterates over it several times, while
+/// each job is inserted and removed only once. So iteration is fast, and insertion may move entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerJob<T>(Vec<(JobId, T)>);
 
@@ -23,76 +22,76 @@ impl<T> Default for PerJob<T> {
 }
 
 impl<T> PerJob<T> {
-    /// Of no job.
+    /// An empty map.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Of how many jobs.
+    /// The number of jobs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it is of none.
+    /// Whether it has no jobs.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// This job's.
+    /// The value of a job.
     pub fn get(&self, job: &JobId) -> Option<&T> {
         let at = self.find(job).ok()?;
-        self.0.get(at).map(|(_, of)| of)
+        self.0.get(at).map(|(_, value)| value)
     }
 
-    /// This job's, to be changed.
+    /// The value of a job, mutable.
     pub fn get_mut(&mut self, job: &JobId) -> Option<&mut T> {
         let at = self.find(job).ok()?;
-        self.0.get_mut(at).map(|(_, of)| of)
+        self.0.get_mut(at).map(|(_, value)| value)
     }
 
-    /// Whether there is anything of this job.
+    /// Whether there is a value of this job.
     pub fn contains_key(&self, job: &JobId) -> bool {
         self.find(job).is_ok()
     }
 
-    /// All jobs with what is theirs, in the order of their ids.
+    /// All jobs with their values, in the order of their ids.
     pub fn iter(&self) -> Entries<'_, T> {
         self.into_iter()
     }
 
     /// The same, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&JobId, &mut T)> {
-        self.0.iter_mut().map(|(job, of)| (&*job, of))
+        self.0.iter_mut().map(|(job, value)| (&*job, value))
     }
 
-    /// The jobs, in order.
+    /// The jobs, in the order of their ids.
     pub fn keys(&self) -> impl Iterator<Item = &JobId> {
         self.0.iter().map(|(job, _)| job)
     }
 
-    /// What is theirs, in the order of their ids.
+    /// The values, in the order of the jobs' ids.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(|(_, of)| of)
+        self.0.iter().map(|(_, value)| value)
     }
 
     /// The same, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.0.iter_mut().map(|(_, of)| of)
+        self.0.iter_mut().map(|(_, value)| value)
     }
 
-    /// What was there of this job is dropped.
-    pub fn insert(&mut self, job: JobId, of: T) {
+    /// Sets the value of a job; an old value is dropped.
+    pub fn insert(&mut self, job: JobId, value: T) {
         match self.find(&job) {
             Ok(at) => {
                 if let Some(there) = self.0.get_mut(at) {
-                    *there = (job, of);
+                    *there = (job, value);
                 }
             }
-            Err(at) => self.0.insert(at, (job, of)),
+            Err(at) => self.0.insert(at, (job, value)),
         }
     }
 
-    /// This job's, which is the default if there was none.
+    /// The value of a job, inserted as the default if there was none.
     pub(crate) fn get_or_default(&mut self, job: &JobId) -> &mut T
     where
         T: Default,
@@ -101,15 +100,15 @@ impl<T> PerJob<T> {
             self.0.insert(at, (job.clone(), T::default()));
             at
         });
-        self.0.get_mut(at).map(|(_, of)| of).expect("it is there by now")
+        self.0.get_mut(at).map(|(_, value)| value).expect("the value was inserted above")
     }
 
-    /// Only what this holds of stays.
+    /// Keeps only the values for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
-        self.0.retain_mut(|(_, of)| keep(of));
+        self.0.retain_mut(|(_, value)| keep(value));
     }
 
-    /// There is nothing of this job any more.
+    /// Removes a job and its value.
     pub fn remove(&mut self, job: &JobId) {
         if let Ok(at) = self.find(job) {
             self.0.remove(at);
@@ -117,13 +116,13 @@ impl<T> PerJob<T> {
     }
 
     fn find(&self, job: &JobId) -> Result<usize, usize> {
-        // Most ids that are compared are copies of one: of these, no letter is read.
+        // Most compared ids share their storage, so comparing the pointers is usually enough.
         let same = |id: &JobId| std::ptr::eq(id.as_str(), job.as_str());
         self.0.binary_search_by(|(id, _)| if same(id) { Ordering::Equal } else { id.cmp(job) })
     }
 }
 
-/// Of a job that comes twice, the last one counts.
+/// Of several values of one job, the last one counts.
 impl<T> FromIterator<(JobId, T)> for PerJob<T> {
     fn from_iter<I: IntoIterator<Item = (JobId, T)>>(all: I) -> Self {
         let mut all = Vec::from_iter(all);
@@ -141,7 +140,7 @@ impl<T> FromIterator<(JobId, T)> for PerJob<T> {
     }
 }
 
-/// All jobs with what is theirs, in the order of their ids.
+/// All jobs with their values, in the order of their ids.
 #[derive(Clone, Debug)]
 pub struct Entries<'a, T>(Iter<'a, (JobId, T)>);
 
@@ -149,7 +148,7 @@ impl<'a, T> Iterator for Entries<'a, T> {
     type Item = (&'a JobId, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(job, of)| (job, of))
+        self.0.next().map(|(job, value)| (job, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -177,12 +176,12 @@ impl<T> IntoIterator for PerJob<T> {
 
 /// # Panics
 ///
-/// If there is nothing of the job.
+/// If the job has no value.
 impl<T> Index<&JobId> for PerJob<T> {
     type Output = T;
 
     fn index(&self, job: &JobId) -> &T {
-        self.get(job).expect("something of the job that is asked for")
+        self.get(job).expect("the job has a value")
     }
 }
 
@@ -210,15 +209,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map(steps in steps()) {
+        fn per_job_behaves_like_a_map(steps in steps()) {
             let (mut map, mut per_job) = (BTreeMap::new(), PerJob::new());
-            for (job, of) in steps {
+            for (job, value) in steps {
                 prop_assert_eq!(per_job.get(&job), map.get(&job));
                 prop_assert_eq!(per_job.get_mut(&job), map.get_mut(&job));
                 prop_assert_eq!(per_job.contains_key(&job), map.contains_key(&job));
-                if let Some(of) = of {
-                    map.insert(job.clone(), of);
-                    per_job.insert(job.clone(), of);
+                if let Some(value) = value {
+                    map.insert(job.clone(), value);
+                    per_job.insert(job.clone(), value);
                 } else {
                     map.remove(&job);
                     per_job.remove(&job);
@@ -228,15 +227,15 @@ mod tests {
                 prop_assert!(per_job.iter_mut().eq(map.iter_mut()));
                 *per_job.get_or_default(&job) += 1;
                 *map.entry(job).or_default() += 1;
-                per_job.retain(|of| *of != 3);
-                map.retain(|_, of| *of != 3);
+                per_job.retain(|value| *value != 3);
+                map.retain(|_, value| *value != 3);
                 prop_assert!(per_job.iter().eq(map.iter()));
             }
             prop_assert!(per_job.into_iter().eq(map));
         }
 
         #[test]
-        fn it_is_made_and_written_like_a_map(steps in steps()) {
+        fn per_job_collects_and_serializes_like_a_map(steps in steps()) {
             let all = || steps.iter().cloned();
             let (map, per_job): (BTreeMap<_, _>, PerJob<_>) = (all().collect(), all().collect());
             prop_assert!(per_job.iter().eq(map.iter()));

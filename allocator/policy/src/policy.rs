@@ -1,10 +1,7 @@
-//! What a policy is.
+//! The interface of a policy of jobs.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::frame::Frame;
@@ -13,72 +10,21 @@ use crate::frame::Frame;
 ///
 /// It never fails, never panics and never depends on the order of jobs in the frame.
 pub trait Policy: fmt::Debug + Send {
-    /// Its name, as a user gives it and as its decisions carry it.
+    /// Its name in commands, settings and decisions.
     fn name(&self) -> &'static str;
 
-    /// Its parameters as they are in force: those that are not given have defaults that may depend
-    /// on its variant and on each other. A policy without parameters has none.
+    /// Its parameters in force. Defaults may depend on the variant and on other parameters. Empty for a
+    /// policy without parameters.
     fn params(&self) -> BTreeMap<&'static str, f64> {
         BTreeMap::new()
     }
 
-    /// Whether it goes by the targets that jobs reach, so that it is to be asked at once when one does. Any
-    /// other would see two frames close together, and take noise for news.
-    fn minds_targets(&self) -> bool {
+    /// Whether it uses the targets that jobs reach, so that it must run at once when one is reached. Other
+    /// policies would see two frames close together and mistake noise for progress.
+    fn reacts_to_targets(&self) -> bool {
         true
     }
 
     /// Answers one frame. Frames come in the order of their time.
     fn decide(&mut self, frame: &Frame) -> Decision;
-}
-
-/// How closely a policy keeps to the print of its paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Variant {
-    /// What a careful reader of the paper would build.
-    #[default]
-    Resolved,
-    /// The print, mended only where it cannot run.
-    Published,
-}
-
-/// A variant's name that there is not.
-#[derive(Debug, thiserror::Error)]
-#[error("variant {0:?} is not known: it is resolved or published")]
-pub struct UnknownVariant(String);
-
-impl FromStr for Variant {
-    type Err = UnknownVariant;
-
-    fn from_str(name: &str) -> Result<Self, UnknownVariant> {
-        match name {
-            "resolved" => Ok(Self::Resolved),
-            "published" => Ok(Self::Published),
-            _ => Err(UnknownVariant(name.to_owned())),
-        }
-    }
-}
-
-impl TryFrom<String> for Variant {
-    type Error = UnknownVariant;
-
-    fn try_from(name: String) -> Result<Self, UnknownVariant> {
-        name.parse()
-    }
-}
-
-impl From<Variant> for String {
-    fn from(variant: Variant) -> Self {
-        variant.to_string()
-    }
-}
-
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Resolved => "resolved",
-            Self::Published => "published",
-        })
-    }
 }

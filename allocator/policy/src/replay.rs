@@ -1,4 +1,4 @@
-//! Recorded frames in, decisions out: the policies' code without anything around it.
+//! Replays recorded frames: a policy's decisions without the rest of the system.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -16,14 +16,14 @@ pub struct Replay {
     last: Option<f64>,
 }
 
-/// What a policy answers to one line.
+/// A policy's answer to one line.
 #[derive(Debug)]
 pub enum Answer {
-    /// A policy of jobs; the frame is kept for whoever asks what the limiter makes of it.
+    /// Of a job policy. The frame is included so that the limiter can be applied to the decision.
     Jobs(Box<Frame>, Decision),
-    /// A policy of distributed jobs' tasks.
+    /// Of a policy that places the tasks of distributed jobs.
     Tasks(Placement),
-    /// A policy of whole distributed jobs.
+    /// Of a policy of whole distributed jobs.
     Gangs(Scaling),
 }
 
@@ -33,7 +33,7 @@ impl Replay {
         Self { policy, last: None }
     }
 
-    /// Answers one line; `None` if it is empty. The time of a frame is never before the last one's.
+    /// Answers one line; `None` if it is empty. Frames must be in the order of their time.
     pub fn line(&mut self, line: &str) -> Result<Option<Answer>, FrameError> {
         if line.trim().is_empty() {
             return Ok(None);
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::params::Params;
     use crate::policies;
-    use crate::policy::Variant;
+    use crate::variant::Variant;
 
     fn replay(policy: &str) -> Replay {
         Replay::new(policies::build(policy, Variant::Resolved, &Params::default()).unwrap())
@@ -166,7 +166,7 @@ mod tests {
         let line = r#"{"t": 40.0, "jobs": [{"id": "vae", "limit": {"cpu": 1.0}}]}"#;
         assert_eq!(
             json(&mut replay("none"), line),
-            r#"{"t":40.0,"policy":"none","interval":20.0,"limits":{"vae":1.0},"terminate":[],"migrate":[],"jobs":{"vae":{"class":"-","score":null,"why":"no policy: the engine shares by itself"}}}"#
+            r#"{"t":40.0,"policy":"none","interval":20.0,"limits":{"vae":1.0},"terminate":[],"migrate":[],"jobs":{"vae":{"class":"-","score":null,"why":"no policy: the kernel shares the CPU"}}}"#
         );
     }
 
@@ -177,7 +177,7 @@ mod tests {
             assert!(replay.line("").unwrap().is_none(), "an empty line is skipped");
             let said = json(&mut replay, r#"{"t": 1, "nodes": [], "jobs": [], "tasks": []}"#);
             assert!(said.contains(&format!(r#""policy":"{}""#, entry.name)), "{said}");
-            assert!(replay.line("{}").is_err(), "there is no time");
+            assert!(replay.line("{}").is_err(), "the time is missing");
         }
     }
 

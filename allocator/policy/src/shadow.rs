@@ -1,13 +1,12 @@
-//! A policy that watches and does not act: what it would have chosen, and how far that is from what
-//! was chosen.
+//! A policy that decides without acting, for comparison with the policy that acts.
 //!
-//! A shadow sees the frames of the policy that acts, but for one figure: what it chose last itself
-//! stands where the other's choice stood. Losses and use stay those of the limits in force, so a
-//! shadow says what it would do now, not what would have come of it.
+//! A shadow sees the frames of the acting policy, with the shadow's own last choices in `limit.cpu`.
+//! Losses and usage are still those under the limits in force. So a shadow shows what it would do now,
+//! not what its choices would have led to.
 
 use crate::decision::Decision;
 use crate::frame::Frame;
-use crate::limiter::LEAST_CHANGE;
+use crate::limiter::MIN_CHANGE;
 use crate::per_job::PerJob;
 use crate::policy::Policy;
 use crate::unit::{Share, count};
@@ -29,7 +28,7 @@ impl Shadow {
         Self { policy, limits, distance: None, decisions: 0, disagreements: 0 }
     }
 
-    /// Lets it answer a frame that the policy that acts has answered by `acted`.
+    /// Answers a frame to which the acting policy answered `acted`.
     pub fn watch(&mut self, frame: &Frame, acted: &Decision) {
         let mut frame = frame.clone();
         for job in &mut frame.jobs {
@@ -42,7 +41,7 @@ impl Shadow {
             .filter_map(|(job, own)| Some((own.get() - acted.limits.get(job)?.get()).abs()))
             .collect();
         self.decisions += 1;
-        self.disagreements += u64::from(distances.iter().any(|apart| *apart >= LEAST_CHANGE));
+        self.disagreements += u64::from(distances.iter().any(|apart| *apart >= MIN_CHANGE));
         let mean = || distances.iter().sum::<f64>() / count(distances.len());
         self.distance = (!distances.is_empty()).then(mean);
     }
@@ -52,22 +51,22 @@ impl Shadow {
         self.policy.name()
     }
 
-    /// What it would give each job, by its last answer.
+    /// The shares of its last answer.
     pub fn limits(&self) -> &PerJob<Share> {
         &self.limits
     }
 
-    /// The mean distance to what was chosen, over the jobs that both name.
+    /// The mean distance to the acting policy's shares, over the jobs that both name.
     pub fn distance(&self) -> Option<f64> {
         self.distance
     }
 
-    /// Frames that it has answered.
+    /// The number of frames that it has answered.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
 
-    /// Answers by which some job would have had another share, by at least [`LEAST_CHANGE`].
+    /// The number of answers in which some job's share differs by at least [`MIN_CHANGE`].
     pub fn disagreements(&self) -> u64 {
         self.disagreements
     }
@@ -81,7 +80,7 @@ mod tests {
     use crate::policies::Unlimited;
     use crate::unit::JobId;
 
-    /// A policy that halves what it chose last, and notes what it was told of that.
+    /// A policy that halves its last choice.
     #[derive(Debug, Default)]
     struct Halving;
 
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shadow_is_told_its_own_choices_and_not_those_of_the_policy_that_acts() {
+    fn shadow_sees_its_own_choices_not_those_of_the_acting_policy() {
         let mut shadow = Shadow::new(Box::new(Halving));
         for (t, expected) in [(0.0, 0.5), (1.0, 0.25), (2.0, 0.125)] {
             let frame = frame(t, &["a"]);
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn without_jobs_there_is_no_distance_and_a_job_that_comes_back_is_new() {
+    fn distance_is_none_without_jobs_and_returning_jobs_are_new() {
         let mut shadow = Shadow::new(Box::new(Halving));
         for (jobs, distance) in [(&["a"][..], Some(0.5)), (&[], None), (&["a"], Some(0.5))] {
             let frame = frame(0.0, jobs);

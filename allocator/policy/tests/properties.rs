@@ -1,4 +1,4 @@
-//! What holds for every policy of jobs alike, over random runs: seen from outside, as a replay.
+//! Properties of all job policies, over random runs, tested from outside like a replay.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
@@ -22,7 +22,7 @@ fn as_lines(decisions: &[Decision]) -> Vec<String> {
     decisions.iter().map(|decision| serde_json::to_string(decision).unwrap()).collect()
 }
 
-/// All of a decision that does not repeat a loss.
+/// The parts of a decision that contain no loss.
 fn verdicts(decisions: &[Decision]) -> Vec<String> {
     let verdict = |decision: &Decision| {
         let Decision { limits, terminate, migrate, place, interval, jobs, .. } = decision;
@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn a_settled_system_is_left_alone(frames in any_frames()) {
-        // The last frame again and again, each with what was chosen before: nothing moves for good.
+        // The last frame is repeated, each time with the previous choices: in the end, nothing changes.
         let Some(last) = frames.last().cloned() else { return Ok(()) };
         for name in ["flowcon", "tradl", "specon"] {
             let AnyPolicy::Jobs(mut policy) =

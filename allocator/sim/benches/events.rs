@@ -1,27 +1,25 @@
 //! Events a second: `cargo bench -p paceline-sim`.
 //!
-//! An event is an arrival, an end, a run of a policy or a change of a limit. One is to cost the
-//! same however many jobs a scenario has. Most events are runs of a policy, and a run looks at
-//! every job of its node: that is the work that is asked for, and no overhead. So the scenarios of
-//! all sizes have as many jobs on a node on average, which the table tells, too. They grow in three
-//! ways:
+//! An event is an arrival, an end, a run of a policy or a change of a limit. Its cost must not
+//! depend on the number of jobs in a scenario. Most events are runs of a policy, and each run reads
+//! every job of its node. So scenarios of all sizes have as many jobs on a node on average, which
+//! the table shows. They grow in three ways:
 //!
-//! - `longer`: more jobs come to the same nodes, one after the other. This is to be flat.
-//! - `wider`: more jobs come within the same time to as many more nodes. What there is at once
-//!   grows with them, and outgrows one of the CPU's caches after the other.
-//! - `widest`: the same with ten times the nodes, so that each has only ten jobs in all. Of the
-//!   largest, hardly anything is in a cache when its turn comes.
+//! - `longer`: more jobs come to the same nodes, one after the other. The cost must be constant.
+//! - `wider`: more jobs come within the same time to as many more nodes. The memory in use grows
+//!   with them, and exceeds one CPU cache after the other.
+//! - `widest`: the same with ten times the nodes, so that each has only ten jobs in all. In the
+//!   largest, hardly any data is in a cache when it is needed.
 //!
-//! They are STRESS but for what would make small scenarios and large ones differ in kind. Its
-//! longest jobs last as long as a small scenario, so they are cut; its load is above 1, at which a
-//! longer trace has ever more jobs at once; the node with the fewest jobs has fewer the more nodes
-//! there are, so jobs go to the nodes by turns; and a scenario ends when its last job has come,
-//! since nodes that run empty are quick to decide for. Small scenarios are simulated over so many
-//! seeds that all have 100,000 jobs together. While a job is limited, its node is looked at once a
-//! second: that is no event, but it is part of what one costs.
+//! They are STRESS, without what makes small and large scenarios differ in kind. The longest jobs
+//! last as long as a small scenario, so they are cut. A load above 1 would accumulate jobs over a
+//! longer trace, so it is lower. The emptiest node has fewer jobs the more nodes there are, so jobs
+//! are placed in turn. Empty nodes decide fast, so a scenario ends with its last arrival. Small
+//! scenarios are simulated with more seeds, so that each size has 100,000 jobs. While a job is
+//! limited, its node is sampled once a second. That is not an event, but part of an event's cost.
 //!
-//! `whole` is STRESS itself, and `crowd` is STRESS with ten times its jobs, at a load of 0.9. The
-//! peak of the memory is that of all that was run: for `crowd` alone,
+//! `whole` is STRESS itself. `crowd` is STRESS with ten times its jobs, at a load of 0.9. The peak
+//! memory is that of everything that was run. For `crowd` alone:
 //! `cargo bench -p paceline-sim -- crowd`.
 
 use std::cell::Cell;
@@ -31,16 +29,16 @@ use std::time::{Duration, Instant};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use paceline_policy::unit::{count, counter};
-use paceline_sim::fluid::{Fluid, Party};
+use paceline_sim::fluid::{Demand, Fluid};
 use paceline_sim::outcome::JobOutcome;
 use paceline_sim::scenario::{Arm, Listed};
 use paceline_sim::{Outcome, Run, Scenario};
 
-/// What each scenario came to, one line each.
+/// The result of each scenario, one line each.
 static FIGURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The jobs of the largest scenario.
-const MOST: usize = 100_000;
+const MAX_JOBS: usize = 100_000;
 
 /// A policy, and how many jobs come to how many nodes.
 type Size = (&'static str, usize, usize);
@@ -48,7 +46,7 @@ type Size = (&'static str, usize, usize);
 #[expect(clippy::print_stdout, reason = "it is what a bench is run for")]
 fn main() {
     divan::main();
-    for line in FIGURES.lock().expect("nobody panics").iter() {
+    for line in FIGURES.lock().expect("not poisoned").iter() {
         println!("{line}");
     }
     if let Some(peak) = peak_memory() {
@@ -56,7 +54,7 @@ fn main() {
     }
 }
 
-/// The most memory that this process had, as the kernel tells it.
+/// The peak memory of this process, from the kernel.
 fn peak_memory() -> Option<String> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -74,8 +72,8 @@ fn stress(changes: &[(&str, String)]) -> Scenario {
     Scenario::parse(&text).expect("it is well made")
 }
 
-/// A scenario of this size that is like those of all others: the load is 0.7, since a job brings
-/// 36.8 machine-seconds.
+/// A scenario of this size, similar to those of the other sizes. The load is 0.7, since a job has
+/// 36.8 machine-seconds of work.
 fn like(jobs: usize, nodes: usize) -> Scenario {
     let gap = 36.8 / 0.7 / count(nodes);
     let seeds = format!("seeds = 5\nplacement = \"round-robin\"\nuntil = {:.1}", gap * count(jobs));
@@ -88,12 +86,12 @@ fn like(jobs: usize, nodes: usize) -> Scenario {
     ])
 }
 
-/// Simulates a scenario, or several of a small one, and notes what an event came to in the faster
-/// one of two passes.
+/// Simulates a scenario, a small one over several seeds, and records the time per event of the
+/// faster of two passes.
 #[expect(clippy::disallowed_methods, reason = "this measures")]
 fn simulate(bencher: Bencher<'_, '_>, kind: &str, (policy, jobs, nodes): Size, what: &Scenario) {
     let arm: Arm = policy.parse().expect("it is a policy");
-    let seeds = 1..=u64::try_from(MOST / jobs).expect("they are few");
+    let seeds = 1..=u64::try_from(MAX_JOBS / jobs).expect("they are few");
     let fastest = Cell::new(Duration::MAX);
     let pass = || -> Vec<Outcome> {
         let began = Instant::now();
@@ -112,7 +110,7 @@ fn simulate(bencher: Bencher<'_, '_>, kind: &str, (policy, jobs, nodes): Size, w
         "{kind:7}{policy:8}{jobs:7} jobs on {nodes:5} nodes: {each:5.0} ns an event, \
          {here:5.2} jobs on a node"
     );
-    FIGURES.lock().expect("nobody panics").push(line);
+    FIGURES.lock().expect("not poisoned").push(line);
 }
 
 /// How many jobs a node has on average.
@@ -172,29 +170,30 @@ fn whole(bencher: Bencher<'_, '_>, size: Size) {
     simulate(bencher, "whole", size, &stress(&[]));
 }
 
-/// Many jobs on a hundred nodes: to stay under a minute and 2 GiB.
+/// Many jobs on a hundred nodes: must stay under a minute and 2 GiB.
 #[divan::bench(
-    args = [("none", MOST, 100), ("flowcon", MOST, 100)],
+    args = [("none", MAX_JOBS, 100), ("flowcon", MAX_JOBS, 100)],
     sample_count = 1,
     sample_size = 1
 )]
 fn crowd(bencher: Bencher<'_, '_>, size: Size) {
-    let (jobs, gap) = (format!("count = {MOST}\n"), "poisson = 0.5".to_owned());
+    let (jobs, gap) = (format!("count = {MAX_JOBS}\n"), "poisson = 0.5".to_owned());
     let scenario = stress(&[("count = 10000\n", jobs), ("poisson = 0.4", gap)]);
     simulate(bencher, "crowd", size, &scenario);
 }
 
-/// The fluid alone, without a policy: a job comes and goes among so many that share a node.
+/// The fluid alone, without a policy: a job is added to and removed from a shared node.
 #[divan::bench(args = [10, 100, 1_000, 10_000, 100_000])]
 fn fluid(bencher: Bencher<'_, '_>, jobs: usize) {
     let (weight, cap, speed, batch) = (1.0, 1.0, 1.0, 1.0);
-    let party = Party { weight, cap, limited: false, speed, bend: 0.0, batch, contention: None };
+    let demand =
+        Demand { weight, cap, limited: false, speed, fixed_per_work: 0.0, batch, contention: None };
     let mut node = Fluid::new(0.0);
     for job in 0..jobs {
-        node.insert(job, party, 1e9 + count(job));
+        node.insert(job, demand, 1e9 + count(job));
     }
     bencher.counter(ItemsCount::new(2_usize)).bench_local(|| {
-        node.insert(jobs, party, 1e9);
+        node.insert(jobs, demand, 1e9);
         node.remove(jobs)
     });
 }

@@ -1,4 +1,4 @@
-//! Several policies on one scenario, over the same seeds.
+//! Compares several policies on one scenario, over the same seeds.
 
 use paceline_policy::Variant;
 use paceline_policy::policies::{self, AnyPolicy, Scope};
@@ -10,15 +10,18 @@ use crate::outcome::Outcome;
 use crate::scenario::{Arm, Scenario, ScenarioError};
 use crate::world::Run;
 
-/// A gap that is a smaller part of the figure is none.
-const LEAST_GAP: f64 = 1e-6;
+/// A smaller relative gap counts as none.
+const MIN_GAP: f64 = 1e-6;
 
-/// What came of a comparison.
+/// The most jobs of all runs of one comparison, which are held in memory.
+const MAX_RESULTS: usize = 2_000_000;
+
+/// The results of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The seeds, the same for every policy.
     pub seeds: Vec<u64>,
-    /// Each policy, in the order asked for.
+    /// The results of each policy, in the order asked for.
     pub results: Vec<Results>,
     /// The bounds of each seed's workload.
     pub bounds: Vec<Bounds>,
@@ -35,12 +38,37 @@ pub struct Results {
 
 /// Runs every policy over seeds 1 to `seeds`.
 pub fn compare(scenario: &Scenario, arms: &[Arm], seeds: u32) -> Result<Comparison, ScenarioError> {
+    compare_noting(scenario, arms, seeds, |_, _| {})
+}
+
+/// The same. After each run, calls `note` with the number of runs that are done and that of all.
+pub fn compare_noting(
+    scenario: &Scenario,
+    arms: &[Arm],
+    seeds: u32,
+    mut note: impl FnMut(u64, u64),
+) -> Result<Comparison, ScenarioError> {
+    let jobs = scenario.jobs();
+    let results =
+        usize::try_from(seeds).ok().and_then(|n| n.checked_mul(jobs)?.checked_mul(arms.len()));
+    if results.is_none_or(|results| results > MAX_RESULTS) {
+        let arms = arms.len();
+        return Err(ScenarioError::TooMany { arms, seeds, jobs, most: MAX_RESULTS });
+    }
+    let all = u64::try_from(arms.len()).unwrap_or(u64::MAX).saturating_mul(seeds.into());
+    let mut done = 0;
     let seeds: Vec<u64> = (1..=u64::from(seeds)).collect();
-    let workloads: Vec<Workload> = seeds.iter().map(|seed| Workload::of(scenario, *seed)).collect();
+    let workloads: Vec<Workload> =
+        seeds.iter().map(|seed| Workload::new(scenario, *seed)).collect();
     let mut results = Vec::new();
     for arm in arms {
         let outcomes = seeds.iter().zip(&workloads);
-        let outcomes = outcomes.map(|(seed, of)| outcome(scenario, arm, *seed, &of.equal));
+        let outcomes = outcomes.map(|(seed, of)| {
+            let outcome = outcome(scenario, arm, *seed, &of.equal);
+            done += 1;
+            note(done, all);
+            outcome
+        });
         let outcomes = outcomes.collect::<Result<Vec<Outcome>, ScenarioError>>()?;
         results.push(Results { arm: arm.clone(), outcomes });
     }
@@ -48,12 +76,12 @@ pub fn compare(scenario: &Scenario, arms: &[Arm], seeds: u32) -> Result<Comparis
     Ok(Comparison { seeds, results, bounds })
 }
 
-/// Every policy that has something to decide in a scenario, in both variants where its paper differs
-/// from what a careful reader would build. The first is what others are compared with.
+/// Every policy that applies to a scenario; both variants where our corrections change a paper's
+/// policy. Others are compared with the first one.
 pub fn every_arm(scenario: &Scenario) -> Vec<Arm> {
     let mut arms = Vec::new();
     for entry in policies::ALL.iter().filter(|entry| !entry.is_yardstick()) {
-        let variants: &[Variant] = if entry.is_of_a_paper() {
+        let variants: &[Variant] = if entry.is_from_paper() {
             &[Variant::Published, Variant::Resolved]
         } else {
             &[Variant::Resolved]
@@ -76,26 +104,26 @@ pub fn every_arm(scenario: &Scenario) -> Vec<Arm> {
     arms
 }
 
-/// What one seed's jobs are measured by.
+/// The references of one seed's jobs.
 struct Workload {
     bounds: Bounds,
-    /// What equal shares would give each.
+    /// Each job's completion time under equal shares, in seconds.
     equal: Vec<f64>,
 }
 
 impl Workload {
-    fn of(scenario: &Scenario, seed: u64) -> Self {
+    fn new(scenario: &Scenario, seed: u64) -> Self {
         let Scenario { nodes, gangs, until, .. } = scenario;
         if !gangs.is_empty() {
-            return Self { bounds: Bounds::of_gangs(gangs, nodes), equal: Vec::new() };
+            return Self { bounds: Bounds::for_gangs(gangs, nodes), equal: Vec::new() };
         }
         let jobs = scenario.draw(seed);
         let equal = equal_shares(&jobs, nodes);
-        Self { bounds: Bounds::of(&jobs, &equal, nodes, *until), equal }
+        Self { bounds: Bounds::for_jobs(&jobs, &equal, nodes, *until), equal }
     }
 }
 
-/// What comes of one run, where equal shares would give each job so much time.
+/// Runs a policy once. `equal` are the completion times under equal shares.
 fn outcome(
     scenario: &Scenario,
     arm: &Arm,
@@ -120,14 +148,14 @@ pub fn runs(scenario: &Scenario, arm: &Arm, seeds: &[u64]) -> Result<Results, Sc
     Ok(Results { arm: arm.clone(), outcomes: outcomes.collect::<Result<_, _>>()? })
 }
 
-/// What comes of one run, without the bounds that it could be held against.
+/// Runs a policy once, without computing bounds.
 pub(crate) fn run_of(scenario: &Scenario, arm: &Arm, seed: u64) -> Result<Outcome, ScenarioError> {
     let jobs = if scenario.gangs.is_empty() { scenario.draw(seed) } else { Vec::new() };
     outcome(scenario, arm, seed, &equal_shares(&jobs, &scenario.nodes))
 }
 
 impl Comparison {
-    /// Which metrics some policy has a figure of.
+    /// The metrics that at least one policy has a figure of.
     pub fn metrics(&self) -> Vec<&'static Metric> {
         let known = |metric: &&Metric| self.results.iter().any(|own| own.mean(metric).is_some());
         METRICS.iter().filter(known).collect()
@@ -135,57 +163,58 @@ impl Comparison {
 
     /// The bound of a metric, the mean over seeds.
     pub fn bound(&self, metric: &Metric) -> Option<Interval> {
-        Interval::of(&self.each_bound(metric, |bound| Some(bound.limit)))
+        Interval::from_values(&self.each_bound(metric, |bound| Some(bound.limit)))
     }
 
-    /// What a schedule that knows the future reaches, the mean over seeds: the other end of the bound.
+    /// The value that a schedule with knowledge of the future reaches, the mean over seeds: the
+    /// other end of the bound.
     pub fn reached(&self, metric: &Metric) -> Option<Interval> {
         let each = self.each_bound(metric, |bound| bound.reached);
-        Interval::of(&each).filter(|_| each.len() == self.seeds.len())
+        Interval::from_values(&each).filter(|_| each.len() == self.seeds.len())
     }
 
     fn each_bound(&self, metric: &Metric, end: fn(Bound) -> Option<f64>) -> Vec<f64> {
         self.bounds.iter().filter_map(|bounds| end(bounds.get(metric.name)?)).collect()
     }
 
-    /// By how much a policy's figure is over the bound, as a factor: the mean over seeds. `None` where
-    /// a run was cut short and the figure leaves out what was not over.
+    /// A policy's figure over the bound, the mean over seeds. `None` if a run was cut short and the
+    /// metric ignores unfinished jobs.
     pub fn ratio(&self, results: &Results, metric: &Metric) -> Option<f64> {
-        if metric.of_the_ended && results.is_cut_short() {
+        if metric.finished_only && results.is_cut_short() {
             return None;
         }
         let each = results.outcomes.iter().zip(&self.bounds).filter_map(|(outcome, bounds)| {
             let bound = bounds.get(metric.name).filter(|bound| bound.limit > 0.0)?;
             Some(metric.of(outcome)? / bound.limit)
         });
-        Interval::of(&each.collect::<Vec<f64>>()).map(|interval| interval.mean)
+        Interval::from_values(&each.collect::<Vec<f64>>()).map(|interval| interval.mean)
     }
 
-    /// The part of the gap between the first policy's figure and the bound's lower end that a policy
-    /// closes: 1 at the bound, negative where it is worse than the first. Of means over the seeds. `None`
-    /// if the gap is zero or a run stopped before its jobs ended.
+    /// The part of the gap between the first policy's figure and the bound that a policy closes, by
+    /// means over the seeds. It is 1 at the bound, and negative if the policy is worse than the
+    /// first. Returns `None` without a gap, or if a run stopped before its jobs ended.
     pub fn gap_closed(&self, results: &Results, metric: &Metric) -> Option<f64> {
         let first = self.results.first()?;
-        if metric.of_the_ended && (results.is_cut_short() || first.is_cut_short()) {
+        if metric.finished_only && (results.is_cut_short() || first.is_cut_short()) {
             return None;
         }
         let (base, own) = (first.mean(metric)?.mean, results.mean(metric)?.mean);
         let gap = base - self.bound(metric)?.mean;
-        (gap.abs() > LEAST_GAP * base.abs()).then(|| (base - own) / gap)
+        (gap.abs() > MIN_GAP * base.abs()).then(|| (base - own) / gap)
     }
 
-    /// What a policy's figure differs by from the first policy's, seed by seed: what both have in
-    /// common is no part of it.
+    /// The difference of a policy's figure from the first policy's, seed by seed, which cancels
+    /// what both have in common.
     pub fn difference(&self, results: &Results, metric: &Metric) -> Option<Interval> {
         let first = self.results.first()?;
         let each = results.outcomes.iter().zip(&first.outcomes);
         let each = each.filter_map(|(own, other)| Some(metric.of(own)? - metric.of(other)?));
-        Interval::of(&each.collect::<Vec<f64>>())
+        Interval::from_values(&each.collect::<Vec<f64>>())
     }
 }
 
 impl Results {
-    /// Whether jobs that have an end had not come to it when some run ended.
+    /// Whether some run ended before all of its jobs did.
     pub fn is_cut_short(&self) -> bool {
         self.outcomes.iter().any(|outcome| outcome.unfinished() > 0)
     }
@@ -193,7 +222,7 @@ impl Results {
     /// The mean of a metric over the seeds.
     pub fn mean(&self, metric: &Metric) -> Option<Interval> {
         let each = self.outcomes.iter().filter_map(|outcome| metric.of(outcome));
-        Interval::of(&each.collect::<Vec<f64>>())
+        Interval::from_values(&each.collect::<Vec<f64>>())
     }
 }
 

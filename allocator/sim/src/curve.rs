@@ -1,16 +1,16 @@
-//! How a job's loss falls with the work that was done.
+//! A job's loss as a function of the work done.
 //!
-//! A curve is a function of the fraction of the job's work, 0 at its start and 1 at its end, so
-//! that it stays the same when all work is scaled.
+//! A curve is a function of the fraction of the job's work, from 0 at its start to 1 at its end. So
+//! it does not change if all work is scaled.
 
 use paceline_policy::unit::counter;
 use serde::{Deserialize, Serialize};
 
-/// So many points are enough for the mean of a smooth curve over one frame.
+/// Points of the numerical mean of a smooth curve over one frame.
 const BLOCKS: u64 = 64;
-/// A power law is as good as straight within one batch that is this part of its bend: its sum over
-/// batches is then an integral, to 10⁻⁴ of it.
-const SHORT: f64 = 0.05;
+/// A power law is almost linear within a batch this short relative to its bend. Its sum over
+/// batches is then an integral, with a relative error of 10⁻⁴.
+const SHORT_BATCH: f64 = 0.05;
 
 /// The shape of a loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,12 +49,12 @@ pub enum Curve {
 pub struct Fall {
     /// The loss before any work.
     pub first: f64,
-    /// The loss when all is done.
+    /// The loss when all work is done.
     pub last: f64,
 }
 
 impl Fall {
-    /// The part of it that is still to come where the loss is `loss`.
+    /// The remaining part of the fall at this loss: 1 at the start, 0 at the end.
     pub fn to_come(self, loss: f64) -> f64 {
         (loss - self.last) / (self.first - self.last)
     }
@@ -83,9 +83,9 @@ impl Curve {
             return end * batches + (start - end) * series;
         }
         if let Self::Power { scale, .. } = self
-            && step <= SHORT * (scale + counter(from) * step)
+            && step <= SHORT_BATCH * (scale + counter(from) * step)
         {
-            // The middles of the blocks that an integral is made of, each as wide as a batch.
+            // The sum is the integral between the middles of the batches.
             return batches * self.mean((counter(from) + 0.5) * step, (counter(to) + 0.5) * step);
         }
         let blocks = to.saturating_sub(from).min(BLOCKS);
@@ -105,7 +105,7 @@ impl Curve {
             return end + (start - end) * fall;
         }
         if let Self::Power { start, end, scale, exponent } = self {
-            // The integral of (1 + u/scale)^(−exponent), written so that nothing cancels.
+            // The integral of (1 + u/scale)^(−exponent), written to avoid cancellation.
             let (power, grown) = (1.0 - exponent, (width / (scale + from)).ln_1p());
             let rise = if power.abs() > 0.0 { (power * grown).exp_m1() / power } else { grown };
             let fall = (1.0 + from / scale).powf(power) * rise * scale / width;
@@ -116,19 +116,19 @@ impl Curve {
         (0..BLOCKS).map(|at| self.at(middle(at))).sum::<f64>() / counter(BLOCKS)
     }
 
-    /// The part of the whole fall that is still to come, on average between two fractions of the
-    /// work: 1 before any work, 0 when all is done.
+    /// The mean remaining part of the fall between two fractions of the work: 1 before any work, 0
+    /// when all is done.
     pub fn to_come(&self, from: f64, to: f64) -> f64 {
         self.fall().to_come(self.mean(from, to))
     }
 
-    /// From where to where it falls.
+    /// The losses between which it falls.
     pub fn fall(&self) -> Fall {
         Fall { first: self.at(0.0), last: self.at(1.0) }
     }
 
-    /// The fraction of the work after which the loss is `target`: `None` if it never is. A loss
-    /// that is `target` from the start is so after no work.
+    /// The fraction of the work after which the loss reaches `target`; `None` if it never does. A
+    /// loss that has reached it from the start gives 0.
     pub fn reach(&self, target: f64) -> Option<f64> {
         let fraction = match self {
             Self::Exponential { start, end, tau } => -tau * ((target - end) / (start - end)).ln(),
@@ -144,7 +144,7 @@ impl Curve {
         fraction.is_finite().then(|| fraction.max(0.0))
     }
 
-    /// Whether the loss is one that rises.
+    /// Whether the loss rises.
     pub fn rises(&self) -> bool {
         match self {
             Self::Exponential { start, end, .. } | Self::Power { start, end, .. } => end > start,
@@ -154,7 +154,7 @@ impl Curve {
         }
     }
 
-    /// Whether it only ever comes nearer to 0.
+    /// Whether its absolute value only decreases.
     pub fn shrinks(&self) -> bool {
         match self {
             Self::Exponential { start, end, .. } | Self::Power { start, end, .. } => {
@@ -164,7 +164,7 @@ impl Curve {
         }
     }
 
-    /// What is wrong with it, as the field's name, its value and what is allowed.
+    /// The problem of an invalid curve: the field's name, its value, and what is allowed.
     pub(crate) fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let wrong = |name, value: f64, allowed| Some((name, value.to_string(), allowed));
         let positive = |name, value: f64| {
@@ -201,7 +201,7 @@ fn differ(start: f64, end: f64) -> Option<(&'static str, String, &'static str)> 
     (!fits).then(|| ("end", end.to_string(), "must be a number other than start"))
 }
 
-/// The value at `u` on the lines between `points`.
+/// The value at `u` of the linear interpolation between `points`.
 fn between(points: &[(f64, f64)], u: f64) -> f64 {
     let after = points.partition_point(|(at, _)| *at <= u);
     let before = after.checked_sub(1).and_then(|at| points.get(at));
@@ -212,7 +212,7 @@ fn between(points: &[(f64, f64)], u: f64) -> f64 {
     }
 }
 
-/// Where the lines between `points` first meet `target`.
+/// Where the linear interpolation between `points` first meets `target`.
 fn crossing(points: &[(f64, f64)], target: f64) -> Option<f64> {
     let meets = |((u0, l0), (u1, l1)): (&(f64, f64), &(f64, f64))| {
         let within = (l0.min(*l1)..=l0.max(*l1)).contains(&target);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_over_batches_is_that_of_the_losses_at_their_ends() {
+    fn sum_over_batches_equals_losses_at_their_ends() {
         for curve in curves() {
             for (from, to) in [(0, 1), (3, 40), (0, 1000), (990, 1000), (7, 7)] {
                 let step = 1e-3;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_law_is_summed_as_it_would_be_batch_by_batch() {
+    fn power_law_sum_equals_the_sum_over_batches() {
         for exponent in [0.3, 1.0, 1.0 + 1e-9, 2.0] {
             let curve = Curve::Power { start: 3.0, end: 0.5, scale: 0.05, exponent };
             for (from, to, step) in [(0, 1000, 1e-3), (999, 1000, 1e-3), (5, 7, 4e-3), (0, 8, 0.1)]
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_that_of_many_points() {
+    fn mean_equals_that_of_many_points() {
         for curve in curves() {
             let points = (0..10_000).map(|at| curve.at(0.1 + 0.6 * (counter(at) + 0.5) / 1e4));
             let mean = points.sum::<f64>() / 1e4;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_reached_where_the_curve_has_it() {
+    fn target_is_reached_where_the_curve_meets_it() {
         for curve in curves() {
             for u in [0.01, 0.3, 0.9] {
                 let reached = curve.reach(curve.at(u)).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_shrinks_is_never_larger_than_before() {
+    fn shrinking_loss_never_grows() {
         let power = |start, end| Curve::Power { start, end, scale: 0.1, exponent: 0.8 };
         let shrinking = [(2.0, 0.1), (-2.0, -0.1), (2.0, 0.0)].map(|(a, b)| power(a, b));
         for curve in curves().iter().chain(&shrinking).filter(|curve| curve.shrinks()) {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_cannot_be_is_named() {
+    fn invalid_curve_names_its_field() {
         let flat = Curve::Exponential { start: 1.0, end: 1.0, tau: 0.2 };
         assert_eq!(flat.problem().unwrap().0, "end");
         let steep = Curve::Power { start: 1.0, end: 0.0, scale: 0.0, exponent: 1.0 };

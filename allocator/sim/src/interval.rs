@@ -1,6 +1,6 @@
 use paceline_policy::unit::count;
 
-use crate::metrics::mean;
+use crate::stats::mean;
 
 /// A mean over seeds, or over repeats.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -8,7 +8,7 @@ pub struct Interval {
     /// The mean.
     pub mean: f64,
     /// Half the width of the interval that holds the true mean with 95 % probability, by Student's
-    /// t; `None` of one figure alone.
+    /// t; `None` for a single figure.
     pub half: Option<f64>,
 }
 
@@ -18,12 +18,12 @@ const STUDENT: [f64; 30] = [
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The same for more.
+/// The same for more degrees of freedom.
 const NORMAL: f64 = 1.960;
 
 impl Interval {
-    /// Of one figure for each seed or repeat; `None` without any.
-    pub fn of(figures: &[f64]) -> Option<Self> {
+    /// The interval of one figure for each seed or repeat; `None` if there are none.
+    pub fn from_values(figures: &[f64]) -> Option<Self> {
         let middle = mean(figures)?;
         let freedom = figures.len() - 1;
         let half = (freedom > 0).then(|| {
@@ -40,11 +40,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_is_students() {
-        let interval = Interval::of(&[1.0, 2.0, 3.0]).unwrap();
+    fn interval_uses_students_t() {
+        let interval = Interval::from_values(&[1.0, 2.0, 3.0]).unwrap();
         assert!((interval.mean - 2.0).abs() < 1e-12);
         assert!((interval.half.unwrap() - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Interval::of(&[5.0]).unwrap().half, None);
-        assert_eq!(Interval::of(&[]), None);
+        assert_eq!(Interval::from_values(&[5.0]).unwrap().half, None);
+        assert_eq!(Interval::from_values(&[]), None);
     }
 }

@@ -1,32 +1,33 @@
-//! What runs are compared by.
+//! The metrics that runs are compared by.
 
+use paceline_policy::reason::dqoes::Set;
 use paceline_policy::unit::{count, counter};
 
 pub use crate::interval::Interval;
-use crate::number::position;
 use crate::outcome::{JobOutcome, Outcome};
-use crate::satisfaction::Set;
+use crate::satisfaction::set_of;
+use crate::stats::{mean, quantile};
 
-/// Beyond this ρ a job counts as treated unfairly: it takes a tenth longer than by equal shares, which
-/// leaves a policy some room to find out what its jobs are like.
+/// Above this ρ a job counts as treated unfairly: it takes a tenth longer than with equal shares.
+/// That leaves a policy some room to learn about its jobs.
 const UNFAIR: f64 = 1.1;
 
 /// One figure of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name, as it stands in JSON.
+    /// Its name in JSON.
     pub name: &'static str,
-    /// What it is called in tables.
+    /// Its title in tables.
     pub title: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
-    /// Which values are good.
+    /// Which values are better.
     pub better: Better,
-    /// Whether it leaves out what was not over, so that a run that was cut short looks better than it
+    /// Whether it ignores unfinished jobs, so that a run that was cut short looks better than it
     /// is.
-    pub of_the_ended: bool,
+    pub finished_only: bool,
     of: fn(&Outcome) -> Option<f64>,
 }
 
@@ -50,27 +51,27 @@ impl Metric {
         self
     }
 
-    const fn of_the_ended(mut self) -> Self {
-        self.of_the_ended = true;
+    const fn finished_only(mut self) -> Self {
+        self.finished_only = true;
         self
     }
 
-    /// Its value for a run; `None` where the run has no such thing.
+    /// Its value for a run; `None` if the run does not have it.
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         (self.of)(outcome)
     }
 }
 
-/// All of them, in the order in which people see them.
+/// All metrics, in the order of tables.
 pub const METRICS: &[Metric] = &[
     metric("completion_mean", "mean completion", "s", "from arrival to end, mean", |run| {
         mean(&completions(run))
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("completion_median", "median completion", "s", "from arrival to end, median", |run| {
         quantile(completions(run), 0.5)
     })
-    .of_the_ended(),
+    .finished_only(),
     metric(
         "completion_p99",
         "p99 completion",
@@ -78,38 +79,38 @@ pub const METRICS: &[Metric] = &[
         "from arrival to end, 99th percentile",
         |run| quantile(completions(run), 0.99),
     )
-    .of_the_ended(),
+    .finished_only(),
     metric("makespan", "makespan", "s", "from the first arrival to the last end", |run| {
         let first = run.jobs.iter().map(|job| job.arrived).fold(f64::INFINITY, f64::min);
         let last = run.jobs.iter().filter_map(|job| job.finished).fold(f64::NAN, f64::max);
         (last - first).is_finite().then_some(last - first)
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("slowdown_mean", "mean slow-down", "x", "completion time over the time alone", |run| {
         mean(&slowdowns(run))
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("fairness_worst", "worst fairness", "x", "finish-time fairness ρ, the largest", |run| {
         fairness(run).into_iter().max_by(f64::total_cmp)
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("fairness_mean", "mean fairness", "x", "finish-time fairness ρ, the mean", |run| {
         mean(&fairness(run))
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("unfair", "unfair", "%", "jobs whose finish-time fairness ρ is over 1.1", |run| {
         let all = fairness(run);
         let unfair = all.iter().filter(|fairness| **fairness > UNFAIR).count();
         (!all.is_empty()).then(|| 100.0 * count(unfair) / count(all.len()))
     })
-    .of_the_ended(),
+    .finished_only(),
     metric("jain", "Jain's index", "-", "of time alone over completion time; 1 is fair", |run| {
         let speeds: Vec<f64> = slowdowns(run).iter().map(|slow| 1.0 / slow).collect();
         let squares: f64 = speeds.iter().map(|speed| speed * speed).sum();
         let sum: f64 = speeds.iter().sum();
         (squares > 0.0).then(|| sum * sum / (count(speeds.len()) * squares))
     })
-    .of_the_ended()
+    .finished_only()
     .more_is_better(),
     metric("loss_area", "area under loss", "s", "time, by the part of the fall to come", |run| {
         let areas: Vec<f64> = run.jobs.iter().map(|job| job.loss_area).collect();
@@ -122,7 +123,7 @@ pub const METRICS: &[Metric] = &[
         "from arrival, of those that got there",
         |run| mean(&times_to(run, |job| job.acceptable)),
     )
-    .of_the_ended(),
+    .finished_only(),
     metric(
         "objective_mean",
         "time to objective",
@@ -130,7 +131,7 @@ pub const METRICS: &[Metric] = &[
         "from arrival, of those that got there",
         |run| mean(&times_to(run, |job| job.objective)),
     )
-    .of_the_ended(),
+    .finished_only(),
     metric("satisfied", "satisfied", "jobs", "S: last batch within 10 % of its target", |run| {
         targets(run, |set| set == Set::Satisfied)
     })
@@ -147,7 +148,7 @@ pub const METRICS: &[Metric] = &[
         |run| {
             let distance = |job: &JobOutcome| {
                 let (latency, target) = job.batch_latency.zip(job.targets.batch_latency)?;
-                let satisfied = Set::of(latency, target) == Set::Satisfied;
+                let satisfied = set_of(latency, target) == Set::Satisfied;
                 Some(if satisfied { 0.0 } else { (latency - target).abs() })
             };
             let distances: Vec<f64> = run.jobs.iter().filter_map(distance).collect();
@@ -186,7 +187,7 @@ const fn metric(
     about: &'static str,
     of: fn(&Outcome) -> Option<f64>,
 ) -> Metric {
-    Metric { name, title, unit, about, better: Better::Less, of_the_ended: false, of }
+    Metric { name, title, unit, about, better: Better::Less, finished_only: false, of }
 }
 
 fn completions(run: &Outcome) -> Vec<f64> {
@@ -209,28 +210,15 @@ fn times_to(run: &Outcome, target: fn(&JobOutcome) -> Option<f64>) -> Vec<f64> {
     run.jobs.iter().filter_map(|job| Some(target(job)? - job.arrived)).collect()
 }
 
-/// How many jobs with a target of their batches keep it.
+/// How many jobs with a batch target keep it; `None` if no job has one.
 fn targets(run: &Outcome, keeps: impl Fn(Set) -> bool) -> Option<f64> {
     let with: Vec<(f64, f64)> = run
         .jobs
         .iter()
         .filter_map(|job| job.batch_latency.zip(job.targets.batch_latency))
         .collect();
-    let kept = with.iter().filter(|(latency, target)| keeps(Set::of(*latency, *target))).count();
+    let kept = with.iter().filter(|(latency, target)| keeps(set_of(*latency, *target))).count();
     (!with.is_empty()).then(|| count(kept))
-}
-
-pub(crate) fn mean(numbers: &[f64]) -> Option<f64> {
-    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / count(numbers.len()))
-}
-
-/// The quantile of some numbers, between two of them where it lies between them.
-fn quantile(mut numbers: Vec<f64>, part: f64) -> Option<f64> {
-    numbers.sort_by(f64::total_cmp);
-    let at = part * count(numbers.len().checked_sub(1)?);
-    let low = *numbers.get(position(at))?;
-    let high = numbers.get(position(at) + 1).copied().unwrap_or(low);
-    Some(low + (high - low) * at.fract())
 }
 
 #[cfg(test)]

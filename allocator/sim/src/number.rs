@@ -1,8 +1,8 @@
-//! Numbers that can be sorted, and the only casts of this crate.
+//! Sortable numbers, and the only casts of this crate.
 
 use std::cmp::Ordering;
 
-/// A number as a key: ordered as numbers are, and never NaN where this crate makes one.
+/// A number as a sort key, by its total order. This crate makes none from NaN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key(pub(crate) f64);
 

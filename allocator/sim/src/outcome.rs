@@ -1,11 +1,11 @@
-//! What came of a run.
+//! The outcome of a run.
 
 use paceline_wire::Targets;
 use serde::Serialize;
 
 use crate::scenario::Job;
 
-/// One job's fate. Moments are seconds since the run began.
+/// One job's outcome. Moments are seconds since the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JobOutcome {
     /// Its name.
@@ -22,22 +22,22 @@ pub struct JobOutcome {
     pub objective: Option<f64>,
     /// Whether it was ended there.
     pub ended: bool,
-    /// The area under its loss: seconds, weighted by the part of its fall that was still to come.
+    /// The area under its loss: seconds, weighted by the remaining part of the fall.
     pub loss_area: f64,
-    /// How long it takes where no other job runs; `None` if it never ends.
+    /// How long it takes if no other job runs, in seconds; `None` if it never ends.
     pub alone: Option<f64>,
-    /// How long it takes if those that are there share all nodes equally; known where policies are
-    /// compared, and of jobs of one process.
+    /// How long it takes if the jobs present share all nodes equally, in seconds. Known only where
+    /// policies are compared, and not for gangs.
     pub equal: Option<f64>,
     /// How often it was moved.
     pub moves: u64,
     /// How often it failed: by itself, or with its node.
     pub failures: u64,
-    /// The work that it lost by that, as seconds of a whole node; `None` where nothing can fail.
+    /// The work that it lost by failures, as seconds of a whole node; `None` if nothing can fail.
     pub lost_work: Option<f64>,
-    /// What it is asked to reach.
+    /// Its targets.
     pub targets: Targets,
-    /// What its batches took at its last share, in seconds.
+    /// The duration of its batches at its last share, in seconds.
     pub batch_latency: Option<f64>,
     /// How many of its workers were taken from it while it ran.
     pub preemptions: u64,
@@ -61,12 +61,12 @@ impl JobOutcome {
         self.finished.map(|finished| finished - self.arrived)
     }
 
-    /// Its completion time over the time that it takes alone.
+    /// Its completion time over its time alone.
     pub fn slowdown(&self) -> Option<f64> {
         Some(self.completion()? / self.alone?)
     }
 
-    /// Its finish-time fairness ρ: its completion time over the one by equal shares.
+    /// Its finish-time fairness ρ: its completion time over that with equal shares.
     pub fn fairness(&self) -> Option<f64> {
         Some(self.completion()? / self.equal?)
     }
@@ -79,11 +79,11 @@ pub struct Outcome {
     pub jobs: Vec<JobOutcome>,
     /// When the last event happened.
     pub until: f64,
-    /// CPU time in use over what there was, from the start to the end; `None` of a measured run that
-    /// does not tell.
+    /// CPU time in use over the available CPU time, from start to end; `None` for a measured run
+    /// without this figure.
     pub utilisation: Option<f64>,
-    /// CPU time that nobody used while a job was held back by its limit, over what there was; the
-    /// same.
+    /// CPU time that was idle while a job was throttled by its limit, over the available CPU time;
+    /// `None` as above.
     pub stranded: Option<f64>,
     /// Arrivals, ends, runs of a policy and changes of limits.
     pub events: u64,
@@ -92,13 +92,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How many jobs were not over when it ended.
+    /// How many jobs were unfinished when it ended.
     pub fn unfinished(&self) -> usize {
         self.jobs.iter().filter(|job| job.finished.is_none()).count()
     }
 }
 
-/// One run of a policy as a line of each kind: what it saw and what it said.
+/// One decision of a policy as two lines: its frame and its decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The frame, as `paceline replay` reads it.

@@ -1,5 +1,5 @@
-//! Randomness that follows from a seed: one stream for each job and purpose, so that a job more or
-//! less changes nothing for the others.
+//! Randomness that follows from a seed. Each job and purpose has its own stream, so adding or
+//! removing a job does not change the others.
 
 use std::f64::consts::TAU;
 
@@ -10,9 +10,9 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 /// What a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// When a group's jobs arrive. Its streams are the groups'.
+    /// When a group's jobs arrive, with one stream for each group.
     Arrival,
-    /// How much work a job is.
+    /// How much work a job has.
     Work,
     /// The noise of its loss.
     Noise,
@@ -22,13 +22,13 @@ pub(crate) enum Purpose {
     Target,
     /// When it crashes.
     Crash,
-    /// When a node fails. Its streams are the nodes'.
+    /// When a node fails, with one stream for each node.
     Failure,
-    /// What its batches take more or less.
+    /// The deviations of its batch durations.
     Duration,
 }
 
-/// How many purposes the numbering of streams leaves room for.
+/// The number of purposes in the numbering of streams.
 const PURPOSES: u64 = 8;
 
 /// 2⁻⁵³: from 53 random bits to a number from 0 to 1.
@@ -39,7 +39,7 @@ const UNIT: f64 = 1.0 / 9_007_199_254_740_992.0;
 pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream of the thing numbered `index` for `purpose`.
+    /// The stream of item number `index` for `purpose`.
     pub(crate) fn new(seed: u64, purpose: Purpose, index: usize) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let index = u64::try_from(index).unwrap_or(u64::MAX / PURPOSES);
@@ -74,22 +74,23 @@ impl Stream {
     }
 }
 
-/// A stream that begins when it is first drawn from: it is large, and most things draw from few.
+/// A stream that is created when it is first drawn from. Streams are large, and most jobs use few
+/// of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Lazy {
+pub(crate) struct LazyStream {
     seed: u64,
     purpose: Purpose,
     index: usize,
     stream: Option<Box<Stream>>,
 }
 
-impl Lazy {
+impl LazyStream {
     /// The stream of [`Stream::new`].
     pub(crate) const fn new(seed: u64, purpose: Purpose, index: usize) -> Self {
         Self { seed, purpose, index, stream: None }
     }
 
-    /// The stream, as far as it was drawn from.
+    /// The stream at its present position.
     pub(crate) fn stream(&mut self) -> &mut Stream {
         let begin = || Box::new(Stream::new(self.seed, self.purpose, self.index));
         self.stream.get_or_insert_with(begin)
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_follows_from_its_seed_purpose_and_number_alone() {
+    fn stream_depends_on_seed_purpose_and_number_only() {
         let first = |seed, purpose, index| Stream::new(seed, purpose, index).uniform().to_bits();
         assert_eq!(first(1, Purpose::Noise, 3), first(1, Purpose::Noise, 3));
         let all = [
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_lazy_stream_is_the_same_stream() {
-        let mut lazy = Lazy::new(3, Purpose::Crash, 5);
+        let mut lazy = LazyStream::new(3, Purpose::Crash, 5);
         let mut stream = Stream::new(3, Purpose::Crash, 5);
         for _ in 0..3 {
             assert_eq!(lazy.stream().uniform().to_bits(), stream.uniform().to_bits());
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_have_the_means_that_their_names_say() {
+    fn draws_have_the_expected_means() {
         let mut stream = Stream::new(7, Purpose::Work, 0);
         assert!((mean(|| stream.uniform()) - 0.5).abs() < 0.01);
         assert!((mean(|| stream.exponential(3.0)) - 3.0).abs() < 0.1);

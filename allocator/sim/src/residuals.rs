@@ -1,22 +1,22 @@
-//! What a job's reports have beside the curve of its loss, the same in each of its runs.
+//! The deviations of a job's reports from its loss curve that are the same in each run.
 //!
-//! A job that shuffles by a seed trains on the same batches in each run, and some are harder than
-//! others. To a policy that compares the means of a few batches this looks like noise, but all runs
-//! have it at the same places.
+//! A job that shuffles by a seed trains on the same batches in each run, and some batches are
+//! harder than others. A policy that compares means of a few batches sees this as noise, but it
+//! occurs at the same places in all runs.
 
 use paceline_policy::unit::count;
 
 use crate::number::position;
 
-/// A step function over the fractions of a job's work, 0 where nothing is known.
+/// A step function over the fractions of a job's work, 0 where it is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residuals {
-    /// The sums of the parts up to each border between them, the first and the last among them.
+    /// The cumulated sums of the parts at each border, from 0 at the first.
     sums: Vec<f64>,
 }
 
 impl Residuals {
-    /// Of equal parts of the work, by what reports there have beside the curve on average.
+    /// The residuals of equal parts of the work: the mean deviation in each part.
     pub fn new(parts: &[f64]) -> Self {
         let add = |sum: &mut f64, part: &f64| {
             *sum += part;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_is_that_of_the_parts_between() {
+    fn mean_covers_the_parts_between() {
         let residuals = Residuals::new(&[1.0, -3.0]);
         for (from, to, mean) in [(0.0, 0.5, 1.0), (0.25, 0.75, -1.0), (0.5, 1.0, -3.0)] {
             assert!((residuals.mean(from, to) - mean).abs() < 1e-12, "{from} {to}");
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn two_halves_are_the_whole(
+        fn mean_of_two_halves_is_the_whole_mean(
             parts in prop::collection::vec(-9.0..9.0_f64, 0..9), from in 0.0..1.0_f64, width in 0.01..0.5_f64,
         ) {
             let residuals = Residuals::new(&parts);

@@ -1,41 +1,30 @@
-//! How jobs stand to the targets of their batches over a run: `DQoES`'s sets, by what frames tell and
-//! whatever the policy says of them.
+//! The jobs by their batch targets over a run: `DQoES`'s sets, computed from frames for any policy.
 
 use std::collections::BTreeMap;
 
+use paceline_policy::reason::dqoes::Set;
 use paceline_policy::{Frame, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::fit::Recording;
 
-/// How far a batch may be from its target and still be satisfied: the papers' α.
+/// How far a batch may deviate from its target and still count as satisfied: the papers' α.
 pub(crate) const TOLERANCE: f64 = 0.1;
 
-/// Where a job stands to the target of its batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
-    /// G: more than a tenth quicker than asked.
-    Ahead,
-    /// S: within a tenth of what was asked.
-    Satisfied,
-    /// B: more than a tenth slower than asked.
-    Behind,
-}
-
-impl Set {
-    /// The set of a job whose batches take `latency` seconds and are to take `target`.
-    pub fn of(latency: f64, target: f64) -> Self {
-        if latency > (1.0 + TOLERANCE) * target {
-            Self::Behind
-        } else if latency < (1.0 - TOLERANCE) * target {
-            Self::Ahead
-        } else {
-            Self::Satisfied
-        }
+/// The set of a job whose batches take `latency` seconds, with a target of `target` seconds. `DQoES`
+/// compares the difference with its band instead, which rounds differently: a batch of exactly 1.1
+/// targets is in S here.
+pub(crate) fn set_of(latency: f64, target: f64) -> Set {
+    if latency > (1.0 + TOLERANCE) * target {
+        Set::Behind
+    } else if latency < (1.0 - TOLERANCE) * target {
+        Set::Ahead
+    } else {
+        Set::Satisfied
     }
 }
 
-/// How many jobs are in which set from some moment on.
+/// The number of jobs in each set from some moment on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The moment, in seconds of the recording's time.
@@ -46,25 +35,25 @@ pub struct Standing {
     pub ahead: usize,
     /// In B.
     pub behind: usize,
-    /// With a target, and no batch so far.
+    /// With a target, but no batch so far.
     pub unknown: usize,
 }
 
-/// A run by the targets of its jobs' batches.
+/// The sets of a run's jobs over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Satisfaction {
     /// One for each frame.
     pub over_time: Vec<Standing>,
-    /// What each job's batches took when the run is judged: at the last frame of those with the most
-    /// of the jobs, before the first end makes room for the others.
+    /// Each job's batch duration when the run is judged, in seconds. That is at the last of the
+    /// frames with the most jobs, before an end leaves room for the others.
     pub latencies: BTreeMap<JobId, f64>,
     /// How often a job that was satisfied fell behind.
     pub overshoots: usize,
 }
 
 impl Satisfaction {
-    /// Of a recorded run; `None` if no job in it has such a target.
-    pub fn of(recording: &Recording) -> Option<Self> {
+    /// The sets of a recorded run; `None` if no job in it has a batch target.
+    pub fn from_recording(recording: &Recording) -> Option<Self> {
         let with = |frame: &Frame| frame.jobs.iter().filter(|job| target(job).is_some()).count();
         let most = recording.frames().iter().map(with).max().filter(|most| *most > 0)?;
         let mut found = Self { over_time: Vec::new(), latencies: BTreeMap::new(), overshoots: 0 };
@@ -81,7 +70,7 @@ impl Satisfaction {
                     standing.unknown += 1;
                     continue;
                 };
-                let set = Set::of(*latency, target);
+                let set = set_of(*latency, target);
                 match set {
                     Set::Ahead => standing.ahead += 1,
                     Set::Satisfied => standing.satisfied += 1,
@@ -130,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_run_is_judged_before_the_first_job_ends() {
-        let found = Satisfaction::of(&recording(&[
+        let found = Satisfaction::from_recording(&recording(&[
             &[("a", None)],
             &[("a", Some(1.0)), ("b", Some(3.0))],
             &[("a", None), ("b", Some(1.1))],
@@ -149,19 +138,19 @@ mod tests {
     fn a_job_that_was_satisfied_and_falls_behind_has_overshot() {
         let course = [1.0, 1.2, 1.0, 0.5, 1.2, 1.1, 1.11].map(|took| [("a", Some(took))]);
         let frames: Vec<&[_]> = course.iter().map(<[_; 1]>::as_slice).collect();
-        assert_eq!(Satisfaction::of(&recording(&frames)).unwrap().overshoots, 2);
+        assert_eq!(Satisfaction::from_recording(&recording(&frames)).unwrap().overshoots, 2);
     }
 
     #[test]
     fn without_a_target_there_is_nothing_to_satisfy() {
         let recording = Recording::parse(r#"{"t": 1, "jobs": [{"id": "a"}]}"#).unwrap();
-        assert_eq!(Satisfaction::of(&recording), None);
+        assert_eq!(Satisfaction::from_recording(&recording), None);
     }
 
     proptest! {
         #[test]
         fn a_shorter_batch_is_never_in_a_worse_set(target in 0.01..100.0, a in 0.0..200.0, b in 0.0..200.0) {
-            let rank = |latency| match Set::of(latency, target) {
+            let rank = |latency| match set_of(latency, target) {
                 Set::Ahead => 0,
                 Set::Satisfied => 1,
                 Set::Behind => 2,

@@ -1,4 +1,4 @@
-//! One figure of a policy, over a range of values of its parameters.
+//! Computes one figure of a policy over a range of parameter values.
 
 mod axis;
 mod measure;
@@ -10,15 +10,15 @@ use crate::scenario::{Arm, Scenario, ScenarioError};
 pub use axis::Axis;
 pub use measure::Measure;
 
-/// What is varied: one or two parameters of one policy.
+/// One or two parameters of one policy that are varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     axes: Vec<Axis>,
 }
 
 impl Sweep {
-    /// Of one or two axes: a table has no more sides. Both must be the same policy's, for a
-    /// parameter changes nothing under another.
+    /// A sweep of one or two axes, since a table has two sides. Both must belong to the same
+    /// policy, because a parameter has no effect under another.
     pub fn new(axes: Vec<Axis>) -> Result<Self, ScenarioError> {
         let names: Vec<String> = axes.iter().map(Axis::name).collect();
         let bad = |rule: &str| ScenarioError::value("sweep", &names.join(" and "), rule);
@@ -27,10 +27,10 @@ impl Sweep {
                 Err(bad("both parameters must be the same policy's"))
             }
             [one, other] if one.parameter == other.parameter => {
-                Err(bad("the parameters must be two, not one twice"))
+                Err(bad("the two parameters must differ"))
             }
             [_] | [_, _] => Ok(Self { axes }),
-            [] | [_, _, _, ..] => Err(bad("one or two parameters can be varied at once")),
+            [] | [_, _, _, ..] => Err(bad("one or two parameters can be varied together")),
         }
     }
 
@@ -39,12 +39,12 @@ impl Sweep {
         &self.axes
     }
 
-    /// The policy whose parameters they are.
+    /// The policy of the parameters.
     pub fn policy(&self) -> &str {
         self.axes.first().map_or("", |axis| &axis.policy)
     }
 
-    /// Every combination of values, one for each axis: the last axis runs quickest.
+    /// Every combination of values, one for each axis; the last axis varies fastest.
     pub fn points(&self) -> Vec<Vec<f64>> {
         let mut points = vec![Vec::new()];
         for axis in &self.axes {
@@ -68,7 +68,7 @@ impl Sweep {
     }
 }
 
-/// A figure of a policy over seeds 1 to `seeds`: `None` where no run has one.
+/// A figure of a policy over seeds 1 to `seeds`; `None` if no run has it.
 pub fn measure(
     scenario: &Scenario,
     arm: &Arm,
@@ -79,7 +79,7 @@ pub fn measure(
     for seed in 1..=u64::from(seeds) {
         figures.extend(what.of(&run_of(scenario, arm, seed)?));
     }
-    Ok(Interval::of(&figures))
+    Ok(Interval::from_values(&figures))
 }
 
 #[cfg(test)]

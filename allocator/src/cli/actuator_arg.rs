@@ -1,30 +1,29 @@
-//! How limits are written, on the command line.
+//! Options for writing limits.
 
 use clap::{Args, ValueEnum};
+use paceline_node::limits::ownership::Owner;
+use paceline_node::limits::{ActuatorBackend, OnDrift};
 
-use crate::actuate::fence::Owner;
-use crate::actuate::{Means, OnDrift};
-
-/// What limits are written by, and what is done about others who write them.
+/// How limits are written, and what happens when other programs change them.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(super) struct ActuatorArgs {
-    /// What limits are written by [default: engine]
-    #[arg(long, value_enum, value_name = "MEANS")]
-    pub(super) actuator: Option<Means>,
+    /// How limits are written [default: auto]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub(super) actuator: Option<ActuatorBackend>,
 
-    /// What to do where somebody else has changed a limit, or a restart has lost it
-    /// [default: reassert]
+    /// What to do when another program changes a limit or a restart loses it [default:
+    /// reassert]
     #[arg(long, value_enum, value_name = "RESPONSE")]
     pub(super) on_drift: Option<OnDrift>,
 
-    /// Manage containers that these look after, too: they are left alone otherwise
+    /// Also manage containers that these orchestrators started. By default they are left alone
     #[arg(long, value_enum, value_delimiter = ',', value_name = "OWNERS")]
     pub(super) adopt: Vec<Owner>,
 }
 
 impl ActuatorArgs {
-    /// The same arguments in words.
-    pub(super) fn words(&self) -> Vec<String> {
+    /// The same arguments as a command line.
+    pub(super) fn arguments(&self) -> Vec<String> {
         let actuator = self.actuator.map(|means| format!("--actuator={means}"));
         let on_drift = self.on_drift.map(|response| format!("--on-drift={response}"));
         let names = self.adopt.iter().filter_map(Owner::to_possible_value);

@@ -8,11 +8,11 @@ use super::engine::EngineArgs;
 use super::run::{self, RunArgs};
 use crate::log::Log;
 
-/// Manage the opted-in containers of one machine of a Swarm, and tell its manager of them
+/// Manage the opted-in containers of one machine of a Swarm, and report them to its manager
 ///
-/// This is `paceline run` for containers that a Swarm has started, too. It listens for the manager
-/// on 0.0.0.0:7224 unless told otherwise, and needs a token and TLS for that: `paceline manager`
-/// shows the token, and knows the certificate.
+/// The agent is `paceline run` that also manages containers of the Swarm. By default it listens
+/// for the manager on 0.0.0.0:7224. This address needs a token and TLS. `paceline manager` shows
+/// the token and trusts the certificate.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline agent --token-file token --tls-certificate agent.pem --tls-key agent.key

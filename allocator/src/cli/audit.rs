@@ -1,19 +1,18 @@
-//! `paceline audit`: whether the audit log holds, and what stands at its end.
+//! `paceline audit`: verifies the audit log, and shows its last entries.
 
 use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::{Args, Subcommand};
+use paceline_api::audit::verify::{End, Verdict, verify};
+use paceline_api::audit::{Link, read};
+use paceline_api::figures::moment;
+use paceline_api::plain::{plain, print};
 
-use super::explain::{Source, as_json, as_sentences, unreadable};
-use super::figures::moment;
-use super::plain::{plain, print};
+use super::explain::{Source, as_json, as_sentences, no_audit_log, unreadable};
 use super::state::StateArgs;
-use crate::audit::verify::{Verdict, verify};
-use crate::audit::{Link, read};
-use crate::exit::BadUsage;
 
-/// Look at the audit log: all that was decided, done, ordered and noticed
+/// Verify or show the audit log: decisions, actions, orders and observations
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
     #[command(subcommand)]
@@ -22,14 +21,16 @@ pub(super) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Check that nothing in the log was changed, removed or put in afterwards
+    /// Check that no entry of the log was changed, removed, inserted or cut off
     ///
-    /// Every entry holds the hash of the one before. Exit code 0 when the chain holds, 1 when it is
-    /// broken. Whoever keeps the last hash elsewhere can ask for it later: a log that was written
-    /// anew as a whole no longer has it.
+    /// Every entry contains the hash of the previous one. Entries that were cut off at either end
+    /// are noticed too: audit.head has the number and hash of the last one. The exit code is 0 if
+    /// the chain is intact, and 1 if it is broken. To detect a log that was rewritten completely,
+    /// store the last hash elsewhere and give it as --anchor later: a rewritten log does not
+    /// contain it.
     #[command(after_help = "Examples:
   paceline audit verify
-  paceline audit verify --anchor 2c16c03e…        from an earlier answer, all 64 digits")]
+  paceline audit verify --anchor 2c16c03e…        the hash of an earlier answer, all 64 digits")]
     Verify(VerifyArgs),
 
     /// Show the last entries
@@ -40,7 +41,7 @@ enum What {
 
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// The hash of an entry that must still be there
+    /// The hash of an entry that the log must still contain
     #[arg(long, value_name = "HASH")]
     anchor: Option<Link>,
 
@@ -54,11 +55,11 @@ struct VerifyArgs {
 
 #[derive(Debug, Args)]
 struct TailArgs {
-    /// How many entries
+    /// The number of entries
     #[arg(short = 'n', long = "entries", value_name = "NUMBER", default_value_t = 20)]
     entries: u16,
 
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
 
@@ -80,7 +81,7 @@ pub(super) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
 fn check(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let folder = args.state.folder();
     if !read::exists(&folder) {
-        return Err(BadUsage(format!("there is no audit log in {}", folder.display())).into());
+        return Err(no_audit_log(&folder).into());
     }
     let verdict = verify(&folder, args.anchor.as_ref());
     let verdict = verdict.map_err(|error| unreadable(&folder, error))?;
@@ -90,20 +91,34 @@ fn check(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         text(&verdict)
     })?;
     ensure!(verdict.broken == 0, "the audit log is broken in {} places", verdict.broken);
-    ensure!(verdict.holds(), "no entry of the audit log has the hash that was asked for");
+    ensure!(verdict.holds(), "the audit log contains no entry with the hash of --anchor");
     Ok(ExitCode::SUCCESS)
 }
 
 fn text(verdict: &Verdict) -> String {
-    let Verdict { files, entries, first, last, torn, breaks, broken, .. } = verdict;
+    let Verdict { files, entries, first, last, torn, breaks, broken, end, .. } = verdict;
     let mut lines: Vec<String> = breaks.iter().map(|at| plain(&at.to_string())).collect();
     let described = u64::try_from(breaks.len()).unwrap_or(u64::MAX);
     if *broken > described {
         lines.push(format!("and {} more", broken - described));
     }
     if *torn {
-        lines.push("the last line is not whole: its writer was cut short, or is at it".to_owned());
+        lines.push(
+            "the last line is incomplete: its writer was interrupted, or is still writing"
+                .to_owned(),
+        );
     }
+    lines.extend(match end {
+        End::Whole | End::Broken => None,
+        End::Unknown => Some(
+            "without a record of its end, as version 0.1.0 has written it: entries that were cut off \
+             cannot be noticed"
+                .to_owned(),
+        ),
+        End::LostWithMachine { entries } => Some(format!(
+            "the last {entries} entries were not on the disk when the machine failed"
+        )),
+    });
     lines.push(format!("{entries} entries in {files} files"));
     if let (Some(first), Some(last)) = (first, last) {
         lines.push(format!("from number {first} to {}, of {}", last.seq, moment(last.at)));

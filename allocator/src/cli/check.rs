@@ -1,30 +1,30 @@
-//! `paceline check CONTAINER`: what the allocator sees of a container, and what is wrong with it.
+//! `paceline check CONTAINER`: what the allocator finds out about a container, and its problems.
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use paceline_api::labels::{ENABLE, Labels};
+use paceline_api::plain::{plain, plain_json, print};
+use paceline_api::signals::Signals;
+use paceline_api::usage::BadUsage;
+use paceline_cgroup::Cgroup;
+use paceline_node::endpoint::{self, Reach};
+use paceline_node::limits::first_write;
+use paceline_node::limits::ownership::check_ownership;
+use paceline_node::migration::movable;
+use paceline_node::observe::node::Machine;
+use paceline_node::runtime::{Container, Runtime};
 use paceline_policy::Share;
 use serde::Serialize;
 
+use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
-use super::own_container::{self, Errand};
-use super::plain::{plain, plain_json, print};
-use crate::actuate::fence::fence;
-use crate::actuate::first_way;
-use crate::exit::BadUsage;
-use crate::labels::{ENABLE, Labels};
 use crate::log::Log;
-use crate::migrate::movable;
-use crate::observe::cgroup::Cgroup;
-use crate::observe::container::{self, Container};
-use crate::observe::endpoint;
-use crate::observe::node::Machine;
-use crate::signals::Signals;
 
-/// Say what the allocator sees of a container, and what is wrong
+/// Show what the allocator finds out about a container, and its problems
 ///
-/// Exit code 0 when the container would be managed, 1 when something is in the way.
+/// The exit code is 0 if the allocator would manage the container, and 1 if a problem prevents it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   paceline check vae")]
@@ -37,7 +37,7 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-/// What was found, a line each.
+/// The findings, one line each.
 #[derive(Debug, Default, Serialize)]
 struct Findings {
     seen: Vec<(&'static str, String)>,
@@ -49,21 +49,21 @@ pub(super) async fn run(
     engine: &EngineArgs,
     log: &Log,
 ) -> anyhow::Result<ExitCode> {
-    let docker = engine.connect().await?;
-    // What `run` would see from there; without its image, what can be seen from here.
-    if own_container::is_needed() && own_container::image(&docker).await.is_ok() {
+    let runtime = engine.connect().await?;
+    // Check from inside the container that `run` would use, or from here without its image.
+    if containerized::is_needed() && containerized::image(&runtime).await.is_ok() {
         let json = args.json.then_some("--json".to_owned());
-        let words = ["check".to_owned(), args.container].into_iter().chain(json);
-        let words = words.chain(log.given().words()).collect();
-        let errand = Errand { words, folders: Vec::new() };
-        return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
+        let arguments = ["check".to_owned(), args.container].into_iter().chain(json);
+        let arguments = arguments.chain(log.given().arguments()).collect();
+        let command = ContainerizedRun { arguments, folders: Vec::new() };
+        return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
-    let machine = engine.info(&docker).await?.machine;
-    let found = container::inspect(&docker, &args.container).await;
+    let machine = engine.info(&runtime).await?.machine;
+    let found = runtime.inspect(&args.container).await;
     let container = found
-        .context("the engine does not describe the container")?
-        .ok_or_else(|| BadUsage(format!("there is no container {:?}", args.container)))?;
-    let findings = look(&machine, &container).await;
+        .context("cannot describe the container")?
+        .ok_or_else(|| BadUsage(format!("unknown container {:?}", args.container)))?;
+    let findings = examine(&runtime, &machine, &container).await;
     print(&if args.json {
         plain_json(&serde_json::to_string_pretty(&findings)?) + "\n"
     } else {
@@ -77,7 +77,7 @@ impl Findings {
         self.seen.push((what, value.into()));
     }
 
-    /// A line for each, what is wrong last.
+    /// One line per finding, problems last.
     fn lines(&self) -> String {
         let seen = self.seen.iter().map(|(what, value)| (*what, value));
         let wrong = self.wrong.iter().map(|wrong| ("WRONG", wrong));
@@ -86,16 +86,23 @@ impl Findings {
     }
 }
 
-async fn look(machine: &Machine, container: &Container) -> Findings {
+async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) -> Findings {
     let mut found = Findings::default();
-    found.see("container", format!("{} ({})", container.name, crate::driver::short(&container.id)));
+    found.see(
+        "container",
+        format!("{} ({})", container.name, paceline_node::runtime::short(&container.id)),
+    );
     if Labels::opted_in(&container.labels) {
         found.see("opted in", format!("{ENABLE}=true"));
     } else {
-        found.wrong.push(format!("label {ENABLE}=true is missing: it is never touched"));
+        found
+            .wrong
+            .push(format!("the label {ENABLE}=true is missing: the container is never touched"));
     }
-    if let Err(refused) = fence(&container.labels, container.host_config, machine.cpus, &[]) {
-        found.wrong.push(format!("it is left alone: {refused}"));
+    if let Err(refused) =
+        check_ownership(&container.labels, container.host_config, machine.cpus, &[])
+    {
+        found.wrong.push(format!("the container is left alone: {refused}"));
     }
     let labels = match Labels::parse(&container.labels) {
         Ok(labels) => labels,
@@ -106,7 +113,7 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
     };
     found.see("job", labels.job.as_deref().unwrap_or(&container.name));
     let Some(pid) = container.pid else {
-        found.wrong.push("it does not run".to_owned());
+        found.wrong.push("the container is not running".to_owned());
         return found;
     };
     found.see("process", pid.to_string());
@@ -118,12 +125,14 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
             Err(why) => format!("no: {why}"),
         },
     );
-    let ways = endpoint::ways(&machine.proc, container, &labels.endpoint);
-    for way in &ways {
-        match endpoint::read(&machine.proc, std::slice::from_ref(way)).await {
+    let routes = endpoint::routes(&machine.proc, container, &labels.endpoint);
+    let job = labels.job.as_deref().unwrap_or(&container.name);
+    let reach = Reach::new(&machine.proc, container).with_sidecars(runtime.clone(), job);
+    for route in &routes {
+        match endpoint::read(&reach, std::slice::from_ref(route)).await {
             Ok((_, progress)) => {
                 let loss = progress.eval.value.map_or("none yet".to_owned(), |x| format!("{x:.6}"));
-                found.see("endpoint", format!("{way} answers"));
+                found.see("endpoint", format!("{route} answers"));
                 found.see(
                     "progress",
                     format!(
@@ -139,33 +148,40 @@ async fn look(machine: &Machine, container: &Container) -> Findings {
             Err(error) => found.see("endpoint", format!("{:#}", anyhow::Error::from(error))),
         }
     }
-    found.wrong.push("no way to its endpoint gives a progress report: it is left alone".to_owned());
+    found.wrong.push(
+        "no route to its endpoint returns a progress report: the job is left alone".to_owned(),
+    );
     found
 }
 
 fn limits(found: &mut Findings, machine: &Machine, container: &Container, pid: u32) {
-    match Cgroup::of(&machine.proc, pid) {
+    let means = match Cgroup::for_container(&machine.proc, pid, &container.id) {
         Ok(cgroup) => {
             let place = cgroup.cpu_folder().display();
             found.see("cgroup", format!("version {}, {place}", cgroup.version()));
             if let Ok(quota) = cgroup.quota() {
-                found.see("limit", in_words(quota.share(machine.cpus), machine.cpus));
+                found.see("limit", describe(quota.share(machine.cpus), machine.cpus));
             }
             if let Ok(used) = cgroup.used() {
                 found.see("CPU time", format!("{:.1} s so far", used.cpu_seconds));
             }
+            match cgroup.check_writable() {
+                Ok(()) => "its control group's files".to_owned(),
+                Err(error) => format!("the engine (cannot write its control group: {error})"),
+            }
         }
         Err(error) => {
-            found.see("cgroup", format!("cannot be seen ({error}): the engine's statistics serve"));
+            found.see("cgroup", format!("unreadable ({error}): the engine's statistics are used"));
             let limit = container.host_config.share(machine.cpus);
-            found.see("limit", in_words(limit, machine.cpus));
+            found.see("limit", describe(limit, machine.cpus));
+            "the engine".to_owned()
         }
-    }
-    let half = first_way(container.host_config, Share::nearest(0.5), machine.cpus);
-    found.see("limited by", format!("the engine; half of the machine would be {half}"));
+    };
+    let half = first_write(container.host_config, Share::nearest(0.5), machine.cpus);
+    found.see("limited by", format!("{means}; by the engine, half of the machine would be {half}"));
 }
 
-fn in_words(share: Share, cpus: f64) -> String {
+fn describe(share: Share, cpus: f64) -> String {
     if share.is_all() {
         return format!("none ({cpus} CPUs)");
     }

@@ -1,35 +1,38 @@
-//! Reaching the engine.
+//! The connection to the container engine.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bollard::Docker;
 use clap::Args;
+use paceline_node::observe::node::Machine;
+use paceline_node::runtime::Runtime;
+use paceline_node::runtime::docker::Docker;
 
 use crate::exit::NoEngine;
-use crate::observe::node::Machine;
 
-/// Where Docker listens unless it is told otherwise.
+/// Docker's default socket.
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 
-/// Which engine.
+/// The container engine to use.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EngineArgs {
-    /// The Docker engine, by its socket or its address
+    /// The socket or address of the Docker engine
     #[arg(long, global = true, env = "DOCKER_HOST", value_name = "unix://PATH|tcp://HOST:PORT", default_value = DEFAULT_HOST)]
     pub(super) host: String,
 
-    /// The machine's /proc: a container that does not see the machine's processes has it mounted
+    /// The machine's /proc. Set it in a container that has the machine's /proc mounted
     /// elsewhere
     #[arg(long, global = true, env = "PACELINE_PROC", value_name = "DIR", default_value = "/proc")]
     pub(super) proc: PathBuf,
 }
 
-/// What the engine says of itself.
+/// The engine's description of itself.
 #[derive(Clone, Debug)]
 pub(super) struct EngineInfo {
-    /// Its own id: limits are kept apart by it.
+    /// The engine's id. Original limits are stored separately for each engine.
     pub(super) id: String,
+    /// The folder of its data.
+    pub(super) data: String,
     /// The name of its machine.
     pub(super) name: String,
     /// The machine.
@@ -37,30 +40,34 @@ pub(super) struct EngineInfo {
 }
 
 impl EngineArgs {
-    /// Connects, and makes sure that somebody answers.
-    pub(super) async fn connect(&self) -> anyhow::Result<Docker> {
-        let unreachable = |reason: String| NoEngine { host: self.host.clone(), reason };
-        let docker = Docker::connect_with_host(&self.host)
-            .map_err(|error| unreachable(innermost(&error)))?;
-        // The engine may be older than this program: both speak the older one's version.
-        docker.negotiate_version().await.map_err(|error| unreachable(innermost(&error)).into())
+    /// Connects, and checks that the engine answers.
+    pub(super) async fn connect(&self) -> anyhow::Result<Runtime> {
+        self.docker().await.map(Runtime::from)
     }
 
-    /// The path of the engine's socket, if it is one.
+    /// The same, for functions that only Docker has.
+    pub(super) async fn docker(&self) -> anyhow::Result<Docker> {
+        Docker::connect(&self.host)
+            .await
+            .map_err(|error| NoEngine { host: self.host.clone(), reason: innermost(&error) }.into())
+    }
+
+    /// The path of the engine's socket, if it has one.
     pub(super) fn socket(&self) -> Option<PathBuf> {
         self.host.strip_prefix("unix://").map(PathBuf::from)
     }
 
     /// Asks the engine for its machine.
-    pub(super) async fn info(&self, docker: &Docker) -> anyhow::Result<EngineInfo> {
-        let info = docker.info().await.context("the engine does not describe itself")?;
-        let cpus = info.ncpu.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0);
-        let memory = info.mem_total.and_then(|bytes| u64::try_from(bytes).ok());
+    pub(super) async fn info(&self, engine: &Runtime) -> anyhow::Result<EngineInfo> {
+        let info = engine.describe().await.context("cannot read the engine's description")?;
+        let cpus = info.cpus.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0);
+        let memory = info.memory.and_then(|bytes| u64::try_from(bytes).ok());
         Ok(EngineInfo {
-            id: info.id.context("the engine has no id")?,
+            id: info.id.context("the engine reports no id")?,
+            data: info.data.unwrap_or_default(),
             name: info.name.unwrap_or_default(),
             machine: Machine {
-                cpus: f64::from(cpus.context("the engine does not know its CPUs")?),
+                cpus: f64::from(cpus.context("the engine does not report its CPUs")?),
                 memory: paceline_policy::unit::counter(memory.unwrap_or(0)),
                 proc: self.proc.clone(),
             },
@@ -68,7 +75,7 @@ impl EngineArgs {
     }
 }
 
-/// The last cause of an error, which is where a failure to connect tells its reason.
+/// The last cause of an error. For a failed connection it is the reason.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {

@@ -1,24 +1,24 @@
-//! `paceline explain JOB`: the last decisions about a job, as sentences from the audit log.
+//! `paceline explain JOB`: the last decisions on a job, as sentences from the audit log.
 
 use std::io;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use paceline_api::audit::{Entry, Record, read};
+use paceline_api::figures::moment;
+use paceline_api::plain::{plain, plain_json, print};
+use paceline_api::usage::BadUsage;
+use paceline_server::control::{Reply, Request, Tail};
 
 use super::control_args::ControlArgs;
-use super::figures::moment;
 use super::orders::unexpected;
-use super::plain::{plain, plain_json, print};
 use super::state::StateArgs;
-use crate::audit::{Entry, Record, read};
-use crate::control::{Reply, Request, Tail};
-use crate::exit::BadUsage;
 
-/// Say why a job has the CPU that it has: the last decisions about it, and what came of them
+/// Explain a job's CPU limit: the last decisions on the job, and their effects
 ///
-/// This is read from the audit log, and needs no running allocator; where the log lies elsewhere,
-/// the running allocator is asked for it.
+/// The command reads the audit log, and needs no running allocator. Without --state-dir, and if the
+/// default folder has no log, it asks the running allocator.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline explain vae
@@ -27,14 +27,14 @@ pub(super) struct ExplainArgs {
     /// The job's name
     job: String,
 
-    /// How many decisions
+    /// The number of decisions
     #[arg(
         short = 'n', long = "decisions", value_name = "NUMBER", default_value_t = 5,
         value_parser = clap::value_parser!(u16).range(1..=1000)
     )]
     decisions: u16,
 
-    /// Print the log's entries as JSON, one object a line
+    /// Print the log's entries as JSON, one object per line
     #[arg(long)]
     json: bool,
 
@@ -42,7 +42,7 @@ pub(super) struct ExplainArgs {
     source: Source,
 }
 
-/// Where the audit log is.
+/// The source of the audit log.
 #[derive(Debug, Args)]
 pub(super) struct Source {
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The end of the log, or that of one job's story.
+    /// The last entries of the log, or of one job's story.
     pub(super) async fn tail(&self, last: u16, job: Option<&str>) -> anyhow::Result<Vec<Record>> {
         let folder = self.state.folder();
         if self.state.state_dir.is_some() || read::exists(&folder) {
@@ -64,47 +64,52 @@ impl Source {
             return records.map_err(|error| unreadable(&folder, error));
         }
         let request = Request::Audit(Tail { last, job: job.map(str::to_owned) });
-        let none = || format!("there is no audit log in {}", folder.display());
+        let none = || no_audit_log(&folder).0;
         let reply = self.control.ask(&request).await.with_context(none)?;
         if let Reply::Audit(records) = reply { Ok(records) } else { Err(unexpected(reply)) }
     }
 
-    /// Which jobs there are, for somebody who asked for another.
+    /// The jobs in the log, as a hint for a user who gave an unknown one.
     fn jobs(&self) -> String {
         let jobs = read::jobs(&self.state.folder()).unwrap_or_default();
         let names: Vec<String> = jobs.iter().take(SUGGESTED).map(|job| plain(job)).collect();
-        if names.is_empty() { String::new() } else { format!("; it tells of {}", names.join(", ")) }
+        if names.is_empty() { String::new() } else { format!("; it contains {}", names.join(", ")) }
     }
 }
 
-/// So many jobs are named where one is not found.
+/// The most jobs that the hint names.
 const SUGGESTED: usize = 10;
 
-/// A folder that is not there was mistyped; anything else is a failure.
+/// The error for a folder without an audit log.
+pub(super) fn no_audit_log(folder: &std::path::Path) -> BadUsage {
+    BadUsage(format!("no audit log in {}: check --state-dir", folder.display()))
+}
+
+/// The error for an unreadable log. A missing folder is bad usage, since its path was mistyped.
 pub(super) fn unreadable(folder: &std::path::Path, error: io::Error) -> anyhow::Error {
-    let folder = folder.display();
     if error.kind() == io::ErrorKind::NotFound {
-        return BadUsage(format!("there is no audit log in {folder}")).into();
+        return no_audit_log(folder).into();
     }
-    anyhow::Error::from(error).context(format!("the audit log in {folder} cannot be read"))
+    let folder = folder.display();
+    anyhow::Error::from(error).context(format!("cannot read the audit log in {folder}"))
 }
 
 pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let story = args.source.tail(args.decisions, Some(&args.job)).await?;
     if story.is_empty() {
         let (job, others) = (plain(&args.job), args.source.jobs());
-        return Err(BadUsage(format!("the audit log tells nothing of {job}{others}")).into());
+        return Err(BadUsage(format!("the audit log contains no job {job}{others}")).into());
     }
     print(&if args.json { as_json(&story)? } else { as_sentences(&story) })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The entries, a line each.
+/// The entries as JSON, one per line.
 pub(super) fn as_json(records: &[Record]) -> serde_json::Result<String> {
     records.iter().map(|record| Ok(plain_json(&serde_json::to_string(record)?) + "\n")).collect()
 }
 
-/// The entries as sentences; what came of a decision stands under it.
+/// The entries as sentences. The effects of a decision are indented under it.
 pub(super) fn as_sentences(records: &[Record]) -> String {
     let line = |Record { at, entry, .. }: &Record| {
         let under = matches!(entry, Entry::Limited { .. } | Entry::Failed { .. });
@@ -116,8 +121,9 @@ pub(super) fn as_sentences(records: &[Record]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use paceline_api::audit::Audit;
+
     use super::*;
-    use crate::audit::Audit;
 
     fn decided(number: u64, job: &str, why: &str) -> Entry {
         Entry::Decided {
@@ -144,7 +150,7 @@ mod tests {
         }
     }
 
-    fn told(entries: &[Entry], job: &str, decisions: usize) -> Vec<Entry> {
+    fn story_of(entries: &[Entry], job: &str, decisions: usize) -> Vec<Entry> {
         let folder = tempfile::tempdir().unwrap();
         let mut log = Audit::open(folder.path()).unwrap();
         for entry in entries {
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_begins_with_a_decision_and_tells_nothing_of_others() {
+    fn story_starts_with_a_decision_and_has_no_other_jobs() {
         let restored =
             Entry::Restored { container: "of-vae".to_owned(), how: "as it was".to_owned() };
         let entries = [
@@ -169,13 +175,13 @@ mod tests {
             restored.clone(),
         ];
         let expected = [entries[4].clone(), limited("vae"), restored.clone()];
-        assert_eq!(told(&entries, "vae", 1), expected);
-        assert_eq!(told(&entries, "vae", 9).len(), 6);
-        assert!(told(&entries, "va", 9).is_empty());
+        assert_eq!(story_of(&entries, "vae", 1), expected);
+        assert_eq!(story_of(&entries, "vae", 9).len(), 6);
+        assert!(story_of(&entries, "va", 9).is_empty());
     }
 
     #[test]
-    fn sentences_have_their_time_and_nothing_in_them_is_obeyed() {
+    fn sentences_have_times_and_escape_control_characters() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = Audit::open(folder.path()).unwrap();
         let mut planned = decided(7, "a\x1b[2Jb\nc", "the least work left");

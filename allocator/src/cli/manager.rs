@@ -5,40 +5,41 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use paceline_api::audit::Audit;
+use paceline_api::clock::unix_seconds;
+use paceline_api::json_lines::JsonLines;
+use paceline_api::live;
+use paceline_api::live::snapshot::{PolicyView, SCHEMA, Snapshot};
+use paceline_api::signals::Signals;
+use paceline_api::usage::BadUsage;
+use paceline_cluster::gangs::PlacementPolicy;
+use paceline_cluster::{AgentClient, Manager, Records, agent_client, swarm};
+use paceline_node::migration;
 use paceline_policy::params::Param;
 use paceline_policy::policies::{self, AnyPolicy, SpeCon, Unlimited};
 use paceline_policy::{Params, Policy, Variant};
+use paceline_server::web::{self, Address, Snapshots};
 use tracing::info;
 
 use super::control_args::ControlArgs;
 use super::engine::EngineArgs;
 use super::state::StateArgs;
-use crate::audit::Audit;
-use crate::clock::unix_seconds;
-use crate::cluster::gangs::Mind;
-use crate::cluster::{Asker, Manager, Records, ask, swarm};
-use crate::exit::BadUsage;
-use crate::json_lines::JsonLines;
-use crate::live;
-use crate::live::snapshot::{PolicyView, SCHEMA, Snapshot};
 use crate::log::Log;
-use crate::migrate;
-use crate::signals::Signals;
-use crate::web::{self, Address};
 
-/// Where a manager is asked: a machine may have an agent, too.
+/// The manager's control socket. It differs from an agent's, since a machine may run both.
 pub(super) const SOCKET: &str = "/run/paceline/manager.sock";
-/// Where its page is, for the same reason.
+/// The address of the manager's page, which differs for the same reason.
 const PAGE: &str = "127.0.0.1:7225";
 
 /// Let one policy move or place jobs on the machines of a Swarm
 ///
-/// Under specon a job is a service with one task, whose checkpoints lie where all machines have them.
-/// It is moved in two phases: there always is one that can go on, and never two that do. Under dltap,
-/// kod2, fifo and fifo-gang a job is one of `paceline submit`, of many tasks.
+/// With specon, a job is a service with one task and with checkpoints in a folder that all machines
+/// share. The manager moves it in two phases, so that one copy can always continue and two never
+/// run. With dltap, kod2, fifo and fifo-gang, a job has many tasks and comes from `paceline
+/// submit`.
 ///
-/// It runs on a machine that manages the Swarm, whose engine tells it of the machines; each needs
-/// `paceline agent`. `paceline status --cluster` shows what it knows.
+/// The manager runs on a manager node of the Swarm. Docker lists the machines; each needs
+/// `paceline agent`. `paceline status --cluster` shows all machines and jobs.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline manager --agent-token-file token --agent-ca ca.pem
@@ -46,35 +47,37 @@ const PAGE: &str = "127.0.0.1:7225";
     --agent-token-file token --agent-ca ca.pem --agent-name paceline-agent
   paceline manager --policy kod2 --agent-token-file token --agent-ca ca.pem")]
 pub(super) struct ManagerArgs {
-    /// The policy: specon or none, or, for distributed jobs, dltap, kod2, fifo or fifo-gang
+    /// The policy: specon or none; for distributed jobs dltap, kod2, fifo or fifo-gang
     #[arg(long, value_name = "NAME", default_value = SpeCon::NAME)]
     policy: String,
 
-    /// How closely to keep to the print of the policy's paper
+    /// The version of the policy: with corrections (resolved), or exactly as in its paper
+    /// (published)
     #[arg(long, default_value_t)]
     variant: Variant,
 
-    /// A parameter of the policy; may be given several times
+    /// A parameter of the policy. Repeat the option for several
     #[arg(long = "param", value_name = "NAME=NUMBER")]
     params: Vec<Param>,
 
-    /// Decide, but neither move nor place anything
+    /// Decide, but move and place no job
     #[arg(long)]
     dry_run: bool,
 
-    /// Give a job so long to save its checkpoint, and as long to report from its new machine; it
-    /// stays where it is otherwise
-    #[arg(long, value_name = "SECONDS", default_value_t = migrate::Settings::default().within)]
+    /// Time limit for a job to save its checkpoint, and again to report from its new machine.
+    /// After
+    /// it the job stays on its old machine
+    #[arg(long, value_name = "SECONDS", default_value_t = migration::Settings::default().within)]
     move_within: f64,
 
-    /// Move one job at most so often
-    #[arg(long, value_name = "N", default_value_t = migrate::Settings::default().most)]
+    /// The largest number of moves for one job
+    #[arg(long, value_name = "N", default_value_t = migration::Settings::default().most)]
     moves: u32,
 
     #[command(flatten)]
-    agents: ask::Settings,
+    agents: agent_client::Settings,
 
-    /// Write what the policy saw: one JSON line for each of its runs
+    /// Write the policy's input: one JSON line for each of its runs
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -96,47 +99,48 @@ pub(super) async fn run(
     let policy = args.policy()?;
     let settings = args.migration();
     settings.check().map_err(|error| BadUsage(error.to_string()))?;
-    let asker = Asker::new(&args.agents)?;
+    let client = AgentClient::new(&args.agents)?;
     log.set_filter(&log.given().level.clone().unwrap_or_default())?;
     let signals = Signals::listen()?;
-    let docker = engine.connect().await?;
-    let found = swarm::look(&docker).await.context(
-        "the engine does not tell of a Swarm: the manager runs where a manager of the Swarm runs",
+    let docker = engine.docker().await?.client().clone();
+    let found = swarm::read(&docker).await.context(
+        "cannot read the Swarm from Docker: run `paceline manager` on a manager node of the Swarm",
     )?;
     let state = args.state.folder().join("manager");
     let audit = Some(Audit::open(&state)?);
     let frames = args.record.as_ref().map(|path| {
         JsonLines::create(path)
-            .map_err(|error| BadUsage(format!("{} cannot be made: {error}", path.display())))
+            .map_err(|error| BadUsage(format!("cannot create {}: {error}", path.display())))
     });
     let records = Records { frames: frames.transpose()?, audit };
-    let (policy, mind) = match policy {
+    let (policy, placement) = match policy {
         AnyPolicy::Jobs(policy) => (policy, None),
-        // Nobody moves the tasks of jobs that are placed as wholes.
-        AnyPolicy::Tasks(mind) => (free()?, Some(Mind::Tasks(mind))),
-        AnyPolicy::Gangs(mind) => (free()?, Some(Mind::Gangs(mind))),
+        // Placed tasks are never moved.
+        AnyPolicy::Tasks(policy) => (free()?, Some(PlacementPolicy::Tasks(policy))),
+        AnyPolicy::Gangs(policy) => (free()?, Some(PlacementPolicy::Gangs(policy))),
     };
-    let (live, stage) = live::pair(args.first_snapshot(policy.as_ref(), mind.is_some()));
+    let (live, channels) = live::pair(args.first_snapshot(policy.as_ref(), placement.is_some()));
     let listen = args.web.listen.clone().unwrap_or_else(|| Address::Tcp(PAGE.to_owned()));
     let web = web::Settings { listen: Some(listen), ..args.web.clone() };
-    let _page = web::serve(&web, live.clone(), None).await?;
-    let _control = args.control.over(Some(&SOCKET.into())).serve(live, state)?;
+    let snapshots = Snapshots::from(live);
+    let _page = web::serve(&web, snapshots.clone(), None).await?;
+    let _control = args.control.over(Some(&SOCKET.into())).serve(snapshots, state)?;
     info!(policy = args.policy, machines = found.members.len(), "manager runs");
-    let manager = Manager::new((docker.clone(), found), asker, policy, records, stage);
-    // What an earlier manager had begun to move is completed or undone under any policy.
+    let manager = Manager::new((docker.clone(), found), client, policy, records, channels);
+    // Unfinished moves of an earlier manager are completed or undone under any policy.
     let manager =
         if args.dry_run { manager } else { manager.moving(docker.clone(), settings).await };
-    let manager = match mind {
-        Some(mind) => manager.placing(docker, mind, args.dry_run),
+    let manager = match placement {
+        Some(placement) => manager.placing(docker, placement, args.dry_run),
         None => manager,
     };
     Ok(manager.run(signals.ending()).await.into())
 }
 
 impl ManagerArgs {
-    fn migration(&self) -> migrate::Settings {
-        let by = migrate::Means::Restart;
-        migrate::Settings { by, within: self.move_within, most: self.moves }
+    fn migration(&self) -> migration::Settings {
+        let by = migration::MigrationMethod::Restart;
+        migration::Settings { by, within: self.move_within, most: self.moves }
     }
 
     fn policy(&self) -> Result<AnyPolicy, BadUsage> {
@@ -150,8 +154,8 @@ impl ManagerArgs {
             && ![SpeCon::NAME, Unlimited::NAME].contains(&policy.name())
         {
             return Err(BadUsage(format!(
-                "policy {}: a manager runs {} or {}, or one of distributed jobs; policies of one \
-                 machine are run by its agent",
+                "invalid policy {:?} for a manager: expected {} or {}, or a policy of distributed \
+                 jobs; `paceline agent` runs policies of one machine",
                 self.policy,
                 SpeCon::NAME,
                 Unlimited::NAME
@@ -160,7 +164,7 @@ impl ManagerArgs {
         Ok(policy)
     }
 
-    /// What is known before the first look.
+    /// The snapshot before the first round.
     fn first_snapshot(&self, policy: &dyn Policy, places: bool) -> Snapshot {
         let known = policies::ALL.iter().filter(|entry| places && entry.name == self.policy);
         let defaults = known.flat_map(|entry| entry.parameters);
@@ -187,7 +191,7 @@ impl ManagerArgs {
     }
 }
 
-/// The policy of jobs that nobody moves.
+/// A policy that moves no job.
 fn free() -> Result<Box<dyn Policy>, BadUsage> {
     let free = Unlimited::new(&Params::default()).map_err(|error| BadUsage(error.to_string()))?;
     Ok(Box::new(free))

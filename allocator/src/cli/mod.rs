@@ -4,38 +4,34 @@ mod actuator_arg;
 mod agent;
 mod audit;
 mod check;
-mod compared;
+mod containerized;
 mod control_args;
+mod doctor;
 mod engine;
-mod experiments;
 mod explain;
-mod figures;
-mod fit;
+mod laboratory;
 mod manager;
 mod node_args;
 mod orders;
-mod own_container;
-mod parallel;
-mod plain;
 mod policies;
 mod policy_args;
 mod priority;
 mod replay;
 mod restore;
 mod run;
-mod scenarios;
-mod simulate;
 mod state;
 mod status;
 mod submit;
 mod top;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use paceline_api::plain;
+use paceline_api::usage::BadUsage;
 
-use crate::bench::{self, BenchArgs};
-use crate::exit::{self, BadUsage};
+use crate::exit;
 use crate::log::{self, Log, LogArgs};
 use engine::EngineArgs;
 
@@ -53,26 +49,30 @@ struct Cli {
     command: Command,
 }
 
+/// How long work on other threads may take after a command has ended.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+
 const EXAMPLES: &str = "\
 Examples:
-  paceline run                             manage every opted-in container of this machine
-  paceline run --dry-run                   say what would be done, write nothing
-  paceline check vae                       what the allocator sees of container vae
-  paceline status                          what the running allocator knows; `top` as it changes
-  paceline explain vae                     the last decisions about job vae
+  paceline run                             manage all opted-in containers of this machine
+  paceline run --dry-run                   decide and report, but write no limit
+  paceline check vae                       examine container vae
+  paceline doctor                          find out what is wrong with this machine
+  paceline status                          show all jobs; `top` updates continuously
+  paceline explain vae                     show the last decisions on job vae
   paceline pin vae 25%                     hold its limit; `release`, `manage`, `set`, `guard` …
-  paceline restore                         put limits back after a crash
-  paceline agent, paceline manager         the same on every machine of a Swarm, and over all of them
-  paceline submit job.toml                 a distributed job for the Swarm
-  paceline policies                        what there is to choose from
+  paceline restore                         restore limits after a crash
+  paceline agent, paceline manager         manage each machine of a Swarm, and all together
+  paceline submit job.toml                 submit a distributed job to the Swarm
+  paceline policies                        list the policies
   paceline replay --policy tradl frames.jsonl
-  paceline simulate FC-3                   policies side by side, and the best possible
-  paceline fit frames.jsonl > mine.toml    a scenario of what was recorded
+  paceline simulate FC-3                   compare policies with each other and with the optimum
+  paceline fit frames.jsonl > mine.toml    make a scenario from recorded frames
   paceline bench examples/schedules/demo.toml
 
-A container opts in by the label paceline.enable=true; nothing else is ever touched.
+A container opts in with the label paceline.enable=true. Other containers are never touched.
 
-Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 no engine, 130 Ctrl-C.";
+Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 engine not reachable, 130 Ctrl-C.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -88,38 +88,53 @@ enum Command {
     Audit(audit::AuditArgs),
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
     Policies(policies::PoliciesArgs),
     Replay(replay::ReplayArgs),
-    Simulate(simulate::SimulateArgs),
-    Scenarios(scenarios::ScenariosArgs),
-    Fit(fit::FitArgs),
-    Bench(BenchArgs),
-    Experiments(experiments::ExperimentsArgs),
+    #[command(flatten)]
+    Laboratory(laboratory::Laboratory),
 }
 
-/// Parses the command line, does what it says, and reports how that ended.
+/// Parses the command line, runs the command, and returns its exit code.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let wrong = error.use_stderr();
-            // Without a terminal or a pipe to write to there is nobody to tell.
+            // A closed output is ignored, since errors are reported there.
             drop(error.print());
             return ExitCode::from(if wrong { exit::USAGE } else { 0 });
         }
     };
-    cli.start().unwrap_or_else(|error| {
-        complain(&error);
+    let log = match log::to_stderr(cli.log) {
+        Ok(log) => log,
+        Err(error) => {
+            let error = BadUsage(format!("{:#}", anyhow::Error::from(error))).into();
+            print_error(&error);
+            return exit::code(&error);
+        }
+    };
+    // The command that finds out more, where a limit may be left behind or the machine is not as it
+    // must be.
+    let writes_limits =
+        matches!(cli.command, Command::Run(_) | Command::Agent(_) | Command::Restore(_));
+    let code = cli.start(log.clone()).unwrap_or_else(|error| {
+        let may_help = writes_limits && exit::is_of_the_machine(&error);
+        let hint = if may_help { "; run `paceline doctor` to find out more" } else { "" };
+        log.print(&words(&error, hint));
         exit::code(&error)
-    })
+    });
+    log.flush();
+    code
 }
 
 impl Cli {
-    fn start(self) -> anyhow::Result<ExitCode> {
-        let log = log::to_stderr(self.log)
-            .map_err(|error| BadUsage(format!("{}: {error}", log::FILTER)))?;
+    fn start(self, log: Log) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.dispatch(log))
+        let code = runtime.block_on(self.dispatch(log));
+        // A thread that waits for a disk must not keep the program from its end.
+        runtime.shutdown_timeout(END_TIMEOUT);
+        code
     }
 
     async fn dispatch(self, log: Log) -> anyhow::Result<ExitCode> {
@@ -135,30 +150,24 @@ impl Cli {
             Command::Audit(args) => audit::run(args).await,
             Command::Restore(args) => restore::run(args, &self.engine, &log).await,
             Command::Check(args) => check::run(args, &self.engine, &log).await,
+            Command::Doctor(args) => doctor::run(args, &self.engine, &log).await,
             Command::Policies(args) => policies::run(&args),
             Command::Replay(args) => replay::run(&args),
-            Command::Simulate(args) => simulate::run(&args),
-            Command::Scenarios(args) => scenarios::run(&args),
-            Command::Fit(args) => fit::run(&args),
-            Command::Experiments(args) => experiments::run(&args),
-            Command::Bench(mut args) => {
-                args.host = Some(self.engine.host.clone());
-                args.state = state::by_environment();
-                let docker = self.engine.connect().await?;
-                Ok(match bench::run(args, docker).await? {
-                    bench::Outcome::Done => ExitCode::SUCCESS,
-                    bench::Outcome::Interrupted => ExitCode::from(exit::INTERRUPTED),
-                })
-            }
+            Command::Laboratory(laboratory) => laboratory.run(&self.engine).await,
         }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the one line that says why the command failed")]
-fn complain(error: &anyhow::Error) {
-    let text = format!("{error:#}");
+/// The message of a failed command.
+fn words(error: &anyhow::Error, hint: &str) -> String {
+    let text = format!("{error:#}{hint}");
     let lines: Vec<String> = text.lines().map(plain::plain).collect();
-    eprintln!("paceline: {}", lines.join("\n"));
+    format!("paceline: {}\n", lines.join("\n"))
+}
+
+#[expect(clippy::print_stderr, reason = "there is no log yet")]
+fn print_error(error: &anyhow::Error) {
+    eprint!("{}", words(error, ""));
 }
 
 #[cfg(test)]

@@ -1,52 +1,52 @@
-//! What a running allocator can be told: `paceline manage`, `release`, `pin`, `set`, `guard`,
-//! `log-level`.
+//! Orders to a running allocator: `paceline manage`, `release`, `pin`, `set`, `guard`, `log-level`.
 
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Subcommand};
+use paceline_api::live::order::Guard;
+use paceline_api::live::{Command, Refusal};
+use paceline_api::plain::{plain, plain_json, print};
+use paceline_api::usage::BadUsage;
 use paceline_policy::Share;
+use paceline_server::control::{Reply, Request};
 use paceline_wire::Targets;
 
 use super::control_args::ControlArgs;
-use super::plain::{plain, plain_json, print};
-use crate::control::{Reply, Request};
-use crate::exit::BadUsage;
-use crate::live::order::Guard;
-use crate::live::{Command, Refusal};
 
-/// An order, as it is typed.
+/// An order on the command line.
 #[derive(Debug, Subcommand)]
 pub(super) enum Orders {
-    /// Let the policy manage a running container from now on
+    /// Let the policy manage a running container
     ///
-    /// The container need not have the label paceline.enable=true: naming it opts it in. A job that
-    /// was released or pinned is taken back.
+    /// The order opts the container in, even without the label paceline.enable=true. It also
+    /// ends
+    /// the effect of `paceline release` and `paceline pin`.
     #[command(after_help = "Example:
   paceline manage vae")]
     Manage(Named),
 
-    /// Leave a job alone from now on; its limits are put back at once
+    /// Stop managing a job, and restore its original limits immediately
     #[command(after_help = "Example:
   paceline release vae        until `paceline manage vae`")]
     Release(Named),
 
-    /// Hold a job's CPU limit at a share of the node, whatever the policy says
+    /// Hold a job's CPU limit at a share of the node, regardless of the policy
     #[command(after_help = "Examples:
   paceline pin vae 0.25       a quarter of the node's CPU
   paceline pin vae 25%        the same
-  paceline manage vae         gives it back to the policy")]
+  paceline manage vae         lets the policy manage it again")]
     Pin {
         #[command(flatten)]
         named: Named,
 
-        /// The share: above 0 and at most 1, or as a percentage
+        /// The share: a number above 0 and at most 1, or a percentage
         #[arg(value_parser = share)]
         share: Share,
     },
 
-    /// Set a job's targets, over those of its labels and its endpoint
+    /// Set a job's targets. They override those of its labels and its endpoint
     #[command(
         override_usage = "paceline set <NAME> [--acceptable <LOSS>] [--objective <LOSS>] \
 [--batch-latency <SECONDS>]",
@@ -64,29 +64,30 @@ pub(super) enum Orders {
 
     /// Switch a guard of the limiter on or off for one job
     ///
-    /// slew bounds the size of a step, fairness keeps a job from falling far behind an equal share,
-    /// canary undoes a cut that the job does not stand.
+    /// slew limits the size of one change. fairness keeps a job from falling far below an equal
+    /// share. canary undoes a cut that slows the job down too much.
     #[command(after_help = "Example:
   paceline guard vae canary on")]
     Guard {
         #[command(flatten)]
         named: Named,
 
-        /// Which guard
+        /// The guard
         #[arg(value_parser = guard())]
         guard: Guard,
 
-        /// Whether it is to be on
+        /// Whether the guard is on
         #[arg(action = ArgAction::Set, value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
         on: bool,
     },
 
-    /// Change how much the running allocator logs
+    /// Change the log level of the running allocator
     #[command(after_help = "Examples:
   paceline log-level debug
   paceline log-level info,hyper=debug")]
     LogLevel {
-        /// A level (error, warn, info, debug, trace), or a filter as `PACELINE_LOG` takes it
+        /// A level (error, warn, info, debug, trace), or a filter in the form of
+        /// `PACELINE_LOG`
         filter: String,
 
         #[command(flatten)]
@@ -94,17 +95,17 @@ pub(super) enum Orders {
     },
 }
 
-/// The job that is meant.
+/// The job of an order.
 #[derive(Debug, Args)]
 pub(super) struct Named {
-    /// A job's name, a container's name, or the beginning of a container's id
+    /// A job's name, a container's name, or the start of a container's id
     name: String,
 
     #[command(flatten)]
     how: How,
 }
 
-/// How the order is given, and its answer shown.
+/// How the order is sent, and its answer printed.
 #[derive(Debug, Args)]
 pub(super) struct How {
     /// Print the answer as JSON
@@ -119,7 +120,7 @@ pub(super) struct How {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(super) struct TargetArgs {
-    /// The loss from which on the model is usable
+    /// The loss at which the model becomes usable
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
     acceptable: Option<f64>,
 
@@ -127,14 +128,18 @@ pub(super) struct TargetArgs {
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
     objective: Option<f64>,
 
-    /// How long a batch is to take, in seconds
+    /// The target duration of a batch, in seconds
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = positive)]
     batch_latency: Option<f64>,
 }
 
 /// A share as a fraction or a percentage.
 fn share(text: &str) -> Result<Share, String> {
-    let allowed = || format!("a share is above 0 and at most 1, or 100%, not {text:?}");
+    let allowed = || {
+        format!(
+            "invalid share {text:?}: expected a number above 0 and at most 1, or a percentage, for example 25%"
+        )
+    };
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     let fraction = number.trim().parse::<f64>().map_err(|_| allowed())? / whole;
     Share::new(fraction).map_err(|_| allowed())
@@ -142,18 +147,18 @@ fn share(text: &str) -> Result<Share, String> {
 
 fn finite(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| "a finite number is expected".to_owned())
+    number.ok_or_else(|| "expected a finite number".to_owned())
 }
 
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "a number above 0 is expected".to_owned())
+    number.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 fn guard() -> impl TypedValueParser<Value = Guard> {
     let all = [Guard::Slew, Guard::Fairness, Guard::Canary];
     PossibleValuesParser::new(["slew", "fairness", "canary"]).try_map(move |word| {
-        all.into_iter().find(|guard| guard.to_string() == word).ok_or("no such guard")
+        all.into_iter().find(|guard| guard.to_string() == word).ok_or("unknown guard")
     })
 }
 
@@ -176,7 +181,7 @@ impl Orders {
     }
 }
 
-/// Gives the order, and shows what came of it.
+/// Sends the order, and prints its result.
 pub(super) async fn run(orders: Orders) -> anyhow::Result<ExitCode> {
     let (command, how) = orders.into_parts();
     let reply = how.control.ask(&Request::Order(command)).await?;
@@ -200,12 +205,12 @@ pub(super) async fn run(orders: Orders) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The error of a reply that is not what was asked for.
+/// The error for a reply of another kind than requested.
 pub(super) fn unexpected(reply: Reply) -> anyhow::Error {
     match reply {
         Reply::Denied(why) | Reply::Failed(why) => anyhow!(plain(&why)),
         Reply::Done(_) | Reply::Refused(_) | Reply::Status(_) | Reply::Audit(_) => {
-            anyhow!("the allocator answers something else than what it was asked")
+            anyhow!("the allocator sent an answer to another request")
         }
     }
 }
@@ -229,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_the_order_that_is_given() {
+    fn command_line_becomes_the_order() {
         let targets = r#"{"acceptable":0.3,"objective":-2.0,"batch_latency":null}"#;
         for (line, expected) in [
             ("manage vae", r#"{"command":"manage","name":"vae"}"#.to_owned()),
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
+    fn invalid_order_is_refused_with_allowed_values() {
         for (line, part) in [
             ("pin vae 0", "above 0 and at most 1"),
             ("pin vae 1.1", "above 0 and at most 1"),

@@ -1,13 +1,12 @@
-//! `paceline policies`: what there is to choose from.
+//! `paceline policies`: the list of policies.
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use paceline_api::plain;
 use paceline_policy::policies::{self, Entry, Scope};
 use serde_json::json;
-
-use super::plain;
 
 /// List the policies with their parameters, defaults, units and sources
 #[derive(Debug, Args)]

@@ -1,15 +1,15 @@
-//! Which policy: on the command line, in a file, or both.
+//! The choice of a policy, on the command line, in a file, or both.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use paceline_api::usage::BadUsage;
 use paceline_policy::limiter::{Enforcement, LimiterOptions, LimiterSettings};
 use paceline_policy::params::Param;
 use paceline_policy::policies::{self, AnyPolicy, FlowCon, Paceline};
 use paceline_policy::{Params, Variant};
 
 use crate::config::Config;
-use crate::exit::BadUsage;
 
 /// A policy and its parameters.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -18,27 +18,29 @@ pub(super) struct PolicyArgs {
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<String>,
 
-    /// How closely to keep to the print of the policy's paper: resolved or published
-    /// [default: resolved]
+    /// The version of the policy: with corrections (resolved), or exactly as in its paper
+    /// (published) [default: resolved]
     #[arg(long)]
     pub(super) variant: Option<Variant>,
 
-    /// A parameter of the policy; may be given several times
+    /// A parameter of the policy. Repeat the option for several
     #[arg(long = "param", value_name = "NAME=NUMBER")]
     pub(super) params: Vec<Param>,
 
-    /// What a share means: quota (a hard cap), shares (a weight), or quota+leftover (a cap, and what
-    /// others leave unused is lent on top of it) [default: the policy's own, see `paceline policies`]
+    /// How a share is enforced: quota (a hard cap), shares (a weight), or quota+leftover (a cap
+    /// plus
+    /// CPU that others leave unused) [default: the policy's own, see `paceline policies`]
     #[arg(long)]
     pub(super) enforcement: Option<Enforcement>,
 
-    /// A TOML file; examples/deploy/paceline.toml shows all that it may say. The command line rules
-    /// over it, and SIGHUP has a run read it again
+    /// A TOML file; examples/deploy/paceline.toml shows all keys. The command line overrides
+    /// it, and
+    /// SIGHUP reloads it
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
 
-/// What the command line and the file come to.
+/// The merged settings of the command line and the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Chosen {
     pub(super) policy: String,
@@ -48,17 +50,17 @@ pub(super) struct Chosen {
 }
 
 impl PolicyArgs {
-    /// What the file says; nothing where there is none.
+    /// The file's settings; defaults without a file.
     pub(super) fn file(&self) -> Result<Config, BadUsage> {
         self.config.as_deref().map(Config::read).transpose().map(Option::unwrap_or_default)
     }
 
-    /// The file's words, with those of the command line over them.
+    /// The file's settings, overridden by the command line.
     pub(super) fn chosen(&self) -> Result<Chosen, BadUsage> {
         Ok(self.over(&self.file()?))
     }
 
-    /// The same of a file that has been read.
+    /// The same for a file that was read before.
     pub(super) fn over(&self, file: &Config) -> Chosen {
         let policy = self.policy.clone().or_else(|| file.policy.clone());
         let policy = policy.unwrap_or_else(|| Paceline::NAME.to_owned());
@@ -88,7 +90,8 @@ impl Chosen {
             .map_err(|error| BadUsage(format!("{error}{}", self.hint())))
     }
 
-    /// What to do with parameters of the policy that was the default in version 0.1.0.
+    /// A hint for users whose parameters belong to flowcon, the default policy of version
+    /// 0.1.0.
     fn hint(&self) -> String {
         let has = |policy: &str, name: &str| {
             let entry = policies::Entry::named(policy);
@@ -101,8 +104,8 @@ impl Chosen {
         }
         let (new, old) = (Paceline::NAME, FlowCon::NAME);
         format!(
-            "; the default policy is {new} now, and these are parameters of {old}: name it \
-             (--policy {old}, or policy = \"{old}\" in the file)"
+            "; the default policy is now {new}, but these are parameters of {old}: set --policy \
+             {old}, or policy = \"{old}\" in the file"
         )
     }
 }

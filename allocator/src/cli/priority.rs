@@ -1,4 +1,4 @@
-//! The allocator's own turn on a machine whose cores are all taken.
+//! The scheduling priority of the allocator on a busy machine.
 
 use std::io;
 use std::time::Duration;
@@ -11,30 +11,36 @@ use thread_priority::unix::{
 use thread_priority::{ThreadId, ThreadPriority};
 use tracing::debug;
 
-/// The kernel has the loop's thread run at once when it wakes, for as long as this …
+/// The CPU time that the kernel reserves for the controller's thread in each period.
 const RUNTIME: Duration = Duration::from_millis(10);
-/// … in each of these periods, and not at all once that is used up: whatever goes wrong here, the
-/// jobs have half of that CPU and all of the others.
+/// The period of the reservation. The reservation is also a bound, so jobs keep at least half of
+/// one CPU and all of the others.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How nice it is where the kernel promises nothing. Between a job's word and the new limit it has to
-/// run some ten times, each time behind jobs that never pause.
+/// The niceness without a reservation. Between a job's report and the new limit the thread runs
+/// about ten times, each time after busy jobs.
 const NICE: i32 = -20;
-/// The kernel's word for the thread that asks.
+/// The kernel's id for the calling thread.
 const THIS_THREAD: ThreadId = 0;
 
-/// Has the kernel run this thread soon after it wakes, where it may ask for that (`CAP_SYS_NICE`).
+/// Makes the kernel run this thread soon after it wakes, if the process has `CAP_SYS_NICE`.
 ///
-/// A niceness alone does not get far: it counts among the processes of one control group or session
-/// only. `SCHED_DEADLINE` (sched(7)) goes before all of these, and is the one real-time policy that
-/// cannot starve others: its runtime is a bound as well. Threads and processes that are started later
-/// do not inherit it.
+/// Niceness alone has little effect: it counts only among processes of one control group or
+/// session. `SCHED_DEADLINE` (sched(7)) runs before all of these. It is the one real-time policy
+/// that cannot starve others, since its runtime is also a bound. Threads and processes that are
+/// started later do not inherit it.
 pub(super) fn raise() {
     if let Err(error) = reserve() {
-        debug!("the kernel reserves no time for this thread: {error}");
+        debug!("cannot reserve CPU time for the controller's thread: {error}");
         if let Err(error) = setpriority_process(None, NICE) {
-            debug!("no higher priority than other processes: {error}");
+            debug!("cannot raise the priority of the controller's thread: {error}");
         }
     }
+}
+
+/// Whether CPU time can be reserved. A thread of its own tries, and gives it back at once.
+pub(super) fn can_reserve() -> io::Result<()> {
+    std::thread::scope(|scope| scope.spawn(reserve).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that tried has panicked")))
 }
 
 fn reserve() -> io::Result<()> {
@@ -46,7 +52,7 @@ fn reserve() -> io::Result<()> {
     };
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Deadline);
     set_thread_priority_and_policy(THIS_THREAD, deadline, policy)
-        // The library keeps no error of this call's; the kernel's is still there.
+        // The library drops the error of this call, but the kernel's is still set.
         .map_err(|_| io::Error::last_os_error())
 }
 
@@ -55,20 +61,21 @@ mod tests {
     use std::fs;
     use std::thread;
 
+    use paceline_api::clock::Clock;
+
     use super::*;
-    use crate::clock::Clock;
 
     const SCHED_OTHER: u32 = 0;
     const SCHED_DEADLINE: u32 = 6;
 
-    /// This thread's scheduling policy, as the kernel tells it.
+    /// This thread's scheduling policy, from the kernel.
     fn policy() -> u32 {
         let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
         let (_, fields) = stat.rsplit_once(')').unwrap();
         fields.split_whitespace().nth(38).unwrap().parse().unwrap()
     }
 
-    /// The CPU time that this thread has had, in seconds.
+    /// The CPU time that this thread has used, in seconds.
     fn used() -> f64 {
         let schedstat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
         let nanoseconds: f64 = schedstat.split_whitespace().next().unwrap().parse().unwrap();
@@ -76,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_goes_first_where_it_may_and_those_that_it_starts_do_not() {
+    fn raised_thread_has_a_deadline_that_others_do_not_inherit() {
         let may = thread::spawn(|| reserve().is_ok()).join().unwrap();
         let raised = || {
             raise();
@@ -87,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_all_that_a_thread_that_spins_can_have() {
+    fn spinning_thread_gets_no_more_than_its_reservation() {
         let spinning = || {
             reserve().ok()?;
             let (clock, before) = (Clock::start(), used());
             while clock.now().seconds() < 0.5 {}
             Some((used() - before) / clock.now().seconds())
         };
-        // Where nothing is reserved, there is nothing to be bounded.
+        // Without a reservation there is nothing to check.
         let share = thread::spawn(spinning).join().unwrap();
         assert!(share.is_none_or(|share| share < 0.7), "{share:?}");
     }

@@ -1,4 +1,4 @@
-//! `paceline replay`: recorded frames in, decisions out.
+//! `paceline replay`: runs a policy over recorded frames.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use paceline_api::bounded::Lines;
+use paceline_api::usage::BadUsage;
+use paceline_api::usage::in_one_line;
 use paceline_policy::PerJob;
 use paceline_policy::limiter::{Effective, Limiter, LimiterSettings};
 use paceline_policy::replay::{Answer, Replay};
 use serde::Serialize;
 
 use super::policy_args::PolicyArgs;
-use crate::exit::BadUsage;
 
 /// Run a policy over recorded frames, and print one decision for each
 ///
-/// `paceline run --record FILE` writes frames. The policy is the very code that runs live: replaying
-/// what a run recorded gives that run's decisions.
+/// `paceline run --record FILE` writes frames. Replay uses the same policy code as a live run, so
+/// replaying the frames of a run gives the decisions of that run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline replay --policy flowcon frames.jsonl
@@ -33,11 +35,11 @@ pub(super) struct ReplayArgs {
     #[arg(long)]
     explain: bool,
 
-    /// Print what the limiter makes of each decision, too: `effective`, with a reason for each job
+    /// Also print the limits after the limiter, as `effective`, with a reason for each job
     #[arg(long)]
     effective: bool,
 
-    /// Frames, one JSON object a line [default: standard input]
+    /// Frames, one JSON object per line [default: standard input]
     frames: Option<PathBuf>,
 }
 
@@ -47,13 +49,13 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let mut limited = args.effective.then_some(Limited { settings: chosen.limiter, limiter: None });
     let frames = open(args.frames.as_deref())?;
     let mut out = BufWriter::new(io::stdout().lock());
-    for (number, line) in (1_u64..).zip(frames.lines()) {
+    for (number, line) in (1_u64..).zip(Lines::new(frames)) {
         let answer = line.map_err(|error| bad_line(number, &error));
         let answer =
             answer.and_then(|line| replay.line(&line).map_err(|error| bad_line(number, &error)));
         let Some(answer) = answer.inspect_err(|_| drop(out.flush()))? else { continue };
         let effective =
-            limited.as_mut().map(|limited| limited.judge(&answer)).transpose()?.flatten();
+            limited.as_mut().map(|limited| limited.apply(&answer)).transpose()?.flatten();
         let written = if args.explain {
             write!(out, "{answer}").and_then(|()| explain(&mut out, effective.as_ref()))
         } else {
@@ -61,7 +63,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             writeln!(out, "{}", serde_json::to_string(&line)?)
         };
         match written {
-            // Whoever reads has read enough.
+            // The reader has closed the pipe.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -74,7 +76,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
 
 type Effects = PerJob<Effective>;
 
-/// A decision, and what the limiter makes of it.
+/// A decision, and its limits after the limiter.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -83,15 +85,15 @@ struct Line<'a> {
     effective: Option<&'a Effects>,
 }
 
-/// The limiter beside a replay: that of a node with as many CPUs as the first frame says.
+/// The limiter of a replay, for a node with the CPUs of the first frame.
 struct Limited {
     settings: LimiterSettings,
     limiter: Option<Limiter>,
 }
 
 impl Limited {
-    /// What it makes of a policy's limits; a policy that sets none is no business of it.
-    fn judge(&mut self, answer: &Answer) -> Result<Option<Effects>, BadUsage> {
+    /// The limits after the limiter; `None` for a policy that sets no limits.
+    fn apply(&mut self, answer: &Answer) -> Result<Option<Effects>, BadUsage> {
         let Answer::Jobs(frame, decision) = answer else { return Ok(None) };
         let limiter = match &mut self.limiter {
             Some(limiter) => limiter,
@@ -116,7 +118,7 @@ fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
     match path {
         Some(path) => match File::open(path) {
             Ok(file) => Ok(Box::new(BufReader::new(file))),
-            Err(error) => Err(BadUsage(format!("{} cannot be read: {error}", path.display()))),
+            Err(error) => Err(BadUsage(format!("cannot read {}: {error}", path.display()))),
         },
         None => Ok(Box::new(BufReader::new(io::stdin()))),
     }
@@ -124,11 +126,4 @@ fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
 
 fn bad_line(number: u64, error: &dyn std::error::Error) -> BadUsage {
     BadUsage(format!("line {number}: {}", in_one_line(error)))
-}
-
-/// An error and its causes in one line, whatever they say over how many.
-pub(super) fn in_one_line(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |error| (*error).source());
-    let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
-    text.replace('\n', " ")
 }

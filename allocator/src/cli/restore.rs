@@ -1,45 +1,47 @@
-//! `paceline restore`: the way back after a crash.
+//! `paceline restore`: restores limits after a crash.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use paceline_api::audit::{Audit, Entry};
+use paceline_api::plain::{plain, print};
+use paceline_api::signals::Signals;
+use paceline_api::usage::BadUsage;
+use paceline_node::limits::originals::{LOCKS, Originals, Scope};
+use paceline_node::limits::{Actuator, Leftover};
+use paceline_node::migration::containers::Containers;
+use paceline_node::migration::journal::{Folder, JournalError};
+use paceline_node::migration::{self, Ended, MigrationResult};
 use tracing::warn;
 
+use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
-use super::own_container::{self, Errand};
-use super::plain::{plain, print};
 use super::run::absolute;
 use super::state::StateArgs;
-use crate::actuate::Actuator;
-use crate::actuate::originals::Originals;
-use crate::audit::{Audit, Entry};
-use crate::config::Config;
-use crate::driver::short;
-use crate::exit::BadUsage;
+use crate::config;
 use crate::log::Log;
-use crate::migrate::containers::Containers;
-use crate::migrate::journal::Folder;
-use crate::migrate::{self, Ended};
-use crate::signals::Signals;
 
-/// Put back every limit that an allocator left behind when it was killed
+/// Restore every limit that a killed allocator left behind
 ///
-/// A job that was on its way to another node is brought there, or back to where it was.
+/// For each container it prints the limits that it found, those that it put back, and those that it
+/// read back. The exit code is 0 only if every container has the limits that its owner wants. A
+/// container that cannot be reached is kept for the next time. An unfinished move of a job to another
+/// node is completed or undone.
 #[derive(Debug, Args)]
 pub(super) struct RestoreArgs {
     #[command(flatten)]
     state: StateArgs,
 
-    /// The run's TOML file, where that says which folder original limits are kept in
+    /// The TOML file of the run. Only its state folder is used, so other settings may be invalid
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl RestoreArgs {
     fn folder(&self) -> Result<PathBuf, BadUsage> {
-        let file = self.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
-        Ok(self.state.over(file.state_dir.as_ref()).folder())
+        let file = self.config.as_deref().map(config::state_dir).transpose()?.flatten();
+        Ok(self.state.over(file.as_ref()).folder())
     }
 }
 
@@ -49,70 +51,125 @@ pub(super) async fn run(
     log: &Log,
 ) -> anyhow::Result<ExitCode> {
     let folder = args.folder()?;
-    let docker = engine.connect().await?;
-    if own_container::is_needed() {
+    let runtime = engine.connect().await?;
+    if containerized::is_needed() {
         let folder = std::path::absolute(folder)?;
-        let words = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned);
-        let words = words.into_iter().chain(log.given().words()).collect();
-        let errand = Errand { words, folders: vec![folder] };
-        return own_container::run(&docker, engine, errand, &Signals::listen()?).await;
+        let arguments = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned);
+        let arguments = arguments.into_iter().chain(log.given().arguments()).collect();
+        let command = ContainerizedRun { arguments, folders: vec![folder] };
+        return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
-    let described = engine.info(&docker).await?;
-    let originals = Originals::open(&folder, &described.id, "paceline restore")?;
+    let described = engine.info(&runtime).await?;
+    let originals = Originals::open(&folder, &described.id, "paceline restore")?.lock_engine(
+        Path::new(LOCKS),
+        &described.data,
+        Scope::Recorded,
+    )?;
     let journal = Folder::open(originals.folder())?;
+    let looked_in = originals.folder().to_owned();
     let machine = described.machine;
-    let carrier = Containers::new(docker.clone(), machine.proc.clone());
-    let actuator = Actuator::new(docker, originals, machine.proc, machine.cpus);
-    let (trips, unread) = migrate::recover(&carrier, &journal, |_| true).await;
-    let pending = actuator.pending()?;
-    if pending.is_empty() && trips.is_empty() && unread.is_empty() {
-        print("nothing to put back\n")?;
+    let containers = Containers::new(runtime.clone(), machine.proc.clone());
+    let actuator = Actuator::new(runtime, originals, machine.proc, machine.cpus);
+    let leftovers = actuator.adopt_leftovers().await;
+    let (moves, unread) = migration::recover(&containers, &journal, |_| true).await;
+    if actuator.pending().is_empty()
+        && moves.is_empty()
+        && unread.is_empty()
+        && leftovers.is_empty()
+    {
+        print(&format!("nothing to restore in {}\n", plain(&looked_in.display().to_string())))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut audit = audit(&folder);
-    // That nobody can be told keeps no limit from going back.
-    let (mut failed, mut told) = (0_u32, Ok(()));
-    for trip in trips {
-        failed += u32::from(matches!(trip.ended, Ended::Stuck(_)));
-        told = told.and(print(&format!("{}\n", plain(&trip.entry().to_string()))));
-        if let Some(audit) = &mut audit {
-            audit.write(&trip.entry());
-        }
-    }
-    for id in pending {
-        match actuator.restore(&id).await {
-            Ok(Some(restored)) => {
-                told = told.and(print(&format!("{}: {restored}\n", short(&id))));
-                let how = format!("by `paceline restore`, {restored}");
-                if let Some(audit) = &mut audit {
-                    audit.write(&Entry::Restored { container: id, how });
-                }
-            }
-            Ok(None) => {}
-            Err(error) => {
-                failed += 1;
-                let why = plain(&format!("{:#}", anyhow::Error::from(error)));
-                told = told.and(print(&format!("{}: NOT put back: {why}\n", short(&id))));
-            }
-        }
-    }
-    let left = unread.len();
-    for error in unread {
-        let why = plain(&format!("{:#}", anyhow::Error::from(error)));
-        told = told.and(print(&format!("a move was neither completed nor undone: {why}\n")));
-    }
-    anyhow::ensure!(failed == 0, "{failed} containers are not what they were");
-    anyhow::ensure!(left == 0, "{left} moves are left in their middle");
-    told?;
+    let mut restore =
+        Restore { audit: audit(&folder), printed: Ok(()), left: Vec::new(), moves: 0 };
+    restore.finished(moves, unread);
+    restore.containers(&actuator).await;
+    restore.leftovers(&leftovers);
+    let Restore { printed, left, moves, .. } = restore;
+    anyhow::ensure!(
+        left.is_empty(),
+        "{} containers are not as they were before: {}",
+        left.len(),
+        plain(&left.join(", "))
+    );
+    anyhow::ensure!(moves == 0, "cannot finish {moves} moves");
+    printed?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The log of the runs. Limits are put back with it or without.
+/// The restore so far.
+struct Restore {
+    /// Without it, limits are restored all the same.
+    audit: Option<Audit>,
+    /// A failed print must not stop the restoring of limits.
+    printed: std::io::Result<()>,
+    /// The names of containers that are not as they were.
+    left: Vec<String>,
+    /// How many moves cannot be finished.
+    moves: usize,
+}
+
+impl Restore {
+    fn finished(&mut self, moves: Vec<MigrationResult>, unread: Vec<JournalError>) {
+        for result in moves {
+            if matches!(result.ended, Ended::Stuck(_)) {
+                self.left.push(result.plan.name.clone());
+            }
+            self.say(&result.entry().to_string());
+            self.write(&result.entry());
+        }
+        self.moves = unread.len();
+        for error in unread {
+            self.say(&format!("cannot finish a move: {:#}", anyhow::Error::from(error)));
+        }
+    }
+
+    async fn containers(&mut self, actuator: &Actuator) {
+        for id in actuator.pending() {
+            let name = actuator.name_of(&id);
+            match actuator.restore_and_report(&id).await {
+                Ok(Some(report)) => {
+                    self.say(&format!("{name}: {report}"));
+                    let how = format!("by `paceline restore`, {}", report.outcome);
+                    self.write(&Entry::Restored { container: id, how });
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let why = anyhow::Error::from(error);
+                    self.say(&format!("{name}: NOT restored: {why:#}"));
+                    self.left.push(name);
+                }
+            }
+        }
+    }
+
+    fn leftovers(&mut self, leftovers: &[Leftover]) {
+        for leftover in leftovers {
+            self.say(&leftover.to_string());
+            self.left.push(paceline_node::runtime::short(&leftover.id).to_owned());
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        let printed = print(&format!("{}\n", plain(line)));
+        if self.printed.is_ok() {
+            self.printed = printed;
+        }
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        if let Some(audit) = &mut self.audit {
+            audit.write(entry);
+        }
+    }
+}
+
+/// The audit log of the runs. Without it, limits are restored all the same.
 fn audit(folder: &Path) -> Option<Audit> {
     Audit::open(folder)
         .inspect_err(|error| {
             let source = std::error::Error::source(error).map(ToString::to_string);
-            warn!("nothing is added to the audit log: {error}: {}", source.unwrap_or_default());
+            warn!("cannot write the audit log: {error}: {}", source.unwrap_or_default());
         })
         .ok()
 }

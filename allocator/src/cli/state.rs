@@ -1,4 +1,4 @@
-//! Where the allocator keeps what must outlive it.
+//! The state folder, for data that must outlive the allocator.
 
 use std::path::PathBuf;
 
@@ -7,25 +7,25 @@ use clap::Args;
 /// The folder of the original limits.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(super) struct StateArgs {
-    /// Where original limits are kept, so that they can be put back
+    /// The folder of original limits and of the audit log
     /// [default: /var/lib/paceline, or ~/.local/state/paceline for a user who is not root]
     #[arg(long, env = "PACELINE_STATE_DIR", value_name = "DIR")]
     pub(super) state_dir: Option<PathBuf>,
 }
 
 impl StateArgs {
-    /// The same with the word of a file, which counts where nothing is given.
+    /// The same with the value of a file as the default.
     pub(super) fn over(&self, file: Option<&PathBuf>) -> Self {
         Self { state_dir: self.state_dir.as_ref().or(file).cloned() }
     }
 
     pub(super) fn folder(&self) -> PathBuf {
-        self.state_dir.clone().unwrap_or_else(usual)
+        self.state_dir.clone().unwrap_or_else(default_folder)
     }
 }
 
-/// Where an allocator that nobody tells otherwise keeps it.
-fn usual() -> PathBuf {
+/// The default folder.
+fn default_folder() -> PathBuf {
     if rustix::process::geteuid().is_root() {
         return PathBuf::from("/var/lib/paceline");
     }
@@ -33,7 +33,8 @@ fn usual() -> PathBuf {
     std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("paceline")
 }
 
-/// The folder of whoever is told by the environment alone.
+/// The folder, if only the environment can set it.
+#[cfg(feature = "bench")]
 pub(super) fn by_environment() -> PathBuf {
-    std::env::var_os("PACELINE_STATE_DIR").map_or_else(usual, PathBuf::from)
+    std::env::var_os("PACELINE_STATE_DIR").map_or_else(default_folder, PathBuf::from)
 }

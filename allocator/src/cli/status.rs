@@ -1,36 +1,35 @@
-//! `paceline status`: what the running allocator knows now, as a table.
+//! `paceline status`: the current snapshot of the running allocator, as a table.
 
 mod gangs;
 
 use std::process::ExitCode;
 
 use clap::Args;
+use paceline_api::figures::{latency, number, share, span, steps, until};
+use paceline_api::live::order::Guard;
+use paceline_api::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
+use paceline_api::plain::{fit, left, plain_json, print, right};
+use paceline_server::control::{Reply, Request};
 
 use super::control_args::ControlArgs;
-use super::figures::{latency, number, share, span, steps, until};
 use super::manager;
 use super::orders::unexpected;
-use super::plain::{fit, left, plain_json, print, right};
-use crate::control::{Reply, Request};
-use crate::live::order::Guard;
-use crate::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
 use gangs::gangs;
 
-/// Show the jobs of the running allocator: loss, limit, use of CPU, and what is in the way
+/// Show the jobs of the running allocator: loss, limit, CPU use and problems
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline status
   paceline status --json | jq '.jobs[] | {job, loss, limit}'
   paceline status --cluster
 
-A dash is what is not known (yet). `paceline top` shows the same as it changes, `paceline explain`
-why it is so.")]
+A dash means unknown. `paceline top` updates continuously; `paceline explain` gives reasons.")]
 pub(super) struct StatusArgs {
     /// Print the whole snapshot as JSON
     #[arg(long)]
     json: bool,
 
-    /// Ask the manager of the Swarm on this machine: the jobs of all machines
+    /// Show the jobs of all machines, from the manager of the Swarm on this machine
     #[arg(long)]
     cluster: bool,
 
@@ -50,15 +49,15 @@ pub(super) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks for the snapshot.
+/// Requests the snapshot.
 pub(super) async fn snapshot(control: &ControlArgs) -> anyhow::Result<Snapshot> {
     let reply = control.ask(&Request::Status).await?;
     if let Reply::Status(snapshot) = reply { Ok(*snapshot) } else { Err(unexpected(reply)) }
 }
 
-/// No line is longer.
+/// The longest line, in columns.
 const WIDTH: usize = 100;
-/// A name is shown to this length.
+/// The longest shown name, in columns.
 const NAME: usize = 20;
 
 /// A table of jobs: its columns with their widths, and the cells of a row.
@@ -67,7 +66,7 @@ struct Columns {
     cells: fn(&JobView, now: f64) -> Vec<String>,
 }
 
-/// For policies that go by losses and targets.
+/// The table for policies that use losses and targets.
 const BY_LOSS: Columns = Columns {
     head: &[
         ("job", NAME),
@@ -95,7 +94,7 @@ const BY_LOSS: Columns = Columns {
     },
 };
 
-/// For policies that go by the work that is left.
+/// The table for policies that plan by the remaining work.
 const BY_WORK: Columns = Columns {
     head: &[
         ("job", 16),
@@ -147,7 +146,7 @@ fn text(snapshot: &Snapshot) -> String {
     lines.iter().map(|line| fit(line.trim_end(), WIDTH) + "\n").collect()
 }
 
-/// Who runs, on what, by what.
+/// The process, its machine and its policy.
 pub(super) fn heading(snapshot: &Snapshot) -> [String; 2] {
     let Snapshot { version, pid, started_at, now, node, policy, .. } = snapshot;
     let up = span(now - started_at);
@@ -189,7 +188,7 @@ fn table(snapshot: &Snapshot) -> Vec<String> {
     [first, rule].into_iter().chain(rows).collect()
 }
 
-/// Words stand at the left of their columns, figures at the right.
+/// A line of the table. Words are aligned left, figures right.
 fn line(head: &[(&str, usize)], cells: &[String]) -> String {
     let cells = cells.iter().zip(head).map(|(cell, (name, width))| match *name {
         "job" | "standing" | "class" => left(cell, *width),
@@ -198,7 +197,7 @@ fn line(head: &[(&str, usize)], cells: &[String]) -> String {
     cells.collect::<Vec<_>>().join(" ")
 }
 
-/// In one word.
+/// A standing in one word.
 pub(super) const fn standing(standing: Standing) -> &'static str {
     match standing {
         Standing::Waiting => "waiting",
@@ -210,7 +209,7 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// Which job is on which node, and which is on its way.
+/// The jobs of each node, and the moves in progress.
 fn places(snapshot: &Snapshot) -> Vec<String> {
     let place = |node: &NodeView| {
         let here = snapshot.jobs.iter().filter(|job| job.node.as_deref() == Some(&node.name));
@@ -228,7 +227,7 @@ fn places(snapshot: &Snapshot) -> Vec<String> {
     nodes.chain(snapshot.moves.iter().map(way)).collect()
 }
 
-/// What has no column.
+/// Remarks below the table.
 fn remarks(snapshot: &Snapshot) -> Vec<String> {
     let mut remarks = places(snapshot);
     for job in &snapshot.jobs {
@@ -269,12 +268,12 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use paceline_api::live::snapshot::{CostView, DecisionView, PolicyView, ShadowView};
     use paceline_wire::Targets;
 
     use super::*;
-    use crate::live::snapshot::{CostView, DecisionView, PolicyView, ShadowView};
 
-    /// Two jobs, one of them with a name that is an attack.
+    /// Two jobs, one of them with control characters in its name.
     pub(in crate::cli) fn example() -> Snapshot {
         let vae = JobView {
             job: "vae".to_owned(),
@@ -331,7 +330,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_table_reads_as_it_is_meant_to() {
+    fn table_has_the_expected_text() {
         let expected = "\
 paceline 0.1.0, process 812, up 1h 2m 5s; n1: 2 CPUs, 93.0 % in use
 flowcon (resolved), quota by engine; guards: none; decision 12, 4s ago
@@ -350,7 +349,7 @@ cost: 1.3 s of CPU; 24 limits written in 0.00 s, 0 failed, 0 changed by others
     }
 
     #[test]
-    fn table_of_a_policy_that_plans_shows_when_jobs_end() {
+    fn table_of_a_planning_policy_shows_ends() {
         let mut snapshot = example();
         let job = |name: &str, ends: f64, fair: f64| JobView {
             job: name.to_owned(),
@@ -380,7 +379,7 @@ mnist waits for vae
     }
 
     #[test]
-    fn whatever_jobs_are_called_no_line_is_too_long_and_none_is_obeyed() {
+    fn lines_are_bounded_and_escaped_for_any_job_name() {
         let mut snapshot = example();
         snapshot.node.name = "n".repeat(300);
         for name in ["学习".repeat(60), "\x1b[A".repeat(50), "e\u{301}".repeat(90)] {
@@ -396,7 +395,7 @@ mnist waits for vae
     }
 
     #[test]
-    fn a_run_without_jobs_says_so() {
+    fn run_without_jobs_has_a_remark() {
         assert!(text(&Snapshot::default()).contains("no container has opted in"));
     }
 }

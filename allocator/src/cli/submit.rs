@@ -1,30 +1,31 @@
-//! `paceline submit`: a distributed job for a Swarm.
+//! `paceline submit`: submits a distributed job to a Swarm.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use paceline_api::plain::{plain_json, print};
+use paceline_api::usage::BadUsage;
+use paceline_cluster::gangs::Gang;
+use paceline_cluster::gangs::submit::{self, Submitted};
+use paceline_cluster::swarm;
 
 use super::engine::EngineArgs;
-use super::plain::{plain_json, print};
-use crate::cluster::gangs::Gang;
-use crate::cluster::gangs::submit::{self, Submitted};
-use crate::cluster::swarm;
-use crate::exit::BadUsage;
 
 /// Submit a distributed job, of parameter servers and workers, to a Swarm
 ///
-/// Each task becomes a service of its own, without a container as yet. A manager under dltap, kod2,
-/// fifo or fifo-gang gives it one, where its policy wants it.
+/// Each task becomes a service of its own, at first without a container. `paceline manager` with
+/// the
+/// policy dltap, kod2, fifo or fifo-gang places and starts the tasks.
 ///
-/// It runs where a manager of the Swarm runs, as `paceline manager` does.
+/// Run the command on a manager node of the Swarm.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   paceline submit mnist.toml
   paceline submit --dry-run mnist.toml | jq '.[].Name'
   paceline submit --withdraw mnist
-  paceline status --cluster                what waits, what runs, and where
+  paceline status --cluster                show which tasks wait, and where others run
 
 A job's file:
   name = \"mnist\"
@@ -48,11 +49,11 @@ pub(super) struct SubmitArgs {
     #[arg(value_name = "JOB.toml", required_unless_present = "withdraw")]
     file: Option<PathBuf>,
 
-    /// Print the services that would be made, as JSON, and make none
+    /// Print the services as JSON, but create none
     #[arg(long, requires = "file")]
     dry_run: bool,
 
-    /// Remove a job by its name instead, whether it waits, runs or has ended
+    /// Remove the job of this name instead, whether it waits, runs or has ended
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     withdraw: Option<String>,
 }
@@ -64,15 +65,15 @@ pub(super) async fn run(args: SubmitArgs, engine: &EngineArgs) -> anyhow::Result
         print(&(plain_json(&serde_json::to_string_pretty(&services)?) + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let docker = engine.connect().await?;
-    swarm::look(&docker).await.context(
-        "the engine does not tell of a Swarm: jobs are submitted where a manager of the Swarm runs",
+    let docker = engine.docker().await?.client().clone();
+    swarm::read(&docker).await.context(
+        "cannot read the Swarm from Docker: run `paceline submit` on a manager node of the Swarm",
     )?;
     let said = match (&gang, &args.withdraw) {
         (Some(gang), _) => {
             let Submitted { made, kept } = submit::submit(&docker, gang).await?;
             let before =
-                if kept > 0 { format!(", beside {kept} of before") } else { String::new() };
+                if kept > 0 { format!(", after {kept} earlier ones,") } else { String::new() };
             format!(
                 "{} is submitted: {made} services{before} wait for a manager; `paceline status \
                  --cluster` shows them\n",
@@ -80,7 +81,7 @@ pub(super) async fn run(args: SubmitArgs, engine: &EngineArgs) -> anyhow::Result
             )
         }
         (None, Some(name)) => match submit::withdraw(&docker, name).await? {
-            0 => return Err(BadUsage(format!("there is no job {name}")).into()),
+            0 => return Err(BadUsage(format!("unknown job {name}")).into()),
             services => format!("{name} is removed, with {services} services\n"),
         },
         (None, None) => String::new(),

@@ -1,9 +1,10 @@
-//! How much is said.
+//! The filter of log levels.
 //!
-//! A filter is a list of levels: a bare one is for our own modules, `hyper=debug` for somebody
-//! else's, which otherwise say only what is wrong: what they say in detail holds whole answers of the
-//! engine, containers' environments with their secrets among them. A bare word that is no level is
-//! refused, though it could name a module: who misspells a level must not end up with a silent log.
+//! A filter is a list of levels. A bare level is for our own modules; `hyper=debug` is for a
+//! library. By default libraries log only warnings. Their details contain complete answers of
+//! Docker, with the environments of containers and the secrets in them. A bare word that is not a
+//! level is refused, although it could name a module: a misspelled level must not give a silent
+//! log.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -12,10 +13,10 @@ use serde::Deserialize;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
-/// Our own modules begin so.
+/// The prefix of our own modules.
 const OWN: &str = "paceline";
-/// What is said unless somebody wants more or less.
-const USUAL: LevelFilter = LevelFilter::INFO;
+/// The default level.
+const DEFAULT: LevelFilter = LevelFilter::INFO;
 
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
@@ -26,7 +27,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// A filter that can be used.
+/// A valid filter.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Filter {
@@ -34,11 +35,11 @@ pub struct Filter {
     targets: Targets,
 }
 
-/// A filter that cannot be used.
+/// An invalid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no level: off, error, warn, info, debug or trace is, or MODULE=LEVEL, such as \
-     hyper=debug"
+    "invalid log level {0:?}: expected off, error, warn, info, debug or trace, or MODULE=LEVEL, \
+     for example hyper=debug"
 )]
 pub struct BadFilter(String);
 
@@ -50,7 +51,7 @@ impl Filter {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { text: USUAL.to_string(), targets: with(Targets::new(), USUAL) }
+        Self { text: DEFAULT.to_string(), targets: with(Targets::new(), DEFAULT) }
     }
 }
 
@@ -91,7 +92,7 @@ impl Display for Filter {
     }
 }
 
-/// A bare level.
+/// Adds a bare level.
 fn with(targets: Targets, level: LevelFilter) -> Targets {
     targets.with_target(OWN, level).with_default(level.min(LevelFilter::WARN))
 }
@@ -108,13 +109,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_has_set_is_the_level_info() {
+    fn default_level_is_info() {
         assert_eq!(Filter::default(), "info".parse().unwrap());
     }
 
     proptest! {
         #[test]
-        fn no_filter_makes_the_reader_panic(filter in "[a-z=,: \\[\\]{}]*|\\PC*") {
+        fn parsing_any_filter_never_panics(filter in "[a-z=,: \\[\\]{}]*|\\PC*") {
             drop(filter.parse::<Filter>());
         }
     }

@@ -5,7 +5,7 @@ use tracing::{debug, info, warn};
 
 use super::*;
 
-/// A log that can be read.
+/// A log in memory.
 #[derive(Clone, Debug, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -26,7 +26,7 @@ impl Write for Page {
     }
 }
 
-/// What is logged in a form while `act` runs.
+/// Runs `act` with a log in the given format.
 fn logged(format: Format, act: impl FnOnce(&Page, &Log)) {
     let page = Page::default();
     let writer = page.clone();
@@ -36,7 +36,7 @@ fn logged(format: Format, act: impl FnOnce(&Page, &Log)) {
 }
 
 #[test]
-fn the_level_changes_at_once_and_a_bad_filter_leaves_it_as_it_is() {
+fn level_changes_at_once_and_invalid_filter_changes_nothing() {
     logged(Format::Text, |page, log| {
         debug!("unheard");
         assert!(page.lines().is_empty());
@@ -59,7 +59,7 @@ fn the_level_changes_at_once_and_a_bad_filter_leaves_it_as_it_is() {
 }
 
 #[test]
-fn others_modules_say_only_what_is_wrong_unless_asked() {
+fn libraries_log_only_warnings_unless_asked() {
     logged(Format::Text, |page, log| {
         info!(target: "hyper::client", "unheard");
         warn!(target: "hyper::client", "heard");
@@ -75,7 +75,7 @@ fn others_modules_say_only_what_is_wrong_unless_asked() {
 }
 
 #[test]
-fn a_line_of_json_has_time_level_module_and_every_field() {
+fn json_line_has_time_level_module_and_every_field() {
     logged(Format::Json, |page, _| {
         info!(uid = 7, done = true, "said \"so\"\nin two lines");
         let [line] = &page.lines()[..] else { panic!("not one line") };
@@ -91,7 +91,7 @@ fn a_line_of_json_has_time_level_module_and_every_field() {
 }
 
 #[test]
-fn the_form_changes_from_one_line_to_the_next() {
+fn format_changes_from_one_line_to_the_next() {
     logged(Format::Text, |page, log| {
         info!("for people");
         log.set_filter(&"debug".parse().unwrap()).unwrap();
@@ -112,8 +112,50 @@ fn the_form_changes_from_one_line_to_the_next() {
 }
 
 #[test]
-fn the_form_that_was_given_is_handed_on_and_no_other() {
+fn only_a_given_format_is_passed_on() {
     let given = |format| Given { level: None, format };
-    assert_eq!(given(Some(Format::Json)).words(), Some("--log-format=json".to_owned()));
-    assert_eq!(given(None).words(), None);
+    assert_eq!(given(Some(Format::Json)).arguments(), Some("--log-format=json".to_owned()));
+    assert_eq!(given(None).arguments(), None);
+}
+
+#[test]
+fn foreign_text_begins_no_line_of_its_own() {
+    logged(Format::Text, |page, _| {
+        let hostile = "x\n2030-01-01T00:00:00Z  WARN forged\r\x1b[2J";
+        warn!(job = hostile, state = ?hostile, "cannot read {hostile}");
+        let lines = page.lines();
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+        assert!(line.contains("cannot read x\\u{a}2030-"), "{line}");
+        warn!("{}", "x".repeat(1_000_000));
+        assert!(page.lines()[0].len() < 3000);
+    });
+}
+
+#[test]
+fn noisy_job_is_limited_in_the_log_and_counted() {
+    for format in [Format::Text, Format::Json] {
+        logged(format, |page, _| {
+            let name = "noisy";
+            for number in 0..2000 {
+                warn!(job = name, "trouble {number}");
+            }
+            info!(job = "quiet", "still heard");
+            info!("not about a job");
+            let lines = page.lines();
+            let of = |word: &str| lines.iter().filter(|line| line.contains(word)).count();
+            assert!((200..1000).contains(&of("trouble")), "{}", of("trouble"));
+            assert_eq!((of("still heard"), of("not about a job")), (1, 1));
+        });
+    }
+}
+
+#[test]
+fn lines_of_our_own_have_the_format_of_the_log() {
+    let text = lines::note(Format::Text, "7 lines are lost", 7);
+    assert!(text.ends_with("Z  WARN 7 lines are lost\n"), "{text:?}");
+    let json = lines::note(Format::Json, "7 lines are lost", 7);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["level"], &json["left_out"]), (&"WARN".into(), &7.into()));
+    assert!(json["timestamp"].as_str().is_some_and(|time| time.ends_with('Z')), "{json}");
 }

@@ -1,6 +1,6 @@
 //! Computes outputs, losses and gradients of a workload's model from weights and inputs in a
-//! safetensors file, and writes them into another: `compare-models MODEL INPUTS OUTPUTS`. What PyTorch
-//! makes of the same weights is compared by `compare.py`.
+//! safetensors file, and writes them into another: `compare-models MODEL INPUTS OUTPUTS`. `compare.py`
+//! compares them with PyTorch's results from the same weights.
 
 use std::env;
 use std::path::Path;
@@ -15,7 +15,7 @@ use paceline_vae::{Batch, Vae};
 use tch::nn::{ModuleT, VarStore};
 use tch::{Device, Tensor};
 
-/// The loss of a model, and what else is to be compared, by name.
+/// The loss of a model, and its other tensors to compare, by name.
 struct Outcome {
     loss: Tensor,
     outputs: Vec<(String, Tensor)>,
@@ -54,7 +54,7 @@ fn run() -> anyhow::Result<()> {
         "vae" => vae(&store, &tensors, load)?,
         other => return Err(BadInput::new(anyhow::anyhow!("no model {other}")).into()),
     };
-    let parameters = Parameters::of(&store);
+    let parameters = Parameters::from_store(&store);
     let gradients = parameters.gradients(&loss)?;
     let names = parameters.names().iter().map(|name| format!("gradient.{name}"));
     results.push(("loss".to_owned(), loss));
@@ -63,8 +63,8 @@ fn run() -> anyhow::Result<()> {
     Ok(Tensor::write_safetensors(&results.collect::<Vec<_>>(), outputs)?)
 }
 
-/// Scores with the statistics that the weights bring, scores and loss with those of the images, and
-/// what becomes of the running ones.
+/// Scores with the statistics in the weights, scores and loss with those of the images, and the
+/// running statistics afterwards.
 fn resnet50(
     store: &VarStore,
     stem: Stem,

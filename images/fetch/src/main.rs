@@ -1,5 +1,5 @@
-//! Finds the training images on this machine, or fetches them, and prints their folder: containers
-//! are given that folder instead of each fetching its own.
+//! Finds the training images on this machine, or fetches them, and prints their folder. Containers
+//! mount that folder, so that not each of them fetches its own.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ fn fetch_data(variable: &Path, arguments: &[&Path]) -> Output {
 }
 
 #[test]
-fn the_argument_takes_precedence_over_the_variable() {
+fn argument_takes_precedence_over_variable() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path().canonicalize().unwrap();
     let [argument, variable] = ["argument", "variable"].map(|name| root.join(name));
@@ -40,7 +40,7 @@ fn the_argument_takes_precedence_over_the_variable() {
 }
 
 #[test]
-fn a_folder_without_images_is_refused_by_name() {
+fn folder_without_images_is_refused_by_name() {
     let root = tempfile::tempdir().unwrap();
     let output = fetch_data(root.path(), &[]);
     assert_eq!(output.status.code(), Some(1));

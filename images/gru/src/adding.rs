@@ -1,6 +1,6 @@
 //! The adding problem (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997), in the form of
 //! Arjovsky, Shah and Bengio, "Unitary Evolution Recurrent Neural Networks", 2016: one number of each
-//! half of a sequence is marked, and what the two add up to is to be told at the end.
+//! half of a sequence is marked, and the answer at the end is the sum of the two.
 
 use paceline_torch::{Gru, States, linear};
 use tch::nn::{Linear, Path};
@@ -13,7 +13,7 @@ pub const LENGTH: i64 = 100;
 /// The hidden units.
 pub const HIDDEN: i32 = 128;
 
-/// A layer of gated recurrent units, and a linear one that makes the answer of its last state.
+/// A layer of gated recurrent units, and a linear layer that computes the answer from its last state.
 #[derive(Debug)]
 pub struct AddingNet {
     gru: Gru,
@@ -40,7 +40,7 @@ impl AddingNet {
         self.answer(&self.gru.states(inputs, States::Last))
     }
 
-    /// The mean squared error of the answers. To answer 1 whatever was marked costs 1/6.
+    /// The mean squared error of the answers. Always answering 1 costs 1/6.
     pub fn loss(&self, Sequences { inputs, sums }: &Sequences) -> Tensor {
         let head = |last: &Tensor| self.answer(last).mse_loss(sums, Reduction::Mean);
         self.gru.loss(inputs, States::Last, head)
@@ -66,7 +66,7 @@ impl Sequences {
         Self { inputs: Tensor::stack(&[numbers, marks], 2), sums }
     }
 
-    /// The same in at most so many parts, and how many are in each.
+    /// Splits the batch into at most this many parts, each with its number of items.
     pub fn split(&self, parts: i64) -> Vec<(Self, u32)> {
         let inputs = self.inputs.chunk(parts, 0).into_iter();
         let parts = inputs.zip(self.sums.chunk(parts, 0));
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sequence_marks_one_number_of_each_half_and_its_sum_is_the_answer() {
+    fn marked_numbers_one_per_half_sum_to_answer() {
         tch::manual_seed(1);
         let Sequences { inputs, sums } = Sequences::draw(50);
         assert_eq!((inputs.size(), sums.size()), (vec![50, LENGTH, 2], vec![50]));
@@ -104,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn an_untrained_network_is_as_wrong_as_a_guess_and_training_helps() {
+    fn untrained_network_has_loss_of_guess_and_training_lowers_it() {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let net = AddingNet::new(&store.root());
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         assert_eq!(parameters.tensors().iter().map(Tensor::numel).sum::<usize>(), 50_817);
         let mut optimizer = Clipped::new(Adam::new(&parameters, 1e-2).unwrap(), 1.0);
         let sequences = Sequences::draw(16);

@@ -11,25 +11,25 @@ use clap::{Args, Parser, Subcommand};
 use paceline_gru::adding::{AddingNet, LENGTH, Sequences};
 use paceline_gru::text::{Corpus, TextNet, WINDOW};
 use paceline_torch::{
-    Adam, BadInput, Clipped, Job, Optimizer, Parameters, Replicas, Setup, Test, Trainer, exit_code,
+    Adam, BadInput, Clipped, Job, Optimizer, Parameters, Replicas, Setup, Test, Trainer, run,
 };
-use paceline_workload::{Stop, Targets, TrainingArgs, environment, parse};
+use paceline_workload::{Stop, Targets, TrainingArgs};
 use tch::nn::VarStore;
 use tch::{Device, TchError};
 
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
 /// The norm that gradients are clipped to.
 const MAX_NORM: f64 = 1.0;
-/// The sequences after which the adding problem is tested: its data has no end.
+/// The number of sequences between two tests of the adding problem, whose data has no end.
 const EPOCH: usize = 500 * 64;
-/// Those that it is tested on.
+/// The number of sequences in a test.
 const TEST: i64 = 1000;
 const ADDING: Targets = Targets::new(0.01, 0.008);
 const TEXT: Targets = Targets::new(1.8, 1.6);
 
 /// Trains gated recurrent units, and reports their loss.
 ///
-/// Without a task, it is `adding`. SIGTERM ends it after the batch that it is at, with a checkpoint
+/// Without a task, it is `adding`. SIGTERM ends it after the current batch, with a checkpoint
 /// and exit code 0.
 #[derive(Debug, Parser)]
 #[command(
@@ -57,7 +57,7 @@ struct TextArgs {
     /// A text in UTF-8; its last tenth is kept for validation
     #[arg(long, value_name = "FILE")]
     text: PathBuf,
-    /// Print so many characters of the model's own after each epoch
+    /// Print this many characters that the model generates, after each epoch
     #[arg(long, value_name = "N", default_value_t = 200)]
     sample: usize,
     #[command(flatten)]
@@ -65,12 +65,10 @@ struct TextArgs {
 }
 
 fn main() -> ExitCode {
-    exit_code("gru", train())
+    run("gru", train)
 }
 
-fn train() -> anyhow::Result<()> {
-    environment::complete().context("cannot start anew")?;
-    let command: Command = parse().map_err(BadInput::new)?;
+fn train(command: Command) -> anyhow::Result<()> {
     match command.task.unwrap_or(Task::Adding(command.adding)) {
         Task::Adding(training) => add(training),
         Task::Text(args) => read(args),
@@ -81,7 +79,7 @@ fn add(training: TrainingArgs) -> anyhow::Result<()> {
     let setup = Setup::begin("gru", training)?;
     let store = VarStore::new(Device::Cpu);
     let net = AddingNet::new(&store.root());
-    // They follow from the seed as the initial weights do, and no step draws them again.
+    // They follow from the seed, as the initial weights do. No step draws them again.
     let tests = Sequences::draw(TEST);
     let job = Job {
         loss_name: "mean squared error",
@@ -110,7 +108,7 @@ fn add(training: TrainingArgs) -> anyhow::Result<()> {
 fn read(args: TextArgs) -> anyhow::Result<()> {
     let TextArgs { text, sample, training } = args;
     let setup = Setup::begin("gru-text", training)?;
-    let cannot = || format!("{} cannot be trained on", text.display());
+    let cannot = || format!("cannot train on {}", text.display());
     let bytes = fs::read(&text).with_context(cannot).map_err(BadInput::new)?;
     let corpus = Corpus::new(bytes).with_context(cannot).map_err(BadInput::new)?;
     let store = VarStore::new(Device::Cpu);
@@ -168,6 +166,6 @@ fn optimizer(
     learning_rate: f64,
 ) -> Result<Box<dyn Optimizer>, TchError> {
     let learning_rate = setup.learning_rate(learning_rate);
-    let adam = Adam::on(setup.threads_of_ours(), &Parameters::of(store), learning_rate)?;
+    let adam = Adam::on(setup.threads_of_ours(), &Parameters::from_store(store), learning_rate)?;
     Ok(Box::new(Clipped::new(adam, MAX_NORM)))
 }

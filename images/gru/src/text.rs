@@ -8,9 +8,9 @@ use tch::{Device, Kind, Tensor};
 
 use crate::length;
 
-/// How many characters are predicted in a row: errors are traced back no further.
+/// The number of characters predicted in a row: errors are traced back no further.
 pub const WINDOW: i64 = 100;
-/// The numbers that stand for a character.
+/// The numbers that represent a character.
 const EMBEDDING: i32 = 64;
 /// The hidden units.
 const HIDDEN: i32 = 256;
@@ -23,14 +23,14 @@ pub struct Corpus {
     validation: Tensor,
 }
 
-/// Why a text cannot be trained on.
+/// The reason why a text cannot be used for training.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CorpusError {
-    /// It is no text.
-    #[error("it is not in UTF-8")]
+    /// The bytes are not valid UTF-8.
+    #[error("not a text in UTF-8")]
     Encoding,
-    /// There is not enough of it.
-    #[error("it has {0} characters, too few to train on: there must be {least}", least = Corpus::LEAST)]
+    /// The text is too short.
+    #[error("{0} characters are too few to train on: expected at least {least}", least = Corpus::MIN)]
     Short(usize),
 }
 
@@ -52,8 +52,8 @@ pub struct Windows {
 }
 
 impl Corpus {
-    /// As many characters as fill a window of the part for validation.
-    const LEAST: usize = 1020;
+    /// The number of characters that fills one window of the validation part.
+    const MIN: usize = 1020;
 
     /// Reads a text.
     pub fn new(text: Vec<u8>) -> Result<Self, CorpusError> {
@@ -61,7 +61,7 @@ impl Corpus {
         let characters: BTreeSet<char> = text.chars().collect();
         let characters: Vec<char> = characters.into_iter().collect();
         let codes: Vec<i64> = text.chars().map(|it| code(&characters, it)).collect();
-        if codes.len() < Self::LEAST {
+        if codes.len() < Self::MIN {
             return Err(CorpusError::Short(codes.len()));
         }
         let (train, validation) = codes.split_at(codes.len() * 9 / 10);
@@ -74,12 +74,12 @@ impl Corpus {
         &self.characters
     }
 
-    /// How many characters there are to train on.
+    /// The number of characters to train on.
     pub fn len(&self) -> usize {
         self.train.numel()
     }
 
-    /// Whether there are none.
+    /// Whether the training part is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -90,7 +90,7 @@ impl Corpus {
         Windows::at(&self.train, &Tensor::randint(places, [count], (Kind::Int64, Device::Cpu)))
     }
 
-    /// Windows for validation, side by side, so many at a time.
+    /// Windows for validation, side by side, in batches of this many.
     pub fn validation(&self, count: i64) -> impl Iterator<Item = Windows> {
         let places = length(&self.validation) - WINDOW;
         let places = Tensor::arange_start_step(0, places, WINDOW, (Kind::Int64, Device::Cpu));
@@ -118,7 +118,7 @@ impl Windows {
         Self { inputs, targets }
     }
 
-    /// The same in at most so many parts, and how many are in each.
+    /// Splits the batch into at most this many parts, each with its number of items.
     pub fn split(&self, parts: i64) -> Vec<(Self, u32)> {
         let inputs = self.inputs.chunk(parts, 0).into_iter();
         let parts = inputs.zip(self.targets.chunk(parts, 0));
@@ -130,14 +130,14 @@ impl Windows {
         counted.collect()
     }
 
-    /// How many there are.
+    /// The number of windows.
     pub fn count(&self) -> i64 {
         length(&self.inputs)
     }
 }
 
 impl TextNet {
-    /// A network for so many distinct characters, with the initial weights of PyTorch's.
+    /// A network for this many distinct characters, with PyTorch's initial weights.
     pub fn new(path: &Path<'_>, characters: i32) -> Self {
         let config = EmbeddingConfig::default();
         Self {
@@ -165,7 +165,7 @@ impl TextNet {
         })
     }
 
-    /// Text of the network's own, so many characters, drawn by libtorch's generator.
+    /// This many characters that the network generates, drawn by libtorch's generator.
     pub fn write(&self, corpus: &Corpus, count: usize) -> String {
         // A text begins as if after the end of a line.
         let first = code(&corpus.characters, '\n').min(length(&self.embedding.ws) - 1);

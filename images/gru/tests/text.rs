@@ -12,7 +12,7 @@ fn gru(line: &[&str]) -> Output {
 }
 
 #[test]
-fn it_prints_a_loss_and_text_of_its_own_after_an_epoch_and_goes_on_exactly() {
+fn epoch_prints_loss_and_sample_and_resume_is_exact() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let [text, whole, cut] = ["text", "whole", "cut"].map(path);
@@ -37,10 +37,10 @@ fn it_prints_a_loss_and_text_of_its_own_after_an_epoch_and_goes_on_exactly() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_no_text_is_refused_with_one_line() {
+fn missing_or_invalid_text_file_is_refused_in_one_line() {
     let output = gru(&["text", "--text", "/no/such"]);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.starts_with("gru: /no/such cannot be trained on: "), "{said}");
+    assert!(said.starts_with("gru: cannot train on /no/such: "), "{said}");
     assert_eq!(said.lines().count(), 1);
 }

@@ -1,5 +1,5 @@
-//! What every workload must do, shown with its real program on a tiny data set: go on exactly after
-//! SIGTERM, keep the checkpoint before when a new one cannot be written, and refuse bad input.
+//! What every workload must do, shown with its real program on a tiny data set: resume exactly after
+//! SIGTERM, keep the previous checkpoint when a new one cannot be written, and refuse bad input.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,40 @@ use paceline_workload::Checkpoint;
 
 pub use crate::program::Program;
 
-/// Enough steps that a signal always finds the program at work.
+/// The tests of a workload's program, by its name and its path. With `data`, it also reads images.
+#[macro_export]
+macro_rules! workload_tests {
+    ($name:literal, $binary:expr) => {
+        fn program() -> $crate::Program {
+            $crate::Program::new($name, $binary)
+        }
+
+        #[test]
+        fn sigterm_then_resume_has_same_losses() {
+            $crate::resumes_exactly(&program());
+        }
+
+        #[test]
+        fn full_disk_or_kill_keeps_previous_checkpoint() {
+            $crate::keeps_the_checkpoint_before(&program());
+        }
+
+        #[test]
+        fn checkpoint_is_written_on_request_and_at_acceptable_loss() {
+            $crate::answers_requests(&program());
+        }
+    };
+    ($name:literal, $binary:expr, data) => {
+        $crate::workload_tests!($name, $binary);
+
+        #[test]
+        fn bad_input_is_refused_in_one_line() {
+            $crate::refuses_bad_input(&program());
+        }
+    };
+}
+
+/// Enough steps that the program is still training when a signal arrives.
 const STEPS: &str = "150";
 
 /// After SIGTERM and `--resume`, the losses are those of a run that was never interrupted.
@@ -32,7 +65,10 @@ pub fn resumes_exactly(program: &Program) {
     let saves = ["--checkpoints", &program.path("")];
     let line = [&line[..], &[&cut], &saves].concat();
     let first = program.interrupted(&line, 13);
-    assert!((13..150).contains(&first), "it was to be interrupted: {first}");
+    assert!(
+        (13..150).contains(&first),
+        "expected an interruption before the end, not after {first} steps"
+    );
     assert_eq!(fs::read_to_string(&cut).unwrap().lines().count(), first);
     assert_eq!(program.saved().metadata().step, u64::try_from(first).unwrap());
     let said = program.run(&[&line[..], &["--resume"]].concat()).succeeds();
@@ -40,11 +76,11 @@ pub fn resumes_exactly(program: &Program) {
 
     let [whole, cut] = [whole, cut].map(|path| fs::read_to_string(path).unwrap());
     assert_eq!(whole.lines().count(), 150);
-    assert!(whole == cut, "resumed after {first} steps, it went another way");
+    assert!(whole == cut, "other losses after a resume at step {first}");
 }
 
-/// A checkpoint that cannot be written, for a full disk or because the program is killed, leaves the
-/// one before as it was, and nothing else after the next start.
+/// A checkpoint that cannot be written leaves the previous one as it was. The reason may be a full
+/// disk or a killed program. The next start removes what is left of it.
 pub fn keeps_the_checkpoint_before(program: &Program) {
     let saves = ["--checkpoints", &program.path("")];
     program.run(&[&saves[..], &["--steps", "3"]].concat()).succeeds();
@@ -53,8 +89,11 @@ pub fn keeps_the_checkpoint_before(program: &Program) {
     let more = [&saves[..], &["--resume", "--steps", "6"]].concat();
     let failed = program.with_little_space().run(&more);
     assert_eq!(failed.code, Some(1), "{}", failed.errors);
-    assert!(failed.errors.contains("no checkpoint can be written to"), "{}", failed.errors);
-    assert!(fs::read(program.path(&program.file())).unwrap() == before, "it was replaced");
+    assert!(failed.errors.contains("cannot write a checkpoint to"), "{}", failed.errors);
+    assert!(
+        fs::read(program.path(&program.file())).unwrap() == before,
+        "the checkpoint was replaced"
+    );
     assert_eq!(program.checkpoints(), [program.file()]);
 
     for _ in 0..3 {
@@ -65,7 +104,7 @@ pub fn keeps_the_checkpoint_before(program: &Program) {
     assert_eq!(program.checkpoints(), [program.file()]);
 }
 
-/// What cannot be used is refused before training, with one line that names it and exit code 2.
+/// Bad input is refused before training, with one line that names it and exit code 2.
 pub fn refuses_bad_input(program: &Program) {
     let refused = |line: &[&str], what: &str| {
         let ended = program.run(line);
@@ -77,8 +116,8 @@ pub fn refuses_bad_input(program: &Program) {
     let folder = program.path("");
     refused(&["--no-such-option"], "unexpected argument '--no-such-option'");
     refused(&["--data", "/no/such"], "/no/such is not a folder of images");
-    refused(&["--checkpoints", "/no/such"], "no checkpoint can be written to /no/such");
-    refused(&["--losses", "/no/such/file"], "no losses can be written to /no/such/file");
+    refused(&["--checkpoints", "/no/such"], "cannot write a checkpoint to /no/such");
+    refused(&["--losses", "/no/such/file"], "cannot write losses to /no/such/file");
     let line = ["--steps", "2", "--checkpoints", &folder];
     program.run(&line).succeeds();
     let again = [&line[..], &["--resume"]].concat();
@@ -87,14 +126,14 @@ pub fn refuses_bad_input(program: &Program) {
     let path = program.path(&program.file());
     let half = fs::read(&path).unwrap();
     fs::write(&path, half.get(..half.len() / 2).unwrap()).unwrap();
-    refused(&again, "is no whole checkpoint");
+    refused(&again, "is not a valid checkpoint");
     fs::remove_file(&path).unwrap();
     let ended = program.run(&again);
-    assert!(ended.errors.contains("There is no checkpoint yet"), "{}", ended.errors);
+    assert!(ended.errors.contains("No checkpoint yet"), "{}", ended.errors);
     ended.succeeds();
 }
 
-/// A request is answered: with a checkpoint, or with the reason why there is none. What is reached at
+/// A request is answered with a checkpoint, or with the reason why there is none. The checkpoint at
 /// the acceptable loss is kept.
 pub fn answers_requests(program: &Program) {
     let saves = ["--steps", "1000000", "--target-acceptable", "1000000"];

@@ -28,12 +28,12 @@ pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     /// What it printed.
     pub(crate) output: String,
-    /// What it complained about.
+    /// What it printed on standard error.
     pub(crate) errors: String,
 }
 
 impl Ended {
-    /// It ended well; what it printed.
+    /// Asserts that it succeeded and returns what it printed.
     pub(crate) fn succeeds(self) -> String {
         assert_eq!(self.code, Some(0), "{}", self.errors);
         self.output
@@ -48,17 +48,17 @@ impl Program {
         Self { name, binary, folder, images, listen: None, little_space: false }
     }
 
-    /// The same one, where a file can have 64 KiB at the most.
+    /// The same program, with files limited to 64 KiB.
     pub(crate) fn with_little_space(&self) -> Self {
         Self { little_space: true, ..self.clone() }
     }
 
-    /// The same one, with its endpoint at a socket.
+    /// The same program, with its endpoint at a Unix socket.
     pub(crate) fn listening(self, socket: &str) -> Self {
         Self { listen: Some(format!("unix:{socket}")), ..self }
     }
 
-    /// Where something of this name is in the program's folder.
+    /// The path of this name in the program's folder.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
@@ -84,12 +84,12 @@ impl Program {
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         ended(self.command(arguments).output().unwrap())
     }
 
-    /// Ends it by SIGTERM after that many steps; how many it had made then.
+    /// Ends it by SIGTERM after that many steps and returns the number of steps made.
     pub(crate) fn interrupted(&self, arguments: &[&str], step: usize) -> usize {
         let (child, before) = self.until(arguments, step);
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
@@ -113,7 +113,7 @@ impl Program {
         work: impl FnOnce() -> T,
     ) -> T {
         let (mut child, _) = self.until(arguments, step);
-        // Nobody may find the pipe full while the work is being done.
+        // A full pipe would stop the program, so it is read meanwhile.
         let mut output = child.stdout.take().unwrap();
         let reader = std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         let result = work();
@@ -123,12 +123,12 @@ impl Program {
         result
     }
 
-    /// Starts it and reads what it prints, byte by byte, up to that step.
+    /// Starts it and reads its output, byte by byte, up to that step.
     fn until(&self, arguments: &[&str], step: usize) -> (Child, usize) {
         let mut command = self.command(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let end = format!("Step: {step}");
-        // A reader of its own would take more out of the pipe than it gives.
+        // A buffered reader would take more out of the pipe than it returns.
         let output = BufReader::with_capacity(1, child.stdout.as_mut().unwrap());
         let lines = output.lines().map(Result::unwrap);
         let mut seen = 0;
@@ -138,13 +138,13 @@ impl Program {
                 return (child, seen);
             }
         }
-        panic!("it never came to {end}: {:?}", ended(child.wait_with_output().unwrap()));
+        panic!("the program ended before {end}: {:?}", ended(child.wait_with_output().unwrap()));
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = if self.little_space {
-            // The shell's blocks are of 512 bytes or 1 KiB; a program that ignores the signal is told
-            // by an error instead.
+            // The shell's blocks have 512 bytes or 1 KiB. A program that ignores the signal gets
+            // an error instead.
             let mut shell = Command::new("sh");
             shell.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"", self.binary]);
             shell
@@ -169,7 +169,7 @@ fn ended(output: Output) -> Ended {
     Ended { code: output.status.code(), output: text, errors }
 }
 
-/// Images of no sense, but each of its own.
+/// Meaningless images, each one different.
 fn write_images(folder: &Path) {
     for (prefix, count) in [("train", 60_u8), ("t10k", 10)] {
         let pixels = (0..count).flat_map(|image| {

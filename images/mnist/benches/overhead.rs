@@ -1,11 +1,11 @@
 //! What the reporter costs a real training: MNIST's classifier with it and without it, in turns.
 //!
 //! A pair of runs trains two fresh models with the same seed on the same batches, step by step in
-//! turns, so that whatever else the machine does disturbs both alike. With each step the models
-//! change places, since where a model lies in memory matters more than its reporter. A run's figure
-//! is the median duration of its steps. Somebody reads the reporter's progress once a second.
+//! turns, so that other load on the machine disturbs both alike. With each step the models
+//! change places, since the place of a model in memory matters more than its reporter. A run's
+//! figure is the median duration of its steps. A client reads the reporter's progress once a second.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::env;
 use std::io::{Read, Write};
@@ -28,14 +28,14 @@ const STEPS: u64 = 300;
 const BATCH_SIZE: usize = 64;
 const SEED: u32 = 1;
 
-/// What all runs have in common.
+/// The settings that all runs share.
 struct Setup {
     images: Images,
     schedule: Schedule,
 }
 
 fn main() -> anyhow::Result<()> {
-    environment::complete().context("cannot start anew")?;
+    environment::complete().context("cannot restart the program")?;
     tch::set_num_threads(1);
     tch::set_num_interop_threads(1);
     let folder = Places::of_user(env::var_os("PACELINE_DATA").map(PathBuf::from))?.locate()?;
@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
     let disabled = Reporter::disabled();
     println!("median step of {STEPS} steps, {BATCH_SIZE} images each, 1 thread");
     println!("{:>4} {:>12} {:>12} {:>8}", "run", "without", "with", "ratio");
-    // The first pair warms libtorch up.
+    // The first pair warms up libtorch.
     pair(&setup, &disabled, &disabled)?;
     let mut ratios = Vec::new();
     for number in 1..=RUNS {
@@ -90,12 +90,12 @@ impl Training {
         tch::manual_seed(SEED.into());
         let store = VarStore::new(Device::Cpu);
         let net = Net::new(&store.root(), setup.images.mean_and_deviation());
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let optimizer = Adam::new(&parameters, 1e-3)?;
         Ok(Self { net, parameters, optimizer })
     }
 
-    /// Makes a step; how long it took.
+    /// Makes a step and returns its duration.
     #[expect(clippy::disallowed_methods, reason = "this measures")]
     fn step(
         &mut self,
@@ -113,7 +113,7 @@ impl Training {
     }
 }
 
-/// Makes every step with each of the reporters; the median durations.
+/// Makes every step with each of the reporters and returns the median durations.
 fn pair(setup: &Setup, one: &Reporter, other: &Reporter) -> anyhow::Result<[Duration; 2]> {
     let mut models = [Training::new(setup)?, Training::new(setup)?];
     let (mut with_one, mut with_other) = (Vec::new(), Vec::new());

@@ -48,11 +48,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_learns_to_tell_a_dark_image_from_a_bright_one() {
+    fn dark_and_bright_image_are_learned() {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let net = Net::new(&store.root(), (0.5, 0.3));
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let mut optimizer = Adam::new(&parameters, 1e-3).unwrap();
         let images = Tensor::rand([8, 1, 28, 28], (Kind::Float, Device::Cpu));
         let images = Tensor::cat(&[&images * 0.3, images * 0.3 + 0.7], 0);

@@ -1,4 +1,4 @@
-//! What goes over the wire: frames of a head and a body, all numbers little-endian.
+//! The wire format: frames with a head and a body, all numbers little-endian.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -28,23 +28,23 @@ use crate::slices::Slice;
 const MAGIC: [u8; 4] = *b"PLPS";
 const VERSION: u8 = 1;
 const HEAD: usize = 20;
-/// No model has more parameters: a body is 1 GiB at the most.
-pub const MOST_PARAMETERS: usize = 1 << 28;
+/// No model has more parameters: a body has at most 1 GiB.
+pub const MAX_PARAMETERS: usize = 1 << 28;
 /// A hello's body.
 const HELLO: usize = 12;
-/// Words are cut off here.
-const MOST_WORDS: usize = 1000;
+/// The longest text of a refusal, in bytes; the rest is cut off.
+const MAX_WORDS: usize = 1000;
 
-/// What a frame says.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A worker names its model.
     Hello,
-    /// It is the right one.
+    /// The server accepts the worker.
     Welcome,
     /// First parameters.
     Start,
-    /// Parameters are asked for.
+    /// A worker asks for parameters.
     Pull,
     /// A gradient.
     Push,
@@ -52,7 +52,7 @@ pub enum Kind {
     Parameters,
     /// The last parameters.
     Done,
-    /// The worker is turned away.
+    /// The worker is refused.
     Refused,
 }
 
@@ -70,28 +70,28 @@ const KINDS: [Kind; 8] = [
 /// A frame without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What it says.
+    /// Its kind.
     pub kind: Kind,
-    /// What that means depends on the kind.
+    /// Its meaning depends on the kind.
     pub number: u64,
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     pub length: usize,
 }
 
-/// Why bytes are no frame.
+/// The reason why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Somebody else speaks.
-    #[error("this is no parameter server or worker")]
+    /// The other end speaks another protocol.
+    #[error("not a parameter server or worker")]
     Magic,
-    /// Another release speaks.
-    #[error("version {0} of the frames, not 1")]
+    /// The other end is of another release.
+    #[error("invalid frame version {0}: expected 1")]
     Version(u8),
-    /// There is no such kind.
-    #[error("there is no frame of kind {0}")]
+    /// The kind is unknown.
+    #[error("invalid frame kind {0}: expected 1 to 8")]
     Kind(u8),
-    /// The body is not as long as it must be.
-    #[error("a body of {0} bytes")]
+    /// The body has another length than expected.
+    #[error("invalid frame body of {0} bytes")]
     Length(usize),
 }
 
@@ -116,7 +116,7 @@ impl Head {
         let [n0, n1, n2, n3, n4, n5, n6, n7, l0, l1, l2, l3] = rest;
         let length = u32::from_le_bytes([l0, l1, l2, l3]);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        if length > 4 * MOST_PARAMETERS {
+        if length > 4 * MAX_PARAMETERS {
             return Err(FrameError::Length(length));
         }
         let number = u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
@@ -140,7 +140,7 @@ impl Head {
     }
 }
 
-/// A place to make frames in, and to read them into, whose memory is used again.
+/// A buffer to write frames in and to read them into, whose memory is reused.
 #[derive(Debug, Default)]
 pub struct Buffer(Vec<u8>);
 
@@ -159,18 +159,18 @@ impl Buffer {
         &self.0
     }
 
-    /// The frame that was made last.
+    /// The frame that was written last.
     pub fn frame(&self) -> &[u8] {
         &self.0
     }
 
-    /// The words of a refusal.
+    /// The text of a refusal.
     pub fn words(&mut self, words: &str) -> &[u8] {
-        let end = words.floor_char_boundary(MOST_WORDS);
+        let end = words.floor_char_boundary(MAX_WORDS);
         self.bytes(Kind::Refused, 0, words.get(..end).unwrap_or_default().as_bytes())
     }
 
-    /// Reads the body of a frame that must have just so many numbers.
+    /// Reads the body of a frame that must have exactly this many numbers.
     pub fn read_numbers(
         &mut self,
         from: &mut impl Read,
@@ -187,9 +187,9 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads words.
+    /// Reads a text.
     pub fn read_words(&mut self, from: &mut impl Read, head: Head) -> io::Result<String> {
-        self.read(from, head.length.min(MOST_WORDS))?;
+        self.read(from, head.length.min(MAX_WORDS))?;
         Ok(String::from_utf8_lossy(&self.0).into_owned())
     }
 
@@ -199,23 +199,23 @@ impl Buffer {
     }
 }
 
-/// What a worker says of itself.
+/// What a worker sends about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Of the names and shapes of the model's parameters.
+    /// The fingerprint of the names and shapes of the model's parameters.
     pub fingerprint: u64,
-    /// How many parameters the whole model has.
+    /// The number of parameters of the whole model.
     pub parameters: usize,
-    /// Which of them it expects from this server.
+    /// The part of them that it expects from this server.
     pub slice: Slice,
 }
 
 impl Hello {
-    /// As a frame.
+    /// Writes it as a frame.
     pub fn send(self, to: &mut impl Write, buffer: &mut Buffer) -> io::Result<()> {
         let mut body = u64::try_from(self.parameters).unwrap_or(u64::MAX).to_le_bytes().to_vec();
         body.extend_from_slice(&self.slice.index().to_le_bytes());
-        body.extend_from_slice(&self.slice.of().to_le_bytes());
+        body.extend_from_slice(&self.slice.count().to_le_bytes());
         to.write_all(buffer.bytes(Kind::Hello, self.fingerprint, &body))
     }
 
@@ -232,7 +232,7 @@ impl Hello {
         let parameters = usize::try_from(parameters).unwrap_or(usize::MAX);
         let slice = Slice::new(u16::from_le_bytes([i0, i1]), u16::from_le_bytes([o0, o1]));
         match slice {
-            Some(slice) if parameters <= MOST_PARAMETERS => {
+            Some(slice) if parameters <= MAX_PARAMETERS => {
                 Ok(Self { fingerprint: head.number, parameters, slice })
             }
             _ => Err(FrameError::Length(parameters).into()),
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_as_the_table_says() {
+    fn frame_has_documented_layout() {
         let mut buffer = Buffer::default();
         let frame = buffer.numbers(Kind::Push, 258, &[1.0]);
         assert_eq!(&frame[..8], b"PLPS\x01\x05\0\0");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_told_apart() {
+    fn invalid_heads_are_distinguished() {
         let good: [u8; HEAD] = Buffer::default().bytes(Kind::Pull, 0, &[]).try_into().unwrap();
         let with = |place: usize, byte| {
             let mut bytes = good;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_must_have_the_numbers_that_are_expected() {
+    fn body_of_other_length_is_refused() {
         let mut buffer = Buffer::default();
         let frame = buffer.numbers(Kind::Parameters, 7, &[1.0, 2.0]).to_vec();
         let read = |count: usize| {
@@ -284,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_hello_is_read_as_it_was_sent(fingerprint: u64, parameters in 0..MOST_PARAMETERS, of in 1_u16..9) {
+        fn hello_round_trips(fingerprint: u64, parameters in 0..MAX_PARAMETERS, of in 1_u16..9) {
             let hello = Hello { fingerprint, parameters, slice: Slice::new(of - 1, of).unwrap() };
             let mut frame = Vec::new();
             hello.send(&mut frame, &mut Buffer::default()).unwrap();
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_refused_and_harms_nobody(noise: Vec<u8>) {
+        fn noise_is_refused(noise: Vec<u8>) {
             prop_assert!(Hello::read(&mut &noise[..]).is_err() || noise.starts_with(&MAGIC));
         }
     }

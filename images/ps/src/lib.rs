@@ -6,7 +6,7 @@
 //! Learning with the Parameter Server", OSDI 2014, with asynchronous consistency). Workers may come
 //! and go at any time: a server only ever answers.
 //!
-//! Nothing here links libtorch. What goes over the wire is described in [`frame`].
+//! Nothing here links libtorch. [`frame`] describes the wire format.
 
 pub mod frame;
 mod server;

@@ -1,4 +1,4 @@
-//! Keeps a part of the parameters and improves it by what workers push.
+//! Keeps a part of the parameters and updates it by the gradients that workers push.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,59 +15,59 @@ use crate::shard::{Adam, Shard};
 use crate::slices::Slice;
 use crate::traffic::{Counted, Traffic};
 
-/// Newcomers and the sign to stop are looked for as often as this.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval between two checks for new workers and for the request to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A worker that is silent for longer is stuck.
-const SILENCE: Duration = Duration::from_mins(10);
-/// One whose machine or network is gone says nothing either: it is asked after so long …
-const ASKED_AFTER: Duration = Duration::from_secs(5);
-/// … and has gone when nothing was heard of its kernel for so long.
-const GONE_AFTER: Duration = Duration::from_secs(15);
-/// So long may a worker take to say who it is.
-const INTRODUCTION: Duration = Duration::from_secs(5);
-/// More workers are turned away.
-const MOST_WORKERS: usize = 256;
+const SILENCE_TIMEOUT: Duration = Duration::from_mins(10);
+/// The time after which the kernel checks a silent worker, whose machine may be gone …
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+/// … and the time without an answer of its kernel after which it counts as gone.
+const DEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// The longest time that a worker may take to send its hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest number of workers; more are refused.
+const MAX_WORKERS: usize = 256;
 
-/// What a server is to do.
+/// The settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
-    /// Which part of the parameters it keeps.
+    /// The part of the parameters that it keeps.
     pub slice: Slice,
     /// How gradients improve them.
     pub adam: Adam,
-    /// After so many gradients, workers are told that it is done.
+    /// The number of gradients after which it tells workers that training is done.
     pub steps: u64,
 }
 
-/// What happens at a server.
+/// An event at a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
-    /// A worker has come.
+    /// A worker has joined.
     Joined {
         /// Its address.
         peer: SocketAddr,
-        /// How many there are now.
+        /// The number of workers now.
         workers: usize,
     },
-    /// A worker has gone.
+    /// A worker has left.
     Left {
         /// Its address.
         peer: SocketAddr,
-        /// How many there are now.
+        /// The number of workers now.
         workers: usize,
     },
-    /// Somebody was turned away.
+    /// A connection was refused.
     Refused {
         /// Its address.
         peer: SocketAddr,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A gradient has improved the parameters.
     Pushed {
         /// The loss that it belongs to.
         loss: f64,
-        /// How many gradients that makes.
+        /// The number of gradients so far.
         version: u64,
     },
 }
@@ -81,7 +81,7 @@ pub struct Server {
     kept: Mutex<Kept>,
     workers: Mutex<BTreeMap<u64, TcpStream>>,
     seen: AtomicU64,
-    /// Nobody is let in any more.
+    /// No more workers are accepted.
     closed: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ struct Kept {
 }
 
 impl Server {
-    /// Listens, on all networks if `address` says so: there is no password, so let nobody but
+    /// Listens at `address`, which may mean all networks. It asks for no password, so let only
     /// workers reach it.
     pub fn bind(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
@@ -110,7 +110,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -120,7 +120,7 @@ impl Server {
         &self.traffic
     }
 
-    /// Serves until `stop`, or until all gradients have come and all workers have gone. `tell` is
+    /// Serves until `stop`, or until all gradients have arrived and all workers have left. `tell` is
     /// called on any thread.
     pub fn run(&self, stop: &AtomicBool, tell: impl Fn(News) + Sync) -> io::Result<()> {
         thread::scope(|scope| {
@@ -134,65 +134,65 @@ impl Server {
                         scope.spawn(move || self.serve(stream, peer, tell));
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        thread::park_timeout(LOOK);
+                        thread::park_timeout(POLL_INTERVAL);
                     }
-                    // It has gone before it was let in.
+                    // It has left before it was accepted.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(error) => break Err(error),
                 }
             };
             self.closed.store(true, Ordering::SeqCst);
             for worker in self.workers().values() {
-                // It may have gone by itself.
+                // It may have left by itself.
                 worker.shutdown(Shutdown::Both).ok();
             }
             outcome
         })
     }
 
-    /// Whether all gradients have come.
+    /// Whether all gradients have arrived.
     fn is_done(&self) -> bool {
         self.kept().shard.as_ref().is_some_and(|shard| shard.version() >= self.config.steps)
     }
 
-    /// A worker's whole stay.
+    /// Serves one worker from its hello until it leaves.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, tell: &impl Fn(News)) {
         let prepared = (|| {
             stream.set_nonblocking(false)?;
             stream.set_nodelay(true)?;
             watch(&stream)?;
-            stream.set_read_timeout(Some(INTRODUCTION))?;
+            stream.set_read_timeout(Some(HELLO_TIMEOUT))?;
             stream.try_clone()
         })();
         let Ok(handle) = prepared else { return };
         let mut stream = self.traffic.counted(&peer.ip().to_string(), stream);
         let mut buffer = Buffer::default();
         if let Err(why) = self.meet(&mut stream, &mut buffer) {
-            // Whoever it is may not listen.
+            // The other end may not read the answer.
             stream.write_all(buffer.words(&why)).ok();
             return tell(News::Refused { peer, why });
         }
-        handle.set_read_timeout(Some(SILENCE)).ok();
+        handle.set_read_timeout(Some(SILENCE_TIMEOUT)).ok();
         let id = self.seen.fetch_add(1, Ordering::Relaxed);
         let workers = self.change(|workers| drop(workers.insert(id, handle)));
         tell(News::Joined { peer, workers });
         if !self.closed.load(Ordering::SeqCst) {
-            // A worker that goes, in whatever way, is no fault of anybody else's.
+            // A worker that leaves, in whatever way, must not affect the others.
             self.answer_all(&mut stream, &mut buffer, tell).ok();
         }
         let workers = self.change(|workers| drop(workers.remove(&id)));
         tell(News::Left { peer, workers });
     }
 
-    /// Lets a worker in whose model is that of the others; an error says why not.
+    /// Accepts a worker whose model is that of the others; an error gives the reason otherwise.
     fn meet(&self, stream: &mut Counted<TcpStream>, buffer: &mut Buffer) -> Result<(), String> {
         let hello = Hello::read(stream).map_err(|error| error.to_string())?;
         if hello.slice != self.config.slice {
             let (kept, asked) = (self.config.slice, hello.slice);
             return Err(format!("this server keeps part {kept} of the parameters, not {asked}"));
         }
-        if self.workers().len() >= MOST_WORKERS {
-            return Err(format!("there are {MOST_WORKERS} workers already"));
+        if self.workers().len() >= MAX_WORKERS {
+            return Err(format!("there are {MAX_WORKERS} workers already"));
         }
         let (version, wanted) = {
             let mut kept = self.kept();
@@ -243,14 +243,14 @@ impl Server {
         }
     }
 
-    /// The version that a gradient has made, if it was taken.
+    /// Applies a gradient; the new version, if the gradient was taken.
     fn improve(&self, gradient: &[f32]) -> Option<u64> {
         let mut kept = self.kept();
         let shard = kept.shard.as_mut().filter(|shard| shard.version() < self.config.steps)?;
         shard.improve(gradient).then(|| shard.version())
     }
 
-    /// Changes who is here; how many that are.
+    /// Changes the set of workers and returns their number.
     fn change(&self, change: impl FnOnce(&mut BTreeMap<u64, TcpStream>)) -> usize {
         let mut workers = self.workers();
         change(&mut workers);
@@ -269,9 +269,9 @@ impl Server {
 /// Has the kernel make sure that the other end is still there.
 fn watch(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, ASKED_AFTER)?;
-    sockopt::set_tcp_keepintvl(stream, ASKED_AFTER)?;
-    // What was sent and is never acknowledged counts as well.
-    let patience = u32::try_from(GONE_AFTER.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_IDLE)?;
+    // Data that was sent and never acknowledged counts as well.
+    let patience = u32::try_from(DEAD_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
     Ok(sockopt::set_tcp_user_timeout(stream, patience)?)
 }

@@ -1,15 +1,15 @@
-//! A part of a model's parameters, and how gradients improve it.
+//! A part of a model's parameters, and the way gradients update it.
 
 /// The step sizes of Adam (Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     /// The step size.
     pub learning_rate: f64,
-    /// How slowly the mean of gradients forgets.
+    /// The decay of the mean of gradients.
     pub beta1: f32,
-    /// How slowly the mean of their squares forgets.
+    /// The decay of the mean of their squares.
     pub beta2: f32,
-    /// Keeps the division from zero.
+    /// Avoids a division by zero.
     pub epsilon: f32,
 }
 
@@ -32,7 +32,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Parameters that no gradient has reached yet.
+    /// Parameters before the first gradient.
     pub fn new(parameters: Vec<f32>, adam: Adam) -> Self {
         let zeros = vec![0.0; parameters.len()];
         Self {
@@ -45,18 +45,18 @@ impl Shard {
         }
     }
 
-    /// The parameters as they are now.
+    /// The current parameters.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
     }
 
-    /// How many gradients have improved them.
+    /// The number of gradients applied to them.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Takes a gradient, as Adam does: whether it was taken. One of another length, or with a number
-    /// that is not finite, is left alone, since it would spoil the parameters of all.
+    /// Applies a gradient, as Adam does, and returns whether it did. A gradient of another length, or
+    /// with a number that is not finite, is ignored: it would spoil the parameters of all.
     pub fn improve(&mut self, gradient: &[f32]) -> bool {
         if gradient.len() != self.parameters.len() || !gradient.iter().all(|x| x.is_finite()) {
             return false;
@@ -79,11 +79,11 @@ impl Shard {
     }
 }
 
-/// Rounded to the precision that parameters have.
+/// Rounds to the precision of the parameters.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "there is no other way to round a number to single precision"
+    reason = "only a cast rounds a number to single precision"
 )]
 fn single(number: f64) -> f32 {
     number as f32
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_step_is_the_step_size_whatever_the_slope() {
+    fn first_step_is_step_size_for_any_slope() {
         let mut shard = Shard::new(vec![1.0, 1.0, 1.0], Adam::default());
         assert!(shard.improve(&[10.0, -0.01, 0.0]));
         for (parameter, expected) in shard.parameters().iter().zip([0.999, 1.001, 1.0]) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bowl_is_descended() {
+    fn quadratic_loss_is_minimized() {
         let adam = Adam { learning_rate: 0.05, ..Adam::default() };
         let mut shard = Shard::new(vec![3.0, -2.0], adam);
         for _ in 0..500 {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gradient_spoils_nothing() {
+    fn invalid_gradient_changes_nothing() {
         let mut shard = Shard::new(vec![1.0, 2.0], Adam::default());
         for wrong in [&[1.0][..], &[f32::NAN, 0.0], &[0.0, f32::INFINITY], &[0.0; 3]] {
             assert!(!shard.improve(wrong), "{wrong:?}");

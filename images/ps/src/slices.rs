@@ -1,4 +1,4 @@
-//! Which server keeps which parameters.
+//! The assignment of parameters to servers.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -12,21 +12,21 @@ pub struct Slice {
     of: u16,
 }
 
-/// Why a text is no [`Slice`].
+/// The reason why a text is not a [`Slice`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
-    /// There is no slash.
-    #[error("must be INDEX/COUNT, such as 0/2")]
+    /// The slash is missing.
+    #[error("expected INDEX/COUNT, such as 0/2")]
     Form,
-    /// A part of it is no number.
-    #[error("must be two numbers, such as 0/2: {0}")]
+    /// A part of it is not a number.
+    #[error("expected two numbers, such as 0/2: {0}")]
     Number(#[from] ParseIntError),
-    /// There are not so many.
-    #[error("there is no part {index} of {of}: they are counted from 0")]
+    /// The index is too large.
+    #[error("no part {index} of {of}: expected an index that is counted from 0 and below {of}")]
     Range {
-        /// Which one was asked for.
+        /// The requested index.
         index: u16,
-        /// How many there are.
+        /// The number of parts.
         of: u16,
     },
 }
@@ -35,22 +35,23 @@ impl Slice {
     /// The whole.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Part `index` of `of`; `None` if there are not so many.
+    /// Part `index` of `of`; `None` if the index is too large.
     pub fn new(index: u16, of: u16) -> Option<Self> {
         (index < of).then_some(Self { index, of })
     }
 
-    /// Which one it is, from 0.
+    /// Its index, from 0.
     pub fn index(self) -> u16 {
         self.index
     }
 
-    /// How many there are.
-    pub fn of(self) -> u16 {
+    /// The number of parts.
+    pub fn count(self) -> u16 {
         self.of
     }
 
-    /// Its part of so many things. All parts together are the whole, and differ by one at the most.
+    /// Its range of this many things. All parts together are the whole, and their sizes differ by one
+    /// at most.
     pub fn range(self, whole: usize) -> Range<usize> {
         let at = |index: u16| {
             let (index, of) = (usize::from(index), usize::from(self.of));
@@ -84,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_parts_are_the_whole(whole in 0_usize..10_000, of in 1_u16..50) {
+        fn parts_cover_the_whole(whole in 0_usize..10_000, of in 1_u16..50) {
             let parts: Vec<_> = (0..of).map(|index| Slice { index, of }.range(whole)).collect();
             let sizes: Vec<_> = parts.iter().map(ExactSizeIterator::len).collect();
             prop_assert!(parts.into_iter().flatten().eq(0..whole));
@@ -92,14 +93,14 @@ mod tests {
         }
 
         #[test]
-        fn what_is_printed_is_read(index in 0_u16..100, of in 1_u16..100) {
+        fn printed_slice_is_parsed(index in 0_u16..100, of in 1_u16..100) {
             let read = format!("{index}/{of}").parse::<Slice>();
             prop_assert_eq!(read.ok(), Slice::new(index, of));
         }
     }
 
     #[test]
-    fn nonsense_is_said_to_be_so() {
+    fn invalid_slice_is_refused_with_reason() {
         for (text, problem) in
             [("1", "such as 0/2"), ("a/2", "two numbers"), ("2/2", "no part 2 of 2")]
         {

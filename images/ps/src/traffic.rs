@@ -1,17 +1,17 @@
-//! How many bytes go to and come from whom.
+//! The bytes sent to and received from each peer.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The bytes of all peers so far, those that have gone included.
+/// The bytes of all peers so far, including those that have left.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     peers: Arc<Mutex<BTreeMap<String, Arc<Counters>>>>,
 }
 
-/// The bytes of a peer: what its connections carried, without the headers of the network.
+/// The bytes that a peer's connections carried, without the headers of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerTraffic {
     /// Its address without the port, so that a peer that connects again stays the same.
@@ -40,7 +40,7 @@ impl Traffic {
         peers.iter().map(row).collect()
     }
 
-    /// Counts what goes through a connection to `peer`.
+    /// Wraps a connection to `peer` so that its bytes are counted.
     pub(crate) fn counted<S>(&self, peer: &str, stream: S) -> Counted<S> {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         let counters = Arc::clone(peers.entry(peer.to_owned()).or_default());
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_of_a_peer_add_up_over_its_connections() {
+    fn bytes_of_peer_are_summed_over_connections() {
         let traffic = Traffic::default();
         traffic.counted("b", Vec::new()).write_all(b"four").unwrap();
         traffic.counted("b", Vec::new()).write_all(b"more").unwrap();

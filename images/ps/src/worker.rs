@@ -10,46 +10,46 @@ use crate::frame::{Buffer, Head, Hello, Kind};
 use crate::slices::Slice;
 use crate::traffic::{Counted, Traffic};
 
-/// Between two attempts to reach a server.
-const PAUSE: Duration = Duration::from_millis(200);
-/// A server answers at once, unless it has no CPU.
-const SILENCE: Duration = Duration::from_mins(1);
+/// The time between two attempts to reach a server.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// The longest wait for an answer: a server answers at once, unless it has no CPU.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The model that a worker trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Of the names and shapes of its parameters: workers with another one are turned away.
+    /// The fingerprint of its parameters' names and shapes; the server refuses workers with another one.
     pub fingerprint: u64,
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub parameters: usize,
 }
 
-/// What a worker learns when it pushes.
+/// The answer to a pushed gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// How many gradients of all workers the first server has taken.
+    /// The number of gradients that the first server has taken from all workers.
     pub version: u64,
-    /// No more are wanted.
+    /// No more gradients are wanted.
     pub done: bool,
 }
 
-/// Why a worker cannot go on.
+/// The reason why a worker cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// A server is not reached, or is lost and does not come back.
-    #[error("parameter server {server}")]
+    /// A server cannot be reached, or its connection is lost and does not come back.
+    #[error("cannot reach parameter server {server}")]
     Lost {
         /// Its address.
         server: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A server does not want us.
-    #[error("parameter server {server} refuses: {why}")]
+    /// A server refuses this worker.
+    #[error("parameter server {server} refused this worker: {why}")]
     Refused {
         /// Its address.
         server: String,
-        /// Its words.
+        /// The server's reason.
         why: String,
     },
 }
@@ -64,20 +64,20 @@ pub struct Worker {
     buffer: Buffer,
 }
 
-/// The way to one server.
+/// The link to one server.
 #[derive(Debug)]
 struct Link {
     server: String,
     slice: Slice,
-    /// `None` between two connections.
+    /// The connection; `None` between two of them.
     stream: Option<Counted<TcpStream>>,
     /// The server has no parameters yet.
     wanted: bool,
 }
 
-/// Why one exchange failed.
+/// The reason why one exchange failed.
 enum Fault {
-    /// It may work with a new connection.
+    /// A new connection may help.
     Connection(io::Error),
     Refused(String),
 }
@@ -90,7 +90,7 @@ impl From<io::Error> for Fault {
 
 impl Worker {
     /// Connects to the servers, in the order of the parts that they keep. Each of them, now and when
-    /// it is lost later, is waited for as long as `patience`.
+    /// its connection is lost later, is waited for as long as `patience`.
     pub fn connect(
         servers: &[String],
         model: Model,
@@ -122,15 +122,15 @@ impl Worker {
         &self.traffic
     }
 
-    /// Brings first parameters to servers that have none, and gets those of the others.
+    /// Sends the first parameters to servers that have none, and gets those of the others.
     pub fn start(&mut self, parameters: &mut [f32]) -> Result<Pushed, WorkerError> {
         self.exchange(None, parameters)
     }
 
-    /// Pushes a gradient with the loss that it belongs to, and gets the parameters of this moment.
+    /// Pushes a gradient with its loss, and gets the current parameters.
     ///
-    /// A server that is lost and comes back does not get this gradient; one that has forgotten its
-    /// parameters gets ours.
+    /// A server whose connection is lost and comes back does not get this gradient. A server that has
+    /// lost its parameters gets ours.
     pub fn push(
         &mut self,
         loss: f64,
@@ -140,7 +140,7 @@ impl Worker {
         self.exchange(Some((loss, gradient)), parameters)
     }
 
-    /// Sends to all servers before it waits for any.
+    /// Sends to all servers before it waits for any of them.
     fn exchange(
         &mut self,
         push: Option<(f64, &[f32])>,
@@ -164,7 +164,7 @@ impl Worker {
                 if let Fault::Refused(why) = fault {
                     return Err(WorkerError::Refused { server: link.server.clone(), why });
                 }
-                thread::park_timeout(PAUSE);
+                thread::park_timeout(RETRY_INTERVAL);
                 link.reach(*model, traffic, *patience, buffer)?;
                 answer = link
                     .send(None, range.clone(), parameters, buffer)
@@ -182,7 +182,7 @@ impl Worker {
 }
 
 impl Link {
-    /// Connects, again and again until patience ends.
+    /// Connects, retrying until patience ends.
     fn reach(
         &mut self,
         model: Model,
@@ -202,8 +202,8 @@ impl Link {
                     return Err(WorkerError::Lost { server: self.server.clone(), source });
                 }
                 Err(Fault::Connection(_)) => {
-                    thread::park_timeout(PAUSE);
-                    left = left.saturating_sub(PAUSE);
+                    thread::park_timeout(RETRY_INTERVAL);
+                    left = left.saturating_sub(RETRY_INTERVAL);
                 }
             }
         }
@@ -212,8 +212,8 @@ impl Link {
     fn meet(&mut self, model: Model, traffic: &Traffic, buffer: &mut Buffer) -> Result<(), Fault> {
         let stream = TcpStream::connect(&self.server)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         let mut stream = traffic.counted(&self.server, stream);
         let Model { fingerprint, parameters } = model;
         Hello { fingerprint, parameters, slice: self.slice }.send(&mut stream, buffer)?;
@@ -228,7 +228,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a gradient, or else what the server wants first.
+    /// Sends a gradient, unless the server wants first parameters before.
     fn send(
         &mut self,
         push: Option<(f64, &[f32])>,

@@ -1,4 +1,4 @@
-//! Servers and workers on one machine: they learn together, whoever comes and goes.
+//! Servers and workers on one machine: they learn together while workers come and go.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use paceline_ps::{Adam, Model, News, Server, ServerConfig, Slice, Traffic, Worker, WorkerError};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 const MODEL: Model = Model { fingerprint: 7, parameters: 5 };
-/// What is to be learned: the model is right when its parameters are these.
+/// The parameters that the model is to learn.
 const TRUTH: [f32; 5] = [1.0, -2.0, 0.5, 3.0, -0.25];
 
-/// Enough that workers who come while others train are never too late.
+/// Enough steps that workers who join while others train are never too late.
 const STEPS: u64 = 60_000;
 
-/// A server on a thread of its own.
+/// A server on its own thread.
 struct Running {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -37,13 +37,13 @@ impl Running {
         let (address, traffic) = (server.local_addr().unwrap(), server.traffic().clone());
         let stop = Arc::new(AtomicBool::new(false));
         let (news, pushed) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU64::new(0)));
-        let (stopped, told, counted) = (Arc::clone(&stop), Arc::clone(&news), Arc::clone(&pushed));
+        let (stopped, seen, counted) = (Arc::clone(&stop), Arc::clone(&news), Arc::clone(&pushed));
         let thread = thread::spawn(move || {
             let tell = |one: News| {
                 if let News::Pushed { version, .. } = one {
                     counted.fetch_max(version, Ordering::Relaxed);
                 } else {
-                    told.lock().unwrap().push(one);
+                    seen.lock().unwrap().push(one);
                 }
             };
             server.run(&stopped, tell).unwrap();
@@ -57,7 +57,7 @@ impl Running {
         self.traffic
     }
 
-    /// Waits until so many gradients have been taken.
+    /// Waits until this many gradients have been taken.
     fn until(&self, version: u64) {
         let arrived = (0..2000).any(|_| {
             thread::park_timeout(Duration::from_millis(5));
@@ -77,10 +77,10 @@ fn loss(parameters: &[f32]) -> (f64, Vec<f32>) {
     (gradient.iter().map(|one| f64::from(one * one)).sum::<f64>() / 2.0, gradient)
 }
 
-/// Trains until it is told that it is done, or for so many steps; the parameters then.
+/// Trains until the server ends the training, or for this many steps; returns the parameters.
 fn train(servers: &[String], most: u64) -> Result<(Vec<f32>, Traffic), WorkerError> {
     let mut parameters = vec![0.0; MODEL.parameters];
-    let mut worker = Worker::connect(servers, MODEL, PATIENCE)?;
+    let mut worker = Worker::connect(servers, MODEL, WAIT_TIMEOUT)?;
     let mut done = worker.start(&mut parameters)?.done;
     for _ in 0..most {
         if done {
@@ -93,7 +93,7 @@ fn train(servers: &[String], most: u64) -> Result<(Vec<f32>, Traffic), WorkerErr
 }
 
 #[test]
-fn workers_learn_together_while_some_leave_and_others_come() {
+fn workers_that_leave_and_join_learn_together() {
     let servers =
         [Running::start("127.0.0.1:0", "0/2", STEPS), Running::start("127.0.0.1:0", "1/2", STEPS)];
     let reached = addresses(&[&servers[0], &servers[1]]);
@@ -110,7 +110,7 @@ fn workers_learn_together_while_some_leave_and_others_come() {
         assert!(loss(&parameters).0 < 1e-3, "{parameters:?}");
     }
     let [first, second] = servers;
-    // It ends by itself: all has been learned, and all have gone.
+    // It ends by itself: all steps are done, and all workers have left.
     first.thread.join().unwrap();
     assert_eq!(first.pushed.load(Ordering::Relaxed), STEPS);
     let joined = first.news.lock().unwrap();
@@ -120,7 +120,7 @@ fn workers_learn_together_while_some_leave_and_others_come() {
 }
 
 #[test]
-fn both_ends_count_the_same_bytes() {
+fn both_ends_count_same_bytes() {
     let server = Running::start("127.0.0.1:0", "0/1", 1000);
     let (_, traffic) = train(&addresses(&[&server]), 10).unwrap();
     let (ours, theirs) = (traffic.peers(), server.stop().peers());
@@ -130,10 +130,10 @@ fn both_ends_count_the_same_bytes() {
 }
 
 #[test]
-fn a_server_that_comes_back_without_its_parameters_gets_them_from_a_worker() {
+fn restarted_server_gets_parameters_from_worker() {
     let server = Running::start("127.0.0.1:0", "0/1", u64::MAX);
     let address = server.address.to_string();
-    let mut worker = Worker::connect(from_ref(&address), MODEL, PATIENCE).unwrap();
+    let mut worker = Worker::connect(from_ref(&address), MODEL, WAIT_TIMEOUT).unwrap();
     let mut parameters = TRUTH.to_vec();
     worker.start(&mut parameters).unwrap();
     drop(server.stop());
@@ -145,7 +145,7 @@ fn a_server_that_comes_back_without_its_parameters_gets_them_from_a_worker() {
 }
 
 #[test]
-fn who_does_not_belong_here_is_told_so() {
+fn wrong_worker_is_refused_with_reason() {
     let server = Running::start("127.0.0.1:0", "0/1", 10);
     let address = server.address.to_string();
     train(from_ref(&address), 1).unwrap();
@@ -156,13 +156,13 @@ fn who_does_not_belong_here_is_told_so() {
     assert!(refusal(from_ref(&address), other).contains("another model"));
     let twice = refusal(&[address.clone(), address], MODEL);
     assert!(twice.contains("part 0/1 of the parameters, not 0/2"), "{twice}");
-    let nobody = Worker::connect(&["127.0.0.1:1".to_owned()], MODEL, Duration::ZERO).unwrap_err();
-    assert!(matches!(nobody, WorkerError::Lost { .. }), "{nobody}");
+    let error = Worker::connect(&["127.0.0.1:1".to_owned()], MODEL, Duration::ZERO).unwrap_err();
+    assert!(matches!(error, WorkerError::Lost { .. }), "{error}");
     drop(server.stop());
 }
 
 #[test]
-fn strangers_that_say_anything_harm_nobody() {
+fn arbitrary_clients_do_not_affect_training() {
     use std::io::{Read, Write};
     let server = Running::start("127.0.0.1:0", "0/1", 100_000);
     for noise in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 64], b"PLPS", b""] {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the lists with checksums anew, from the lists without: *.txt of *.in. It wants uv. What is
-# pinned already stays as it is.
+# Regenerates the lists with checksums, *.txt, from the lists without, *.in. It needs uv. Packages that
+# are pinned already keep their versions.
 set -euo pipefail
 cd "$(dirname "$0")"
 for list in torch torch-cuda keras; do

@@ -1,4 +1,4 @@
-"""How many CPUs there are, as the kernel's files say it."""
+"""The number of CPUs according to the kernel's files."""
 
 import contextlib
 import io

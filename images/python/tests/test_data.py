@@ -85,7 +85,7 @@ class Files(unittest.TestCase):
         (folder / "test_batch.bin").write_bytes(b"123")
         self.refused("test_batch.bin", "CIFAR-10")
 
-    def test_what_is_no_data_set_is_refused_in_one_line(self) -> None:
+    def test_invalid_data_set_is_refused_in_one_line(self) -> None:
         self.refused("has no t10k-images-idx3-ubyte")
         self.images("t10k", 9)
         self.refused("9 images")

@@ -1,4 +1,4 @@
-//! Color images of 32 by 32 pixels: CIFAR-10, or gray ones that are made as large.
+//! Color images of 32 by 32 pixels: CIFAR-10, or gray images with a margin up to that size.
 
 mod augmentation;
 
@@ -15,7 +15,7 @@ pub use self::augmentation::Augmentation;
 
 /// The side of an image, in pixels.
 const SIDE: i64 = 32;
-/// Images in a chunk, where all are gone through.
+/// Images in a chunk, where all images are processed.
 const CHUNK: i64 = 1000;
 
 const MNIST: Targets = Targets::new(0.3, 0.15);
@@ -26,10 +26,10 @@ const CIFAR_10: Targets = Targets::new(1.0, 0.7);
 #[derive(Debug)]
 pub struct ColorData {
     name: String,
-    /// What the log says of it.
+    /// Its description in the log.
     description: String,
     targets: Targets,
-    /// How it is varied.
+    /// The augmentation of its images.
     pub augmentation: Augmentation,
     /// The images to train on.
     pub train: ColorImages,
@@ -37,7 +37,7 @@ pub struct ColorData {
     pub test: ColorImages,
 }
 
-/// Images and their labels, kept as bytes: a batch becomes numbers when it is asked for.
+/// Images and their labels, kept as bytes. A batch is converted to numbers when it is requested.
 #[derive(Debug)]
 pub struct ColorImages {
     pixels: Tensor,
@@ -60,16 +60,16 @@ impl ColorData {
 
     fn cifar_10(folder: &Path) -> anyhow::Result<Self> {
         let Cifar10 { train, test } = Cifar10::load(folder).map_err(BadInput::new)?;
-        let images = ColorImages::of(&train, &test, [-1, 3, SIDE, SIDE]);
+        let images = ColorImages::normalized(&train, &test, [-1, 3, SIDE, SIDE]);
         let name = "CIFAR-10".to_owned();
         Ok(Self::new(name, folder, CIFAR_10, Augmentation::CropAndFlip, images))
     }
 
-    /// Images in IDX files, with a black margin around them. Digits and letters are not mirrored, for
-    /// some would be others then; nor are clothes, which all lie the same way round.
+    /// Images in IDX files, with a black margin around them. Digits and letters are not mirrored,
+    /// since some would become others. Nor are clothes, which all face the same way.
     fn idx(folder: &Path) -> anyhow::Result<Self> {
         let Dataset { kind, name, train, test } = Dataset::load(folder).map_err(BadInput::new)?;
-        let images = ColorImages::of(&train, &test, [-1, 1, 28, 28]);
+        let images = ColorImages::normalized(&train, &test, [-1, 1, 28, 28]);
         let targets = kind.targets(MNIST, FASHION_MNIST);
         Ok(Self::new(name, folder, targets, Augmentation::Crop, images))
     }
@@ -90,12 +90,12 @@ impl ColorData {
         Self { name, description, targets, augmentation, train, test }
     }
 
-    /// What the log says of it.
+    /// Its description in the log.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// What it is called.
+    /// The name of the data set.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -116,7 +116,7 @@ impl ColorData {
 
 impl ColorImages {
     /// Images to train and to test on, both normalized by those to train on.
-    fn of(train: &Split, test: &Split, shape: [i64; 4]) -> [Self; 2] {
+    fn normalized(train: &Split, test: &Split, shape: [i64; 4]) -> [Self; 2] {
         let pixels = |split: &Split| Tensor::from_slice(&split.pixels).view(shape);
         let [train_pixels, test_pixels] = [pixels(train), pixels(test)];
         let (mean, deviation) = mean_and_deviation(&train_pixels);
@@ -128,12 +128,12 @@ impl ColorImages {
         })
     }
 
-    /// How many there are.
+    /// The number of images.
     pub fn count(&self) -> usize {
         self.labels.numel()
     }
 
-    /// The images at these positions, varied by libtorch's generator, and their labels.
+    /// The images at these positions, augmented by libtorch's generator, and their labels.
     pub fn varied(&self, positions: &[i64], augmentation: Augmentation) -> (Tensor, Tensor) {
         let (pixels, labels) = self.select(positions);
         (self.as_numbers(&vary(&pixels, augmentation)), labels)
@@ -145,7 +145,7 @@ impl ColorImages {
         (self.as_numbers(&with_margin(&pixels, 0)), labels)
     }
 
-    /// All images as they are, so many at a time.
+    /// All images as they are, in batches of this many.
     pub fn chunks(&self, size: i64) -> impl Iterator<Item = (Tensor, Tensor)> {
         let pixels = self.pixels.split(size, 0).into_iter();
         let labels = self.labels.split(size, 0).into_iter();
@@ -168,8 +168,8 @@ impl ColorImages {
     }
 }
 
-/// The mean and the standard deviation of each channel, of the images alone: a margin is no part of
-/// them.
+/// The mean and the standard deviation of each channel, of the images alone: a margin does not
+/// count.
 fn mean_and_deviation(pixels: &Tensor) -> (Tensor, Tensor) {
     let all = [0_i64, 2, 3];
     let sum = |of: &dyn Fn(&Tensor) -> Tensor| {

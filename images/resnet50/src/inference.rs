@@ -1,8 +1,8 @@
-//! Inference in batches, and how long each takes, from its arrival to its answer.
+//! Inference in batches, and the latency of each, from its arrival to its answer.
 //!
-//! In a closed loop the next batch arrives when the one before is done: its latency is the time that
-//! the service takes. In an open loop batches arrive whatever the service does, and those that come
-//! too soon wait: with the load, the latency grows without the service becoming slower.
+//! In a closed loop the next batch arrives when the previous one is done: its latency is the time of
+//! the service. In an open loop batches arrive independently of the service, and those that arrive
+//! too early wait. With the load, the latency grows without the service becoming slower.
 
 mod arrivals;
 mod clock;
@@ -17,37 +17,37 @@ use paceline_workload::Stop;
 
 pub use self::arrivals::Arrivals;
 use self::clock::Clock;
-pub use self::queue::{MOST_WAITING, Queue};
+pub use self::queue::{MAX_WAITING, Queue};
 pub use self::summary::Summary;
 
-/// How batches are served.
+/// The settings of a run of inference.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many batches there are, those that are turned away included.
+    /// The number of batches, including refused ones.
     pub batches: u64,
-    /// How many arrive in a second, on the average; without it, the loop is closed.
+    /// The mean number of arrivals per second; without it, the loop is closed.
     pub arrivals: Option<f64>,
-    /// What the times of arrival follow from.
+    /// The seed of the times of arrival.
     pub seed: u64,
-    /// The latency that is asked for.
+    /// The target latency.
     pub target: Option<Duration>,
-    /// Every so many batches have a line.
+    /// The number of batches per line of the log.
     pub log_interval: u64,
 }
 
 /// A batch that has been served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// From its arrival to its answer.
+    /// The time from its arrival to its answer.
     pub latency: Duration,
-    /// From its beginning to its answer.
+    /// The time from its start to its answer.
     pub service: Duration,
-    /// How many batches wait now.
+    /// The number of batches waiting now.
     pub waiting: usize,
 }
 
-/// Serves all batches, or those that there is time for until it is to stop. `serve` is called with the
-/// number of each batch, counted from 0.
+/// Serves all batches, or as many as there is time for before it must stop. `serve` is called with
+/// the number of each batch, counted from 0.
 pub fn run(
     plan: &Plan,
     reporter: &Reporter,
@@ -85,7 +85,7 @@ pub fn run(
     Ok(summary)
 }
 
-/// The latency that is asked for: the environment's, which the reporter knows, or the plan's.
+/// The target latency: that of the environment, which the reporter knows, or that of the plan.
 fn target(plan: &Plan, reporter: &Reporter) -> Option<Duration> {
     let seconds = reporter.progress().and_then(|progress| progress.targets.batch_latency);
     seconds.and_then(|it| Duration::try_from_secs_f64(it).ok()).or(plan.target)

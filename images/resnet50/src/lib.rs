@@ -1,4 +1,4 @@
-//! ResNet-50, the images that `resnet50` trains it on, and the measuring of its inference.
+//! ResNet-50, the images that `resnet50` trains it on, and the measurement of its inference.
 
 mod images;
 pub mod inference;

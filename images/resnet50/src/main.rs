@@ -1,5 +1,5 @@
-//! ResNet-50 on images of 32 by 32 pixels: trained by gradient descent with momentum, or used to tell
-//! what images show, with an eye on how long each batch takes.
+//! ResNet-50 on images of 32 by 32 pixels: trained by gradient descent with momentum, or used to
+//! classify images while the latency of each batch is measured.
 
 use std::io::{Write, stdout};
 use std::num::NonZeroUsize;
@@ -7,19 +7,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::{Args, Parser};
 use paceline_reporter::Reporter;
 use paceline_resnet50::inference::{self, Plan};
-use paceline_resnet50::{ColorData, ColorImages, ResNet50, Stem};
+use paceline_resnet50::{ColorData, ResNet50, Stem};
 use paceline_torch::{
-    BadInput, Optimizer, Parameters, Scheduled, Setup, Sgd, Test, Trainer, exit_code, load_weights,
+    Optimizer, Parameters, Scheduled, Setup, Sgd, Trainer, classify, load_weights, run,
 };
-use paceline_workload::{
-    DataArgs, Schedule, Stop, TrainingArgs, WarmUpCosine, environment, note, parse,
-};
+use paceline_workload::{DataArgs, Schedule, TrainingArgs, WarmUpCosine, note};
 use tch::nn::{ModuleT, VarStore};
-use tch::{Device, Kind, Reduction, no_grad};
+use tch::{Device, no_grad};
 
 /// Images in a batch to train on.
 const BATCH_SIZE: NonZeroUsize = NonZeroUsize::new(128).expect("not 0");
@@ -34,7 +31,7 @@ const WARM_UP: u64 = 20;
 /// Trains ResNet-50 on images of 32 by 32 pixels, and reports its loss; or, with --inference, reports
 /// the latency of its batches.
 ///
-/// SIGTERM ends it after the batch that it is at, with a checkpoint and exit code 0.
+/// SIGTERM ends it after the current batch, with a checkpoint and exit code 0.
 #[derive(Debug, Parser)]
 #[command(
     name = "resnet50",
@@ -47,7 +44,7 @@ struct Command {
     data: DataArgs,
     #[command(flatten)]
     training: TrainingArgs,
-    /// What the network begins with
+    /// The first layers of the network
     #[arg(long, value_enum, default_value = "imagenet")]
     stem: Stem,
     #[command(flatten)]
@@ -56,7 +53,7 @@ struct Command {
 
 #[derive(Args, Debug)]
 struct InferenceArgs {
-    /// Do not train: tell what the test images show, in batches of 100. Steps are batches then
+    /// Do not train: classify the test images, in batches of 100. Steps are batches then
     #[arg(
         long,
         conflicts_with_all = [
@@ -65,11 +62,11 @@ struct InferenceArgs {
         ]
     )]
     inference: bool,
-    /// Let batches arrive at random, so many a second on the average, and wait for their turn [default:
+    /// Let batches arrive at random, this many per second on average, and wait for their turn [default:
     /// one after the other]
     #[arg(long, value_name = "RATE", requires = "inference", value_parser = arrivals)]
     arrivals: Option<f64>,
-    /// The seconds that a batch is meant to take, from its arrival to its answer.
+    /// The target latency of a batch in seconds, from its arrival to its answer.
     /// `PACELINE_BATCH_LATENCY` takes precedence
     #[arg(long, value_name = "SECONDS", requires = "inference", value_parser = seconds)]
     target_latency: Option<Duration>,
@@ -79,12 +76,11 @@ struct InferenceArgs {
 }
 
 fn main() -> ExitCode {
-    exit_code("resnet50", run())
+    run("resnet50", train_or_infer)
 }
 
-fn run() -> anyhow::Result<()> {
-    environment::complete().context("cannot start anew")?;
-    let Command { data, training, stem, inference } = parse().map_err(BadInput::new)?;
+fn train_or_infer(command: Command) -> anyhow::Result<()> {
+    let Command { data, training, stem, inference } = command;
     let setup = Setup::begin("resnet50", training)?;
     let data = ColorData::load(data)?;
     let store = VarStore::new(Device::Cpu);
@@ -103,7 +99,7 @@ fn train(setup: Setup, data: &ColorData, store: &VarStore, net: &ResNet50) -> an
     let job = data.job(BATCH_SIZE);
     let steps = setup.schedule(&job).steps();
     let rate = setup.learning_rate(LEARNING_RATE);
-    let sgd = Sgd::new(&Parameters::of(store), rate, MOMENTUM)?.weight_decay(WEIGHT_DECAY);
+    let sgd = Sgd::new(&Parameters::from_store(store), rate, MOMENTUM)?.weight_decay(WEIGHT_DECAY);
     let rates = WarmUpCosine::new(rate, steps.div_ceil(WARM_UP), steps);
     let optimizer: Box<dyn Optimizer> = Box::new(Scheduled::new(sgd, rates));
     let trainer = Trainer::begin(setup, &job, store, optimizer)?;
@@ -113,24 +109,8 @@ fn train(setup: Setup, data: &ColorData, store: &VarStore, net: &ResNet50) -> an
             let (images, labels) = data.train.varied(shuffle.batch(step), data.augmentation);
             Ok(net.forward_t(&images, true).cross_entropy_for_logits(&labels))
         },
-        |stop| test(net, &data.test, stop),
+        |stop| classify(net, data.test.chunks(100), stop),
     )
-}
-
-/// The mean loss of the test images, and the part that is classified rightly.
-fn test(net: &ResNet50, images: &ColorImages, stop: &Stop) -> anyhow::Result<Test> {
-    let (mut loss, mut right, mut count) = (0.0, 0.0, 0);
-    for (images, labels) in images.chunks(100).take_while(|_| !stop.requested()) {
-        let scores = net.forward_t(&images, false);
-        let sum =
-            scores.cross_entropy_loss::<tch::Tensor>(&labels, None, Reduction::Sum, -100, 0.0);
-        loss += f64::try_from(sum)?;
-        right += f64::try_from(scores.argmax(1, false).eq_tensor(&labels).sum(Kind::Double))?;
-        count += i32::try_from(labels.size1()?)?;
-    }
-    let (loss, percent) = (loss / f64::from(count), 100.0 * right / f64::from(count));
-    let line = format!("Test set: Average loss: {loss:.4}, Accuracy: {percent:.2}%");
-    Ok(Test { loss, line })
 }
 
 fn infer(
@@ -189,12 +169,12 @@ fn positions(schedule: &Schedule, batch: u64) -> Vec<i64> {
 
 fn arrivals(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1e-6..=1000.0).contains(rate));
-    rate.ok_or_else(|| "it must be a number above 0, and 1000 at the most".to_owned())
+    rate.ok_or_else(|| "expected a number above 0, and at most 1000".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds
         .filter(|it| !it.is_zero())
-        .ok_or_else(|| "it must be a number of seconds above 0".to_owned())
+        .ok_or_else(|| "expected a number of seconds above 0".to_owned())
 }

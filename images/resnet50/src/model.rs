@@ -10,14 +10,14 @@ use tch::nn::init::{FanInOut, NonLinearity, NormalOrUniform};
 use tch::nn::{self, BatchNorm, BatchNormConfig, Conv2D, ConvConfig, Init, Linear, ModuleT, Path};
 use tch::{Kind, Tensor};
 
-/// The classes that images are told apart by.
+/// The number of classes.
 const CLASSES: i32 = 10;
 /// The width and the number of the blocks of each stage.
 const STAGES: [(i32, i32); 4] = [(64, 3), (128, 4), (256, 6), (512, 3)];
-/// How much wider the output of a block is than what is inside.
+/// The factor by which the output of a block is wider than its inner layers.
 const EXPANSION: i32 = 4;
 
-/// What the network begins with.
+/// The first layers of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stem {
     /// A convolution of 3 by 3 that keeps the size of small images
@@ -114,7 +114,7 @@ impl ModuleT for Bottleneck {
     }
 }
 
-/// A convolution without biases that keeps the size but for its stride, with weights after He et al.,
+/// A convolution without biases that changes the size only by its stride, with weights after He et al.,
 /// "Delving Deep into Rectifiers", 2015.
 fn conv(path: &Path<'_>, inputs: i32, outputs: i32, kernel: i32, stride: i32) -> Conv2D {
     let ws_init = Init::Kaiming {
@@ -147,10 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn it_has_the_parameters_and_the_names_of_the_standard_network() {
+    fn network_has_standard_parameters_and_names() {
         for (stem, count) in [(Stem::Cifar, 23_520_842), (Stem::Imagenet, 23_528_522)] {
             let (store, _) = network(stem);
-            let parameters = Parameters::of(&store);
+            let parameters = Parameters::from_store(&store);
             let sum = parameters.tensors().iter().map(Tensor::numel).sum::<usize>();
             assert_eq!((parameters.names().len(), sum), (161, count));
             // With the running statistics of 53 normalizations.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_halve_the_size_and_testing_changes_nothing() {
+    fn stages_halve_size_and_testing_changes_nothing() {
         let (_store, net) = network(Stem::Cifar);
         let images = Tensor::zeros([1, 3, 8, 8], tch::kind::FLOAT_CPU);
         let sizes: Vec<i64> = no_grad(|| {
@@ -186,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn it_learns_to_tell_a_dark_image_from_a_bright_one() {
+    fn dark_and_bright_image_are_learned() {
         tch::manual_seed(1);
         let (store, net) = network(Stem::Imagenet);
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let mut optimizer = Sgd::new(&parameters, 0.01, 0.9).unwrap();
         let images = Tensor::rand([4, 3, 32, 32], tch::kind::FLOAT_CPU);
         let images = Tensor::cat(&[&images - 1.0, images], 0);

@@ -1,7 +1,7 @@
 //! What a step of the optimizers costs beside libtorch's own, in turns, on the parameters of the
 //! workloads' sizes.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const MODELS: [(&str, &[i64]); 3] = [
 ];
 
 fn main() -> anyhow::Result<()> {
-    environment::complete().context("cannot start anew")?;
+    environment::complete().context("cannot restart the program")?;
     tch::set_num_interop_threads(1);
     println!("median step of Adam, of {STEPS} in turns");
     println!("{:>8} {:>8} {:>12} {:>12} {:>8}", "model", "threads", "libtorch", "ours", "ratio");
@@ -45,7 +45,7 @@ fn compare(sizes: &[i64]) -> anyhow::Result<[Duration; 2]> {
     let stores = [store(sizes), store(sizes)];
     let [one, other] = &stores;
     let mut theirs = nn::Adam::default().build(one, 1e-3)?;
-    let parameters = Parameters::of(other);
+    let parameters = Parameters::from_store(other);
     let mut ours = Adam::new(&parameters, 1e-3)?;
     let gradients = parameters.gradients(&loss(other))?;
     theirs.zero_grad();

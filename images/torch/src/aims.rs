@@ -1,9 +1,9 @@
-//! Tells a reporter what a job is to reach.
+//! The reporter's targets from a job's command line.
 
 use paceline_reporter::Builder;
 use paceline_workload::Targets;
 
-/// The description of a job with the targets that there are.
+/// The description of a job with the given targets.
 pub(crate) fn aiming(mut job: Builder, targets: Targets) -> Builder {
     if let Some(loss) = targets.acceptable {
         job = job.acceptable(loss);

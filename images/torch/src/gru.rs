@@ -3,9 +3,9 @@
 //! PyTorch's `nn.GRU` has, and with gradients of its own.
 //!
 //! libtorch traces every operation of every item of a sequence, and adds up the gradient of the weights
-//! item by item. What a state owes to the one before is known for all items at once, and so are the
-//! weights' gradients once it is: on the way back three operations are left for each item, and on the way
-//! there six.
+//! item by item. Here, the derivatives of the states are computed for all items at once, and so are the
+//! weights' gradients after them. This leaves six operations for each item on the way forward, and three
+//! on the way back.
 
 use tch::nn::{Init, Path};
 use tch::{Tensor, no_grad};
@@ -20,30 +20,30 @@ pub struct Gru {
     hidden: i64,
 }
 
-/// Of which states a loss is made.
+/// The states that a loss is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum States {
     /// The last one of each sequence: `[batch, hidden]`.
     Last,
-    /// That after each item: `[batch, items, hidden]`.
+    /// The one after each item: `[batch, items, hidden]`.
     All,
 }
 
-/// What became of a batch, item by item: `[items, batch, …]`.
+/// The intermediate values of a batch, item by item: `[items, batch, …]`.
 struct Pass {
     inputs: Tensor,
-    /// With that before the first item, which is zero.
+    /// Including the one before the first item, which is zero.
     states: Tensor,
     /// Reset, update and proposed state.
     gates: Tensor,
-    /// What the state before had to say to each of them.
-    told: Tensor,
+    /// The contribution of the previous state to each of them.
+    state_terms: Tensor,
 }
 
-/// By how much a loss grows with each of these.
+/// The gradients of a loss.
 struct Gradients {
-    /// Those of what the inputs tell the gates: `[items · batch, 3 · hidden]`.
-    inputs_told: Tensor,
+    /// The contribution of the inputs to the gates: `[items · batch, 3 · hidden]`.
+    input_terms: Tensor,
     input_weights: Tensor,
     state_weights: Tensor,
     input_bias: Tensor,
@@ -51,7 +51,7 @@ struct Gradients {
 }
 
 impl Gru {
-    /// A layer with the initial weights of PyTorch's: from the uniform distribution within ±1/√hidden.
+    /// A layer with PyTorch's initial weights, from the uniform distribution within ±1/√hidden.
     pub fn new(path: &Path<'_>, inputs: i32, hidden: i32) -> Self {
         let bound = f64::from(hidden).sqrt().recip();
         let (inputs, hidden) = (i64::from(inputs), i64::from(hidden));
@@ -66,7 +66,7 @@ impl Gru {
         }
     }
 
-    /// The states of sequences `[batch, items, inputs]`. Nothing is learned from what comes of them.
+    /// The states of sequences `[batch, items, inputs]`, without gradients.
     pub fn states(&self, inputs: &Tensor, which: States) -> Tensor {
         no_grad(|| self.pass(inputs).states(which))
     }
@@ -85,7 +85,7 @@ impl Gru {
         )
     }
 
-    /// The loss that `head` makes of the states, to be minimized.
+    /// The loss that `head` computes from the states, to be minimized.
     pub fn loss(
         &self,
         inputs: &Tensor,
@@ -99,7 +99,7 @@ impl Gru {
         }
         let states = states.set_requires_grad(true);
         let loss = head(&states);
-        // What the head itself has to learn is traced as ever.
+        // libtorch traces the head itself as usual.
         let of_states = Tensor::run_backward(&[&loss], &[&states], true, false);
         let Some(of_states) = of_states.first().filter(|it| it.defined()) else { return loss };
         let gradients = no_grad(|| self.gradients(&pass, of_states, which));
@@ -110,7 +110,7 @@ impl Gru {
             (&self.state_bias, gradients.state_bias),
         ];
         let further = inputs.requires_grad().then(|| {
-            let of_rows = no_grad(|| gradients.inputs_told.mm(&self.input_weights));
+            let of_rows = no_grad(|| gradients.input_terms.mm(&self.input_weights));
             let (batch, items) = (length(inputs, 0), length(inputs, 1));
             (inputs, of_rows.reshape([items, batch, -1]).transpose(0, 1))
         });
@@ -122,45 +122,46 @@ impl Gru {
         let hidden = self.hidden;
         let inputs = inputs.detach().transpose(0, 1).contiguous();
         let gates = inputs.linear(&self.input_weights, Some(&self.input_bias));
-        let told = gates.empty_like();
+        let state_terms = gates.empty_like();
         let (items, batch) = (length(&gates, 0), length(&gates, 1));
         let states = Tensor::empty([items + 1, batch, hidden], (gates.kind(), gates.device()));
         drop(states.select(0, 0).zero_());
         let weights = self.state_weights.tr();
-        let (both, of_both) = (gates.narrow(2, 0, 2 * hidden), told.narrow(2, 0, 2 * hidden));
+        let (both, of_both) =
+            (gates.narrow(2, 0, 2 * hidden), state_terms.narrow(2, 0, 2 * hidden));
         let [reset, update, proposed] = [0, 1, 2].map(|gate| self.part(&gates, gate));
-        let of_proposed = self.part(&told, 2);
+        let of_proposed = self.part(&state_terms, 2);
         let (before, after) = (states.narrow(0, 0, items), states.narrow(0, 1, items));
         for item in 0..items {
-            let [before, after, told] = at(item, [&before, &after, &told]);
+            let [before, after, state_terms] = at(item, [&before, &after, &state_terms]);
             let [mut both, of_both] = at(item, [&both, &of_both]);
             let [reset, update] = at(item, [&reset, &update]);
             let [mut proposed, of_proposed] = at(item, [&proposed, &of_proposed]);
-            drop(self.state_bias.addmm_out(&told, &before, &weights));
+            drop(self.state_bias.addmm_out(&state_terms, &before, &weights));
             drop(both.g_add_(&of_both));
             drop(both.sigmoid_());
             drop(proposed.addcmul_(&reset, &of_proposed));
             drop(proposed.tanh_());
             drop(proposed.lerp_tensor_out(&after, &before, &update));
         }
-        Pass { inputs, states, gates, told }
+        Pass { inputs, states, gates, state_terms }
     }
 
     /// `of_states` are the gradients of those states that the loss is made of.
     fn gradients(&self, pass: &Pass, of_states: &Tensor, which: States) -> Gradients {
-        let Pass { inputs, states, gates, told } = pass;
+        let Pass { inputs, states, gates, state_terms } = pass;
         let (items, batch) = (length(gates, 0), length(gates, 1));
         let (reset, update, proposed) =
             (self.part(gates, 0), self.part(gates, 1), self.part(gates, 2));
         let before = states.narrow(0, 0, items);
         let room = |shape: &[i64]| Tensor::empty(shape, (gates.kind(), gates.device()));
-        // What a state's gradient is multiplied by, to have those of what the state before told of
+        // The factors of a state's gradient that give the gradients of the previous state's terms in
         // reset, update and proposed state.
         let factors = room(&[items, batch, 3, self.hidden]);
         let kept = update.rsub_scalar(1.0);
         let by_proposed = proposed.square().rsub_scalar(1.0).g_mul(&kept);
         let of_proposed = by_proposed.mul_out(&factors.select(2, 2), &reset);
-        let by_reset = self.part(told, 2).g_mul(&reset.rsub_scalar(1.0));
+        let by_reset = self.part(state_terms, 2).g_mul(&reset.rsub_scalar(1.0));
         drop(by_reset.mul_out(&factors.select(2, 0), &of_proposed));
         drop((&before - &proposed).g_mul(&update).mul_out(&factors.select(2, 1), &kept));
 
@@ -172,38 +173,38 @@ impl Gru {
             }
             States::All => of_states.transpose(0, 1).contiguous(),
         };
-        let of_told = room(&[items, batch, 3, self.hidden]);
-        self.trace_back(&own, &update, &factors, &of_told);
+        let of_state_terms = room(&[items, batch, 3, self.hidden]);
+        self.trace_back(&own, &update, &factors, &of_state_terms);
 
         let rows = |of: &Tensor| of.reshape([items * batch, -1]);
-        let of_rows = rows(&of_told);
+        let of_rows = rows(&of_state_terms);
         let (state_weights, state_bias) = (of_rows.tr().mm(&rows(&before)), sum(&of_rows));
-        // The reset gate has no part in what the inputs tell of the proposed state.
-        drop(own.mul_out(&of_told.select(2, 2), &by_proposed));
+        // The reset gate does not apply to the inputs' term of the proposed state.
+        drop(own.mul_out(&of_state_terms.select(2, 2), &by_proposed));
         Gradients {
-            // Inputs may be narrow, and a product with them is nine times as quick this way round.
+            // Inputs may be narrow, and this order makes the product with them nine times as fast.
             input_weights: rows(inputs).tr().mm(&of_rows).tr(),
             state_weights,
             input_bias: sum(&of_rows),
             state_bias,
-            inputs_told: of_rows,
+            input_terms: of_rows,
         }
     }
 
-    /// Fills in the gradients of all states, of which `own` has what the loss itself knows, and of what
-    /// each told of the next.
-    fn trace_back(&self, own: &Tensor, update: &Tensor, factors: &Tensor, of_told: &Tensor) {
-        let (wide, flat) = (own.unsqueeze(2), of_told.flatten(2, 3));
+    /// Computes the gradients of all states and of their terms in the next one. `own` first holds the
+    /// states' direct gradients from the loss.
+    fn trace_back(&self, own: &Tensor, update: &Tensor, factors: &Tensor, of_state_terms: &Tensor) {
+        let (wide, flat) = (own.unsqueeze(2), of_state_terms.flatten(2, 3));
         let items = length(own, 0);
         for item in (0..items).rev() {
             if item + 1 < items {
-                let [later, its_update, its_told] = at(item + 1, [own, update, &flat]);
+                let [later, its_update, its_terms] = at(item + 1, [own, update, &flat]);
                 let mut own = own.select(0, item);
                 drop(own.addcmul_(&later, &its_update));
-                drop(own.addmm_(&its_told, &self.state_weights));
+                drop(own.addmm_(&its_terms, &self.state_weights));
             }
-            let [wide, factors, of_told] = at(item, [&wide, factors, of_told]);
-            drop(factors.mul_out(&of_told, &wide));
+            let [wide, factors, of_state_terms] = at(item, [&wide, factors, of_state_terms]);
+            drop(factors.mul_out(&of_state_terms, &wide));
         }
     }
 
@@ -223,18 +224,18 @@ impl Pass {
     }
 }
 
-/// What each of these has for one item.
+/// The part of each tensor that belongs to one item.
 fn at<const N: usize>(item: i64, each: [&Tensor; N]) -> [Tensor; N] {
     each.map(|it| it.select(0, item))
 }
 
-/// Whether what is computed from a parameter now is traced: a parameter that needs its gradient says so
-/// within `no_grad` as well, what comes of it does not.
+/// Whether computations with a parameter are traced now. Within `no_grad`, a parameter still reports
+/// that it requires a gradient, but results computed from it do not.
 fn is_traced(parameter: &Tensor) -> bool {
     parameter.sum(parameter.kind()).requires_grad()
 }
 
-/// The same loss, which has this gradient of its own of something that is traced.
+/// The same loss, with the given gradient for a traced tensor.
 fn with_gradient(loss: &Tensor, of: &Tensor, gradient: &Tensor) -> Tensor {
     let along = (of * gradient).sum(loss.kind());
     loss + (&along - along.detach())
@@ -258,7 +259,7 @@ mod tests {
 
     const FLOAT: (Kind, Device) = (Kind::Float, Device::Cpu);
 
-    /// A number that depends on all states, and on each in another way.
+    /// A number that depends on all states, and on each one differently.
     fn head(states: &Tensor) -> Tensor {
         let each = Tensor::arange(i64::try_from(states.numel()).unwrap(), FLOAT).cos();
         (states.square() * each.view_as(states)).sum(Kind::Float)
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn states_and_gradients_are_those_that_libtorch_traces() {
+    fn states_and_gradients_match_libtorch() {
         tch::manual_seed(1);
         for (which, items) in
             [(States::Last, 7), (States::All, 7), (States::Last, 1), (States::All, 1)]
@@ -292,7 +293,7 @@ mod tests {
             let wanted = head(&states);
             assert_close(&loss, &wanted);
             let with = |store: &VarStore, inputs: &Tensor| {
-                let parameters = Parameters::of(store);
+                let parameters = Parameters::from_store(store);
                 let tensors = parameters.tensors().iter().chain([inputs]);
                 tensors.map(Tensor::shallow_clone).collect::<Vec<_>>()
             };
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn one_item_after_the_other_comes_to_the_same_state() {
+    fn single_steps_reach_same_state() {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let gru = Gru::new(&store.root(), 3, 5);
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_traced_the_loss_is_the_same() {
+    fn untraced_loss_is_the_same() {
         let store = VarStore::new(Device::Cpu);
         let gru = Gru::new(&store.root(), 3, 5);
         let inputs = Tensor::rand([2, 6, 3], FLOAT);

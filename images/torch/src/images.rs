@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use paceline_workload::{DataArgs, Dataset, Kind, Places, Split, Targets};
 use tch::Tensor;
 
-use crate::exit::BadInput;
+use crate::program::BadInput;
 use crate::trainer::Job;
 
 /// Any number of images with one channel and the one size that a data set is read with.
@@ -16,7 +16,7 @@ const SHAPE: [i64; 4] = [-1, 1, 28, 28];
 pub struct ImageData {
     kind: Kind,
     name: String,
-    /// What the log says of it.
+    /// Its description in the log.
     description: String,
     /// The images to train on.
     pub train: Images,
@@ -39,8 +39,8 @@ impl ImageData {
         Ok(Self { kind, name, description, train, test })
     }
 
-    /// The job of learning from them, with the targets of the data set that it is; there are none for
-    /// images that nobody has measured.
+    /// The job of learning from them, with the targets of its data set. Images of unknown origin have
+    /// no targets.
     pub fn job(
         &self,
         loss_name: &'static str,
@@ -59,7 +59,7 @@ impl ImageData {
     }
 }
 
-/// Images and their labels, kept as bytes: a batch becomes numbers when it is asked for.
+/// Images and their labels, kept as bytes. A batch is converted to numbers when it is requested.
 #[derive(Debug)]
 pub struct Images {
     pixels: Tensor,
@@ -75,7 +75,7 @@ impl Images {
         Self { pixels, labels, mean_and_deviation: split.mean_and_deviation() }
     }
 
-    /// How many there are.
+    /// The number of images.
     pub fn count(&self) -> usize {
         self.labels.numel()
     }
@@ -85,7 +85,7 @@ impl Images {
         self.mean_and_deviation
     }
 
-    /// The images at these positions, with pixels from 0 to 1 and a channel of their own, and their
+    /// The images at these positions, with pixels from 0 to 1 and one channel, and their
     /// labels.
     pub fn batch(&self, positions: &[i64]) -> (Tensor, Tensor) {
         let positions = Tensor::from_slice(positions);
@@ -94,7 +94,7 @@ impl Images {
         as_numbers(&pixels, &labels)
     }
 
-    /// All images in their own order, so many at a time.
+    /// All images in order, in batches of this many.
     pub fn chunks(&self, size: i64) -> impl Iterator<Item = (Tensor, Tensor)> {
         let pixels = self.pixels.split(size, 0).into_iter();
         let labels = self.labels.split(size, 0).into_iter();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_the_images_that_were_asked_for_with_their_labels() {
+    fn batch_has_requested_images_with_labels() {
         let (pixels, labels) = images().batch(&[2, 0]);
         assert_eq!(pixels.size(), [2, 1, 28, 28]);
         assert_eq!(greys(&pixels), [1.0, 0.0]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_all_images_in_their_order() {
+    fn chunks_hold_all_images_in_order() {
         let chunks: Vec<_> = images().chunks(2).collect();
         assert_eq!(chunks.iter().map(|(pixels, _)| pixels.size()[0]).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(Vec::<i64>::try_from(&chunks[1].1).unwrap(), [2]);

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_layer_starts_within_the_root_of_its_inputs() {
+    fn linear_layer_starts_within_root_of_inputs() {
         let store = VarStore::new(Device::Cpu);
         let layer = linear(&store.root(), 400, 200);
         assert_fills(&layer.ws, 0.05);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_convolution_counts_the_whole_kernel_as_inputs() {
+    fn convolution_counts_whole_kernel_as_inputs() {
         let store = VarStore::new(Device::Cpu);
         let layer = conv2d(&store.root(), 4, 100, 5);
         assert_fills(&layer.ws, 0.1);

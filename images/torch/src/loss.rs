@@ -1,4 +1,4 @@
-//! What a step of a training minimizes.
+//! The loss that a training step minimizes.
 
 use tch::{TchError, Tensor};
 
@@ -10,9 +10,9 @@ pub struct Loss(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// A mean, whose gradients are still to be computed.
+    /// A mean whose gradients are not computed yet.
     Open(Tensor),
-    /// A mean, and the gradients of what is minimized.
+    /// A mean, and the gradients of the minimized loss.
     Known { mean: f64, gradients: Vec<Tensor> },
 }
 

@@ -1,4 +1,4 @@
-//! What a model learns.
+//! The trainable parameters of a model.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Those of a store. They share its memory: what is written into one is seen by the model.
-    pub fn of(store: &VarStore) -> Self {
+    /// The parameters of a store. They share its memory: the model sees what is written into them.
+    pub fn from_store(store: &VarStore) -> Self {
         let variables: BTreeMap<_, _> = store.variables().into_iter().collect();
         let trainable = variables.into_iter().filter(|(_, tensor)| tensor.requires_grad());
         let (names, tensors) = trainable.unzip();
@@ -31,7 +31,7 @@ impl Parameters {
         &self.tensors
     }
 
-    /// They are kept in the memory of `others`, of a model of the same form, from now on.
+    /// From now on, they use the memory of `others`, the parameters of a model of the same form.
     pub(crate) fn share(&mut self, others: &Self) {
         for (own, other) in self.tensors.iter_mut().zip(&others.tensors) {
             if own.data_ptr() != other.data_ptr() {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// So many, as the published loss is the mean of.
+/// The number of losses of which the published loss is the mean.
 const COUNT: usize = 5;
 
 /// The last finite losses of a run.
@@ -20,7 +20,7 @@ impl Recent {
         self.0.push_back(loss);
     }
 
-    /// Their mean, if there are any.
+    /// The mean of the losses; `None` without any.
     pub(crate) fn mean(&self) -> Option<f64> {
         let count = u32::try_from(self.0.len()).ok().filter(|count| *count > 0)?;
         Some(self.0.iter().sum::<f64>() / f64::from(count))
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_finite_ones_count() {
+    fn only_last_finite_losses_count() {
         let mut recent = Recent::default();
         assert_eq!(recent.mean(), None);
         recent.add(100.0);

@@ -1,12 +1,12 @@
-//! A model that computes on several threads, each of which has a part of the batch.
+//! A model that computes on several threads, each with a part of the batch.
 //!
-//! libtorch's own threads share each operation, and wait for each other at the end of each. Where
-//! operations are small and many, as along a sequence or between thin layers, that is most of their
-//! time; and where another job has one of the CPUs, one thread waits for the other to get it back, again
-//! and again. Parts of a batch meet once in a step.
+//! libtorch's own threads share each operation, and wait for each other at the end of it. Where
+//! operations are small and many, as along a sequence or between thin layers, most of the time is spent
+//! waiting. Where another job uses one of the CPUs, each thread also waits for the other to get it back.
+//! Parts of a batch wait for each other only once in a step.
 //!
-//! Each thread stays for as long as the training: libtorch and its libraries keep for each what they
-//! have prepared, and a new thread would prepare it anew in each step.
+//! Each thread lives as long as the training. libtorch and its libraries prepare data for each thread,
+//! and a new thread would have to prepare it again in each step.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -27,13 +27,13 @@ pub struct Replicas<M, B> {
     helpers: Vec<Helper<B>>,
 }
 
-/// A thread with a model of its own over the same parameters.
+/// A thread with its own model over the same parameters.
 #[derive(Debug)]
 struct Helper<B> {
     parameters: Parameters,
-    /// Parts of batches, and what their losses count.
+    /// Parts of batches with the weights of their losses.
     parts: Sender<(B, f64)>,
-    /// What came of each.
+    /// The result of each part.
     gradients: Receiver<Result<Weighted, TchError>>,
 }
 
@@ -41,8 +41,8 @@ struct Helper<B> {
 type Weighted = (f64, Vec<Tensor>);
 
 impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
-    /// As many threads as make `threads` with the one that asks, for the model of `store` that `build`
-    /// has built. From now on each operation of libtorch is computed by the thread that asks for it.
+    /// Starts the other `threads - 1` threads for the model of `store` that `build` has built. From now
+    /// on, each libtorch operation is computed by the thread that calls it.
     pub fn new(
         threads: i32,
         store: &VarStore,
@@ -55,16 +55,16 @@ impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
             let model = build(&own.root());
             Helper::begin(&own, model, loss)
         });
-        Self { loss, helpers: helpers.collect(), parameters: Parameters::of(store) }
+        Self { loss, helpers: helpers.collect(), parameters: Parameters::from_store(store) }
     }
 
-    /// How many parts a batch should have.
+    /// The number of parts that a batch should have.
     pub fn parts(&self) -> i64 {
         i64::try_from(self.helpers.len() + 1).unwrap_or(i64::MAX)
     }
 
-    /// The mean loss of a batch and its gradients, from the parts that it is in and the number of items
-    /// of each, where the loss of a part is its mean.
+    /// The mean loss of a batch and its gradients, where the loss of a part is its mean. Each part comes
+    /// with its number of items.
     pub fn mean(&mut self, model: &M, parts: Vec<(B, u32)>) -> anyhow::Result<Loss> {
         let items = items(&parts);
         let parts = parts.into_iter().map(|(part, own)| (part, f64::from(own) / items));
@@ -72,8 +72,8 @@ impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
         Ok(Loss::known(mean, gradients))
     }
 
-    /// The same where the loss of a part is its sum: the sum of the batch is what is minimized, and the
-    /// mean what is reported.
+    /// The same where the loss of a part is its sum: the sum of the batch is minimized, and the mean is
+    /// reported.
     pub fn sum(&mut self, model: &M, parts: Vec<(B, u32)>) -> anyhow::Result<Loss> {
         let items = items(&parts);
         let parts = parts.into_iter().map(|(part, _)| (part, 1.0));
@@ -90,14 +90,14 @@ impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
         let mut parts = parts.into_iter();
         let (first, its_weight) = parts.next().ok_or_else(|| anyhow!("a batch without parts"))?;
         let mut at_work = Vec::new();
-        // They begin before this thread does its own part.
+        // The other threads begin before this one computes its own part.
         for (helper, part) in self.helpers.iter_mut().zip(parts) {
             helper.parameters.share(&self.parameters);
             helper.parts.send(part).map_err(|_| anyhow!("a thread has ended"))?;
             at_work.push(&helper.gradients);
         }
         let own = weighted(&(self.loss)(model, &first), its_weight, &self.parameters);
-        // Nobody's answer is left for the next batch, whatever becomes of this one.
+        // All answers are received, even after an error: none may be left for the next batch.
         let others: Vec<_> = at_work.into_iter().map(Receiver::recv).collect();
         let (mut sum, mut gradients) = own?;
         for other in others {
@@ -112,11 +112,11 @@ impl<M: Send + 'static, B: Send + 'static> Replicas<M, B> {
 }
 
 impl<B: Send + 'static> Helper<B> {
-    /// Starts the thread; it ends when there can be no more parts.
+    /// Starts the thread; it ends when the sender of parts is dropped.
     fn begin<M: Send + 'static>(store: &VarStore, model: M, loss: fn(&M, &B) -> Tensor) -> Self {
         let (parts, asked) = channel::<(B, f64)>();
         let (answer, gradients) = channel();
-        let own = Parameters::of(store);
+        let own = Parameters::from_store(store);
         thread::spawn(move || {
             for (part, weight) in asked {
                 if answer.send(weighted(&loss(&model, &part), weight, &own)).is_err() {
@@ -124,11 +124,11 @@ impl<B: Send + 'static> Helper<B> {
                 }
             }
         });
-        Self { parameters: Parameters::of(store), parts, gradients }
+        Self { parameters: Parameters::from_store(store), parts, gradients }
     }
 }
 
-/// How many items the parts of a batch have.
+/// The number of items in the parts of a batch.
 fn items<B>(parts: &[(B, u32)]) -> f64 {
     parts.iter().map(|(_, items)| f64::from(*items)).sum()
 }
@@ -158,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn parts_together_have_the_loss_and_the_gradients_of_the_whole() {
+    fn parts_have_loss_and_gradients_of_whole_batch() {
         tch::manual_seed(1);
         let build = |path: &Path<'_>| linear(&(path / "fc"), 5, 3);
         let store = VarStore::new(Device::Cpu);
         let model = build(&store.root());
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let float = (Kind::Float, Device::Cpu);
         let (inputs, wanted) = (Tensor::rand([10, 5], float), Tensor::rand([10, 3], float));
         let batch = (inputs.copy(), wanted.copy());
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Fails unless a loss is that of the whole batch, and its gradients so many times those.
+    /// Asserts that a loss is that of the whole batch, and its gradients this multiple of the batch's.
     fn assert_close(
         found: Loss,
         (mean, gradients): &(f64, Vec<Tensor>),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_without_parts_is_an_error() {
+    fn batch_without_parts_is_an_error() {
         let store = VarStore::new(Device::Cpu);
         let build = |path: &Path<'_>| linear(&(path / "fc"), 5, 3);
         let model = build(&store.root());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learned_is_known_to_all_threads() {
+    fn updated_parameters_reach_all_threads() {
         let store = VarStore::new(Device::Cpu);
         let build = |path: &Path<'_>| linear(&(path / "fc"), 5, 3);
         let model = build(&store.root());
@@ -222,11 +222,11 @@ mod tests {
         let mut both = || {
             let part = || ((inputs.copy(), wanted.copy()), 1);
             let loss = replicas.mean(&model, vec![part(), part()]).unwrap();
-            loss.into_gradients(&Parameters::of(&store)).unwrap().0
+            loss.into_gradients(&Parameters::from_store(&store)).unwrap().0
         };
         let alone = || f64::try_from(loss(&model, &(inputs.copy(), wanted.copy()))).unwrap();
         assert!((both() - alone()).abs() < 1e-6);
-        // By an optimizer in place, and by other memory.
+        // By an optimizer in place, and by a change of memory.
         no_grad(|| {
             store
                 .variables()

@@ -1,4 +1,4 @@
-//! Writing a run's checkpoints, and going on from them.
+//! Writing a run's checkpoints, and resuming from them.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tch::Tensor;
 use crate::optimizer::Optimizer;
 use crate::state::{self, Stored};
 
-/// What writes a run's checkpoints, where it is to have some.
+/// Writes a run's checkpoints, if it keeps any.
 #[derive(Debug)]
 pub(crate) struct Saver {
     pub(crate) folder: Option<Checkpoints>,
@@ -20,7 +20,7 @@ pub(crate) struct Saver {
     pub(crate) saved: u64,
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug)]
 pub(crate) struct Now<'a> {
     pub(crate) step: u64,
@@ -29,8 +29,8 @@ pub(crate) struct Now<'a> {
 }
 
 impl Saver {
-    /// Puts model and optimizer into the state of the latest checkpoint, if there is one; where it
-    /// is.
+    /// Puts model and optimizer into the state of the latest checkpoint, if there is one, and returns
+    /// its path.
     pub(crate) fn resume(
         &mut self,
         optimizer: &mut dyn Optimizer,
@@ -42,12 +42,12 @@ impl Saver {
         Ok(Some(checkpoint.path().to_owned()))
     }
 
-    /// Whether there is something to save that has not been saved.
+    /// Whether there is a later step to save.
     pub(crate) fn is_behind(&self, step: u64) -> bool {
         self.folder.is_some() && step > self.saved
     }
 
-    /// Writes what there is now to where it belongs; where that is.
+    /// Writes the current state as a checkpoint and returns its path.
     pub(crate) fn save(
         &mut self,
         reason: Reason,

@@ -9,12 +9,12 @@ use paceline_reporter::Reporter;
 use paceline_workload::{RoleArgs, note};
 
 use crate::aims::aiming;
-use crate::exit::BadInput;
+use crate::program::BadInput;
 use crate::setup::{ADAM, Setup};
 
-/// Keeps parameters for workers until `--steps` of their gradients have come and they have gone, or
-/// until it is asked to stop. It reports the losses of all workers, and prints how many bytes go to
-/// and come from each.
+/// Keeps parameters for workers until `--steps` of their gradients have arrived and they have left, or
+/// until it is asked to stop. It reports the losses of all workers, and prints the bytes sent to and
+/// received from each.
 pub fn serve(setup: Setup, role: &RoleArgs) -> anyhow::Result<()> {
     let Setup { workload, args, stop, .. } = setup;
     let adam = Adam { learning_rate: args.learning_rate.unwrap_or(ADAM), ..Adam::default() };
@@ -47,7 +47,7 @@ pub fn serve(setup: Setup, role: &RoleArgs) -> anyhow::Result<()> {
         }
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
         if log.tell(&news, server.traffic()).is_err() {
-            // Nobody reads what is printed any more.
+            // Standard output is closed.
             stop.request();
         }
     });
@@ -59,7 +59,7 @@ pub fn serve(setup: Setup, role: &RoleArgs) -> anyhow::Result<()> {
     Ok(served?)
 }
 
-/// What a server prints.
+/// The printed lines of a server.
 #[derive(Debug)]
 struct Log {
     interval: u64,
@@ -71,11 +71,11 @@ impl Log {
         match news {
             News::Joined { peer, workers } => {
                 self.workers = *workers;
-                writeln!(stdout(), "{peer} has come: {workers} workers")
+                writeln!(stdout(), "{peer} has joined: {workers} workers")
             }
             News::Left { peer, workers } => {
                 self.workers = *workers;
-                writeln!(stdout(), "{peer} has gone: {workers} workers")?;
+                writeln!(stdout(), "{peer} has left: {workers} workers")?;
                 print(traffic)
             }
             News::Refused { peer, why } => writeln!(stdout(), "{peer} is refused: {why}"),

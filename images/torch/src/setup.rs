@@ -1,13 +1,13 @@
-//! What comes before data and model.
+//! The setup of a run, before data and model.
 
 use paceline_workload::{Checkpoints, Role, RoleArgs, Schedule, Stop, TrainingArgs};
 
-use crate::exit::BadInput;
 use crate::optimizer::{Adam, Optimizer, Remote};
 use crate::parameters::Parameters;
+use crate::program::BadInput;
 use crate::trainer::Job;
 
-/// The step size of Adam where nobody chose one: PyTorch's default.
+/// The default step size of Adam: PyTorch's.
 pub(crate) const ADAM: f64 = 1e-3;
 
 /// A run whose command line is in order and whose libtorch is set up.
@@ -20,20 +20,20 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Sets libtorch up, and makes sure that checkpoints can be written where they are wanted.
+    /// Sets up libtorch, and checks that checkpoints can be written to the chosen folder.
     pub fn begin(workload: &'static str, args: TrainingArgs) -> anyhow::Result<Self> {
         let stop = Stop::at_once()?;
         let open = |folder| Checkpoints::open(folder, workload).map_err(BadInput::new);
         let checkpoints = args.checkpoints.clone().map(open).transpose()?;
         tch::set_num_threads(args.threads.count());
-        // No operation here runs beside another one; threads for that would only compete.
+        // No operation here runs beside another one, so threads for that would only compete.
         tch::set_num_interop_threads(1);
-        // Of the initial weights.
+        // The seed of the initial weights.
         tch::manual_seed(args.seed.cast_signed());
         Ok(Self { workload, args, stop, checkpoints })
     }
 
-    /// The step size of the optimizer: that of the command line, or else this one.
+    /// The step size of the optimizer: that of the command line, or this default.
     pub fn learning_rate(&self, default: f64) -> f64 {
         self.args.learning_rate.unwrap_or(default)
     }
@@ -45,7 +45,7 @@ impl Setup {
         Schedule::new(job.items, batch_size, *epochs, *steps)
     }
 
-    /// What the command line says.
+    /// The options of the command line.
     pub fn args(&self) -> &TrainingArgs {
         &self.args
     }
@@ -55,18 +55,17 @@ impl Setup {
         self.args.threads.count()
     }
 
-    /// The threads that are left for whoever can share work among them: all, where libtorch computes
-    /// with one.
+    /// The threads that the caller may share work among: all of them where libtorch computes with one.
     pub fn threads_of_ours(&self) -> usize {
         if tch::get_num_threads() > 1 { 1 } else { usize::try_from(self.threads()).unwrap_or(1) }
     }
 
-    /// What tells when to stop.
+    /// The request to stop.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// What improves the parameters: Adam, here or at the parameter servers.
+    /// The optimizer: Adam, here or at the parameter servers.
     pub fn adam(
         &self,
         role: &RoleArgs,

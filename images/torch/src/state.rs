@@ -10,9 +10,9 @@ use tch::{TchError, Tensor};
 
 use crate::optimizer::{Optimizer, copy_from};
 
-/// What the names of a model's tensors begin with.
+/// The prefix of the names of a model's tensors.
 pub(crate) const MODEL: &str = "model.";
-/// What the names of an optimizer's begin with.
+/// The prefix of the names of an optimizer's tensors.
 const OPTIMIZER: &str = "optimizer.";
 
 /// A tensor that can be written.
@@ -53,12 +53,12 @@ impl View for Stored {
     }
 }
 
-/// All tensors of a model, those that are not trained included, in the order of their names.
+/// All tensors of a model, including those that are not trained, in the order of their names.
 pub(crate) fn variables(store: &VarStore) -> Vec<(String, Tensor)> {
     store.variables().into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
 }
 
-/// What a checkpoint holds of a model and its optimizer.
+/// The tensors of a model and its optimizer that a checkpoint holds.
 pub(crate) fn stored(
     model: &[(String, Tensor)],
     optimizer: &dyn Optimizer,

@@ -1,4 +1,4 @@
-//! The loop that the workloads share: they differ in the loss of a step and in how they are tested.
+//! The loop that the workloads share; they differ in the loss of a step and in their test.
 
 use std::io::{Stdout, stdout};
 use std::num::NonZeroUsize;
@@ -14,25 +14,25 @@ use tch::nn::VarStore;
 use tch::no_grad;
 
 use crate::aims::aiming;
-use crate::exit::BadInput;
 use crate::loss::Loss;
 use crate::optimizer::Optimizer;
 use crate::parameters::Parameters;
+use crate::program::BadInput;
 use crate::recent::Recent;
 use crate::saver::{Now, Saver};
 use crate::setup::Setup;
 use crate::state;
 
-/// What is trained on, and to what end.
+/// The data of a training and its targets.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What the loss is called.
+    /// The name of the loss.
     pub loss_name: &'static str,
-    /// What the data set is called.
+    /// The name of the data set.
     pub dataset: String,
-    /// What the log says of the data.
+    /// The description of the data in the log.
     pub data: String,
-    /// What the items of the data are called.
+    /// The name of the items of the data.
     pub unit: &'static str,
     /// The items of an epoch.
     pub items: usize,
@@ -42,12 +42,12 @@ pub struct Job {
     pub targets: Targets,
 }
 
-/// How a model does on data that it is not trained on.
+/// The result of a test on data that the model is not trained on.
 #[derive(Clone, Debug)]
 pub struct Test {
     /// Its mean loss.
     pub loss: f64,
-    /// What the log says of it.
+    /// Its line in the log.
     pub line: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Test {
 pub struct Trainer {
     seed: u64,
     schedule: Schedule,
-    /// The steps that have been made.
+    /// The number of steps made.
     step: u64,
     parameters: Parameters,
     optimizer: Box<dyn Optimizer>,
@@ -70,7 +70,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Begins a run, or goes on with one from its checkpoint.
+    /// Begins a run, or resumes one from its checkpoint.
     pub fn begin(
         setup: Setup,
         job: &Job,
@@ -90,7 +90,7 @@ impl Trainer {
         let step = saver.saved;
 
         let losses = args.losses.as_ref().map(|path| {
-            let cannot = || format!("no losses can be written to {}", path.display());
+            let cannot = || format!("cannot write losses to {}", path.display());
             LossFile::begin(path, step).with_context(cannot).map_err(BadInput::new)
         });
         let mut log = TrainLog::new(stdout(), schedule, args.log_interval, step);
@@ -99,7 +99,7 @@ impl Trainer {
         log.line(&format!("{data}; {steps} steps of {batch_size} {unit}, {threads} threads"))?;
         match resumed {
             Some(path) => log.line(&format!("resumed at step {step} from {}", path.display()))?,
-            None if args.resume => note("There is no checkpoint yet: training from the start."),
+            None if args.resume => note("No checkpoint yet: training from the start."),
             None => {}
         }
         stop.when_asked();
@@ -107,7 +107,7 @@ impl Trainer {
             seed,
             schedule,
             step,
-            parameters: Parameters::of(store),
+            parameters: Parameters::from_store(store),
             optimizer,
             reporter: reporter(workload, job, &args, schedule, step),
             recent: Recent::default(),
@@ -119,7 +119,7 @@ impl Trainer {
         })
     }
 
-    /// Which items are trained on in which step.
+    /// The assignment of items to steps.
     pub fn shuffle(&self) -> Shuffle {
         Shuffle::new(self.schedule, self.seed)
     }
@@ -127,8 +127,8 @@ impl Trainer {
     /// Trains to the end, or until it is asked to stop.
     ///
     /// `loss` is called with the number of each step, counted from 1, and `test` after each epoch.
-    /// What is random in `loss` must come from libtorch's generator or follow from seed and step:
-    /// then a resumed run is the same as one that was never interrupted.
+    /// Randomness in `loss` must come from libtorch's generator or follow from seed and step. Then
+    /// a resumed run is the same as one that was never interrupted.
     pub fn run<L: Into<Loss>>(
         mut self,
         loss: impl FnMut(u64) -> anyhow::Result<L>,
@@ -180,7 +180,7 @@ impl Trainer {
         self.step = step;
         self.recent.add(loss);
         if let Some(file) = &mut self.losses {
-            file.add(step, loss).context("the file of losses cannot be written")?;
+            file.add(step, loss).context("cannot write the file of losses")?;
         }
         self.log.batch(loss)?;
         Ok(())
@@ -190,7 +190,7 @@ impl Trainer {
         let evaluation = self.reporter.evaluating();
         let Test { loss, line } = no_grad(|| test(&self.stop))?;
         drop(evaluation);
-        // What was cut short says nothing.
+        // An interrupted test has no result.
         if !self.stop.requested() {
             self.reporter.validation(loss);
             self.log.line(&line)?;
@@ -202,7 +202,8 @@ impl Trainer {
         self.stop.requested() || self.reporter.should_stop()
     }
 
-    /// Saves what the reporter wants saved. A failure is told to whoever asked; training goes on.
+    /// Saves a checkpoint if the reporter has a request. A failure is part of the answer, and
+    /// training continues.
     fn answer_request(&mut self) {
         let Self { reporter, saver, optimizer, step, recent, .. } = self;
         let Some(request) = reporter.checkpoint_requested() else { return };
@@ -220,7 +221,7 @@ impl Trainer {
     }
 }
 
-/// A checkpoint that could not be written is no reason to stop: there is the one before.
+/// A checkpoint that cannot be written does not end the training: the previous one remains.
 fn complain(outcome: Result<PathBuf, CheckpointError>) {
     if let Err(error) = outcome {
         note(error);

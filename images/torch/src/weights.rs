@@ -6,12 +6,12 @@ use anyhow::Context;
 use tch::Tensor;
 use tch::nn::VarStore;
 
-use crate::exit::BadInput;
 use crate::optimizer::copy_from;
+use crate::program::BadInput;
 use crate::state::{MODEL, variables};
 
-/// Puts the tensors of a safetensors file into a model: a checkpoint's, or those that PyTorch's
-/// `state_dict` gives. There must be one for each of the model's, and there may be others.
+/// Puts the tensors of a safetensors file into a model: those of a checkpoint or of PyTorch's
+/// `state_dict`. There must be one for each of the model's tensors; others are ignored.
 pub fn load_weights(store: &VarStore, path: &Path) -> anyhow::Result<()> {
     let read = || {
         let tensors = Tensor::read_safetensors(path)?.into_iter();
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_come_from_a_state_dict_or_a_checkpoint_and_from_nothing_else() {
+    fn weights_load_only_from_state_dict_or_checkpoint() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("weights.safetensors");
         let store = VarStore::new(Device::Cpu);

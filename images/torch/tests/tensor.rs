@@ -18,7 +18,7 @@ fn progress(reporter: &Reporter) -> String {
 }
 
 #[test]
-fn a_tensor_of_one_element_is_a_loss_and_any_other_is_rejected() {
+fn tensor_is_a_loss_only_with_one_element() {
     let reporter = Reporter::builder("torch").listen("127.0.0.1:0").start().unwrap();
     let weights = Tensor::from_slice(&[1.0_f32, 3.0]).set_requires_grad(true);
     reporter.batch().tensor(&weights.mean(Kind::Float));

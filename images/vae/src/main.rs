@@ -6,15 +6,10 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Parser;
-use paceline_torch::{
-    BadInput, ImageData, Images, Parameters, Replicas, Setup, Test, Trainer, exit_code, serve,
-};
+use paceline_torch::{ImageData, Images, Parameters, Replicas, Setup, Test, Trainer, run, serve};
 use paceline_vae::{Batch, Vae};
-use paceline_workload::{
-    DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs, environment, parse,
-};
+use paceline_workload::{DataArgs, Role, RoleArgs, Stop, Targets, TrainingArgs};
 use tch::Device;
 use tch::nn::VarStore;
 
@@ -27,7 +22,7 @@ const FASHION_MNIST: Targets = Targets::new(250.0, 245.0);
 
 /// Trains a variational autoencoder on 28 by 28 images, and reports its loss.
 ///
-/// SIGTERM ends it after the batch that it is at, with a checkpoint and exit code 0.
+/// SIGTERM ends it after the current batch, with a checkpoint and exit code 0.
 #[derive(Debug, Parser)]
 #[command(version, after_help = "Example: vae --epochs 3 --threads 1 --target-objective 105")]
 struct Args {
@@ -40,12 +35,10 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit_code("vae", train())
+    run("vae", train)
 }
 
-fn train() -> anyhow::Result<()> {
-    environment::complete().context("cannot start anew")?;
-    let args: Args = parse().map_err(BadInput::new)?;
+fn train(args: Args) -> anyhow::Result<()> {
     let setup = Setup::begin("vae", args.training)?;
     if args.role.role == Role::Ps {
         return serve(setup, &args.role);
@@ -54,7 +47,7 @@ fn train() -> anyhow::Result<()> {
     let store = VarStore::new(Device::Cpu);
     let model = Vae::new(&store.root());
     let mut replicas = Replicas::new(setup.threads(), &store, Vae::new, Vae::loss);
-    let adam = setup.adam(&args.role, &Parameters::of(&store))?;
+    let adam = setup.adam(&args.role, &Parameters::from_store(&store))?;
     let job = data.job("cross entropy + KL per image", BATCH_SIZE, [MNIST, FASHION_MNIST]);
     let trainer = Trainer::begin(setup, &job, &store, adam)?;
     let mut shuffle = trainer.shuffle();

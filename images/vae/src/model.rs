@@ -28,7 +28,7 @@ pub struct Batch {
 }
 
 impl Vae {
-    /// A model with the initial weights of PyTorch's.
+    /// A model with PyTorch's initial weights.
     pub fn new(path: &Path<'_>) -> Self {
         Self {
             fc1: linear(&(path / "fc1"), 784, 400),
@@ -76,12 +76,12 @@ impl Batch {
         Self { images, noise }
     }
 
-    /// How many images there are.
+    /// The number of images.
     pub fn count(&self) -> u32 {
         length(&self.images).try_into().unwrap_or(u32::MAX)
     }
 
-    /// The same in at most so many parts, and how many images are in each.
+    /// Splits the batch into at most this many parts, each with its number of images.
     pub fn split(&self, parts: i64) -> Vec<(Self, u32)> {
         let images = self.images.chunk(parts, 0).into_iter();
         let parts = images.zip(self.noise.chunk(parts, 0));
@@ -94,7 +94,7 @@ impl Batch {
     }
 }
 
-/// How many rows a tensor has.
+/// The number of rows of a tensor.
 fn length(tensor: &Tensor) -> i64 {
     tensor.size().first().copied().unwrap_or(0)
 }
@@ -107,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_untrained_model_is_as_wrong_as_a_guess_and_training_helps() {
+    fn untrained_model_has_loss_of_guess_and_training_lowers_it() {
         tch::manual_seed(1);
         let store = VarStore::new(Device::Cpu);
         let model = Vae::new(&store.root());
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let mut optimizer = Adam::new(&parameters, 1e-3).unwrap();
         let images = Tensor::rand([16, 784], (Kind::Float, Device::Cpu));
         let batch = || Batch::draw(images.shallow_clone());

@@ -1,4 +1,4 @@
-//! The command line that the workloads have in common.
+//! The command line that the workloads share.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::{Args, Parser};
 use crate::targets::Targets;
 use crate::threads::Threads;
 
-/// Where images are, for those workloads that need some.
+/// The place of the images, for workloads that need some.
 #[derive(Args, Clone, Debug)]
 pub struct DataArgs {
     /// A folder of IDX files, plain or compressed. Otherwise the user's cache, which is filled with
@@ -17,13 +17,13 @@ pub struct DataArgs {
     pub data: Option<PathBuf>,
 }
 
-/// What all workloads have in common.
+/// The options that all workloads share.
 #[derive(Args, Clone, Debug)]
 pub struct TrainingArgs {
-    /// How many times to train on all of the data
+    /// The number of times to train on all of the data
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = positive())]
     pub epochs: u64,
-    /// Stop after so many optimizer steps, whatever the epochs
+    /// Stop after this many optimizer steps, regardless of the epochs
     #[arg(long, value_name = "N", value_parser = positive())]
     pub steps: Option<u64>,
     /// Items in a batch [default: fits the workload]
@@ -32,13 +32,13 @@ pub struct TrainingArgs {
     /// Threads to compute with, or `auto`: the CPUs that affinity and the CPU quota leave
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub threads: Threads,
-    /// Of the initial weights, the order of the data and all else that is random
+    /// The seed of the initial weights, the order of the data and all other randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// The step size of the optimizer [default: fits the workload]
     #[arg(long, value_name = "X", value_parser = rate)]
     pub learning_rate: Option<f64>,
-    /// Print the loss of every so many batches
+    /// Print the loss of every Nth batch
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = positive())]
     pub log_interval: u64,
     /// The loss from which on the model is usable [default: fits the data]. Once you
@@ -54,10 +54,10 @@ pub struct TrainingArgs {
     /// A folder to write checkpoints to: on request, at the acceptable loss, and at the end
     #[arg(long, env = "PACELINE_CHECKPOINTS", value_name = "DIR")]
     pub checkpoints: Option<PathBuf>,
-    /// Write a checkpoint after every so many steps, too
+    /// Also write a checkpoint every N steps
     #[arg(long, value_name = "N", requires = "checkpoints", value_parser = positive())]
     pub checkpoint_every: Option<u64>,
-    /// Go on from the latest checkpoint, if there is one
+    /// Resume from the latest checkpoint, if there is one
     #[arg(long, requires = "checkpoints")]
     pub resume: bool,
     /// Write the loss of every step to a file, with all digits
@@ -72,18 +72,18 @@ impl TrainingArgs {
     }
 }
 
-/// A command line that cannot be understood.
+/// An invalid command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} (--help lists all options)")]
 pub struct UsageError(String);
 
-/// The program's command line. Where it asks for help or the version, that is printed, and the program
+/// The program's command line. If it asks for help or the version, these are printed and the program
 /// ends.
 pub fn parse<T: Parser>() -> Result<T, UsageError> {
     T::try_parse().map_err(|error| if error.use_stderr() { one_line(&error) } else { error.exit() })
 }
 
-/// What clap says in several paragraphs, but for the usage, in one line.
+/// clap's message without the usage, in one line.
 fn one_line(error: &clap::Error) -> UsageError {
     let text = error.to_string();
     let said = text.trim().trim_start_matches("error: ").split("\n\n");
@@ -95,7 +95,7 @@ fn one_line(error: &clap::Error) -> UsageError {
 /// A finite number above 0.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "it must be a number above 0".to_owned())
+    rate.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 fn positive() -> clap::builder::RangedU64ValueParser {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_every_available_cpu_is_used_and_no_target_set() {
+    fn defaults_use_all_cpus_and_no_target() {
         let training = parse("vae").unwrap();
         assert!(training.threads.count() >= 1);
         assert_eq!(training.targets(), Targets::default());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_taken() {
+    fn arguments_are_parsed() {
         let training = parse("vae --threads 3 --target-objective 90 --checkpoints /ck --resume");
         let training = training.unwrap();
         assert_eq!(training.threads, Threads::Fixed(3));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_option_is_named_in_one_line() {
+    fn wrong_option_is_named_in_one_line() {
         let said = |line| one_line(&parse(line).unwrap_err()).to_string();
         assert_eq!(
             said("vae --step 3"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_values_are_refused() {
         for line in [
             "--steps 0",
             "--epochs 0",

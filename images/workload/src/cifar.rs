@@ -35,29 +35,29 @@ pub struct Cifar10 {
     pub test: Split,
 }
 
-/// Why a folder does not hold CIFAR-10.
+/// The reason why a folder does not hold CIFAR-10.
 #[derive(Debug, thiserror::Error)]
 pub enum CifarError {
     /// A file could not be read.
-    #[error("{path} cannot be read: {cause}")]
+    #[error("cannot read {path}: {cause}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
-    /// A file holds something else.
-    #[error("{path} is no file of CIFAR-10: {what}")]
+    /// A file has other contents.
+    #[error("{path} is not a CIFAR-10 file: {what}")]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         what: String,
     },
 }
 
 impl Cifar10 {
-    /// Where the files are: in a folder itself, or in the one below it that the archive unpacks to.
+    /// The folder with the files: the given one, or the one below it that the archive unpacks to.
     pub fn find(folder: &Path) -> Option<PathBuf> {
         let places = [folder.to_owned(), folder.join(FOLDER)];
         places.into_iter().find(|place| place.join(TRAIN[0]).exists())
@@ -90,13 +90,13 @@ fn parse(bytes: &[u8]) -> Result<Split, String> {
     }
     let (records, rest) = bytes.as_chunks::<RECORD>();
     if records.is_empty() || !rest.is_empty() {
-        return Err(format!("{} bytes are not a number of records of {RECORD}", bytes.len()));
+        return Err(format!("its size of {} bytes is not a multiple of {RECORD}", bytes.len()));
     }
     let mut split = Split::default();
     split.pixels.reserve(records.len() * PIXELS);
     for [label, pixels @ ..] in records {
         if *label >= CLASSES {
-            return Err(format!("it has the label {label}, not only 0 to 9"));
+            return Err(format!("it has the label {label}, expected 0 to 9"));
         }
         split.labels.push(*label);
         split.pixels.extend(pixels);

@@ -14,9 +14,9 @@ pub(crate) const CLASSES: u8 = 10;
 /// Images to train on, and others to test on.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// Which one it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What it is called in logs, such as `MNIST`.
+    /// Its name in logs, such as `MNIST`.
     pub name: String,
     /// The images to train on.
     pub train: Split,
@@ -24,7 +24,7 @@ pub struct Dataset {
     pub test: Split,
 }
 
-/// Images and what they show.
+/// Images and their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     /// The pixels of all images, row by row.
@@ -33,26 +33,26 @@ pub struct Split {
     pub labels: Vec<u8>,
 }
 
-/// Why a folder is not a data set.
+/// The reason why a folder is not a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{0} is not a folder of images")]
     NoFolder(PathBuf),
     /// A file is not there.
     #[error("{folder} has no {name}, compressed or not")]
     Missing {
-        /// Where it was looked for.
+        /// The searched folder.
         folder: PathBuf,
-        /// What was looked for.
+        /// The name of the missing file.
         name: &'static str,
     },
     /// A file is not an array.
-    #[error("{path} is no array of bytes")]
+    #[error("{path} is not an array of bytes")]
     Idx {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: IdxError,
     },
     /// A file is an array of something else.
@@ -60,14 +60,14 @@ pub enum DatasetError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is in it, and what should be.
+        /// Its contents, and the expected ones.
         what: String,
     },
 }
 
 impl Dataset {
-    /// Reads the four files of a folder, or splits the test images if there are no others: nine of
-    /// ten, by position, are trained on.
+    /// Reads the four files of a folder. A folder with test images only is split by position: nine
+    /// of ten are trained on.
     pub fn load(folder: &Path) -> Result<Self, DatasetError> {
         if !folder.is_dir() {
             return Err(DatasetError::NoFolder(folder.to_owned()));
@@ -84,12 +84,12 @@ impl Dataset {
 }
 
 impl Split {
-    /// How many images there are.
+    /// The number of images.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no images.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
@@ -126,18 +126,18 @@ fn load_split(
     let (labels_path, labels) = load(folder, labels)?;
     let content = |path, what| Err(DatasetError::Content { path, what });
     let [count, SIDE, SIDE] = images.dimensions[..] else {
-        let what = format!("an array {:?}, not images of {SIDE} by {SIDE}", images.dimensions);
+        let what = format!("an array {:?}, expected images of {SIDE} by {SIDE}", images.dimensions);
         return content(images_path, what);
     };
     if count < 10 {
-        return content(images_path, format!("{count} images, too few to train on"));
+        return content(images_path, format!("{count} images, expected at least 10"));
     }
     if labels.dimensions != [count] {
-        let what = format!("an array {:?}, not {count} labels", labels.dimensions);
+        let what = format!("an array {:?}, expected {count} labels", labels.dimensions);
         return content(labels_path, what);
     }
     if let Some(label) = labels.data.iter().find(|label| **label >= CLASSES) {
-        return content(labels_path, format!("the label {label}, not only 0 to 9"));
+        return content(labels_path, format!("the label {label}, expected 0 to 9"));
     }
     Ok(Split { pixels: images.data, labels: labels.data })
 }

@@ -8,13 +8,13 @@ use std::process::Command;
 
 /// The package.
 pub(crate) const PACKAGE: &str = "dataset-fashion-mnist";
-/// Where the package puts the files, from the root folder.
+/// The folder of the package's files, relative to the root folder.
 pub(crate) const FOLDER: &str = "usr/share/datasets/fashion-mnist";
 
-/// Why the package did not do.
+/// The reason why the package could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
-    /// A command could not be run, or a file not be moved.
+    /// A command could not be run, or a file could not be moved.
     #[error("{what}: {cause}")]
     Io { what: String, cause: io::Error },
     /// A command failed.
@@ -36,10 +36,10 @@ pub(crate) fn fetch(apt_get: &Path, scratch: &Path, into: &Path) -> Result<(), P
     Ok(())
 }
 
-/// Fetches the package's file. Where the machine's package lists are missing or too old, others are
-/// fetched, and kept apart from the machine's.
+/// Fetches the package's file. If the machine's package lists are missing or too old, new ones are
+/// fetched and kept apart from them.
 fn download(apt_get: &Path, scratch: &Path) -> Result<PathBuf, PackageError> {
-    // The user that apt takes for downloads as root cannot write to a private folder.
+    // As root, apt downloads as another user, who cannot write to a private folder.
     let apt = |options: &[String], arguments: &[&str]| {
         let mut command = Command::new(apt_get);
         command.current_dir(scratch).args(["-q", "-o", "APT::Sandbox::User=root"]);
@@ -47,7 +47,7 @@ fn download(apt_get: &Path, scratch: &Path) -> Result<PathBuf, PackageError> {
     };
     let io = |cause| PackageError::Io { what: scratch.display().to_string(), cause };
     if apt(&[], &["download", PACKAGE]).is_err() {
-        // Apt makes the other folders itself.
+        // apt creates the other folders itself.
         fs::create_dir_all(scratch.join("State/lists/partial")).map_err(io)?;
         let own = ["State", "Cache"].map(|kind| {
             let folder = scratch.join(kind);

@@ -1,20 +1,20 @@
-//! What libraries read of the environment before `main`: where it is missing, the program has to
-//! start anew with it.
+//! Environment variables that libraries read before `main`: if they are missing, the program has to
+//! restart with them.
 
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Variables and what they are, unless somebody has set them.
+/// Variables and their defaults, used unless the user has set them.
 ///
-/// libgomp, which libtorch computes with, lets threads that wait for others spin, for milliseconds.
-/// Where two jobs share the CPUs, the threads of one spin while those of the other should compute, and
-/// both become many times slower. Threads that sleep at once must be woken for every operation. So they
-/// spin for about as long as that takes.
+/// libgomp, which libtorch computes with, lets waiting threads spin for milliseconds. Where two jobs
+/// share the CPUs, the threads of one spin while those of the other should compute. Both become many
+/// times slower. Threads that sleep at once must be woken for every operation. So they spin for about
+/// as long as that takes.
 ///
 /// glibc gives large blocks back to the kernel when they are freed. Each step of a training frees and
-/// takes the same ones, and the kernel would clear them anew each time: a fifth of `mnist`'s step.
+/// takes the same ones, and the kernel would clear them again each time: a fifth of `mnist`'s step.
 const SETTINGS: [(&str, &str); 4] = [
     ("OMP_WAIT_POLICY", "PASSIVE"),
     ("GOMP_SPINCOUNT", "2000"),
@@ -22,16 +22,16 @@ const SETTINGS: [(&str, &str); 4] = [
     ("MALLOC_TRIM_THRESHOLD_", "1073741824"),
 ];
 
-/// Starts this program anew, in the same process, where one of the settings is missing. It returns
-/// only if there was no need to, or if that failed.
+/// Restarts this program, in the same process, if one of the settings is missing. It returns only if
+/// no restart was needed, or if it failed.
 pub fn complete() -> io::Result<()> {
-    match anew(|name| env::var_os(name).is_some())? {
+    match restart_command(|name| env::var_os(name).is_some())? {
         Some(mut command) => Err(command.exec()),
         None => Ok(()),
     }
 }
 
-fn anew(is_set: impl Fn(&str) -> bool) -> io::Result<Option<Command>> {
+fn restart_command(is_set: impl Fn(&str) -> bool) -> io::Result<Option<Command>> {
     let missing: Vec<_> = SETTINGS.into_iter().filter(|(name, _)| !is_set(name)).collect();
     if missing.is_empty() {
         return Ok(None);
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_all_is_set_nothing_is_started_anew() {
-        assert!(anew(|_| true).unwrap().is_none());
+    fn complete_environment_needs_no_restart() {
+        assert!(restart_command(|_| true).unwrap().is_none());
     }
 
     #[test]
-    fn the_program_starts_anew_with_what_is_missing_and_the_same_arguments() {
-        let command = anew(|name| name != "OMP_WAIT_POLICY").unwrap().unwrap();
+    fn restart_adds_missing_variables_and_keeps_arguments() {
+        let command = restart_command(|name| name != "OMP_WAIT_POLICY").unwrap().unwrap();
         assert!(command.get_envs().eq([("OMP_WAIT_POLICY".as_ref(), Some("PASSIVE".as_ref()))]));
         assert!(command.get_args().eq(env::args_os().skip(1).collect::<Vec<_>>()));
     }

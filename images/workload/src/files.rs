@@ -1,4 +1,4 @@
-//! The four files of a data set, their checksums, and how a folder of them comes to be.
+//! The four files of a data set, their checksums, and the publishing of a folder with them.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 /// The images to train on.
 pub(crate) const TRAIN_IMAGES: &str = "train-images-idx3-ubyte";
-/// What they show.
+/// Their labels.
 pub(crate) const TRAIN_LABELS: &str = "train-labels-idx1-ubyte";
 /// The images to test on.
 pub(crate) const TEST_IMAGES: &str = "t10k-images-idx3-ubyte";
-/// What they show.
+/// Their labels.
 pub(crate) const TEST_LABELS: &str = "t10k-labels-idx1-ubyte";
 /// All of them.
 pub(crate) const ALL: [&str; 4] = [TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS];
 
-/// The plain or the compressed file of this name, where there is one.
+/// The plain or the compressed file of this name, if there is one.
 pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let compressed = folder.join(format!("{name}.gz"));
     [folder.join(name), compressed].into_iter().find(|path| path.is_file())
@@ -30,14 +30,14 @@ pub(crate) fn is_whole(folder: &Path) -> bool {
     ALL.iter().all(|name| find(folder, name).is_some())
 }
 
-/// The MD5 checksum, in hexadecimal. It tells data sets apart and finds damage; it is no protection
+/// The MD5 checksum, in hexadecimal. It distinguishes data sets and finds damage. It does not protect
 /// against an attacker.
 pub(crate) fn md5(data: &[u8]) -> String {
     Md5::digest(data).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// Makes a folder of files appear all at once, readable by everyone, as containers run as other
-/// users. If there is one by now, another process has been quicker, and its files are as good.
+/// Publishes a folder of files atomically, readable by everyone, since containers run as other
+/// users. If it exists by now, another process was faster, and its files are used.
 pub(crate) fn publish(files: TempDir, folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(files.path())? {
         fs::set_permissions(entry?.path(), Permissions::from_mode(0o644))?;
@@ -47,7 +47,7 @@ pub(crate) fn publish(files: TempDir, folder: &Path) -> io::Result<()> {
         Err(_) if is_whole(folder) => files.close(),
         Err(error) => Err(error),
         Ok(()) => {
-            // Nothing is left under the temporary name.
+            // The temporary name is gone.
             drop(files.keep());
             Ok(())
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_plain_or_compressed() {
+    fn file_is_found_plain_or_compressed() {
         let folder = folder_of(&[TRAIN_IMAGES, "t10k-labels-idx1-ubyte.gz"]);
         assert!(find(folder.path(), TRAIN_IMAGES).is_some());
         assert!(find(folder.path(), TEST_LABELS).is_some());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_folder_is_whole_and_readable_by_all() {
+    fn published_folder_is_whole_and_readable_by_all() {
         let cache = tempfile::tempdir().unwrap();
         let target = cache.path().join("mnist");
         publish(folder_of(&ALL), &target).unwrap();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_second_uses_what_is_there() {
+    fn second_publisher_uses_existing_folder() {
         let cache = tempfile::tempdir().unwrap();
         let target = cache.path().join("mnist");
         publish(folder_of(&ALL), &target).unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_the_way_is_an_error() {
+    fn unexpected_target_folder_is_an_error() {
         let cache = tempfile::tempdir().unwrap();
         let target = cache.path().join("mnist");
         fs::create_dir(&target).unwrap();

@@ -11,11 +11,11 @@ use flate2::bufread::MultiGzDecoder;
 
 /// The element type of unsigned bytes.
 const UNSIGNED_BYTE: u8 = 8;
-/// More dimensions than any data set has; it bounds what a header can ask for.
+/// More dimensions than any data set has; it bounds the claims of a header.
 const MAX_DIMENSIONS: u8 = 4;
 /// The largest file that is read, in bytes: twenty times the largest of MNIST's.
 const MAX_BYTES: u64 = 1 << 30;
-/// How a gzip file begins.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An array of bytes with its dimensions.
@@ -27,7 +27,7 @@ pub struct Idx {
     pub data: Vec<u8>,
 }
 
-/// Why a file is not an array of bytes.
+/// The reason why a file is not an array of bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum IdxError {
     /// The file could not be read or decompressed.
@@ -37,23 +37,23 @@ pub enum IdxError {
     #[error("not an IDX file")]
     Magic,
     /// The elements are not unsigned bytes.
-    #[error("elements of type {0}, but only unsigned bytes (8) are known")]
+    #[error("elements of type {0}, expected unsigned bytes (8)")]
     ElementType(u8),
     /// No dimension, or more than a data set can have.
-    #[error("{0} dimensions, but there must be 1 to {MAX_DIMENSIONS}")]
+    #[error("{0} dimensions, expected 1 to {MAX_DIMENSIONS}")]
     Dimensions(u8),
-    /// The header claims more than is ever read.
+    /// The header claims more than the limit.
     #[error("the header claims more than {MAX_BYTES} bytes")]
     TooLarge,
     /// The file ends before its last element.
     #[error("{got} bytes of data, but the header claims {claimed}")]
     Truncated {
-        /// What the header says.
+        /// The size in the header.
         claimed: u64,
-        /// What is there.
+        /// The actual size.
         got: usize,
     },
-    /// The file goes on after its last element.
+    /// The file continues after its last element.
     #[error("more data than the header claims")]
     TrailingData,
 }
@@ -69,7 +69,7 @@ impl Idx {
         }
     }
 
-    /// Reads an array. Memory grows with the data that is there, not with what the header claims.
+    /// Reads an array. Memory grows with the actual data, not with the header's claim.
     pub fn parse(mut source: impl Read) -> Result<Self, IdxError> {
         let [zero, zero_too, element_type, rank] = read_four(&mut source)?;
         if (zero, zero_too) != (0, 0) {

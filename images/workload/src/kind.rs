@@ -1,5 +1,5 @@
-//! Which data set a folder holds. The files of MNIST and of its drop-in relatives have the same
-//! names and sizes; only what is in them tells them apart.
+//! The data set in a folder. The files of MNIST and of its drop-in relatives have the same names and
+//! sizes; only their contents differ.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,17 +8,17 @@ use crate::targets::Targets;
 
 /// MD5 of the labels of MNIST's test images, without the file's header or compression.
 const MNIST_LABELS: &str = "073c3904dfbd3e141ff8aa01cfde6b15";
-/// Likewise of Fashion-MNIST's.
+/// The same for Fashion-MNIST.
 const FASHION_MNIST_LABELS: &str = "8dea97a4e78c1bd1b5a6e8efbb870b6e";
 
-/// A data set that the workloads know, or another in the same format.
+/// A data set that the workloads know, or another one in the same format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Handwritten digits.
     Mnist,
     /// Articles of clothing.
     FashionMnist,
-    /// Something else in files of the same form.
+    /// Other images in files of the same form.
     Custom,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// The one of three that fits; there are no targets for images that nobody has measured.
+    /// The targets of a known data set; images of unknown origin have none.
     pub fn targets(self, mnist: Targets, fashion_mnist: Targets) -> Targets {
         match self {
             Self::Mnist => mnist,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_labels_are_a_data_set_of_ones_own() {
+    fn unknown_labels_are_a_custom_data_set() {
         assert_eq!(Kind::of_test_labels(&[1, 2, 3]).to_string(), "custom IDX");
     }
 }

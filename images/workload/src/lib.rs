@@ -1,7 +1,7 @@
-//! What the training workloads share beside libtorch: finding and reading the images, the order in
-//! which they are trained on, the command line, signals, the log, and the files of checkpoints.
+//! The parts of the training workloads that do not need libtorch: finding and reading the images, their
+//! order in training, the command line, signals, the log, and the files of checkpoints.
 //!
-//! Nothing here links libtorch, so that `fetch-data` and the unit tests do without it.
+//! Nothing here links libtorch, so that `fetch-data` and the unit tests work without it.
 
 mod args;
 mod checkpoint;

@@ -17,48 +17,48 @@ const MNIST: &str = "mnist";
 /// The cache's folder of Fashion-MNIST.
 const FASHION_MNIST: &str = "fashion-mnist";
 
-/// Where images may be, in the order in which they are looked for.
+/// The possible places of images, in the order of the search.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The folder that the user named: if there is one, no other is looked at.
+    /// The folder that the user named: if there is one, no other place is searched.
     pub chosen: Option<PathBuf>,
-    /// Where folders of fetched images are kept.
+    /// The folder of fetched data sets.
     pub cache: PathBuf,
     /// The servers of MNIST.
     pub mirrors: Vec<String>,
-    /// Where Debian's package of Fashion-MNIST is installed, if it is.
+    /// The installation folder of Debian's package of Fashion-MNIST.
     pub installed: PathBuf,
-    /// The program that fetches this package, if it is not.
+    /// The program that fetches this package, if it is not installed.
     pub apt_get: PathBuf,
 }
 
-/// Why there are no images.
+/// The reason why no images were found.
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// Neither `XDG_CACHE_HOME` nor `HOME` says where the cache is.
     #[error("neither XDG_CACHE_HOME nor HOME is set: name a folder of IDX files with --data")]
     NoHome,
     /// The cache could not be written.
-    #[error("{folder} cannot be written: {cause}")]
+    #[error("cannot write to {folder}: {cause}")]
     Cache {
         /// The folder.
         folder: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
-    /// None of the places has any.
+    /// None of the places has images.
     #[error("no images were found; name a folder of IDX files with --data\n{0}")]
     Nowhere(String),
 }
 
 impl Places {
-    /// The usual places of the user who runs this, after the folder that was named, if any.
+    /// The usual places of the current user, after the named folder, if any.
     pub fn of_user(chosen: Option<PathBuf>) -> Result<Self, LocateError> {
         let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = folder("XDG_CACHE_HOME");
         let cache = cache.or_else(|| folder("HOME").map(|home| home.join(".cache")));
         Ok(Self {
-            // Where a folder is named, a cache is not needed.
+            // With a named folder, no cache is needed.
             cache: match (cache, &chosen) {
                 (Some(cache), _) => cache.join("paceline"),
                 (None, Some(_)) => PathBuf::new(),
@@ -71,7 +71,7 @@ impl Places {
         })
     }
 
-    /// The first folder that has images, or that some could be fetched into.
+    /// The first folder that has images, or into which images could be fetched.
     pub fn locate(&self) -> Result<PathBuf, LocateError> {
         if let Some(chosen) = &self.chosen {
             return Ok(chosen.clone());
@@ -89,7 +89,7 @@ impl Places {
                 Err(error) => failures.push(error.to_string()),
             }
         }
-        note("MNIST cannot be fetched; Fashion-MNIST has the same form.");
+        note("Cannot fetch MNIST; Fashion-MNIST has the same form.");
         if files::is_whole(&self.installed) {
             return Ok(self.installed.clone());
         }
@@ -102,7 +102,7 @@ impl Places {
         Err(LocateError::Nowhere(failures.join("\n")))
     }
 
-    /// A new folder next to where the images will be, so that they can be moved there at once.
+    /// A new folder next to the final folder of the images, so that they can be moved there atomically.
     fn scratch(&self) -> Result<TempDir, LocateError> {
         let new = || {
             fs::create_dir_all(&self.cache)?;

@@ -1,17 +1,17 @@
-//! The losses of all steps in a file, for whoever wants to plot or compare them.
+//! The losses of all steps in a file, to plot or to compare them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A file with one line for each step: its number and its loss, with as many digits as it takes to
-/// read the very same number back.
+/// A file with one line for each step: its number and its loss, with enough digits to read exactly
+/// the same number back.
 #[derive(Debug)]
 pub struct LossFile(File);
 
 impl LossFile {
-    /// Begins a file, or goes on after so many steps: what stands there of later ones was not part
-    /// of the run that is resumed.
+    /// Begins a file, or continues one after this many steps. Lines of later steps are removed: they
+    /// do not belong to the resumed run.
     pub fn begin(path: &Path, steps: u64) -> io::Result<Self> {
         let before = match fs::read_to_string(path) {
             Ok(text) if steps > 0 => text,
@@ -29,7 +29,7 @@ impl LossFile {
         Ok(Self(file))
     }
 
-    /// The loss of a step.
+    /// Adds the loss of a step.
     pub fn add(&mut self, step: u64, loss: f64) -> io::Result<()> {
         self.0.write_all(format!("{step} {loss}\n").as_bytes())
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resumed_run_goes_on_after_its_last_step() {
+    fn resumed_run_continues_after_its_last_step() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("losses");
         let text = || fs::read_to_string(&path).unwrap();

@@ -10,7 +10,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::files;
 
-/// Where MNIST is served: the two places that PyTorch's own loader asks.
+/// The servers of MNIST: the two that PyTorch's own loader asks.
 pub(crate) const MIRRORS: [&str; 2] = [
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "https://storage.googleapis.com/cvdf-datasets/mnist",
@@ -25,24 +25,24 @@ pub(crate) const MNIST: [Published; 4] = [
     ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
 ];
 
-/// Nobody should wait long for a server that is not reached: there are others.
+/// The longest wait for a connection: there are other servers.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest silence of a server, once reached.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 /// The largest file that is accepted, in bytes: six times the largest of MNIST's.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Why a mirror did not do.
+/// The reason why a mirror could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MirrorError {
-    /// The server was not reached, or has no such file.
+    /// The server cannot be reached, or does not have the file.
     #[error("{url}: {cause}")]
     Http { url: String, cause: Box<ureq::Error> },
     /// The file did not arrive, or could not be written.
     #[error("{url}: {cause}")]
     Io { url: String, cause: io::Error },
-    /// The file is another one.
-    #[error("{url} has the checksum {got}, not {want}")]
+    /// The file has another checksum.
+    #[error("{url} has the checksum {got}, expected {want}")]
     Checksum { url: String, got: String, want: &'static str },
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_the_right_checksum_is_kept() {
+    fn file_with_right_checksum_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let (mirror, server) = server("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc");
         fetch(&mirror, &[LABELS], folder.path()).unwrap();
@@ -130,21 +130,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_checksum_is_refused() {
+    fn file_with_wrong_checksum_is_refused() {
         let error = refusal("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabd");
-        let wrong = "has the checksum 4911e516e5aa21d327512e0c8b197616, not 900150983cd24fb0";
+        let wrong = "has the checksum 4911e516e5aa21d327512e0c8b197616, expected 900150983cd24fb0";
         assert!(error.contains(wrong), "{error}");
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_cut_off_is_refused() {
+    fn missing_or_truncated_file_is_refused() {
         let error = refusal("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
         assert!(error.ends_with("t10k-labels-idx1-ubyte.gz: http status: 404"), "{error}");
         refusal("HTTP/1.1 200 OK\r\ncontent-length: 30\r\n\r\nabc");
     }
 
     #[test]
-    fn a_server_that_nobody_runs_is_refused() {
+    fn unreachable_server_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mirror = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);

@@ -1,9 +1,9 @@
-//! What is said to whoever started the program, apart from what it trains.
+//! Messages to the user, apart from the log of the training.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
-/// Says a line on standard error. A closed one is no reason to stop.
+/// Prints a line on standard error. If it is closed, the program continues.
 pub fn note(line: impl Display) {
     writeln!(stderr(), "{line}").ok();
 }

@@ -1,4 +1,4 @@
-//! Learning rates that follow from the number of the step.
+//! Learning rates that depend on the step number.
 
 use std::f64::consts::PI;
 
@@ -13,7 +13,7 @@ pub struct WarmUpCosine {
 }
 
 impl WarmUpCosine {
-    /// Rates for so many steps, of which the first ones warm up.
+    /// Rates for this many steps, of which the first ones warm up.
     pub fn new(highest: f64, warm_up: u64, steps: u64) -> Self {
         Self { highest, warm_up: warm_up.min(steps), steps }
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_rises_evenly_and_falls_as_a_cosine() {
+    fn rate_rises_evenly_and_falls_as_cosine() {
         let rates = WarmUpCosine::new(0.4, 4, 12);
         let near = |step, rate: f64| {
             assert!((rates.at(step) - rate).abs() < 1e-12, "{step}: {}", rates.at(step));
@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_step_has_a_rate_above_zero_and_none_above_the_highest(
+        fn every_rate_is_above_zero_and_at_most_highest(
             highest in 1e-6_f64..10.0,
             warm_up in 0_u64..1000,
             steps in 1_u64..1000,

@@ -1,15 +1,15 @@
-//! What part a process has in a training.
+//! The role of a process in a training.
 
 use clap::{Args, ValueEnum};
 use paceline_ps::Slice;
 
-/// What part this process has in a training.
+/// The role of this process in a training.
 #[derive(Args, Clone, Debug)]
 pub struct RoleArgs {
-    /// What this process is
+    /// The role of this process
     #[arg(long, value_enum, default_value_t = Role::Alone)]
     pub role: Role,
-    /// Of a worker: the parameter servers, in the order of the parts that they keep
+    /// For a worker: the parameter servers, in the order of the parts that they keep
     #[arg(
         long,
         value_name = "HOST:PORT,…",
@@ -17,20 +17,21 @@ pub struct RoleArgs {
         required_if_eq("role", "worker")
     )]
     pub servers: Vec<String>,
-    /// Of a parameter server: where it listens. There is no password: let only workers reach it
+    /// For a parameter server: the address to listen at. It asks for no password: let only workers
+    /// reach it
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:7300")]
     pub listen: String,
-    /// Of a parameter server: which part of the parameters it keeps, counted from 0
+    /// For a parameter server: the part of the parameters that it keeps, counted from 0
     #[arg(long, value_name = "INDEX/COUNT", default_value_t = Slice::WHOLE)]
     pub part: Slice,
 }
 
-/// What a process is.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
     /// A training by itself
     Alone,
-    /// A parameter server: keeps what workers train, and improves it by their gradients
+    /// A parameter server: keeps the parameters, and updates them by the workers' gradients
     Ps,
     /// A worker: computes gradients for parameter servers
     Worker,
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_training_is_alone_unless_said_otherwise() {
+    fn default_role_is_single_process() {
         let alone = parse("mnist").unwrap();
         assert_eq!((alone.role, alone.part), (Role::Alone, Slice::WHOLE));
         let worker = parse("mnist --role worker --servers a:1,b:2").unwrap();
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_without_servers_and_a_part_that_is_none_are_refused() {
+    fn worker_without_servers_and_invalid_part_are_refused() {
         for line in ["mnist --role worker", "mnist --role ps --part 2/2", "mnist --role boss"] {
             assert!(parse(line).is_err(), "{line}");
         }

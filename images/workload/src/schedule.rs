@@ -1,7 +1,7 @@
-//! How many steps a run has, and in which epoch each of them is.
+//! The steps of a run, and the epoch of each.
 
-/// A run over a number of items, in batches, until a number of steps is reached. Steps and epochs are
-/// counted from 1.
+/// A run over a number of items, in batches, up to a number of steps. Steps and epochs are counted
+/// from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     items: usize,
@@ -10,7 +10,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A run of so many epochs, unless a number of steps is given.
+    /// A run of this many epochs, unless a number of steps is given.
     pub fn new(items: usize, batch_size: usize, epochs: u64, steps: Option<u64>) -> Self {
         let unlimited = Self { items, batch_size, steps: u64::MAX };
         let steps = steps.unwrap_or_else(|| epochs.saturating_mul(unlimited.steps_per_epoch()));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_steps_rules_over_the_epochs() {
+    fn steps_take_precedence_over_epochs() {
         assert_eq!(Schedule::new(95, 10, 3, Some(7)).steps(), 7);
     }
 }

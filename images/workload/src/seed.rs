@@ -1,8 +1,8 @@
-//! Randomness that depends on a run's seed and the step alone.
+//! Randomness that depends only on a run's seed and the step.
 
-/// The seed of what is random in a step: well mixed, since neighbouring seeds of a generator may give
-/// numbers that resemble each other. The mixing is that of `SplitMix64` (Steele, Lea and Flood, "Fast
-/// splittable pseudorandom number generators", 2014).
+/// The seed of the randomness in a step. It is well mixed, since neighbouring seeds of a generator may
+/// give similar numbers. The mixing is that of `SplitMix64` (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014).
 pub fn seed_of_step(seed: u64, step: u64) -> u64 {
     mix(mix(seed).wrapping_add(step))
 }
@@ -21,14 +21,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_seeds_and_steps_share_no_seed() {
+    fn neighbouring_seeds_and_steps_have_different_seeds() {
         let pairs = (0..100).flat_map(|seed| (0..100).map(move |step| (seed, step)));
         let seeds: BTreeSet<u64> = pairs.map(|(seed, step)| seed_of_step(seed, step)).collect();
         assert_eq!(seeds.len(), 100 * 100);
     }
 
     #[test]
-    fn the_mixing_is_that_of_splitmix() {
+    fn mixing_matches_splitmix() {
         assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
     }
 }

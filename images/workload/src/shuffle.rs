@@ -1,4 +1,4 @@
-//! Which items are trained on in which step.
+//! The assignment of items to steps.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -6,12 +6,12 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::schedule::Schedule;
 
-/// The batches of a run. Each epoch has an order of its own that follows from the seed alone.
+/// The batches of a run. Each epoch has its own order, which follows from the seed alone.
 #[derive(Debug)]
 pub struct Shuffle {
     schedule: Schedule,
     seed: u64,
-    /// The epoch whose order is at hand; 0 at first.
+    /// The epoch of the current order; 0 at first.
     epoch: u64,
     order: Vec<i64>,
 }
@@ -34,7 +34,7 @@ impl Shuffle {
 
     fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
-        // In their own order first: what is shuffled must not depend on the epochs before.
+        // Sorted first: the result of shuffling must not depend on the previous epochs.
         self.order = (0..).take(self.schedule.items()).collect();
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(epoch);
@@ -77,7 +77,7 @@ mod tests {
         }
 
         #[test]
-        fn a_batch_depends_on_no_batch_before(step in 1_u64..60, seed: u64) {
+        fn batch_is_independent_of_previous_batches(step in 1_u64..60, seed: u64) {
             let mut through = shuffle(195, 10, seed);
             let all: Vec<_> = (1..=step).map(|step| through.batch(step).to_vec()).collect();
             let alone = shuffle(195, 10, seed).batch(step).to_vec();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_or_epoch_has_another_order() {
+    fn order_depends_on_seed_and_epoch() {
         let order = |seed, number| epoch(&mut shuffle(1000, 64, seed), number).concat();
         assert_eq!(order(1, 1), order(1, 1));
         assert_ne!(order(1, 1), order(2, 1));

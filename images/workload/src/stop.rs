@@ -12,19 +12,19 @@ use signal_hook::flag;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on, SIGTERM or Ctrl-C ends the program at once. That is what they do anyway, but not
-    /// to the first process of a container, which obeys only the signals that it handles.
+    /// From now on, SIGTERM or Ctrl-C ends the program at once. This is their default effect, but not
+    /// on the first process of a container, which obeys only the signals that it handles.
     pub fn at_once() -> io::Result<Self> {
         let requested = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
-            // In this order, as the first signal must not find that it has been here already.
+            // In this order, so that the first signal does not count as a second one.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&requested))?;
             flag::register(signal, Arc::clone(&requested))?;
         }
         Ok(Self(requested))
     }
 
-    /// From now on, they ask the program to end, and another one ends it at once.
+    /// From now on, a signal asks the program to end, and a second one ends it at once.
     pub fn when_asked(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
@@ -34,7 +34,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// What is set when it has been asked to end.
+    /// The flag that is set when it has been asked to end.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_signal_asks_and_does_not_end() {
+    fn first_signal_asks_and_does_not_end() {
         let stop = Stop::at_once().unwrap();
         stop.when_asked();
         assert!(!stop.requested());

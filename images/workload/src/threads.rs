@@ -1,31 +1,31 @@
-//! How many threads to compute with.
+//! The number of threads to compute with.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread;
 
-/// More than any machine is good for.
-const MOST: i32 = 1024;
+/// More threads than any machine can use.
+const MAX_THREADS: i32 = 1024;
 
-/// How many threads to compute with.
+/// The number of threads to compute with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// As many as the process may use: what its affinity and the CPU quota of its control group
     /// leave, rounded down, and at least one.
     #[default]
     Auto,
-    /// So many.
+    /// A fixed number.
     Fixed(i32),
 }
 
 impl Threads {
-    /// The number.
+    /// Resolves it to a number.
     pub fn count(self) -> i32 {
         match self {
-            // The standard library looks at affinity and at quotas of both versions.
+            // The standard library considers affinity and the quotas of both cgroup versions.
             Self::Auto => {
                 let available = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-                i32::try_from(available).unwrap_or(MOST).min(MOST)
+                i32::try_from(available).unwrap_or(MAX_THREADS).min(MAX_THREADS)
             }
             Self::Fixed(count) => count,
         }
@@ -39,7 +39,7 @@ impl FromStr for Threads {
         if text == "auto" {
             return Ok(Self::Auto);
         }
-        let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
-        count.map(Self::Fixed).ok_or_else(|| format!("it must be auto, or 1 to {MOST}"))
+        let count = text.parse().ok().filter(|count| (1..=MAX_THREADS).contains(count));
+        count.map(Self::Fixed).ok_or_else(|| format!("expected auto, or 1 to {MAX_THREADS}"))
     }
 }

@@ -17,8 +17,8 @@ pub struct TrainLog<W> {
 }
 
 impl<W: Write> TrainLog<W> {
-    /// A log of a run that has made so many steps before, of every `interval`th batch of an epoch,
-    /// the first included.
+    /// A log of a run that has made this many steps before, with a line for every `interval`th batch
+    /// of an epoch, including the first.
     pub fn new(out: W, schedule: Schedule, interval: u64, steps: u64) -> Self {
         Self { out, schedule, interval, steps, finite: 0, sum: 0.0, last: f64::NAN }
     }
@@ -27,7 +27,7 @@ impl<W: Write> TrainLog<W> {
     pub fn batch(&mut self, loss: f64) -> io::Result<()> {
         self.steps += 1;
         self.last = loss;
-        // As at the endpoint, what is not a number does not enter the mean.
+        // As at the endpoint, losses that are not numbers do not enter the mean.
         if loss.is_finite() {
             self.sum += loss;
             self.finite += 1;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_as_that_of_pytorch() {
+    fn log_matches_format_of_pytorch() {
         let mut out = Vec::new();
         let mut log = TrainLog::new(&mut out, Schedule::new(60_000, 64, 1, None), 10, 0);
         for step in 0..11 {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_epoch_counts_its_images_anew() {
+    fn image_count_restarts_at_each_epoch() {
         let mut out = Vec::new();
         let mut log = TrainLog::new(&mut out, Schedule::new(30, 10, 2, None), 2, 0);
         for _ in 0..4 {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_run_goes_on_within_its_epoch() {
+    fn resumed_run_continues_within_its_epoch() {
         let mut out = Vec::new();
         let mut log = TrainLog::new(&mut out, Schedule::new(30, 10, 2, None), 1, 4);
         log.batch(1.0).unwrap();

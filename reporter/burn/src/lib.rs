@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod narrator;
+mod phases;
 mod renderer;
-mod story;
+mod training_state;
 
 pub use crate::renderer::PacelineRenderer;

@@ -1,4 +1,4 @@
-//! The renderer that a training is given.
+//! The renderer for a training.
 
 use std::error::Error;
 use std::fmt;
@@ -12,38 +12,37 @@ use burn_train::renderer::{
 use burn_train::{Interrupter, LearnerSummary};
 use paceline_reporter::Reporter;
 
-use crate::story::Story;
+use crate::training_state::TrainingState;
 
 /// Reports a training, and lets another renderer show it.
 pub struct PacelineRenderer {
     shown: Box<dyn MetricsRenderer>,
-    story: Story,
+    training: TrainingState,
 }
 
 impl PacelineRenderer {
     /// Reports a training that is shown as Burn would show it by itself.
     ///
-    /// `interrupter` is [the training's](burn_train::SupervisedTraining::interrupter). It is how
-    /// the training is stopped when [`Reporter::should_stop`] turns true, and where the renderer
-    /// sees that an error has ended it.
+    /// `interrupter` is [the training's](burn_train::SupervisedTraining::interrupter). It stops the
+    /// training when [`Reporter::should_stop`] turns true, and shows whether an error has ended it.
     pub fn new(reporter: Reporter, interrupter: Interrupter) -> Self {
         Self::around(default_renderer(interrupter.clone(), None), reporter, interrupter)
     }
 
-    /// Reports a training that `shown` shows: it gets every call, too.
+    /// Reports a training that `shown` shows. `shown` gets every call, too.
     pub fn around(
         shown: Box<dyn MetricsRenderer>,
         reporter: Reporter,
         interrupter: Interrupter,
     ) -> Self {
-        Self { shown, story: Story::new(reporter, interrupter) }
+        Self { shown, training: TrainingState::new(reporter, interrupter) }
     }
 
-    /// The numeric metric that is the loss. Otherwise `Loss`, which is what Burn's `LossMetric` is
-    /// called.
+    /// Sets the numeric metric that is the loss. The default is `Loss`, the name of Burn's
+    /// `LossMetric`.
     #[must_use]
     pub fn loss(mut self, metric: impl Into<String>) -> Self {
-        self.story.set_loss(metric.into());
+        self.training.set_loss(metric.into());
         self
     }
 }
@@ -60,19 +59,19 @@ impl MetricsRenderer for PacelineRenderer {
     }
 
     fn register_metric(&mut self, definition: MetricDefinition) {
-        self.story.metric(&definition);
+        self.training.metric(&definition);
         self.shown.register_metric(definition);
     }
 }
 
 impl MetricsRendererTraining for PacelineRenderer {
     fn update_train(&mut self, state: MetricState) {
-        self.story.train(&state);
+        self.training.train(&state);
         self.shown.update_train(state);
     }
 
     fn update_valid(&mut self, state: MetricState) {
-        self.story.valid(&state);
+        self.training.valid(&state);
         self.shown.update_valid(state);
     }
 
@@ -83,32 +82,32 @@ impl MetricsRendererTraining for PacelineRenderer {
 
 impl TrainingProgressLogger for PacelineRenderer {
     fn start(&mut self, epochs: usize, first: usize, items: Option<usize>, label: Option<&str>) {
-        self.story.start(first);
+        self.training.start(first);
         self.shown.start(epochs, first, items, label);
     }
 
     fn update_epoch(&mut self, epoch: usize) {
-        self.story.end_epoch(epoch);
+        self.training.end_epoch(epoch);
         self.shown.update_epoch(epoch);
     }
 
     fn start_split(&mut self, split: &str, total_items: usize) {
-        self.story.start_split(split, total_items);
+        self.training.start_split(split, total_items);
         self.shown.start_split(split, total_items);
     }
 
     fn update_split(&mut self, items_processed: usize) {
-        self.story.progress(items_processed);
+        self.training.progress(items_processed);
         self.shown.update_split(items_processed);
     }
 
     fn end_split(&mut self) {
-        self.story.end_split();
+        self.training.end_split();
         self.shown.end_split();
     }
 
     fn end(&mut self) {
-        self.story.end();
+        self.training.end();
         self.shown.end();
     }
 
@@ -133,7 +132,7 @@ impl EvaluationProgressLogger for PacelineRenderer {
     }
 
     fn start_test(&mut self, name: &str, total_items: usize) {
-        self.story.start_test();
+        self.training.start_test();
         self.shown.start_test(name, total_items);
     }
 
@@ -142,7 +141,7 @@ impl EvaluationProgressLogger for PacelineRenderer {
     }
 
     fn end_test(&mut self) {
-        self.story.end_test();
+        self.training.end_test();
         self.shown.end_test();
     }
 

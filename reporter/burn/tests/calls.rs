@@ -1,7 +1,7 @@
-//! The calls that Burn makes, made by hand.
+//! Makes the calls that Burn would make.
 
+mod call_recorder;
 mod client;
-mod diary;
 
 use std::sync::{Arc, Mutex};
 
@@ -14,27 +14,27 @@ use burn::train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation,
     MetricsRendererTraining,
 };
+use call_recorder::CallRecorder;
 use client::progress;
-use diary::Diary;
 use paceline_burn::PacelineRenderer;
 use paceline_reporter::Reporter;
 use paceline_wire::{Activity, State};
 
-/// A renderer, and all that can be seen of it from outside.
-struct Bench {
+/// A renderer, and everything to observe it by.
+struct TestEnv {
     renderer: PacelineRenderer,
     reporter: Reporter,
     interrupter: Interrupter,
-    diary: Arc<Mutex<Vec<&'static str>>>,
+    calls: Arc<Mutex<Vec<&'static str>>>,
 }
 
 /// A training from its 4th epoch on, with the metrics `Loss` and `Other`.
-fn started() -> Bench {
+fn started() -> TestEnv {
     let reporter =
         Reporter::builder("by hand").listen("127.0.0.1:0").start().expect("a port is free");
-    let (interrupter, diary) = (Interrupter::new(), Arc::new(Mutex::new(Vec::with_capacity(4096))));
+    let (interrupter, calls) = (Interrupter::new(), Arc::new(Mutex::new(Vec::with_capacity(4096))));
     let mut renderer = PacelineRenderer::around(
-        Box::new(Diary::new(Arc::clone(&diary))),
+        Box::new(CallRecorder::new(Arc::clone(&calls))),
         reporter.clone(),
         interrupter.clone(),
     );
@@ -47,7 +47,7 @@ fn started() -> Bench {
         });
     }
     renderer.start(9, 4, Some(64), Some("a label"));
-    Bench { renderer, reporter, interrupter, diary }
+    TestEnv { renderer, reporter, interrupter, calls }
 }
 
 fn id(metric: &str) -> MetricId {
@@ -65,7 +65,7 @@ fn value(metric: &str, value: f64) -> MetricState {
 
 #[test]
 fn the_renderer_inside_gets_every_call() {
-    let Bench { mut renderer, diary, .. } = started();
+    let TestEnv { mut renderer, calls, .. } = started();
     let name = || EvaluationName::new("test");
     renderer.start_split("train", 64);
     renderer.update_train(value("Loss", 1.0));
@@ -85,7 +85,7 @@ fn the_renderer_inside_gets_every_call() {
     renderer.end_test();
     renderer.end_global_progress();
     renderer.on_test_end(None).unwrap();
-    let calls = diary.lock().unwrap().join(" ");
+    let calls = calls.lock().unwrap().join(" ");
     assert_eq!(
         calls,
         "register_metric register_metric start start_split update_train update_split \
@@ -97,7 +97,7 @@ fn the_renderer_inside_gets_every_call() {
 
 #[test]
 fn the_loss_is_the_metric_of_that_name_and_nothing_else() {
-    let Bench { mut renderer, reporter, .. } = started();
+    let TestEnv { mut renderer, reporter, .. } = started();
     renderer.start_split("train", 64);
     renderer.update_train(value("Loss", 2.0));
     renderer.update_train(value("Other", 7.0));
@@ -118,7 +118,7 @@ fn the_loss_is_the_metric_of_that_name_and_nothing_else() {
 
 #[test]
 fn another_metric_may_be_the_loss() {
-    let Bench { renderer, reporter, .. } = started();
+    let TestEnv { renderer, reporter, .. } = started();
     let mut renderer = renderer.loss("Cross entropy");
     renderer.register_metric(MetricDefinition {
         metric_id: id("Cross entropy"),
@@ -135,7 +135,7 @@ fn another_metric_may_be_the_loss() {
 
 #[test]
 fn a_batch_without_a_loss_counts_for_the_latency_alone() {
-    let Bench { mut renderer, reporter, .. } = started();
+    let TestEnv { mut renderer, reporter, .. } = started();
     renderer.start_split("train", 64);
     renderer.update_train(value("Loss", f64::NAN));
     renderer.update_split(32);
@@ -146,7 +146,7 @@ fn a_batch_without_a_loss_counts_for_the_latency_alone() {
 
 #[test]
 fn a_validation_has_one_loss_that_of_the_whole_split() {
-    let Bench { mut renderer, reporter, .. } = started();
+    let TestEnv { mut renderer, reporter, .. } = started();
     renderer.start_split("valid", 64);
     for (loss, items) in [(8.0, 32), (6.0, 64)] {
         renderer.update_valid(value("Loss", loss));
@@ -168,7 +168,7 @@ fn a_validation_has_one_loss_that_of_the_whole_split() {
 
 #[test]
 fn no_step_is_expected_during_a_validation_or_a_test() {
-    let Bench { mut renderer, reporter, .. } = started();
+    let TestEnv { mut renderer, reporter, .. } = started();
     let becomes = |activity| assert_eq!(progress(&reporter).signals.activity, activity);
     renderer.start_split("train", 32);
     renderer.update_train(value("Loss", 2.0));
@@ -189,7 +189,7 @@ fn no_step_is_expected_during_a_validation_or_a_test() {
 
 #[test]
 fn a_validation_that_is_left_early_has_no_loss() {
-    let Bench { mut renderer, reporter, interrupter, .. } = started();
+    let TestEnv { mut renderer, reporter, interrupter, .. } = started();
     renderer.start_split("valid", 64);
     renderer.update_split(32);
     interrupter.stop(None);
@@ -201,8 +201,8 @@ fn a_validation_that_is_left_early_has_no_loss() {
 }
 
 #[test]
-fn a_renderer_that_is_dropped_in_mid_training_tells_a_failure_and_no_batch() {
-    let Bench { mut renderer, reporter, .. } = started();
+fn renderer_dropped_during_training_reports_a_failure() {
+    let TestEnv { mut renderer, reporter, .. } = started();
     renderer.start_split("train", 64);
     drop(renderer);
     let read = progress(&reporter);
@@ -211,7 +211,7 @@ fn a_renderer_that_is_dropped_in_mid_training_tells_a_failure_and_no_batch() {
 
 #[test]
 fn a_batch_allocates_nothing() {
-    let Bench { mut renderer, reporter, .. } = started();
+    let TestEnv { mut renderer, reporter, .. } = started();
     let states: Vec<_> = (0..1000).map(|_| value("Loss", 1.0)).collect();
     renderer.start_split("train", 1000);
     let counted = allocation_counter::measure(|| {

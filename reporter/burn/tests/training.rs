@@ -20,7 +20,7 @@ use paceline_reporter::{Builder, Reporter};
 use paceline_wire::State;
 
 const IMAGES: usize = 200;
-/// The last of them is smaller.
+/// Batches of an epoch; the last one is smaller.
 const BATCHES: u64 = 7;
 const _: () = assert!(IMAGES.div_ceil(BATCH) == 7);
 
@@ -41,7 +41,7 @@ fn train(
     training.renderer(Box::new(renderer)).launch(learner(&Device::flex().autodiff()))
 }
 
-/// What Burn logged of an epoch: the loss of every batch and, last, that of the epoch.
+/// Burn's log of an epoch: the loss of every batch, and that of the epoch.
 fn logged(folder: &Path, split: &str, epoch: u64) -> (Vec<f64>, f64) {
     let path = folder.join(split).join(format!("epoch-{epoch}")).join("Loss.log");
     let text = fs::read_to_string(path).expect("Burn has logged the epoch");
@@ -56,7 +56,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn what_is_read_over_http_is_what_burn_logged() {
+fn progress_over_http_agrees_with_burns_log() {
     let folder = tempfile::tempdir().unwrap();
     let reporter = reporter(|builder| builder.total_steps(3 * BATCHES));
     assert_eq!(progress(&reporter).state, State::Starting);
@@ -96,7 +96,7 @@ fn a_reached_objective_stops_the_training_if_that_was_asked_for() {
     let read = progress(&reporter);
     assert_eq!((read.state, read.epoch), (State::Finished, Some(1)));
     assert!(read.reached.objective_at.is_some() && read.validation.is_none());
-    // Burn's channel holds one batch, and the training is at another.
+    // Burn's channel holds one batch, and the training is already on the next.
     assert!((5..=8).contains(&read.step.unwrap()), "{:?}", read.step);
 }
 
@@ -109,7 +109,7 @@ fn a_reached_objective_stops_nothing_otherwise() {
     assert_eq!(progress(&reporter).step, Some(3 * BATCHES));
 }
 
-/// So many images of an [`Unreadable`] are fine.
+/// Images of an [`Unreadable`] that can be read.
 const READABLE: usize = 100;
 
 /// Images that cannot all be read.
@@ -130,7 +130,7 @@ impl Dataset<Digit> for Unreadable {
 }
 
 #[test]
-fn an_error_that_ends_the_training_is_told() {
+fn error_that_ends_the_training_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let reporter = reporter(|builder| builder);
     let images = Unreadable { digits: Digits::new(IMAGES, 1), panics: false };
@@ -141,14 +141,14 @@ fn an_error_that_ends_the_training_is_told() {
 }
 
 #[test]
-fn a_panic_that_cuts_the_training_short_is_told() {
+fn panic_that_ends_the_training_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let reporter = reporter(|builder| builder);
     let images = Unreadable { digits: Digits::new(IMAGES, 1), panics: true };
     let panicked: Result<_, Box<dyn Any + Send>> =
         catch_unwind(AssertUnwindSafe(|| train(folder.path(), &reporter, images).error));
     assert!(panicked.is_err());
-    // Burn's own thread drops the renderer some time after the panic.
+    // Burn's thread drops the renderer some time after the panic.
     while progress(&reporter).state == State::Running {
         std::thread::yield_now();
     }

@@ -1,8 +1,8 @@
-//! Keeps other pages from reading this one through the reader's own browser.
+//! Keeps other web pages from reading this endpoint through a user's browser.
 //!
-//! A page may give its own host name the address 127.0.0.1, and its browser then asks here as if
-//! that were the page's own. Such a request names the page's host. A page may also simply ask;
-//! its browser lets it see nothing of the answer, yet the answer costs, so it gets none.
+//! A page may resolve its own host name to 127.0.0.1 (DNS rebinding): the browser then sends its
+//! requests here, with the page's host name. A page may also send plain cross-site requests. The
+//! browser hides the answers from it, but answering costs, so these are refused as well.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,8 +10,8 @@ use hyper::Request;
 use hyper::header::{HOST, HeaderMap};
 use hyper::http::uri::Authority;
 
-/// Whether a request names this machine: by address, as `localhost` or, as only a program does that
-/// is no browser, not at all.
+/// Whether a request names this machine by address or as `localhost`, or names no host, which a
+/// browser never does.
 pub fn is_local<B>(request: &Request<B>) -> bool {
     let in_headers = request.headers().get_all(HOST).iter().all(|host| {
         let parsed = host.to_str().ok().and_then(|host| host.parse().ok());
@@ -28,8 +28,8 @@ fn names_local(authority: &Authority) -> bool {
         || inner.is_some_and(|host| host.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Whether a browser says that another site's page asks, and not a person who follows a link.
-pub fn is_strangers(headers: &HeaderMap) -> bool {
+/// Whether a browser marks the request as one from another site's page, and not as a followed link.
+pub fn is_cross_site(headers: &HeaderMap) -> bool {
     let says = |name: &str, values: &[&str]| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| values.contains(&value))
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_name_is_not() {
+    fn other_host_names_are_not_local() {
         for host in ["evil.example", "localhost.evil.example:7224", "127.0.0.1.evil.example", ""] {
             assert!(!local(host), "{host}");
         }
@@ -70,16 +70,16 @@ mod tests {
         let asked = |site: &str, mode: &str| {
             let request =
                 Request::get("/").header("sec-fetch-site", site).header("sec-fetch-mode", mode);
-            is_strangers(request.body(()).unwrap().headers())
+            is_cross_site(request.body(()).unwrap().headers())
         };
         assert!(asked("cross-site", "no-cors") && asked("same-site", "cors"));
         assert!(!asked("cross-site", "navigate") && !asked("same-origin", "cors"));
-        assert!(!is_strangers(&HeaderMap::new()));
+        assert!(!is_cross_site(&HeaderMap::new()));
     }
 
     proptest! {
         #[test]
-        fn no_host_is_too_strange_to_judge(bytes in any::<Vec<u8>>()) {
+        fn any_host_header_is_parsed_without_panic(bytes in any::<Vec<u8>>()) {
             if let Ok(host) = HeaderValue::from_bytes(&bytes) {
                 is_local(&Request::get("/").header(HOST, host).body(()).unwrap());
             }

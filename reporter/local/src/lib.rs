@@ -1,15 +1,15 @@
-//! What the endpoints on a machine have in common, a job's and the allocator's page: how they listen,
-//! whom they answer, and for how long.
+//! What a job's endpoint and the allocator's page have in common: how they listen, whom they answer,
+//! and for how long.
 //!
-//! Anybody on the machine may connect, be it to do harm: connections are few, each is short, and a
-//! peer that dawdles is cut off.
+//! Any process on the machine may connect, also a hostile one. So the number of connections and the
+//! time of each are limited, and a slow peer is disconnected.
 
 mod host;
-mod patience;
 mod server;
 mod socket;
+mod write_timeout;
 
-pub use host::{is_local, is_strangers};
-pub use patience::Patience;
-pub use server::{Acceptor, Connection, HEAD_PATIENCE, Stream, answer};
+pub use host::{is_cross_site, is_local};
+pub use server::{Acceptor, Connection, HEAD_TIMEOUT, Stream, answer};
 pub use socket::{SocketFile, bind_unix};
+pub use write_timeout::WriteTimeout;

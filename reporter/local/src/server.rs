@@ -1,4 +1,4 @@
-//! Accepts connections and keeps them few and short.
+//! Accepts connections, and limits their number and duration.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -15,56 +15,56 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::patience::Patience;
+use crate::write_timeout::WriteTimeout;
 
-/// A request's head, and whatever comes before it, must be here within this time.
-pub const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// A peer that takes nothing of an answer for this long is cut off.
-const WRITE_PATIENCE: Duration = HEAD_PATIENCE;
-/// A connection ends after this time, so that nobody keeps a place for ever. Who listens to events
-/// connects again.
-const LONGEST_CONNECTION: Duration = HEAD_PATIENCE.saturating_mul(360);
-/// Header lines that are read: more than a scraper or a browser sends.
-const MOST_HEADERS: usize = 64;
-/// Bytes of a request's head that are read: more than a scraper or a browser sends.
-const LARGEST_HEAD: usize = 16 * 1024;
-/// After a failed accept, most often for want of file descriptors, the next waits this long.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The time within which a request's head, or a TLS handshake before it, must have arrived.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// A peer that reads nothing of an answer for this long is disconnected.
+const WRITE_TIMEOUT: Duration = HEAD_TIMEOUT;
+/// A connection ends after this time, so that none is occupied indefinitely. A listener of events
+/// has to connect again.
+const MAX_CONNECTION_TIME: Duration = HEAD_TIMEOUT.saturating_mul(360);
+/// The most header lines of a request: more than a scraper or a browser sends.
+const MAX_HEADERS: usize = 64;
+/// The most bytes of a request's head: more than a scraper or a browser sends.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// The wait after a failed accept, whose cause is usually a lack of file descriptors.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
-/// What a connection is made of.
+/// The transport of a connection.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A connection of either kind, whose peer must read what it is sent.
-pub type Connection = Patience<Box<dyn Stream>>;
+/// A connection of either kind, whose peer must read its answers in time.
+pub type Connection = WriteTimeout<Box<dyn Stream>>;
 
-/// What takes connections.
+/// A listener of either kind.
 #[derive(Debug)]
 pub enum Acceptor {
-    /// By a port.
+    /// On a port.
     Tcp(TcpListener),
-    /// By a socket's file.
+    /// On a socket's file.
     Unix(UnixListener),
 }
 
 impl Acceptor {
-    /// Serves for ever, `most` connections at once; a further one is closed. All end when this is
-    /// given up.
-    pub async fn serve<T>(self, most: usize, talk: impl Fn(Connection) -> T)
+    /// Serves at most `max_connections` connections at once; any more are closed. Dropping the future
+    /// ends all of them.
+    pub async fn serve<T>(self, max_connections: usize, talk: impl Fn(Connection) -> T)
     where
         T: Future<Output = ()> + Send + 'static,
     {
         let mut connections = JoinSet::new();
         loop {
             let Ok(stream) = self.accept().await else {
-                sleep(PAUSE).await;
+                sleep(ACCEPT_BACKOFF).await;
                 continue;
             };
             while connections.try_join_next().is_some() {}
-            if connections.len() < most {
-                let talk = Box::pin(talk(Patience::new(stream, WRITE_PATIENCE)));
-                connections.spawn(async { drop(timeout(LONGEST_CONNECTION, talk).await) });
+            if connections.len() < max_connections {
+                let talk = Box::pin(talk(WriteTimeout::new(stream, WRITE_TIMEOUT)));
+                connections.spawn(async { drop(timeout(MAX_CONNECTION_TIME, talk).await) });
             }
         }
     }
@@ -90,11 +90,11 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .max_buf_size(LARGEST_HEAD)
-        .max_headers(MOST_HEADERS)
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(connection), service);
-    // How a connection ends is the peer's affair.
+    // An error only means that the peer has ended the connection badly.
     drop(connection.await);
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_connection_too_many_is_closed_and_a_place_becomes_free_again() {
+    async fn connection_over_the_limit_is_closed() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = Arc::new(AtomicUsize::new(0));
@@ -131,7 +131,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = Acceptor::Tcp(listener).serve(1, talk) => unreachable!("it serves for ever"),
+            () = Acceptor::Tcp(listener).serve(1, talk) => unreachable!("it never returns"),
             () = client => {}
         }
     }

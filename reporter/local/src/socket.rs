@@ -1,24 +1,24 @@
-//! A Unix socket and its file, which is there for as long as somebody listens.
+//! A Unix socket and its file, which exists as long as the socket listens.
 
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A Unix socket's file. It goes when this is dropped, which is to be before the listener: a
-/// successor cannot have put its own in its place yet.
+/// A Unix socket's file. Dropping this removes it. Drop it before the listener, so that it cannot be
+/// the file of a successor.
 #[derive(Debug)]
 pub struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody may have been quicker: what counts is that it is gone.
+        // It may have been removed already, which is fine.
         drop(fs::remove_file(&self.0));
     }
 }
 
-/// Listens at `path`, without blocking. The socket of a process that has died is replaced; a live
-/// one, and whatever is no socket, is left alone and makes for [`io::ErrorKind::AddrInUse`].
+/// Listens at `path`, in non-blocking mode. The socket of a dead process is replaced. A live socket,
+/// or a file that is not a socket, is left alone: the error is then [`io::ErrorKind::AddrInUse`].
 pub fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let listener = UnixListener::bind(path).or_else(|error| {
         if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_of_a_dead_process_is_replaced_and_goes_with_its_listener() {
+    fn socket_of_a_dead_process_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.sock");
         drop(UnixListener::bind(&path).unwrap());

@@ -1,4 +1,4 @@
-//! What an answer consists of: a text, or events for as long as somebody listens.
+//! The body of an answer: a text, or events for as long as the client listens.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 /// An answer's body.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// All of it; nothing once it has been sent.
+    /// The whole text; `None` once it has been sent.
     Whole(Option<Bytes>),
-    /// Pieces as they come.
+    /// A stream of pieces.
     Pieces(mpsc::Receiver<Bytes>),
 }
 

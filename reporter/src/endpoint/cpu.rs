@@ -1,4 +1,4 @@
-//! The CPU that this process has: what a quota leaves it, as its control group says.
+//! The CPU that this process may use: the quota of its control group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use paceline_wire::Cpu;
 /// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The quota as it is now, and how many threads it is good for.
+/// Reads the current quota, and the number of threads that fits it.
 pub(crate) fn read() -> Cpu {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    // The standard library knows quota and affinity, and rounds as a thread pool should.
+    // The standard library considers quota and affinity, and rounds as a thread pool should.
     let threads = thread::available_parallelism().ok();
     Cpu {
         quota: quota(Path::new(ROOT), &groups),
@@ -20,7 +20,7 @@ pub(crate) fn read() -> Cpu {
     }
 }
 
-/// The tightest quota of a group and of those above it, in cores; `groups` is the text of
+/// The smallest quota of a group and its ancestors, in cores; `groups` is the text of
 /// `/proc/self/cgroup`.
 fn quota(root: &Path, groups: &str) -> Option<f64> {
     let lines = groups.lines().filter_map(|line| {
@@ -43,7 +43,7 @@ fn quota(root: &Path, groups: &str) -> Option<f64> {
     found.reduce(f64::min)
 }
 
-/// Where the first version's CPU controller is: under the name of all its controllers or its own.
+/// The mount of version 1's CPU controller: named after all its controllers or the CPU's alone.
 fn first_mount(root: &Path, controllers: &str) -> PathBuf {
     let joined = root.join(controllers);
     if joined.is_dir() { joined } else { root.join("cpu") }

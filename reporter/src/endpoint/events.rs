@@ -1,29 +1,29 @@
-//! Server-sent events: the progress, pushed to whoever listens.
+//! Server-sent events: the progress, pushed to the listeners.
 
 use std::sync::{Mutex, PoisonError};
 
 use hyper::body::Bytes;
 use tokio::sync::mpsc;
 
-/// So many events may wait for one listener. One that is further behind is cut off: it reads too
-/// slowly to be told anything in time.
-const MOST_WAITING: usize = 8;
+/// The most events that may wait for one listener. One that is further behind reads too slowly and
+/// is disconnected.
+const MAX_WAITING: usize = 8;
 
-/// All who listen. Only the reporter's own thread comes here.
+/// All listeners. Only the reporter's own thread uses this.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners(Mutex<Vec<mpsc::Sender<Bytes>>>);
 
 impl Listeners {
-    /// One more listener, with the first event for it.
+    /// Adds a listener and sends it a first event.
     pub(crate) fn add(&self, first: &str) -> mpsc::Receiver<Bytes> {
-        let (sender, receiver) = mpsc::channel(MOST_WAITING);
-        // The channel is new, so there is room.
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        // The channel is new, so this cannot fail.
         drop(sender.try_send(event(first)));
         self.all(|listeners| listeners.push(sender));
         receiver
     }
 
-    /// Whether nobody listens.
+    /// Whether there are no listeners.
     pub(crate) fn is_empty(&self) -> bool {
         self.all(|listeners| {
             listeners.retain(|listener| !listener.is_closed());
@@ -31,8 +31,8 @@ impl Listeners {
         })
     }
 
-    /// Tells all of them.
-    pub(crate) fn tell(&self, json: &str) {
+    /// Sends an event to all of them.
+    pub(crate) fn send(&self, json: &str) {
         let event = event(json);
         self.all(|listeners| listeners.retain(|one| one.try_send(event.clone()).is_ok()));
     }
@@ -52,22 +52,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_hears_what_is_told_and_one_that_does_not_listen_is_cut_off() {
+    fn listener_gets_events_and_a_slow_one_is_cut_off() {
         let listeners = Listeners::default();
         let mut quick = listeners.add("0");
         let mut slow = listeners.add("0");
         assert_eq!(quick.try_recv().unwrap(), "data: 0\n\n");
         for number in 1..=10 {
-            listeners.tell(&number.to_string());
+            listeners.send(&number.to_string());
             assert_eq!(quick.try_recv().unwrap(), format!("data: {number}\n\n"));
         }
-        let heard: Vec<_> = std::iter::from_fn(|| slow.try_recv().ok()).collect();
-        assert_eq!(heard.len(), MOST_WAITING);
+        let received: Vec<_> = std::iter::from_fn(|| slow.try_recv().ok()).collect();
+        assert_eq!(received.len(), MAX_WAITING);
         assert!(slow.is_closed() && !quick.is_closed());
     }
 
     #[test]
-    fn who_has_gone_is_forgotten() {
+    fn closed_listeners_are_removed() {
         let listeners = Listeners::default();
         assert!(listeners.is_empty());
         let one = listeners.add("0");

@@ -1,18 +1,21 @@
-//! Binding, before anything else happens, so that a failure is seen where the reporter is started.
+//! Binds the address before anything else, so that a failure shows where the reporter is started.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use paceline_local::{SocketFile, bind_unix};
-use paceline_wire::DEFAULT_PORT;
+use paceline_wire::{DEFAULT_PORT, Rank};
 
-use super::address::{Address, LocalAddr};
+use crate::address::{Address, LocalAddr};
+use crate::say::say;
+use crate::settings::{IfTaken, Settings};
 use crate::start_error::StartError;
 
-/// Where a reporter goes whose port is taken, and where processes of one job on one machine go.
+/// The ports for a reporter whose default port is taken, and for further processes of a job on one
+/// machine.
 const FURTHER_PORTS: RangeInclusive<u16> = 7230..=7299;
 
 /// A bound listener.
@@ -22,44 +25,93 @@ pub(crate) enum Listener {
     Unix(UnixListener, SocketFile),
 }
 
-/// Binds the address or, without one, the default port of a process with this rank on its machine.
-/// A port that is taken gives way to the first free one of [`FURTHER_PORTS`].
-pub(crate) fn bind(
-    address: Option<&Address>,
-    local_rank: Option<u32>,
-) -> Result<(Listener, LocalAddr), StartError> {
-    let default = || Address::Tcp(format!("127.0.0.1:{}", default_port(local_rank)));
-    let address = address.map_or_else(default, Clone::clone);
-    let bound = match &address {
-        Address::Tcp(address) => bind_tcp(address).and_then(tcp),
+/// Binds the address that the settings give, or the default one.
+///
+/// All processes of a job on one machine get the same settings. A given port is therefore that of the
+/// first one, and further ranks take the port of their rank.
+pub(crate) fn bind(settings: &Settings) -> Result<(Listener, LocalAddr), StartError> {
+    let rank = settings.rank;
+    let own_port = rank.and_then(|rank| rank.local).and_then(port_of_rank);
+    let Some(given) = &settings.listen else { return bind_default(own_port) };
+    if let (Address::Tcp(address), Some(port)) = (given, own_port)
+        && let Some(host) = host(address).filter(|_| !address.ends_with(":0"))
+    {
+        let further = bind_further(host, Some(port));
+        return further.inspect(|bound| announce(given, "is for local rank 0", &bound.1));
+    }
+    let bound = match given {
+        Address::Tcp(address) => TcpListener::bind(address).and_then(tcp),
         Address::Unix(path) => unix(path),
     };
-    bound.map_err(|source| StartError::Listen { address: address.to_string(), source })
-}
-
-fn default_port(local_rank: Option<u32>) -> u16 {
-    let further = local_rank.filter(|rank| *rank > 0).and_then(|rank| u16::try_from(rank).ok());
-    let port = further.and_then(|rank| FURTHER_PORTS.start().checked_add(rank));
-    port.filter(|port| FURTHER_PORTS.contains(port)).unwrap_or(DEFAULT_PORT)
-}
-
-fn bind_tcp(address: &str) -> io::Result<TcpListener> {
-    let taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
-    let bound = TcpListener::bind(address);
-    let Some(host) = bound.as_ref().err().filter(|error| taken(error)).and(host(address)) else {
-        return bound;
+    let refused = |source: io::Error| {
+        let address = given.to_string();
+        let is_taken = source.kind() == io::ErrorKind::AddrInUse;
+        if is_taken {
+            StartError::Taken { address }
+        } else {
+            StartError::Listen { address, source }
+        }
     };
-    let other = FURTHER_PORTS.clone().find_map(|port| TcpListener::bind((host, port)).ok());
-    if let Some(other) = other.as_ref().and_then(|other| other.local_addr().ok()) {
-        announce(address, other);
+    let error = match bound {
+        Ok(bound) => return Ok(bound),
+        Err(error) => refused(error),
+    };
+    // A rank whose launcher does not number the processes of a machine may be any of them.
+    let is_further = |rank: Rank| rank.local.unwrap_or(rank.global) > 0;
+    let may_move = settings.if_taken == IfTaken::Move || rank.is_some_and(is_further);
+    if !may_move || !matches!(error, StartError::Taken { .. }) {
+        return Err(error);
     }
-    other.map_or(bound, Ok)
+    let host = match given {
+        Address::Tcp(address) => host(address).unwrap_or(LOOPBACK),
+        Address::Unix(_) => LOOPBACK,
+    };
+    let port = rank.and_then(|rank| port_of_rank(rank.local.unwrap_or(rank.global)));
+    let further = bind_further(host, port).map_err(|_| error)?;
+    announce(given, "is taken", &further.1);
+    Ok(further)
 }
 
-/// Says that the port is another than was asked for: whoever looks there finds somebody else.
-#[expect(clippy::print_stderr, reason = "nothing else reaches whoever runs the job")]
-fn announce(taken: &str, other: SocketAddr) {
-    eprintln!("paceline-reporter: {taken} is taken, listening on {other} instead");
+/// The default host.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// Binds the default port, or that of a further process, or a free one if it is taken.
+fn bind_default(own_port: Option<u16>) -> Result<(Listener, LocalAddr), StartError> {
+    let port = own_port.unwrap_or(DEFAULT_PORT);
+    let wanted = Address::Tcp(format!("{LOOPBACK}:{port}"));
+    let refused = |source| StartError::Listen { address: wanted.to_string(), source };
+    match TcpListener::bind((LOOPBACK, port)) {
+        Ok(listener) => tcp(listener).map_err(refused),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let further = bind_further(LOOPBACK, None).map_err(|_| refused(error))?;
+            announce(&wanted, "is taken", &further.1);
+            Ok(further)
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// Binds the wanted port or the first free one of [`FURTHER_PORTS`].
+fn bind_further(host: &str, wanted: Option<u16>) -> Result<(Listener, LocalAddr), StartError> {
+    let mut ports = wanted.into_iter().chain(FURTHER_PORTS);
+    let bound = ports.find_map(|port| TcpListener::bind((host, port)).ok());
+    let bound = bound.ok_or(io::ErrorKind::AddrInUse).map_err(io::Error::from).and_then(tcp);
+    bound.map_err(|source| {
+        let (first, last) = (FURTHER_PORTS.start(), FURTHER_PORTS.end());
+        StartError::Listen { address: format!("{host}:{first} to {last}"), source }
+    })
+}
+
+/// The port of a further process; `None` for the first one, and beyond the last port.
+fn port_of_rank(local_rank: u32) -> Option<u16> {
+    let further = u16::try_from(local_rank).ok().filter(|rank| *rank > 0)?;
+    let port = FURTHER_PORTS.start().checked_add(further)?;
+    FURTHER_PORTS.contains(&port).then_some(port)
+}
+
+/// Prints that another address than the wanted one is used, since the job's user must know it.
+fn announce(wanted: &Address, why: &str, other: &LocalAddr) {
+    say(format_args!("{wanted} {why}, listening on {other} instead"));
 }
 
 /// The host of `host:port`.
@@ -89,22 +141,60 @@ mod tests {
         address.port()
     }
 
+    fn settings(listen: Option<String>, rank: Option<(u32, Option<u32>)>) -> Settings {
+        let rank = rank.map(|(global, local)| Rank { global, local, world: None });
+        let listen = listen.map(|address| address.parse().unwrap());
+        Settings { listen, rank, ..Settings::new("vae".to_owned()) }
+    }
+
     #[test]
-    fn a_taken_port_leads_to_another() {
-        let first = bind(Some(&Address::Tcp("127.0.0.1:0".to_owned())), None).unwrap();
-        let taken = Address::Tcp(format!("127.0.0.1:{}", port(&first)));
-        let second = bind(Some(&taken), None).unwrap();
-        assert!(FURTHER_PORTS.contains(&port(&second)));
-        let default = [bind(None, None).unwrap(), bind(None, None).unwrap()];
-        assert_ne!(port(&default[0]), port(&default[1]));
+    fn taken_default_port_leads_to_another() {
+        let [one, other] = [(), ()].map(|()| bind(&settings(None, None)).unwrap());
+        assert_ne!(port(&one), port(&other));
+    }
+
+    #[test]
+    fn taken_given_port_is_an_error_for_the_first_rank_alone() {
+        let first = bind(&settings(Some("127.0.0.1:0".to_owned()), None)).unwrap();
+        let taken = Some(format!("127.0.0.1:{}", port(&first)));
+        for rank in [None, Some((0, None)), Some((0, Some(0))), Some((4, Some(0)))] {
+            let error = bind(&settings(taken.clone(), rank)).unwrap_err();
+            assert!(matches!(error, StartError::Taken { .. }), "{rank:?}: {error:?}");
+        }
+        for rank in [(1, Some(1)), (5, None), (5, Some(3))] {
+            let bound = bind(&settings(taken.clone(), Some(rank))).unwrap();
+            assert!(FURTHER_PORTS.contains(&port(&bound)), "{rank:?}");
+        }
+        let ignoring = Settings { if_taken: IfTaken::Move, ..settings(taken, None) };
+        assert!(FURTHER_PORTS.contains(&port(&bind(&ignoring).unwrap())));
+    }
+
+    #[test]
+    fn further_ranks_leave_the_given_port_to_the_first() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let further = bind(&settings(Some(free.to_string()), Some((2, Some(2))))).unwrap();
+        assert!(FURTHER_PORTS.contains(&port(&further)));
+        let any = bind(&settings(Some("127.0.0.1:0".to_owned()), Some((2, Some(2))))).unwrap();
+        assert!(!FURTHER_PORTS.contains(&port(&any)));
+    }
+
+    #[test]
+    fn taken_socket_is_an_error_for_the_first_rank_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = format!("unix:{}", folder.path().join("job.sock").display());
+        let first = bind(&settings(Some(socket.clone()), Some((1, Some(1))))).unwrap();
+        assert_eq!(first.1.to_string(), socket);
+        let error = bind(&settings(Some(socket.clone()), Some((0, Some(0))))).unwrap_err();
+        assert!(matches!(error, StartError::Taken { .. }), "{error:?}");
+        port(&bind(&settings(Some(socket), Some((2, Some(2))))).unwrap());
     }
 
     #[test]
     fn further_ranks_of_a_machine_have_ports_of_their_own() {
-        for (rank, port) in [(None, 7223), (Some(0), 7223), (Some(1), 7231), (Some(69), 7299)] {
-            assert_eq!(default_port(rank), port);
+        for (rank, port) in [(0, None), (1, Some(7231)), (69, Some(7299)), (70, None)] {
+            assert_eq!(port_of_rank(rank), port);
         }
-        assert_eq!(default_port(Some(u32::MAX)), 7223);
+        assert_eq!(port_of_rank(u32::MAX), None);
     }
 
     #[test]

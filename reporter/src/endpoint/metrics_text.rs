@@ -7,15 +7,14 @@ use paceline_wire::{Activity, Direction, Forecast, Health, Progress, State};
 use self::writer::Text;
 use crate::hot::histogram::Counts;
 
-/// Upper bounds of the batch durations in milliseconds: a small model's batch takes a millisecond,
-/// a starved large one's takes minutes. Each is a bound of the finer histogram, so its count is
-/// exact.
+/// Upper bounds of the batch durations in milliseconds: from a small model's batch to that of a
+/// large model with little CPU. Each is a bound of the finer histogram, so its count is exact.
 const BOUNDS: [u64; 17] = [
     1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000,
     600_000,
 ];
 
-/// The metrics of a job. What is not known has no sample.
+/// The metrics of a job. An unknown value has no sample.
 pub(crate) fn render(progress: &Progress, durations: &Counts) -> String {
     let mut text = Text(String::with_capacity(8192));
     job(&mut text, progress);
@@ -23,7 +22,7 @@ pub(crate) fn render(progress: &Progress, durations: &Counts) -> String {
     steps(&mut text, progress, durations);
     targets(&mut text, progress);
     states(&mut text, progress);
-    upkeep(&mut text, progress);
+    counters_and_quota(&mut text, progress);
     text.0
 }
 
@@ -67,7 +66,7 @@ fn steps(text: &mut Text, progress: &Progress, durations: &Counts) {
     text.known("paceline_steps_total", "counter", "Steps that were made.", steps);
     text.known("paceline_epoch", "gauge", "Epoch, counted from 1.", progress.epoch);
     let ratio = signals.progress_ratio;
-    let help = "Steps made, of those that the job means to make.";
+    let help = "Steps made, as a fraction of all steps.";
     text.known("paceline_progress_ratio", "gauge", help, ratio);
     let eta = signals.eta_seconds;
     text.known("paceline_eta_seconds", "gauge", "Time until all steps are made.", eta);
@@ -104,11 +103,11 @@ fn targets(text: &mut Text, progress: &Progress) {
         signals.to_objective.as_ref(),
     );
     let target = targets.batch_latency;
-    let help = "The time that a batch is meant to take.";
+    let help = "The target for the duration of a batch.";
     text.known("paceline_target_batch_duration_seconds", "gauge", help, target);
 }
 
-/// How far a target is, in seconds and in steps: each a name and what it is.
+/// Writes how far a target is, in seconds and in steps; each is given by its name and its help.
 fn forecasts(
     text: &mut Text,
     seconds: (&str, &str),
@@ -119,7 +118,7 @@ fn forecasts(
     let in_steps = forecast.and_then(|forecast| forecast.steps);
     let in_steps = in_steps.map(|steps| [steps.low, steps.median, steps.high]);
     for ((name, what), values) in [(seconds, in_seconds), (steps, in_steps)] {
-        let help = format!("{what}, by the probability to be there by then.");
+        let help = format!("{what}, by the probability of reaching it by then.");
         text.family(name, "gauge", &help);
         for (quantile, value) in ["0.1", "0.5", "0.9"].into_iter().zip(values.iter().flatten()) {
             if let Some(value) = value {
@@ -138,7 +137,11 @@ fn states(text: &mut Text, progress: &Progress) {
         ("failed", State::Failed),
     ];
     let states = states.map(|(name, one)| (name, one == *state));
-    text.states("paceline_state", "What the job is: 1 for one of them.", &states);
+    text.states(
+        "paceline_state",
+        "The job's state: 1 for the current one, 0 for the others.",
+        &states,
+    );
     let activities = [
         ("starting", Activity::Starting),
         ("training", Activity::Training),
@@ -148,22 +151,30 @@ fn states(text: &mut Text, progress: &Progress) {
         ("ended", Activity::Ended),
     ];
     let activities = activities.map(|(name, one)| (name, one == signals.activity));
-    text.states("paceline_activity", "What the job is at: 1 for one of them.", &activities);
+    text.states(
+        "paceline_activity",
+        "The job's activity: 1 for the current one, 0 for the others.",
+        &activities,
+    );
     let healths = [
         ("fine", Health::Fine),
         ("nonfinite", Health::Nonfinite),
         ("diverging", Health::Diverging),
     ];
     let healths = healths.map(|(name, one)| (name, one == signals.health));
-    text.states("paceline_loss_health", "How the loss does: 1 for one of them.", &healths);
+    text.states(
+        "paceline_loss_health",
+        "The loss's health: 1 for the current one, 0 for the others.",
+        &healths,
+    );
 }
 
-fn upkeep(text: &mut Text, progress: &Progress) {
+fn counters_and_quota(text: &mut Text, progress: &Progress) {
     let Progress { checkpoint, cpu, .. } = progress;
     let counters = [
         (
             "paceline_checkpoints_requested_total",
-            "Checkpoints that were asked for.",
+            "Checkpoints that were requested.",
             checkpoint.requested,
         ),
         ("paceline_checkpoints_saved_total", "Checkpoints that were saved.", checkpoint.saved),
@@ -181,7 +192,7 @@ fn upkeep(text: &mut Text, progress: &Progress) {
     for (name, help, count) in counters {
         text.known(name, "counter", help, Some(count));
     }
-    text.known("paceline_cpu_quota_cores", "gauge", "The process's quota of CPU.", cpu.quota);
+    text.known("paceline_cpu_quota_cores", "gauge", "The process's CPU quota in cores.", cpu.quota);
 }
 
 fn direction(direction: Direction) -> &'static str {

@@ -1,6 +1,9 @@
-//! The HTTP endpoint, on a thread of its own: it reads the job and is never waited for.
+//! The HTTP endpoint, on a thread of its own: it reads the job, which never waits for it.
+//!
+//! The `observer` reads the job a few times a second, keeps a bounded history, and derives signals
+//! from it. The loop never waits for this thread. News that must be known at once (a target, an end,
+//! a finished checkpoint) rings the `bell`. Requests to the loop are one flag that the loop reads.
 
-pub(crate) mod address;
 mod body;
 mod cpu;
 mod events;
@@ -12,6 +15,4 @@ mod server;
 mod status_file;
 mod thread;
 
-pub(crate) use address::Address;
-pub use address::LocalAddr;
 pub(crate) use thread::ServerThread;

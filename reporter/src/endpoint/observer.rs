@@ -1,4 +1,4 @@
-//! Reads the job, remembers its past, and tells whoever wants to know.
+//! Reads the job, records its past, and sends changes to listeners and files.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::hot::histogram::Counts;
 use crate::job::Job;
 use crate::signals::{self, Doing, History, Sample};
 
-/// News that nobody is waiting for are told no more often than this, in seconds.
-const SELDOM: f64 = 1.0;
+/// The least time between two publications of changes that are not urgent, in seconds.
+const MIN_INTERVAL: f64 = 1.0;
 
-/// A look at the job is at most this far away.
-const LONGEST_PERIOD: Duration = Duration::from_secs(1);
+/// The longest time between two readings of the job.
+const MAX_PERIOD: Duration = Duration::from_secs(1);
 
 /// Reads a job, off its hot path.
 #[derive(Debug)]
 pub(crate) struct Observer {
     job: Arc<Job>,
-    /// Only the reporter's own thread comes here.
+    /// Only the reporter's own thread uses this.
     past: Mutex<Past>,
     listeners: Listeners,
     files: StatusFiles,
@@ -34,30 +34,30 @@ pub(crate) struct Observer {
     recorder: Mutex<crate::recorder::Recorder>,
 }
 
-/// What was seen before.
+/// What earlier readings showed.
 #[derive(Debug)]
 struct Past {
     history: History,
-    /// What the loop is at.
+    /// What the loop is doing.
     doing: Doing,
-    told: Told,
-    told_at: f64,
-    written: Told,
-    written_at: f64,
+    last_sent: Digest,
+    last_sent_at: f64,
+    last_written: Digest,
+    last_written_at: f64,
 }
 
-/// What makes a reading news.
+/// The parts of a reading whose change is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Told {
-    /// What is told at once.
+struct Digest {
+    /// Parts whose change is published at once.
     urgent: Urgent,
-    /// How much has been reported.
+    /// Counts of what has been reported.
     reports: (u64, u64, u64, Option<u64>),
-    /// How many steps there are at most, and how many are expected.
+    /// The total and the expected number of steps.
     totals: (Option<u64>, Option<u64>),
 }
 
-/// What is told at once.
+/// Parts whose change is published at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Urgent {
     reached: (bool, bool),
@@ -66,7 +66,7 @@ struct Urgent {
 }
 
 impl Observer {
-    /// An observer that has seen nothing yet.
+    /// An observer without a reading.
     pub(crate) fn new(job: Arc<Job>) -> Self {
         let settings = job.settings();
         let files =
@@ -74,10 +74,10 @@ impl Observer {
         let past = Past {
             history: History::new(),
             doing: Doing { task: Task::Training, since: 0.0 },
-            told: Told::default(),
-            told_at: f64::NEG_INFINITY,
-            written: Told::default(),
-            written_at: f64::NEG_INFINITY,
+            last_sent: Digest::default(),
+            last_sent_at: f64::NEG_INFINITY,
+            last_written: Digest::default(),
+            last_written_at: f64::NEG_INFINITY,
         };
         Self {
             #[cfg(feature = "metrics")]
@@ -89,22 +89,22 @@ impl Observer {
         }
     }
 
-    /// The job that is observed.
+    /// The observed job.
     pub(crate) fn job(&self) -> &Job {
         &self.job
     }
 
-    /// What the program adds that reports on behalf of the job.
+    /// What a program that reports on behalf of the job adds.
     pub(crate) fn extension(&self) -> Option<&dyn Extension> {
         self.job.settings().extension.as_deref()
     }
 
-    /// All who listen.
+    /// All listeners.
     pub(crate) fn listeners(&self) -> &Listeners {
         &self.listeners
     }
 
-    /// How far the job has come, with what follows from that.
+    /// Reads the progress, with the derived signals.
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let (mut progress, durations) = self.job.read();
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,19 +115,19 @@ impl Observer {
         (progress, durations)
     }
 
-    /// Looks at the job whenever the bell rings, and every now and then without.
+    /// Reads the job whenever the bell rings, and periodically.
     pub(crate) async fn run(&self, bell: UnixStream) {
         loop {
-            let period = self.look();
-            // Both are a reason to look: a ring, and that there was none for a while.
+            let period = self.observe();
+            // Both a ring and a timeout lead to the next reading.
             if let Ok(Ok(())) = timeout(period, bell.readable()).await {
                 silence(&bell);
             }
         }
     }
 
-    /// Looks once; when to look next.
-    fn look(&self) -> Duration {
+    /// Reads the job once; returns when to read it next.
+    fn observe(&self) -> Duration {
         let (progress, durations) = self.job.read();
         self.record(&progress, durations);
         let period = self.remember(&progress);
@@ -136,17 +136,17 @@ impl Observer {
             self.job.direction(),
             progress.now,
         );
-        let now = Told::of(&progress);
-        let (tell, write) = {
+        let now = Digest::from_progress(&progress);
+        let (send, write) = {
             let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
             let past = &mut *past;
             (
-                now.is_news(&mut past.told, &mut past.told_at, progress.now),
-                now.is_news(&mut past.written, &mut past.written_at, progress.now),
+                now.is_news(&mut past.last_sent, &mut past.last_sent_at, progress.now),
+                now.is_news(&mut past.last_written, &mut past.last_written_at, progress.now),
             )
         };
-        if tell && !self.listeners.is_empty() {
-            self.listeners.tell(&self.json());
+        if send && !self.listeners.is_empty() {
+            self.listeners.send(&self.json());
         }
         if write && !self.files.is_empty() {
             self.files.write(&self.read().0);
@@ -154,12 +154,12 @@ impl Observer {
         period
     }
 
-    /// The body of the progress, in one line.
+    /// The progress as one line of JSON.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(&self.read().0).unwrap_or_default()
     }
 
-    /// Leaves the last progress behind.
+    /// Writes the last progress to the files.
     pub(crate) fn close(&self) {
         let (progress, durations) = self.job.read();
         self.record(&progress, durations);
@@ -190,20 +190,20 @@ impl Observer {
             rejected: progress.rejected,
             paused: task != Task::Training,
         });
-        Duration::try_from_secs_f64(past.history.wanted_period()).unwrap_or(LONGEST_PERIOD)
+        Duration::try_from_secs_f64(past.history.wanted_period()).unwrap_or(MAX_PERIOD)
     }
 }
 
 impl Past {
-    /// What the loop is at, and since when as far as that has been seen.
+    /// What the loop is doing, and since when, as far as readings show.
     fn doing_at(&self, task: Task, progress: &Progress) -> Doing {
         let since = progress.now - progress.started_at;
         if self.doing.task == task { self.doing } else { Doing { task, since } }
     }
 }
 
-impl Told {
-    fn of(progress: &Progress) -> Self {
+impl Digest {
+    fn from_progress(progress: &Progress) -> Self {
         let Progress { reached, state, checkpoint, eval, batch_latency, rejected, epoch, .. } =
             progress;
         Self {
@@ -217,9 +217,9 @@ impl Told {
         }
     }
 
-    /// Whether this is to be told after `before`, told at `at`; then it takes their place.
+    /// Whether to publish this after `before`, which was published at `at`. If so, replaces both.
     fn is_news(self, before: &mut Self, at: &mut f64, now: f64) -> bool {
-        let news = self.urgent != before.urgent || (self != *before && now - *at >= SELDOM);
+        let news = self.urgent != before.urgent || (self != *before && now - *at >= MIN_INTERVAL);
         if news {
             (*before, *at) = (self, now);
         }
@@ -227,7 +227,7 @@ impl Told {
     }
 }
 
-/// Takes the rings that have been heard out of the way of the next.
+/// Discards the rings so far.
 fn silence(bell: &UnixStream) {
     let mut rings = [0; 64];
     while bell.try_read(&mut rings).is_ok_and(|read| read > 0) {}
@@ -237,28 +237,28 @@ fn silence(bell: &UnixStream) {
 mod tests {
     use super::*;
 
-    fn told(count: u64, acceptable: bool) -> Told {
+    fn digest(count: u64, acceptable: bool) -> Digest {
         let urgent = Urgent { reached: (acceptable, false), ..Urgent::default() };
-        Told { urgent, reports: (count, 0, 0, None), totals: (None, None) }
+        Digest { urgent, reports: (count, 0, 0, None), totals: (None, None) }
     }
 
     #[test]
-    fn a_reached_target_is_told_at_once_and_everything_else_once_a_second() {
-        let (mut before, mut at) = (Told::default(), f64::NEG_INFINITY);
-        let mut news = |told: Told, now| told.is_news(&mut before, &mut at, now);
-        assert!(news(told(1, false), 0.0));
-        assert!(!news(told(2, false), 0.9), "it is too early");
-        assert!(news(told(3, false), 1.0));
-        assert!(!news(told(3, false), 9.0), "nothing has changed");
-        assert!(news(told(4, false), 9.1));
-        assert!(news(told(5, true), 9.2), "a target was reached");
-        assert!(!news(told(6, true), 9.3));
+    fn reached_target_is_sent_at_once_and_the_rest_each_second() {
+        let (mut before, mut at) = (Digest::default(), f64::NEG_INFINITY);
+        let mut news = |digest: Digest, now| digest.is_news(&mut before, &mut at, now);
+        assert!(news(digest(1, false), 0.0));
+        assert!(!news(digest(2, false), 0.9), "it is too early");
+        assert!(news(digest(3, false), 1.0));
+        assert!(!news(digest(3, false), 9.0), "nothing has changed");
+        assert!(news(digest(4, false), 9.1));
+        assert!(news(digest(5, true), 9.2), "a target was reached");
+        assert!(!news(digest(6, true), 9.3));
     }
 
     #[test]
     fn total_that_is_set_before_a_report_is_news() {
-        let (mut before, mut at) = (told(0, false), 0.0);
-        let known = Told { totals: (Some(100), None), ..told(0, false) };
+        let (mut before, mut at) = (digest(0, false), 0.0);
+        let known = Digest { totals: (Some(100), None), ..digest(0, false) };
         assert!(known.is_news(&mut before, &mut at, 1.0));
         assert!(!known.is_news(&mut before, &mut at, 2.0));
     }

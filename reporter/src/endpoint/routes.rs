@@ -1,4 +1,4 @@
-//! What the endpoint answers to a request.
+//! Answers the endpoint's requests.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use crate::endpoint::metrics_text;
 use crate::endpoint::observer::Observer;
 use crate::extension::Posted;
 
-/// Bytes of a body that are taken: some ten thousand reports.
-const LARGEST_BODY: usize = 1024 * 1024;
-/// A body must be here within this time.
-const BODY_PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of a body: some ten thousand reports.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// The time within which a body must have arrived.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -33,9 +33,9 @@ pub(crate) struct Routes {
     checks_host: bool,
 }
 
-/// How a page is asked for.
+/// How a path may be requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Access {
     /// By GET, or by HEAD without its body.
     Read,
     /// By POST.
@@ -43,12 +43,12 @@ enum Way {
 }
 
 impl Routes {
-    /// With `checks_host`, a request that names a strange host is refused.
+    /// With `checks_host`, a request that does not name a local host is refused.
     pub(crate) fn new(observer: Arc<Observer>, checks_host: bool) -> Self {
         Self { observer, checks_host }
     }
 
-    /// The answer to a request. A body is read only for a page that takes one.
+    /// Answers a request. A body is read only for a path that takes one.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
         let Some(extension) =
             self.observer.extension().filter(|_| request.method() == Method::POST)
@@ -74,50 +74,52 @@ impl Routes {
         self.checks_host && !is_local(request)
     }
 
-    /// The answer to a request whose body does not matter. The server leaves the answer's body out
-    /// for HEAD.
+    /// Answers a request whose body does not matter. For HEAD the server omits the answer's body.
     fn answer_head<B>(&self, request: &Request<B>) -> Response<Answer> {
         if self.refuses_host(request) {
-            return line(StatusCode::FORBIDDEN, "ask by address or as localhost");
+            return line(
+                StatusCode::FORBIDDEN,
+                "invalid host: expected an IP address or localhost",
+            );
         }
-        let (way, route): (_, fn(&Observer) -> Response<Answer>) = match request.uri().path() {
-            "/v1/progress" => (Way::Read, progress),
-            // A listener is remembered, and so is none for HEAD.
-            "/v1/events" if request.method() == Method::HEAD => (Way::Read, no_events),
-            "/v1/events" => (Way::Read, events),
-            "/metrics" => (Way::Read, metrics),
-            "/healthz" => (Way::Read, |_| line(StatusCode::OK, "serving")),
-            "/readyz" => (Way::Read, ready),
-            "/v1/checkpoint" => (Way::Write, checkpoint),
-            _ => return line(StatusCode::NOT_FOUND, "no such page; there is /v1/progress"),
+        let (access, route): (_, fn(&Observer) -> Response<Answer>) = match request.uri().path() {
+            "/v1/progress" => (Access::Read, progress),
+            // HEAD must not add a listener.
+            "/v1/events" if request.method() == Method::HEAD => (Access::Read, no_events),
+            "/v1/events" => (Access::Read, events),
+            "/metrics" => (Access::Read, metrics),
+            "/healthz" => (Access::Read, |_| line(StatusCode::OK, "serving")),
+            "/readyz" => (Access::Read, ready),
+            "/v1/checkpoint" => (Access::Write, checkpoint),
+            _ => return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress"),
         };
         let asked = match *request.method() {
-            Method::GET | Method::HEAD => Some(Way::Read),
-            Method::POST => Some(Way::Write),
+            Method::GET | Method::HEAD => Some(Access::Read),
+            Method::POST => Some(Access::Write),
             _ => None,
         };
-        if asked == Some(way) { route(&self.observer) } else { refuse(way) }
+        if asked == Some(access) { route(&self.observer) } else { refuse(access) }
     }
 }
 
-/// Reads a body that is short enough and comes soon enough.
+/// Reads a body, within the limits of size and time.
 async fn read(mut body: Incoming) -> Result<Vec<u8>, Response<Answer>> {
-    let too_large = || line(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 1 MiB");
+    let too_large = || line(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 1 MiB");
     let mut all = Vec::new();
     let whole = async {
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            let broken = |_| line(StatusCode::BAD_REQUEST, "the body breaks off");
+            let broken = |_| line(StatusCode::BAD_REQUEST, "the body is incomplete");
             let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
-            if all.len() + bytes.len() > LARGEST_BODY {
+            if all.len() + bytes.len() > MAX_BODY_BYTES {
                 return Err(too_large());
             }
             all.extend_from_slice(&bytes);
         }
         Ok(())
     };
-    match timeout(BODY_PATIENCE, whole).await {
+    match timeout(BODY_TIMEOUT, whole).await {
         Ok(read) => read.map(|()| all),
-        Err(_) => Err(line(StatusCode::REQUEST_TIMEOUT, "the body takes too long")),
+        Err(_) => Err(line(StatusCode::REQUEST_TIMEOUT, "timed out reading the body")),
     }
 }
 
@@ -147,18 +149,19 @@ fn ready(observer: &Observer) -> Response<Answer> {
     }
 }
 
-/// The loop is only asked: what comes of it is seen in the progress.
+/// Asks the loop for a checkpoint. The outcome shows in the progress.
 fn checkpoint(observer: &Observer) -> Response<Answer> {
     let number = observer.job().checkpoints().ask();
     respond(StatusCode::ACCEPTED, JSON, format!("{{\"requested\":{number}}}\n"))
 }
 
-fn refuse(way: Way) -> Response<Answer> {
-    let allowed = match way {
-        Way::Read => "GET, HEAD",
-        Way::Write => "POST",
+fn refuse(access: Access) -> Response<Answer> {
+    let allowed = match access {
+        Access::Read => "GET, HEAD",
+        Access::Write => "POST",
     };
-    let mut refusal = line(StatusCode::METHOD_NOT_ALLOWED, &format!("only {allowed}"));
+    let mut refusal =
+        line(StatusCode::METHOD_NOT_ALLOWED, &format!("method not allowed: use {allowed}"));
     refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     refusal
 }

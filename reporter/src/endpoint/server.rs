@@ -11,10 +11,10 @@ use crate::endpoint::listen::Listener;
 use crate::endpoint::observer::Observer;
 use crate::endpoint::routes::Routes;
 
-/// So many connections at once. A few scrapers need a few.
-const MOST_CONNECTIONS: usize = 32;
+/// The most connections at once. A few scrapers need a few.
+const MAX_CONNECTIONS: usize = 32;
 
-/// A server that is bound.
+/// A bound server.
 #[derive(Debug)]
 pub(crate) struct Server {
     acceptor: Acceptor,
@@ -22,7 +22,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Takes over a listener, within a runtime; its socket's file is the caller's to keep.
+    /// Takes over a listener, within a runtime. The caller must keep the socket's file.
     pub(crate) fn new(
         listener: Listener,
         observer: Arc<Observer>,
@@ -40,7 +40,7 @@ impl Server {
         Ok((Self { acceptor, routes }, file))
     }
 
-    /// Serves for ever.
+    /// Serves until it is dropped.
     pub(crate) async fn run(self) {
         let Self { acceptor, routes } = self;
         let talk = |connection| {
@@ -50,7 +50,7 @@ impl Server {
                 async move { routes.answer(request).await }
             })
         };
-        acceptor.serve(MOST_CONNECTIONS, talk).await;
+        acceptor.serve(MAX_CONNECTIONS, talk).await;
     }
 }
 

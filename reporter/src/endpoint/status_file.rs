@@ -1,25 +1,41 @@
-//! The progress in files, for those who come when the process has gone.
+//! The progress in files, for readers after the process has ended.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use paceline_wire::{Progress, Signals};
 
-/// Kubernetes keeps so many bytes of a termination log.
-const LONGEST_LAST_WORDS: usize = 4096;
+use crate::say::say;
 
-/// The files that hold a job's progress.
+/// The most bytes that Kubernetes keeps of a termination log.
+const MAX_TERMINATION_BYTES: usize = 4096;
+
+/// The files with a job's progress.
 #[derive(Debug)]
 pub(crate) struct StatusFiles {
-    status: Option<PathBuf>,
-    termination: Option<PathBuf>,
+    status: Option<StatusFile>,
+    termination: Option<StatusFile>,
+}
+
+/// One of the files.
+#[derive(Debug)]
+struct StatusFile {
+    name: &'static str,
+    path: PathBuf,
+    /// Whether the last write failed.
+    failing: AtomicBool,
 }
 
 impl StatusFiles {
-    /// Files that need not be there yet.
+    /// The files need not exist yet.
     pub(crate) fn new(status: Option<PathBuf>, termination: Option<PathBuf>) -> Self {
-        Self { status, termination }
+        let file = |name| move |path| StatusFile { name, path, failing: AtomicBool::new(false) };
+        Self {
+            status: status.map(file("status file")),
+            termination: termination.map(file("termination log")),
+        }
     }
 
     /// Whether there are none.
@@ -27,19 +43,32 @@ impl StatusFiles {
         self.status.is_none() && self.termination.is_none()
     }
 
-    /// Writes the progress. A file that cannot be written is tried again the next time: the job
-    /// has other worries than a full disk here.
+    /// Writes the progress. An error is said once and does not fail the job; the next write tries
+    /// again.
     pub(crate) fn write(&self, progress: &Progress) {
-        if let Some(path) = &self.status {
-            drop(replace(path, &json(progress)));
+        if let Some(file) = &self.status {
+            file.note(replace(&file.path, &json(progress)));
         }
-        if let Some(path) = &self.termination {
-            drop(last_words(path, progress));
+        if let Some(file) = &self.termination {
+            file.note(write_termination(&file.path, progress));
         }
     }
 }
 
-/// Puts a whole new file in the place of the old one.
+impl StatusFile {
+    /// Says a failure, unless the write before has failed as well.
+    fn note(&self, written: io::Result<()>) {
+        let failed_before = self.failing.swap(written.is_err(), Ordering::Relaxed);
+        if let (Err(error), false) = (written, failed_before) {
+            let (name, path) = (self.name, self.path.display());
+            say(format_args!(
+                "cannot write {name} {path}: {error}; the job runs on, and each change is tried again"
+            ));
+        }
+    }
+}
+
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -50,15 +79,15 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Writes into the file itself: in a pod it is a mount, which cannot be replaced.
-fn last_words(path: &Path, progress: &Progress) -> io::Result<()> {
+/// Writes the termination log in place: in a pod it is a mount, which cannot be replaced.
+fn write_termination(path: &Path, progress: &Progress) -> io::Result<()> {
     let mut text = json(progress);
-    if text.len() > LONGEST_LAST_WORDS {
+    if text.len() > MAX_TERMINATION_BYTES {
         let checkpoint = paceline_wire::Checkpoint { error: None, ..progress.checkpoint.clone() };
         let bare = Progress { signals: Signals::default(), checkpoint, ..progress.clone() };
         text = json(&bare);
     }
-    if text.len() > LONGEST_LAST_WORDS {
+    if text.len() > MAX_TERMINATION_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     fs::write(path, text)

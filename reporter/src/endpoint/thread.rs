@@ -1,6 +1,6 @@
-//! The thread that serves, apart from the job's own.
+//! The thread that serves the endpoint.
 //!
-//! Whatever goes wrong on it stays on it: a panic ends the endpoint and not the job.
+//! A failure on it does not affect the job: a panic ends the endpoint only.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -13,34 +13,34 @@ use paceline_local::SocketFile;
 use tokio::sync::oneshot;
 use tokio::{net, runtime};
 
-use crate::endpoint::address::LocalAddr;
+use crate::address::LocalAddr;
 use crate::endpoint::listen::Listener;
 use crate::endpoint::observer::Observer;
 use crate::endpoint::server::Server;
 use crate::job::Job;
 use crate::start_error::StartError;
 
-/// The thread's name, as far as the system has room for it.
+/// The thread's name, which the system cuts to 15 bytes.
 const NAME: &str = "paceline-reporter";
-/// A job's exit waits so long for the thread to end, which takes well under a millisecond unless
-/// the CPU is short; then the thread ends by itself.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The longest time that a job's exit waits for the thread, which normally ends in well under a
+/// millisecond. After that the thread ends by itself.
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The thread that serves an endpoint; dropping it ends the endpoint.
 #[derive(Debug)]
 pub(crate) struct ServerThread {
     address: LocalAddr,
-    /// The process that has the thread: a fork has a copy of this and no thread.
+    /// The process that started the thread: a fork has a copy of this value but no thread.
     pid: u32,
     stop: Option<oneshot::Sender<()>>,
-    /// Is cut off by the thread's end. Only [`Drop`] looks at it, so the lock is never waited for.
+    /// Disconnected when the thread ends. Only [`Drop`] uses it, so the lock is never contended.
     ended: Mutex<Receiver<io::Result<()>>>,
     handle: Option<JoinHandle<()>>,
 }
 
 impl ServerThread {
-    /// Starts the thread and waits until it serves or has failed to. It looks at the job when the
-    /// bell rings.
+    /// Starts the thread and waits until it serves or has failed. It reads the job when the bell
+    /// rings.
     pub(crate) fn start(
         (listener, address): (Listener, LocalAddr),
         bell: UnixStream,
@@ -68,28 +68,29 @@ impl ServerThread {
 impl Drop for ServerThread {
     fn drop(&mut self) {
         if std::process::id() != self.pid {
-            // Telling the thread would wake the parent's, and waiting for it would be in vain.
+            // Sending the stop would wake the parent's thread, and there is none here to wait for.
             std::mem::forget(self.stop.take());
             return;
         }
         drop(self.stop.take());
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let is_over = matches!(ended.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+        let is_over =
+            matches!(ended.recv_timeout(STOP_TIMEOUT), Err(RecvTimeoutError::Disconnected));
         if let Some(handle) = self.handle.take().filter(|_| is_over) {
-            // A panic over there was printed over there, and is nothing to the job.
+            // A panic of the thread has already been printed and does not concern the job.
             drop(handle.join());
         }
     }
 }
 
-/// What the thread has once it serves.
+/// What the thread owns while it serves.
 struct Serving {
     runtime: runtime::Runtime,
     observer: Arc<Observer>,
     file: Option<SocketFile>,
 }
 
-/// The thread's life: serves until `stopped`.
+/// The thread's main function: serves until `stopped`.
 fn run(
     listener: Listener,
     bell: UnixStream,
@@ -102,16 +103,16 @@ fn run(
         Err(error) => return drop(started.send(Err(error))),
     };
     if started.send(Ok(())).is_ok() {
-        // Nothing is ever sent: the sender's end is the sign.
+        // Nothing is ever sent: dropping the sender is the signal.
         drop(runtime.block_on(stopped));
     }
     observer.close();
-    // The file goes before the socket closes: a successor cannot have put its own in its place yet.
+    // The file is removed before the socket closes, so that it cannot be a successor's.
     drop(file);
 }
 
 fn serve(listener: Listener, bell: UnixStream, job: Arc<Job>) -> io::Result<Serving> {
-    // Made here and not by the caller, who may be within a runtime that forbids dropping another.
+    // Made on this thread: the caller may be within a runtime that forbids dropping another.
     let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let context = runtime.enter();
     let bell = net::UnixStream::from_std(bell)?;
@@ -121,7 +122,7 @@ fn serve(listener: Listener, bell: UnixStream, job: Arc<Job>) -> io::Result<Serv
     let (server, file) = Server::new(listener, Arc::clone(&observer))?;
     drop(context);
     runtime.spawn(server.run());
-    let eyes = Arc::clone(&observer);
-    runtime.spawn(async move { eyes.run(bell).await });
+    let spawned = Arc::clone(&observer);
+    runtime.spawn(async move { spawned.run(bell).await });
     Ok(Serving { runtime, observer, file })
 }

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Monotonic time since a reporter started, tied to wall time once.
 ///
 /// Stamps on the wire are the start's wall time plus monotonic time, so that they keep their order
-/// and distance when somebody sets the machine's clock during a run.
+/// and distance when the machine's clock is set during a run.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Moment,
@@ -22,8 +22,8 @@ impl Clock {
         Self { began: Self::now(), began_since_epoch }
     }
 
-    /// This moment, read as a plain count: the checked arithmetic of `Instant` would cost a third of
-    /// what a report takes besides its two readings.
+    /// This moment, as a plain count. The checked arithmetic of `Instant` would cost a third of a
+    /// report's time without its two readings of the clock.
     #[inline]
     pub(crate) fn now() -> Moment {
         let now = clock_gettime(ClockId::Monotonic);

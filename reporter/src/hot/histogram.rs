@@ -1,8 +1,8 @@
-//! How long batches took: counts in buckets fine enough for percentiles.
+//! Durations of batches: counts in buckets fine enough for percentiles.
 //!
-//! Every decade from 1 µs on is cut into equal steps of 1/40 of its lower end, so a bucket is at
-//! most 2.5 % wide and its middle is at most 1.25 % off. The steps are decimal in order that the
-//! round bounds of the Prometheus histogram are bounds here too, which makes its counts exact.
+//! Every decade from 1 µs on is cut into equal steps of 1/40 of its lower end. So a bucket is at
+//! most 2.5 % wide, and its middle is at most 1.25 % off. The steps are decimal, so that the round
+//! bounds of the Prometheus histogram are bounds here, too, and its counts are exact.
 
 use std::iter::once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ const PER_DECADE: u64 = 9 * STEPS;
 const LOWEST: u64 = 1_000;
 /// Decades from 1 µs to 1000 s, so that 10 min lie within.
 const DECADES: u32 = 9;
-/// A longer batch counts as this, in nanoseconds.
-const LONGEST: u64 = LOWEST * 10_u64.pow(DECADES);
+/// The longest duration, in nanoseconds; a longer batch counts as this.
+const MAX_NANOS: u64 = LOWEST * 10_u64.pow(DECADES);
 
 /// Counts of durations; any thread may record while another reads.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    /// A histogram without a duration.
+    /// An empty histogram.
     pub(crate) fn new() -> Self {
         let buckets = 1 + u64::from(DECADES) * PER_DECADE;
         Self { buckets: (0..buckets).map(|_| AtomicU64::new(0)).collect() }
@@ -39,7 +39,7 @@ impl Histogram {
         }
     }
 
-    /// The same for one thread at a time, which costs a third.
+    /// The same for one thread at a time, at a third of the cost.
     pub(crate) fn record_alone(&self, nanos: u64) {
         if let Some(bucket) = self.buckets.get(index(nanos)) {
             bucket.store(bucket.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Counts {
         self.0.iter().take(index(nanos) + 1).sum()
     }
 
-    /// What has come since `earlier`: the middle of each bucket in seconds, and how many.
+    /// The durations since `earlier`: the middle of each bucket in seconds, and the count.
     #[cfg(feature = "metrics")]
     pub(crate) fn since(&self, earlier: Option<&Self>) -> impl Iterator<Item = (f64, u64)> {
         let before = move |at| earlier.and_then(|earlier| earlier.0.get(at).copied()).unwrap_or(0);
@@ -104,14 +104,14 @@ impl Counts {
     }
 }
 
-/// The bucket of a duration. Buckets hold their upper bound and not their lower one.
+/// The bucket of a duration. Buckets include their upper bound but not their lower one.
 ///
-/// Each decade has a line of its own, so that the divisions are by constants, which cost a tenth.
+/// Each decade has a line of its own, so that all divisions are by constants, at a tenth of the cost.
 fn index(nanos: u64) -> usize {
     const fn within<const LOWER: u64, const DECADE: u64>(inside: u64) -> u64 {
         1 + PER_DECADE * DECADE + (inside - LOWER) / (LOWER / STEPS)
     }
-    let inside = nanos.min(LONGEST).saturating_sub(1);
+    let inside = nanos.min(MAX_NANOS).saturating_sub(1);
     let index = match inside {
         0..1_000 => 0,
         1_000..10_000 => within::<1_000, 0>(inside),
@@ -164,7 +164,7 @@ mod tests {
         }
 
         #[test]
-        fn a_duration_lies_within_the_bounds_of_its_bucket(nanos in LOWEST + 1..=LONGEST) {
+        fn a_duration_lies_within_the_bounds_of_its_bucket(nanos in LOWEST + 1..=MAX_NANOS) {
             let (lower, upper) = bounds().nth(index(nanos)).unwrap();
             prop_assert!(lower < nanos && nanos <= upper, "{nanos} in {lower}..={upper}");
         }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_counts_at_the_nearest_end() {
+    fn out_of_range_value_counts_at_nearest_end() {
         assert_eq!(counts_of(&[0]).percentile(50), Some(1e-6));
         let longest = counts_of(&[u64::MAX]).percentile(50).unwrap();
         assert!((longest - 1e3).abs() <= 20.0, "{longest}");

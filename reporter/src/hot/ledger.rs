@@ -1,4 +1,4 @@
-//! All that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
+//! Everything that a training loop reports, kept in atomics: nothing here waits, allocates or panics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::hot::slot::{Slot, Span};
 use crate::hot::tally::{Tally, Totals};
 use crate::hot::window::Window;
 
-/// A loss beyond this is refused like infinity: not even 2^64 of them overflow their sum.
-const LARGEST: f64 = 1e280;
+/// A larger loss is refused like infinity: so not even 2^64 losses overflow their sum.
+const MAX_LOSS: f64 = 1e280;
 
 /// What has been reported since the start.
 #[derive(Debug)]
@@ -22,16 +22,16 @@ pub(crate) struct Ledger {
     targets: Targets,
     tally: Tally,
     window: Window,
-    /// Of reports at the first stripe: one thread at a time.
+    /// Durations of reports at the first stripe: one thread at a time.
     durations: Histogram,
-    /// Of those at the others.
+    /// Durations of reports at the other stripes.
     further_durations: Histogram,
     first: Slot,
     last_duration: Span,
     updated_at: Span,
     acceptable_at: Span,
     objective_at: Span,
-    /// The number of the loss before which the mean may still reach the next target.
+    /// The mean can reach the next target only before the loss of this number.
     hopeful_until: AtomicU64,
     dropped: AtomicU64,
     validation: Tally,
@@ -39,7 +39,7 @@ pub(crate) struct Ledger {
     validated_at: Span,
 }
 
-/// What a [`Ledger`] held at one moment.
+/// The contents of a [`Ledger`] at one moment.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) steps: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Reading {
     pub(crate) rejected: u64,
 }
 
-/// One report: a loss, a batch that took so long, or both.
+/// One report: a loss, a batch duration, or both.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) loss: Option<f64>,
@@ -67,7 +67,7 @@ pub(crate) struct FirstReached {
 }
 
 impl Ledger {
-    /// A ledger without a report.
+    /// An empty ledger.
     pub(crate) fn new(clock: Clock, direction: Direction, targets: Targets, window: u32) -> Self {
         Self {
             clock,
@@ -95,7 +95,7 @@ impl Ledger {
         &self.clock
     }
 
-    /// Enters what happened at `now`.
+    /// Enters a report made at `now`.
     #[inline]
     pub(crate) fn enter(&self, Entry { loss, took }: Entry, now: Moment) -> FirstReached {
         let mut reached = FirstReached::default();
@@ -119,7 +119,7 @@ impl Ledger {
         reached
     }
 
-    /// Enters the losses of steps that became known together, oldest first, in one go.
+    /// Enters the losses of several steps at once, oldest first.
     pub(crate) fn enter_losses(&self, losses: &[f64], now: Moment) -> FirstReached {
         let now = self.clock.since_start(now);
         let mut reached = FirstReached::default();
@@ -138,11 +138,11 @@ impl Ledger {
         reached
     }
 
-    /// Adds a step to totals that nobody else is at.
+    /// Adds a step to totals that no other thread uses.
     fn step(&self, totals: &mut Totals, loss: f64, now: Duration) -> FirstReached {
         totals.steps += 1;
         // The comparison is false for NaN.
-        if loss.abs() <= LARGEST {
+        if loss.abs() <= MAX_LOSS {
             totals.add_loss(loss, self.direction);
             self.follow(loss, now)
         } else {
@@ -150,7 +150,7 @@ impl Ledger {
         }
     }
 
-    /// Keeps the recent losses and notices the first time that their mean reaches a target.
+    /// Keeps the recent losses and finds the first time that their mean reaches a target.
     fn follow(&self, loss: f64, now: Duration) -> FirstReached {
         self.first.set_once(loss);
         self.updated_at.set(nanos(now));
@@ -159,8 +159,8 @@ impl Ledger {
         let objective = self.targets.objective.filter(|_| self.objective_at.get().is_none());
         // The acceptable loss is never the harder one.
         let Some(easiest) = acceptable.or(objective) else { return FirstReached::default() };
-        // No mean reaches a target that none of its losses reaches, and to compare one loss is
-        // cheaper than to work out the mean.
+        // A mean cannot reach a target that none of its losses reaches, and comparing one loss is
+        // cheaper than computing the mean.
         if self.direction.reached(loss, easiest) {
             self.hopeful_until.store(number + self.window.size(), Ordering::Relaxed);
         } else if number >= self.hopeful_until.load(Ordering::Relaxed) {
@@ -169,8 +169,8 @@ impl Ledger {
         self.latch(number, acceptable, objective, now)
     }
 
-    /// Sets the moments at which the mean of the losses up to `number` is the first to reach a
-    /// target.
+    /// Records `now` for each target that the mean of the losses up to `number` is the first to
+    /// reach.
     #[inline(never)]
     fn latch(
         &self,
@@ -193,7 +193,7 @@ impl Ledger {
     pub(crate) fn validate(&self, loss: f64, now: Duration) {
         let stored = self.validation.update(|totals, _| {
             totals.steps += 1;
-            if loss.abs() <= LARGEST {
+            if loss.abs() <= MAX_LOSS {
                 totals.add_loss(loss, self.direction);
                 self.last_validation.set(loss);
                 self.validated_at.set(nanos(now));
@@ -204,13 +204,13 @@ impl Ledger {
         }
     }
 
-    /// Counts a report that found no place.
+    /// Counts a report that found no free stripe.
     #[cold]
     pub(crate) fn drop_one(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Goes on where `before` ended; to be called before the first report.
+    /// Continues from `before`; must be called before the first report.
     pub(crate) fn resume(&self, before: &Progress) {
         let Progress { eval, batch_latency, reached, rejected, .. } = before;
         let stored = self.tally.update(|totals, _| {
@@ -226,11 +226,11 @@ impl Ledger {
                 ),
             };
         });
-        debug_assert!(stored, "nobody else reports yet");
+        debug_assert!(stored, "no other thread reports yet");
         if let Some(first) = eval.first {
             self.first.set(first);
         }
-        // When that was, in a time before this ledger's, is its caller's to remember.
+        // The caller keeps the time itself, which is before this ledger's start.
         for (before, at) in [
             (reached.acceptable_at, &self.acceptable_at),
             (reached.objective_at, &self.objective_at),
@@ -241,7 +241,7 @@ impl Ledger {
         }
     }
 
-    /// Whether anything has been reported: a job that only serves has latencies and no loss.
+    /// Whether anything has been reported: an inference job has latencies but no loss.
     pub(crate) fn has_begun(&self) -> bool {
         let totals = self.tally.read(self.direction);
         totals.steps > 0 || totals.batches > 0
@@ -257,9 +257,9 @@ impl Ledger {
         self.window.mean()
     }
 
-    /// What has been reported so far. `loss_name` and `window` are passed on as they are.
+    /// Everything reported so far. `loss_name` and `window` are copied into the result.
     pub(crate) fn read(&self, loss_name: &str, window: u32) -> Reading {
-        // First the totals: what a counted report stored besides is then there as well.
+        // The totals come first: everything else that a counted report stored is then visible.
         let totals = self.tally.read(self.direction);
         let held_out = self.validation.read(self.direction);
         let durations = self.durations.counts().and(&self.further_durations.counts());
@@ -348,7 +348,11 @@ mod tests {
         let ledger = ledger(Direction::Minimize, TARGETS);
         let at = |second| Some(ledger.clock().unix(Duration::from_secs(second)));
         enter(&ledger, &[4.0]);
-        assert_eq!(read(&ledger).reached, Reached::default(), "one report is no window");
+        assert_eq!(
+            read(&ledger).reached,
+            Reached::default(),
+            "one report does not fill the window"
+        );
         // The means are 13, 14, 8, 5 and 52.
         enter(&ledger, &[22.0, 6.0, 10.0, 0.0, 104.0]);
         let expected = Reached { acceptable_at: at(2), objective_at: at(3) };
@@ -380,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_finite_number_is_counted_and_kept_out() {
+    fn nonfinite_losses_are_counted_and_kept_out() {
         let ledger = ledger(Direction::Minimize, TARGETS);
         enter(&ledger, &[f64::NAN, 3.0, f64::INFINITY, f64::NEG_INFINITY, f64::MAX]);
         let reading = read(&ledger);
@@ -390,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_without_a_loss_is_no_step() {
+    fn batch_without_a_loss_does_not_count_as_a_step() {
         let ledger = ledger(Direction::Minimize, TARGETS);
         ledger.enter(Entry { loss: None, took: Some(Duration::from_millis(20)) }, Clock::now());
         let reading = read(&ledger);
@@ -414,13 +418,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_reading_is_what_the_losses_add_up_to(
+        fn reading_is_sum_of_losses(
             losses in prop::collection::vec(any::<f64>(), 1..50)
         ) {
             let ledger = ledger(Direction::Minimize, TARGETS);
             enter(&ledger, &losses);
             let mut kept = losses.clone();
-            kept.retain(|loss| loss.abs() <= LARGEST);
+            kept.retain(|loss| loss.abs() <= MAX_LOSS);
             let reading = read(&ledger);
             prop_assert_eq!(reading.eval.count + reading.rejected, reading.steps);
             let count = u64::try_from(kept.len()).unwrap();
@@ -430,9 +434,9 @@ mod tests {
             prop_assert_eq!(reading.eval.best, kept.iter().copied().reduce(f64::min));
         }
 
-        /// Whatever the threads' turns: all that they entered is there, once.
+        /// In any interleaving of threads, every entry counts exactly once.
         #[test]
-        fn threads_add_up_to_what_they_entered(
+        fn threads_sum_to_their_entries(
             threads in prop::collection::vec(
                 prop::collection::vec((-1000_i32..1000, 0_u64..3_000_000_000), 0..200),
                 1..5,

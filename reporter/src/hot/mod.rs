@@ -1,6 +1,9 @@
-//! What a report touches: atomics and the clock, and nothing else.
+//! The hot path of a report: atomics and the clock, and nothing else.
 //!
-//! Nothing in here allocates, waits, calls the system or panics once it has been made.
+//! After construction nothing here allocates, waits, calls the system or panics.
+//!
+//! A writer claims one of several stripes by one compare-and-swap, so counts and sums of a reading
+//! always agree.
 
 pub(crate) mod clock;
 pub(crate) mod histogram;

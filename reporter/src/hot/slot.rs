@@ -1,14 +1,14 @@
-//! Values that may not be known yet, shared between threads without a lock.
+//! Values that may be unknown, shared between threads without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::hot::clock::nanos;
 
-/// Stands for "not known yet": the one NaN that `f64::NAN` is. A slot is only ever given finite
-/// numbers, so no number is lost to it.
+/// Means "unknown": the bits of `f64::NAN`. A slot is given finite numbers only, so this cannot be
+/// confused with one.
 const UNKNOWN: u64 = f64::NAN.to_bits();
-/// Stands for "not known yet" of a [`Span`].
+/// Means "unknown" in a [`Span`].
 const NEVER: u64 = u64::MAX;
 
 /// An `Option<f64>` that any thread may read or set.
@@ -16,7 +16,7 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Slot(AtomicU64);
 
 impl Slot {
-    /// A number that is not known yet.
+    /// An unknown number.
     pub(crate) fn unknown() -> Self {
         Self(AtomicU64::new(UNKNOWN))
     }
@@ -34,10 +34,10 @@ impl Slot {
 
     /// Sets the number unless it is known already.
     pub(crate) fn set_once(&self, number: f64) {
-        // Looking first is cheaper by far, and nearly always enough.
+        // Reading first is far cheaper, and nearly always enough.
         if self.0.load(Ordering::Relaxed) == UNKNOWN {
             let bits = number.to_bits();
-            // A refusal means that somebody else was first, which is all that is asked for.
+            // If it fails, another thread was first, which is as good.
             self.0.compare_exchange(UNKNOWN, bits, Ordering::Relaxed, Ordering::Relaxed).ok();
         }
     }
@@ -48,7 +48,7 @@ impl Slot {
 pub(crate) struct Span(AtomicU64);
 
 impl Span {
-    /// A span that is not known yet.
+    /// An unknown span.
     pub(crate) fn unknown() -> Self {
         Self(AtomicU64::new(NEVER))
     }
@@ -64,7 +64,7 @@ impl Span {
         self.0.store(nanos, Ordering::Relaxed);
     }
 
-    /// Sets the span unless it is known already; whether it was not.
+    /// Sets the span unless it is known already; returns whether it was set.
     pub(crate) fn set_once(&self, span: Duration) -> bool {
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         self.0.compare_exchange(NEVER, nanos(span), set, fetch).is_ok()

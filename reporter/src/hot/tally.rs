@@ -1,12 +1,11 @@
 //! Counts and sums that always agree, although many threads add to them and none ever waits.
 //!
-//! A reader gets the exact mean of any time from two readings of a count and its sum, so a reading
-//! must hold both of a report or neither. There are several stripes, each with its own totals. A
-//! writer claims a free stripe by one compare-and-swap, goes on to the next stripe if another
-//! thread has this one, and gives up only when it has found every one taken. A job that reports
-//! from one thread always uses the first. A stripe has two pages: the writer fills the page that
-//! nobody reads and then turns it up, so a writer that the system has paused in the middle holds up
-//! nobody.
+//! A reader computes exact means from two readings of a count and its sum, so a reading must have
+//! both values of a report or neither. There are several stripes, each with its own totals. A
+//! writer claims a free stripe by one compare-and-swap. If another thread has that stripe, it tries
+//! the next, and gives up only when all are taken. A job that reports from one thread always uses
+//! the first. A stripe has two pages: the writer fills the one that is not being read, then makes
+//! it the current one. So a writer that the system has paused in the middle blocks no other thread.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,7 +13,7 @@ use std::sync::atomic::{AtomicU64, fence};
 
 use paceline_wire::Direction;
 
-/// So many threads can be in the middle of a report at the same moment; one more finds no place.
+/// How many threads can be in the middle of a report at the same moment; further reports are dropped.
 const STRIPES: usize = 16;
 /// The fields of [`Totals`].
 const WORDS: usize = 7;
@@ -26,9 +25,9 @@ pub(crate) struct Totals {
     pub(crate) steps: u64,
     /// Finite losses.
     pub(crate) losses: u64,
-    /// Their sum.
+    /// The sum of the finite losses.
     pub(crate) loss_sum: f64,
-    /// The best of them; means nothing while there is none.
+    /// The best of them; meaningless while there are none.
     pub(crate) best: f64,
     /// The largest of them by absolute value.
     pub(crate) max_abs: f64,
@@ -88,9 +87,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Changes the totals of a stripe that nobody else is at; `false` if it finds none. What
-    /// `change` stores elsewhere is seen by whoever reads the changed totals, and by whoever is next
-    /// at the same stripe, whose number `change` is told.
+    /// Changes the totals of a free stripe; `false` if there is none. `change` also gets the stripe's
+    /// number. Its other stores are visible to every reader of the changed totals, and to the next
+    /// writer of the same stripe.
     #[inline]
     #[must_use]
     pub(crate) fn update(&self, change: impl FnOnce(&mut Totals, usize)) -> bool {
@@ -101,11 +100,11 @@ impl Tally {
         };
         let mut totals = stripe.page(version);
         change(&mut totals, at);
-        stripe.turn(version, totals);
+        stripe.publish(version, totals);
         true
     }
 
-    /// Claims a stripe while another thread has the first.
+    /// Claims another stripe than the first.
     #[cold]
     fn claim_another(&self) -> Option<(usize, &Stripe, u64)> {
         let mut others = self.stripes.iter().enumerate().skip(1);
@@ -119,19 +118,19 @@ impl Tally {
     }
 }
 
-/// Totals that one thread at a time adds to. Aligned so that two threads do not share a line, nor
-/// the pair of lines that the processor fetches together.
+/// Totals that one thread at a time adds to. Aligned so that two threads share neither a cache line
+/// nor the pair of lines that the processor fetches together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stripe {
-    /// Grows by one when a writer comes and by one when it goes, so it is odd meanwhile. Half of it
-    /// says which page is up.
+    /// Incremented when a writer claims the stripe and again when it is done, so it is odd in between.
+    /// Half of it selects the current page.
     version: AtomicU64,
     pages: [[AtomicU64; WORDS]; 2],
 }
 
 impl Stripe {
-    /// Takes the stripe, unless another thread has it. Gives the version to [`Stripe::turn`].
+    /// Claims the stripe, unless another thread has it. Returns the version for [`Stripe::publish`].
     fn claim(&self) -> Option<u64> {
         let version = self.version.load(Relaxed);
         let free = version.is_multiple_of(2);
@@ -139,9 +138,9 @@ impl Stripe {
         (free && swap().is_ok()).then_some(version)
     }
 
-    /// Fills the page that is down, turns it up and lets the stripe go.
-    fn turn(&self, version: u64, totals: Totals) {
-        // Whoever sees one of these words sees the claim as well, and knows the page for stale.
+    /// Fills the other page, makes it the current one and releases the stripe.
+    fn publish(&self, version: u64, totals: Totals) {
+        // A reader that sees one of these words also sees the claim, and so knows that the page is stale.
         fence(Release);
         for (word, value) in self.words(version + 2).iter().zip(totals.to_words()) {
             word.store(value, Relaxed);
@@ -149,15 +148,15 @@ impl Stripe {
         self.version.store(version + 2, Release);
     }
 
-    /// The page that is up.
+    /// Reads the current page.
     fn read(&self) -> Totals {
         loop {
             let version = self.version.load(Acquire);
             let totals = self.page(version);
             fence(Acquire);
-            // The page is filled again by the writer after the next, whose claim makes the version
-            // three more than the even one. So this goes round again only if a whole report ended
-            // and another began within these few loads.
+            // The writer after the next fills this page again, and its claim makes the version three
+            // more than the even one. So this repeats only if one report ended and another began
+            // within these few loads.
             if self.version.load(Relaxed) <= (version & !1) + 2 {
                 return totals;
             }

@@ -6,15 +6,15 @@ use crate::hot::slot::Slot;
 
 /// A ring of the last losses.
 ///
-/// Writers take turns by a ticket and never wait. While several of them write at the same moment, a
-/// reader may see a loss that is one turn of the ring old; the next reading sees the new one.
+/// Each writer takes a ticket for its place and never waits. While several write at the same moment,
+/// a reader may see a loss from the previous round of the ring; the next reading sees the new one.
 #[derive(Debug)]
 pub(crate) struct Window {
     /// The number of the next loss.
     next: AtomicU64,
-    /// How many losses the mean is of.
+    /// The number of losses in the mean.
     size: u64,
-    /// A power of two, so that a place is found without a division.
+    /// Its length is a power of two, so that a place is found without a division.
     slots: Box<[Slot]>,
 }
 
@@ -26,7 +26,7 @@ impl Window {
         Self { next: AtomicU64::new(0), size: size.into(), slots }
     }
 
-    /// How many losses the mean is of.
+    /// The number of losses in the mean.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -45,7 +45,7 @@ impl Window {
         (number + 1 >= self.size).then(|| self.mean_up_to(number)).flatten()
     }
 
-    /// The mean of the losses that are there.
+    /// The mean of the losses so far, also before the window is full.
     pub(crate) fn mean(&self) -> Option<f64> {
         self.mean_up_to(self.next.load(Ordering::Relaxed).checked_sub(1)?)
     }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_that_of_the_last_losses_alone() {
+    fn mean_covers_only_last_losses() {
         let window = Window::new(3);
         for loss in [100.0, 1.0, 2.0, 6.0] {
             window.push(loss);

@@ -1,13 +1,13 @@
-//! The settings that whoever runs a job gives it through the environment.
+//! The settings from environment variables.
 
 use std::ffi::OsString;
 
-use crate::endpoint::address;
+use crate::address;
 use crate::settings::{EXPECTED_STEPS, Settings, is_latency, rank, refused};
 use crate::start_error::StartError;
 
-/// Lays the variables over the settings. An empty variable counts as one that is not set, as
-/// compose files and shells pass it for a value that is left out.
+/// Overrides the settings by the variables. An empty variable counts as unset, since compose files
+/// and shells pass one for an omitted value.
 pub(crate) fn apply(
     settings: &mut Settings,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -34,7 +34,7 @@ pub(crate) fn apply(
             return Err(refused("PACELINE_DISABLED", text, "`1`, `true`, `0` or `false`"));
         }
     }
-    // Whoever switches the reporter off wants to hear no more of it.
+    // A disabled reporter must not fail because of other variables.
     if settings.disabled {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(crate) fn apply(
     if let Some(path) = read("PACELINE_TERMINATION_LOG")? {
         settings.termination_log = Some(path.into());
     }
-    // Launchers set these for many programs: one that is not understood is not the user's mistake.
+    // Launchers set these for many programs, so an invalid one is not the user's mistake.
     let count = |name: &str| variable(name)?.into_string().ok()?.trim().parse().ok();
     settings.rank = rank::find(count).or(settings.rank);
     let targets = &mut settings.targets;
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_takes_precedence_and_what_is_not_set_stays() {
+    fn variable_takes_precedence_and_unset_value_stays() {
         let settings = applied(&[
             ("PACELINE_JOB", "mnist"),
             ("PACELINE_LISTEN", "unix:/run/job.sock"),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_read_from_its_launcher_and_nonsense_is_none() {
+    fn rank_is_read_from_launcher_and_invalid_one_ignored() {
         let rank = |variables: &[(&str, &str)]| applied(variables).unwrap().rank;
         assert_eq!(
             rank(&[("RANK", "5"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8")]),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_named_with_its_variable_and_what_is_allowed() {
+    fn bad_value_is_named_with_variable_and_allowed_values() {
         for (name, value, allowed) in [
             ("PACELINE_ACCEPTABLE", "12O", "a finite number"),
             ("PACELINE_OBJECTIVE", "inf", "a finite number"),
@@ -136,12 +136,12 @@ mod tests {
             ("PACELINE_DISABLED", "yes", "`1`, `true`, `0` or `false`"),
         ] {
             let error = applied(&[(name, value)]).unwrap_err().to_string();
-            assert_eq!(error, format!("{name} is {value:?}, but must be {allowed}"));
+            assert_eq!(error, format!("invalid {name} {value:?}: expected {allowed}"));
         }
     }
 
     #[test]
-    fn a_switched_off_reporter_minds_no_other_variable() {
+    fn disabled_reporter_ignores_other_variables() {
         let settings = applied(&[("PACELINE_DISABLED", "1"), ("PACELINE_LISTEN", "?")]).unwrap();
         assert!(settings.disabled);
         assert!(!applied(&[("PACELINE_DISABLED", "0")]).unwrap().disabled);
@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_is_too_strange_to_read(bytes in any::<Vec<u8>>()) {
+        fn any_value_is_parsed_without_panic(bytes in any::<Vec<u8>>()) {
             let mut settings = Settings::new("vae".to_owned());
             let result = apply(&mut settings, |_| Some(OsString::from_vec(bytes.clone())));
             prop_assert!(result.is_ok() || settings.listen.is_none());

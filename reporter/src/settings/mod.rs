@@ -1,4 +1,4 @@
-//! What a reporter is told about its job, checked.
+//! The settings of a reporter, and their validation.
 
 pub(crate) mod environment;
 mod rank;
@@ -8,18 +8,27 @@ use std::sync::Arc;
 
 use paceline_wire::{Direction, Progress, Rank, Targets};
 
-use crate::endpoint::Address;
+use crate::address::Address;
 use crate::extension::Extension;
 use crate::start_error::StartError;
 
-/// How many reports the published loss is the mean of, unless told otherwise.
+/// The default number of reports in the published mean.
 pub(crate) const DEFAULT_WINDOW: u32 = 5;
-/// What [`Settings::expected_steps`] may be.
+/// The allowed values of [`Settings::expected_steps`].
 pub(crate) const EXPECTED_STEPS: &str = "a whole number from 1 on";
-/// With targets, every report goes through the window: it has to stay short.
-const LONGEST_WINDOW: u32 = 1_000;
+/// The largest window. With targets, every report computes its mean, so it must stay short.
+const MAX_WINDOW: u32 = 1_000;
 
-/// What a reporter is told about its job.
+/// What to do if a given address is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfTaken {
+    /// Return an error.
+    Fail,
+    /// Take another port.
+    Move,
+}
+
+/// The settings of a reporter.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) job: String,
@@ -31,7 +40,9 @@ pub(crate) struct Settings {
     pub(crate) dataset: Option<String>,
     pub(crate) window: u32,
     pub(crate) listen: Option<Address>,
-    /// Steps that were made before this process.
+    /// What to do if that address is taken.
+    pub(crate) if_taken: IfTaken,
+    /// Steps made before this process.
     pub(crate) first_step: u64,
     pub(crate) stop_at_objective: bool,
     #[cfg(feature = "sigterm")]
@@ -39,16 +50,16 @@ pub(crate) struct Settings {
     pub(crate) status_file: Option<PathBuf>,
     pub(crate) termination_log: Option<PathBuf>,
     pub(crate) rank: Option<Rank>,
-    /// Who measures, if it is not this crate alone.
+    /// The measuring program, if it is not this crate alone.
     pub(crate) source: Option<String>,
     pub(crate) extension: Option<Arc<dyn Extension>>,
-    /// Where an earlier process was.
+    /// The last progress of an earlier process.
     pub(crate) resumed: Option<Box<Progress>>,
     pub(crate) disabled: bool,
 }
 
 impl Settings {
-    /// The settings of a job about which nothing but its name is known.
+    /// The default settings of a job of this name.
     pub(crate) fn new(job: String) -> Self {
         Self {
             job,
@@ -60,6 +71,7 @@ impl Settings {
             dataset: None,
             window: DEFAULT_WINDOW,
             listen: None,
+            if_taken: IfTaken::Fail,
             first_step: 0,
             stop_at_objective: false,
             #[cfg(feature = "sigterm")]
@@ -74,13 +86,13 @@ impl Settings {
         }
     }
 
-    /// Whether a reporter can work with these.
+    /// Checks the settings.
     pub(crate) fn check(&self) -> Result<(), StartError> {
         let Targets { acceptable, objective, batch_latency } = self.targets;
         if self.job.trim().is_empty() {
             return Err(refused("job", &self.job, "a name"));
         }
-        if !(1..=LONGEST_WINDOW).contains(&self.window) {
+        if !(1..=MAX_WINDOW).contains(&self.window) {
             return Err(refused("window", &self.window, "from 1 to 1000"));
         }
         if self.expected_steps == Some(0) {
@@ -103,12 +115,12 @@ impl Settings {
     }
 }
 
-/// Whether a batch can take so many seconds.
+/// Whether a batch latency is valid.
 pub(crate) fn is_latency(seconds: f64) -> bool {
     seconds.is_finite() && seconds > 0.0
 }
 
-/// A setting with a value that it cannot have.
+/// The error for an invalid value.
 pub(crate) fn refused(
     setting: &'static str,
     value: &(impl ToString + ?Sized),

@@ -1,16 +1,16 @@
-//! Which of several processes of one job this is.
+//! The rank of this process among several processes of one job.
 
 use paceline_wire::Rank;
 
-/// What launchers call the rank among all processes, among those of the machine, and the number of
-/// processes: torchrun, Slurm, Open MPI.
+/// The launchers' variables for the rank among all processes, the rank on the machine, and the number
+/// of processes: torchrun, Slurm, Open MPI.
 const LAUNCHERS: [[&str; 3]; 3] = [
     ["RANK", "LOCAL_RANK", "WORLD_SIZE"],
     ["SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"],
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"],
 ];
 
-/// The rank that the first launcher tells which has numbered this process.
+/// The rank from the first launcher whose variables are set.
 pub(super) fn find(variable: impl Fn(&str) -> Option<u32>) -> Option<Rank> {
     LAUNCHERS.iter().find_map(|[global, local, world]| {
         let global = variable(global)?;
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_numbered_has_none() {
+    fn process_without_a_rank_variable_has_no_rank() {
         assert_eq!(find(|_| None), None);
         assert_eq!(find(|name| (name == "LOCAL_RANK").then_some(1)), None);
     }

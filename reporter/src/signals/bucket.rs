@@ -3,32 +3,32 @@
 /// A stretch of a job's past: what was reported from one sample to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bucket {
-    /// Steps since the start of the record when it begins and when it ends.
+    /// Steps since the start of the record, at the beginning of the bucket.
     pub(crate) from: f64,
-    /// See [`Bucket::from`].
+    /// The same at its end.
     pub(crate) to: f64,
-    /// When the last report before it came and when its own last one did, seconds since the start.
+    /// Time of the last report before it, in seconds since the start.
     pub(crate) from_at: f64,
-    /// See [`Bucket::from_at`].
+    /// Time of its own last report, in seconds since the start.
     pub(crate) to_at: f64,
-    /// Seconds within it that were no training.
+    /// Seconds within it without training.
     pub(crate) paused: f64,
     /// The longest time without a step within it, announced pauses left out.
     pub(crate) gap: f64,
-    /// How many losses there are.
+    /// Number of losses.
     pub(crate) count: f64,
     /// Their mean; 0 if there is none.
     pub(crate) mean: f64,
-    /// Standard deviation of one loss about its neighbours.
+    /// Standard deviation of one loss around its neighbours.
     pub(crate) scatter: f64,
-    /// How many estimates [`Bucket::scatter`] is the mean of.
+    /// Number of estimates whose mean is [`Bucket::scatter`].
     pub(crate) triples: f64,
-    /// How many samples it was made of.
+    /// Number of samples that it was made from.
     pub(crate) samples: f64,
 }
 
 impl Bucket {
-    /// Where its losses lie on average, in steps.
+    /// The mean position of its losses, in steps.
     pub(crate) fn middle(&self) -> f64 {
         f64::midpoint(self.from, self.to) + 0.5
     }
@@ -47,7 +47,7 @@ impl Bucket {
     pub(crate) fn absorb(&mut self, next: &Self) {
         let mix = |a: f64, weight_a: f64, b: f64, weight_b: f64| {
             let part = weight_b / (weight_a + weight_b);
-            // Neither a sum nor a difference of the two could be beyond what a number holds.
+            // Computed so that it cannot overflow.
             if part.is_finite() { a * (1.0 - part) + b * part } else { a }
         };
         self.mean = mix(self.mean, self.count, next.mean, next.count);

@@ -1,31 +1,30 @@
-//! Whether a loss is still a loss.
+//! Whether a loss diverges or is not a number.
 //!
-//! A loss may rise for many reasons that mend themselves: noise, a spike, a learning rate that goes
-//! in circles, a policy that explores. So a rise counts as divergence only if it has taken away
-//! half of all that was learned, has lasted for a twentieth of the run, is far beyond the noise,
-//! and is twice as large as any rise that was made good: a loss that has come back from there
-//! before may do so again.
+//! A loss may rise temporarily for many reasons: noise, a spike, a cyclic learning rate, a policy
+//! that explores. So a rise counts as divergence only if all of this holds. It has undone half of
+//! what was learned, has lasted for a twentieth of the run, and is far beyond the noise. It is also
+//! twice as large as any earlier rise from which the loss recovered.
 
 use paceline_wire::{Direction, Health, Progress};
 
 use super::history::History;
 use super::series::{Point, Series};
 
-/// The run is cut into so many blocks of equally many steps.
+/// The number of blocks of equally many steps into which the run is cut.
 const BLOCKS: f64 = 40.0;
-/// With fewer, nothing is said.
+/// The fewest blocks with losses for a verdict.
 const FEWEST: usize = 10;
-/// A rise has to last for so many blocks...
+/// A rise must last for this many blocks...
 const LASTING: usize = 2;
-/// ...and so many losses.
+/// ...and this many losses.
 const LOSSES: f64 = 20.0;
-/// A rise has to be so many times the usual difference of two blocks.
+/// A rise must be this many times the usual difference of two blocks.
 const BEYOND_NOISE: f64 = 6.0;
-/// A rise has to take away so much of the best gain.
+/// A rise must undo so much of the best gain.
 const LOST: f64 = 0.5;
-/// A rise has to be so many times any other one, before the best time, or any fall since.
+/// A rise must be this many times any rise before the best block, and any fall after it.
 const BEYOND_SWINGS: f64 = 2.0;
-/// Where nothing was ever learned, a rise to so many times the first loss counts.
+/// If nothing was ever learned, a rise to this many times the first loss counts.
 const RUNAWAY: f64 = 10.0;
 
 /// The health of the loss so far.
@@ -40,8 +39,8 @@ pub(crate) fn health(history: &History, series: Option<&Series>, progress: &Prog
     }
 }
 
-/// Whether most of what came since the last sample, or with it, was no finite number: which of them
-/// came last is not known.
+/// Whether most reports since the last sample, or else in it, were not finite. Which of them came
+/// last is not known.
 fn last_is_nonfinite(history: &History, progress: &Progress) -> bool {
     let last = history.last().unwrap_or_default();
     let finite = progress.eval.count.saturating_sub(last.count);
@@ -53,7 +52,7 @@ fn last_is_nonfinite(history: &History, progress: &Progress) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     count: f64,
-    /// The mean loss, with its sign turned where larger is better.
+    /// The mean loss, with its sign turned if larger is better.
     level: f64,
 }
 
@@ -92,7 +91,7 @@ fn diverges(blocks: &[Block]) -> bool {
         return false;
     }
     let scale = first.abs().max(best.abs());
-    // What lies above the first loss is all the same: everything is lost there.
+    // Levels above the first loss are equivalent: everything learned is lost there.
     let levels = blocks.iter().map(|block| block.level.min(first));
     let rises = largest_rise(levels.clone().take(best_at + 1));
     let falls = largest_rise(levels.skip(best_at).map(|level| -level));
@@ -102,7 +101,7 @@ fn diverges(blocks: &[Block]) -> bool {
     lost || (scale > 0.0 && rise > RUNAWAY * scale)
 }
 
-/// The blocks before a rise that has lasted long enough, and those in which it has to stand.
+/// The blocks before a rise that has lasted long enough, and those in which it must last.
 fn split(blocks: &[Block]) -> Option<(&[Block], &[Block])> {
     let mut losses = 0.0;
     let needed = blocks.iter().rev().position(|block| {
@@ -122,7 +121,7 @@ fn usual_difference(blocks: &[Block]) -> f64 {
     differences.get(differences.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// By how much the levels rose at most, from any of them to a later one.
+/// The largest rise from any level to a later one.
 fn largest_rise(levels: impl Iterator<Item = f64>) -> f64 {
     let (mut lowest, mut rise) = (f64::INFINITY, 0.0_f64);
     for level in levels {

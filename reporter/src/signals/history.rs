@@ -1,24 +1,24 @@
 //! A job's past in a bounded number of buckets.
 //!
-//! The reporter's own thread pushes a sample a few times a second. Two neighbours become one when
-//! there is no room, so a run of any length fits; both ends of the run stay finer than its middle.
+//! The reporter's own thread pushes a sample a few times a second. When the record is full, two
+//! neighbours are merged, so a run of any length fits. Both ends of the run stay finer than its middle.
 
 use super::bucket::Bucket;
 use super::number::{finite, number};
 use super::scatter::Scatter;
 
-/// So many buckets at most: 22 KiB.
+/// The most buckets: 22 KiB.
 const CAPACITY: usize = 256;
 /// The shortest and the longest time that [`History::wanted_period`] asks for, in seconds.
 const PERIODS: (f64, f64) = (0.25, 1.0);
-/// A sample that comes later than this, in seconds, means that the process as a whole was stopped.
+/// A longer time between two samples, in seconds, means that the whole process was stopped.
 const LATE: f64 = 10.0;
-/// A step that takes so many times the typical time, and [`LONG_STEP`], holds a pause.
+/// A step that takes this many times the typical time, and [`LONG_STEP`], includes a pause.
 const FAR_TOO_LONG: f64 = 8.0;
 /// See [`FAR_TOO_LONG`], in seconds.
 const LONG_STEP: f64 = 2.0;
 
-/// What a job had reported at one moment.
+/// A job's reports up to one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     /// Seconds since the start, by a clock that never goes back.
@@ -27,11 +27,11 @@ pub(crate) struct Sample {
     pub(crate) step: u64,
     /// Finite losses so far.
     pub(crate) count: u64,
-    /// Their sum.
+    /// Sum of the finite losses.
     pub(crate) sum: f64,
     /// Refused losses so far.
     pub(crate) rejected: u64,
-    /// The loop says that it evaluates or writes a checkpoint.
+    /// Whether the loop reports that it evaluates or writes a checkpoint.
     pub(crate) paused: bool,
 }
 
@@ -43,23 +43,23 @@ pub(crate) struct History {
     scatter: Scatter,
     /// Steps since the start of the record. A step number that goes back does not undo any.
     steps: f64,
-    /// When a report came last, as far as the samples tell.
+    /// Time of the last report, as far as the samples show.
     active_at: Option<f64>,
-    /// Seconds of announced pause and of standstill of the whole process since then.
+    /// Seconds since then in an announced pause, or in which the whole process was stopped.
     paused: f64,
-    /// How long a step takes, roughly.
+    /// The rough duration of a step.
     typical_gap: f64,
-    /// Seconds of the announced pause that the job is in.
+    /// Seconds of the current announced pause.
     pause: f64,
     longest_pause: f64,
     nonfinite: bool,
 }
 
 impl History {
-    /// A record without a sample.
+    /// An empty record.
     pub(crate) fn new() -> Self {
         Self {
-            // All the room that it will ever take.
+            // All the memory that it will ever need.
             buckets: Vec::with_capacity(CAPACITY),
             last: None,
             scatter: Scatter::default(),
@@ -73,7 +73,7 @@ impl History {
         }
     }
 
-    /// Takes a sample in. One that is older than the last, or no finite number, is left out.
+    /// Adds a sample. One that is older than the last, or not finite, is ignored.
     pub(crate) fn push(&mut self, sample: Sample) {
         let last = self.last.unwrap_or_else(|| before(sample));
         if !(sample.at.is_finite() && sample.sum.is_finite() && sample.at >= last.at) {
@@ -89,14 +89,14 @@ impl History {
             return;
         }
         if count + rejected > 0.0 {
-            // Which of them came last is not known here, so the greater part decides.
+            // Which of them came last is not known here, so the majority decides.
             self.nonfinite = rejected > count;
         }
         let from = self.steps;
         self.steps += steps;
         let mean = (sample.sum - last.sum) / count;
         let count = if mean.is_finite() { count } else { 0.0 };
-        // The time until the first report says nothing about the steps.
+        // The time until the first report is not a measure of the steps.
         let (from_at, paused) = self.active_at.map_or((sample.at, 0.0), |at| (at, self.paused));
         let mut bucket = Bucket {
             from,
@@ -140,17 +140,17 @@ impl History {
         self.last
     }
 
-    /// When a report came last, as far as the samples tell: seconds since the start.
+    /// Time of the last report as far as the samples show, in seconds since the start.
     pub(crate) fn active_at(&self) -> Option<f64> {
         self.active_at
     }
 
-    /// Seconds since then in which no step was to be expected.
+    /// Seconds since then in which no step was expected.
     pub(crate) fn paused(&self) -> f64 {
         self.paused
     }
 
-    /// How long a step takes, roughly, in seconds.
+    /// The rough duration of a step, in seconds.
     pub(crate) fn typical_gap(&self) -> Option<f64> {
         finite(self.typical_gap)
     }
@@ -165,8 +165,8 @@ impl History {
         self.nonfinite
     }
 
-    /// The buckets of the later half of the time since the first report: whatever comes back
-    /// regularly has left its mark there, and what was once is forgotten in the end.
+    /// The buckets of the later half of the time since the first report: they show everything that
+    /// recurs, while single events are forgotten in the end.
     pub(crate) fn later_half(&self) -> &[Bucket] {
         let ends = self.buckets.first().zip(self.buckets.last());
         let middle = ends.map_or(0.0, |(first, last)| f64::midpoint(first.from_at, last.to_at));
@@ -175,7 +175,7 @@ impl History {
         self.buckets.get(from.max(1)..).unwrap_or_default()
     }
 
-    /// Lets the time between two samples pass.
+    /// Accounts for the time between two samples.
     fn pass(&mut self, last: Sample, sample: Sample, steps: f64) {
         let passed = sample.at - last.at;
         if sample.paused || last.paused {
@@ -204,7 +204,7 @@ impl History {
         if bucket.gap > LONG_STEP && per_step > limit {
             bucket.paused += bucket.gap - self.typical_gap * bucket.steps().max(1.0);
         }
-        // Steps that stay so slow are no pause: after a few of them this is their time.
+        // Steps that stay so slow are not pauses: after a few of them this is their typical time.
         self.typical_gap = if self.typical_gap.is_finite() {
             0.8 * self.typical_gap + 0.2 * per_step.min(limit.max(LONG_STEP))
         } else {
@@ -212,8 +212,8 @@ impl History {
         };
     }
 
-    /// Merges the two neighbours that are the smallest for where they lie: the size that is due
-    /// grows like the square root of the distance to the nearer end.
+    /// Merges the two neighbours that are the smallest for their position: the target size grows
+    /// like the square root of the distance to the nearer end.
     fn merge(&mut self) {
         let total: f64 = self.buckets.iter().map(|bucket| bucket.samples).sum();
         let mut before = 0.0;
@@ -235,7 +235,7 @@ impl History {
     }
 }
 
-/// What is assumed to have come before the first sample.
+/// The sample that is assumed before the first one.
 fn before(first: Sample) -> Sample {
     let reports = first.count.saturating_add(first.rejected);
     let step = first.step.saturating_sub(reports);

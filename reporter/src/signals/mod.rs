@@ -1,9 +1,8 @@
-//! What follows from the reports so far: how fast a job is, how its loss goes, and when it will
-//! have come to its targets.
+//! Signals derived from the reports so far: the pace of a job, the trend of its loss, and when it
+//! will reach its targets.
 //!
-//! All of it is worked out when somebody asks, from a bounded [`History`] and the current
-//! [`Progress`]; nothing here reads a clock. Whatever the losses and times are, what comes out is a
-//! finite number or is not there.
+//! They are computed on request, from a bounded [`History`] and the current [`Progress`]; nothing
+//! here reads a clock. For any losses and times, each result is a finite number or `None`.
 
 mod activity;
 mod bucket;
@@ -25,7 +24,7 @@ use self::series::Series;
 use self::smooth::Smooth;
 use crate::doing::Task;
 
-/// What the loop says that it is at.
+/// What the loop is doing, as it reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Doing {
     pub(crate) task: Task,
@@ -43,7 +42,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
     let pace = Pace::new(history, now).filter(|_| !ended);
     let steps = progress.step.zip(progress.total_steps);
     let left = steps.map(|(step, total)| number::number(total.saturating_sub(step)));
-    // None of a target that is reached, and none without a pace: such a job has ended.
+    // No forecast for a reached target, nor without a pace: such a job has ended.
     let forecast = |target: Option<f64>, reached_at: Option<f64>| {
         let target = target.filter(|_| reached_at.is_none())?;
         forecast::forecast(target, series?, progress, &pace?)
@@ -63,7 +62,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
     }
 }
 
-/// Seconds since the start. It never lies before the last sample.
+/// Seconds since the start, never before the last sample.
 fn now(history: &History, progress: &Progress) -> f64 {
     let sampled = history.last().map_or(0.0, |last| last.at);
     finite(progress.now - progress.started_at).map_or(sampled, |now| now.max(sampled))

@@ -1,8 +1,8 @@
-//! Numbers that the signals need and the standard library lacks.
+//! Numeric functions that the standard library lacks.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// A count as a number: exact up to 2^53.
+/// A count as a floating-point number: exact up to 2^53.
 pub(crate) fn number(count: u64) -> f64 {
     let [high, low] = [count >> 32, count & u64::from(u32::MAX)]
         .map(|half| u32::try_from(half).map_or(0.0, f64::from));
@@ -14,8 +14,8 @@ pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// The probability that a standard normal variable is at most `x`, to an absolute error of 10⁻⁷
-/// and with the right order of magnitude far out.
+/// The probability that a standard normal variable is at most `x`, to an absolute error of 10⁻⁷,
+/// and of the right order of magnitude in the tails.
 ///
 /// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26, as refined in Press et al.,
 /// Numerical Recipes, `erfcc`.

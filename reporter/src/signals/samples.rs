@@ -1,4 +1,4 @@
-//! Jobs to try the signals on.
+//! Jobs for tests of the signals.
 
 use paceline_wire::{
     Checkpoint, Cpu, Direction, Eval, Latency, Progress, Reached, SCHEMA, Signals, State, Targets,
@@ -10,10 +10,10 @@ use super::{Doing, History, Sample, Task};
 /// When the jobs here start, in Unix seconds.
 pub(crate) const STARTED: f64 = 1.7e9;
 
-/// Training, as far as the loop says.
+/// A loop that reports neither evaluations nor checkpoints.
 pub(crate) const TRAINING: Doing = Doing { task: Task::Training, since: 0.0 };
 
-/// What a job has reported; it is sampled as often as its history wants.
+/// A job's reports, sampled as often as its history asks for.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) history: History,
@@ -27,14 +27,14 @@ impl Job {
         Self { history, sample: Sample::default() }
     }
 
-    /// A job that makes `rate` steps per second, each with one of the losses.
-    pub(crate) fn of(losses: &[f64], rate: f64) -> Self {
+    /// A job that makes `rate` steps per second, one for each loss.
+    pub(crate) fn with_losses(losses: &[f64], rate: f64) -> Self {
         let mut job = Self::new();
         job.train(losses, rate);
         job
     }
 
-    /// Goes on with a loss at every step.
+    /// Continues with a step for each loss.
     pub(crate) fn train(&mut self, losses: &[f64], rate: f64) {
         let from = self.sample.at;
         for (done, loss) in (1..).zip(losses) {
@@ -50,13 +50,13 @@ impl Job {
         self.history.push(self.sample);
     }
 
-    /// Nothing happens for so many seconds.
+    /// Lets `seconds` seconds pass without a report.
     pub(crate) fn wait(&mut self, seconds: f64) {
         self.wait_until(self.sample.at + seconds);
         self.history.push(self.sample);
     }
 
-    /// Evaluates for so many seconds, and says so.
+    /// Evaluates for `seconds` seconds, and reports that.
     pub(crate) fn pause(&mut self, seconds: f64) {
         self.sample.paused = true;
         self.history.push(self.sample);
@@ -65,7 +65,7 @@ impl Job {
         self.history.push(self.sample);
     }
 
-    /// The process as a whole stands still for so many seconds.
+    /// Stops the whole process for `seconds` seconds.
     pub(crate) fn freeze(&mut self, seconds: f64) {
         self.sample.at += seconds;
         self.history.push(self.sample);
@@ -89,7 +89,7 @@ impl Job {
         if count + rejected > 0 { State::Running } else { State::Starting }
     }
 
-    /// What the job's endpoint says.
+    /// The job's progress.
     pub(crate) fn progress(&self) -> Progress {
         let Sample { at, step, count, sum, rejected, .. } = self.sample;
         Progress {
@@ -103,7 +103,7 @@ impl Job {
     }
 }
 
-/// A job of which nothing is known.
+/// The progress of a job without any report.
 pub(crate) fn progress() -> Progress {
     Progress {
         schema: SCHEMA,
@@ -158,7 +158,7 @@ impl Random {
         random
     }
 
-    /// From 0 to 1.
+    /// A uniform number from 0 to 1.
     pub(crate) fn uniform(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -166,7 +166,7 @@ impl Random {
         number(self.0 >> 11) / 9_007_199_254_740_992.0
     }
 
-    /// Near enough to standard normal: the sum of twelve uniform numbers.
+    /// A nearly standard normal number: the sum of twelve uniform numbers.
     pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }

@@ -1,15 +1,15 @@
-//! How much one loss differs from the next for no reason.
+//! The noise of a loss: how much it differs from its neighbours.
 
 use super::bucket::Bucket;
 
 /// The mean absolute value of a normal variable is its standard deviation divided by this.
 const OF_NORMAL: f64 = 1.253_314_137_315_500_1;
 
-/// Compares the mean of each sample with the line through its two neighbours, which takes out any
-/// even trend.
+/// Compares the mean of each sample with the line through its two neighbours, which removes any
+/// linear trend.
 ///
 /// Gasser, Sroka and Jennen-Steinmetz, Residual variance and residual pattern in nonlinear
-/// regression, Biometrika 73 (1986). Absolute values stand in for squares: an outlier counts less,
+/// regression, Biometrika 73 (1986). Absolute values replace squares, so that an outlier counts less
 /// and no loss is too large.
 #[derive(Debug, Default)]
 pub(crate) struct Scatter {
@@ -18,7 +18,7 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// The standard deviation of one loss by the last three samples, from the third one on.
+    /// The standard deviation of one loss from the last three samples; `None` before the third.
     pub(crate) fn next(&mut self, bucket: &Bucket) -> Option<f64> {
         if bucket.count <= 0.0 {
             return None;

@@ -1,22 +1,22 @@
-//! The losses of a [`History`] as points to lay curves through.
+//! The losses of a [`History`] as points to fit curves to.
 
 use super::history::History;
 
-/// A sample's estimate of the scatter that is so many times the median one counts as no more.
+/// A sample's estimate of the scatter is clamped to this multiple of the median.
 const OUTLIER: f64 = 4.0;
 
 /// A bucket's losses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
-    /// Where they lie, in steps since the start of the record.
+    /// Their position, in steps since the start of the record.
     pub(crate) x: f64,
     /// Their mean, in units of [`Series::unit`].
     pub(crate) y: f64,
-    /// How many they are.
+    /// Their number.
     pub(crate) count: f64,
-    /// Standard deviation of one loss about its neighbours, in units of [`Series::unit`].
+    /// Standard deviation of one loss around its neighbours, in units of [`Series::unit`].
     pub(crate) scatter: f64,
-    /// How many estimates that is the mean of.
+    /// Number of estimates whose mean [`Point::scatter`] is.
     pub(crate) triples: f64,
 }
 
@@ -24,10 +24,10 @@ pub(crate) struct Point {
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) points: Vec<Point>,
-    /// A power of two, so that to scale by it loses nothing: squares of what is measured in it are
-    /// finite, however large the losses are.
+    /// A power of two, so that scaling by it is exact. Squares of scaled values are finite, however
+    /// large the losses are.
     pub(crate) unit: f64,
-    /// Where the record ends, in steps since its start.
+    /// The end of the record, in steps since its start.
     pub(crate) end: f64,
 }
 
@@ -60,12 +60,12 @@ impl Series {
     }
 }
 
-/// The mean of `(value, weight)`, in which no outlier upwards counts as one; `None` without any.
+/// The weighted mean of `(value, weight)` with large outliers clamped; `None` without any.
 pub(crate) fn usual(values: &[(f64, f64)]) -> Option<f64> {
     let mut sorted: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2)?;
-    // Where most are 0, one that is not is all that there is to go by.
+    // If most are 0, the others are the only information.
     let most = if *median > 0.0 { OUTLIER * median } else { f64::INFINITY };
     let total: f64 = values.iter().map(|(_, weight)| weight).sum();
     Some(values.iter().map(|(value, weight)| value.min(most) * (weight / total)).sum())
@@ -73,7 +73,7 @@ pub(crate) fn usual(values: &[(f64, f64)]) -> Option<f64> {
 
 /// The largest power of two that is not above `value`; 1 for 0 and for numbers too small to matter.
 fn power_of_two(value: f64) -> f64 {
-    /// Where a 64-bit floating-point number has its exponent.
+    /// The exponent bits of a 64-bit floating-point number.
     const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
     let power = f64::from_bits(value.to_bits() & EXPONENT);
     if power.is_finite() && power > 0.0 { power } else { 1.0 }

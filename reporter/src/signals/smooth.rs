@@ -1,12 +1,12 @@
-//! The loss without its noise: a line through the recent losses, as many as agree with one line.
+//! The loss without its noise: a line through as many recent losses as agree with one line.
 
 use super::series::{Point, Series, usual};
 
-/// Two estimates agree if they are within so many standard errors of each other.
+/// Two estimates agree if they differ by at most this many standard errors.
 const AGREE: f64 = 2.0;
-/// A residual beyond so many standard deviations counts less (Huber, Robust Statistics, 1981).
+/// A residual beyond this many standard deviations gets less weight (Huber, Robust Statistics, 1981).
 const OUTLIER: f64 = 2.5;
-/// The fewest points to lay a line through.
+/// The fewest points for a line.
 const FEWEST: usize = 3;
 
 /// A loss without its noise.
@@ -27,16 +27,15 @@ struct Line {
 }
 
 impl Smooth {
-    /// Lays a line through the last points: ever more of them, as long as the levels that follow
-    /// all agree within their errors. So a steep or bent curve is averaged over few losses, and a
-    /// flat one over many.
+    /// Fits a line to the last points: to ever more of them, as long as the resulting levels all agree
+    /// within their errors. So a steep or bent curve is averaged over few losses, a flat one over many.
     ///
     /// The intersection of confidence intervals: Goldenshluger and Nemirovski, On spatially
     /// adaptive estimation of nonparametric regression, Math. Methods of Statistics 6 (1997).
     pub(crate) fn new(series: &Series) -> Option<Self> {
         let points = &series.points;
         let unit = series.unit;
-        // Scatter goes with the level, so that of the early losses says little.
+        // Scatter depends on the level, so that of the early losses is not used.
         let scatters: Vec<(f64, f64)> =
             series.scattered(0.3).map(|point| (point.scatter, point.triples)).collect();
         let scatter = usual(&scatters).unwrap_or(0.0);
@@ -72,8 +71,8 @@ fn mean(points: &[Point]) -> Option<f64> {
     (total > 0.0).then(|| points.iter().map(|point| point.count / total * point.y).sum())
 }
 
-/// The line through `points`, at `end`, laid twice: the second time, what lies far from the first
-/// counts less.
+/// The line through `points`, at `end`. It is fitted twice: the second time, points far from the
+/// first line get less weight.
 fn line(points: &[Point], end: f64, scatter: f64) -> Option<Line> {
     let first = weighted_line(points, end, |point| point.count)?;
     let line = weighted_line(points, end, |point| {
@@ -85,7 +84,7 @@ fn line(points: &[Point], end: f64, scatter: f64) -> Option<Line> {
     Some(Line { error: line.error * scatter, ..line })
 }
 
-/// Weighted least squares about `end`. The error is that of the level for a scatter of 1.
+/// Weighted least squares around `end`. The error is that of the level for a scatter of 1.
 fn weighted_line(points: &[Point], end: f64, weight: impl Fn(&Point) -> f64) -> Option<Line> {
     let span = end - points.first()?.x;
     let (mut w, mut wx, mut wxx, mut wy, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::samples::{Job, Random, STARTED, TRAINING, progress};
 use super::*;
 
-/// From 3 to 1 along a power of the steps, with noise.
+/// Losses from 3 to 1 along a power of the steps, with noise.
 fn losses(steps: u32) -> Vec<f64> {
     let mut random = Random::new(1);
     (0..steps)
@@ -27,7 +27,7 @@ fn nothing_is_known_before_the_first_report() {
 
 #[test]
 fn a_job_half_way_through_knows_it() {
-    let job = Job::of(&losses(1000), 20.0);
+    let job = Job::with_losses(&losses(1000), 20.0);
     let progress = Progress { total_steps: Some(2000), ..job.progress() };
     let signals = derive(&job.history, &progress, TRAINING);
     assert_eq!((signals.activity, signals.health), (Activity::Training, Health::Fine));
@@ -43,8 +43,8 @@ fn a_job_half_way_through_knows_it() {
 }
 
 #[test]
-fn what_has_ended_has_no_time_to_come() {
-    let job = Job::of(&losses(1000), 20.0);
+fn ended_job_has_no_time_left() {
+    let job = Job::with_losses(&losses(1000), 20.0);
     for state in [State::Finished, State::Failed] {
         let progress =
             Progress { state, total_steps: Some(2000), targets: objective(1.1), ..job.progress() };
@@ -57,7 +57,7 @@ fn what_has_ended_has_no_time_to_come() {
 
 #[test]
 fn a_forecast_needs_an_objective_that_is_still_ahead() {
-    let job = Job::of(&losses(1000), 20.0);
+    let job = Job::with_losses(&losses(1000), 20.0);
     let ahead = Progress { targets: objective(1.08), ..job.progress() };
     let forecast = derive(&job.history, &ahead, TRAINING).to_objective.unwrap();
     assert!(forecast.low < forecast.seconds && forecast.seconds < forecast.high, "{forecast:?}");
@@ -65,13 +65,13 @@ fn a_forecast_needs_an_objective_that_is_still_ahead() {
     let mut reached = ahead.clone();
     reached.reached.objective_at = Some(STARTED);
     assert_eq!(derive(&job.history, &reached, TRAINING).to_objective, None);
-    let early = Job::of(&losses(19), 4.0);
+    let early = Job::with_losses(&losses(19), 4.0);
     assert_eq!(derive(&early.history, &ahead, TRAINING).to_objective, None, "19 losses");
 }
 
 #[test]
-fn what_is_out_of_reach_is_never_reached() {
-    let job = Job::of(&losses(1000), 20.0);
+fn unreachable_target_is_never_reached() {
+    let job = Job::with_losses(&losses(1000), 20.0);
     let progress = Progress { targets: objective(-1e9), ..job.progress() };
     let steps = Some(ForecastSteps { low: None, median: None, high: None });
     let never = Forecast { seconds: None, low: None, high: None, steps };
@@ -84,7 +84,7 @@ fn a_reward_is_a_loss_upside_down() {
         losses(1000).into_iter().map(|loss| (loss - 4.0, 4.0 - loss)).unzip();
     let [down, up] = [(losses, -2.92, Direction::Minimize), (rewards, 2.92, Direction::Maximize)]
         .map(|(losses, target, direction)| {
-            let job = Job::of(&losses, 20.0);
+            let job = Job::with_losses(&losses, 20.0);
             let mut progress = Progress { targets: objective(target), ..job.progress() };
             progress.eval.direction = direction;
             derive(&job.history, &progress, TRAINING)
@@ -95,7 +95,7 @@ fn a_reward_is_a_loss_upside_down() {
 
 #[test]
 fn acceptable_loss_has_a_forecast_until_it_is_reached() {
-    let job = Job::of(&losses(1000), 20.0);
+    let job = Job::with_losses(&losses(1000), 20.0);
     let targets = Targets { acceptable: Some(1.1), ..objective(1.08) };
     let ahead = Progress { targets, ..job.progress() };
     let signals = derive(&job.history, &ahead, TRAINING);
@@ -114,7 +114,7 @@ fn acceptable_loss_has_a_forecast_until_it_is_reached() {
 
 #[test]
 fn steps_of_a_forecast_are_its_seconds_by_the_pace() {
-    let job = Job::of(&losses(1000), 20.0);
+    let job = Job::with_losses(&losses(1000), 20.0);
     let progress = Progress { targets: objective(1.08), ..job.progress() };
     let signals = derive(&job.history, &progress, TRAINING);
     let (forecast, rate) = (signals.to_objective.unwrap(), signals.steps_per_second.unwrap());
@@ -127,12 +127,12 @@ fn steps_of_a_forecast_are_its_seconds_by_the_pace() {
     }
 }
 
-/// A job that waits for CPU is slower by far, and has as many steps to go as before.
+/// A job that waits for CPU is far slower, but has as many steps left as before.
 #[test]
 fn steps_of_a_forecast_do_not_follow_the_pace() {
     let losses = losses(1200);
     let [fast, waiting] = [20.0, 0.2].map(|rate| {
-        let mut job = Job::of(&losses[..1000], 20.0);
+        let mut job = Job::with_losses(&losses[..1000], 20.0);
         job.train(&losses[1000..1010], rate);
         let progress = Progress { targets: objective(1.08), ..job.progress() };
         derive(&job.history, &progress, TRAINING).to_objective.unwrap()
@@ -145,7 +145,7 @@ fn steps_of_a_forecast_do_not_follow_the_pace() {
 #[test]
 fn seconds_follow_the_speed() {
     let [slow, fast] = [10.0, 40.0].map(|rate| {
-        let job = Job::of(&losses(1000), rate);
+        let job = Job::with_losses(&losses(1000), rate);
         let progress = Progress { targets: objective(1.08), ..job.progress() };
         derive(&job.history, &progress, TRAINING).to_objective.unwrap().seconds.unwrap()
     });
@@ -253,7 +253,7 @@ proptest! {
         let unit = 2_f64.powi(power);
         let [one, other] = [1.0, unit].map(|unit| {
             let scaled: Vec<f64> = losses.iter().map(|loss| loss * unit).collect();
-            let job = Job::of(&scaled, 7.0);
+            let job = Job::with_losses(&scaled, 7.0);
             let progress = Progress { targets: objective(0.7 * unit), ..job.progress() };
             derive(&job.history, &progress, TRAINING)
         });

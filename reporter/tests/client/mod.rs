@@ -1,4 +1,4 @@
-//! An HTTP client that is just enough to see the endpoint's own bytes.
+//! A minimal HTTP client that shows the endpoint's bytes.
 
 #![allow(dead_code, clippy::allow_attributes, reason = "each test needs a part of it")]
 
@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use paceline_reporter::{LocalAddr, Reporter};
 
-/// No answer takes this long unless there is none.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The longest wait for anything.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Waits for something that comes at once, unless all hangs.
+/// Waits until a condition holds.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let pause = Duration::from_millis(10);
-    let tries = PATIENCE.as_millis() / pause.as_millis();
+    let tries = TIMEOUT.as_millis() / pause.as_millis();
     let came = (0..tries).any(|_| {
         holds() || {
             std::thread::park_timeout(pause);
             false
         }
     });
-    assert!(came, "it never comes to this: {what}");
+    assert!(came, "timed out waiting until: {what}");
 }
 
 /// Sends a request line such as `GET /metrics` and header lines, and reads the whole answer.
@@ -40,12 +40,12 @@ pub(crate) fn connect(reporter: &Reporter) -> Box<dyn Stream> {
     match reporter.local_addr().expect("it is not disabled") {
         LocalAddr::Tcp(address) => {
             let stream = TcpStream::connect(address).expect("it listens");
-            stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+            stream.set_read_timeout(Some(TIMEOUT)).expect("the timeout is not zero");
             Box::new(stream)
         }
         LocalAddr::Unix(path) => {
             let stream = UnixStream::connect(path).expect("it listens");
-            stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+            stream.set_read_timeout(Some(TIMEOUT)).expect("the timeout is not zero");
             Box::new(stream)
         }
         other => unreachable!("{other}"),
@@ -67,7 +67,7 @@ pub(crate) fn progress(reporter: &Reporter) -> paceline_wire::Progress {
 pub(crate) struct Events(BufReader<Box<dyn Stream>>);
 
 impl Events {
-    pub(crate) fn of(reporter: &Reporter) -> Self {
+    pub(crate) fn listen(reporter: &Reporter) -> Self {
         let mut stream = connect(reporter);
         stream
             .write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -76,7 +76,7 @@ impl Events {
     }
 }
 
-/// The progress of each event; the end when the reporter hangs up.
+/// The progress of each event, until the reporter closes the connection.
 impl Iterator for Events {
     type Item = paceline_wire::Progress;
 

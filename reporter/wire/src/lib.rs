@@ -1,8 +1,8 @@
-//! What a training job's endpoint says: the body of `GET /v1/progress`.
+//! The progress of a training job: the body of `GET /v1/progress`.
 //!
-//! The reporter and the sidecar write it, the allocator and users' scripts read it. Times are Unix
-//! seconds, durations are seconds. A value that is not known is `null`, never 0. This crate holds
-//! types and nothing else, so that both ends can share it at no cost.
+//! The reporter and the sidecar write it; the allocator and users' scripts read it. Times are Unix
+//! seconds, durations are seconds. An unknown value is `null`, never 0. This crate has types only, so
+//! that both ends can share it at no cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Fields are only ever added within one version; readers ignore the ones they do not know.
 pub const SCHEMA: u32 = 1;
 
-/// The port that a job's endpoint has unless it is told otherwise.
+/// The default port of a job's endpoint.
 pub const DEFAULT_PORT: u16 = 7223;
 
 /// One reading of a job's progress.
@@ -24,26 +24,26 @@ pub struct Progress {
     pub schema: u32,
     /// The job's name.
     pub job: String,
-    /// The process, as the job itself sees its id.
+    /// The process id, as the job itself sees it.
     pub pid: u32,
-    /// New with every start of the process: when it changes, the counters began anew.
+    /// New with every start of the process: when it changes, the counters have restarted.
     pub instance: String,
-    /// Who measured: `reporter` or `sidecar`.
+    /// The measuring program: `reporter` or `sidecar`.
     pub source: String,
-    /// What the job is doing.
+    /// The state of the job.
     pub state: State,
-    /// When the process began to report, in Unix seconds.
+    /// Start of the reporting, in Unix seconds.
     pub started_at: f64,
-    /// When this reading was taken, in Unix seconds by the job's clock.
+    /// Time of this reading, in Unix seconds by the job's clock.
     pub now: f64,
     /// Optimizer steps so far.
     pub step: Option<u64>,
     /// Epoch, counted from 1.
     pub epoch: Option<u64>,
-    /// How many steps the job takes at most.
+    /// The most steps that the job takes.
     pub total_steps: Option<u64>,
-    /// How many steps the job expects to take, where it may stop before [`Progress::total_steps`];
-    /// never more than that.
+    /// The steps that the job expects to take, if it may stop before [`Progress::total_steps`]; never
+    /// more than that.
     #[serde(default)]
     pub expected_steps: Option<u64>,
     /// The training data in use, as the job names it.
@@ -51,32 +51,32 @@ pub struct Progress {
     pub dataset: Option<String>,
     /// The loss.
     pub eval: Eval,
-    /// How long a batch takes.
+    /// Durations of batches.
     pub batch_latency: Latency,
-    /// What the job is asked to reach.
+    /// The targets of the job.
     pub targets: Targets,
-    /// When it did.
+    /// When the targets were reached.
     pub reached: Reached,
     /// The last checkpoint.
     pub checkpoint: Checkpoint,
     /// The loss on held-out data, apart from [`Progress::eval`].
     #[serde(default)]
     pub validation: Option<Validation>,
-    /// What follows from the reports so far.
+    /// Values derived from the reports so far.
     #[serde(default)]
     pub signals: Signals,
-    /// The CPU that the process has.
+    /// The CPU that the process may use.
     #[serde(default)]
     pub cpu: Cpu,
-    /// Which of several processes of one job this is.
+    /// The rank of this process, if the job has several.
     #[serde(default)]
     pub rank: Option<Rank>,
-    /// What a sidecar reads from; a reporter has none.
+    /// The sources of a sidecar; `null` from a reporter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Sidecar>,
-    /// Reports that were lost because the reporter could not keep up.
+    /// Reports lost because too many came at once.
     pub dropped: u64,
-    /// Reports that were refused because the value was not a finite number.
+    /// Reports refused because the value was not finite.
     pub rejected: u64,
 }
 
@@ -88,13 +88,13 @@ pub enum State {
     Starting,
     /// At least one report has arrived.
     Running,
-    /// The job ended as it meant to.
+    /// The job finished normally.
     Finished,
     /// The job ended by an error.
     Failed,
 }
 
-/// Which way the loss is meant to go.
+/// Whether a smaller or a larger value is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -126,19 +126,19 @@ impl Direction {
 /// The loss since the process began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eval {
-    /// What the loss is called.
+    /// The name of the loss.
     pub name: String,
-    /// Which way it is meant to go.
+    /// Whether smaller or larger is better.
     pub direction: Direction,
     /// Mean of the last [`Eval::window`] reports.
     pub value: Option<f64>,
-    /// How many reports [`Eval::value`] is the mean of, at most.
+    /// The most reports in the mean [`Eval::value`].
     pub window: u32,
-    /// When the last report came, in Unix seconds.
+    /// Time of the last report, in Unix seconds.
     pub updated_at: Option<f64>,
-    /// How many finite reports came.
+    /// Number of finite reports.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the finite reports.
     pub sum: f64,
     /// The first of them.
     pub first: Option<f64>,
@@ -148,12 +148,12 @@ pub struct Eval {
     pub max_abs: Option<f64>,
 }
 
-/// How long batches took, in seconds.
+/// Durations of batches, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many batches ended.
+    /// Number of batches that have ended.
     pub count: u64,
-    /// Their total duration.
+    /// Total duration of these batches.
     pub sum: f64,
     /// The duration of the last one.
     pub last: Option<f64>,
@@ -165,14 +165,14 @@ pub struct Latency {
     pub p99: Option<f64>,
 }
 
-/// What a job is asked to reach.
+/// The targets of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Targets {
     /// The loss from which on the model is usable.
     pub acceptable: Option<f64>,
     /// The loss at which the job is done.
     pub objective: Option<f64>,
-    /// The batch duration to keep, in seconds.
+    /// The target for the duration of a batch, in seconds.
     pub batch_latency: Option<f64>,
 }
 
@@ -187,29 +187,29 @@ pub struct Reached {
 
 /// The checkpoints of a job.
 ///
-/// A request has a number, counted from 1: the answer to `POST /v1/checkpoint` says which. Once
+/// A request has a number, counted from 1, which the answer to `POST /v1/checkpoint` returns. Once
 /// [`Checkpoint::answered`] is that number or more, it has been saved or has failed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// How many were asked for.
+    /// Number of requests.
     pub requested: u64,
-    /// The number of the last request that was answered, well or not.
+    /// The number of the last answered request, whether saved or failed.
     #[serde(default)]
     pub answered: u64,
-    /// How many were written.
+    /// Number of checkpoints written.
     pub saved: u64,
     /// The step of the last one.
     pub step: Option<u64>,
     /// The mean loss at that step.
     #[serde(default)]
     pub loss: Option<f64>,
-    /// Where it lies.
+    /// Its path.
     pub path: Option<String>,
     /// When it was written, in Unix seconds.
     pub at: Option<f64>,
     /// Why the last attempt failed, if it did.
     pub error: Option<String>,
-    /// The best one since the acceptable loss was reached: never replaced by a worse one.
+    /// The best one since the acceptable loss was reached. A worse one never replaces it.
     #[serde(default)]
     pub kept: Option<Kept>,
 }
@@ -217,13 +217,13 @@ pub struct Checkpoint {
 /// A checkpoint that is kept because the model is usable from there on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Where it lies.
+    /// Its path.
     pub path: String,
-    /// The mean loss that it was saved at.
+    /// The mean loss when it was saved.
     pub loss: f64,
-    /// The step that it was saved at.
+    /// The step when it was saved.
     pub step: u64,
-    /// When, in Unix seconds.
+    /// The time when it was saved, in Unix seconds.
     pub at: f64,
 }
 
@@ -234,64 +234,64 @@ pub struct Validation {
     pub value: f64,
     /// The best one.
     pub best: f64,
-    /// How many finite ones there were.
+    /// Number of finite ones.
     pub count: u64,
-    /// When the last one came, in Unix seconds.
+    /// Time of the last one, in Unix seconds.
     pub updated_at: f64,
 }
 
-/// What follows from the reports, worked out when somebody asks.
+/// Values derived from the reports, computed on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Signals {
-    /// What the job is at.
+    /// What the job is doing.
     pub activity: Activity,
     /// Seconds since the last report.
     pub quiet_seconds: Option<f64>,
-    /// Whether the loss is still a loss.
+    /// Whether the loss is finite and does not diverge.
     pub health: Health,
     /// The loss without its noise.
     pub loss_smoothed: Option<f64>,
     /// The change of the smoothed loss with one step.
     pub loss_slope: Option<f64>,
-    /// Steps per second of late.
+    /// Recent steps per second.
     pub steps_per_second: Option<f64>,
-    /// Steps done of those that the job means to take, from 0 to 1.
+    /// The fraction of all steps that is done, from 0 to 1.
     pub progress_ratio: Option<f64>,
     /// Seconds until all steps are done.
     pub eta_seconds: Option<f64>,
-    /// How far it is until the mean loss reaches the acceptable loss; `null` without one, once it
-    /// is reached, and while there is too little to go by.
+    /// Forecast of when the mean loss reaches the acceptable loss. `null` without one, once it is
+    /// reached, and while there are too few reports.
     pub to_acceptable: Option<Forecast>,
-    /// How far it is until the mean loss reaches the objective; `null` as above.
+    /// The same for the objective.
     pub to_objective: Option<Forecast>,
 }
 
-/// How far a loss is from its target, with the interval that holds the truth with 80 % probability.
+/// How far a loss is from its target, with an interval that is right with 80 % probability.
 ///
 /// The seconds are those at the present pace. A job that waits for CPU is slow, so its seconds say
-/// little about the work that is left: [`Forecast::steps`] says that.
+/// little about its remaining work; use [`Forecast::steps`] for that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Seconds from now: as likely sooner as later; `null`: more likely never.
+    /// Median of the seconds from now; `null` if it is more likely never reached.
     pub seconds: Option<f64>,
-    /// Seconds: sooner than this with 10 % probability only; `null`: most likely never.
+    /// Seconds with 10 % probability of being sooner; `null` if it is most likely never reached.
     pub low: Option<f64>,
-    /// Seconds: later than this with 10 % probability only; `null`: perhaps never.
+    /// Seconds with 10 % probability of being later; `null` if it may never be reached.
     pub high: Option<f64>,
-    /// Steps still to go; `null` from writers that do not forecast them.
+    /// Remaining steps; `null` from older writers.
     #[serde(default)]
     pub steps: Option<ForecastSteps>,
 }
 
-/// Steps still to go until a loss reaches its target.
+/// Remaining steps until a loss reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForecastSteps {
-    /// Fewer than this with 10 % probability only; `null`: most likely never.
+    /// Steps with 10 % probability of being fewer; `null` if it is most likely never reached.
     pub low: Option<f64>,
-    /// As likely fewer as more; `null`: more likely never.
+    /// Median of the steps; `null` if it is more likely never reached.
     pub median: Option<f64>,
-    /// More than this with 10 % probability only; `null`: perhaps never.
+    /// Steps with 10 % probability of being more; `null` if it may never be reached.
     pub high: Option<f64>,
 }
 
@@ -299,101 +299,105 @@ pub struct ForecastSteps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activity {
-    /// No report has come yet: data is loaded, code is compiled.
+    /// No report yet: the job loads data or compiles code.
     #[default]
     Starting,
-    /// Steps are made.
+    /// It makes steps.
     Training,
-    /// Held-out data is looked at; no step is expected.
+    /// It evaluates held-out data; no step is expected.
     Evaluating,
-    /// A checkpoint is written; no step is expected.
+    /// It writes a checkpoint; no step is expected.
     Checkpointing,
-    /// Steps were expected and have not come for much longer than they used to take.
+    /// An expected step takes much longer than earlier ones did.
     Stalled,
     /// The job has ended.
     Ended,
 }
 
-/// Whether a loss is still a loss.
+/// Whether a loss is finite and does not diverge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
-    /// It is a finite number that does not run away.
+    /// It is finite and does not diverge.
     #[default]
     Fine,
     /// The last report was NaN or infinite.
     Nonfinite,
-    /// It has been far worse than it once was for a while.
+    /// It has been far worse than its best for a while.
     Diverging,
 }
 
-/// The CPU that a process has.
+/// The CPU that a process may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cpu {
     /// Its quota in cores; `null` without one.
     pub quota: Option<f64>,
-    /// So many threads can run at once under its quota and affinity: a hint for thread pools.
+    /// The number of threads that can run at once under its quota and affinity: a hint for thread
+    /// pools.
     pub threads: Option<u32>,
 }
 
-/// Which of several processes of one job a process is, as its launcher numbers them from 0.
+/// The rank of a process among several of one job, numbered by its launcher from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
-    /// Among all processes.
+    /// Rank among all processes.
     pub global: u32,
-    /// Among those of the machine.
+    /// Rank among those of the machine.
     pub local: Option<u32>,
-    /// How many processes there are.
+    /// Number of processes.
     pub world: Option<u32>,
 }
 
-/// What a sidecar reads from, and how well.
+/// The sources that a sidecar reads, and how well it reads them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sidecar {
-    /// Where the training loss comes from: the name of one of the sources.
+    /// The name of the source of the training loss.
     pub loss_from: Option<String>,
-    /// Whether the loss is the mean of more than a step, and of what.
+    /// If the loss is a mean over more than a step: over what.
     pub loss_span: Option<String>,
-    /// Where batch latencies come from: `reported` by the framework, or `inferred` from the times
+    /// The origin of batch latencies: `reported` by the framework, or `inferred` from the times
     /// between its lines.
     pub latency_from: Option<String>,
-    /// Whether the job's output comes in blocks, as Python writes it into a pipe: its times mean
-    /// little then, and `PYTHONUNBUFFERED=1` mends it.
+    /// Whether the job's output arrives in blocks, as Python writes it into a pipe. Times are then
+    /// inaccurate; `PYTHONUNBUFFERED=1` avoids this.
     pub block_buffered: bool,
     /// Each source.
     pub sources: Vec<Source>,
-    /// What each rank's batches take, where several ranks print into one source.
+    /// The batch latency of each rank, if several ranks print into one source.
     pub ranks: Vec<RankLatency>,
 }
 
-/// Something that a sidecar reads.
+/// A source that a sidecar reads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Source {
-    /// What it is, such as `log:/logs/train.log`.
+    /// Its name, such as `log:/logs/train.log`.
     pub name: String,
-    /// Whether it is there.
+    /// Whether it can be read.
     pub up: bool,
-    /// What it was read as, such as `keras bar`; `null` while nothing was recognised.
+    /// The recognised format, such as `keras bar`; `null` while there is none.
     pub grammar: Option<String>,
-    /// The part of its lines with a loss that this explains, from 0 to 1.
+    /// The fraction of its lines with a loss that this format explains, from 0 to 1.
     pub confidence: Option<f64>,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// Lines and frames, or records, or rows.
+    /// Lines and frames, records, or rows read.
     pub lines: u64,
-    /// Those that said something.
+    /// Those of them with an observation.
     pub observations: u64,
-    /// Those that could not be read, and what was cut off for its length.
+    /// Those of them that could not be read, or were cut for their length.
     pub errors: u64,
-    /// Pieces of a command's output that were not passed on, or passed on without being read.
+    /// Pieces of a command's output that were not forwarded, or forwarded without being read. During a
+    /// flood the oldest unread pieces are dropped, never the last ones.
     pub dropped: u64,
-    /// When something was read last, in Unix seconds.
+    /// Time of the last read, in Unix seconds.
     pub updated_at: Option<f64>,
-    /// What keeps it away, in words.
+    /// Why it cannot be read.
     pub error: Option<String>,
+    /// What the user can do, if it is read but no loss is found in it; `null` from older writers.
+    pub hint: Option<String>,
 }
 
 /// The batch latency of one rank.
@@ -402,8 +406,8 @@ pub struct Source {
 pub struct RankLatency {
     /// The rank.
     pub rank: u32,
-    /// Batches.
+    /// Number of batches.
     pub count: u64,
-    /// Their duration, in seconds.
+    /// Their total duration, in seconds.
     pub sum: f64,
 }

@@ -1,4 +1,4 @@
-//! The types against a body as users' scripts see it.
+//! Checks the types against the JSON that users' scripts rely on.
 
 use paceline_wire::{Direction, Progress, SCHEMA, State};
 
@@ -16,7 +16,7 @@ const BODY: &str = r#"{"schema": 1, "job": "vae", "pid": 7, "instance": "01J", "
                 "at": 1760000041.0, "error": null},
  "dropped": 0, "rejected": 0}"#;
 
-/// What later writers add to the same body.
+/// The fields that later writers add to the same body.
 const ADDITIONS: &str = r#"{
  "expected_steps": 20000,
  "checkpoint": {"requested": 1, "answered": 1, "saved": 1, "step": 1200, "loss": 119.0,
@@ -37,7 +37,8 @@ const ADDITIONS: &str = r#"{
              "block_buffered": false, "ranks": [{"rank": 0, "count": 10, "sum": 0.5}],
              "sources": [{"name": "log:/logs/train.log", "up": true, "grammar": "keras bar",
                           "confidence": 1.0, "bytes": 100, "lines": 9, "observations": 8,
-                          "errors": 0, "dropped": 0, "updated_at": 1760000042.4, "error": null}]}}"#;
+                          "errors": 0, "dropped": 0, "updated_at": 1760000042.4, "error": null,
+                          "hint": null}]}}"#;
 
 #[test]
 fn every_field_of_the_body_is_read_and_written_under_its_name() {
@@ -49,7 +50,7 @@ fn every_field_of_the_body_is_read_and_written_under_its_name() {
 }
 
 #[test]
-fn a_body_without_the_additions_is_read_and_nothing_of_it_is_lost() {
+fn body_without_additions_is_read_without_loss() {
     let progress: Progress = serde_json::from_str(BODY).unwrap();
     let written = serde_json::to_value(&progress).unwrap();
     let expected: serde_json::Value = serde_json::from_str(BODY).unwrap();
@@ -80,7 +81,7 @@ fn forecast_of_an_older_writer_has_no_steps() {
 }
 
 #[test]
-fn what_is_not_known_is_null_and_a_field_of_a_later_writer_is_ignored() {
+fn unknown_value_is_null_and_unknown_field_is_ignored() {
     let mut body: serde_json::Value = serde_json::from_str(BODY).unwrap();
     body["step"] = serde_json::Value::Null;
     body["eval"]["value"] = serde_json::Value::Null;

@@ -1,10 +1,11 @@
-//! Event files as TensorBoard's writers make them: an event for each scalar.
+//! Event files in the form of TensorBoard's writers: one event per scalar.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes `steps` of so many tags, half of which are losses, into a new file of `folder`; its size.
+/// Writes `steps` of so many tags into a new file of `folder` and returns its size. Half of the
+/// tags are losses.
 pub(crate) fn write(folder: &Path, tags: u32, steps: u16) -> io::Result<u64> {
     fs::create_dir_all(folder)?;
     let path = folder.join("events.out.tfevents.1767261600.host");
@@ -30,7 +31,7 @@ fn record(data: &[u8]) -> Vec<u8> {
     [&size[..], &masked(&size), data, &masked(data)].concat()
 }
 
-/// A checksum as the format has it, so that one of data that hold one is not weak.
+/// The masked checksum of the format, so that data may contain checksums.
 fn masked(data: &[u8]) -> [u8; 4] {
     crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }

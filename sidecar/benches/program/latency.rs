@@ -1,4 +1,4 @@
-//! How soon a line that a job prints shows at the endpoint.
+//! The delay from a printed line to the endpoint.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,19 +12,19 @@ use crate::figures::{note_peak, percentile, print, print_at_most};
 use crate::sidecar::Sidecar;
 use crate::texts;
 
-/// Lines that are written.
+/// Number of lines.
 const LINES: u32 = 500;
-/// One look ends before the next begins, with this time between them.
+/// Time between the end of a poll and the next one.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Measures a log that is appended to, and a command that prints.
+/// Measures a growing log and a printing command.
 pub(crate) fn print_delays(folder: &Path) -> io::Result<()> {
     println!("{LINES} lines at random times; one poller, {PERIOD:?} after each answer, asks again");
     let log = folder.join("log");
     let file = File::create(&log)?;
     let sidecar = Sidecar::start(folder, ["--log", &log.to_string_lossy()])?;
     measure("a line in a log until it shows", sidecar, file)?;
-    // What it is given it prints at once.
+    // `cat` prints its input at once.
     let mut sidecar = Sidecar::start(folder, ["exec", "--", "cat"])?;
     let input = sidecar.stdin()?;
     measure("a line that `exec`'s command prints until it shows", sidecar, input)?;
@@ -51,7 +51,7 @@ fn measure(what: &str, mut sidecar: Sidecar, mut to: impl Write) -> io::Result<(
     Ok(())
 }
 
-/// Times from 5 to 68 ms that follow no rhythm: a generator of Lehmer's kind.
+/// Pseudo-random times from 5 to 68 ms, from a Lehmer generator.
 struct Pauses(u64);
 
 impl Pauses {

@@ -1,8 +1,8 @@
-//! The whole program, as people run it: how quickly it reads, how soon a line shows, what it takes of
-//! the machine. Figures stand beside what is asked of them; neighbours on the machine move them, so
-//! that nothing fails by them. Names of parts as arguments run these parts alone.
+//! Measures the whole program: its speed, its delay and its use of the machine. Figures are printed
+//! beside their goals. Other load on the machine changes them, so a missed goal is not a failure.
+//! Arguments name the parts to run.
 
-#![expect(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod events;
 mod figures;
@@ -18,7 +18,7 @@ mod throughput;
 use std::io;
 use std::path::Path;
 
-/// Measures one thing with files in a folder of its own, and prints it.
+/// Measures one thing with files in a temporary folder, and prints it.
 type Part = fn(&Path) -> io::Result<()>;
 
 const PARTS: [(&str, Part); 6] = [
@@ -43,11 +43,11 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Says how much of the machine there is, and how much of it others use.
+/// Prints the number of cores and the load of other processes.
 fn print_machine() -> io::Result<()> {
     let cores = std::thread::available_parallelism()?;
     let load = std::fs::read_to_string("/proc/loadavg")?;
     let load = load.split(' ').next().unwrap_or_default();
-    println!("{cores} cores, before this {load} processes at work on them\n");
+    println!("{cores} cores, load before the start {load}\n");
     Ok(())
 }

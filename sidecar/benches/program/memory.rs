@@ -1,4 +1,4 @@
-//! What a sidecar holds at most, whatever it is given.
+//! The peak memory of a sidecar under extreme input.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::texts::{KINDS, Kind};
 
 /// Tags of a TensorBoard folder, and the steps of each.
 const TAGS: (u32, u16) = (10_000, 20);
-/// Pieces of 1 MiB of a line that does not end.
+/// Number of pieces of 1 MiB of an endless line.
 const PIECES: u64 = 1024;
 
-/// Measures the most memory that is taken.
+/// Measures the peak memory.
 pub(crate) fn print(folder: &Path) -> io::Result<()> {
     for kind in KINDS {
         print_memory(&format!("`exec`, {}", kind.name), by_exec(&kind, folder)?);
@@ -25,7 +25,7 @@ pub(crate) fn print(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A command that prints as quickly as its output is taken.
+/// A command that prints as fast as its output is read.
 fn by_exec(kind: &Kind, folder: &Path) -> io::Result<f64> {
     let text = folder.join("text");
     kind.write(&text)?;

@@ -1,4 +1,4 @@
-//! `mtail`, which reads lines by regular expressions that a person writes for them.
+//! `mtail`, which reads lines with regular expressions written by the user.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -1,4 +1,4 @@
-//! A child that is measured by what the kernel says of it, and ended with this.
+//! A child process that is measured through `/proc` and killed on drop.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,12 @@ use std::process::{Child, ChildStdin, Command};
 use std::thread;
 use std::time::Duration;
 
-/// The kernel tells CPU time in so many ticks a second, on every Linux.
+/// The kernel reports CPU time in ticks; there are so many per second on every Linux.
 const TICKS: f64 = 100.0;
-/// A page of `/proc` is looked at again after this time.
+/// Polling period of `/proc`.
 pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 
-/// A child, and the most memory that it was seen with.
+/// A child and its peak memory in MiB.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -24,32 +24,32 @@ impl Process {
         Ok(Self { child: command.spawn()?, peak: 0.0 })
     }
 
-    /// Where it reads from, if that is piped; once.
+    /// Its standard input, if piped; can be taken once.
     pub(crate) fn stdin(&mut self) -> io::Result<ChildStdin> {
-        self.child.stdin.take().ok_or_else(|| io::Error::other("its input is not piped"))
+        self.child.stdin.take().ok_or_else(|| io::Error::other("standard input is not piped"))
     }
 
-    /// The seconds of CPU that it has used, by all its threads; also once it has ended.
+    /// The CPU time of all its threads in seconds; also after it has ended.
     pub(crate) fn cpu(&self) -> io::Result<f64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name before may hold anything but this.
+        // The process name before may contain anything but this.
         let (_, fields) = stat.rsplit_once(") ").unwrap_or_default();
         let ticks =
             fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
         Ok(ticks.sum::<f64>() / TICKS)
     }
 
-    /// The most memory that it had at a time so far, in MiB.
+    /// Its peak memory so far, in MiB.
     pub(crate) fn peak(&mut self) -> io::Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
-        // One that has ended has none any more.
+        // The value is missing after its end.
         self.peak = self.peak.max(kib.unwrap_or_default() / 1024.0);
         Ok(self.peak)
     }
 
-    /// Waits for its end; what it used can be asked for still.
+    /// Waits for its end, without reaping it: its usage can still be read.
     pub(crate) fn wait(&mut self) -> io::Result<()> {
         loop {
             let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;

@@ -1,4 +1,4 @@
-//! What a sidecar takes when nothing happens, and before anything does.
+//! The cost of a sidecar when idle, at start and on disk.
 
 use std::fs;
 use std::io;
@@ -13,14 +13,14 @@ use crate::events;
 use crate::figures::{median, note_peak, percentile, print, print_at_most, print_memory};
 use crate::sidecar::{PROGRAM, Sidecar};
 
-/// It is started so often.
+/// Number of starts.
 const STARTS: usize = 20;
-/// It settles for this long, and is then watched.
+/// Time before the measurement.
 const SETTLES: Duration = Duration::from_secs(2);
-/// See [`SETTLES`].
+/// Time of the measurement.
 const WATCHED: Duration = Duration::from_secs(30);
 
-/// Measures the time from its start until it answers.
+/// Measures the time from the start until it answers.
 pub(crate) fn print_start(folder: &Path) -> io::Result<()> {
     let log = folder.join("log");
     let mut millis = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn print_start(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures the CPU that it takes while nothing is written.
+/// Measures the CPU that it uses while nothing is written.
 pub(crate) fn print_idle(folder: &Path) -> io::Result<()> {
     let (log, csv, runs) = (folder.join("log"), folder.join("metrics.csv"), folder.join("runs"));
     fs::write(&log, "iter 1: loss 2.5, time 20.00ms\n".repeat(1000))?;
@@ -68,7 +68,7 @@ pub(crate) fn print_idle(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures the program's file, without symbols where there is a tool to take them off.
+/// Measures the size of the program, without symbols if `strip` is available.
 pub(crate) fn print_size(folder: &Path) -> io::Result<()> {
     let stripped = folder.join("stripped");
     let strip = Command::new("strip").arg("-o").arg(&stripped).arg(PROGRAM).status();

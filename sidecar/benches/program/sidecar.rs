@@ -1,4 +1,4 @@
-//! The program that is measured.
+//! The measured program.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,10 +13,10 @@ use crate::process::{MOMENT, Process};
 
 /// The program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_paceline-sidecar");
-/// It is given up after this.
-const PATIENCE: u32 = 30_000;
+/// Maximum number of polls before giving up.
+const MAX_POLLS: u32 = 30_000;
 
-/// A sidecar that runs.
+/// A running sidecar.
 #[derive(Debug)]
 pub(crate) struct Sidecar {
     process: Process,
@@ -24,7 +24,7 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    /// Starts one with these arguments, its socket in `folder`; it need not serve yet.
+    /// Starts one with these arguments and its socket in `folder`. It may not serve yet.
     pub(crate) fn spawn<'a>(
         folder: &Path,
         arguments: impl IntoIterator<Item = &'a str>,
@@ -47,9 +47,9 @@ impl Sidecar {
         Ok(sidecar)
     }
 
-    /// Waits until it serves, and looks as often as this.
+    /// Waits until it serves; polls with this period.
     pub(crate) fn serves(&self, period: Duration) -> io::Result<()> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             if self.ask("/healthz").is_ok_and(|answer| answer.contains(" 200 ")) {
                 return Ok(());
             }
@@ -58,20 +58,20 @@ impl Sidecar {
         Err(ErrorKind::TimedOut.into())
     }
 
-    /// What it says of the job.
+    /// The progress that it publishes.
     pub(crate) fn progress(&self) -> io::Result<Progress> {
         let answer = self.ask("/v1/progress")?;
         let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
         Ok(serde_json::from_str(body)?)
     }
 
-    /// Waits until what it says is so, and looks as often as this.
+    /// Waits until the progress satisfies `holds`; polls with this period.
     pub(crate) fn until(
         &mut self,
         period: Duration,
         holds: impl Fn(&Progress) -> bool,
     ) -> io::Result<()> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             if holds(&self.progress()?) {
                 self.process.peak()?;
                 return Ok(());
@@ -81,7 +81,7 @@ impl Sidecar {
         Err(ErrorKind::TimedOut.into())
     }
 
-    /// Waits until its one source has brought so many bytes.
+    /// Waits until its source has read so many bytes.
     pub(crate) fn has_read(&mut self, bytes: u64) -> io::Result<()> {
         self.until(2 * MOMENT, |progress| {
             let sources = progress.sidecar.iter().flat_map(|sidecar| &sidecar.sources);
@@ -89,12 +89,12 @@ impl Sidecar {
         })
     }
 
-    /// Where it reads from, once.
+    /// Its standard input; can be taken once.
     pub(crate) fn stdin(&mut self) -> io::Result<ChildStdin> {
         self.process.stdin()
     }
 
-    /// What the kernel says of it.
+    /// Its process.
     pub(crate) fn process(&mut self) -> &mut Process {
         &mut self.process
     }

@@ -1,21 +1,20 @@
-//! What training jobs print, as much of it as is wanted.
+//! Generates output of training jobs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// As much is written of each kind.
+/// Bytes written of each kind.
 pub(crate) const SIZE: u32 = 200_000_000;
 
 /// A kind of text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// What people call it.
+    /// Its name.
     pub(crate) name: &'static str,
-    /// The speed that is asked for, in MB a second of one core.
+    /// The goal in MB/s per core.
     pub(crate) goal: Option<f64>,
-    /// The expression by which `mtail` takes step and loss out of a line; `None` if it cannot read
-    /// the text at all.
+    /// The expression with which `mtail` reads step and loss; `None` if it cannot read the text.
     pub(crate) pattern: Option<&'static str>,
     line: fn(&mut dyn Write, u32) -> io::Result<()>,
 }
@@ -33,7 +32,7 @@ pub(crate) const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// Writes [`SIZE`] bytes of whole lines, or a line more; how many those are.
+    /// Writes at least [`SIZE`] bytes of whole lines and returns the exact size.
     pub(crate) fn write(&self, path: &Path) -> io::Result<u64> {
         let mut file = BufWriter::new(File::create(path)?);
         let mut line = Vec::new();
@@ -52,7 +51,7 @@ impl Kind {
     }
 }
 
-/// A line of the example that most people know; 938 batches of 64 are an epoch.
+/// A line of PyTorch's MNIST example; an epoch has 938 batches of 64.
 pub(crate) fn pytorch(to: &mut dyn Write, step: u32) -> io::Result<()> {
     let (epoch, batch) = (step / 938 + 1, step % 938);
     let loss = loss(step);

@@ -1,4 +1,4 @@
-//! How quickly a log is read that is already there, beside `mtail`.
+//! The speed of reading an existing log, compared with `mtail`.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use crate::process::Process;
 use crate::sidecar::Sidecar;
 use crate::texts::{KINDS, Kind, SIZE};
 
-/// Each reads so often, in turns.
+/// Number of runs of each program, in turns.
 const TURNS: usize = 3;
 
-/// What reading a text took: seconds of CPU, seconds, and memory in MiB.
+/// The cost of reading a text: CPU seconds, wall seconds, peak memory in MiB.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     cpu: f64,
@@ -36,7 +36,7 @@ pub(crate) fn print(folder: &Path) -> io::Result<()> {
         let (ours, theirs) = read(&kind, folder, &text, size)?;
         let best = words(&ours);
         let other = match kind.pattern {
-            None => "cannot: there is no newline".to_owned(),
+            None => "unable: no newline".to_owned(),
             Some(_) if theirs.is_empty() => "skipped: no mtail here".to_owned(),
             Some(_) => words(&theirs),
         };
@@ -58,7 +58,7 @@ fn read(kind: &Kind, folder: &Path, text: &Path, size: u64) -> io::Result<(Vec<T
     Ok((ours, theirs))
 }
 
-/// The log takes its name when the sidecar waits for it, so that its start does not count.
+/// The log gets its name once the sidecar runs, so that the start is not measured.
 fn by_sidecar(folder: &Path, text: &Path, size: u64) -> io::Result<Took> {
     let log = folder.join("log");
     let mut sidecar = Sidecar::start(folder, ["--log", &log.to_string_lossy()])?;
@@ -86,7 +86,7 @@ fn words(all: &[Took]) -> String {
     format!("{:7.1} {:7.1} {peak:8.1}", speed(all), megabytes() / of(|took| took.wall))
 }
 
-/// MB a second of one core.
+/// MB/s per core.
 fn speed(all: &[Took]) -> f64 {
     megabytes() / median(&all.iter().map(|took| took.cpu).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-"""A stand-in for the sidecar, and a way to run a program beside it."""
+"""A fake sidecar, and a function that runs a program against it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from typing import Any, Callable, Optional
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
-# Only what hangs takes so many seconds.
+# Timeout in seconds; only a hang takes so long.
 LIMIT = 60.0
-# Before a program: its end waits as long for the last reports.
-PATIENT = f"import paceline; paceline.flush.__defaults__ = ({LIMIT},)\n"
+# Prepended to programs, so that their end waits that long for the last reports.
+LONG_FLUSH = f"import paceline; paceline.flush.__defaults__ = ({LIMIT},)\n"
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Over a Unix socket it must not ask who the peer is.
+    # A Unix socket has no peer address.
     client_address = ("local", 0)
 
     def do_POST(self) -> None:
@@ -37,15 +37,15 @@ class Handler(BaseHTTPRequestHandler):
         stub.hold.wait()
         stub.requests.append((self.path, dict(self.headers), body))
         stub.connections.add(self.connection)
-        status, said = stub.answer
+        status, answer = stub.answer
         if stub.refuses in body:
-            status, said = 400, b"no"
+            status, answer = 400, b"no"
         if status < 300:
             stub.reports.extend(json.loads(line) for line in body.splitlines())
         self.send_response(status)
-        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(said)
+        self.wfile.write(answer)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -55,7 +55,7 @@ class Quiet(socketserver.ThreadingMixIn):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that does not wait for its answer is no news."""
+        """Ignores clients that do not wait for their answer."""
 
 
 class TcpServer(Quiet, socketserver.TCPServer):
@@ -76,9 +76,9 @@ class Stub:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections: set[socket.socket] = set()
         self.answer = (204, b"")
-        # What it does not want to hear.
+        # Requests that contain this are rejected.
         self.refuses = b"refused"
-        # Cleared, it keeps everybody waiting.
+        # While cleared, all requests wait.
         self.hold = threading.Event()
         self.hold.set()
         self.server: Any
@@ -108,7 +108,7 @@ class Stub:
 
 
 def until(holds: Callable[[], bool]) -> bool:
-    """Waits for something that comes at once, unless all hangs."""
+    """Waits until `holds` returns true, up to `LIMIT` seconds."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         if holds():
@@ -124,18 +124,18 @@ def needs(*modules: str) -> Callable[[type[unittest.TestCase]], type[unittest.Te
 
 
 def run(
-    program: str, address: str, in_a_hurry: bool = False, **environment: str
+    program: str, address: str, default_flush: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a process of its own, as the state of a process is what is tested.
+    """Runs a program in its own process, because the state of a process is tested.
 
-    On a busy machine the last reports may take longer than the end of a process waits for them: it
-    waits longer here, unless it is `in_a_hurry`.
+    On a busy machine the last reports may take longer than the end of a process waits for them.
+    It waits longer here, unless `default_flush` is set.
     """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PACELINE_")}
     kept.pop("RANK", None)
     variables = {**kept, "PYTHONPATH": str(SOURCE), "PACELINE_LISTEN": address, **environment}
     with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
-        file.write(program if in_a_hurry else PATIENT + program)
+        file.write(program if default_flush else LONG_FLUSH + program)
         file.flush()
         return subprocess.run(
             [sys.executable, file.name],

@@ -1,4 +1,4 @@
-"""The callback in the Hugging Face trainer itself."""
+"""The callback with the real Hugging Face trainer."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ print(json.dumps(trainer.state.log_history))
 
 @needs("transformers", "accelerate", "torch")
 class HuggingFace(unittest.TestCase):
-    def test_all_that_the_trainer_logs_arrives(self) -> None:
+    def test_losses_and_times_of_the_trainer_arrive(self) -> None:
         with Stub() as stub:
             done = run(PROGRAM, stub.address, HF_HUB_OFFLINE="1")
             self.assertEqual(done.returncode, 0, done.stderr)
             history = json.loads(done.stdout.splitlines()[-1])
 
-        def told(key: str, name: str) -> list[tuple[float, float]]:
+        def logged(key: str) -> list[tuple[float, float]]:
             return [(log["step"], log[key]) for log in history if key in log]
 
         def sent(key: str) -> list[tuple[float, float]]:
             return [(report["step"], report[key]) for report in stub.reports if key in report]
 
-        self.assertEqual(sent("loss"), told("loss", "loss"))
-        self.assertEqual(sent("val_loss"), told("eval_loss", "val_loss"))
+        self.assertEqual(sent("loss"), logged("loss"))
+        self.assertEqual(sent("val_loss"), logged("eval_loss"))
         self.assertEqual(
             {report.get("mean") for report in stub.reports if "loss" in report}, {"interval"}
         )

@@ -1,4 +1,4 @@
-"""The callback in Keras itself."""
+"""The callback with the real Keras."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(json.dumps({"losses": Truth.losses, "val": history.history["val_loss"], "t
 
 @needs("keras", "tensorflow")
 class Keras(unittest.TestCase):
-    def test_all_that_keras_knows_arrives(self) -> None:
+    def test_losses_and_times_of_keras_arrive(self) -> None:
         with Stub() as stub:
             done = run(PROGRAM, stub.address, TF_CPP_MIN_LOG_LEVEL="3")
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,4 +1,4 @@
-"""The callback in Lightning itself."""
+"""The callback with the real Lightning."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ trainer = lightning.Trainer(
 model = Model()
 trainer.fit(model, data, data)
 test = trainer.test(model, data, verbose=False)
-# Lightning looks at some batches before it begins.
+# Lightning's sanity check runs a validation first.
 print(json.dumps({"losses": losses, "val": held_out[-2:], "test": test[0]["my_test_loss"]}))
 """
 
 
 @needs("lightning", "torch")
 class Lightning(unittest.TestCase):
-    def test_all_that_lightning_knows_arrives(self) -> None:
+    def test_losses_and_times_of_lightning_arrive(self) -> None:
         with Stub() as stub:
             done = run(PROGRAM, stub.address)
             self.assertEqual(done.returncode, 0, done.stderr)

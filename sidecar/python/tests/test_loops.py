@@ -1,4 +1,4 @@
-"""Loops that are written by hand."""
+"""Hand-written loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with paceline.batch():
                 self.assertTrue(0.03 <= report["batch_seconds"] < LIMIT)
             self.assertNotIn("loss", stub.reports[-1])
 
-    def test_the_error_of_a_batch_is_the_programs_own(self) -> None:
+    def test_error_in_a_batch_is_passed_on(self) -> None:
         program = """
 import paceline
 try:
@@ -43,7 +43,7 @@ except ValueError as error:
             self.assertEqual(run(program, stub.address).stdout, "mine\n")
             self.assertEqual(stub.reports, [])
 
-    def test_a_loader_is_followed_with_the_time_that_its_data_takes(self) -> None:
+    def test_tracked_batches_include_the_time_of_their_data(self) -> None:
         program = """
 import time, paceline
 def data():
@@ -63,7 +63,7 @@ for epoch in range(2):
             for report in stub.reports:
                 self.assertTrue(0.04 <= report["batch_seconds"] < LIMIT, report)
 
-    def test_a_loop_may_be_left_and_a_loader_is_still_what_it_was(self) -> None:
+    def test_loop_may_be_left_and_loader_attributes_remain(self) -> None:
         program = """
 import paceline
 class Loader(list):

@@ -1,4 +1,4 @@
-"""What arrives at the sidecar, and what does not."""
+"""Which reports arrive at the sidecar, and which do not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def free_address() -> str:
 
 
 class Arriving(unittest.TestCase):
-    def test_a_report_arrives_with_what_was_said_and_when(self) -> None:
+    def test_report_arrives_with_its_fields_and_time(self) -> None:
         program = "import paceline; paceline.report(loss=0.5, batch_seconds=0.04, step=7, epoch=1)"
         before = time.time()
         with Stub() as stub:
@@ -35,7 +35,7 @@ class Arriving(unittest.TestCase):
             self.assertEqual(headers["Content-Type"], "application/x-ndjson")
             self.assertRegex(headers["Host"], r"^127\.0\.0\.1:\d+$")
 
-    def test_totals_arrive_and_an_expectation_of_none_does_not(self) -> None:
+    def test_totals_arrive_and_zero_expected_steps_do_not(self) -> None:
         program = """
 import paceline
 paceline.report(total_steps=1000, expected_steps=400)
@@ -44,21 +44,21 @@ paceline.report(loss=1)
 """
         with Stub() as stub:
             run(program, stub.address)
-            said = [{k: v for k, v in report.items() if k != "at"} for report in stub.reports]
-            self.assertEqual(said, [{"total_steps": 1000, "expected_steps": 400}, {"loss": 1.0}])
+            sent = [{k: v for k, v in report.items() if k != "at"} for report in stub.reports]
+            self.assertEqual(sent, [{"total_steps": 1000, "expected_steps": 400}, {"loss": 1.0}])
 
-    def test_a_unix_socket_will_do(self) -> None:
+    def test_unix_socket_is_supported(self) -> None:
         with tempfile.TemporaryDirectory() as folder, Stub(f"{folder}/job.sock") as stub:
             run("import paceline; paceline.report(val_loss=2)", stub.address)
             self.assertEqual([report["val_loss"] for report in stub.reports], [2.0])
 
-    def test_all_addresses_of_a_server_are_reached_on_this_machine(self) -> None:
+    def test_wildcard_address_is_reached_over_loopback(self) -> None:
         with Stub() as stub:
             port = stub.address.rpartition(":")[2]
             run("import paceline; paceline.report(loss=1)", f"0.0.0.0:{port}")
             self.assertEqual(len(stub.reports), 1)
 
-    def test_many_reports_go_in_order_over_one_connection(self) -> None:
+    def test_many_reports_arrive_in_order_over_one_connection(self) -> None:
         program = """
 import paceline
 for step in range(2000):
@@ -72,7 +72,7 @@ for step in range(2000):
             self.assertGreater(len(stub.requests), 3)
             self.assertEqual(len(stub.connections), 1)
 
-    def test_what_is_not_finite_is_said_in_words(self) -> None:
+    def test_non_finite_losses_arrive_as_strings(self) -> None:
         program = """
 import paceline
 for loss in float("nan"), float("inf"), -float("inf"), 1:
@@ -83,7 +83,7 @@ for loss in float("nan"), float("inf"), -float("inf"), 1:
             losses = [report["loss"] for report in stub.reports]
             self.assertEqual(losses, ["nan", "inf", "-inf", 1.0])
 
-    def test_a_function_is_asked_in_another_thread(self) -> None:
+    def test_function_is_called_in_another_thread(self) -> None:
         program = """
 import threading, paceline
 main = threading.get_ident()
@@ -93,12 +93,12 @@ paceline.report(loss=lambda: 5.0 if threading.get_ident() != main else -1.0)
             run(program, stub.address)
             self.assertEqual([report["loss"] for report in stub.reports], [5.0])
 
-    def test_a_launcher_says_the_rank(self) -> None:
+    def test_rank_is_read_from_the_environment(self) -> None:
         with Stub() as stub:
             run("import paceline; paceline.report(loss=1)", stub.address, RANK="3")
             self.assertEqual([report["rank"] for report in stub.reports], [3])
 
-    def test_a_sidecar_that_comes_late_gets_what_waits(self) -> None:
+    def test_late_sidecar_gets_the_waiting_reports(self) -> None:
         program = """
 import os, pathlib, time, paceline
 for step in range(40):
@@ -120,7 +120,7 @@ while not paceline.flush():
                 thread.join()
                 self.assertEqual([report["step"] for report in stub.reports], list(range(40)))
 
-    def test_a_sidecar_may_start_anew(self) -> None:
+    def test_restarted_sidecar_gets_the_reports(self) -> None:
         program = """
 import time, paceline
 for step in range(60):
@@ -141,12 +141,12 @@ while not paceline.flush():
 
 
 class Nothing(unittest.TestCase):
-    """It is as if the package were not there."""
+    """The package does not disturb the program."""
 
-    def test_without_a_sidecar_all_is_quiet_and_fast(self) -> None:
+    def test_reports_without_a_sidecar_are_quiet_and_fast(self) -> None:
         program = """
 import time, paceline
-# The thread's own time: others may have the CPU meanwhile.
+# CPU time of the thread, because other processes may use the CPU meanwhile.
 began = time.thread_time()
 for step in range(20000):
     paceline.report(loss=1.0, step=step)
@@ -157,7 +157,7 @@ time.sleep(0.6)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertLess(float(done.stdout), 100e-6)
 
-    def test_a_failure_is_logged_once_for_debugging(self) -> None:
+    def test_failure_is_logged_once_at_debug_level(self) -> None:
         program = """
 import logging, time, paceline
 logging.basicConfig(level=logging.DEBUG)
@@ -170,7 +170,7 @@ for step in range(30):
         self.assertEqual(len(lines), 1, lines)
         self.assertRegex(lines[0], "^DEBUG:paceline:ConnectionRefusedError: ")
 
-    def test_it_can_be_switched_off(self) -> None:
+    def test_reporting_can_be_disabled(self) -> None:
         for word in ("1", "true"):
             with Stub() as stub:
                 program = """
@@ -183,7 +183,7 @@ print(threading.active_count())
                 done = run(program, stub.address, PACELINE_DISABLED=word)
                 self.assertEqual((done.stdout, done.stderr, stub.requests), ("1\n", "", []))
 
-    def test_an_address_that_is_none_is_said_once(self) -> None:
+    def test_invalid_address_is_logged_once(self) -> None:
         program = "import paceline\nfor _ in range(3): paceline.report(loss=1)"
         for address in ("7223", "unix:job.sock", "host:0", "::1:7223"):
             done = run(program, address)
@@ -191,7 +191,7 @@ print(threading.active_count())
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertIn("PACELINE_LISTEN", done.stderr)
 
-    def test_nonsense_is_counted_and_never_raises(self) -> None:
+    def test_invalid_values_are_counted_and_never_raise(self) -> None:
         program = """
 import paceline
 class Bad:
@@ -212,7 +212,7 @@ print(paceline.stats())
             self.assertEqual([report["loss"] for report in stub.reports], [1.5])
             self.assertEqual(done.stdout, "Stats(sent=1, waiting=0, dropped=0, rejected=7)\n")
 
-    def test_what_the_sidecar_refuses_is_not_sent_again(self) -> None:
+    def test_rejected_report_is_not_sent_again(self) -> None:
         with Stub() as stub:
             stub.answer = (400, b"line 1: no")
             program = """
@@ -224,7 +224,7 @@ print(paceline.stats().rejected)
             self.assertEqual(run(program, stub.address).stdout, "1\n")
             self.assertEqual(len(stub.requests), 1)
 
-    def test_a_report_that_is_refused_takes_no_other_with_it(self) -> None:
+    def test_rejected_report_does_not_affect_others(self) -> None:
         program = """
 import paceline
 for round in range(2):
@@ -239,7 +239,7 @@ print(paceline.stats())
             self.assertEqual([report["step"] for report in stub.reports], 2 * [0, 1, 3, 4])
             self.assertEqual(done.stdout, "Stats(sent=8, waiting=0, dropped=0, rejected=2)\n")
 
-    def test_a_time_that_is_none_is_left_out_and_nothing_is_not_sent(self) -> None:
+    def test_invalid_times_and_empty_reports_are_not_sent(self) -> None:
         program = """
 import paceline
 for seconds in 0.0, -1.0, float("nan"), 0.5:
@@ -255,10 +255,10 @@ paceline.report(step=-1, loss=1.0)
 
 
 class Waiting(unittest.TestCase):
-    def test_a_sidecar_that_hangs_holds_up_nothing_and_the_newest_stay(self) -> None:
+    def test_hanging_sidecar_does_not_block_and_newest_reports_stay(self) -> None:
         program = """
 import time, paceline, paceline._http
-# Longer than this test may take: a call that waited for the sidecar would be seen.
+# Longer than this test may take, so a call that waits for the sidecar would be noticed.
 paceline._http.TIMEOUT = 3600.0
 for step in range(6000):
     paceline.report(loss=1.0, step=step)
@@ -272,7 +272,7 @@ atexit.register(paceline.flush)
 """
         with Stub() as stub:
             stub.hold.clear()
-            done = run(program, stub.address, in_a_hurry=True)
+            done = run(program, stub.address, default_flush=True)
             first, last = done.stdout.splitlines()
             dropped, waiting, sent = (int(word) for word in first.split())
             self.assertEqual(sent, 0)
@@ -283,7 +283,7 @@ atexit.register(paceline.flush)
 
 
 class Processes(unittest.TestCase):
-    def test_a_child_of_a_process_that_reports_stays_silent(self) -> None:
+    def test_forked_child_of_a_reporting_process_is_silent(self) -> None:
         program = """
 import os, sys, threading, paceline
 paceline.report(loss=1.0, step=1)
@@ -298,12 +298,12 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
         with Stub() as stub:
-            # Newer Pythons warn of forks in programs with threads.
+            # Newer Python versions warn about forks in programs with threads.
             done = run(program, stub.address, PYTHONWARNINGS="ignore")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual([report["step"] for report in stub.reports], [1] + 10 * [2])
 
-    def test_a_process_that_was_forked_before_reports_for_itself(self) -> None:
+    def test_child_forked_before_the_first_report_reports(self) -> None:
         program = """
 import os, sys, paceline
 child = os.fork()
@@ -315,7 +315,7 @@ if child:
             run(program, stub.address)
             self.assertEqual(sorted(report["step"] for report in stub.reports), [1, 2])
 
-    def test_children_of_multiprocessing_send_their_last_words(self) -> None:
+    def test_multiprocessing_children_send_their_last_reports(self) -> None:
         program = """
 import multiprocessing, paceline
 def work(step): paceline.report(loss=1.0, step=step)
@@ -330,7 +330,7 @@ if __name__ == "__main__":
             self.assertEqual(done.stderr, "")
             self.assertEqual(sorted(report["step"] for report in stub.reports), [0, 1])
 
-    def test_a_fork_at_any_moment_does_no_harm(self) -> None:
+    def test_fork_at_any_moment_is_safe(self) -> None:
         program = """
 import os, paceline
 for step in range(200):

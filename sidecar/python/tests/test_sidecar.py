@@ -1,4 +1,4 @@
-"""The package and the sidecar itself, where PACELINE_SIDECAR names its binary."""
+"""The package with the real sidecar, if PACELINE_SIDECAR names its binary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(paceline.stats())
 
 @unittest.skipIf(BINARY is None, "PACELINE_SIDECAR names no binary")
 class Sidecar(unittest.TestCase):
-    def test_the_sidecar_understands_all_and_publishes_it(self) -> None:
+    def test_sidecar_accepts_and_publishes_all_reports(self) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -51,7 +51,7 @@ class Sidecar(unittest.TestCase):
         self.assertEqual((progress["step"], progress["rejected"]), (40, 2))
         self.assertEqual((progress["eval"]["count"], progress["eval"]["best"]), (38, 0.05))
         self.assertEqual(progress["validation"]["value"], 0.25)
-        # The first batch may be left out, as it is slower than all others in many programs.
+        # The first batch may be ignored, because it is the slowest in many programs.
         self.assertIn(progress["batch_latency"]["count"], (39, 40))
         self.assertTrue(0.01 <= progress["batch_latency"]["p50"] < LIMIT)
 

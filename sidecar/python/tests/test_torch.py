@@ -1,4 +1,4 @@
-"""Tensors, and the processes of a DataLoader."""
+"""Tensors as losses, and the worker processes of a DataLoader."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import torch, paceline
 weight = torch.ones(3, requires_grad=True)
 loss = (weight * 2).sum()
 paceline.report(loss=loss)
-# What is done to it later is not what was reported.
+# Later changes do not affect the report.
 with torch.no_grad():
     loss.mul_(100)
 paceline.report(loss=loss.detach().half())
 class Device(torch.Tensor):
-    # As a tensor on a GPU would: it is read later, elsewhere.
+    # Like a tensor on a GPU: it is read later, in another thread.
     is_cpu = False
 late = torch.tensor(5.0).as_subclass(Device)
 paceline.report(loss=late)
@@ -50,7 +50,7 @@ class Torch(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual([report["loss"] for report in stub.reports], [6.0, 600.0, 5.0])
 
-    def test_those_who_only_read_data_stay_silent(self) -> None:
+    def test_data_loader_workers_report_nothing(self) -> None:
         with Stub() as stub:
             done = run(LOADER, stub.address)
             self.assertEqual(done.returncode, 0, done.stderr)

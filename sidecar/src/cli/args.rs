@@ -1,4 +1,4 @@
-//! What commands have in common.
+//! Arguments that commands share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,82 +7,85 @@ use clap::{Args, ValueEnum};
 use paceline_reporter::wire::Progress;
 use paceline_reporter::{Direction, Reporter};
 
-use super::{Failure, chain};
-use crate::desk::Hints;
+use super::{Failure, chain, values};
 use crate::grammar::Patterns;
 use crate::job::Job;
+use crate::merger::Hints;
+use crate::say::say;
 use crate::source::files::Wanted;
-use crate::state::Saved;
+use crate::state::{Read, Saved};
 
-/// What is read, and what is known of the job.
+/// The sources to read, and the settings of the job.
 #[derive(Clone, Debug, Args)]
 pub(super) struct SourceArgs {
-    /// A log to follow from its start, which need not be there yet; `-` is standard input
-    #[arg(long, value_name = "FILE")]
+    /// A log to follow from its start; it need not exist yet. `-` is standard input
+    #[arg(long, value_name = "FILE", value_parser = values::path())]
     log: Vec<PathBuf>,
     /// A folder of TensorBoard event files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = values::path())]
     tfevents: Vec<PathBuf>,
-    /// A CSV file that a logger writes, such as Lightning's or Keras's
-    #[arg(long, value_name = "FILE")]
+    /// A CSV file that a logger writes, for example Lightning's or Keras's
+    #[arg(long, value_name = "FILE", value_parser = values::path())]
     csv: Vec<PathBuf>,
-    /// A container of this host to attach to
-    #[arg(long, value_name = "NAME")]
+    /// A container on this host to attach to
+    #[arg(long, value_name = "NAME", value_parser = values::text())]
     pub(super) docker: Vec<String>,
-    /// Where to take datagrams of statsd's form: `host:port` or `unix:/path`
-    #[arg(long, value_name = "ADDRESS")]
+    /// Where to receive statsd datagrams: `host:port` or `unix:/path`
+    #[arg(long, value_name = "ADDRESS", value_parser = values::text())]
     pub(super) statsd: Vec<String>,
-    /// A file to go on from after a restart, so that nothing is counted twice
-    #[arg(long, value_name = "FILE")]
+    /// A file that keeps the state over a restart, so that nothing is counted twice
+    #[arg(long, value_name = "FILE", value_parser = values::path())]
     pub(super) state: Option<PathBuf>,
     #[command(flatten)]
     pub(super) job: JobArgs,
 }
 
-/// What is known of the job.
+/// The settings of the job.
 #[derive(Clone, Debug, Args)]
 pub(super) struct JobArgs {
-    /// The job's name
-    #[arg(long, env = "PACELINE_JOB", default_value = "job", value_name = "NAME")]
-    job: String,
-    /// A regular expression for lines that nothing else reads, with any of the named groups `loss`,
+    /// The job's name [default: job] [env: `PACELINE_JOB`]
+    #[arg(long, value_name = "NAME", value_parser = values::text())]
+    job: Option<String>,
+    /// A regular expression for the job's own lines, with any of the named groups `loss`,
     /// `val_loss`, `test_loss`, `step`, `epoch`, `total_steps`, `batch_seconds`, `batch_ms`, `rank`
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = values::text())]
     pub(super) pattern: Vec<String>,
-    /// The name of the loss to take, where there are several
-    #[arg(long, value_name = "NAME")]
+    /// The name of the loss to report, if there are several
+    #[arg(long, value_name = "NAME", value_parser = values::text())]
     loss: Option<String>,
-    /// Samples in a batch, for logs that count samples and not steps
-    #[arg(long, value_name = "N")]
+    /// Samples per batch, for logs that count samples instead of steps
+    #[arg(long, value_name = "N", value_parser = values::count)]
     batch_size: Option<u64>,
-    /// The loss from which on the model is usable
-    #[arg(long, env = "PACELINE_ACCEPTABLE", value_name = "LOSS", allow_hyphen_values = true)]
+    /// The loss at which the model becomes usable [env: `PACELINE_ACCEPTABLE`]
+    #[arg(long, value_name = "LOSS", allow_hyphen_values = true, value_parser = values::loss)]
     acceptable: Option<f64>,
-    /// The loss at which the job is done
-    #[arg(long, env = "PACELINE_OBJECTIVE", value_name = "LOSS", allow_hyphen_values = true)]
+    /// The loss at which the job is done [env: `PACELINE_OBJECTIVE`]
+    #[arg(long, value_name = "LOSS", allow_hyphen_values = true, value_parser = values::loss)]
     objective: Option<f64>,
-    /// The time that a batch is meant to take
-    #[arg(long, env = "PACELINE_BATCH_LATENCY", value_name = "SECONDS")]
+    /// The target time per batch [env: `PACELINE_BATCH_LATENCY`]
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     batch_latency: Option<f64>,
-    /// Which way the loss is meant to go
+    /// Whether a lower or a higher loss is better
     #[arg(long, value_enum, default_value_t = Way::Minimize)]
     direction: Way,
-    /// How many steps the job means to take, where it does not say so itself
-    #[arg(long, value_name = "N")]
+    /// The planned number of steps, if the job does not report it
+    #[arg(long, value_name = "N", value_parser = values::count)]
     total_steps: Option<u64>,
-    /// How many steps the job expects to take, where it may stop early: from 1 on
-    #[arg(long, env = "PACELINE_EXPECTED_STEPS", value_name = "N")]
+    /// The number of steps that the job expects to need, if it may stop early; at least 1
+    /// [env: `PACELINE_EXPECTED_STEPS`]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     expected_steps: Option<u64>,
-    /// Where to listen: `host:port` or `unix:/path.sock` [default: 127.0.0.1:7223, or the first free
-    /// port from 7230 on]
-    #[arg(long, env = "PACELINE_LISTEN", value_name = "ADDRESS")]
+    /// Where to listen: `host:port` or `unix:/path.sock`. It must be free; without it the first free
+    /// port from 7230 serves if 7223 is taken [default: 127.0.0.1:7223] [env: `PACELINE_LISTEN`]
+    #[arg(long, value_name = "ADDRESS", value_parser = values::text())]
     listen: Option<String>,
-    /// A file that always holds the progress, for when the process has gone
-    #[arg(long, env = "PACELINE_STATUS_FILE", value_name = "FILE")]
+    /// A file that always contains the latest progress, also after the process has ended
+    /// [env: `PACELINE_STATUS_FILE`]
+    #[arg(long, value_name = "FILE", value_parser = values::path())]
     status_file: Option<PathBuf>,
 }
 
-/// Which way a loss is meant to go.
+/// Whether a lower or a higher loss is better.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Way {
     Minimize,
@@ -90,16 +93,29 @@ enum Way {
 }
 
 impl SourceArgs {
-    /// The files among them.
+    /// The files to follow.
     pub(super) fn files(&self) -> Wanted {
         Wanted { logs: self.log.clone(), csvs: self.csv.clone(), events: self.tfevents.clone() }
     }
 
-    /// What a predecessor left.
+    /// Reads the state of the previous sidecar. Without a whole one, everything begins again.
     pub(super) fn saved(&self) -> Result<Saved, Failure> {
         let Some(path) = &self.state else { return Ok(Saved::default()) };
-        let wrong = |error| Failure::usage(format!("--state {}: {error}", path.display()));
-        Saved::read(path).map_err(wrong)
+        let shown = path.display();
+        match Saved::read(path) {
+            Ok(Read::Whole(saved)) => Ok(*saved),
+            Ok(Read::Missing) => Ok(Saved::default()),
+            Ok(Read::Cut) => {
+                say(format_args!(
+                    "--state {shown} is empty or cut: all counts begin again, and the sources are \
+                     read from their start"
+                ));
+                Ok(Saved::default())
+            }
+            Err(error) => Err(Failure::usage(format!(
+                "cannot read --state {shown}: {error}; remove it to begin again, or name another file"
+            ))),
+        }
     }
 }
 
@@ -109,19 +125,23 @@ impl JobArgs {
         Patterns::new(&self.pattern).map_err(|error| Failure::usage(chain(&error)))
     }
 
-    /// What a person knows better.
+    /// The settings for the merger.
     pub(super) fn hints(&self) -> Hints {
         let Self { loss, batch_size, total_steps, .. } = self;
         Hints { loss: loss.clone(), batch_size: *batch_size, total_steps: *total_steps }
     }
 
-    /// Starts the endpoint, which goes on from what a predecessor had come to.
+    /// Starts the job and its endpoint, resuming from an earlier progress.
     pub(super) fn start(&self, before: Option<Progress>) -> Result<Arc<Job>, Failure> {
         let direction = match self.direction {
             Way::Minimize => Direction::Minimize,
             Way::Maximize => Direction::Maximize,
         };
-        let mut builder = Reporter::builder(self.job.as_str()).direction(direction).from_env();
+        // What is given here overrides the environment.
+        let mut builder = Reporter::builder("job").direction(direction).from_env();
+        if let Some(name) = &self.job {
+            builder = builder.job(name);
+        }
         if let Some(progress) = before {
             builder = builder.resume(progress);
         }

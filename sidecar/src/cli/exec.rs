@@ -1,6 +1,7 @@
-//! Running a job as a child.
+//! `exec`: runs a job as a child process.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::{ExitCode, ExitStatus};
 
 use clap::Args;
@@ -12,6 +13,10 @@ use crate::source::child;
 /// The arguments of `exec`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ExecArgs {
+    /// Run the command in a terminal of its own, so that bars keep their form and colours. Both of
+    /// its outputs then go to standard output
+    #[arg(long)]
+    tty: bool,
     #[command(flatten)]
     job: JobArgs,
     /// The command, after `--`
@@ -19,18 +24,35 @@ pub(super) struct ExecArgs {
     command: Vec<OsString>,
 }
 
-/// Runs the command; its exit code is ours.
+/// The arguments of the hidden command that enters a terminal.
+#[derive(Clone, Debug, Args)]
+pub(super) struct EnterArgs {
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command and returns its exit code.
 pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
+    if args.command.first().is_some_and(|program| program.is_empty()) {
+        return Err(Failure::usage("invalid COMMAND \"\": expected a program, for example python"));
+    }
     let patterns = args.job.patterns()?;
     let job = args.job.start(None)?;
-    let ended = child::run(&job, &args.command, &patterns);
+    let ended = child::run(&job, &args.command, &patterns, args.tty);
     job.end(ended.as_ref().is_ok_and(ExitStatus::success));
     job.close();
-    let status = ended.map_err(|error| {
-        let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
-        // As a shell says that there is no such program.
-        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
-        Failure { code, message: format!("{}: {}", program.unwrap_or_default(), chain(&error)) }
-    })?;
+    let status = ended.map_err(|error| cannot_run(&args.command, &error))?;
     Ok(ExitCode::from(child::exit_code(status)))
+}
+
+/// Becomes the command, in a terminal of its own.
+pub(super) fn enter(args: &EnterArgs) -> Failure {
+    cannot_run(&args.command, &child::enter(&args.command))
+}
+
+fn cannot_run(command: &[OsString], error: &io::Error) -> Failure {
+    let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    // The exit codes of a shell: 127 if the program is missing, 126 if it cannot be run.
+    let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    Failure { code, message: format!("cannot run {program}: {}", chain(error)) }
 }

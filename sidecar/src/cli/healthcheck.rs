@@ -1,4 +1,4 @@
-//! Asking an endpoint whether it serves.
+//! `healthcheck`: asks an endpoint whether it is healthy.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,33 +11,36 @@ use paceline_reporter::wire::DEFAULT_PORT;
 
 use super::Failure;
 
-/// An endpoint that takes longer has a problem.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for the answer of an endpoint.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The arguments of `healthcheck`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct HealthcheckArgs {
-    /// Where it listens [default: 127.0.0.1:7223]
+    /// The address of the endpoint [default: 127.0.0.1:7223]
     #[arg(long, env = "PACELINE_LISTEN", value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Ask whether a report has come, and not only whether it serves
+    /// Also require that a report has been received
     #[arg(long)]
     ready: bool,
 }
 
-/// Exit code 0 if it answers that all is well, 1 otherwise.
+/// Returns exit code 0 if the endpoint is healthy, 1 otherwise.
 pub(super) fn run(args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
     let default = || format!("127.0.0.1:{DEFAULT_PORT}");
-    let address = args.listen.clone().unwrap_or_else(default);
+    // Compose files pass an empty variable for an omitted value.
+    let given = args.listen.clone().filter(|address| !address.trim().is_empty());
+    let address = given.unwrap_or_else(default);
     let page = if args.ready { "/readyz" } else { "/healthz" };
-    let failed = |error: std::io::Error| Failure::running(format!("{address}: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::running(format!("cannot query {address}: {error}"));
     let answer = ask(&address, page).map_err(failed)?;
     let line = answer.lines().next().unwrap_or_default();
     if line.split(' ').nth(1) == Some("200") {
         return Ok(ExitCode::SUCCESS);
     }
-    let said = answer.lines().last().unwrap_or_default();
-    Err(Failure::running(format!("{address}: {said}")))
+    let body = answer.lines().last().unwrap_or_default();
+    Err(Failure::running(format!("{address} is not healthy: {body}")))
 }
 
 fn ask(address: &str, page: &str) -> std::io::Result<String> {
@@ -45,12 +48,12 @@ fn ask(address: &str, page: &str) -> std::io::Result<String> {
     let request = format!("GET {page} HTTP/1.0\r\nhost: localhost\r\n\r\n");
     if let Some(path) = address.strip_prefix("unix:") {
         let mut stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.write_all(request.as_bytes())?;
         stream.read_to_string(&mut answer)?;
     } else {
         let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.write_all(request.as_bytes())?;
         stream.read_to_string(&mut answer)?;
     }

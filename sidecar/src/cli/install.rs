@@ -1,4 +1,4 @@
-//! Putting this program where another container finds it.
+//! `install`: copies this program to a folder that another container can use.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -11,34 +11,34 @@ use tempfile::NamedTempFile;
 
 use super::Failure;
 
-/// What the copy is called.
+/// The name of the copy.
 const NAME: &str = "paceline-sidecar";
 
 /// The arguments of `install`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct InstallArgs {
-    /// A folder that is there, such as a volume that is shared with the job
+    /// An existing folder, for example a volume shared with the job
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
 
-/// Copies the program and prints where the copy is.
+/// Copies the program and prints the path of the copy.
 pub(super) fn run(args: &InstallArgs) -> Result<ExitCode, Failure> {
     let folder = args.folder.display();
     let path = install(&args.folder)
-        .map_err(|error| Failure::running(format!("install {folder}: {error}")))?;
+        .map_err(|error| Failure::running(format!("cannot install into {folder}: {error}")))?;
     writeln!(io::stdout(), "{}", path.display())
         .map_err(|error| Failure::running(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The copy appears whole, and replaces one that runs.
+/// Creates the copy atomically. An existing copy is replaced, even while it runs.
 fn install(folder: &Path) -> io::Result<PathBuf> {
-    // What runs, even if its file has been replaced since.
+    // The running program, even if its file has been replaced since.
     let mut ours = File::open("/proc/self/exe")?;
     let mut copy = NamedTempFile::with_prefix_in(format!(".{NAME}-"), folder)?;
     io::copy(&mut ours, &mut copy)?;
-    // Whoever the job runs as may run it, whatever the umask is.
+    // Any user may run it, whatever the umask is.
     copy.as_file().set_permissions(Permissions::from_mode(0o755))?;
     copy.as_file().sync_all()?;
     let path = folder.join(NAME);

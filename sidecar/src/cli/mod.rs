@@ -6,17 +6,21 @@ mod healthcheck;
 mod install;
 mod replay;
 mod run;
+mod values;
 
-use std::fmt;
-use std::io::{self, Write};
+use std::env;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
+use crate::say::say;
+use crate::source::child;
 use args::SourceArgs;
 
-/// Publishes the loss and batch latency of a training job that is not changed for it: read from its
-/// output, its TensorBoard or CSV files, or from what it sends.
+/// Publishes the loss and batch latency of an unchanged training job. Reads its output, its
+/// TensorBoard or CSV files, or the reports that it sends
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 struct Cli {
@@ -28,39 +32,67 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  paceline-sidecar exec -- python train.py        run a job, and read what it prints
-  paceline-sidecar --log /logs/train.log          follow a log that another container writes
+  paceline-sidecar exec -- python train.py        run a job and read its output
+  paceline-sidecar exec --tty -- python train.py  the same in a terminal of its own
+  paceline-sidecar --log /logs/train.log          follow a log of another container
   paceline-sidecar --tfevents runs/ --csv metrics.csv
-  paceline-sidecar --docker trainer               attach to a container of this host
-  paceline-sidecar replay train.log               see what would be reported
+  paceline-sidecar --docker trainer               attach to a container on this host
+  paceline-sidecar replay train.log               show what would be reported
+  paceline-sidecar replay --explain train.log     show what is read of each line, and why
   curl -s http://127.0.0.1:7223/v1/progress";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a command and read what it prints; its output and exit code are passed on unchanged
+    /// Run a command and read its output; output and exit code are passed on unchanged
     Exec(exec::ExecArgs),
-    /// Print what would be reported of a log, line by line
+    /// Print what would be reported for a log, line by line, and why
     Replay(replay::ReplayArgs),
-    /// Ask a sidecar or reporter whether it serves; for exec probes
+    /// Check that a sidecar or reporter is healthy; for exec probes
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Copy this program into a folder; for init containers, since its image has no `cp`
+    /// Copy this program into a folder; for init containers, because the image has no `cp`
     Install(install::InstallArgs),
+    /// Become a command in a new session with standard output as its terminal; for `exec --tty`
+    #[command(name = child::ENTER, hide = true)]
+    Enter(exec::EnterArgs),
 }
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let Cli { command, sources } = Cli::parse();
+    let Cli { command, sources } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => match stray_command(&error) {
+            Some(failure) => return failure.exit(),
+            None => error.exit(),
+        },
+    };
     let result = match command {
         None => run::run(&sources),
         Some(Command::Exec(args)) => exec::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Healthcheck(args)) => healthcheck::run(&args),
         Some(Command::Install(args)) => install::run(&args),
+        Some(Command::Enter(args)) => Err(exec::enter(&args)),
     };
-    result.unwrap_or_else(Failure::tell)
+    result.unwrap_or_else(Failure::exit)
 }
 
-/// Why a command could not do its work.
+/// The failure for `exec python train.py`, which lacks the `--` before the command.
+fn stray_command(error: &clap::Error) -> Option<Failure> {
+    let mut words = env::args_os().skip(1);
+    let is_exec = words.next().as_deref() == Some(OsStr::new("exec"));
+    if !is_exec || words.any(|word| word == "--") || error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    (!word.starts_with('-')).then(|| {
+        Failure::usage(format!(
+            "cannot run {word}: expected `--` before the command; put `--` before the command, for \
+             example paceline-sidecar exec -- {word}"
+        ))
+    })
+}
+
+/// Why a command failed.
 #[derive(Debug)]
 struct Failure {
     code: u8,
@@ -68,28 +100,23 @@ struct Failure {
 }
 
 impl Failure {
-    /// What was asked for cannot be: exit code 2.
+    /// A usage error: exit code 2.
     fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, message: message.into() }
     }
 
-    /// It did not work: exit code 1.
+    /// A runtime error: exit code 1.
     fn running(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
-    fn tell(self) -> ExitCode {
+    fn exit(self) -> ExitCode {
         say(format_args!("{}", self.message));
         ExitCode::from(self.code)
     }
 }
 
-/// Says something to a person, who may have gone.
-fn say(what: fmt::Arguments<'_>) {
-    drop(writeln!(io::stderr(), "paceline-sidecar: {what}"));
-}
-
-/// An error and what caused it, in one line.
+/// An error and its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! Reading what others write, until SIGTERM.
+//! The default command: reads sources until SIGTERM.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,46 +7,59 @@ use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
 use super::args::SourceArgs;
-use super::{Failure, chain, say};
+use super::{Failure, chain};
 use crate::job::Job;
+use crate::say::say;
 use crate::source::datagram;
 use crate::source::docker::Container;
 use crate::source::files::Files;
 use crate::state::Saved;
 
-/// Runs until it is told to end, or until all containers have ended.
+/// Runs until SIGTERM or SIGINT, or until all containers have ended.
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
     let saved = args.saved()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let mut signals =
-        Signals::new([SIGTERM, SIGINT]).map_err(|error| Failure::running(chain(&error)))?;
+    let mut signals = Signals::new([SIGTERM, SIGINT])
+        .map_err(|error| Failure::running(format!("cannot handle signals: {}", chain(&error))))?;
     let job = args.job.start(saved.progress)?;
     announce(&job);
     for address in &args.statsd {
-        datagram::listen(Arc::clone(&job), address)
-            .map_err(|error| Failure::usage(format!("--statsd {address}: {error}")))?;
+        datagram::listen(Arc::clone(&job), address).map_err(|error| {
+            Failure::usage(format!("cannot listen on --statsd {address}: {error}"))
+        })?;
     }
     let mut files = Files::new(&job, &args.files(), &patterns, &saved.files)
-        .map_err(|error| Failure::running(chain(&error)))?;
+        .map_err(|error| Failure::running(format!("cannot open the sources: {}", chain(&error))))?;
     let names = &args.docker;
-    let containers: Vec<_> =
-        names.iter().map(|name| Container::new(&job, name, &patterns)).collect();
+    let containers: Vec<_> = names
+        .iter()
+        .map(|name| Container::new(&job, name, &patterns))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::usage(format!("cannot read --docker: {error}")))?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::running(format!("cannot read --docker containers: {error}")))?;
 
     let stopper = Arc::clone(&stop);
+    let (detach, detached) = watch::channel(false);
     let handle = signals.handle();
     let reader = thread::current();
     thread::scope(|scope| {
         scope.spawn(move || {
             if signals.forever().next().is_some() {
                 stopper.store(true, Ordering::Relaxed);
+                detach.send_replace(true);
                 reader.unpark();
             }
         });
         if !containers.is_empty() {
-            scope.spawn(|| attach(&job, containers, &stop));
+            scope.spawn(|| attach(&runtime, &job, containers, &detached, &stop));
         }
         let state = args.state.as_deref();
         let mut written = None;
@@ -54,31 +67,37 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
         files.run(&stop, |files| {
             let Some(path) = state else { return };
             let progress = job.progress();
-            let news = progress.as_ref().map(|one| (one.eval.count, one.batch_latency.count));
-            if written != Some(news) {
-                // What cannot be written now, as on a full disk, is tried again.
+            let counts = progress.as_ref().map(|one| (one.eval.count, one.batch_latency.count));
+            if written != Some(counts) {
+                // A failed write, for example on a full disk, is tried again.
                 let outcome = Saved { progress, files: files.saved() }.write(path);
-                written = outcome.is_ok().then_some(news);
+                written = outcome.is_ok().then_some(counts);
                 if let Err(error) = &outcome
                     && !failing
                 {
-                    say(format_args!("--state {}: {error}; it is tried again", path.display()));
+                    say(format_args!("cannot write --state {}: {error}; retrying", path.display()));
                 }
                 failing = outcome.is_err();
             }
         });
         handle.close();
     });
+    // A name that is still being resolved must not delay the end.
+    runtime.shutdown_background();
     job.close();
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads containers; the end of the last one is the job's, and ours.
-fn attach(job: &Job, containers: Vec<Container>, stop: &AtomicBool) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return };
+/// Reads containers. When the last one has ended, the job has ended and the process stops.
+fn attach(
+    runtime: &Runtime,
+    job: &Job,
+    containers: Vec<Container>,
+    detached: &watch::Receiver<bool>,
+    stop: &AtomicBool,
+) {
     let ended = runtime.block_on(async {
-        let all = containers.into_iter().map(|container| container.run(stop));
+        let all = containers.into_iter().map(|container| container.run(detached.clone()));
         futures_util::future::join_all(all).await
     });
     let known: Vec<_> = ended.into_iter().flatten().collect();
@@ -88,7 +107,7 @@ fn attach(job: &Job, containers: Vec<Container>, stop: &AtomicBool) {
     }
 }
 
-/// Says where the endpoint is.
+/// Prints the address of the endpoint.
 fn announce(job: &Job) {
     if let Some(address) = job.address() {
         say(format_args!("listening on {address}"));

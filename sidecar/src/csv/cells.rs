@@ -2,7 +2,7 @@
 
 use csv_core::{ReadRecordResult, Reader};
 
-/// A row as far as it is there, in bounded memory.
+/// The part of a row that has been read so far, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Cells {
     text: Vec<u8>,
@@ -13,14 +13,14 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Room for so many bytes and so many cells.
+    /// Reserves room for so many bytes and cells.
     pub(super) fn new(bytes: usize, cells: usize) -> Self {
         Self { text: vec![0; bytes], ends: vec![0; cells], used: (0, 0), too_long: false }
     }
 
-    /// Takes bytes off `rest` until the row is whole, and says whether it is.
+    /// Consumes `rest` until the row is complete. Returns whether it is.
     pub(super) fn fill(&mut self, reader: &mut Reader, rest: &mut &[u8]) -> bool {
-        // Without bytes the reader would take the file for ended.
+        // Given no bytes, the reader would assume that the file has ended.
         while !rest.is_empty() {
             let text = self.text.get_mut(self.used.0..).unwrap_or_default();
             let ends = self.ends.get_mut(self.used.1..).unwrap_or_default();
@@ -38,12 +38,12 @@ impl Cells {
         false
     }
 
-    /// Whether there was no room for all of the row: its cells are of no use then.
+    /// Whether the row did not fit. Its cells must then be ignored.
     pub(super) fn is_too_long(&self) -> bool {
         self.too_long
     }
 
-    /// The cells; one that is not text is empty.
+    /// The cells; one that is not UTF-8 is empty.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         let ends = self.ends.get(..self.used.1).unwrap_or_default();
         let starts = std::iter::once(&0).chain(ends);

@@ -1,15 +1,15 @@
-//! What the columns of a file are.
+//! The meaning of the columns of a file.
 
 use crate::names::{self, Meaning};
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// The columns, as the header has them.
+/// The columns in the order of the header.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     columns: Vec<Column>,
-    /// What a training loss is the mean of, where its name does not say.
+    /// The span of a training loss whose name does not give one.
     usual: Span,
-    /// A comma within a number stands for the point.
+    /// Whether a comma within a number is a decimal point.
     comma: bool,
 }
 
@@ -20,7 +20,8 @@ struct Column {
 }
 
 impl Layout {
-    /// Reads a header. `comma` says that columns are separated by something else than commas.
+    /// Reads a header. `comma`: columns are not separated by commas, so numbers may contain a
+    /// decimal comma.
     pub(super) fn new<'a>(header: impl Iterator<Item = &'a str>, comma: bool) -> Self {
         let column =
             |name: &str| Column { name: name.trim().to_owned(), meaning: names::meaning(name) };
@@ -30,7 +31,7 @@ impl Layout {
         let usual = if is(Meaning::Step) || is(Meaning::Batch) || !is(Meaning::Epoch) {
             Span::Step
         } else if named("train_loss") && named("valid_loss") && named("time") {
-            // fastai: a moving mean, at the end of an epoch.
+            // fastai writes a moving mean at the end of each epoch.
             Span::Interval
         } else {
             Span::Epoch
@@ -38,13 +39,13 @@ impl Layout {
         Self { columns, usual, comma }
     }
 
-    /// Whether a row is a header once more, as after an appending logger was started again.
+    /// Whether a row repeats the header, as an appending logger writes it after a restart.
     pub(super) fn is_header<'a>(&self, mut row: impl Iterator<Item = &'a str> + Clone) -> bool {
         !row.clone().any(|cell| self.number(cell).is_some())
             && row.any(|cell| names::meaning(cell).is_some())
     }
 
-    /// A checksum of what a row says, whatever the order and number of the columns.
+    /// A checksum of a row's content, independent of the order and number of columns.
     pub(super) fn checksum<'a>(&self, row: impl Iterator<Item = &'a str>) -> u32 {
         let cells = self.columns.iter().map(|column| column.name.as_str()).zip(row);
         let mut cells: Vec<_> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
@@ -55,7 +56,7 @@ impl Layout {
         })
     }
 
-    /// What a row says, if anything.
+    /// The observation in a row, if there is any.
     pub(super) fn observation<'a>(
         &self,
         row: impl Iterator<Item = &'a str>,
@@ -83,7 +84,7 @@ impl Layout {
                 Meaning::Batch => batch = whole(cell),
                 Meaning::TotalSteps => found.total_steps = whole(cell),
                 Meaning::TotalEpochs => found.total_epochs = whole(cell),
-                // Seconds since the start of the job are no wall time.
+                // Seconds since the start of the job are not wall time.
                 Meaning::WallTime => found.at = positive.filter(|at| *at > 1e9),
             }
         }
@@ -104,7 +105,7 @@ impl Layout {
     }
 }
 
-/// A counter, which some loggers write as a fraction.
+/// Parses a counter, which some loggers write with `.0`.
 fn whole(cell: &str) -> Option<u64> {
     let cell = cell.trim();
     cell.strip_suffix(".0").unwrap_or(cell).parse().ok()

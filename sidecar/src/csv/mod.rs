@@ -1,8 +1,7 @@
 //! CSV files, read while a logger appends to them.
 //!
-//! The header says which columns are losses and which are counters, by the rules of
-//! [`crate::names`]. [`table::Table`] turns bytes into observations; [`Reader`] feeds it from a
-//! file.
+//! [`crate::names`] decides by the header which columns are losses and which are counters.
+//! [`table::Table`] turns bytes into observations; [`Reader`] feeds it from a file.
 
 mod cells;
 mod layout;
@@ -20,15 +19,15 @@ use table::Table;
 
 /// Follows one CSV file, from its start.
 ///
-/// Loggers write such files anew, such as Lightning's when a column is added. Each row is told once:
-/// one that stands where it stood and says what it said is passed over.
+/// Some loggers rewrite the whole file, for example Lightning's when a column is added. Each row is
+/// reported once: a row with the same index and content as before is skipped.
 #[derive(Debug)]
 pub struct Reader {
     follower: Follower,
     table: Table,
 }
 
-/// What was met since the start or the resumption.
+/// Counts since the start or the resumption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Of the file.
@@ -43,14 +42,15 @@ impl Reader {
         Self::resume(path, Seen::default())
     }
 
-    /// The same, after another one that has told the rows that `seen` knows. The file is read from
-    /// its start.
+    /// Like `new`, but skips the rows in `seen`, which another reader has reported. The file is
+    /// read from its start.
     pub fn resume(path: impl Into<PathBuf>, seen: Seen) -> Self {
         Self { follower: Follower::new(path), table: Table::new(seen) }
     }
 
-    /// Reads on, a bounded amount, and gives what each whole row says. A row that is not ended yet
-    /// waits. That there is no file is no error; an error is for this time only.
+    /// Reads on, a bounded amount, and passes the observation of each complete row to `sink`. An
+    /// incomplete row waits. A missing file is not an error. After an error the next call tries
+    /// again.
     pub fn poll(&mut self, sink: &mut dyn FnMut(Observation)) -> io::Result<Progress> {
         self.follower.poll(&mut |piece| match piece {
             Piece::Bytes(bytes) => self.table.feed(bytes, sink),
@@ -58,12 +58,12 @@ impl Reader {
         })
     }
 
-    /// The rows that were told.
+    /// The rows that were reported.
     pub fn seen(&self) -> &Seen {
         self.table.seen()
     }
 
-    /// What was met.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         Counts { file: self.follower.counts(), rows: self.table.counts() }
     }

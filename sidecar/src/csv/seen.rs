@@ -1,33 +1,34 @@
-//! Which rows of a file were told.
+//! The rows of a file that were reported.
 
-/// So many rows are known by what they say; later ones only by where they stand.
-const KNOWN: usize = 4096;
+/// The number of rows that are recognised by their content; later rows are recognised by their
+/// index alone.
+const MAX_CHECKSUMS: usize = 4096;
 
-/// The rows of a file that were told, for when it is read from its start again.
+/// The reported rows of a file, to skip them when it is read from its start again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Seen {
     count: u64,
     checksums: Vec<u32>,
 }
 
-/// How a row stands to those that were told.
+/// How a row compares to the reported rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
-    /// It was told.
+    /// It was reported.
     Old,
-    /// It comes after them.
+    /// It follows them.
     New,
-    /// Another one stood there: this is another file, which shares the rows before this one.
+    /// A different row had this index: the file is another one that shares the rows before it.
     Other,
 }
 
 impl Seen {
-    /// How many rows were told.
+    /// The number of reported rows.
     pub fn rows(&self) -> u64 {
         self.count
     }
 
-    /// Enters the row at `index`, counted from 0.
+    /// Records the row at `index`, counted from 0.
     pub(super) fn enter(&mut self, index: u64, checksum: u32) -> Row {
         let known = usize::try_from(index).ok().and_then(|index| self.checksums.get(index));
         let row = match known {
@@ -37,8 +38,8 @@ impl Seen {
         };
         if row != Row::Old {
             self.count = index.saturating_add(1);
-            self.checksums.truncate(usize::try_from(index).unwrap_or(KNOWN));
-            if self.checksums.len() < KNOWN {
+            self.checksums.truncate(usize::try_from(index).unwrap_or(MAX_CHECKSUMS));
+            if self.checksums.len() < MAX_CHECKSUMS {
                 self.checksums.push(checksum);
             }
         }
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_old_where_it_stood() {
+    fn row_with_same_index_and_content_is_old() {
         let mut seen = Seen::default();
         assert_eq!(enter(&mut seen, &[5, 5, 6]), [Row::New; 3]);
         assert_eq!(enter(&mut seen, &[5, 5, 6, 6]), [Row::Old, Row::Old, Row::Old, Row::New]);
@@ -64,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_those_that_are_known_are_told_by_their_place() {
+    fn rows_beyond_the_checksums_compare_by_index() {
         let mut seen = Seen::default();
-        let rows = vec![1; KNOWN + 10];
+        let rows = vec![1; MAX_CHECKSUMS + 10];
         enter(&mut seen, &rows);
-        assert_eq!(seen.checksums.len(), KNOWN);
-        let changed = [vec![1; KNOWN], vec![2; 11]].concat();
+        assert_eq!(seen.checksums.len(), MAX_CHECKSUMS);
+        let changed = [vec![1; MAX_CHECKSUMS], vec![2; 11]].concat();
         let again = enter(&mut seen, &changed);
-        assert!(again[..KNOWN + 10].iter().all(|row| *row == Row::Old));
-        assert_eq!(again[KNOWN + 10], Row::New);
+        assert!(again[..MAX_CHECKSUMS + 10].iter().all(|row| *row == Row::Old));
+        assert_eq!(again[MAX_CHECKSUMS + 10], Row::New);
     }
 }

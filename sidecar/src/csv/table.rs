@@ -1,29 +1,30 @@
-//! From the bytes of a CSV file to what its rows say.
+//! Turns the bytes of a CSV file into observations.
 
 use super::cells::Cells;
 use super::layout::Layout;
 use super::seen::{Row, Seen};
 use crate::observation::Observation;
 
-/// A longer header is none, and a longer row is left out.
-const LONGEST: usize = 64 * 1024;
-/// More columns than these are none.
-const COLUMNS: usize = 1024;
+/// Maximum length of a line in bytes. A file with a longer header is not read; a longer row is
+/// skipped.
+const MAX_LINE: usize = 64 * 1024;
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 1024;
 
-/// What was met in the rows.
+/// Counts of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rows that were told.
-    pub told: u64,
-    /// Rows that had been told before.
+    /// Rows that were reported.
+    pub new: u64,
+    /// Rows that had been reported before.
     pub repeated: u64,
     /// Rows that are too long, or not text.
     pub malformed: u64,
-    /// Times that the file turned out to be another one than before.
-    pub begun_anew: u64,
+    /// How often the file was replaced by another one.
+    pub replacements: u64,
 }
 
-/// Takes a CSV file piece by piece, cut anywhere. Holds one row at most.
+/// Reads a CSV file in pieces of any size. Holds one row at most.
 #[derive(Debug)]
 pub struct Table {
     stage: Stage,
@@ -38,20 +39,20 @@ pub struct Table {
 enum Stage {
     /// The header has not ended yet. Its end shows how columns are separated.
     Header(Vec<u8>),
-    /// No layout means that the header comes next.
+    /// Without a layout, the header comes next.
     Rows { reader: Box<csv_core::Reader>, comma: bool, layout: Option<Layout> },
-    /// The first line does not end: this is no CSV file.
+    /// The first line is too long: this is not a CSV file.
     Unreadable,
 }
 
 impl Table {
-    /// A table of which the rows that `seen` knows have been told.
+    /// A table that skips the rows in `seen`.
     pub fn new(seen: Seen) -> Self {
-        let (row, counts) = (Cells::new(LONGEST, COLUMNS), Counts::default());
+        let (row, counts) = (Cells::new(MAX_LINE, MAX_COLUMNS), Counts::default());
         Self { stage: Stage::Header(Vec::new()), row, index: 0, seen, counts }
     }
 
-    /// Takes what comes next, and gives what the rows say that it ends.
+    /// Takes the next bytes and passes the observation of each completed row to `sink`.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Observation)) {
         let mut rest = bytes;
         while let Stage::Header(header) = &mut self.stage
@@ -60,7 +61,7 @@ impl Table {
             let end = memchr::memchr(b'\n', rest);
             let (line, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
             rest = after;
-            if header.len().saturating_add(line.len()) > LONGEST {
+            if header.len().saturating_add(line.len()) > MAX_LINE {
                 self.stage = Stage::Unreadable;
                 self.counts.malformed += 1;
                 return;
@@ -81,17 +82,17 @@ impl Table {
         self.index = 0;
     }
 
-    /// The rows that were told.
+    /// The rows that were reported.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// What was met.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes the first line, unless it is blank.
+    /// Takes the header, unless it is blank.
     fn begin(&mut self, header: &[u8], sink: &mut dyn FnMut(Observation)) {
         if !header.trim_ascii().is_empty() {
             let delimiter = delimiter(header);
@@ -115,11 +116,11 @@ impl Table {
                 Some(layout) if !layout.is_header(self.row.iter()) => {
                     let row = self.seen.enter(self.index, layout.checksum(self.row.iter()));
                     self.index += 1;
-                    self.counts.begun_anew += u64::from(row == Row::Other);
+                    self.counts.replacements += u64::from(row == Row::Other);
                     if row == Row::Old {
                         self.counts.repeated += 1;
                     } else {
-                        self.counts.told += 1;
+                        self.counts.new += 1;
                         layout.observation(self.row.iter()).into_iter().for_each(&mut *sink);
                     }
                 }
@@ -130,13 +131,13 @@ impl Table {
     }
 }
 
-/// What separates the columns: the likeliest character of the header that is not in quotes.
+/// The separator of the columns: the most frequent candidate in the header outside quotes.
 fn delimiter(header: &[u8]) -> u8 {
     let count = |delimiter: u8| {
         let unquoted = header.split(|byte| *byte == b'"').step_by(2);
         unquoted.flatten().filter(|byte| **byte == delimiter).count()
     };
-    // A comma may stand within a name; of several maxima the last is taken.
+    // A comma may be part of a name: with equal counts the last candidate wins.
     let likeliest = b",;\t".iter().copied().max_by_key(|delimiter| count(*delimiter));
     likeliest.filter(|delimiter| count(*delimiter) > 0).unwrap_or(b',')
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::observation::{Phase, Span};
 
-/// What a row says, in a few words: `step/epoch` and the losses.
+/// A short text for a row: `step/epoch` and the losses.
 fn brief(found: &Observation) -> String {
     let number = |number: Option<String>| number.unwrap_or("-".to_owned());
     let step = number(found.step.map(|step| step.to_string()));
@@ -68,7 +68,7 @@ fn other_delimiters_quotes_and_marks_are_read() {
 }
 
 #[test]
-fn counters_and_times_are_told() {
+fn counters_and_times_are_read() {
     let row = &read("epoch,batch,batch_time,wall_time,loss\n1,7,0.25,1.7e9,2\n")[0];
     assert_eq!((row.step, row.step_in_epoch, row.epoch), (Some(7), true, Some(1.0)));
     assert_eq!((row.batch_seconds, row.at), (Some(0.25), Some(1.7e9)));
@@ -77,7 +77,7 @@ fn counters_and_times_are_told() {
 }
 
 #[test]
-fn what_is_no_number_is_left_out() {
+fn cells_without_a_number_are_ignored() {
     assert_eq!(
         briefs("step,loss\n1,None\n2,\"[1, 2]\"\n,\n-3,1\nx,y\n"),
         ["1/-", "2/-", "-/- loss=1"]
@@ -98,7 +98,7 @@ fn long_rows_and_endless_headers_cost_no_memory() {
     feed(&mut table, "\n2,3\n");
     feed(&mut table, &"1,".repeat(5000));
     feed(&mut table, "\n3,4\n");
-    assert_eq!(table.counts(), table::Counts { told: 3, malformed: 2, ..Default::default() });
+    assert_eq!(table.counts(), table::Counts { new: 3, malformed: 2, ..Default::default() });
     table.restart();
     for _ in 0..100 {
         feed(&mut table, &"x".repeat(10_000));
@@ -107,7 +107,7 @@ fn long_rows_and_endless_headers_cost_no_memory() {
     assert_eq!((table.counts().malformed, count), (3, 3));
 }
 
-/// A file, and who follows it.
+/// A file and its reader.
 struct File {
     folder: tempfile::TempDir,
     reader: Reader,
@@ -146,7 +146,7 @@ impl File {
 }
 
 #[test]
-fn a_row_waits_until_it_is_ended() {
+fn row_is_read_once_it_is_complete() {
     let mut file = File::new();
     assert!(file.read().is_empty());
     for piece in ["step,lo", "ss\r\n1,0.", "5", "\r"] {
@@ -158,14 +158,14 @@ fn a_row_waits_until_it_is_ended() {
 }
 
 #[test]
-fn a_file_that_is_written_anew_with_more_columns_is_not_told_twice() {
+fn rewritten_file_with_more_columns_is_reported_once() {
     let mut file = File::new();
     file.write("epoch,step,train_loss\r\n0,4,0.5\r\n0,9,0.25\r\n");
     assert_eq!(file.read().len(), 2);
     // In place, as Lightning does.
     file.write(LIGHTNING);
     assert_eq!(file.read(), ["9/0 val_loss=0.75"]);
-    // Deleted and made anew, seen while half of it is there, with the columns in another order.
+    // Deleted and rewritten with another column order; read while only half of it exists.
     fs::remove_file(file.path()).unwrap();
     assert!(file.read().is_empty());
     file.write("a_loss,epoch,step,train_loss,val_loss\r\n,0,4,0.5,\r\n,0,9");
@@ -173,11 +173,11 @@ fn a_file_that_is_written_anew_with_more_columns_is_not_told_twice() {
     file.append(",0.25,\r\n,0,9,,0.75\r\n7,1,10,,\r\n");
     assert_eq!(file.read(), ["10/1 a_loss=7"]);
     let rows = file.reader.counts().rows;
-    assert_eq!((rows.told, rows.repeated, rows.begun_anew), (4, 5, 0));
+    assert_eq!((rows.new, rows.repeated, rows.replacements), (4, 5, 0));
 }
 
 #[test]
-fn another_run_in_the_same_file_is_told_from_where_it_differs() {
+fn another_run_in_the_same_file_is_read_from_the_first_change() {
     let mut file = File::new();
     file.write("epoch,loss\n0,3\n1,2\n2,1\n");
     assert_eq!(file.read().len(), 3);
@@ -185,11 +185,11 @@ fn another_run_in_the_same_file_is_told_from_where_it_differs() {
     assert_eq!(file.read(), ["-/0 loss=5"]);
     file.append("1,2\n");
     assert_eq!(file.read(), ["-/1 loss=2"]);
-    assert_eq!(file.reader.counts().rows.begun_anew, 1);
+    assert_eq!(file.reader.counts().rows.replacements, 1);
 }
 
 #[test]
-fn a_new_sidecar_goes_on_where_the_old_one_was() {
+fn new_sidecar_resumes_where_the_old_one_stopped() {
     let mut file = File::new();
     file.append("epoch,loss\n0,3\n1,");
     assert_eq!(file.read(), ["-/0 loss=3"]);
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_harms_nobody(
+    fn random_bytes_do_not_panic(
         noise in prop::collection::vec(prop_oneof![any::<u8>(), Just(b','), Just(b'\n'), Just(b'"')], 0..500),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -244,6 +244,6 @@ proptest! {
         table.feed(a, &mut |_| ());
         table.restart();
         table.feed(b, &mut |_| ());
-        prop_assert!(table.counts().told <= 500);
+        prop_assert!(table.counts().new <= 500);
     }
 }

@@ -1,13 +1,13 @@
-//! Telling one file from another by what is in it.
+//! Recognises a file by its content.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// More bytes than these are never looked at.
-pub(crate) const LONGEST: usize = 1024;
+/// Maximum number of bytes in a fingerprint.
+pub(crate) const MAX_LEN: usize = 1024;
 
-/// The checksum of some bytes of a file: at its start, or just before the place that was read to.
+/// The checksum of some bytes of a file: at its start, or just before the read position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Fingerprint {
     length: u16,
@@ -15,28 +15,28 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of the first [`LONGEST`] of `bytes`.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        let bytes = bytes.get(..LONGEST).unwrap_or(bytes);
+    /// The fingerprint of the first [`MAX_LEN`] of `bytes`.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let bytes = bytes.get(..MAX_LEN).unwrap_or(bytes);
         Self { length: u16::try_from(bytes.len()).unwrap_or(u16::MAX), crc: crc32c::crc32c(bytes) }
     }
 
-    /// The bytes of `file` at `offset`, if they are those that this is of.
+    /// The bytes of `file` at `offset`, if they match this fingerprint.
     pub(crate) fn find(self, file: &File, offset: u64) -> io::Result<Option<Vec<u8>>> {
-        let mut bytes = vec![0; usize::from(self.length).min(LONGEST)];
+        let mut bytes = vec![0; usize::from(self.length).min(MAX_LEN)];
         let read = read_at(file, &mut bytes, offset)?;
         bytes.truncate(read);
-        Ok(Some(bytes).filter(|bytes| Self::of(bytes) == self))
+        Ok(Some(bytes).filter(|bytes| Self::from_bytes(bytes) == self))
     }
 
-    /// How many bytes it is of.
+    /// The number of bytes that it covers.
     pub(crate) fn length(self) -> u64 {
         self.length.into()
     }
 }
 
-/// Reads until `buffer` is full or the file ends, and says how much that is. No file has a place
-/// that the system's own type for it cannot hold.
+/// Reads until `buffer` is full or the file ends. Returns the number of bytes. An offset beyond the
+/// system's own type is past the end of any file.
 pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     if i64::try_from(offset).is_err() {

@@ -1,8 +1,8 @@
-//! A log that is being written, followed from its start: late, rotated, truncated, replaced, behind
-//! a link, or a pipe.
+//! Follows a log from its start while it is written. The log may appear late, be rotated, truncated
+//! or replaced, be a link, or be a pipe.
 //!
-//! [`Follower::poll`] is asked again and again, a few times in a second; [`wake::Wake`] says when
-//! it is worth asking earlier.
+//! Call [`Follower::poll`] a few times per second. [`wake::Wake`] reports when an earlier call is
+//! worthwhile.
 
 mod fingerprint;
 mod open;
@@ -20,74 +20,74 @@ use open::Mark;
 use stream::Stream;
 use tail::{Found, Tail};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 64 * 1024;
 /// Reads in one poll.
 const READS: u32 = 16;
 
-/// What a poll gives.
+/// One item of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Bytes of the log, at most 64 KiB.
     Bytes(&'a [u8]),
-    /// What comes next is not the continuation of what came before.
+    /// The next bytes do not continue the previous ones.
     Break(Break),
 }
 
-/// Why a log does not go on where it was.
+/// Why a log does not continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Another file has its name; the old one was read to its end.
+    /// Another file has taken its name. The old one was read to its end.
     Rotated,
-    /// It is shorter than it was, and is read from its start.
+    /// It became shorter and is read from its start.
     Truncated,
-    /// Its contents are others than they were, and are read from their start.
+    /// Its content was replaced and is read from its start.
     Replaced,
 }
 
 /// How a poll ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether there is a log.
+    /// Whether the log exists.
     pub state: State,
-    /// Bytes that were given.
+    /// Bytes passed on by this poll.
     pub bytes: u64,
-    /// Whether there is more to read at once.
+    /// Whether more can be read immediately.
     pub more: bool,
-    /// Whether another file was opened, so that other files are to be watched.
+    /// Whether another file was opened. The watches must then be renewed.
     pub opened: bool,
 }
 
-/// Whether there is a log.
+/// Whether the log exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// There is none: not yet, or it was deleted. One that was deleted is still read while it is
-    /// written to.
+    /// It does not exist yet, or it was deleted. A deleted file is still read while it is written
+    /// to.
     #[default]
     Missing,
-    /// There is one.
+    /// It exists.
     Up,
-    /// It was a pipe, and has ended for good.
+    /// It was a pipe and has ended.
     Ended,
 }
 
-/// What was met since the start or the resumption.
+/// Counts since the start or the resumption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes given.
+    /// Bytes passed on.
     pub bytes: u64,
-    /// Times that another file took the name.
+    /// How often another file took the name.
     pub rotations: u64,
-    /// Times that the file became shorter.
+    /// How often the file became shorter.
     pub truncations: u64,
-    /// Times that the contents were replaced.
+    /// How often the content was replaced.
     pub replacements: u64,
 }
 
-/// How far a [`Follower`] has read, for one that goes on where it ended.
+/// The read position of a [`Follower`], from which another one can resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Saved {
-    /// The files, the last of which was being read.
+    /// The files; the last one was being read.
     files: Vec<Mark>,
 }
 
@@ -106,34 +106,34 @@ enum Source {
 }
 
 impl Follower {
-    /// Follows the file or named pipe at `path`. Nothing need be there yet.
+    /// Follows the file or named pipe at `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::resume(path, Saved::default())
     }
 
-    /// The same, going on from where another one was: if it is the same file, even under the name
-    /// that a rotation gave it.
+    /// Like `new`, but resumes at a saved position if it is the same file, even if a rotation has
+    /// renamed it.
     pub fn resume(path: impl Into<PathBuf>, saved: Saved) -> Self {
-        Self::of(Source::Path(Tail::new(path.into(), saved.files)))
+        Self::from_source(Source::Path(Tail::new(path.into(), saved.files)))
     }
 
-    /// Reads what is piped into this process.
+    /// Reads standard input.
     pub fn stdin() -> io::Result<Self> {
         Ok(Self::pipe(io::stdin().as_fd().try_clone_to_owned()?.into()))
     }
 
     /// Reads a pipe until its other end is closed.
     pub fn pipe(file: File) -> Self {
-        Self::of(Source::Stream(Stream::new(file, false)))
+        Self::from_source(Source::Stream(Stream::new(file, false)))
     }
 
-    fn of(source: Source) -> Self {
+    fn from_source(source: Source) -> Self {
         let buffer = vec![0; CHUNK + open::TAIL];
         Self { source, buffer, counts: Counts::default() }
     }
 
-    /// Reads on, a bounded amount, and gives what is there. That there is no log is no error; an
-    /// error is for this time only, and the next call tries again.
+    /// Reads on, a bounded amount, and passes it to `sink`. A missing log is not an error. After an
+    /// error the next call tries again.
     pub fn poll(&mut self, sink: &mut dyn FnMut(Piece<'_>)) -> io::Result<Progress> {
         let mut given = 0_u64;
         let counts = &mut self.counts;
@@ -153,7 +153,7 @@ impl Follower {
         polled.map(|progress| Progress { bytes: given, ..progress })
     }
 
-    /// How far it has read; `None` for a pipe, which cannot be read again.
+    /// The read position; `None` for a pipe, which cannot be read again.
     pub fn saved(&self) -> Option<Saved> {
         match &self.source {
             Source::Path(tail) => Some(Saved { files: tail.marks() }),
@@ -161,12 +161,13 @@ impl Follower {
         }
     }
 
-    /// What was met.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What becomes readable when there is more, for a pipe. A file is watched by its name.
+    /// The descriptor that becomes readable when a pipe has more. `None` for a file, which is
+    /// watched by its name.
     pub fn readable(&self) -> Option<BorrowedFd<'_>> {
         match &self.source {
             Source::Path(_) => None,

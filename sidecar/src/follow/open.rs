@@ -1,4 +1,4 @@
-//! An open file, and how far it is read.
+//! An open file and its read position.
 
 use std::fs::File;
 use std::io;
@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use super::fingerprint::{self, Fingerprint, read_at};
 use super::{CHUNK, Piece};
 
-/// So many bytes before the place that is read to are read again: they tell a file that has grown
-/// from one that was truncated and has grown past that place.
+/// Number of bytes before the read position that are read again. They distinguish a file that has
+/// grown from one that was truncated and then grew past the position.
 pub(super) const TAIL: usize = 64;
 
-/// How far a file is read, and how to know it again.
+/// The read position of a file, and how to recognise the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Mark {
     pub(super) identity: Identity,
@@ -21,7 +21,7 @@ pub(super) struct Mark {
     tail: Fingerprint,
 }
 
-/// What the file system knows a file by.
+/// The identity of a file in the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Identity {
     device: u64,
@@ -29,12 +29,12 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(metadata: &std::fs::Metadata) -> Self {
+    pub(super) fn from_metadata(metadata: &std::fs::Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Got {
     Bytes,
@@ -49,15 +49,15 @@ pub(super) struct Open {
     file: File,
     pub(super) identity: Identity,
     offset: u64,
-    /// The first bytes, as far as they were read.
+    /// The first bytes that were read.
     head: Vec<u8>,
     /// The last bytes that were read.
     tail: Vec<u8>,
 }
 
 impl Open {
-    /// Goes on at one of `marks` if the file is one of those, and begins at its start otherwise.
-    /// The device is not compared: its number changes when a network file system is mounted again.
+    /// Resumes at one of `marks` if it belongs to the file, otherwise at the start. The device is
+    /// not compared, because its number changes when a network file system is mounted again.
     pub(super) fn new<'a>(
         file: File,
         identity: Identity,
@@ -79,12 +79,13 @@ impl Open {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        let (head, tail) = (Fingerprint::of(&self.head), Fingerprint::of(&self.tail));
+        let (head, tail) =
+            (Fingerprint::from_bytes(&self.head), Fingerprint::from_bytes(&self.tail));
         Mark { identity: self.identity, offset: self.offset, head, tail }
     }
 
-    /// Reads on once. The bytes are only given if, after they were read, the file still begins and
-    /// goes on as it did; otherwise the next read begins at the start.
+    /// Reads once. The bytes are passed on only if the file still has the same head and tail after
+    /// the read. Otherwise the next read begins at the start.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -104,7 +105,7 @@ impl Open {
         }
         let mut fresh = whole.get(self.tail.len()..).unwrap_or_default();
         if !full {
-            // Zeros at the end are blocks that the file system does not show yet.
+            // Zeros at the end are blocks that are not written yet.
             let written = fresh.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             fresh = fresh.get(..written).unwrap_or_default();
         }
@@ -113,7 +114,7 @@ impl Open {
             return Ok(Got::End);
         }
         self.offset = self.offset.saturating_add(size(fresh));
-        let room = fingerprint::LONGEST.saturating_sub(self.head.len());
+        let room = fingerprint::MAX_LEN.saturating_sub(self.head.len());
         self.head.extend(fresh.iter().take(room));
         self.tail.extend(fresh.get(fresh.len().saturating_sub(TAIL)..).unwrap_or_default());
         self.tail.drain(..self.tail.len().saturating_sub(TAIL));
@@ -121,13 +122,13 @@ impl Open {
         Ok(Got::Bytes)
     }
 
-    /// Whether some name still leads to the file.
+    /// Whether the file still has a name.
     pub(super) fn has_name(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() > 0)
     }
 
     fn changed_head(&self) -> io::Result<Option<Got>> {
-        let mut head = [0; fingerprint::LONGEST];
+        let mut head = [0; fingerprint::MAX_LEN];
         let wanted = head.get_mut(..self.head.len()).unwrap_or_default();
         let read = read_at(&self.file, wanted, 0)?;
         Ok(if read < self.head.len() {

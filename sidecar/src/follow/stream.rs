@@ -1,4 +1,4 @@
-//! A pipe: it can be read once, and only forwards.
+//! A pipe, which can be read only once and forwards.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,11 +8,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Piece, Progress, READS, State};
 
-/// A pipe that is read as far as it has bytes.
+/// Reads a pipe without blocking.
 #[derive(Debug)]
 pub(super) struct Stream {
     file: File,
-    /// Writers come and go, as they do at a named pipe.
+    /// Whether it stays open without a writer, as a named pipe does.
     lasting: bool,
     ended: bool,
 }
@@ -52,8 +52,8 @@ impl Stream {
         Ok(Progress { state, more, ..Progress::default() })
     }
 
-    /// Whether a read would not wait. The pipe may be shared with others, so that it cannot be made
-    /// not to.
+    /// Whether a read would not block. The pipe may be shared with other processes, so it must not
+    /// be set to non-blocking.
     fn has_bytes(&self) -> io::Result<bool> {
         let mut wanted = [PollFd::new(&self.file, PollFlags::IN)];
         match poll(&mut wanted, Some(&Timespec::default())) {

@@ -1,4 +1,4 @@
-//! The files that have a name, one after the other.
+//! The successive files under one name.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -11,25 +11,25 @@ use rustix::fs::{Mode, OFlags};
 use super::open::{Got, Identity, Mark, Open};
 use super::{Break, Piece, Progress, READS, State};
 
-/// Files that are known again, such as when a link points back at one.
+/// Number of remembered files, for example for a link that points back at one.
 const KNOWN: usize = 8;
-/// Entries of a folder that are looked at in search of a renamed file.
+/// Maximum number of folder entries searched for a renamed file.
 const ENTRIES: usize = 10_000;
-/// Rotations and the like in one poll.
+/// Maximum number of breaks in one poll.
 const BREAKS: u32 = 8;
 
-/// Follows a name.
+/// Follows the files under a name.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
     open: Option<Open>,
     /// Files that were read before.
     known: VecDeque<Mark>,
-    /// The file that another follower was reading, which may have another name by now.
+    /// The file that the previous follower was reading. It may have been renamed since.
     unfinished: Option<Mark>,
 }
 
-/// What was found under the name.
+/// The file type found under the name.
 #[derive(Debug)]
 pub(super) enum Found {
     File(Progress),
@@ -66,7 +66,7 @@ impl Tail {
         sink: &mut dyn FnMut(Piece<'_>),
         progress: &mut Progress,
     ) -> io::Result<()> {
-        // Set once the old file has a successor: what was written to it before that is read first.
+        // Set once the old file has a successor. The old file is read to its end first.
         let mut successor = None;
         for _ in 0..READS + BREAKS {
             let Some(open) = &mut self.open else { return Ok(()) };
@@ -75,7 +75,7 @@ impl Tail {
                 open.read(buffer, sink)
             });
             if got.is_err() {
-                // A stale handle is of no use any more.
+                // A stale handle is useless.
                 self.close();
             }
             match got? {
@@ -100,7 +100,7 @@ impl Tail {
         Ok(())
     }
 
-    /// How far the files are read that were read, the last one last.
+    /// The read positions of all files; the current one last.
     pub(super) fn marks(&self) -> Vec<Mark> {
         let open = self.open.as_ref().map(Open::mark);
         let rest =
@@ -117,11 +117,11 @@ impl Tail {
         }
     }
 
-    /// The file to begin with, if there is any.
+    /// The first file to read, if there is any.
     fn find(&mut self) -> io::Result<Option<Opened>> {
         let found = open(&self.path)?;
-        let inode = found.as_ref().map(|(_, metadata)| Identity::of(metadata).inode);
-        // What is left of a file that was renamed meanwhile comes first.
+        let inode = found.as_ref().map(|(_, metadata)| Identity::from_metadata(metadata).inode);
+        // The rest of a file that was renamed meanwhile comes first.
         if let Some(unfinished) = self.unfinished
             && inode != Some(unfinished.identity.inode)
             && let Some(open) = renamed(&self.path, unfinished)
@@ -135,18 +135,18 @@ impl Tail {
         Ok(Some(if kind.is_fifo() || kind.is_char_device() {
             Opened::Pipe(file)
         } else {
-            Opened::File(Open::new(file, Identity::of(&metadata), self.known.iter())?)
+            Opened::File(Open::new(file, Identity::from_metadata(&metadata), self.known.iter())?)
         }))
     }
 
-    /// The file that has the name now, if it is another one.
+    /// The file that has the name now, if it is a different one.
     fn successor(&self) -> io::Result<Option<(File, Identity)>> {
         let other = |metadata: &fs::Metadata| {
-            let identity = Identity::of(metadata);
+            let identity = Identity::from_metadata(metadata);
             let is_new = self.open.as_ref().is_none_or(|open| open.identity != identity);
             Some(identity).filter(|_| is_new && metadata.is_file())
         };
-        // Most of the time it is the same, and need not be opened.
+        // It is usually the same file and need not be opened.
         if !fs::metadata(&self.path).is_ok_and(|metadata| other(&metadata).is_some()) {
             return Ok(None);
         }
@@ -155,13 +155,13 @@ impl Tail {
     }
 }
 
-/// What is under a name at first.
+/// The first file under a name.
 enum Opened {
     File(Open),
     Pipe(File),
 }
 
-/// Opens without waiting for the other end of a pipe. `None` if nothing is there.
+/// Opens without waiting for the other end of a pipe. `None` if it does not exist.
 fn open(path: &Path) -> io::Result<Option<(File, fs::Metadata)>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
@@ -175,14 +175,14 @@ fn open(path: &Path) -> io::Result<Option<(File, fs::Metadata)>> {
     }
 }
 
-/// Looks beside `path` for the file that `mark` is of.
+/// Searches the folder of `path` for the file of `mark`.
 fn renamed(path: &Path, mark: Mark) -> Option<Open> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
     let mut same = entries.take(ENTRIES).flatten().filter(|e| e.ino() == mark.identity.inode);
     same.find_map(|entry| {
         let (file, metadata) = open(&entry.path()).ok()??;
-        let identity = Identity::of(&metadata);
+        let identity = Identity::from_metadata(&metadata);
         let open = Open::new(file, identity, std::iter::once(&mark)).ok()?;
         Some(open).filter(|open| metadata.is_file() && open.mark().offset == mark.offset)
     })

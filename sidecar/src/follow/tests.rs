@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A log, and who follows it.
+/// A log and its follower.
 struct Log {
     folder: tempfile::TempDir,
     follower: Follower,
@@ -34,7 +34,7 @@ impl Log {
         append(&self.path(name), text.as_bytes());
     }
 
-    /// What is there now, with a word in brackets for each break.
+    /// The new text, with a word in brackets for each break.
     fn read(&mut self) -> String {
         let mut text = Vec::new();
         let mut take = |piece: Piece<'_>| match piece {
@@ -49,7 +49,7 @@ impl Log {
         self.follower.poll(&mut |_| ()).unwrap()
     }
 
-    /// Goes on with a new follower, from what the old one wrote down.
+    /// Resumes with a new follower from the saved state.
     fn restart(&mut self) {
         let saved = serde_json::to_string(&self.follower.saved().unwrap()).unwrap();
         self.follower = Follower::resume(self.main(), serde_json::from_str(&saved).unwrap());
@@ -63,7 +63,7 @@ fn append(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn a_log_is_read_from_its_start_once_it_is_there() {
+fn log_is_read_from_its_start_once_it_exists() {
     let mut log = Log::new();
     assert_eq!(log.progress(), Progress::default());
     fs::create_dir(log.path("")).unwrap();
@@ -77,7 +77,7 @@ fn a_log_is_read_from_its_start_once_it_is_there() {
 }
 
 #[test]
-fn a_rotated_log_is_read_to_its_end_first() {
+fn rotated_log_is_read_to_its_end_first() {
     let mut log = Log::new();
     log.append("train.log", "a\n");
     assert_eq!(log.read(), "a\n");
@@ -92,7 +92,7 @@ fn a_rotated_log_is_read_to_its_end_first() {
 }
 
 #[test]
-fn a_truncated_log_is_read_from_its_start() {
+fn truncated_log_is_read_from_its_start() {
     let mut log = Log::new();
     log.append("train.log", "first\nsecond\n");
     assert_eq!(log.read(), "first\nsecond\n");
@@ -122,7 +122,7 @@ fn contents_that_are_replaced_by_longer_ones_are_noticed() {
 }
 
 #[test]
-fn a_log_that_is_renamed_over_is_read_from_its_start() {
+fn log_replaced_by_rename_is_read_from_its_start() {
     let mut log = Log::new();
     log.append("train.log", "a\n");
     log.append("new", "a\nb\n");
@@ -132,7 +132,7 @@ fn a_log_that_is_renamed_over_is_read_from_its_start() {
 }
 
 #[test]
-fn a_deleted_log_is_down_until_there_is_a_new_one() {
+fn deleted_log_is_missing_until_a_new_one_appears() {
     let mut log = Log::new();
     log.append("train.log", "a\n");
     let mut writer = OpenOptions::new().append(true).open(log.main()).unwrap();
@@ -149,7 +149,7 @@ fn a_deleted_log_is_down_until_there_is_a_new_one() {
 }
 
 #[test]
-fn a_log_that_is_truncated_while_it_is_read() {
+fn log_truncated_during_a_poll_is_read_again() {
     let mut log = Log::new();
     let long = "x".repeat(3 * CHUNK);
     log.append("train.log", &long);
@@ -169,7 +169,7 @@ fn a_log_that_is_truncated_while_it_is_read() {
 }
 
 #[test]
-fn links_are_followed_and_may_be_pointed_elsewhere() {
+fn links_are_followed_and_may_change_their_target() {
     let mut log = Log::new();
     log.append("a", "a1\n");
     log.append("b", "b1\n");
@@ -193,7 +193,7 @@ fn links_are_followed_and_may_be_pointed_elsewhere() {
 }
 
 #[test]
-fn a_new_sidecar_goes_on_where_the_old_one_was() {
+fn new_sidecar_resumes_where_the_old_one_stopped() {
     let mut log = Log::new();
     log.restart();
     log.append("train.log", &"line\n".repeat(1000));
@@ -201,7 +201,7 @@ fn a_new_sidecar_goes_on_where_the_old_one_was() {
     log.append("train.log", "a\n");
     log.restart();
     assert_eq!(log.read(), "a\n");
-    // Twice in a row, without a look at the file.
+    // Twice in a row, without reading the file.
     log.restart();
     log.restart();
     log.append("train.log", "b\n");
@@ -258,7 +258,7 @@ fn one_poll_reads_a_bounded_amount() {
 }
 
 #[test]
-fn what_may_not_be_read_is_an_error_until_it_may() {
+fn unreadable_log_is_an_error_until_it_is_readable() {
     let mut log = Log::new();
     log.append("train.log", "a\n");
     let mode = |log: &Log, mode| fs::set_permissions(log.main(), Permissions::from_mode(mode));
@@ -274,7 +274,7 @@ fn what_may_not_be_read_is_an_error_until_it_may() {
 }
 
 #[test]
-fn a_folder_is_no_log() {
+fn folder_in_place_of_a_log_is_an_error() {
     let mut log = Log::new();
     fs::create_dir_all(log.main()).unwrap();
     log.follower.poll(&mut |_| panic!()).unwrap_err();
@@ -284,7 +284,7 @@ fn a_folder_is_no_log() {
 }
 
 #[test]
-fn a_named_pipe_is_read_as_its_writers_come_and_go() {
+fn named_pipe_is_read_across_several_writers() {
     let mut log = Log::new();
     fs::create_dir(log.path("")).unwrap();
     let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
@@ -302,7 +302,7 @@ fn a_named_pipe_is_read_as_its_writers_come_and_go() {
 }
 
 #[test]
-fn a_pipe_ends_with_its_writer() {
+fn pipe_ends_with_its_writer() {
     let (reader, mut writer) = io::pipe().unwrap();
     let mut follower = Follower::pipe(File::from(std::os::fd::OwnedFd::from(reader)));
     let mut bytes = 0;
@@ -317,7 +317,7 @@ fn a_pipe_ends_with_its_writer() {
 
 /// What happens to a log.
 #[derive(Clone, Debug)]
-enum Deed {
+enum Action {
     Write(usize),
     Rotate,
     Poll,
@@ -328,13 +328,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_byte_is_given_once_and_in_order(
-        deeds in prop::collection::vec(
+    fn every_byte_is_read_once_and_in_order(
+        actions in prop::collection::vec(
             prop_oneof![
-                4 => (0_usize..3000).prop_map(Deed::Write),
-                1 => Just(Deed::Rotate),
-                2 => Just(Deed::Poll),
-                1 => Just(Deed::Restart),
+                4 => (0_usize..3000).prop_map(Action::Write),
+                1 => Just(Action::Rotate),
+                2 => Just(Action::Poll),
+                1 => Just(Action::Restart),
             ],
             1..30,
         ),
@@ -343,27 +343,27 @@ proptest! {
         let mut given = String::new();
         let (mut written, mut line, mut rotations, mut rotated) = (String::new(), 0, 0, true);
         log.append("train.log", "");
-        for deed in deeds {
-            match deed {
-                Deed::Write(size) => {
+        for action in actions {
+            match action {
+                Action::Write(size) => {
                     line += 1;
                     let text = format!("{line} {}\n", "x".repeat(size));
                     log.append("train.log", &text);
                     written.push_str(&text);
                 }
-                // A file that is rotated away before anybody looked is lost.
-                Deed::Rotate if !rotated => {
+                // A file that is rotated away before it was read is lost.
+                Action::Rotate if !rotated => {
                     rotations += 1;
                     rotated = true;
                     let old = log.path(&format!("train.log.{rotations}"));
                     fs::rename(log.main(), old).unwrap();
                     log.append("train.log", "");
                 }
-                Deed::Poll | Deed::Rotate => {
+                Action::Poll | Action::Rotate => {
                     given.push_str(&log.read());
                     rotated = false;
                 }
-                Deed::Restart => {
+                Action::Restart => {
                     given.push_str(&log.read());
                     rotated = false;
                     log.restart();
@@ -376,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn a_state_from_elsewhere_harms_nobody(offset in any::<u64>(), length in any::<u16>()) {
+    fn foreign_state_is_ignored(offset in any::<u64>(), length in any::<u16>()) {
         let mut log = Log::new();
         log.append("train.log", "a\n");
         log.read();

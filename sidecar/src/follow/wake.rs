@@ -1,4 +1,5 @@
-//! A hint that there is something to read, from file systems that give one. Polling works without.
+//! Wakes the reader when a file changes, where the system supports inotify. Polling works without
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,28 +10,28 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
-/// Folders that are watched at most.
+/// Maximum number of watched folders.
 const FOLDERS: usize = 64;
 
 /// Becomes readable when a watched log or folder changes.
 #[derive(Debug)]
 pub struct Wake {
     inotify: OwnedFd,
-    /// For each log or root of folders. The system gives two that share a folder the same one.
+    /// The watches of each log or root folder. Two entries that share a folder share its watch.
     watches: BTreeMap<PathBuf, BTreeSet<i32>>,
 }
 
 impl Wake {
-    /// Watches nothing yet. Errs where the system has no watches left.
+    /// Creates a `Wake` without watches. Fails if the system has none left.
     pub fn new() -> io::Result<Self> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         Ok(Self { inotify, watches: BTreeMap::new() })
     }
 
-    /// Watches the log at `path`, and no longer what was watched for it before: its contents, and
-    /// whether another file takes its name. To be called again after each poll that opened a file,
-    /// and now and then while there is none; then poll once more, since what changed before is not
-    /// told. Says whether the contents are watched.
+    /// Watches the log at `path`: its content, and whether another file takes its name. Replaces
+    /// earlier watches of this log. Call it again after each poll that opened a file, and from time
+    /// to time while the file is missing. Then poll once more, because earlier changes are not
+    /// reported. Returns whether the content is watched.
     pub fn watch_log(&mut self, path: &Path) -> bool {
         let contents = WatchFlags::MODIFY
             | WatchFlags::ATTRIB
@@ -49,8 +50,8 @@ impl Wake {
         log.is_some()
     }
 
-    /// Watches the files in `folders`, which are those below `root`, and no longer what was watched
-    /// for it before. Says whether all of the folders are watched.
+    /// Watches the files in `folders`, all below `root`. Replaces earlier watches of this root.
+    /// Returns whether all folders are watched.
     pub fn watch_folders<'a>(
         &mut self,
         root: &Path,
@@ -65,8 +66,8 @@ impl Wake {
         all
     }
 
-    /// Waits until something changes or `timeout` has passed, and says whether something did. The
-    /// same change is not told twice.
+    /// Waits until something changes or `timeout` has passed. Returns whether something changed.
+    /// Each change is reported once.
     pub fn wait(&self, timeout: Duration) -> io::Result<bool> {
         let mut wanted = [PollFd::new(&self.inotify, PollFlags::IN)];
         let timeout = Timespec::try_from(timeout).ok();
@@ -76,7 +77,7 @@ impl Wake {
         }
     }
 
-    /// Forgets the changes that are there, and says whether there were any. For those who wait for
+    /// Discards pending changes and returns whether there were any. For callers that wait for
     /// readability themselves.
     pub fn clear(&self) -> io::Result<bool> {
         let mut any = false;
@@ -92,7 +93,7 @@ impl Wake {
     }
 
     fn add(&self, path: &Path, flags: WatchFlags) -> Option<i32> {
-        // What is watched there for others is watched on.
+        // `MASK_ADD` keeps the flags of other watches on the same path.
         inotify::add_watch(&self.inotify, path, flags | WatchFlags::MASK_ADD).ok()
     }
 
@@ -100,7 +101,7 @@ impl Wake {
         let before = self.watches.insert(owner.to_owned(), watches).unwrap_or_default();
         for old in before {
             if !self.watches.values().any(|watches| watches.contains(&old)) {
-                // The watch of a file that is gone is gone as well.
+                // Fails for a deleted file, whose watch the system has removed.
                 inotify::remove_watch(&self.inotify, old).ok();
             }
         }
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_wakes_when_it_appears_grows_or_is_replaced() {
+    fn log_wakes_when_it_appears_grows_or_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("train.log");
         let mut wake = Wake::new().unwrap();
@@ -150,7 +151,7 @@ mod tests {
         assert!(wake.wait(LONG).unwrap());
         append(&log, "c\n");
         assert!(wake.wait(LONG).unwrap());
-        // The old file is no longer of interest.
+        // The old file is not watched any more.
         assert!(wake.watch_log(&log));
         wake.clear().unwrap();
         append(&folder.path().join("train.log.1"), "d\n");
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_behind_a_link_wakes() {
+    fn log_behind_a_link_wakes() {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
         fs::create_dir(&real).unwrap();
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wakes_for_all_that_are_watched() {
+    fn change_of_any_watched_path_wakes() {
         let folder = tempfile::tempdir().unwrap();
         let (log, csv) = (folder.path().join("train.log"), folder.path().join("metrics.csv"));
         append(&log, "a\n");
@@ -197,7 +198,7 @@ mod tests {
         assert!(wake.watch_log(&log));
         assert!(wake.watch_log(&csv));
         assert!(wake.watch_folders(folder.path(), [folder.path()]));
-        // Watched again, as a file is that was opened.
+        // Watched again, as after a file was opened.
         assert!(wake.watch_log(&csv));
         for path in [&log, &csv, &folder.path().join("events")] {
             wake.clear().unwrap();

@@ -1,4 +1,4 @@
-//! Boosted trees: `XGBoost` and `LightGBM`. A round is a step.
+//! Boosted trees: `XGBoost`, `LightGBM` and `CatBoost`. A round counts as a step.
 
 use super::draft::Draft;
 use super::{Grammar, Reading, scan};
@@ -7,7 +7,7 @@ use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(XgBoost), Box::new(LightGbm)]
+    vec![Box::new(XgBoost), Box::new(LightGbm), Box::new(CatBoost)]
 }
 
 /// `[0]⇥train-logloss:0.6⇥eval-logloss:0.5`.
@@ -17,6 +17,41 @@ struct XgBoost;
 /// `[10]⇥training's l2: 0.1⇥valid_0's l2: 0.2`.
 #[derive(Debug)]
 struct LightGbm;
+
+/// `100:⇥learn: 0.25⇥test: 0.5⇥best: 0.5 (90)⇥total: 1.5s⇥remaining: 9s`. The times are those of the run.
+#[derive(Debug)]
+struct CatBoost;
+
+impl Grammar for CatBoost {
+    fn name(&self) -> &'static str {
+        "catboost"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte.is_ascii_digit()
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        let Some((step, rest)) = scan::count(line) else { return Reading::Foreign };
+        let Some(rest) = rest.strip_prefix(":\tlearn: ") else { return Reading::Foreign };
+        let mut fields = rest.split('\t');
+        let learn = fields.next().and_then(scan::whole);
+        // There may be several sets of held-out data: `test0`.
+        let test = fields.find_map(|field| field.strip_prefix("test")?.split_once(": "));
+        draft.found.step = Some(step);
+        if let Some(value) = learn {
+            draft.push("learn", Phase::Train, Span::Step, value);
+        }
+        if let Some(value) = test.and_then(|(_, value)| scan::whole(value)) {
+            draft.push("test", Phase::Validation, Span::Epoch, value);
+        }
+        if draft.found.losses.is_empty() {
+            draft.clear();
+            return Reading::Foreign;
+        }
+        Reading::Says
+    }
+}
 
 /// Metrics that are better when larger.
 const SCORES: [&str; 17] = [
@@ -52,11 +87,11 @@ impl Grammar for XgBoost {
         let fields = |field| {
             let (name, value): (&str, &str) = str::rsplit_once(field, ':')?;
             let (data, metric) = name.split_once('-')?;
-            // Cross validation puts the standard deviation behind the mean.
+            // Cross validation appends the standard deviation to the mean.
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        Reading::of(round(line, fields), draft, Reading::Foreign)
+        Reading::from_found(round(line, fields), draft, Reading::Foreign)
     }
 }
 
@@ -76,12 +111,12 @@ impl Grammar for LightGbm {
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        Reading::of(round(line, fields), draft, Reading::Foreign)
+        Reading::from_found(round(line, fields), draft, Reading::Foreign)
     }
 }
 
-/// What a round says; `fields` takes a field apart into its name, the name of the data, that of the
-/// metric, and the value.
+/// Reads the line of a round. `fields` splits a field into its name, the data, the metric and the
+/// value.
 fn round<'a>(
     line: &'a str,
     fields: impl Fn(&'a str) -> Option<(&'a str, &'a str, &'a str, f64)>,
@@ -89,7 +124,7 @@ fn round<'a>(
     let (step, rest) = scan::count(line.strip_prefix('[')?)?;
     let rest = rest.strip_prefix("]\t")?;
     let mut losses = Vec::new();
-    // Libraries print a handful of metrics; a line with hundreds is cut short.
+    // Libraries print a handful of metrics; further ones are ignored.
     for field in rest.split('\t').take(16) {
         let (name, data, metric, value) = fields(field)?;
         let metric = metric.split('@').next().unwrap_or_default();

@@ -1,79 +1,128 @@
-//! Finds out which program's lines it is given.
+//! Detects which program's lines it is given.
 
 mod announced;
+mod bars;
+mod block;
+mod envelope;
+mod follow;
 mod heading;
+mod join;
+mod line;
 mod mention;
+mod processes;
+mod section;
+mod streams;
+mod trace;
 
 use super::draft::Draft;
 use super::held::Held;
 use super::{Grammar, Patterns, Reading};
 use super::{
-    boosting, fastprogress::Fastprogress, flax, hugging_face::HuggingFace, json::Json,
-    keras::Keras, key_value::KeyValue, language, megatron, others, pytorch, tqdm::Tqdm, vision,
+    boosting,
+    columns::Columns,
+    detection,
+    fastprogress::Fastprogress,
+    flax,
+    hugging_face::HuggingFace,
+    json::Json,
+    keras::Keras,
+    key_value::KeyValue,
+    language, megatron,
+    mllog::MlLog,
+    older, others, pytorch, speech,
+    tqdm::{Tqdm, Yolo},
+    vision,
 };
 use crate::observation::Observation;
-use crate::terminal::End;
 use crate::terminal::prefix::{Stripped, strip};
+use crate::terminal::{End, octal};
+use bars::Bars;
+use block::Block;
 use heading::Heading;
+use join::Join;
 use mention::Mentions;
+use processes::Processes;
+use streams::Streams;
+pub use trace::{Fate, Traced};
 
-/// A grammar that has explained so many lines more than any other is tried first.
+/// A grammar that has read so many lines more than any other is tried first.
 const ENOUGH: u64 = 8;
-
-/// A program says how long it is going to train before it does: not after so many lines.
-const PREFACE: u64 = 10_000;
 
 /// Reads lines of any program.
 ///
-/// All grammars are tried on a line, from the particular to the general, until one knows it. Once
-/// one has explained some lines it is tried first, and the others where it does not know a line, so
-/// that streams of several programs are read too.
+/// All grammars are tried on a line, from the particular to the general, until one knows it. A
+/// grammar that has read enough lines is tried first. The others are still tried on other lines, so
+/// that mixed streams are read too.
 #[derive(Debug)]
 pub struct Detector {
     patterns: Patterns,
     grammars: Vec<Box<dyn Grammar>>,
-    /// What is tried last.
+    /// The grammar that is tried last.
     general: KeyValue,
-    /// For each byte, the places of the grammars whose lines may start with it.
+    columns: Columns,
+    /// For each byte, the indices of the grammars whose lines may start with it.
     starts: Vec<Vec<usize>>,
-    /// For each grammar, how many lines with a loss it has read; the last two are for the general
-    /// one and the patterns.
+    /// For each grammar, the number of lines with a loss that it has read. The last three are for the
+    /// general grammar, the patterns and the tables.
     explained: Vec<u64>,
     chosen: Option<usize>,
     heading: Option<Heading>,
-    /// The bar that counts the steps began below a heading: it is of an epoch.
-    below_heading: bool,
+    bars: Bars,
     held: Held,
     mentions: Mentions,
+    block: Block,
+    join: Join,
+    processes: Processes,
+    /// The step and the total of the last line of the training without a bar.
+    trained: Option<(u64, Option<u64>)>,
+    /// Numbers have a decimal comma.
+    commas: bool,
     counts: Counts,
     draft: Draft,
+    /// A further observation of the last line.
+    queued: Option<Observation>,
+    /// The text in the last line, if that was an envelope of a log collector.
+    message: Option<String>,
+    /// The rank of the process that printed it.
+    rank: Option<u32>,
+    streams: Streams,
+    /// The grammar that knew the last line, and what it was.
+    last: (usize, Reading),
+    /// What was made of each line, if a caller asks.
+    trace: Option<Vec<Traced>>,
 }
+
+/// In place of the index of a grammar, for lines that belong to none.
+const NO_GRAMMAR: usize = usize::MAX;
 
 /// The grammar of most lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Match {
-    /// What people call it, such as `keras bar` and `hugging face`; `pattern` for a person's own.
+    /// Its name, such as `keras bar` and `hugging face`; `pattern` for a user's own.
     pub name: &'static str,
-    /// Of the lines that tell a new loss, or mention one but could not be read, the share that it
-    /// has read: between 0 and 1.
+    /// Its share of the lines with a new loss or an unread mention of one: between 0 and 1.
     pub confidence: f64,
 }
 
-/// How many lines there have been.
+/// Counts of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Lines and frames, apart from blank ones and those that have not ended.
+    /// Lines and frames, except blank and incomplete ones.
     pub lines: u64,
-    /// Those that told a new loss.
+    /// Lines with a new loss.
     pub losses: u64,
-    /// Those that mention a loss and a number, and that no grammar knows.
+    /// Lines that mention a loss and a number but that no grammar knows.
     pub unread: u64,
 }
 
 impl Detector {
-    /// A detector that has seen nothing. `patterns` are tried before its own grammars.
+    /// Creates a detector. `patterns` are tried before its own grammars.
     pub fn new(patterns: Patterns) -> Self {
         let mut grammars: Vec<Box<dyn Grammar>> = Vec::new();
+        grammars.push(Box::new(MlLog::default()));
+        grammars.extend(speech::grammars());
+        grammars.extend(detection::grammars());
+        grammars.extend(older::grammars());
         grammars.extend(pytorch::grammars());
         grammars.extend(vision::grammars());
         grammars.extend(language::grammars());
@@ -84,9 +133,10 @@ impl Detector {
         grammars.extend(flax::grammars());
         grammars.extend(boosting::grammars());
         grammars.extend(others::grammars());
+        grammars.push(Box::new(Yolo::default()));
         grammars.push(Box::new(Tqdm::default()));
         grammars.push(Box::new(Fastprogress::default()));
-        let explained = vec![0; grammars.len() + 2];
+        let explained = vec![0; grammars.len() + 3];
         let starting = |byte| {
             let all = grammars.iter().enumerate().filter(|(_, grammar)| grammar.starts(byte));
             all.map(|(index, _)| index).collect()
@@ -96,44 +146,132 @@ impl Detector {
             patterns,
             grammars,
             general: KeyValue::default(),
+            columns: Columns::default(),
             starts,
             explained,
             chosen: None,
             heading: None,
-            below_heading: false,
+            bars: Bars::default(),
             held: Held::default(),
             mentions: Mentions::default(),
+            block: Block::default(),
+            join: Join::default(),
+            processes: Processes::default(),
+            trained: None,
+            commas: false,
             counts: Counts::default(),
             draft: Draft::default(),
+            queued: None,
+            message: None,
+            rank: None,
+            streams: Streams::default(),
+            last: (0, Reading::Foreign),
+            trace: None,
         }
     }
 
-    /// What a line or frame says, if that is anything new. It may also be what an earlier line said
-    /// for which this one has the step. `line` is as [`crate::terminal::Screen`] shows it, with
-    /// the prefixes of launchers and loggers.
+    /// Reads a line or frame. Returns its observation if it is new, or that of an earlier line that
+    /// is complete with this one. Then [`Detector::further`] has what else there is. `line` comes
+    /// from [`crate::terminal::LineSplitter`], with the prefixes of launchers and loggers.
     pub fn read(&mut self, line: &str, end: End) -> Option<&Observation> {
-        let Stripped { text, rank, at } = strip(line);
         self.draft.clear();
-        let (index, reading) = if text.is_empty() || end == End::Flush {
-            self.unended(text, end)
+        (self.queued, self.message) = (None, None);
+        let decoded = octal::decode(line);
+        let line = decoded.as_deref().unwrap_or(line);
+        let stripped = strip(line);
+        self.streams.current = None;
+        if let Some(at) = self.streams.find(&stripped, &self.patterns) {
+            return self.other_stream(at, line, end, stripped.process);
+        }
+        self.rank = stripped.rank;
+        let (index, mut reading) = if stripped.text.is_empty() || end == End::Flush {
+            self.unended(stripped.text, end)
         } else {
             self.counts.lines += 1;
-            self.ended(line, text, end)
+            self.ended(line, stripped.text, end)
         };
-        if matches!(reading, Reading::Foreign | Reading::Known) {
+        if self.message.is_some() {
             return None;
         }
-        let found = &mut self.draft.found;
-        found.rank = found.rank.or(rank);
-        found.at = found.at.or(at);
-        if matches!(reading, Reading::Bar { .. }) {
-            if found.step == Some(0) {
-                self.below_heading = self.heading.is_some();
+        let held = self.follow_blocks(stripped.text, index, &mut reading);
+        self.last = (index, reading);
+        let held = held.map(|held| Observation { rank: held.rank.max(stripped.rank), ..held });
+        let is_new = self.complete(&stripped, index, reading);
+        match held {
+            Some(held) => {
+                self.explained(self.grammars.len());
+                self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
+                self.draft.found = held;
+                Some(&self.draft.found)
             }
-            found.step_in_epoch |= self.below_heading;
+            None => is_new.then_some(&self.draft.found),
         }
-        fill_epoch(self.heading, self.draft.counted_epoch, found);
-        let told = match reading {
+    }
+
+    /// A further observation of the last line, after the one that [`Detector::read`] returned.
+    pub fn further(&mut self) -> Option<Observation> {
+        match self.streams.current() {
+            Some(other) => other.further(),
+            None => self.queued.take(),
+        }
+    }
+
+    /// The text of the program in the last line, if a log collector has wrapped it in an object.
+    pub(super) fn message(&mut self) -> Option<String> {
+        match self.streams.current() {
+            Some(other) => other.message(),
+            None => self.message.take(),
+        }
+    }
+
+    /// Reads a line of another process, whose state is its own.
+    fn other_stream(
+        &mut self,
+        at: usize,
+        line: &str,
+        end: End,
+        process: Option<&str>,
+    ) -> Option<&Observation> {
+        let Self { streams, processes, .. } = self;
+        streams.current = Some(at);
+        let found = streams.current()?.read(line, end)?;
+        let leads = match process.filter(|_| found.rank.is_none()) {
+            Some(process) => processes.leads(process, found),
+            None => true,
+        };
+        leads.then_some(found)
+    }
+
+    /// Completes the observation in the draft. Returns whether it is new.
+    fn complete(&mut self, stripped: &Stripped<'_>, index: usize, reading: Reading) -> bool {
+        if matches!(reading, Reading::Foreign | Reading::Known) {
+            return false;
+        }
+        let is_bar = self.is_of_bars(index);
+        let found = &mut self.draft.found;
+        found.rank = found.rank.max(stripped.rank);
+        found.at = found.at.or(stripped.at);
+        if found.rank.is_none()
+            && let Some(process) = stripped.process
+            && !self.processes.leads(process, found)
+        {
+            return false;
+        }
+        if is_bar {
+            self.bars.frame(self.heading, reading, found);
+        }
+        let is_general = index == self.grammars.len();
+        if is_general && self.heading.is_some() {
+            let counted = found.step.is_some() && found.total_steps.is_some();
+            let may_be = self.draft.steps.below_heading || !self.draft.steps.fixed;
+            found.step_in_epoch |= counted && may_be && found.epoch.is_none();
+        }
+        fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
+        if is_general {
+            self.general.correct(&mut self.draft);
+        }
+        let found = &mut self.draft.found;
+        match reading {
             Reading::Bar { moved } => self.held.bar(found, moved),
             Reading::SaysBeforeBar => {
                 self.explained(index);
@@ -145,86 +283,44 @@ impl Detector {
                 }
                 true
             }
-        };
-        told.then_some(&self.draft.found)
+        }
     }
 
-    /// What has been waiting for another line, for when the source has been quiet or has ended.
+    /// Returns an observation that was waiting for another line. For use when the source is quiet
+    /// or has ended.
     pub fn flush(&mut self) -> Option<Observation> {
-        self.held.flush()
+        let rank = self.rank;
+        let of_rank = |held: Observation| Observation { rank: held.rank.max(rank), ..held };
+        let own = self.held.flush().or_else(|| self.block.line(false).map(of_rank));
+        own.or_else(|| self.streams.others().find_map(Self::flush))
     }
 
-    /// The grammar of most lines; `None` while no line has told a loss.
+    /// The grammar of most lines; `None` until a line contained a loss.
     pub fn matched(&self) -> Option<Match> {
         let (at, most) =
             self.explained.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
-        let name = match self.grammars.get(at) {
-            Some(grammar) => grammar.name(),
-            None if at == self.grammars.len() => self.general.name(),
-            None => "pattern",
-        };
+        let name = self.name(at);
         let all = self.counts.losses + self.counts.unread;
         (*most > 0).then(|| Match { name, confidence: ratio(*most, all) })
     }
 
-    /// How many lines there have been.
+    /// The name of the grammar at an index of `explained`.
+    fn name(&self, at: usize) -> &'static str {
+        match self.grammars.get(at) {
+            Some(grammar) => grammar.name(),
+            None if at == self.grammars.len() => self.general.name(),
+            None if at == self.grammars.len() + 1 => "pattern",
+            None => "table",
+        }
+    }
+
+    /// Counts of lines.
     pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// A frame that is blank or has not ended.
-    fn unended(&mut self, text: &str, end: End) -> (usize, Reading) {
-        let bars = self.grammars.iter_mut().enumerate().filter(|(_, grammar)| grammar.is_of_bars());
-        for (index, grammar) in bars {
-            let reading = grammar.read(text, end, &mut self.draft);
-            if reading != Reading::Foreign {
-                return (index, reading);
-            }
-        }
-        (0, Reading::Foreign)
-    }
-
-    /// A line or frame, and its text without prefixes.
-    fn ended(&mut self, line: &str, text: &str, end: End) -> (usize, Reading) {
-        if self.patterns.read(text, &mut self.draft)
-            || (line.len() != text.len() && self.patterns.read(line, &mut self.draft))
-        {
-            return (self.grammars.len() + 1, Reading::Says);
-        }
-        if let Some(chosen) = self.chosen
-            && let Some(grammar) = self.grammars.get_mut(chosen)
-        {
-            let reading = grammar.read(text, end, &mut self.draft);
-            if reading != Reading::Foreign {
-                return (chosen, reading);
-            }
-        }
-        let first = text.bytes().next().map_or(0, usize::from);
-        for index in self.starts.get(first).into_iter().flatten().copied() {
-            if Some(index) != self.chosen
-                && let Some(grammar) = self.grammars.get_mut(index)
-            {
-                let reading = grammar.read(text, end, &mut self.draft);
-                if reading != Reading::Foreign {
-                    return (index, reading);
-                }
-            }
-        }
-        let may_speak = self.mentions.near(text);
-        if may_speak && self.general.read(text, end, &mut self.draft) == Reading::Says {
-            return (self.grammars.len(), Reading::Says);
-        }
-        if let Some(heading) = Heading::parse(text) {
-            self.heading = Some(heading);
-        } else if self.counts.losses == 0
-            && self.counts.lines < PREFACE
-            && announced::read(text, &mut self.draft.found)
-        {
-            return (self.grammars.len(), Reading::Says);
-        } else if may_speak && self.mentions.a_loss(text) {
-            self.counts.unread += 1;
-        }
-        (0, Reading::Foreign)
+        self.streams.counts().fold(self.counts, |all, one| Counts {
+            lines: all.lines + one.lines,
+            losses: all.losses + one.losses,
+            unread: all.unread + one.unread,
+        })
     }
 
     fn explained(&mut self, index: usize) {
@@ -249,20 +345,25 @@ impl Default for Detector {
     }
 }
 
-/// Many programs print the epoch on a line of its own.
-fn fill_epoch(heading: Option<Heading>, counted: Option<u32>, found: &mut Observation) {
+/// Fills in the epoch from a heading: many programs print it on a line of its own.
+fn fill_epoch(
+    heading: Option<Heading>,
+    counted: Option<u32>,
+    is_bar: bool,
+    found: &mut Observation,
+) {
     let is_global = found.step.is_some() && !found.step_in_epoch;
     if let Some(Heading { epoch, epochs }) = heading
         && found.epoch.is_none()
-        && !is_global
+        && (!is_global || is_bar)
     {
         found.epoch = Some(epoch);
-        found.total_epochs = found.total_epochs.or(epochs);
+        found.total_epochs = found.total_epochs.or(epochs.filter(|_| !is_global));
     }
     found.epoch = found.epoch.or(counted.map(f64::from));
 }
 
-/// A share of a count; of more than 2^32, the last digits do not matter.
+/// `part / all` as a float; above 2^32, the last digits are dropped.
 fn ratio(part: u64, all: u64) -> f64 {
     let shift = (u64::BITS - all.leading_zeros()).saturating_sub(u32::BITS);
     let float = |count: u64| u32::try_from(count >> shift).map_or(f64::NAN, f64::from);

@@ -1,7 +1,7 @@
-//! JSON objects, and Python's dicts as `print` shows them.
+//! JSON objects, and Python dicts as `print` writes them.
 //!
-//! A program prints dicts whose keys, and all else between the values, are mostly the same. They are
-//! remembered, so that such a dict is compared with them rather than taken apart.
+//! The dicts of a program mostly have the same keys and differ only in their values. The text
+//! between the values is remembered, so that a similar dict is compared and not parsed.
 
 use super::keys::{Field, Keys};
 use super::scan;
@@ -9,24 +9,26 @@ use super::scan;
 /// A value of a dict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// A number, also one within quotes or within `tensor(…)`.
+    /// A number, also in quotes or in `tensor(…)`.
     Number(f64),
-    /// A string that is no number, with its escapes as they are.
+    /// A string that is not a number, with its escapes unchanged.
     Text(&'a str),
-    /// `null`, a truth value, a list.
+    /// `null`, or a boolean.
+    Word(&'a str),
+    /// A list, or a call.
     Other,
 }
 
-/// What takes the values of a dict.
+/// Receives the values of a dict.
 pub(super) trait Take {
-    /// Whether a value is of use although its key says nothing that is generally looked for.
+    /// Whether the value of a key without a general meaning is wanted.
     fn wants(&self, key: &str) -> bool;
 
-    /// Takes the value under `key`, which has the key of the dict around it and a slash before it
-    /// if there is one.
+    /// Takes the value under `key`. In a nested dict, `key` is prefixed by the outer key and a
+    /// slash.
     fn take(&mut self, field: Field, key: &str, value: Value<'_>);
 
-    /// Forgets what has been taken.
+    /// Discards all values taken so far.
     fn clear(&mut self);
 }
 
@@ -34,37 +36,37 @@ pub(super) trait Take {
 #[derive(Debug, Default)]
 pub(super) struct Dicts {
     keys: Keys,
-    /// The parts of a recent dict, and what stands behind its last value.
+    /// The parts of a recent dict, and the text after its last value.
     parts: Vec<Part>,
     tail: String,
-    /// How many dicts have been different since.
+    /// Number of different dicts since then.
     misses: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Part {
-    /// All that stands before the value and behind the one before.
+    /// The text between the previous value and this one.
     before: String,
     key: String,
     field: Field,
     wanted: bool,
 }
 
-/// Lists and dicts within each other deeper than this are none.
-const DEEPEST: usize = 64;
-/// A dict with more values is not remembered.
-const MOST: usize = 64;
-/// One is remembered after so many that have not been like the one remembered.
-const PATIENCE: u32 = 4;
+/// Maximum nesting depth.
+const MAX_DEPTH: usize = 64;
+/// Maximum number of values of a remembered dict.
+const MAX_ENTRIES: usize = 64;
+/// After so many different dicts in a row, the remembered one is replaced.
+const MAX_MISSES: u32 = 4;
 
 impl Dicts {
-    /// What keys say.
+    /// The known keys.
     pub(super) fn keys(&mut self) -> &mut Keys {
         &mut self.keys
     }
 
-    /// Hands the values of the dict at the start of `text` to `to`, down to dicts within it. Returns
-    /// what follows the dict; `None` if it is malformed.
+    /// Passes the values of the dict at the start of `text` to `to`, including those of nested
+    /// dicts. Returns the text after the dict; `None` if it is malformed.
     pub(super) fn walk<'a>(&mut self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
         if !self.parts.is_empty() {
             if let Some(rest) = self.alike(text, to) {
@@ -74,7 +76,7 @@ impl Dicts {
             to.clear();
         }
         self.misses += 1;
-        let learn = self.parts.is_empty() || self.misses >= PATIENCE;
+        let learn = self.parts.is_empty() || self.misses >= MAX_MISSES;
         if learn {
             self.parts.clear();
             self.misses = 0;
@@ -84,7 +86,7 @@ impl Dicts {
         let rest = walk.entries(text.as_bytes(), None)?;
         let rest = Bytes { text, rest }.as_str();
         let Walk { parts, last, .. } = walk;
-        if learn && parts.len() <= MOST {
+        if learn && parts.len() <= MAX_ENTRIES {
             self.parts = parts;
             self.tail.clear();
             self.tail.push_str(last.get(..last.len() - rest.len()).unwrap_or_default());
@@ -92,7 +94,8 @@ impl Dicts {
         Some(rest)
     }
 
-    /// What follows a dict like the one remembered.
+    /// Reads a dict with the same text between the values as the remembered one. Returns the text
+    /// after it.
     fn alike<'a>(&self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
         let mut rest = text.as_bytes();
         for part in &self.parts {
@@ -110,7 +113,7 @@ impl Dicts {
     }
 }
 
-/// The end of a text.
+/// The rest of a text.
 #[derive(Clone, Copy, Debug)]
 struct Bytes<'a> {
     text: &'a str,
@@ -122,7 +125,7 @@ impl<'a> Bytes<'a> {
         self.text.get(self.text.len() - self.rest.len()..).unwrap_or_default()
     }
 
-    /// What stands before `end`, which is the end of the same text.
+    /// The text before `end`, which is a later rest of the same text.
     fn up_to(self, end: &[u8]) -> &'a str {
         let start = self.text.len() - self.rest.len();
         self.text.get(start..self.text.len() - end.len()).unwrap_or_default()
@@ -134,7 +137,7 @@ struct Walk<'a, 'w, T> {
     keys: &'w mut Keys,
     parts: Vec<Part>,
     learn: bool,
-    /// What follows the last value.
+    /// The text after the last value.
     last: &'a str,
     to: &'w mut T,
 }
@@ -181,7 +184,7 @@ impl<'a, T: Take> Walk<'a, '_, T> {
         } else {
             pass(rest)?
         };
-        if self.learn && self.parts.len() <= MOST {
+        if self.learn && self.parts.len() <= MAX_ENTRIES {
             let before = self.last.get(..self.last.len() - rest.len()).unwrap_or_default();
             let (before, key) = (before.to_owned(), key.to_owned());
             self.parts.push(Part { before, key, field, wanted });
@@ -214,8 +217,12 @@ fn value(at: Bytes<'_>) -> Option<(Value<'_>, &[u8])> {
                 return Some((Value::Number(number), after.as_bytes()));
             }
             let is_of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_');
+            let word = rest;
             let rest = rest.get(rest.iter().take_while(is_of_word).count()..)?;
-            let [b'(', inside @ ..] = rest else { return Some((Value::Other, rest)) };
+            let [b'(', inside @ ..] = rest else {
+                let word = Bytes { text, rest: word }.up_to(rest);
+                return Some((Value::Word(word), rest));
+            };
             let number = scan::value(Bytes { text, rest: inside }.as_str());
             let value = number.map_or(Value::Other, |(number, _)| Value::Number(number));
             Some((value, skip(rest)?))
@@ -227,7 +234,7 @@ fn value(at: Bytes<'_>) -> Option<(Value<'_>, &[u8])> {
     }
 }
 
-/// What follows a value that nobody wants.
+/// Skips an unwanted value and returns the text after it.
 fn pass(rest: &[u8]) -> Option<&[u8]> {
     match rest {
         [quote @ (b'"' | b'\''), inside @ ..] => end_of_string(inside, *quote)?.get(1..),
@@ -241,7 +248,7 @@ fn pass(rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What follows a string, from the quote that ends it.
+/// Skips a string. Returns the rest from its closing quote on.
 fn end_of_string(inside: &[u8], quote: u8) -> Option<&[u8]> {
     let mut rest = inside;
     loop {
@@ -254,7 +261,7 @@ fn end_of_string(inside: &[u8], quote: u8) -> Option<&[u8]> {
     }
 }
 
-/// What follows the list, dict or arguments here.
+/// Skips a list, dict or argument list and returns the text after it.
 fn skip(rest: &[u8]) -> Option<&[u8]> {
     let mut rest = rest;
     let mut depth = 0_usize;
@@ -263,7 +270,7 @@ fn skip(rest: &[u8]) -> Option<&[u8]> {
         rest = after;
         match first {
             b'"' | b'\'' => rest = end_of_string(after, *first)?.get(1..)?,
-            b'[' | b'{' | b'(' if depth < DEEPEST => depth += 1,
+            b'[' | b'{' | b'(' if depth < MAX_DEPTH => depth += 1,
             b'[' | b'{' | b'(' => return None,
             b']' | b'}' | b')' => {
                 depth -= 1;

@@ -1,24 +1,45 @@
-//! An observation in the making.
+//! An observation that is being built.
 
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// What a line says so far. It keeps the memory of the losses of earlier lines, so that most lines
-/// need none.
+/// The observation of the current line. It reuses the memory of earlier losses, so that most lines
+/// allocate nothing.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) found: Observation,
-    /// The epoch by how often a bar has begun anew, for when nothing says it.
+    /// The epoch counted by the restarts of a bar, for lines without an epoch.
     pub(super) counted_epoch: Option<u32>,
+    /// The step is that of the whole run, whatever other counters there are.
+    pub(super) global: bool,
+    /// A time that is that of a batch if another one stands beside it.
+    pub(super) time: Option<f64>,
+    pub(super) beside_time: bool,
+    /// The counters are those of held-out data.
+    pub(super) held_out: bool,
+    /// The held-out data that all values of the line are of, by a field that says so.
+    pub(super) data: Option<Phase>,
+    pub(super) steps: Steps,
     spare: Vec<Loss>,
 }
 
-/// More losses than these are not kept for their memory.
-const KEPT: usize = 16;
+/// What is known of the steps of a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Steps {
+    /// A step or a batch has a name.
+    pub(super) named: bool,
+    /// It is certain whether they restart with each epoch.
+    pub(super) fixed: bool,
+    /// They are those of an epoch if a heading has named one.
+    pub(super) below_heading: bool,
+}
+
+/// Maximum number of losses whose memory is kept.
+const MAX_SPARE: usize = 16;
 
 impl Draft {
-    /// Makes it say nothing.
+    /// Empties the draft.
     pub(super) fn clear(&mut self) {
-        if self.spare.is_empty() && self.found.losses.len() <= KEPT {
+        if self.spare.is_empty() && self.found.losses.len() <= MAX_SPARE {
             std::mem::swap(&mut self.spare, &mut self.found.losses);
         }
         let mut losses = std::mem::take(&mut self.found.losses);
@@ -26,10 +47,30 @@ impl Draft {
             self.put_away(loss);
         }
         self.counted_epoch = None;
+        (self.global, self.time, self.beside_time) = (false, None, false);
+        (self.held_out, self.data, self.steps) = (false, None, Steps::default());
         self.found = Observation { losses, ..Observation::default() };
     }
 
-    /// Leaves only the losses that are to be kept.
+    /// Uses the time beside that of the data as the time of a batch.
+    pub(super) fn settle_time(&mut self) {
+        let time = self.time.filter(|_| self.beside_time && self.found.step.is_some());
+        self.found.batch_seconds = self.found.batch_seconds.or(time);
+    }
+
+    /// Makes the losses those of held-out data, if a field of the line says so. A loss whose name
+    /// contains its own data keeps them.
+    pub(super) fn settle_data(&mut self) {
+        let Some(phase) = self.data else { return };
+        let is_open = |loss: &&mut Loss| {
+            loss.phase == Phase::Train && !loss.name.to_ascii_lowercase().contains("train")
+        };
+        for loss in self.found.losses.iter_mut().filter(is_open) {
+            (loss.phase, loss.span) = (phase, Span::Epoch);
+        }
+    }
+
+    /// Removes the losses for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Loss) -> bool) {
         let mut at = 0;
         while let Some(loss) = self.found.losses.get(at) {
@@ -43,7 +84,7 @@ impl Draft {
     }
 
     fn put_away(&mut self, loss: Loss) {
-        if self.spare.len() < KEPT {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(loss);
         }
     }
@@ -68,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again_and_no_more_than_so_much() {
+    fn memory_is_reused_up_to_a_limit() {
         let mut draft = Draft::default();
         for round in 0..3 {
             for index in 0..100 {
@@ -79,7 +120,7 @@ mod tests {
             draft.retain(|loss| loss.name.ends_with('5'));
             assert_eq!(draft.found.losses.len(), 10);
             draft.clear();
-            assert_eq!((&draft.found, draft.spare.len()), (&Observation::default(), KEPT));
+            assert_eq!((&draft.found, draft.spare.len()), (&Observation::default(), MAX_SPARE));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! fastai: the bars of fastprogress, and the table it prints a row of after each epoch.
+//! fastai: the bars of fastprogress, and the table with a row for each epoch.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -16,8 +16,8 @@ pub(super) struct Fastprogress {
     last: Option<(u64, u64, bool)>,
 }
 
-/// A table with more columns is none of fastai's.
-const WIDEST: usize = 32;
+/// Maximum number of columns of a table.
+const MAX_COLUMNS: usize = 32;
 
 impl Grammar for Fastprogress {
     fn name(&self) -> &'static str {
@@ -35,21 +35,24 @@ impl Grammar for Fastprogress {
         if end == End::Flush {
             return Reading::Foreign;
         }
-        if line.starts_with("epoch ") {
-            let columns: Vec<_> = line.split_whitespace().take(WIDEST).map(str::to_owned).collect();
-            let is_header = columns.iter().any(|column| column == "train_loss");
+        // `epoch 1: train_loss 0.5` is no header.
+        if line.starts_with("epoch ") && !line.contains([':', ',', '=']) {
+            let columns: Vec<_> =
+                line.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect();
+            let is_header = columns.iter().any(|column| column == "train_loss")
+                && !columns.iter().any(|column| scan::number(column).is_some());
             if is_header {
                 self.columns = columns;
                 return Reading::Known;
             }
         }
-        Reading::of(self.row(line), draft, Reading::Foreign)
+        Reading::from_found(self.row(line), draft, Reading::Foreign)
     }
 }
 
 impl Fastprogress {
     /// `Epoch 1/2 : |████----| 40.00% [2/5 00:00<00:00 0.5123]`: the number at the end is the
-    /// smoothed loss. A second bar in an epoch is of the validation, and shows the same number.
+    /// smoothed loss. A second bar in an epoch belongs to the validation and shows the same number.
     fn frame(&mut self, line: &str, draft: &mut Draft) -> Reading {
         let Some((epochs, frame)) = frame(line) else { return Reading::Foreign };
         let (epoch, step) = (epochs.map_or(0, |(epoch, _)| epoch), frame.step);
@@ -79,7 +82,7 @@ impl Fastprogress {
         if self.columns.is_empty() || !line.as_bytes().first()?.is_ascii_digit() {
             return None;
         }
-        let cells: Vec<&str> = line.split_whitespace().take(WIDEST + 1).collect();
+        let cells: Vec<&str> = line.split_whitespace().take(MAX_COLUMNS + 1).collect();
         if cells.len() != self.columns.len() {
             return None;
         }
@@ -106,7 +109,7 @@ struct Frame {
     loss: Option<f64>,
 }
 
-/// The epoch and how many there are, and the rest of a frame.
+/// The epoch and the number of epochs, and the rest of a frame.
 fn frame(line: &str) -> Option<(Option<(u64, u64)>, Frame)> {
     let (before, rest) = line.split_once('|')?;
     let (_, rest) = rest.split_once("| ")?;

@@ -5,8 +5,9 @@ use super::keys::{Keys, main_loss_first};
 use super::shape::Shape;
 use super::table::Table;
 use super::{Grammar, Reading, scan};
-use crate::observation::Observation;
+use crate::names::phase_of_folder;
 use crate::observation::Span::{Epoch, Step};
+use crate::observation::{Observation, Phase};
 use crate::terminal::End;
 
 /// The grammars of this family.
@@ -18,7 +19,7 @@ fn flax() -> Table {
     let shapes = [
         Shape::new("epoch: {epoch}, train_loss: {loss}, train_accuracy: {_}, test_loss: {loss}")
             .train("train_loss", Epoch)
-            // It is looked at after every epoch, whatever it is called.
+            // Called "test", but evaluated after every epoch.
             .validation("test_loss"),
         Shape::new("train epoch: {epoch}, loss: {loss}").train("loss", Epoch),
         Shape::new("eval epoch: {epoch}, loss: {loss}").validation("loss"),
@@ -46,14 +47,20 @@ impl Grammar for Clu {
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        Reading::of(self.line(line), draft, Reading::Foreign)
+        Reading::from_found(self.line(line), draft, Reading::Foreign)
     }
 }
 
 impl Clu {
     fn line(&mut self, line: &str) -> Option<Observation> {
         let (step, rest) = scan::count(line.strip_prefix('[')?)?;
-        let rest = rest.strip_prefix("] ")?;
+        let mut rest = rest.strip_prefix("] ")?;
+        let mut of_data = None;
+        if let Some((data, after)) =
+            rest.strip_prefix("collection=").and_then(|r| r.split_once(' '))
+        {
+            (of_data, rest) = (phase_of_folder(data), after);
+        }
         let mut draft = Draft::default();
         for pair in scan::listed(rest) {
             let (key, value) = pair.split_once('=')?;
@@ -64,6 +71,11 @@ impl Clu {
         let mut found = draft.found;
         found.step = Some(step);
         found.step_in_epoch = false;
+        if let Some(phase) = of_data.filter(|phase| *phase != Phase::Train) {
+            for loss in &mut found.losses {
+                (loss.phase, loss.span) = (phase, Epoch);
+            }
+        }
         main_loss_first(&mut found.losses);
         (!found.losses.is_empty()).then_some(found)
     }

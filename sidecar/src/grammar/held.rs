@@ -1,24 +1,29 @@
 //! Losses that wait for their step.
 //!
-//! The Hugging Face trainer takes its bar away, prints the losses, and draws the bar again: the
-//! step that they belong to stands in the frame that follows. Where the bar goes to another stream,
-//! or out of order, a step that cannot be right is not taken.
+//! The Hugging Face trainer erases its bar, prints the losses, and draws the bar again. The step of
+//! the losses is therefore in the following frame. If the bar goes to another stream or out of
+//! order, an impossible step is not used.
 
 use crate::observation::{Observation, Phase};
 
-/// What waits, if anything.
+/// The losses that wait for a step.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     waiting: Option<Observation>,
-    /// Whether there is a bar at all.
+    /// Whether there is a bar.
     has_bar: bool,
-    /// A step and its epoch.
+    /// A step and its epoch, to check later ones.
     known: Option<(f64, f64)>,
 }
 
 impl Held {
-    /// Losses without a step. Returns whether `found` is to be told now; it may then be what has
-    /// waited in vain.
+    /// Whether a bar counts the steps.
+    pub(super) fn has_bar(&self) -> bool {
+        self.has_bar
+    }
+
+    /// Takes losses without a step. Returns whether to report `found` now. It may then hold earlier
+    /// losses whose step never came.
     pub(super) fn losses(&mut self, found: &mut Observation) -> bool {
         if !self.has_bar {
             return true;
@@ -27,8 +32,8 @@ impl Held {
         before.map(|before| *found = before).is_some()
     }
 
-    /// A frame of the bar that counts the steps, which has `moved` or not. Returns whether `found`
-    /// is to be told; it is then that frame, or what has waited for it.
+    /// Takes a frame of the bar that counts the steps; `moved`: its counter has advanced. Returns
+    /// whether to report `found`. It then holds the frame, or the losses that waited for it.
     pub(super) fn bar(&mut self, found: &mut Observation, moved: bool) -> bool {
         self.has_bar = true;
         let Some(waiting) = self.waiting.take() else { return moved };
@@ -38,19 +43,19 @@ impl Held {
             found.step = bar.step;
             found.step_in_epoch = bar.step_in_epoch;
             found.total_steps = bar.total_steps;
-            // After an evaluation, a bar that has not moved shows again what it has shown before.
+            // After an evaluation, a bar that has not moved repeats its earlier latency.
             let evaluated = found.losses.iter().any(|loss| loss.phase != Phase::Train);
             found.batch_seconds = bar.batch_seconds.filter(|_| moved || !evaluated);
         }
         true
     }
 
-    /// What has waited in vain.
+    /// Returns the losses whose step has not come.
     pub(super) fn flush(&mut self) -> Option<Observation> {
         self.waiting.take()
     }
 
-    /// Whether steps have grown as epochs have.
+    /// Whether the step has grown in proportion to the epoch.
     fn fits(&mut self, bar: &Observation, losses: &Observation) -> bool {
         let step = bar.step.and_then(|step| u32::try_from(step).ok()).map(f64::from);
         let (Some(step), Some(epoch)) = (step, losses.epoch) else { return true };
@@ -91,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_take_the_step_of_the_frame_that_follows() {
+    fn losses_take_the_step_of_the_next_frame() {
         let held = &mut Held::default();
         assert_eq!(frame(held, 0, true), Some(bar(0)));
         assert_eq!(losses(held, 0.3125), None);
@@ -110,8 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_is_not_told_again_after_an_evaluation() {
-        let told = |phase, moved| {
+    fn latency_is_not_repeated_after_an_evaluation() {
+        let read = |phase, moved| {
             let mut held = Held { has_bar: true, ..Held::default() };
             let loss = Loss { name: "loss".to_owned(), phase, span: Span::Epoch, value: 0.5 };
             held.losses(&mut Observation { losses: vec![loss], ..dict(1.0) });
@@ -119,9 +124,9 @@ mod tests {
             assert!(held.bar(&mut found, moved));
             (found.step, found.batch_seconds)
         };
-        assert_eq!(told(Phase::Validation, false), (Some(12), None));
-        assert_eq!(told(Phase::Validation, true), (Some(12), Some(0.1)));
-        assert_eq!(told(Phase::Train, false), (Some(12), Some(0.1)));
+        assert_eq!(read(Phase::Validation, false), (Some(12), None));
+        assert_eq!(read(Phase::Validation, true), (Some(12), Some(0.1)));
+        assert_eq!(read(Phase::Train, false), (Some(12), Some(0.1)));
     }
 
     #[test]

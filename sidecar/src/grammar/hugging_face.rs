@@ -2,12 +2,12 @@
 
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
-use super::keys::{Field, main_loss_first, put};
+use super::keys::{Field, main_loss_first, put, put_text};
 use super::{Grammar, Reading};
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 
-/// `{'loss': 0.5, 'grad_norm': …, 'learning_rate': …, 'epoch': …}`. Its step is only in the bar.
+/// `{'loss': 0.5, 'grad_norm': …, 'learning_rate': …, 'epoch': …}`. The step is only in the bar.
 #[derive(Debug, Default)]
 pub(super) struct HuggingFace {
     dicts: Dicts,
@@ -21,8 +21,16 @@ impl Grammar for HuggingFace {
         if self.trainer { "hugging face" } else { "python dict" }
     }
 
+    fn is_of_dicts(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        // Where bars and dicts share a stream, a dict may stand after a bar.
+        // If bars and dicts share a stream, a dict may follow a bar on one line.
+        // A JSON object with a dict in it is the envelope of a log collector.
+        if line.starts_with("{\"") {
+            return Reading::Foreign;
+        }
         let mut starts = memchr::memchr_iter(b'{', line.as_bytes());
         let text = starts.find_map(|at| line.get(at..).filter(|text| text.starts_with("{'")));
         let Some(text) = text else { return Reading::Foreign };
@@ -36,11 +44,13 @@ impl Grammar for HuggingFace {
 }
 
 impl HuggingFace {
-    /// Whether the training has ended with this dict; `None` if it says no loss.
+    /// Reads a dict. Returns whether the training has ended with it; `None` if it has no loss.
     fn dict(&mut self, text: &str, draft: &mut Draft) -> Option<bool> {
         let mut entries = Entries { draft, trainer: false, rate: None, ended: false };
         self.dicts.walk(text, &mut entries)?;
         let Entries { trainer, rate, ended, .. } = entries;
+        draft.settle_time();
+        draft.settle_data();
         let found = &mut draft.found;
         if found.losses.is_empty() {
             return None;
@@ -49,7 +59,7 @@ impl HuggingFace {
         if ended {
             let of_training = |loss: &&mut Loss| loss.phase == Phase::Train;
             found.losses.iter_mut().filter(of_training).for_each(|loss| loss.span = Span::Run);
-            // It counts the time of evaluations in.
+            // The rate includes the time of evaluations.
             let rate = rate.filter(|rate| *rate > 0.0 && !self.evaluated);
             found.batch_seconds = rate.map(|rate| 1.0 / rate);
         } else if self.trainer {
@@ -76,7 +86,17 @@ impl Take for Entries<'_> {
     }
 
     fn take(&mut self, field: Field, key: &str, value: Value<'_>) {
-        let Value::Number(number) = value else { return };
+        let number = match value {
+            Value::Number(number) => number,
+            Value::Text(text) => return put_text(field, text, self.draft),
+            Value::Word(word) => {
+                if let Field::Flag(_) = field {
+                    put_text(field, word, self.draft);
+                }
+                return;
+            }
+            Value::Other => return,
+        };
         if field != Field::Other {
             put(field, key, number, self.draft);
         } else if key == "train_steps_per_second" {

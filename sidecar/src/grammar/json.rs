@@ -2,7 +2,7 @@
 
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
-use super::keys::{Field, main_loss_first, put};
+use super::keys::{Field, main_loss_first, put, put_text};
 use super::{Grammar, Reading};
 use crate::observation::Span;
 use crate::terminal::{End, stamp};
@@ -16,6 +16,10 @@ pub(super) struct Json {
 impl Grammar for Json {
     fn name(&self) -> &'static str {
         "json lines"
+    }
+
+    fn is_of_dicts(&self) -> bool {
+        true
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
@@ -37,12 +41,14 @@ impl Json {
         let mut entries = Entries { draft, any: false };
         let rest = self.dicts.walk(text, &mut entries)?;
         let any = entries.any;
+        draft.settle_time();
+        draft.settle_data();
         let found = &mut draft.found;
         let says = !found.losses.is_empty() || found.step.is_some() || found.epoch.is_some();
         if !any || !says || !rest.trim_ascii_start().is_empty() {
             return None;
         }
-        // Without a step, a line an epoch.
+        // Without a step, there is one line per epoch.
         if found.step.is_none() && found.epoch.is_some() {
             self.dicts.keys().widen(&mut found.losses, Span::Epoch);
         }
@@ -71,7 +77,13 @@ impl Take for Entries<'_> {
                 let at = stamp(text).and_then(|(at, _)| at);
                 self.draft.found.at = at.or(self.draft.found.at);
             }
-            Value::Text(_) | Value::Other => {}
+            Value::Text(text) => put_text(field, text, self.draft),
+            Value::Word(word) => {
+                if let Field::Flag(_) = field {
+                    put_text(field, word, self.draft);
+                }
+            }
+            Value::Other => {}
         }
     }
 

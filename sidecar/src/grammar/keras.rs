@@ -1,9 +1,9 @@
 //! Keras: the bars of `fit` (`verbose=1`) in all versions, and its lines (`verbose=2`).
 //!
-//! `evaluate` and `predict` print the same bars, but only those of `fit` stand below a header such
-//! as `Epoch 1/10`. A `fit` of one epoch has no header: it is known by the validation loss in its
-//! last frame, or since nobody evaluates twice on as many batches without training in between. A
-//! bar's loss is the mean of the epoch so far.
+//! `evaluate` and `predict` print the same bars, but only `fit` prints a header such as `Epoch
+//! 1/10` before them. A `fit` of one epoch has no header. It is recognised by the validation loss
+//! in its last frame. Two bars in a row with equal totals also count as `fit`, because evaluating
+//! twice without training is useless. A bar's loss is the mean of the epoch so far.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -15,17 +15,17 @@ use crate::terminal::End;
 #[derive(Debug, Default)]
 pub(super) struct Keras {
     keys: Keys,
-    /// The epoch, and how many there are, while `fit` is in one.
+    /// The epoch and the number of epochs, during an epoch of `fit`.
     epoch: Option<(u64, u64)>,
-    /// A header was seen: bars without one are no training.
+    /// A header was seen, so bars without one do not belong to training.
     headed: bool,
-    /// How many steps the last bar without a header had.
+    /// The number of steps of the last bar without a header.
     evaluated: Option<u64>,
-    /// How many steps the bars of a `fit` without headers have.
+    /// The number of steps of the bars of a `fit` without headers.
     headless: Option<u64>,
-    /// What the last frame of this epoch said: the step, and the bits of the loss.
+    /// The step and the loss (as bits) of the last frame of this epoch.
     last: Option<(Option<u64>, u64)>,
-    /// The bits of the validation loss that this epoch has said.
+    /// The validation loss of this epoch (as bits).
     validated: Option<u64>,
     bars: bool,
 }
@@ -36,7 +36,7 @@ struct Frame<'a> {
     total: Option<u64>,
     samples: bool,
     seconds: Option<f64>,
-    /// What follows the bar.
+    /// The text after the bar.
     rest: &'a str,
     has_bar: bool,
 }
@@ -60,7 +60,7 @@ impl Grammar for Keras {
             self.headed = true;
             self.last = None;
             self.validated = None;
-            // Other programs have headers like this one.
+            // Other programs print the same header.
             return Reading::Foreign;
         }
         let Some(frame) = frame(line) else { return Reading::Foreign };
@@ -68,7 +68,7 @@ impl Grammar for Keras {
             return Reading::Known;
         }
         self.bars |= frame.has_bar;
-        Reading::of(self.observation(&frame, end), draft, Reading::Known)
+        Reading::from_found(self.observation(&frame, end), draft, Reading::Known)
     }
 }
 
@@ -100,13 +100,13 @@ impl Keras {
         let training = found.losses.iter_mut().filter(|loss| loss.phase == Phase::Train);
         training.for_each(|loss| loss.span = span);
         main_loss_first(&mut found.losses);
-        // The last frame of an epoch is drawn again when the validation is done, and its time per
-        // step then has that of the validation in it.
+        // The last frame of an epoch is drawn again after the validation. Its time per step then
+        // includes the validation.
         let validation = found.losses.iter().find(|loss| loss.phase != Phase::Train);
         let validation = validation.map(|loss| loss.value.to_bits());
         let now = Some((frame.step, found.losses.first()?.value.to_bits()));
-        let (again, told) = (self.last == now, self.validated == validation);
-        found.losses.retain(|loss| if loss.phase == Phase::Train { !again } else { !told });
+        let (again, validated) = (self.last == now, self.validated == validation);
+        found.losses.retain(|loss| if loss.phase == Phase::Train { !again } else { !validated });
         self.last = now.filter(|_| !ended);
         self.validated = validation.filter(|_| !ended);
         found.epoch = self.epoch.and_then(|(epoch, _)| float(epoch));
@@ -120,7 +120,7 @@ impl Keras {
 }
 
 impl Keras {
-    /// Whether a frame below no header is one of `fit` all the same.
+    /// Whether a frame without a header belongs to `fit`.
     fn is_headless_fit(&mut self, frame: &Frame<'_>, losses: &[Loss]) -> bool {
         if self.headed || losses.is_empty() || frame.total.is_none() {
             return false;
@@ -133,7 +133,7 @@ impl Keras {
     }
 }
 
-/// What `evaluate` says in the end: the losses of held-out data, and nothing of training.
+/// The final losses of `evaluate`, as test losses.
 fn evaluated(found: Observation) -> Option<Observation> {
     let losses: Vec<Loss> = found
         .losses
@@ -154,7 +154,7 @@ fn frame(line: &str) -> Option<Frame<'_>> {
     if !line.as_bytes().first()?.is_ascii_digit() && !line.starts_with("- ") {
         return None;
     }
-    // Until version 2.2, a line with `verbose=2` began with the time of the epoch.
+    // Until version 2.2, lines with `verbose=2` began with the time of the epoch.
     if let Some(rest) = line.strip_prefix("- ") {
         let (seconds, after) = rest.split_once(" - ")?;
         let is_seconds = seconds.strip_suffix('s').is_some_and(|s| scan::whole(s).is_some());
@@ -187,7 +187,7 @@ fn is_bar(text: &str) -> bool {
     text.bytes().all(|byte| b"[=>.".contains(&byte))
 }
 
-/// The time per step or sample that stands somewhere in `text`; whether it is of samples.
+/// The time per step or sample in `text`, in seconds; whether it is per sample.
 fn time(text: &str) -> (Option<f64>, bool) {
     for (unit, samples) in [("/step", false), ("/sample", true)] {
         let Some((before, _)) = text.split_once(unit) else { continue };
@@ -201,7 +201,7 @@ fn time(text: &str) -> (Option<f64>, bool) {
             };
             Some(value / of_one).filter(|seconds| *seconds > 0.0)
         });
-        // How many samples a batch has is not said.
+        // The number of samples in a batch is unknown.
         return (seconds.filter(|_| !samples), samples);
     }
     (None, false)
@@ -215,7 +215,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, f64)> {
     })
 }
 
-/// Whether the number at the end of `line` has all its digits: Keras prints four behind the point.
+/// Whether the number at the end of `line` is complete: Keras prints four decimals.
 fn is_whole(line: &str) -> bool {
     let number = line.rsplit(' ').next().unwrap_or_default();
     let (mantissa, exponent) = number.split_once('e').map_or((number, None), |(m, e)| (m, Some(e)));

@@ -1,49 +1,61 @@
-//! What the keys of dicts and of `key: value` lines say.
+//! The meaning of keys in dicts and `key: value` lines.
 
 use super::draft::Draft;
-use crate::names::{Meaning, meaning};
-use crate::number::floor;
+use super::scan;
+use crate::names::{self, Meaning, meaning};
+use crate::number::{floor, whole};
 use crate::observation::{Loss, Phase, Span};
 
-/// What stands under a key.
+/// The meaning of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Field {
     Loss {
         phase: Phase,
         span: Option<Span>,
     },
-    /// The time of a batch in units of which a second has so many.
+    /// The time of a batch; holds the number of its units per second.
     BatchTime(f64),
     BatchRate,
     Epoch,
     Epochs,
     Step,
+    /// The step since the start of training, even beside another counter.
+    GlobalStep,
     Batch,
     Steps,
+    /// A step and the number of steps in one text: `5/90`.
+    StepOf,
+    /// The time of day, or the time of a batch beside that of its data.
     At,
+    /// The time for the data of a batch, or until the end of the training.
+    BesideTime,
     Rank,
-    /// Nothing that is looked for.
+    /// Its text says which data the other values are of: `"mode": "val"`.
+    Data,
+    /// Whether the other values are of held-out data, if it has this value: `"is_train": false`.
+    Flag(bool),
+    /// Without a known meaning.
     #[default]
     Other,
 }
 
-/// Losses of a line beyond these are left out.
-const MOST: usize = 16;
-/// A longer key is not looked at.
-const LONGEST: usize = 80;
-/// So many keys are remembered.
+/// Maximum number of losses of a line.
+const MAX_LOSSES: usize = 16;
+/// Maximum length of a key in bytes.
+const MAX_LEN: usize = 80;
+/// Maximum number of remembered keys.
 const REMEMBERED: usize = 64;
 
-/// Remembers what keys say: a program prints the same ones, in the same order, all the time.
+/// Remembers the meaning of keys: a program prints the same keys in the same order all the time.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     known: Vec<(String, Field)>,
-    /// Where the key is that followed the one before, the last time.
+    /// Index of the key that followed the previous one last time.
     next: usize,
 }
 
 impl Keys {
-    /// What stands under `key`.
+    /// The meaning of `key`.
     pub(super) fn field(&mut self, key: &str) -> Field {
         if let Some((known, field)) = self.known.get(self.next)
             && known == key
@@ -55,20 +67,20 @@ impl Keys {
             self.next = at + 1;
             return self.known.get(at).map_or(Field::Other, |(_, field)| *field);
         }
-        let field = if key.len() > LONGEST { Field::Other } else { field(key) };
-        if self.known.len() < REMEMBERED && key.len() <= LONGEST {
+        let field = if key.len() > MAX_LEN { Field::Other } else { field(key) };
+        if self.known.len() < REMEMBERED && key.len() <= MAX_LEN {
             self.known.push((key.to_owned(), field));
             self.next = self.known.len();
         }
         field
     }
 
-    /// Puts `value`, which stands under `key`, into `draft`.
+    /// Writes the value of `key` into `draft`.
     pub(super) fn put(&mut self, key: &str, value: f64, draft: &mut Draft) {
         put(self.field(key), key, value, draft);
     }
 
-    /// Sets the span of the training losses whose names leave it open.
+    /// Sets the span of the training losses whose names do not give one.
     pub(super) fn widen(&mut self, losses: &mut [Loss], to: Span) {
         for loss in losses.iter_mut().filter(|loss| loss.phase == Phase::Train) {
             if matches!(self.field(&loss.name), Field::Loss { span: None, .. }) {
@@ -78,14 +90,14 @@ impl Keys {
     }
 }
 
-/// Puts `value`, which stands under `key`, into `draft`.
+/// Writes the value of `key` into `draft`.
 pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
     let count = || floor(value);
     let positive = Some(value).filter(|value| *value > 0.0 && value.is_finite());
     let found = &mut draft.found;
     match field {
         Field::Loss { phase, span } => {
-            if found.losses.len() < MOST {
+            if found.losses.len() < MAX_LOSSES {
                 draft.push(key, phase, span.unwrap_or(Span::Step), value);
             }
         }
@@ -93,20 +105,58 @@ pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
         Field::BatchRate => found.batch_seconds = positive.map(|value| 1.0 / value),
         Field::Epoch => found.epoch = Some(value).filter(|epoch| epoch.is_finite()),
         Field::Epochs => found.total_epochs = count(),
-        Field::Step => found.step = count(),
+        // fairseq writes a fraction of an epoch under such a name.
+        Field::Step | Field::GlobalStep if value.fract() != 0.0 => {}
+        Field::Step if draft.global => {}
+        Field::Step | Field::GlobalStep => {
+            (found.step, found.step_in_epoch) = (whole(value), false);
+            draft.global |= field == Field::GlobalStep;
+        }
         Field::Batch if found.step.is_some() && !found.step_in_epoch => {}
         Field::Batch => {
             found.step = count();
             found.step_in_epoch = found.step.is_some();
         }
         Field::Steps => found.total_steps = count(),
-        Field::At => found.at = unix(value).or(found.at),
+        Field::At => match unix(value) {
+            Some(at) => found.at = Some(at),
+            None => draft.time = positive,
+        },
+        Field::BesideTime => draft.beside_time = true,
         Field::Rank => found.rank = count().and_then(|rank| u32::try_from(rank).ok()),
-        Field::Other => {}
+        Field::StepOf | Field::Data | Field::Flag(_) | Field::Other => {}
     }
 }
 
-/// Unix seconds from a number of seconds or milliseconds that can be nothing else.
+/// Writes the text under `key` into `draft`: a counter and its total, such as `5/90`.
+pub(super) fn put_text(field: Field, text: &str, draft: &mut Draft) {
+    if field == Field::BesideTime {
+        draft.beside_time = true;
+        return;
+    }
+    if field == Field::Data {
+        draft.data = draft.data.or_else(|| names::held_out_by(text));
+        return;
+    }
+    if let Field::Flag(held_out) = field {
+        let is_set = text.eq_ignore_ascii_case(if held_out { "true" } else { "false" });
+        draft.data = draft.data.or(is_set.then_some(Phase::Validation));
+        return;
+    }
+    let Some((count, rest)) = scan::count(text) else { return };
+    let total = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
+    let Some((total, "")) = total else { return };
+    let found = &mut draft.found;
+    if matches!(field, Field::Step | Field::GlobalStep | Field::StepOf) {
+        (found.step, found.step_in_epoch) = (Some(count), false);
+        found.total_steps = Some(total);
+    } else if field == Field::Epoch {
+        found.epoch = u32::try_from(count).ok().map(f64::from);
+        found.total_epochs = Some(total);
+    }
+}
+
+/// Unix seconds from a number that is clearly Unix seconds or milliseconds.
 pub(super) fn unix(value: f64) -> Option<f64> {
     if (1e9..1e11).contains(&value) {
         Some(value)
@@ -117,17 +167,33 @@ pub(super) fn unix(value: f64) -> Option<f64> {
     }
 }
 
-/// Puts the loss that the job as a whole is judged by before its parts.
+/// Sorts the main loss before its parts.
 pub(super) fn main_loss_first(losses: &mut [Loss]) {
     if losses.len() > 1 {
-        losses.sort_by_key(|loss| {
-            let name = loss.name.rsplit('/').next().unwrap_or_default();
-            let is_main = ["loss", "train_loss", "training_loss", "total_loss", "lm loss"];
-            let is_main = is_main.iter().any(|main| name.eq_ignore_ascii_case(main));
-            (loss.phase, !is_main)
-        });
+        losses.sort_by_key(|loss| (loss.phase, names::rank(&loss.name)));
     }
 }
+
+/// Names whose text says which data the other values are of, or which event a record is about.
+const DATA: [&str; 17] = [
+    "mode",
+    "split",
+    "data_split",
+    "phase",
+    "stage",
+    "subset",
+    "set",
+    "partition",
+    "dataset",
+    "event",
+    "event_type",
+    "type",
+    "kind",
+    "msg",
+    "message",
+    "action",
+    "loop",
+];
 
 fn field(key: &str) -> Field {
     let last = key.rsplit(['/', '.']).next().unwrap_or_default().trim();
@@ -135,10 +201,28 @@ fn field(key: &str) -> Field {
     if is(&["rank", "global_rank"]) {
         return Field::Rank;
     }
+    if is(&DATA) {
+        return Field::Data;
+    }
+    if is(&["is_train", "is_training", "training", "train_mode"]) {
+        return Field::Flag(false);
+    }
+    if is(&["is_val", "is_valid", "is_validation", "is_eval", "is_test"]) {
+        return Field::Flag(true);
+    }
     if is(&["time", "ts", "@timestamp", "asctime", "timestamp"]) {
         return Field::At;
     }
-    // Whatever a total stands below, it is one.
+    if is(&["data_time", "data", "data_cost", "reader_cost", "loader_time", "eta", "eta_seconds"]) {
+        return Field::BesideTime;
+    }
+    if let Some((step, total)) = key.split_once('/')
+        && meaning(step) == Some(Meaning::Step)
+        && meaning(total) == Some(Meaning::TotalSteps)
+    {
+        return Field::StepOf;
+    }
+    // A total keeps its meaning under any prefix.
     match meaning(last).filter(|meaning| is_total(*meaning)).or_else(|| meaning(key)) {
         Some(Meaning::Loss { phase, span }) => {
             Field::Loss { phase: phase.unwrap_or(Phase::Train), span }
@@ -146,6 +230,7 @@ fn field(key: &str) -> Field {
         Some(Meaning::BatchTime { per_second }) => Field::BatchTime(per_second),
         Some(Meaning::BatchRate) => Field::BatchRate,
         Some(Meaning::Epoch) => Field::Epoch,
+        Some(Meaning::Step) if names::is_global(key) => Field::GlobalStep,
         Some(Meaning::Step) => Field::Step,
         Some(Meaning::Batch) => Field::Batch,
         Some(Meaning::TotalSteps) => Field::Steps,
@@ -164,13 +249,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_remembered_and_no_more_than_so_many() {
+    fn keys_are_remembered_up_to_a_limit() {
         let mut keys = Keys::default();
         let loss = Field::Loss { phase: Phase::Train, span: None };
         for _ in 0..3 {
             assert_eq!(keys.field("loss"), loss);
             assert_eq!(keys.field("lr"), Field::Other);
-            assert_eq!(keys.field("global_step"), Field::Step);
+            assert_eq!(keys.field("global_step"), Field::GlobalStep);
         }
         assert_eq!(keys.field("lr"), Field::Other);
         assert_eq!(keys.field("loss"), loss);
@@ -185,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_loss_comes_first() {
+    fn main_loss_comes_first() {
         let loss =
             |name: &str, phase| Loss { name: name.to_owned(), phase, span: Span::Step, value: 0.0 };
         let mut losses = vec![

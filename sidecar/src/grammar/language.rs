@@ -14,7 +14,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
 fn nanogpt() -> Table {
     let shapes = [
         Shape::new("iter {step}: loss {loss}, time {ms}ms").train("loss", Step),
-        // Both are means over batches drawn for the purpose.
+        // Both are means over batches drawn for the evaluation.
         Shape::new("step {step}: train loss {loss}, val loss {loss}")
             .train("train loss", Epoch)
             .validation("val loss"),

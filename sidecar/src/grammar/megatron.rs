@@ -22,7 +22,7 @@ fn megatron() -> Table {
     Table::new("megatron", shapes)
 }
 
-/// Its tokens per second are of one device and do not tell how long a step takes.
+/// The tokens per second are per device and do not give the time of a step.
 fn torchtitan() -> Table {
     let shapes = [
         Shape::new("step: {step} loss: {loss} grad_norm:").train("loss", Step),

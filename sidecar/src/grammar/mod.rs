@@ -1,9 +1,11 @@
-//! What a line says.
+//! Reads the meaning of lines.
 //!
-//! A [`Detector`] finds out by itself which program's lines it is given and turns them into
-//! [`Observation`]s; [`Patterns`] are what a person adds to it; a [`Reader`] takes bytes.
+//! A [`Detector`] recognises which program's lines it is given and turns them into
+//! [`Observation`]s. [`Patterns`] are added by the user. A [`Reader`] takes bytes.
 
 mod boosting;
+mod columns;
+mod detection;
 mod detector;
 mod dict;
 mod draft;
@@ -17,19 +19,23 @@ mod key_value;
 mod keys;
 mod language;
 mod megatron;
+mod mllog;
+mod older;
 mod others;
 mod patterns;
 mod pytorch;
 mod reader;
-mod scan;
+pub(crate) mod scan;
 mod shape;
+mod speech;
 mod table;
 #[cfg(test)]
 mod testing;
 mod tqdm;
+mod translate;
 mod vision;
 
-pub use detector::{Counts, Detector, Match};
+pub use detector::{Counts, Detector, Fate, Match, Traced};
 pub use patterns::{PatternError, Patterns};
 pub use reader::Reader;
 
@@ -39,47 +45,52 @@ use draft::Draft;
 
 /// The lines of one program or framework.
 trait Grammar: std::fmt::Debug + Send {
-    /// What people call it.
+    /// Its common name.
     fn name(&self) -> &'static str;
 
-    /// Reads a line or frame without white space and prefixes around it. What it says goes into
-    /// `draft`, which is clear, and is so again if it says nothing.
+    /// Reads a line or frame, stripped of white space and prefixes. Writes the observation into
+    /// `draft`, which is empty, and empties it again if there is none.
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading;
 
-    /// Whether one of its lines may start with `byte`; it is not given others.
+    /// Whether one of its lines may start with `byte`. It gets only such lines.
     fn starts(&self, _byte: u8) -> bool {
         true
     }
 
-    /// Whether it is of bars, whose frames have no end until they are drawn anew: only such a
-    /// grammar is given what has not ended, and frames that are blank.
+    /// Whether it reads dicts, whose step may be in a heading above them.
+    fn is_of_dicts(&self) -> bool {
+        false
+    }
+
+    /// Whether it reads bars, whose frames have no end until the bar is redrawn. Only such a
+    /// grammar gets incomplete lines and blank frames.
     fn is_of_bars(&self) -> bool {
         false
     }
 }
 
-/// What a grammar makes of a line.
+/// The result of reading a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
-    /// It is not of this grammar.
+    /// The line does not belong to this grammar.
     Foreign,
-    /// It is, and says nothing new.
+    /// It belongs to this grammar but contains nothing new.
     Known,
-    /// It is a frame of the bar that counts the steps of the training without their losses, and
-    /// its counter has `moved` or not.
+    /// A frame of the bar that counts the steps of the training, without losses. `moved`: the
+    /// counter has advanced.
     Bar { moved: bool },
-    /// It says something.
+    /// It contains an observation.
     Says,
-    /// It says something whose step is in the bar, if there is one, as it is drawn next.
+    /// It contains an observation whose step is in the next frame of the bar, if there is a bar.
     SaysBeforeBar,
 }
 
 impl Reading {
-    /// Says what is `told`, if anything; or else is `otherwise`.
-    fn of(told: Option<Observation>, draft: &mut Draft, otherwise: Self) -> Self {
-        match told {
-            Some(told) => {
-                draft.found = told;
+    /// `Says` with `found` in the draft, or `otherwise` if there is none.
+    fn from_found(found: Option<Observation>, draft: &mut Draft, otherwise: Self) -> Self {
+        match found {
+            Some(found) => {
+                draft.found = found;
                 Self::Says
             }
             None => otherwise,

@@ -1,4 +1,4 @@
-//! `MXNet` and RETURNN.
+//! `MXNet`, RETURNN and scripts of spaCy.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
@@ -9,10 +9,11 @@ use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(MxNet::new()), Box::new(Returnn::default())]
+    vec![Box::new(MxNet::new()), Box::new(Returnn::default()), Box::new(Spacy)]
 }
 
-/// `Epoch[1] Batch [70]⇥Speed: 1.08 samples/sec⇥cross-entropy=2.3`, and the epoch's ends.
+/// `Epoch[1] Batch [70]⇥Speed: 1.08 samples/sec⇥cross-entropy=2.3`, and the lines at the end of an
+/// epoch.
 #[derive(Debug)]
 struct MxNet {
     keys: Keys,
@@ -67,6 +68,38 @@ impl Grammar for MxNet {
     }
 }
 
+/// `Losses {'ner': 12.5}`: the loss of each component.
+#[derive(Debug)]
+struct Spacy;
+
+impl Grammar for Spacy {
+    fn name(&self) -> &'static str {
+        "spacy"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        matches!(byte, b'L' | b'l')
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        let rest = line.strip_prefix("Losses").or_else(|| line.strip_prefix("losses"));
+        let rest = rest.map(|rest| rest.trim_start_matches([':', ' ']));
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix("{'")) else {
+            return Reading::Foreign;
+        };
+        let inside = rest.split('}').next().unwrap_or_default();
+        // A pipeline has a few components; further ones are ignored.
+        for entry in scan::listed(inside).take(16) {
+            if let Some((name, value)) = entry.split_once("':")
+                && let Some(value) = scan::whole(value)
+            {
+                draft.push(name.trim_start_matches('\''), Phase::Train, Span::Step, value);
+            }
+        }
+        if draft.found.losses.is_empty() { Reading::Foreign } else { Reading::Says }
+    }
+}
+
 fn metrics(text: &str) -> impl Iterator<Item = (&str, f64)> {
     text.split_whitespace().take(16).filter_map(|field| {
         let (name, value) = field.split_once('=')?;
@@ -96,7 +129,7 @@ impl Grammar for Returnn {
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        Reading::of(self.line(line), draft, Reading::Foreign)
+        Reading::from_found(self.line(line), draft, Reading::Foreign)
     }
 }
 
@@ -124,7 +157,7 @@ impl Returnn {
             }
         }
         if phase != Phase::Train {
-            // Steps through other data are no steps of the training.
+            // Steps through other data are not steps of the training.
             (found.step, found.step_in_epoch, found.batch_seconds) = (None, false, None);
         }
         (!found.losses.is_empty()).then_some(found)

@@ -1,4 +1,4 @@
-//! A person's own patterns.
+//! The user's own patterns.
 
 use regex::Regex;
 use thiserror::Error;
@@ -8,7 +8,7 @@ use super::scan;
 use crate::number::floor;
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// The groups that a pattern may have.
+/// The allowed groups of a pattern.
 const ALLOWED: [&str; 9] = [
     "loss",
     "val_loss",
@@ -23,27 +23,27 @@ const ALLOWED: [&str; 9] = [
 
 /// Regular expressions with named groups, tried in their order.
 ///
-/// The groups are `loss`, `val_loss`, `test_loss`, `step`, `epoch`, `total_steps`,
-/// `batch_seconds`, `batch_ms` and `rank`. What a group matches must be a number on its own.
+/// The groups are `loss`, `val_loss`, `test_loss`, `step`, `epoch`, `total_steps`, `batch_seconds`,
+/// `batch_ms` and `rank`. The text that a group matches must be a number.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     patterns: Vec<Regex>,
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern is invalid.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PatternError {
-    /// It is no regular expression, or too large.
-    #[error("the pattern {pattern:?} is no regular expression: {source}")]
+    /// It is not a regular expression, or too large.
+    #[error("invalid pattern {pattern:?}: expected a regular expression")]
     Invalid {
         /// The pattern.
         pattern: String,
-        /// What is wrong.
+        /// The cause.
         source: regex::Error,
     },
     /// One of its groups has an unknown name.
     #[error(
-        "the pattern {pattern:?} has a group named {group:?}; groups may be named {}",
+        "invalid pattern {pattern:?}: unknown group {group:?}; expected any of {}",
         ALLOWED.join(", ")
     )]
     UnknownGroup {
@@ -54,7 +54,7 @@ pub enum PatternError {
     },
     /// It has no named group.
     #[error(
-        "the pattern {pattern:?} has no named group such as (?P<loss>[0-9.]+); groups may be named {}",
+        "invalid pattern {pattern:?}: expected a named group, for example (?P<loss>[0-9.]+); any of {}",
         ALLOWED.join(", ")
     )]
     NoGroup {
@@ -68,16 +68,16 @@ impl Patterns {
     ///
     /// # Errors
     ///
-    /// The first pattern that cannot be used.
+    /// The first invalid pattern.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, PatternError> {
         let patterns = patterns.into_iter().map(|pattern| compile(pattern.as_ref()));
         Ok(Self { patterns: patterns.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a pattern matches `line`; what the first of them says goes into `draft`.
+    /// Whether a pattern matches `line`. Writes the observation of the first match into `draft`.
     pub(super) fn read(&self, line: &str, draft: &mut Draft) -> bool {
-        let told = self.patterns.iter().find_map(|pattern| read(pattern, line));
-        told.map(|told| draft.found = told).is_some()
+        let found = self.patterns.iter().find_map(|pattern| read(pattern, line));
+        found.map(|found| draft.found = found).is_some()
     }
 }
 
@@ -128,35 +128,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_say_what_they_are_named() {
+    fn named_groups_are_read() {
         let patterns = Patterns::new([
             r"it=(?P<step>\d+)/(?P<total_steps>\d+) J=(?P<loss>\S+) (?P<batch_ms>\S+)ms",
             r"held out (?P<val_loss>\S+)(?: rank (?P<rank>\d+))?",
         ])
         .unwrap();
-        let told = |line| {
+        let read = |line| {
             let mut draft = Draft::default();
             patterns.read(line, &mut draft).then_some(draft.found)
         };
-        let found = told("it=1000/5000 J=1.5e-3 250ms").unwrap();
+        let found = read("it=1000/5000 J=1.5e-3 250ms").unwrap();
         assert_eq!((found.step, found.total_steps), (Some(1000), Some(5000)));
         assert_eq!((found.losses[0].value, found.batch_seconds), (1.5e-3, Some(0.25)));
-        let found = told("held out nan rank 3").unwrap();
+        let found = read("held out nan rank 3").unwrap();
         assert!(found.losses[0].value.is_nan() && found.losses[0].phase == Phase::Validation);
         assert_eq!(found.rank, Some(3));
-        assert_eq!(told("held out well"), None);
-        assert_eq!(told("nothing"), None);
+        assert_eq!(read("held out well"), None);
+        assert_eq!(read("nothing"), None);
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_used_is_named() {
-        for (pattern, told) in [
-            ("(?P<loss>[0-9", "no regular expression"),
-            ("(?P<los>.*)", "\"los\"; groups may be named loss, val_loss"),
-            ("loss: (.*)", "no named group"),
+    fn invalid_pattern_is_named_in_the_error() {
+        for (pattern, expected) in [
+            ("(?P<loss>[0-9", "expected a regular expression"),
+            ("(?P<los>.*)", "unknown group \"los\"; expected any of loss, val_loss"),
+            ("loss: (.*)", "expected a named group"),
         ] {
             let error = Patterns::new(["(?P<loss>x)", pattern]).unwrap_err().to_string();
-            assert!(error.contains(&format!("{pattern:?}")) && error.contains(told), "{error}");
+            assert!(error.contains(&format!("{pattern:?}")) && error.contains(expected), "{error}");
         }
     }
 }

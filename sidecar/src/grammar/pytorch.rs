@@ -18,18 +18,19 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(super_resolution()),
         Box::new(gcn()),
         Box::new(tutorials()),
+        Box::new(catalyst()),
         Box::new(TimeSequence::default()),
     ]
 }
 
-/// Also `mnist_hogwild`, which puts the process before the line, `siamese_network` and `vae`.
+/// Also `siamese_network`, `vae`, and `mnist_hogwild`, which puts the process id before the line.
 fn mnist() -> Table {
     let shapes = [
         Shape::new("Train Epoch: {epoch} [{sample}/{total} ({_}%)]\tLoss: {loss}")
             .train("Loss", Step),
         Shape::new("{_} Train Epoch: {epoch} [{sample}/{total} ({_}%)]\tLoss: {loss}")
             .train("Loss", Step),
-        // It is looked at after every epoch, whatever it is called.
+        // Called "test", but evaluated after every epoch.
         Shape::new("Test set: Average loss: {loss}").validation("Average loss"),
         Shape::new("{_} Test set: Average loss: {loss}").validation("Average loss"),
         Shape::new("====> Epoch: {epoch} Average loss: {loss}").train("Average loss", Epoch),
@@ -46,6 +47,13 @@ fn word_language_model() -> Table {
         )
         .train("loss", Interval),
         Shape::new("| end of epoch {epoch} | time: {_}s | valid loss {loss}")
+            .validation("valid loss"),
+        // A logger's separator has taken the first bar.
+        Shape::new(
+            "epoch {epoch} | {batch}/ {total} batches | lr {_} | ms/batch {ms} | loss {loss}",
+        )
+        .train("loss", Interval),
+        Shape::new("end of epoch {epoch} | time: {_}s | valid loss {loss}")
             .validation("valid loss"),
         Shape::new("| End of training | test loss {loss}").loss("test loss", Test, Epoch),
     ];
@@ -65,7 +73,7 @@ fn super_resolution() -> Table {
     Table::new("pytorch super resolution", shapes)
 }
 
-/// Graph networks, to which an epoch is a batch.
+/// Graph networks, whose epochs are single batches.
 fn gcn() -> Table {
     let shapes = [
         Shape::new("Epoch: {epoch} ({s}s) loss_train: {loss} acc_train: {_} loss_val: {loss}")
@@ -94,9 +102,25 @@ fn tutorials() -> Table {
     Table::new("pytorch tutorial", shapes)
 }
 
-/// `time_sequence_prediction`: the step stands on a line of its own, before several losses.
+fn catalyst() -> Table {
+    let shapes = [
+        Shape::new("train ({epoch}/{epochs}) loss: {loss}").train("loss", Epoch),
+        Shape::new("train ({epoch}/{epochs}) {..}| loss: {loss}").train("loss", Epoch),
+        Shape::new("valid ({epoch}/{epochs}) loss: {loss}").validation("loss"),
+        Shape::new("valid ({epoch}/{epochs}) {..}| loss: {loss}").validation("loss"),
+        Shape::new("{epoch}/{epochs} * Epoch (train): {..}loss: {loss}").train("loss", Epoch),
+        Shape::new("{epoch}/{epochs} * Epoch (valid): {..}loss: {loss}").validation("loss"),
+        Shape::new("{_}/{epochs} * Epoch {epoch} (train): {..}loss={loss}").train("loss", Epoch),
+        Shape::new("{_}/{epochs} * Epoch {epoch} (valid): {..}loss={loss}").validation("loss"),
+    ];
+    Table::new("catalyst", shapes)
+}
+
+/// `time_sequence_prediction`: the step is on a line of its own, before several losses. Only the
+/// first of them has it, because the same step again would be the same loss.
 #[derive(Debug, Default)]
 struct TimeSequence {
+    began: bool,
     step: Option<u64>,
 }
 
@@ -112,9 +136,10 @@ impl Grammar for TimeSequence {
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
         if let Some(step) = line.strip_prefix("STEP:") {
             self.step = step.trim().parse().ok();
-            return if self.step.is_some() { Reading::Known } else { Reading::Foreign };
+            self.began = self.step.is_some();
+            return if self.began { Reading::Known } else { Reading::Foreign };
         }
-        if self.step.is_none() {
+        if !self.began {
             return Reading::Foreign;
         }
         let (name, phase, rest) = match line.strip_prefix("test ") {
@@ -126,7 +151,7 @@ impl Grammar for TimeSequence {
         };
         let span = if phase == Phase::Train { Step } else { Epoch };
         let losses = vec![Loss { name: name.to_owned(), phase, span, value }];
-        draft.found = Observation { step: self.step, losses, ..Observation::default() };
+        draft.found = Observation { step: self.step.take(), losses, ..Observation::default() };
         Reading::Says
     }
 }

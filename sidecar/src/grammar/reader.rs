@@ -1,83 +1,104 @@
 //! From bytes to observations.
 
-use super::Detector;
+use super::{Detector, Traced};
 use crate::observation::Observation;
 use crate::terminal::wrapping::{Stream, unwrap};
-use crate::terminal::{Line, Screen};
+use crate::terminal::{End, Line, LineSplitter};
 
-/// Reads the bytes of one stream, also those of a container runtime's log file.
+/// Reads the bytes of one stream, also of a container runtime's log file.
 #[derive(Debug, Default)]
 pub struct Reader {
-    screen: Screen,
-    /// What a program wrote to its two outputs.
+    splitter: LineSplitter,
+    /// The two outputs of a program.
     inner: Inner,
     detector: Detector,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    stdout: Screen,
-    stderr: Screen,
+    stdout: LineSplitter,
+    stderr: LineSplitter,
     used: bool,
 }
 
 impl Reader {
-    /// A reader of lines that `detector` reads.
+    /// Creates a reader that passes lines to `detector`.
     pub fn new(detector: Detector) -> Self {
         Self { detector, ..Self::default() }
     }
 
-    /// Takes the next bytes and hands what they say to `sink`.
+    /// Takes the next bytes and passes their observations to `sink`.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(&Observation)) {
-        let Self { screen, inner, detector } = self;
-        screen.feed(bytes, &mut |line| inner.line(line, detector, sink));
+        let Self { splitter, inner, detector } = self;
+        splitter.feed(bytes, &mut |line| inner.line(line, detector, sink));
     }
 
-    /// Takes the next bytes that a program wrote to one of its two outputs. Lines of both are read
-    /// as they end, and each output may go on in the middle of a line of the other.
+    /// Takes the next bytes of one of a program's two outputs. The lines of both are read in the
+    /// order in which they end.
     ///
-    /// Where the Hugging Face trainer prints losses, their step is in a bar on the other output.
-    /// Where both have brought bytes, standard output is to be fed first.
+    /// The Hugging Face trainer prints losses to one output, and their step is in a bar on the
+    /// other. If both have new bytes, feed standard output first.
     pub fn feed_from(&mut self, stream: Stream, bytes: &[u8], sink: &mut impl FnMut(&Observation)) {
         let Self { inner, detector, .. } = self;
-        inner.screen(stream).feed(bytes, &mut |line| read(line, None, detector, sink));
+        inner.splitter(stream).feed(bytes, &mut |line| read(line, None, detector, sink));
     }
 
-    /// Reads what can be read of a line or frame that has not ended, for when the source has been
-    /// quiet for some milliseconds.
+    /// `bytes` bytes of one of a program's two outputs are missing. The line around them is not read.
+    pub fn gap(&mut self, stream: Stream, bytes: u64) {
+        self.inner.splitter(stream).gap(bytes);
+    }
+
+    /// Reads an incomplete line or frame as far as possible. For use when the source has been quiet
+    /// for some milliseconds.
     pub fn flush(&mut self, sink: &mut impl FnMut(&Observation)) {
-        let Self { screen, inner, detector } = self;
+        let Self { splitter, inner, detector } = self;
         if inner.used {
             inner.stdout.flush(&mut |line| read(line, None, detector, sink));
             inner.stderr.flush(&mut |line| read(line, None, detector, sink));
         } else {
-            screen.flush(&mut |line| read(line, None, detector, sink));
+            splitter.flush(&mut |line| read(line, None, detector, sink));
         }
-        detector.flush().iter().for_each(sink);
+        flush(detector, sink);
     }
 
-    /// Reads what is pending as a line, for when the source has ended in good order.
+    /// Reads the pending text as a complete line. For use when the source has ended.
     pub fn finish(&mut self, sink: &mut impl FnMut(&Observation)) {
-        let Self { screen, inner, detector } = self;
-        screen.finish(&mut |line| inner.line(line, detector, sink));
+        let Self { splitter, inner, detector } = self;
+        splitter.finish(&mut |line| inner.line(line, detector, sink));
         inner.stdout.finish(&mut |line| read(line, None, detector, sink));
         inner.stderr.finish(&mut |line| read(line, None, detector, sink));
-        detector.flush().iter().for_each(sink);
+        flush(detector, sink);
     }
 
-    /// What reads the lines, to ask what it has found out.
+    /// The detector that reads the lines.
     pub fn detector(&self) -> &Detector {
         &self.detector
     }
 
-    /// How many bytes of lines that are too long were dropped. Such lines are not read.
+    /// The number of lines that are not read because they are too long or incomplete.
+    pub fn cut_lines(&self) -> u64 {
+        let splitters = [&self.splitter, &self.inner.stdout, &self.inner.stderr];
+        splitters.iter().map(|splitter| splitter.cut_lines()).sum()
+    }
+
+    /// Keeps what is made of each line, for [`Reader::trace`].
+    pub fn keep_trace(&mut self) {
+        self.detector.keep_trace();
+    }
+
+    /// Takes what was made of the lines since the last call.
+    pub fn trace(&mut self) -> Vec<Traced> {
+        self.detector.take_trace()
+    }
+
+    /// The number of dropped bytes of lines that are too long. Such lines are not read.
     pub fn cut(&self) -> u64 {
-        self.screen.cut() + self.inner.stdout.cut() + self.inner.stderr.cut()
+        self.splitter.cut() + self.inner.stdout.cut() + self.inner.stderr.cut()
     }
 }
 
 impl Inner {
-    fn screen(&mut self, stream: Stream) -> &mut Screen {
+    fn splitter(&mut self, stream: Stream) -> &mut LineSplitter {
         self.used = true;
         match stream {
             Stream::Stdout => &mut self.stdout,
@@ -85,7 +106,7 @@ impl Inner {
         }
     }
 
-    /// A line as it stands in the stream.
+    /// Reads a line of the stream, which may be wrapped by a container runtime.
     fn line(
         &mut self,
         line: Line<'_>,
@@ -93,12 +114,22 @@ impl Inner {
         sink: &mut impl FnMut(&Observation),
     ) {
         let Some(piece) = unwrap(line.text) else { return read(line, None, detector, sink) };
-        let screen = self.screen(piece.stream);
+        let splitter = self.splitter(piece.stream);
         let mut sink = |line: Line<'_>| read(line, piece.at, detector, &mut *sink);
-        screen.feed(piece.text.as_bytes(), &mut sink);
+        splitter.feed(piece.text.as_bytes(), &mut sink);
         if piece.newline {
-            screen.feed(b"\n", &mut sink);
+            splitter.feed(b"\n", &mut sink);
         }
+    }
+}
+
+/// Maximum nesting of the objects of log collectors.
+const MAX_DEPTH: usize = 3;
+
+/// Takes all observations that were waiting for another line.
+fn flush(detector: &mut Detector, sink: &mut impl FnMut(&Observation)) {
+    while let Some(found) = detector.flush() {
+        sink(&found);
     }
 }
 
@@ -108,14 +139,47 @@ fn read(
     detector: &mut Detector,
     sink: &mut impl FnMut(&Observation),
 ) {
+    read_nested(line, at, detector, sink, 0);
+}
+
+/// Reads a line, and the text in it if it is an object of a log collector: that has prefixes, colours
+/// and frames of its own.
+fn read_nested(
+    line: Line<'_>,
+    at: Option<f64>,
+    detector: &mut Detector,
+    sink: &mut impl FnMut(&Observation),
+    depth: usize,
+) {
     // The end of a number may have been cut off.
     if line.cut > 0 {
         return;
     }
-    let Some(found) = detector.read(line.text, line.end) else { return };
-    match at {
-        Some(_) if found.at.is_none() => sink(&Observation { at, ..found.clone() }),
-        _ => sink(found),
+    let unread = if detector.keeps_trace() { detector.counts().unread } else { 0 };
+    let mut passed = 0;
+    let mut pass = |found: &Observation| {
+        passed += 1;
+        match at {
+            Some(_) if found.at.is_none() => sink(&Observation { at, ..found.clone() }),
+            _ => sink(found),
+        }
+    };
+    if let Some(found) = detector.read(line.text, line.end) {
+        pass(found);
+    }
+    if let Some(found) = detector.further() {
+        pass(&found);
+    }
+    let message = detector.message().filter(|_| depth < MAX_DEPTH);
+    // Of an object of a log collector, the text in it is recorded.
+    if message.is_none() && detector.keeps_trace() && line.end != End::Flush {
+        detector.record(line.text, unread, passed);
+    }
+    if let Some(message) = message {
+        let mut splitter = LineSplitter::new();
+        let mut nested = |line: Line<'_>| read_nested(line, at, detector, &mut *sink, depth + 1);
+        splitter.feed(message.as_bytes(), &mut nested);
+        splitter.finish(&mut nested);
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::number::floor;
 
-/// The longest number at the start of `text`, and what follows.
+/// The longest number at the start of `text`, and the text after it.
 ///
-/// A sign, which may be U+2212; digits in groups of three with commas, or plain; a point on either
-/// side or in the middle; an exponent; `nan`, `inf` and `infinity` in any case.
+/// Accepts a sign (also U+2212), digits with or without commas in groups of three, a decimal point,
+/// an exponent, also after an `f`. Also `nan`, `inf` and `infinity` in any case.
 #[inline]
 pub(crate) fn number(text: &str) -> Option<(f64, &str)> {
     short(text).or_else(|| long(text))
 }
 
-/// Most numbers: up to nine digits, with or without a point among them.
+/// Fast path for most numbers: up to nine digits, with or without a decimal point.
 #[inline]
 fn short(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
@@ -25,20 +25,21 @@ fn short(text: &str) -> Option<(f64, &str)> {
     };
     let digits = digits + fraction;
     let is_longer = match bytes.get(length) {
-        Some(b'e' | b'E') => true,
+        Some(b'e' | b'E' | b'f') => true,
         Some(b',') => bytes.get(length + 1).is_some_and(u8::is_ascii_digit),
         _ => false,
     };
     if is_longer || !(1..=9).contains(&digits) {
         return None;
     }
-    // Both are exact, so that their quotient is rounded only once.
+    // Both are exact, so the quotient is rounded only once.
     let value = f64::from(all);
     let value = if fraction == 0 { value } else { value / POWERS.get(fraction)? };
     Some((value, text.get(length..)?))
 }
 
-/// The digits at the start of `bytes`, behind those of `before`; how many they are.
+/// Appends the digits at the start of `bytes` to `before`. Returns the number and the count of
+/// digits.
 #[inline]
 fn run(bytes: &[u8], before: u32) -> (u32, usize) {
     let (mut all, mut length) = (before, 0);
@@ -64,27 +65,30 @@ fn long(text: &str) -> Option<(f64, &str)> {
         word(unsigned)?
     } else if let Some((value, rest)) = grouped(digits, rest) {
         (value, rest)
+    } else if let Some(at) = memchr::memchr(b'f', digits.as_bytes()) {
+        let (number, exponent) = digits.split_at_checked(at)?;
+        (format!("{number}e{}", exponent.get(1..)?).parse().ok()?, rest)
     } else {
         (digits.parse().ok()?, rest)
     };
     Some((if negative { -value } else { value }, rest))
 }
 
-/// What follows the number at the start of `text`.
+/// The text after the number at the start of `text`.
 #[inline]
 pub(crate) fn skip_number(text: &str) -> Option<&str> {
     let bytes = text.as_bytes();
     let plain = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
     let length = bytes.iter().take_while(plain).count();
     match bytes.get(length) {
-        Some(b'e' | b'E' | b',') => number(text).map(|(_, rest)| rest),
+        Some(b'e' | b'E' | b'f' | b',') => number(text).map(|(_, rest)| rest),
         _ if length == 0 => number(text).map(|(_, rest)| rest),
         _ => text.get(length..),
     }
 }
 
-/// A number that stands by itself, and what follows: no unit, no second part of a date, a time, a
-/// version, a range or a fraction comes after it. `12.3k` is 12,300.
+/// A number without a unit, and the text after it. Not the first part of a date, a time, a version,
+/// a range or a fraction. `12.3k` is 12,300.
 #[inline]
 pub(crate) fn value(text: &str) -> Option<(f64, &str)> {
     let (value, rest) = number(text)?;
@@ -95,13 +99,13 @@ pub(crate) fn value(text: &str) -> Option<(f64, &str)> {
     ends_before(rest).then_some((value, rest))
 }
 
-/// All of `text` as a number, with white space around it.
+/// All of `text` as a number; white space around it is allowed.
 pub(crate) fn whole(text: &str) -> Option<f64> {
     let (value, rest) = value(text.trim_ascii())?;
     rest.is_empty().then_some(value)
 }
 
-/// A count at the start of `text`, and what follows. A point and digits are not part of it.
+/// A whole number at the start of `text`, and the text after it. A decimal point ends it.
 #[inline]
 pub(crate) fn count(text: &str) -> Option<(u64, &str)> {
     let mut count = 0_u64;
@@ -120,11 +124,11 @@ pub(crate) fn count(text: &str) -> Option<(u64, &str)> {
     {
         return Some((floor(value)?, rest));
     }
-    // A longer one does not fit, or is no count.
+    // A longer number does not fit into `u64`.
     (1..=19).contains(&length).then_some((count, rest))
 }
 
-/// A count that may be scaled, as in `1.2k`, and what follows.
+/// A whole number that may be scaled, as in `1.2k`, and the text after it.
 pub(crate) fn scaled_count(text: &str) -> Option<(u64, &str)> {
     if let Some((count, rest)) = count(text)
         && !rest.starts_with(['.', 'k', 'K', 'M', 'G', 'T'])
@@ -158,7 +162,7 @@ pub(crate) fn spaces(text: &str) -> &str {
     text.get(length..).unwrap_or(text)
 }
 
-/// The parts of `text` between commas that a space follows.
+/// The parts of `text` between commas followed by a space.
 pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -168,7 +172,7 @@ pub(crate) fn listed(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands before the first comma that a space follows, and what stands behind both.
+/// The text before the first comma followed by a space, and the text after both.
 pub(crate) fn first_listed(text: &str) -> (&str, Option<&str>) {
     let bytes = text.as_bytes();
     let mut commas = memchr::memchr_iter(b',', bytes);
@@ -201,7 +205,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// The length of the plain number without a sign at the start of `text`; 0 if there is none.
+/// The length of the unsigned plain number at the start of `text`; 0 if there is none.
 fn extent(text: &str) -> usize {
     let whole = digits(text);
     let after = text.get(whole..).unwrap_or_default();
@@ -210,17 +214,26 @@ fn extent(text: &str) -> usize {
         return 0;
     }
     let length = whole + fraction.map_or(0, |digits| digits + 1);
-    length + exponent(text.get(length..).unwrap_or_default())
+    let rest = text.get(length..).unwrap_or_default();
+    // Julia writes `2.5f0` for a number of single precision.
+    let is_single = fraction.is_some_and(|digits| digits > 0);
+    length
+        + exponent(rest, 'e').max(exponent(rest, 'E')).max(if is_single {
+            exponent(rest, 'f')
+        } else {
+            0
+        })
 }
 
-fn exponent(text: &str) -> usize {
-    let Some(after) = text.strip_prefix(['e', 'E']) else { return 0 };
+/// The length of the exponent after `mark` at the start of `text`; 0 if there is none.
+fn exponent(text: &str, mark: char) -> usize {
+    let Some(after) = text.strip_prefix(mark) else { return 0 };
     let power = after.strip_prefix(['+', '-']).unwrap_or(after);
     let digits = digits(power);
     if digits == 0 { 0 } else { text.len() - power.len() + digits }
 }
 
-/// `2,345.6`: whole digits and the groups of three that follow them.
+/// `2,345.6`: digits followed by groups of three.
 fn grouped<'a>(first: &str, rest: &'a str) -> Option<(f64, &'a str)> {
     if !rest.starts_with(',') || first.starts_with('0') || !(1..=3).contains(&first.len()) {
         return None;

@@ -1,4 +1,4 @@
-//! Lines of a fixed shape, written down as templates.
+//! Lines of a fixed shape, described by templates.
 
 use memchr::memmem::Finder;
 
@@ -8,28 +8,29 @@ use crate::observation::{Observation, Phase, Span};
 
 /// The shape of a line.
 ///
-/// A template is literal text with fields in braces. Spaces and tabs in it stand for any white
-/// space or none, white space before a number is passed over, and what follows the template's end does not
-/// matter.
+/// A template is literal text with fields in braces. Spaces and tabs in it match any white space or
+/// none. White space before a number is skipped. The text after the template's end is ignored.
 ///
-/// | field | what stands there |
+/// | field | matches |
 /// |---|---|
 /// | `{step}` | the step since the start of training |
 /// | `{batch}`, `{sample}` | the batch or sample since the start of the epoch |
-/// | `{total}` | how many of these there are |
-/// | `{epoch}`, `{epochs}` | the epoch, and how many there are |
+/// | `{total}` | the total of these |
+/// | `{epoch}`, `{epochs}` | the epoch and the number of epochs |
 /// | `{loss}` | a loss, named by the calls after [`Shape::new`] in their order |
 /// | `{s}`, `{ms}` | the time of one batch in seconds or milliseconds |
-/// | `{_}` | a number that says nothing |
-/// | `{..}` | anything up to the text that follows it in the template, exactly as it is there |
+/// | `{rate}` | the number of batches per second |
+/// | `{_}` | a number that is ignored |
+/// | `{..}` | anything up to the exact text that follows it in the template |
 #[derive(Debug)]
 pub(super) struct Shape {
     start: &'static str,
     parts: Vec<Part>,
     losses: Vec<Named>,
+    is_known: bool,
 }
 
-/// A field and the text behind it.
+/// A field and the text after it.
 #[derive(Debug)]
 struct Part {
     field: Field,
@@ -41,13 +42,15 @@ enum Field {
     Until(Box<Finder<'static>>),
     Count(Counted),
     Epoch,
-    /// A time in units of which a second has so many.
+    /// A time; holds the number of its units per second.
     Seconds(f64),
+    /// Batches per second.
+    Rate,
     Loss,
     Number,
 }
 
-/// What a count is of.
+/// The meaning of a count.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
     Step,
@@ -65,7 +68,7 @@ struct Named {
 }
 
 impl Shape {
-    /// The shape that `template` describes. Each `{loss}` in it wants a call that names it.
+    /// The shape that `template` describes. Each `{loss}` in it needs a call that names it.
     pub(super) fn new(template: &'static str) -> Self {
         let (start, mut rest) = template.split_at(template.find('{').unwrap_or(template.len()));
         let mut parts = Vec::new();
@@ -80,15 +83,15 @@ impl Shape {
                 Part { field: field(name), after }
             });
         }
-        Self { start, parts, losses: Vec::new() }
+        Self { start, parts, losses: Vec::new(), is_known: false }
     }
 
-    /// Names the next loss, computed on what the model learns from.
+    /// Names the next loss as a training loss.
     pub(super) fn train(self, name: &'static str, span: Span) -> Self {
         self.loss(name, Phase::Train, span)
     }
 
-    /// Names the next loss, a mean over held-out data.
+    /// Names the next loss as a mean over held-out data.
     pub(super) fn validation(self, name: &'static str) -> Self {
         self.loss(name, Phase::Validation, Span::Epoch)
     }
@@ -99,6 +102,17 @@ impl Shape {
         self
     }
 
+    /// Declares that such a line contains nothing to report.
+    pub(super) fn known(mut self) -> Self {
+        self.is_known = true;
+        self
+    }
+
+    /// Whether such a line contains nothing to report.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
     /// Whether a line of this shape may start with `byte`.
     pub(super) fn starts(&self, byte: u8) -> bool {
         match self.start.as_bytes().first() {
@@ -107,8 +121,8 @@ impl Shape {
         }
     }
 
-    /// Puts what a line of this shape says into `draft`, which is clear, and returns what follows;
-    /// `None` if it is of another.
+    /// Reads a line of this shape into `draft`, which is empty. Returns the text after it; `None`
+    /// if the line has another shape.
     pub(super) fn read<'a>(&self, line: &'a str, draft: &mut Draft) -> Option<&'a str> {
         let rest = literal(line, self.start)?;
         let rest = self.fields(rest, draft);
@@ -140,6 +154,11 @@ impl Shape {
                 Field::Seconds(parts) => {
                     let (time, behind) = scan::number(scan::spaces(rest))?;
                     draft.found.batch_seconds = positive(time / parts);
+                    behind
+                }
+                Field::Rate => {
+                    let (rate, behind) = scan::number(scan::spaces(rest))?;
+                    draft.found.batch_seconds = positive(rate.recip());
                     behind
                 }
                 Field::Number => scan::skip_number(scan::spaces(rest))?,
@@ -180,7 +199,7 @@ fn positive(number: f64) -> Option<f64> {
     Some(number).filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// What follows `text`, with any white space where it has some.
+/// The text after `text`; white space in `text` matches any white space.
 #[inline]
 fn literal<'a>(line: &'a str, text: &str) -> Option<&'a str> {
     line.strip_prefix(text).or_else(|| literal_apart_from_spaces(line, text))
@@ -209,7 +228,8 @@ fn field(name: &str) -> Field {
         "loss" => Field::Loss,
         "s" => Field::Seconds(1.0),
         "ms" => Field::Seconds(1e3),
-        // A template is part of the program: the table test of its grammar shows a slip.
+        "rate" => Field::Rate,
+        // A misspelt field is caught by the table test of its grammar.
         _ => Field::Number,
     }
 }
@@ -220,7 +240,7 @@ mod tests {
     use crate::observation::Loss;
 
     #[test]
-    fn a_template_reads_what_it_describes() {
+    fn template_reads_its_fields() {
         let shape = Shape::new("iter {step}/ {total} |{..}loss: {loss} ({_}) took {ms}ms")
             .train("loss", Span::Interval);
         let line = "iter   1,000/   5000 | lr 0.1 | loss: 0.5(0.6)\ttook 250ms and more";

@@ -1,4 +1,4 @@
-//! Grammars whose lines each stand for themselves and have fixed shapes.
+//! Grammars of independent lines with fixed shapes.
 
 use super::draft::Draft;
 use super::shape::Shape;
@@ -13,7 +13,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Lines of any of `shapes`; the first that fits is taken.
+    /// Creates a grammar of `shapes`; the first match is used.
     pub(super) fn new(name: &'static str, shapes: impl Into<Vec<Shape>>) -> Self {
         Self { name, shapes: shapes.into() }
     }
@@ -29,10 +29,13 @@ impl Grammar for Table {
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        if self.shapes.iter().any(|shape| shape.read(line, draft).is_some()) {
-            Reading::Says
-        } else {
-            Reading::Foreign
+        match self.shapes.iter().find(|shape| shape.read(line, draft).is_some()) {
+            Some(shape) if shape.is_known() => {
+                draft.clear();
+                Reading::Known
+            }
+            Some(_) => Reading::Says,
+            None => Reading::Foreign,
         }
     }
 }

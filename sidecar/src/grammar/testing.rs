@@ -1,10 +1,10 @@
-//! Tables of lines and what they say, in words.
+//! Checks tables of lines against short texts of their observations.
 
 use super::Detector;
 use crate::observation::{Observation, Phase};
 use crate::terminal::End;
 
-/// What an observation holds, such as `epoch 1/2, batch 3/8, 0.25 s, loss=0.5 Train Step`.
+/// A short text of an observation, such as `epoch 1/2, batch 3/8, 0.25 s, loss=0.5 Step`.
 pub(super) fn words(found: &Observation) -> String {
     let of = |total: Option<u64>| total.map_or(String::new(), |total| format!("/{total}"));
     let mut words = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn words(found: &Observation) -> String {
     words.join(", ")
 }
 
-/// Reads each line after those before it, and by itself where `alone`.
+/// Reads the lines in order, and with `alone` also each line by itself.
 pub(super) fn check(name: &str, alone: bool, table: &[(&str, &str)]) {
     let mut detector = Detector::default();
     for (line, expected) in table {
@@ -54,11 +54,14 @@ pub(super) fn check(name: &str, alone: bool, table: &[(&str, &str)]) {
     assert_eq!(detector.matched().map(|found| found.name), Some(name));
 }
 
-/// What each frame or line says, without those that say nothing.
-pub(super) fn told(lines: &[(&str, End)]) -> Vec<String> {
+/// The observations of all frames and lines as short texts.
+pub(super) fn read_all(lines: &[(&str, End)]) -> Vec<String> {
     let mut detector = Detector::default();
-    let read = lines.iter().filter_map(|(line, end)| detector.read(line, *end).map(words));
-    let mut told: Vec<String> = read.collect();
-    told.extend(detector.flush().map(|found| words(&found)));
-    told
+    let mut all = Vec::new();
+    for (line, end) in lines {
+        all.extend(detector.read(line, *end).map(words));
+        all.extend(detector.further().map(|found| words(&found)));
+    }
+    all.extend(detector.flush().map(|found| words(&found)));
+    all
 }

@@ -17,7 +17,7 @@ fn imagenet() -> Table {
             "Epoch: [{epoch}][{batch}/{total}]\tTime {s} ({_})\tData {_} ({_})\tLoss {loss} ({_})",
         )
         .train("Loss", Step),
-        // Of held-out data, only the mean means something.
+        // For held-out data, only the mean is useful.
         Shape::new("Test: [{_}/{_}] Time {_} ({_})\tLoss {_} ({loss})")
             .loss("Loss", Validation, EpochSoFar),
     ];

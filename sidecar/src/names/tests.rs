@@ -7,7 +7,7 @@ fn loss(phase: impl Into<Option<Phase>>, span: impl Into<Option<Span>>) -> Meani
 }
 
 #[test]
-fn losses_are_told_apart_by_their_names() {
+fn losses_are_distinguished_by_their_names() {
     let train = Phase::Train;
     let validation = loss(Phase::Validation, Span::Epoch);
     for (name, expected) in [
@@ -40,13 +40,23 @@ fn losses_are_told_apart_by_their_names() {
         ("running_loss", loss(None, Span::Interval)),
         ("train/val_loss", validation),
         ("Train/Samples/train_loss", loss(train, None)),
+        ("closs", loss(None, None)),
+        ("cv_loss", validation),
+        ("metrics/eval/LanguageCrossEntropy", validation),
+        ("xent", loss(None, None)),
+        ("cost", loss(None, None)),
+        ("train cost", loss(train, None)),
+        ("valid_nll", validation),
+        ("clip_val_loss", validation),
+        ("loss_last_100_steps", loss(None, None)),
+        ("loss_per_steps", loss(None, None)),
     ] {
         assert_eq!(meaning(name), Some(expected), "{name}");
     }
 }
 
 #[test]
-fn what_only_looks_like_a_loss_is_none() {
+fn names_that_resemble_a_loss_are_ignored() {
     for name in [
         "loss_scale",
         "loss-scale vs samples",
@@ -71,6 +81,23 @@ fn what_only_looks_like_a_loss_is_none() {
         "eval_steps_per_second",
         "time_metrics/data_loading(s)",
         "throughput(tps)",
+        "data_cost",
+        "reader_cost",
+        "time cost",
+        "lambda_loss",
+        "train.loss_log_interval",
+        "train_loss_steps",
+        "loss_begin_epoch",
+        "aux_loss_ramp_epochs",
+        "val_loss_interval",
+        "loss_queue_len",
+        "use_loss_v2",
+        "loss_dtype",
+        "clip_loss_max",
+        "entropy_loss",
+        "cross",
+        "objective weight",
+        "eval_it/s",
         "warmup_epochs",
         "num_warmup_steps",
         "eval_steps",
@@ -92,11 +119,24 @@ fn times_of_batches_come_with_their_unit() {
         ("timing_s/step", 1.0),
         ("step_us/time", 1e6),
         ("ms_per_step", 1e3),
+        ("batch_cost", 1.0),
+        ("avg_batch_cost", 1.0),
+        ("iter_time", 1.0),
+        ("train_step_timing in s", 1.0),
+        ("elapsed time per iteration (ms)", 1e3),
     ] {
         assert_eq!(meaning(name), Some(Meaning::BatchTime { per_second }), "{name}");
     }
-    for name in ["batch_steps_per_second", "epoch_steps_per_second", "train|device/batches_per_sec"]
-    {
+    for name in [
+        "batch_steps_per_second",
+        "epoch_steps_per_second",
+        "train|device/batches_per_sec",
+        "It/sec",
+        "train_speed(iter/s)",
+        "global_step/sec",
+        "ups",
+        "interval_steps_per_second",
+    ] {
         assert_eq!(meaning(name), Some(Meaning::BatchRate), "{name}");
     }
 }
@@ -111,6 +151,11 @@ fn counters_are_known() {
         ("batch", Meaning::Batch),
         ("batch_idx", Meaning::Batch),
         ("wall_time", Meaning::WallTime),
+        ("ite", Meaning::Step),
+        ("num_updates", Meaning::Step),
+        ("GLOBAL_STEP", Meaning::Step),
+        ("global_batch_idx", Meaning::Step),
+        ("mini-batch", Meaning::Batch),
         ("total_steps", Meaning::TotalSteps),
         ("max_iters", Meaning::TotalSteps),
         ("numTrainingSteps", Meaning::TotalSteps),
@@ -124,6 +169,24 @@ fn counters_are_known() {
 }
 
 #[test]
+fn main_loss_has_the_lowest_rank() {
+    for (name, expected) in [
+        ("loss", 0),
+        ("train/total_loss", 0),
+        ("lm loss", 1),
+        ("Avg. Loss", 1),
+        ("loss_box", 2),
+        ("Loss_D", 2),
+        ("nll_loss", 2),
+        ("kl_loss", 3),
+        ("cost", 4),
+        ("cross_entropy", 4),
+    ] {
+        assert_eq!(rank(name), expected, "{name}");
+    }
+}
+
+#[test]
 fn steps_may_count_something_else() {
     assert_eq!(axis("epoch_loss"), Axis::Epochs);
     assert_eq!(axis("Train/Samples/train_loss"), Axis::Samples);
@@ -133,7 +196,7 @@ fn steps_may_count_something_else() {
 }
 
 #[test]
-fn a_folder_says_which_data_only_with_all_of_its_name() {
+fn folder_gives_the_phase_only_with_all_of_its_name() {
     assert_eq!(phase_of_folder("validation"), Some(Phase::Validation));
     assert_eq!(phase_of_folder("Loss_test"), Some(Phase::Test));
     for name in ["test_run_3", "version_0", ""] {
@@ -143,8 +206,25 @@ fn a_folder_says_which_data_only_with_all_of_its_name() {
 
 proptest! {
     #[test]
-    fn any_name_may_be_asked(name in "\\PC*") {
+    fn any_name_is_accepted(name in "\\PC*") {
         let _: Option<Meaning> = meaning(&name);
         prop_assert!(words(&name).len() <= 32);
+    }
+}
+
+#[test]
+fn short_texts_say_which_data_values_are_of() {
+    for (text, phase) in [
+        ("val", Some(Phase::Validation)),
+        ("validation_epoch_end", Some(Phase::Validation)),
+        ("evalStep", Some(Phase::Validation)),
+        ("test", Some(Phase::Test)),
+        ("train", None),
+        ("train_and_eval", None),
+        ("the model was saved before eval", None),
+        ("min", None),
+        ("", None),
+    ] {
+        assert_eq!(held_out_by(text), phase, "{text}");
     }
 }

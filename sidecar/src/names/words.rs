@@ -1,13 +1,13 @@
-//! The words of a name, however it is written: `val_loss`, `Loss/val`, `valLoss`.
+//! The words of a name in any notation: `val_loss`, `Loss/val`, `valLoss`.
 
 use std::ops::BitOr;
 
-/// More words than these are no name.
-const MOST: usize = 32;
-/// A longer word is of no kind.
-const LONGEST: usize = 16;
+/// Maximum number of words; further ones are ignored.
+const MAX_WORDS: usize = 32;
+/// Maximum length of a known word in bytes; a longer one has no kind.
+const MAX_WORD_LEN: usize = 16;
 
-/// What a word may say; one word may say several things.
+/// The kinds of a word; a word may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds(u32);
 
@@ -16,7 +16,7 @@ impl Kinds {
     pub(super) const TRAIN: Self = Self(1 << 1);
     pub(super) const HELD_OUT: Self = Self(1 << 2);
     pub(super) const TEST: Self = Self(1 << 3);
-    /// With it, a name that says "loss" is of something else, or of an extreme.
+    /// With this word, a name that contains "loss" is about something else, or about an extreme.
     pub(super) const NO_LOSS: Self = Self(1 << 4);
     pub(super) const RUNNING: Self = Self(1 << 5);
     pub(super) const STEP: Self = Self(1 << 6);
@@ -27,40 +27,78 @@ impl Kinds {
     pub(super) const MILLI: Self = Self(1 << 11);
     pub(super) const MICRO: Self = Self(1 << 12);
     pub(super) const PER: Self = Self(1 << 13);
-    /// Stands beside a time without making it the time of something else.
+    /// May accompany a time without making it the time of something else.
     pub(super) const BESIDE: Self = Self(1 << 14);
+    /// Another name of a loss. It counts only among words that are all known.
+    pub(super) const WEAK: Self = Self(1 << 15);
+    /// May accompany a loss without making it a part of another one.
+    pub(super) const WHOLE: Self = Self(1 << 16);
+    /// The time between two lines, but also another name of a loss.
+    pub(super) const COST: Self = Self(1 << 17);
+    /// At the end of a name that contains "loss", it makes the name that of a setting.
+    pub(super) const SETTING: Self = Self(1 << 18);
 
-    /// Of a word in small letters.
-    fn of(word: &[u8]) -> Self {
+    /// The kinds of a word in lower case.
+    fn from_word(word: &[u8]) -> Self {
         match word {
-            b"loss" | b"losses" | b"logloss" => Self::LOSS,
-            b"train" | b"training" | b"trn" => Self::TRAIN,
-            b"trainloss" => Self::TRAIN | Self::LOSS,
-            b"val" | b"valid" | b"validation" | b"dev" | b"eval" | b"evaluation" | b"heldout" => {
-                Self::HELD_OUT
+            b"loss" | b"losses" | b"logloss" | b"closs" | b"mloss" => Self::LOSS,
+            b"avgloss" | b"meanloss" | b"totalloss" => Self::LOSS | Self::WHOLE,
+            b"batchloss" | b"steploss" => Self::LOSS | Self::STEP,
+            b"epochloss" => Self::LOSS | Self::EPOCH,
+            b"runningloss" => Self::LOSS | Self::RUNNING,
+            b"xent" | b"crossentropy" | b"nll" | b"objective" | b"objf" => Self::WEAK,
+            b"cost" | b"costs" => Self::WEAK | Self::COST,
+            b"train" | b"training" | b"trn" | b"trained" => Self::TRAIN,
+            b"trainloss" | b"trainingloss" | b"tloss" => Self::TRAIN | Self::LOSS,
+            b"val" | b"valid" | b"validation" | b"validate" | b"validating" | b"dev" | b"eval"
+            | b"evals" | b"evaluate" | b"evaluating" | b"evaluation" | b"held" | b"heldout"
+            | b"holdout" | b"cv" => Self::HELD_OUT,
+            b"valloss" | b"evalloss" | b"validloss" | b"validationloss" | b"vloss" | b"devloss" => {
+                Self::HELD_OUT | Self::LOSS
             }
-            b"valloss" | b"evalloss" => Self::HELD_OUT | Self::LOSS,
             b"test" | b"testing" | b"tst" => Self::TEST,
             b"testloss" => Self::TEST | Self::LOSS,
-            b"acc" | b"accuracy" | b"best" | b"coef" | b"coeff" | b"coefficient" | b"count"
-            | b"delta" | b"diff" | b"grad" | b"gradient" | b"gradnorm" | b"hp" | b"hparam"
-            | b"hparams" | b"improvement" | b"lossless" | b"lr" | b"max" | b"min" | b"norm"
-            | b"num" | b"packet" | b"patience" | b"ratio" | b"runtime" | b"scale" | b"scaler"
-            | b"scaling" | b"std" | b"stddev" | b"target" | b"threshold" | b"tolerance"
-            | b"var" | b"variance" | b"weight" | b"weights" => Self::NO_LOSS,
+            b"acc" | b"accuracy" | b"alpha" | b"anneal" | b"annealing" | b"begin" | b"best"
+            | b"cap" | b"change" | b"clip" | b"coef" | b"coeff" | b"coefficient" | b"count"
+            | b"decay" | b"decrease" | b"delta" | b"diff" | b"entropy" | b"eps" | b"epsilon"
+            | b"every" | b"factor" | b"fn" | b"freq" | b"frequency" | b"from" | b"function"
+            | b"gamma" | b"gap" | b"grad" | b"gradient" | b"gradnorm" | b"highest" | b"hp"
+            | b"hparam" | b"hparams" | b"improvement" | b"initial" | b"lam" | b"lambda"
+            | b"lossless" | b"lowest" | b"lr" | b"margin" | b"mask" | b"max" | b"min" | b"mode"
+            | b"mult" | b"multiplier" | b"name" | b"norm" | b"num" | b"packet" | b"patience"
+            | b"prev" | b"previous" | b"ramp" | b"rampup" | b"ratio" | b"reduction"
+            | b"runtime" | b"scale" | b"scaler" | b"scaling" | b"schedule" | b"start" | b"std"
+            | b"stddev" | b"target" | b"temperature" | b"threshold" | b"tol" | b"tolerance"
+            | b"type" | b"until" | b"use" | b"var" | b"variance" | b"warmup" | b"weight"
+            | b"weighting" | b"weights" | b"window" => Self::NO_LOSS,
             b"ema" | b"ewma" | b"moving" | b"running" | b"smooth" | b"smoothed" => Self::RUNNING,
-            b"batch" | b"iter" | b"iteration" | b"step" => Self::STEP,
-            b"batches" | b"iterations" | b"iters" | b"steps" => Self::MANY_STEPS,
+            b"batch" | b"it" | b"ite" | b"iter" | b"iteration" | b"minibatch" | b"step"
+            | b"update" => Self::STEP,
+            b"batches" | b"iterations" | b"iters" | b"its" | b"steps" | b"updates" => {
+                Self::MANY_STEPS | Self::SETTING
+            }
+            b"after" | b"beta" | b"bins" | b"bits" | b"bound" | b"buffer" | b"cache" | b"chunk"
+            | b"chunks" | b"clamp" | b"delay" | b"dim" | b"dtype" | b"enabled" | b"end"
+            | b"epochs" | b"history" | b"id" | b"index" | b"level" | b"limit" | b"log" | b"k"
+            | b"lag" | b"len" | b"length" | b"order" | b"parallel" | b"period" | b"power"
+            | b"rate" | b"seed" | b"sigma" | b"size" | b"smoothing" | b"stop" | b"tau"
+            | b"topk" | b"version" | b"width" => Self::SETTING,
+            b"interval" => Self::BESIDE | Self::SETTING,
             b"epoch" => Self::EPOCH,
-            b"duration" | b"elapsed" | b"latency" | b"timing" => Self::TIME,
+            b"dt" | b"duration" | b"elapsed" | b"latency" | b"takes" | b"timing" | b"took" => {
+                Self::TIME
+            }
             b"time" => Self::TIME | Self::NO_LOSS,
             b"s" | b"sec" | b"second" => Self::SECOND,
             b"seconds" | b"secs" => Self::SECOND | Self::TIME | Self::NO_LOSS,
             b"ms" | b"millis" | b"milliseconds" => Self::MILLI | Self::TIME,
             b"us" | b"micros" | b"microseconds" => Self::MICRO,
             b"per" => Self::PER,
-            b"average" | b"avg" | b"device" | b"global" | b"mean" | b"metrics" | b"perf"
-            | b"performance" => Self::BESIDE,
+            b"average" | b"avg" | b"global" | b"mean" | b"total" => Self::BESIDE | Self::WHOLE,
+            b"avr" | b"cross" | b"current" | b"final" | b"lm" | b"out" | b"overall"
+            | b"reduced" | b"set" | b"sum" | b"tot" => Self::WHOLE,
+            b"device" | b"in" | b"metrics" | b"perf" | b"performance" | b"speed"
+            | b"throughput" => Self::BESIDE,
             _ => Self::default(),
         }
     }
@@ -79,28 +117,28 @@ impl BitOr for Kinds {
     }
 }
 
-/// One word, as it stands in the name.
+/// One word, as written in the name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     pub(super) kinds: Kinds,
 }
 
 impl<'a> Word<'a> {
-    /// A number at the end is no part of a word: `loss1` is a loss.
+    /// A number at the end is not part of a word: `loss1` is a loss.
     fn new(text: &'a str) -> Self {
         let bare = text.trim_end_matches(|c: char| c.is_ascii_digit());
         let text = if bare.is_empty() { text } else { bare };
-        let mut small = [0; LONGEST];
+        let mut small = [0; MAX_WORD_LEN];
         let kinds = small.get_mut(..text.len()).map_or(Kinds::default(), |small| {
             small.copy_from_slice(text.as_bytes());
             small.make_ascii_lowercase();
-            Kinds::of(small)
+            Kinds::from_word(small)
         });
         Self { text, kinds }
     }
 
-    /// Whether it is `word`, in large or small letters.
+    /// Whether it is `word`, ignoring case.
     pub(super) fn is(self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
@@ -111,7 +149,7 @@ pub(super) fn words(name: &str) -> Vec<Word<'_>> {
     let mut words = Vec::with_capacity(8);
     for run in name.split(|c: char| !c.is_alphanumeric()) {
         let mut rest = run;
-        while !rest.is_empty() && words.len() < MOST {
+        while !rest.is_empty() && words.len() < MAX_WORDS {
             let (word, next) = rest.split_at(first_hump(rest));
             words.push(Word::new(word));
             rest = next;
@@ -120,7 +158,7 @@ pub(super) fn words(name: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Where the second hump of a camel begins: `val|Loss`, `NLL|Loss`.
+/// Where the second word of a camel-case name begins: `val|Loss`, `NLL|Loss`.
 fn first_hump(run: &str) -> usize {
     let mut before = None;
     let mut chars = run.char_indices().peekable();
@@ -136,12 +174,12 @@ fn first_hump(run: &str) -> usize {
     run.len()
 }
 
-/// What the words say together.
+/// The kinds of all words together.
 pub(super) fn kinds(words: &[Word<'_>]) -> Kinds {
     words.iter().fold(Kinds::default(), |all, word| all | word.kinds)
 }
 
-/// Whether `words` are exactly those of `name`, which has spaces between them.
+/// Whether `words` are exactly those of `name`, separated by spaces.
 pub(super) fn same(words: &[Word<'_>], name: &str) -> bool {
     let mut name = name.split(' ');
     words.iter().all(|word| name.next().is_some_and(|other| word.is(other)))

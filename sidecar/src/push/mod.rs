@@ -1,4 +1,4 @@
-//! What a job says of itself: over HTTP, or as datagrams of statsd's form.
+//! Reports that a job sends itself: over HTTP, or as statsd datagrams.
 
 pub mod report;
 pub mod statsd;

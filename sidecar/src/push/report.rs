@@ -8,7 +8,7 @@ use crate::observation::{Loss, Observation, Phase, Span};
 const FIELDS: &str = "loss, val_loss, test_loss, batch_seconds, step, epoch, total_steps, \
      expected_steps, rank, at";
 
-/// A body that cannot be understood.
+/// Why a body is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct BadReport {
@@ -18,14 +18,14 @@ pub struct BadReport {
     pub problem: String,
 }
 
-/// Reads a body. If any line is wrong, nothing of it is taken.
+/// Reads a body. If any line is invalid, the whole body is rejected.
 pub fn parse(body: &[u8]) -> Result<Vec<Observation>, BadReport> {
     let bad = |line, problem: &str| BadReport { line, problem: problem.to_owned() };
     let text = std::str::from_utf8(body).map_err(|error| {
         let line = body.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
-        bad(line + 1, "it is not UTF-8")
+        bad(line + 1, "invalid UTF-8")
     })?;
-    // One object may be spread over several lines.
+    // A single object may span several lines.
     if let Ok(value) = read(text) {
         return observation(&value).map(|one| vec![one]).map_err(|problem| bad(1, &problem));
     }
@@ -36,22 +36,22 @@ pub fn parse(body: &[u8]) -> Result<Vec<Observation>, BadReport> {
             observation(&value).map_err(|problem| bad(at + 1, &problem))
         })
         .collect::<Result<_, _>>()?;
-    if reports.is_empty() { Err(bad(1, "there is no report")) } else { Ok(reports) }
+    if reports.is_empty() { Err(bad(1, "empty body: expected a report")) } else { Ok(reports) }
 }
 
-/// Reads a JSON text, in which Python writes `NaN` and `Infinity` as they stand.
+/// Reads a JSON text. Also accepts the bare words `NaN` and `Infinity` that Python writes.
 fn read(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).or_else(|error| {
         let quoted = quote_words(text);
         serde_json::from_str(&quoted).map_err(|_| {
             let message = error.to_string();
-            // The place within the line follows; the line is counted by the caller.
+            // Drop the position: the caller adds the line number.
             message.split(" at line ").next().unwrap_or(&message).to_owned()
         })
     })
 }
 
-/// Puts the words for what is no number in quotes, outside of strings.
+/// Puts the words `NaN` and `Infinity` in quotes, outside of strings.
 fn quote_words(text: &str) -> String {
     const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let mut quoted = String::with_capacity(text.len() + 16);
@@ -80,7 +80,7 @@ fn quote_words(text: &str) -> String {
 }
 
 fn observation(value: &Value) -> Result<Observation, String> {
-    let Value::Object(fields) = value else { return Err("it is not a JSON object".to_owned()) };
+    let Value::Object(fields) = value else { return Err("expected a JSON object".to_owned()) };
     let count = |name| count(fields, name);
     let losses = [
         ("loss", Phase::Train, mean(fields)?),
@@ -102,20 +102,16 @@ fn observation(value: &Value) -> Result<Observation, String> {
         expected_steps: expected(fields)?,
         epoch: number(fields, "epoch")?,
         batch_seconds: positive(fields, "batch_seconds")?,
-        rank: rank.map_err(|_| "rank is too large".to_owned())?,
+        rank: rank.map_err(|_| format!("invalid rank: expected at most {}", u32::MAX))?,
         losses,
         ..Observation::default()
     };
-    // NaN is what differs from itself: a report of it says something.
+    // NaN never equals itself, so the losses are checked separately.
     let says_nothing = found.losses.is_empty() && found == Observation::default();
-    if says_nothing {
-        Err(format!("it says nothing: a report has any of {FIELDS}"))
-    } else {
-        Ok(found)
-    }
+    if says_nothing { Err(format!("empty report: expected any of {FIELDS}")) } else { Ok(found) }
 }
 
-/// What the training loss is the mean of: a step unless `mean` says otherwise.
+/// The span of the training loss: one step unless `mean` is given.
 fn mean(fields: &Map<String, Value>) -> Result<Span, String> {
     match fields.get("mean").map(|value| value.as_str().unwrap_or_default()) {
         None | Some("step") => Ok(Span::Step),
@@ -126,14 +122,14 @@ fn mean(fields: &Map<String, Value>) -> Result<Span, String> {
         Some(_) => {
             let value = fields.get("mean").unwrap_or(&Value::Null);
             let allowed = "step, interval, epoch_so_far, epoch or run";
-            Err(format!("mean is {value}, but must be {allowed}"))
+            Err(format!("invalid mean {value}: expected {allowed}"))
         }
     }
 }
 
-/// A number, or a string that is one, as `"nan"` is; `null` is no number and no mistake.
+/// A number, or a string that contains one, such as `"nan"`. `null` counts as missing.
 fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
-    let wrong = |value: &Value| format!("{name} is {value}, but must be a number");
+    let wrong = |value: &Value| format!("invalid {name} {value}: expected a number");
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value @ Value::Number(number)) => {
@@ -149,14 +145,15 @@ fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String
 fn positive(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
     match number(fields, name)? {
         Some(value) if !(value.is_finite() && value > 0.0) => {
-            Err(format!("{name} is {value}, but must be a number of seconds above 0"))
+            Err(format!("invalid {name} {value}: expected a number of seconds above 0"))
         }
         value => Ok(value),
     }
 }
 
 fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
-    let wrong = |value: &Value| format!("{name} is {value}, but must be a whole number from 0 on");
+    let wrong =
+        |value: &Value| format!("invalid {name} {value}: expected a whole number, at least 0");
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_u64().map(Some).ok_or_else(|| wrong(value)),
@@ -167,7 +164,7 @@ fn expected(fields: &Map<String, Value>) -> Result<Option<u64>, String> {
     match count(fields, "expected_steps") {
         Ok(Some(0)) | Err(_) => {
             let value = fields.get("expected_steps").unwrap_or(&Value::Null);
-            Err(format!("expected_steps is {value}, but must be a whole number from 1 on"))
+            Err(format!("invalid expected_steps {value}: expected a whole number, at least 1"))
         }
         known => known,
     }
@@ -184,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_report_says_what_it_says() {
+    fn report_fields_are_read() {
         let body = r#"{"loss":0.31,"batch_seconds":0.042,"step":120,"epoch":1,"accuracy":0.9}"#;
         let [report] = &parse(body.as_bytes()).unwrap()[..] else { panic!("one") };
         assert_eq!((report.step, report.epoch), (Some(120), Some(1.0)));
@@ -192,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn report_may_say_the_totals_alone() {
+    fn report_with_totals_alone_is_valid() {
         let reports = parse(br#"{"total_steps":1000,"expected_steps":400}"#).unwrap();
         assert_eq!((reports[0].total_steps, reports[0].expected_steps), (Some(1000), Some(400)));
     }
 
     #[test]
-    fn each_line_may_be_one_and_an_object_may_have_several_lines() {
+    fn lines_of_reports_and_multi_line_objects_are_read() {
         let lines = "{\"loss\":1}\n\n{\"val_loss\":2,\"rank\":3}\r\n";
         let reports = parse(lines.as_bytes()).unwrap();
         assert_eq!(reports.len(), 2);
@@ -207,18 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn a_running_mean_is_marked_as_such() {
+    fn mean_sets_the_span_of_the_loss() {
         let body = br#"{"loss":0.5,"mean":"epoch_so_far"}"#;
         assert_eq!(parse(body).unwrap()[0].losses[0].span, Span::EpochSoFar);
         let wrong = error(r#"{"loss":0.5,"mean":"week"}"#);
         assert!(
-            wrong.starts_with("line 1: mean is \"week\", but must be step, interval"),
+            wrong.starts_with("line 1: invalid mean \"week\": expected step, interval"),
             "{wrong}"
         );
     }
 
     #[test]
-    fn what_is_no_number_is_taken_as_such() {
+    fn nan_and_infinity_are_accepted() {
         for text in [r#"{"loss": NaN}"#, r#"{"loss":"nan","note":"a \"NaN\" \\"}"#] {
             assert!(parse(text.as_bytes()).unwrap()[0].losses[0].value.is_nan(), "{text}");
         }
@@ -227,42 +224,43 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_with_its_line_and_its_field() {
+    fn errors_name_the_line_and_the_field() {
         for (body, expected) in [
-            ("", "line 1: there is no report"),
-            ("[1]", "line 1: it is not a JSON object"),
+            ("", "line 1: empty body: expected a report"),
+            ("[1]", "line 1: expected a JSON object"),
             ("{\"loss\":1}\n{\"loss\":", "line 2: EOF while parsing a value"),
             (
                 "{\"loss\":1}\n{\"step\":-1}",
-                "line 2: step is -1, but must be a whole number from 0 on",
+                "line 2: invalid step -1: expected a whole number, at least 0",
             ),
-            (r#"{"loss":"low"}"#, r#"line 1: loss is "low", but must be a number"#),
-            (r#"{"loss":[1]}"#, "line 1: loss is [1], but must be a number"),
+            (r#"{"loss":"low"}"#, r#"line 1: invalid loss "low": expected a number"#),
+            (r#"{"loss":[1]}"#, "line 1: invalid loss [1]: expected a number"),
             (
                 r#"{"loss":1,"batch_seconds":0}"#,
-                "line 1: batch_seconds is 0, but must be a number of seconds above 0",
+                "line 1: invalid batch_seconds 0: expected a number of seconds above 0",
             ),
-            (r#"{"loss":1,"rank":5000000000}"#, "line 1: rank is too large"),
+            (
+                r#"{"loss":1,"rank":5000000000}"#,
+                "line 1: invalid rank: expected at most 4294967295",
+            ),
             (
                 r#"{"loss":1,"expected_steps":0}"#,
-                "line 1: expected_steps is 0, but must be a whole number from 1 on",
+                "line 1: invalid expected_steps 0: expected a whole number, at least 1",
             ),
             (
                 r#"{"expected_steps":"many"}"#,
-                "line 1: expected_steps is \"many\", but must be a whole number from 1 on",
+                "line 1: invalid expected_steps \"many\": expected a whole number, at least 1",
             ),
         ] {
             assert_eq!(error(body), expected);
         }
-        assert!(
-            error(r#"{"accuracy":1}"#).starts_with("line 1: it says nothing: a report has any")
-        );
+        assert!(error(r#"{"accuracy":1}"#).starts_with("line 1: empty report: expected any of"));
         assert_eq!(parse(b"{}\n\xff").unwrap_err().line, 2);
     }
 
     proptest! {
         #[test]
-        fn no_body_is_too_strange(body in any::<Vec<u8>>(), text in r#"[{}":,0-9a-zNI\\\n-]*"#) {
+        fn any_body_is_parsed_without_panic(body in any::<Vec<u8>>(), text in r#"[{}":,0-9a-zNI\\\n-]*"#) {
             drop(parse(&body));
             drop(parse(text.as_bytes()));
         }

@@ -1,14 +1,15 @@
-//! Lines of statsd's form in datagrams: the least a job can do, without a library and without
-//! waiting: `loss:0.31|g`, `val_loss:0.4|g`, `batch_seconds:42|ms`, `step:120|g`, `epoch:1|g`.
+//! Lines in statsd format, sent as datagrams. A job needs no library and never waits:
+//! `loss:0.31|g`, `val_loss:0.4|g`, `batch_seconds:42|ms`, `step:120|g`, `epoch:1|g`.
 //!
 //! A datagram's lines are one report. Tags (`|#rank:1`) and sampling rates (`|@0.1`) are allowed;
-//! of the tags, `rank` is read. A prefix up to the last dot is ignored, so `train.loss` is a loss.
+//! of the tags, `rank` is read. A prefix up to the last dot is ignored, so `train.loss` is a loss. Times
+//! of batches are known by any of their names: `train.step_time:250|ms`, `trainer.step:250|ms`.
 
 use crate::names::{self, Meaning};
 use crate::number::whole;
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// What a datagram says, and how many of its lines could not be read.
+/// The observation in a datagram, and the number of its invalid lines.
 pub fn parse(datagram: &[u8]) -> (Observation, u64) {
     let text = String::from_utf8_lossy(datagram);
     let mut found = Observation::default();
@@ -17,7 +18,7 @@ pub fn parse(datagram: &[u8]) -> (Observation, u64) {
     (found, u64::try_from(bad).unwrap_or(u64::MAX))
 }
 
-/// Takes a line; `None` if it is no metric. One about something else is fine.
+/// Takes a line. `None` if it is not a metric; an unknown metric is ignored.
 fn take(found: &mut Observation, line: &str) -> Option<()> {
     let (path, rest) = line.split_once(':')?;
     let mut fields = rest.split('|');
@@ -34,19 +35,41 @@ fn take(found: &mut Observation, line: &str) -> Option<()> {
     let seconds = if kind == "ms" { value / 1000.0 } else { value };
     match name {
         "batch_seconds" | "batch" | "step_seconds" => found.batch_seconds = Some(seconds),
+        // A timing of steps is no counter.
+        "step" | "iteration" | "iter" if kind == "ms" => found.batch_seconds = Some(seconds),
         "step" => found.step = whole(value),
         "total_steps" => found.total_steps = whole(value),
         "expected_steps" => found.expected_steps = whole(value).filter(|steps| *steps > 0),
         "epoch" => found.epoch = Some(value),
-        _ => {
-            if let Some(Meaning::Loss { phase, span }) = names::meaning(name) {
-                let phase = phase.unwrap_or(Phase::Train);
-                let span = span.unwrap_or(Span::Step);
-                found.losses.push(Loss { name: name.to_owned(), phase, span, value });
-            }
-        }
+        _ => other(found, name, value, kind),
     }
     Some(())
+}
+
+/// Takes a metric by the meaning of its name.
+fn other(found: &mut Observation, name: &str, value: f64, kind: &str) {
+    match names::meaning(name) {
+        Some(Meaning::Loss { phase, span }) => {
+            let phase = phase.unwrap_or(Phase::Train);
+            let span = span.unwrap_or(Span::Step);
+            found.losses.push(Loss { name: name.to_owned(), phase, span, value });
+        }
+        Some(Meaning::BatchTime { per_second }) => {
+            let per_second = if kind == "ms" { 1e3 } else { per_second };
+            found.batch_seconds = Some(value / per_second);
+        }
+        Some(Meaning::BatchRate) if value > 0.0 => found.batch_seconds = Some(1.0 / value),
+        Some(Meaning::Step) => found.step = whole(value),
+        Some(
+            Meaning::BatchRate
+            | Meaning::Epoch
+            | Meaning::Batch
+            | Meaning::TotalSteps
+            | Meaning::TotalEpochs
+            | Meaning::WallTime,
+        )
+        | None => {}
+    }
 }
 
 #[cfg(test)]
@@ -56,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_datagrams_lines_are_one_report() {
+    fn lines_of_a_datagram_are_one_report() {
         let (found, bad) =
             parse(b"train.loss:0.31|g|#rank:2,host:a\nbatch_seconds:42|ms\nstep:120|g\nlr:1|g\n");
         assert_eq!((found.step, found.rank, bad), (Some(120), Some(2), 0));
@@ -65,14 +88,31 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_read_and_an_expectation_of_none_is_not() {
+    fn times_of_batches_are_known_by_their_suffix() {
+        for (text, seconds) in [
+            ("job7.train.step_time:250|ms", Some(0.25)),
+            ("trainer.step:250|ms", Some(0.25)),
+            ("train.iter_time_ms:250|g", Some(0.25)),
+            ("train.batch_time:0.25|g", Some(0.25)),
+            ("train.steps_per_sec:4|g", Some(0.25)),
+            ("train.data_time:250|ms", None),
+            ("train.eval_time:250|ms", None),
+            ("request:250|ms", None),
+        ] {
+            assert_eq!(parse(text.as_bytes()).0.batch_seconds, seconds, "{text}");
+        }
+        assert_eq!(parse(b"train.global_step:7|g").0.step, Some(7));
+    }
+
+    #[test]
+    fn totals_are_read_and_zero_expected_steps_are_ignored() {
         let (found, bad) = parse(b"total_steps:900|g\nexpected_steps:300|g");
         assert_eq!((found.total_steps, found.expected_steps, bad), (Some(900), Some(300), 0));
         assert_eq!(parse(b"expected_steps:0|g").0.expected_steps, None);
     }
 
     #[test]
-    fn what_is_no_metric_is_counted_and_the_rest_is_taken() {
+    fn invalid_lines_are_counted_and_the_rest_is_read() {
         let (found, bad) = parse(b"loss\nloss:x|g\nloss:1\nloss:1|z\nval_loss:nan|g");
         assert_eq!((found.losses.len(), bad), (1, 4));
         assert!(found.losses[0].phase == Phase::Validation && found.losses[0].value.is_nan());
@@ -80,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_datagram_is_too_strange(bytes in any::<Vec<u8>>(), text in r"[a-z.:|#0-9\n]*") {
+        fn any_datagram_is_parsed_without_panic(bytes in any::<Vec<u8>>(), text in r"[a-z.:|#0-9\n]*") {
             parse(&bytes);
             parse(text.as_bytes());
         }

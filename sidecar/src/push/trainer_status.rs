@@ -1,5 +1,5 @@
-//! The body of `POST /v1/trainer-status`: Kubeflow Trainer's status update (KEP-2779), so that the
-//! callbacks which ship with training libraries work when they are pointed here.
+//! The body of `POST /v1/trainer-status`: Kubeflow Trainer's status update (KEP-2779). The
+//! callbacks that ship with training libraries can send it here.
 
 use serde::Deserialize;
 
@@ -36,20 +36,27 @@ enum Value {
     Number(f64),
 }
 
-/// Reads a body; an error says in one line what is wrong.
+/// Reads a body. An error is one line.
 pub fn parse(body: &[u8]) -> Result<Observation, String> {
     let Body { trainer_status: status } =
         serde_json::from_slice(body).map_err(|error| error.to_string())?;
     for (name, value, most, allowed) in [
         ("progressPercentage", status.progress_percentage, 100.0, "from 0 to 100"),
-        ("estimatedRemainingSeconds", status.estimated_remaining_seconds, f64::MAX, "from 0 on"),
+        (
+            "estimatedRemainingSeconds",
+            status.estimated_remaining_seconds,
+            f64::MAX,
+            "of at least 0",
+        ),
     ] {
         if let Some(value) = value.filter(|value| !(0.0..=most).contains(value)) {
-            return Err(format!("trainerStatus.{name} is {value}, but must be {allowed}"));
+            return Err(format!(
+                "invalid trainerStatus.{name} {value}: expected a number {allowed}"
+            ));
         }
     }
     let done = status.progress_percentage.map(|percentage| percentage / 100.0);
-    // Only the last update of a training has these: its loss is the mean of the whole run.
+    // Only the last update of a training has this metric: its loss is the mean of the whole run.
     let is_last = status.metrics.iter().any(|metric| metric.name.ends_with("train_runtime"));
     let usual = if is_last { Span::Run } else { Span::Interval };
     let mut found = Observation { done, ..Observation::default() };
@@ -57,7 +64,7 @@ pub fn parse(body: &[u8]) -> Result<Observation, String> {
         let value = match value {
             Value::Number(value) => value,
             Value::Text(text) => text.trim().parse().map_err(|_| {
-                format!("trainerStatus.metrics: {name} is {text:?}, but must be a number")
+                format!("invalid trainerStatus.metrics {name} {text:?}: expected a number")
             })?,
         };
         take(&mut found, name, value, usual);
@@ -65,7 +72,7 @@ pub fn parse(body: &[u8]) -> Result<Observation, String> {
     Ok(found)
 }
 
-/// What a metric says; most say nothing of use here. A training loss is the mean of `usual`.
+/// Takes a metric; most are ignored. `usual` is the span of a training loss.
 fn take(found: &mut Observation, name: String, value: f64, usual: Span) {
     match names::meaning(&name) {
         Some(Meaning::Loss { phase, span }) => {
@@ -88,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_update_gives_its_losses() {
+    fn losses_of_a_status_update_are_read() {
         let body = r#"{"trainerStatus": {"progressPercentage": 45, "estimatedRemainingSeconds": 60,
             "lastUpdatedTime": "2026-01-01T00:00:00Z", "metrics": [
             {"name": "loss", "value": "0.25"}, {"name": "eval_loss", "value": "nan"},
@@ -110,28 +117,28 @@ mod tests {
     }
 
     #[test]
-    fn the_last_updates_loss_is_that_of_the_run() {
+    fn loss_of_the_last_update_spans_the_run() {
         let body = r#"{"trainerStatus": {"progressPercentage": 100, "metrics": [
             {"name": "train_runtime", "value": "3"}, {"name": "train_loss", "value": "3.1"}]}}"#;
         assert_eq!(parse(body.as_bytes()).unwrap().losses[0].span, Span::Run);
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn errors_name_the_field() {
         let error = |body: &str| parse(body.as_bytes()).unwrap_err();
         assert!(error("{}").contains("trainerStatus"));
         let body = r#"{"trainerStatus":{"metrics":[{"name":"loss","value":"low"}]}}"#;
-        assert_eq!(error(body), "trainerStatus.metrics: loss is \"low\", but must be a number");
+        assert_eq!(error(body), "invalid trainerStatus.metrics loss \"low\": expected a number");
         let body = r#"{"trainerStatus":{"progressPercentage":-1}}"#;
         assert_eq!(
             error(body),
-            "trainerStatus.progressPercentage is -1, but must be from 0 to 100"
+            "invalid trainerStatus.progressPercentage -1: expected a number from 0 to 100"
         );
     }
 
     proptest! {
         #[test]
-        fn no_body_is_too_strange(body in any::<Vec<u8>>()) {
+        fn any_body_is_parsed_without_panic(body in any::<Vec<u8>>()) {
             drop(parse(&body));
         }
     }

@@ -1,4 +1,4 @@
-//! Datagrams of statsd's form, over UDP on the loopback or a Unix socket.
+//! Datagrams in statsd format, over UDP or a Unix socket.
 
 use std::io;
 use std::net::UdpSocket;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use crate::desk::{Kind, SourceId};
 use crate::job::Job;
+use crate::merger::{Kind, SourceId};
 use crate::push::statsd;
 
-/// A longer datagram is cut off, as any receiver does.
-const LONGEST: usize = 64 * 1024;
+/// Maximum length of a datagram in bytes; a longer one is truncated.
+const MAX_DATAGRAM: usize = 64 * 1024;
 
-/// Listens at `address`, `host:port` or `unix:/path`, for as long as the process lives.
+/// Listens on `address` (`host:port` or `unix:/path`) until the process ends.
 pub fn listen(job: Arc<Job>, address: &str) -> io::Result<()> {
     let source = job.add(Kind::Push, format!("statsd:{address}"));
     job.describe(source, |known| {
@@ -24,7 +24,7 @@ pub fn listen(job: Arc<Job>, address: &str) -> io::Result<()> {
     let name = thread::Builder::new().name("statsd".to_owned());
     if let Some(path) = address.strip_prefix("unix:") {
         let path = PathBuf::from(path);
-        // One that a predecessor left behind.
+        // Remove a socket that an earlier process left behind.
         drop(std::fs::remove_file(&path));
         let socket = UnixDatagram::bind(&path)?;
         name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
@@ -36,7 +36,7 @@ pub fn listen(job: Arc<Job>, address: &str) -> io::Result<()> {
 }
 
 fn receive(job: &Job, source: SourceId, mut next: impl FnMut(&mut [u8]) -> io::Result<usize>) {
-    let mut buffer = vec![0; LONGEST];
+    let mut buffer = vec![0; MAX_DATAGRAM];
     loop {
         let Ok(length) = next(&mut buffer) else { continue };
         let (observation, bad) = statsd::parse(buffer.get(..length).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! All files that are read: one thread looks after them.
+//! Reads all files in one thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use std::time::Duration;
 use paceline_reporter::wire::Source;
 
 use crate::csv;
-use crate::desk::{Kind, SourceId};
 use crate::follow::wake::Wake;
 use crate::follow::{self, Follower, Piece, State};
 use crate::grammar::Patterns;
 use crate::job::Job;
+use crate::merger::{Kind, SourceId};
 use crate::source::text::Text;
 use crate::state::{Saved, SavedFiles};
 use crate::tfevents::folder::Folder;
 
-/// Files are looked at as often as this where the system does not tell of changes.
+/// Polling period, for file systems that do not report changes.
 const PERIOD: Duration = Duration::from_millis(250);
-/// A line that has not ended is read after this silence: bars are drawn without an end.
+/// An incomplete line is read after this much silence: progress bars are drawn without a newline.
 const SILENCE: Duration = Duration::from_millis(40);
 
-/// What is to be read.
+/// The files to read.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Logs; `-` is standard input.
     pub logs: Vec<PathBuf>,
-    /// Rows of loggers.
+    /// CSV files.
     pub csvs: Vec<PathBuf>,
     /// Folders of event files.
     pub events: Vec<PathBuf>,
@@ -56,7 +56,7 @@ enum Reader {
     Events(Folder),
 }
 
-/// What a round has come to.
+/// The result of a round of reads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     more: bool,
@@ -64,7 +64,7 @@ struct Round {
 }
 
 impl Files {
-    /// Files that need not be there yet, going on from `saved`.
+    /// Follows files, which need not exist yet, from the positions in `saved`.
     pub fn new(
         job: &Arc<Job>,
         wanted: &Wanted,
@@ -95,7 +95,7 @@ impl Files {
             let reader = Reader::Events(Folder::resume(path, 0, before));
             files.push(OneFile { source, path: path.clone(), reader });
         }
-        // Without it, files are looked at now and then.
+        // Without it, files are polled.
         let mut wake = Wake::new().ok();
         if let Some(wake) = &mut wake {
             for file in &files {
@@ -105,7 +105,7 @@ impl Files {
         Ok(Self { job: Arc::clone(job), wake, all: files })
     }
 
-    /// Reads until `stop`, and then once more to the end; `save` is called now and then.
+    /// Reads until `stop`, and then once more to the end. Calls `save` whenever it has caught up, and at the end.
     pub fn run(&mut self, stop: &AtomicBool, mut save: impl FnMut(&Self)) {
         while !stop.load(Ordering::Relaxed) {
             let round = self.round();
@@ -123,7 +123,7 @@ impl Files {
         save(self);
     }
 
-    /// Reads what is there; a bounded amount.
+    /// Reads a bounded amount of each file.
     fn round(&mut self) -> Round {
         let mut round = Round::default();
         for file in &mut self.all {
@@ -134,7 +134,7 @@ impl Files {
         round
     }
 
-    /// Waits for a change; whether there was one.
+    /// Waits for a change and returns whether there was one.
     fn wait(&self, timeout: Duration) -> bool {
         if let Some(Ok(changed)) = self.wake.as_ref().map(|wake| wake.wait(timeout)) {
             return changed;
@@ -150,7 +150,7 @@ impl Files {
         })
     }
 
-    /// How far they have been read.
+    /// The read positions of all files.
     pub fn saved(&self) -> SavedFiles {
         let mut saved = Saved::default().files;
         for OneFile { path, reader, .. } in &self.all {
@@ -187,16 +187,16 @@ impl OneFile {
                 })
             }
             Reader::Csv(reader) => {
-                let mut listening = job.listen(source);
-                let read = reader.poll(&mut |observation| listening.take(&observation));
-                drop(listening);
+                let mut lock = job.lock(source);
+                let read = reader.poll(&mut |observation| lock.take(&observation));
+                drop(lock);
                 let counts = reader.counts();
                 read.map(|progress: follow::Progress| {
                     job.describe(source, |known| {
                         known.up = progress.state == State::Up;
                         known.grammar = Some("csv".to_owned());
                         known.bytes = counts.file.bytes;
-                        known.lines = counts.rows.told;
+                        known.lines = counts.rows.new;
                         known.errors = counts.rows.malformed;
                     });
                     (progress.more, false, progress.opened)
@@ -204,9 +204,9 @@ impl OneFile {
             }
             Reader::Events(folder) => {
                 let now = job.clock().elapsed();
-                let mut listening = job.listen(source);
-                let progress = folder.poll(now, &mut |found| listening.take(&found.observation));
-                drop(listening);
+                let mut lock = job.lock(source);
+                let progress = folder.poll(now, &mut |found| lock.take(&found.observation));
+                drop(lock);
                 let counts = folder.counts();
                 job.describe(source, |known| {
                     known.up = progress.source_up;
@@ -236,7 +236,7 @@ impl OneFile {
         }
     }
 
-    /// Has changes told; whether the system does that.
+    /// Asks the system to report changes. Returns whether it does.
     fn watch(&self, wake: &mut Wake) -> bool {
         match &self.reader {
             Reader::Log(log) if log.0.readable().is_some() => false,

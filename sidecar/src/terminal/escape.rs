@@ -1,6 +1,6 @@
-//! Escape sequences: where they end, and whether what follows is another frame.
+//! Escape sequences: where they end, and whether they begin another frame.
 
-/// Within an escape sequence, or not.
+/// The position within an escape sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Escape {
     /// Not in a sequence.
@@ -12,22 +12,22 @@ pub(super) enum Escape {
     Charset,
     /// In a control sequence, with its first parameter so far.
     Control { column: u32, more: bool },
-    /// In a title or the like, which ends with `BEL` or `ESC \`.
+    /// In a title or similar text, which ends with `BEL` or `ESC \`.
     Text,
     /// After an `ESC` in a title.
     TextEnd,
 }
 
-/// What a byte does to a sequence.
+/// The effect of a byte on a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// It is part of the sequence.
     Inside,
-    /// It ends a sequence that leaves the cursor in its line and column, or nearly so.
+    /// It ends a sequence that does not move the cursor to another line or to the line's start.
     Nothing,
     /// It ends a sequence that moves the cursor to the line's start or to another line.
     Moved,
-    /// It cannot be part of the sequence, which is dropped: the byte stands for itself.
+    /// It cannot be part of the sequence, which is dropped. The byte is read as text.
     Foreign,
 }
 
@@ -43,7 +43,7 @@ impl Escape {
     }
 
     fn after(self, byte: u8) -> (Self, Effect) {
-        // A line's end is never part of a sequence: a broken one must not swallow the log.
+        // A newline is never part of a sequence: a broken sequence must not swallow the log.
         if matches!(byte, b'\n' | b'\r') {
             return (Self::None, Effect::Foreign);
         }

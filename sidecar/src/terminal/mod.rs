@@ -1,13 +1,14 @@
-//! From bytes to lines, as a terminal would show them.
+//! Turns bytes into lines as a terminal would show them.
 //!
-//! [`Screen`] splits a stream into lines and frames, [`prefix`] takes off what launchers and loggers
-//! put before a line, [`wrapping`] unpacks the lines of container runtimes' log files.
+//! [`LineSplitter`] splits a stream into lines and frames. [`prefix`] strips the prefixes of
+//! launchers and loggers. [`wrapping`] unpacks the lines of container runtimes' log files.
 
 mod escape;
+mod line_splitter;
+pub(crate) mod octal;
 pub mod prefix;
-mod screen;
 mod stamp;
 pub mod wrapping;
 
-pub use screen::{End, KEPT, Line, Screen};
+pub use line_splitter::{End, Line, LineSplitter, MAX_LINE_LEN};
 pub(crate) use stamp::stamp;

@@ -1,15 +1,37 @@
-//! Dates and times as loggers print them.
+//! Timestamps as loggers print them.
 
-/// A date and time at the start of `text`: Unix seconds if it names its time zone; what follows.
+/// A date and time at the start of `text`, and the text after it. The time is in Unix seconds, or
+/// `None` without a year or a time zone.
 pub(crate) fn stamp(text: &str) -> Option<(Option<f64>, &str)> {
-    let (days, rest) = date(text)?;
-    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim_start_matches(' ');
-    let (seconds, rest) = time(rest)?;
+    let (days, rest) = date(text).or_else(|| named_date(text))?;
+    let rest = rest.strip_prefix(['T', 't', '-', ',']).unwrap_or(rest).trim_start_matches(' ');
+    let (seconds, rest) = time(rest).or_else(|| minutes(rest))?;
     let (offset, rest) = zone(rest);
-    Some((offset.map(|offset| f64::from(days) * 86_400.0 + seconds - offset), rest))
+    let at = days.zip(offset).map(|(days, offset)| f64::from(days) * 86_400.0 + seconds - offset);
+    Some((at, rest))
 }
 
-/// A time of day such as `10:00:00.123` in seconds; what follows.
+/// Names of months, and of days of the week.
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// Whether `text` may begin with the name of a month or of a day of the week.
+#[inline]
+pub(super) fn may_be_named(text: &str) -> bool {
+    let is_end = text.as_bytes().get(3).is_some_and(|byte| matches!(byte, b' ' | b','));
+    is_end && text.get(..3).is_some_and(|name| MONTHS.contains(&name) || WEEKDAYS.contains(&name))
+}
+
+/// A time of day without seconds, such as `10:00`. It ends at white space.
+fn minutes(text: &str) -> Option<(f64, &str)> {
+    let (hours, rest) = digits(text, 2)?;
+    let (minutes, rest) = digits(rest.strip_prefix(':')?, 2)?;
+    let valid = hours <= 24 && minutes <= 59 && rest.starts_with([' ', '\t']);
+    valid.then(|| (f64::from(hours * 3600 + minutes * 60), rest))
+}
+
+/// A time of day such as `10:00:00.123` in seconds, and the text after it.
 pub(super) fn time(text: &str) -> Option<(f64, &str)> {
     let (hours, rest) = digits(text, 2)?;
     let (minutes, rest) = digits(rest.strip_prefix(':')?, 2)?;
@@ -23,12 +45,12 @@ pub(super) fn time(text: &str) -> Option<(f64, &str)> {
     Some((whole + fraction, rest))
 }
 
-/// The digits behind a point as a part of one; what follows.
+/// The digits after a decimal point as a fraction, and the text after them.
 fn part_of_one(text: &str) -> (f64, &str) {
     let (mut digits, mut scale, mut length) = (0_u32, 1_u32, 0);
     for byte in text.bytes().take_while(u8::is_ascii_digit) {
         length += 1;
-        // More than nine digits are finer than any clock.
+        // Digits after the ninth are finer than any clock and ignored.
         if length <= 9 {
             digits = digits * 10 + u32::from(byte - b'0');
             scale *= 10;
@@ -37,18 +59,44 @@ fn part_of_one(text: &str) -> (f64, &str) {
     (f64::from(digits) / f64::from(scale), text.get(length..).unwrap_or_default())
 }
 
-/// Days since 1970-01-01 from `2026-01-31`, `2026/01/31` or `01/31/2026`; what follows.
-fn date(text: &str) -> Option<(i32, &str)> {
+/// Days since 1970-01-01 from `2026-01-31`, `2026/01/31`, `20260131` or `01/31/2026`, and the text
+/// after it. `01/31` has no year.
+fn date(text: &str) -> Option<(Option<i32>, &str)> {
     if let Some((year, rest)) = digits(text, 4) {
-        let separator = if rest.starts_with('/') { '/' } else { '-' };
+        let separator =
+            rest.get(..1).filter(|first| ["-", "/"].contains(first)).unwrap_or_default();
         let (month, rest) = digits(rest.strip_prefix(separator)?, 2)?;
         let (day, rest) = digits(rest.strip_prefix(separator)?, 2)?;
-        return Some((days(year, month, day)?, rest));
+        // Digits alone are a date only before a time.
+        let is_date = !separator.is_empty() || rest.starts_with(['-', 'T']);
+        return Some((Some(days(year, month, day)?), rest)).filter(|_| is_date);
     }
     let (month, rest) = digits(text, 2)?;
     let (day, rest) = digits(rest.strip_prefix('/')?, 2)?;
-    let (year, rest) = digits(rest.strip_prefix('/')?, 4)?;
-    Some((days(year, month, day)?, rest))
+    match rest.strip_prefix('/') {
+        Some(rest) => {
+            let (year, rest) = digits(rest, 4)?;
+            Some((Some(days(year, month, day)?), rest))
+        }
+        None => days(1972, month, day).map(|_| (None, rest)).filter(|_| rest.starts_with(' ')),
+    }
+}
+
+/// `May 01 10:00:00`, `01 May`, `Fri May  1`: dates without a year.
+fn named_date(text: &str) -> Option<(Option<i32>, &str)> {
+    let weekday = WEEKDAYS.iter().find_map(|name| text.strip_prefix(name));
+    let text = weekday.map_or(text, |rest| rest.trim_start_matches([',', ' ']));
+    let day = |text| {
+        let text = str::trim_start_matches(text, ' ');
+        let (day, rest) = digits(text, 2).or_else(|| digits(text, 1))?;
+        (1..=31).contains(&day).then_some(rest)
+    };
+    let month = |text| {
+        let text = str::trim_start_matches(text, ' ');
+        MONTHS.iter().find_map(|name| text.strip_prefix(name))
+    };
+    let rest = month(text).and_then(day).or_else(|| day(text).and_then(month))?;
+    Some((None, rest)).filter(|_| rest.starts_with(' '))
 }
 
 /// Days since 1970-01-01 in the Gregorian calendar.
@@ -56,13 +104,13 @@ fn days(year: i32, month: i32, day: i32) -> Option<i32> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // A year that begins in March has its leap day at its end, and months of 30.6 days.
+    // In a year that begins in March, the leap day is at the end and months average 30.6 days.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year / 4 - year / 100 + year / 400;
     Some(year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468)
 }
 
-/// The offset from UTC in seconds; what follows.
+/// The offset from UTC in seconds, and the text after it.
 fn zone(text: &str) -> (Option<f64>, &str) {
     if let Some(rest) = text.strip_prefix(['Z', 'z']) {
         return (Some(0.0), rest);
@@ -76,7 +124,7 @@ fn zone(text: &str) -> (Option<f64>, &str) {
     offset.map_or((None, text), |(offset, rest)| (Some(offset), rest))
 }
 
-/// A number of exactly `length` digits; what follows.
+/// A number of exactly `length` digits, and the text after it.
 #[inline]
 fn digits(text: &str, length: usize) -> Option<(i32, &str)> {
     let mut number = 0;
@@ -95,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_absolute_if_it_names_its_zone() {
+    fn timestamp_is_absolute_if_it_names_its_zone() {
         for (text, at, rest) in [
             ("1970-01-01T00:00:00Z", Some(0.0), ""),
             ("2000-02-29T12:00:00.5Z x", Some(951_825_600.5), " x"),
@@ -104,6 +152,11 @@ mod tests {
             ("2026-01-01 10:00:00,123 - INFO", None, " - INFO"),
             ("2026/12/31 23:59:60", None, ""),
             ("01/31/2026 10:00:00 - x", None, " - x"),
+            ("04/21 21:03:52 - x", None, " - x"),
+            ("20260101-10:00:00 x", None, " x"),
+            ("May 01 10:00:00 node x", None, " node x"),
+            ("Fri May  1 10:00:00 x", None, " x"),
+            ("05 Aug 02:16    INFO", None, "    INFO"),
         ] {
             assert_eq!(stamp(text), Some((at, rest)), "{text}");
         }

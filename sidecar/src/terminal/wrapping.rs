@@ -1,4 +1,4 @@
-//! Lines of container runtimes' log files, in which each holds a piece of what a program wrote.
+//! Lines of container runtimes' log files. Each contains a piece of a program's output.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::stamp::stamp;
 
-/// Which of its outputs a program wrote to.
+/// The output that a program wrote to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -15,25 +15,25 @@ pub enum Stream {
     Stderr,
 }
 
-/// A piece of a program's output: what it wrote, with its control characters, up to a line's end or
-/// to where the runtime split a longer line.
+/// A piece of a program's output with its control characters. It ends at a newline or where the
+/// runtime split a longer line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece<'a> {
-    /// The text; Docker's has its `\n`.
+    /// The text; with Docker it includes its `\n`.
     pub text: Cow<'a, str>,
     /// Whether a `\n` belongs after the text.
     pub newline: bool,
-    /// Where it was written to.
+    /// The output that it was written to.
     pub stream: Stream,
-    /// When, in Unix seconds.
+    /// The time in Unix seconds.
     pub at: Option<f64>,
 }
 
-/// What a line of Docker's json-file driver or of a CRI runtime holds; `None` for any other line.
+/// Unpacks a line of Docker's json-file driver or of a CRI runtime; `None` for any other line.
 pub fn unwrap(line: &str) -> Option<Piece<'_>> {
     match line.as_bytes() {
         [b'{', ..] => docker(line),
-        // The stamp of a CRI runtime is always of this form.
+        // The timestamp of a CRI runtime always has this form.
         [b'0'..=b'9', _, _, _, b'-', _, _, _, _, _, b'T', ..] => cri(line),
         _ => None,
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_come_out_as_they_were_written() {
+    fn pieces_are_unpacked_unchanged() {
         let docker =
             r#"{"log":"1/8 \u001b[1m━\r2/8\n","stream":"stdout","time":"2026-01-01T10:00:00.5Z"}"#;
         let piece = unwrap(docker).unwrap();

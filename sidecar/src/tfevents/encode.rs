@@ -1,4 +1,4 @@
-//! Writes event files as the frameworks do, for the tests.
+//! Encodes event files as the frameworks do, for tests.
 
 use super::record::masked;
 
@@ -69,12 +69,12 @@ pub(crate) fn version(wall_time: f64) -> Vec<u8> {
     record(&[double(1, wall_time), bytes(3, b"brain.Event:2")].concat())
 }
 
-/// A record that says that training begins anew at `step`.
+/// A record that marks a restart of the training at `step`.
 pub(crate) fn start(wall_time: f64, step: u64) -> Vec<u8> {
     record(&[double(1, wall_time), number(2, step), bytes(7, &number(1, 1))].concat())
 }
 
-/// The records of `steps` of one tag, at one second a step.
+/// The records of `steps` of one tag, one second per step.
 pub(crate) fn series(tag: &str, steps: std::ops::Range<u64>, offset: f32) -> Vec<u8> {
     let record_of = |step: u64| {
         let seconds = u32::try_from(step).unwrap();

@@ -1,53 +1,53 @@
-//! What one event file says of itself.
+//! Facts about one event file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::Event;
-use super::tags::{LONGEST_TAG, Tag};
+use super::tags::{MAX_TAG_LEN, Tag};
 use crate::names::Axis;
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// Tags whose first step is remembered for each file.
+/// Maximum number of tags per file whose first step is remembered.
 const FIRSTS: usize = 16;
-/// Evaluations that are remembered.
-const MOST_EVALUATIONS: usize = 64;
+/// Maximum number of remembered evaluations.
+const MAX_EVALUATIONS: usize = 64;
 
-/// What one event file says of itself.
+/// Facts about one event file.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Facts {
     /// The first step of each tag.
     pub(super) first: BTreeMap<String, (Axis, u64)>,
-    /// The step from which on it says that it replaces what was told before.
+    /// The step from which its session start replaces earlier values.
     pub(super) start: Option<u64>,
-    /// A restart was said, and no observation has come since.
+    /// A restart was found, and no observation has been reported since.
     pub(super) rewound: bool,
-    /// Losses of evaluations whose second copy, by epoch, has not come yet.
+    /// Losses (as bits) of evaluations whose second copy, by epoch, has not been read yet.
     evaluated: BTreeSet<u64>,
 }
 
 impl Facts {
-    /// Takes note of an event that is only looked at.
-    pub(super) fn preview(&mut self, event: &Event<'_>, folder: Option<Phase>) {
+    /// Records the facts of an event that is read ahead.
+    pub(super) fn preview(&mut self, event: &Event, folder: Option<Phase>) {
         let Ok(step) = u64::try_from(event.step) else { return };
         if event.starts {
             self.start.get_or_insert(step);
         }
-        for scalar in event.scalars().flatten() {
-            if let Some(tag) = Tag::new(scalar.tag, folder) {
-                self.learn(scalar.tag, tag.axis, step);
+        for scalar in &event.scalars {
+            if let Some(tag) = Tag::new(&scalar.tag, folder) {
+                self.learn(&scalar.tag, tag.axis, step);
             }
         }
     }
 
-    /// Takes note of a step of a tag.
+    /// Records the first step of a tag.
     pub(super) fn learn(&mut self, tag: &str, axis: Axis, step: u64) {
-        if self.first.len() < FIRSTS && tag.len() <= LONGEST_TAG && !self.first.contains_key(tag) {
+        if self.first.len() < FIRSTS && tag.len() <= MAX_TAG_LEN && !self.first.contains_key(tag) {
             self.first.insert(tag.to_owned(), (axis, step));
         }
     }
 
-    /// From which step on, for each axis, `later` files tell the same story anew: those that share a
-    /// tag with this one, or say so themselves.
+    /// For each axis, the step from which `later` files repeat this one. Those are the files that
+    /// share a tag with it or begin with a session start.
     pub(super) fn superseded_by<'a>(
         &self,
         later: impl IntoIterator<Item = &'a Self>,
@@ -64,8 +64,8 @@ impl Facts {
         superseded
     }
 
-    /// Leaves out the losses that were told before. Keras writes the loss of a validation twice: by
-    /// iterations, and then by epoch.
+    /// Removes the losses that were reported before. Keras writes the loss of a validation twice:
+    /// by iterations, and then by epoch.
     pub(super) fn leave_out_copies(&mut self, observation: &mut Observation) {
         let by_epoch = observation.step.is_none();
         observation.losses.retain(|loss: &Loss| {
@@ -74,7 +74,7 @@ impl Facts {
                 return !self.evaluated.remove(&loss.value.to_bits());
             }
             if of_evaluation && loss.name.starts_with("evaluation_") {
-                if self.evaluated.len() >= MOST_EVALUATIONS {
+                if self.evaluated.len() >= MAX_EVALUATIONS {
                     self.evaluated.clear();
                 }
                 self.evaluated.insert(loss.value.to_bits());

@@ -1,4 +1,4 @@
-//! One event file: how far it is read, and reading on.
+//! The read position of one event file.
 
 use std::fs::File;
 use std::io;
@@ -9,39 +9,39 @@ use super::record::{HEADER, Met, Outcome, Records};
 use crate::follow::{Fingerprint, read_at};
 
 const CHUNK: usize = 64 * 1024;
-/// The first record, with its time, tells files apart.
+/// Length of the fingerprint in bytes: the first record, with its time, distinguishes files.
 const HEAD: usize = 64;
 
-/// How far a file is read.
+/// The read position of a file.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Place {
-    /// Where the first record begins that is not read.
+    /// The start of the first unread record.
     pub(super) offset: u64,
     head: Option<Fingerprint>,
-    /// A length is damaged: nothing more can be read.
+    /// A length is damaged, so nothing more can be read.
     pub(super) broken: bool,
 }
 
-/// How a reading ended.
+/// How a read ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// There is nothing more to read for now.
     File,
     /// The budget is used up.
     Budget,
-    /// Another file stands in the place of the one that was read.
+    /// The file was replaced by another one.
     Replaced,
 }
 
 impl Place {
-    /// Reads on, until `budget` bytes are used up, and gives each event or tells that a record is
-    /// none. At least one record is read, if one is there.
+    /// Reads on until `budget` bytes are used up. Passes each event, or an error for an invalid
+    /// record, to `sink`. Reads at least one record, if there is one.
     pub(super) fn read(
         &mut self,
         path: &Path,
         budget: &mut u64,
         met: &mut Met,
-        sink: &mut dyn FnMut(Result<Event<'_>, Malformed>),
+        sink: &mut dyn FnMut(Result<Event, Malformed>),
     ) -> io::Result<End> {
         let file = File::open(path)?;
         if let Some(head) = self.head
@@ -61,7 +61,7 @@ impl Place {
             records.jump();
             let read = match read_at(&file, &mut chunk, records.position()) {
                 Ok(read) => read,
-                // What was read before the error is not to be read twice.
+                // Keep the position, so that nothing is read twice after an error.
                 Err(error) => break Err(error),
             };
             let bytes = chunk.get(..read).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Place {
             let settled = usize::try_from(self.offset).unwrap_or(HEAD).clamp(HEADER, HEAD);
             let mut head = vec![0; settled];
             let read = read_at(&file, &mut head, 0).ok().filter(|read| *read == settled);
-            self.head = read.map(|_| Fingerprint::of(&head));
+            self.head = read.map(|_| Fingerprint::from_bytes(&head));
         }
         end
     }

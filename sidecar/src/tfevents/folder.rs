@@ -1,71 +1,71 @@
-//! All event files below a folder.
+//! Follows all event files below a folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::emitter::Reading;
 use super::record::Met;
 use super::run::Run;
 use super::scan::{Scan, scan};
-use super::teller::Reading;
 use crate::names::phase_of_folder;
 use crate::observation::Observation;
 
-/// Bytes read in one poll, over all files; a record that is longer is read nevertheless.
+/// Bytes per poll over all files; a longer record is still read.
 const BUDGET: u64 = 128 * 1024;
-/// Distinct tags of use, over all files.
-const MOST_TAGS: usize = 1000;
-const MOST_FILES: usize = 1000;
-/// Between two scans for new files: at least this, and so much more for each entry seen.
-const SCAN_PAUSE: Duration = Duration::from_secs(1);
-const SCAN_PAUSE_PER_ENTRY: Duration = Duration::from_millis(1);
-const LONGEST_SCAN_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum number of distinct useful tags over all files.
+const MAX_TAGS: usize = 1000;
+const MAX_FILES: usize = 1000;
+/// Interval between scans for new files: this, plus a time for each folder entry.
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL_PER_ENTRY: Duration = Duration::from_millis(1);
+const MAX_SCAN_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What one event says.
+/// The observation of one event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<'a> {
-    /// The folder that its file lies in, relative to the root.
+    /// The folder of its file, relative to the root.
     pub run: &'a str,
-    /// The job was started again and has gone back to this step: what was told of this step and of
-    /// later ones does not count any more.
+    /// The job was restarted and has gone back to this step: earlier values of this and later steps
+    /// are obsolete.
     pub rewound: bool,
-    /// What it says.
+    /// The observation.
     pub observation: Observation,
 }
 
 /// How a poll ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Whether there is any event file.
+    /// Whether there is at least one event file.
     pub source_up: bool,
-    /// How many files are there.
+    /// The number of files.
     pub files: usize,
-    /// How many files or folders are there but cannot be read.
+    /// The number of files and folders that cannot be read.
     pub unreadable: u64,
-    /// How many files are given up, since a length in them is damaged.
+    /// The number of files that were abandoned because of a damaged length.
     pub broken: usize,
-    /// Whether there is more to read at once.
+    /// Whether more can be read immediately.
     pub more: bool,
 }
 
-/// What was met since the start or the resumption.
+/// Counts since the start or the resumption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Bytes read.
     pub bytes: u64,
     /// Records read.
     pub records: Met,
-    /// Events that are no events, or whose time is no number.
+    /// Invalid events, including those with a time that is not finite.
     pub malformed: u64,
-    /// Values that a later file tells anew.
+    /// Values that a later file repeats.
     pub superseded: u64,
-    /// Times that the job went back.
+    /// How often the job went back.
     pub rewinds: u64,
-    /// Values under tags of use, but beyond the number of tags that are followed.
+    /// Values of useful tags beyond the maximum number of tags.
     pub tags_refused: u64,
-    /// Files beyond the number that is followed, counted anew in each scan.
+    /// Files beyond the maximum number, counted again in each scan.
     pub files_refused: u64,
-    /// Files that were replaced by others of the same name.
+    /// Files that were replaced by others with the same name.
     pub replaced: u64,
 }
 
@@ -80,18 +80,19 @@ pub struct Folder {
     next_scan: Option<Duration>,
 }
 
-/// How far a [`Folder`] has read, for one that goes on where it ended.
+/// The read positions of a [`Folder`], from which another one can resume.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Saved(BTreeMap<String, Run>);
 
 impl Folder {
-    /// Follows the files below `root`, which need not be there yet, made at or after `since`, in
-    /// Unix seconds: a folder of logs often holds those of earlier jobs. 0 takes all.
+    /// Follows the files below `root`, which need not exist yet. Only files created at or after
+    /// `since` (Unix seconds) are read, because a log folder often contains those of earlier jobs.
+    /// 0 reads all.
     pub fn new(root: impl Into<PathBuf>, since: u64) -> Self {
         Self::resume(root, since, Saved::default())
     }
 
-    /// The same, going on from where another one was.
+    /// Like `new`, but resumes at saved positions.
     pub fn resume(root: impl Into<PathBuf>, since: u64, saved: Saved) -> Self {
         Self {
             root: root.into(),
@@ -103,22 +104,25 @@ impl Folder {
         }
     }
 
-    /// Reads on, a bounded amount, and gives what is found: folder by folder, and in each of them
-    /// file by file. `now` is the time since any fixed moment. What cannot be read is counted, and
-    /// tried again.
+    /// Reads on, a bounded amount, folder by folder and file by file. `now` is the time since any
+    /// fixed moment. Unreadable files are counted and tried again.
     pub fn poll(&mut self, now: Duration, sink: &mut dyn FnMut(Found<'_>)) -> Progress {
         if self.next_scan.is_none_or(|due| now >= due) {
-            let pause = self.scan();
-            self.next_scan = Some(now + pause);
+            let interval = self.scan();
+            self.next_scan = Some(now + interval);
         } else {
-            self.look_at_newest();
+            self.check_newest();
         }
         let own_name = self.root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let met: usize = self.runs.values().map(Run::tags).sum();
         let mut budget = BUDGET;
-        let mut room = MOST_TAGS.saturating_sub(met);
+        let mut room = MAX_TAGS.saturating_sub(met);
         let mut more = false;
+        let newest = self.newest_run();
         for (path, run) in &mut self.runs {
+            if newest.as_deref().is_some_and(|newest| !is_within(path, newest)) {
+                continue;
+            }
             let last = path.rsplit('/').next().unwrap_or_default();
             let folder = phase_of_folder(if last.is_empty() { &own_name } else { last });
             let counts = &mut self.counts;
@@ -134,35 +138,58 @@ impl Folder {
         Progress { source_up: files > 0, files, unreadable, broken, more }
     }
 
-    /// How far it has read.
+    /// The read positions.
     pub fn saved(&self) -> Saved {
         Saved(self.runs.clone())
     }
 
-    /// What was met.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The folders that hold event files, to be watched for changes.
+    /// The folders of the newest event files, to be watched for changes.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         let newest = self.runs.values().filter_map(|run| run.files.last());
         newest.filter(|file| file.there).filter_map(|file| file.path.parent())
     }
 
-    /// Looks for files, and says for how long that need not be done again.
+    /// The folder of the run that began last. Folders for training and validation form one run with
+    /// the folder around them, and so do folders below one with event files.
+    fn newest_run(&self) -> Option<String> {
+        let has_files = |path: &str| {
+            self.runs.get(path).is_some_and(|run| run.files.iter().any(|file| file.there))
+        };
+        let run_of = |path: &str| {
+            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+            let around = ends.filter_map(|end| path.get(..end));
+            if let Some(outer) = std::iter::once("").chain(around).find(|outer| has_files(outer)) {
+                let (parent, last) = outer.rsplit_once('/').unwrap_or(("", outer));
+                let of_data = !outer.is_empty() && phase_of_folder(last).is_some();
+                return if of_data { parent.to_owned() } else { outer.to_owned() };
+            }
+            path.to_owned()
+        };
+        let there = self.runs.iter().filter_map(|(path, run)| {
+            let stamps = run.files.iter().filter(|file| file.there).map(|file| file.stamp);
+            Some((stamps.max()?, path))
+        });
+        there.max().map(|(_, path)| run_of(path))
+    }
+
+    /// Scans for files. Returns the time until the next scan.
     fn scan(&mut self) -> Duration {
         let Scan { mut files, entries, unreadable, .. } = scan(&self.root);
         self.unreadable = unreadable;
         self.each_file(|file| file.there = false);
         files.retain(|found| found.stamp == 0 || found.stamp >= self.since);
         let mut known: usize = self.runs.values().map(|run| run.files.len()).sum();
-        // The newest first, so that they find room.
+        // The newest first, so that they come within the limit.
         files.sort_unstable_by(|a, b| b.stamp.cmp(&a.stamp).then_with(|| a.cmp(b)));
         for found in files {
             let run = self.runs.get(&found.folder);
             let is_known = run.is_some_and(|run| run.has(found.stamp, &found.name));
-            if !is_known && known >= MOST_FILES {
+            if !is_known && known >= MAX_FILES {
                 self.counts.files_refused += 1;
                 continue;
             }
@@ -171,17 +198,18 @@ impl Folder {
             let file = run.file(found.stamp, &found.name);
             file.path = found.path;
             file.there = true;
-            file.look(found.size);
+            file.note_size(found.size);
         }
-        let pause = SCAN_PAUSE.saturating_add(SCAN_PAUSE_PER_ENTRY.saturating_mul(entries));
-        pause.min(LONGEST_SCAN_PAUSE)
+        let interval =
+            SCAN_INTERVAL.saturating_add(SCAN_INTERVAL_PER_ENTRY.saturating_mul(entries));
+        interval.min(MAX_SCAN_INTERVAL)
     }
 
-    /// Only the newest file of a folder is likely to grow; the others are looked at in each scan.
-    fn look_at_newest(&mut self) {
+    /// Only the newest file of a folder is likely to grow; the others are checked in each scan.
+    fn check_newest(&mut self) {
         for file in self.runs.values_mut().filter_map(|run| run.files.last_mut()) {
             if let Ok(metadata) = std::fs::metadata(&file.path) {
-                file.look(metadata.len());
+                file.note_size(metadata.len());
             }
         }
     }
@@ -189,6 +217,13 @@ impl Folder {
     fn each_file(&mut self, change: impl Fn(&mut super::run::EventFile)) {
         self.runs.values_mut().flat_map(|run| &mut run.files).for_each(change);
     }
+}
+
+/// Whether the folder at `path` is `outer` or below it.
+fn is_within(path: &str, outer: &str) -> bool {
+    outer.is_empty()
+        || path == outer
+        || path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! TensorBoard event files, read while they are written.
 //!
-//! [`record`] finds the records in the bytes, [`event`] decodes one, [`tags`] says what its values
-//! mean, and [`folder::Folder`] does all of it for the files below a folder.
+//! [`record`] finds the records in the bytes, [`event`] decodes one, and [`tags`] gives the meaning
+//! of its values. [`folder::Folder`] combines them for all files below a folder.
 
+mod emitter;
 pub mod event;
 mod facts;
 mod file;
 pub mod folder;
+mod proto;
 pub mod record;
 mod run;
 mod scan;
 pub mod tags;
-mod teller;
-mod wire;
 
 #[cfg(test)]
 mod encode;

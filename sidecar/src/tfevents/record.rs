@@ -1,39 +1,39 @@
 //! The records of an event file: a length, its checksum, that many bytes, their checksum.
 
-/// A longer record is passed over unread. One with scalars takes a hundred bytes; what is longer
-/// holds pictures or a graph.
-pub const LONGEST: u64 = 2 * 1024 * 1024;
+/// Maximum length of a record in bytes; a longer one is skipped. A record with scalars takes about
+/// a hundred bytes. Long ones contain images or a graph.
+pub const MAX_RECORD_LEN: u64 = 2 * 1024 * 1024;
 
 /// Length and checksum of the length.
 pub(super) const HEADER: usize = 12;
-/// Header, and the checksum of the data.
+/// Header and the checksum of the data.
 const AROUND: usize = HEADER + 4;
 
-/// How far a piece of a file brought its reader.
+/// The state after a piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All bytes are taken; the last record may be unfinished.
+    /// All bytes are taken; the last record may be incomplete.
     Going,
-    /// Zeros stand where a record is to be, as some network file systems show what is not written
-    /// yet. What follows was not taken: feed again from [`Records::position`], later.
+    /// There are zeros in place of a record: some network file systems show them for unwritten
+    /// blocks. The rest was not taken; feed it again later, from [`Records::position`].
     Unwritten,
-    /// A length does not match its checksum: nothing after it can be read, now or later.
+    /// A length does not match its checksum. Nothing after it can ever be read.
     Broken,
 }
 
-/// How many records were met.
+/// Counts of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Met {
-    /// Whole ones, that were passed on.
+    /// Valid records, which were passed on.
     pub whole: u64,
-    /// Ones whose data do not match their checksum; left out.
+    /// Skipped records whose data do not match their checksum.
     pub damaged: u64,
-    /// Ones longer than [`LONGEST`]; left out.
+    /// Skipped records longer than [`MAX_RECORD_LEN`].
     pub oversized: u64,
 }
 
 impl Met {
-    /// Counts what somebody else met as well.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: Self) {
         self.whole += other.whole;
         self.damaged += other.damaged;
@@ -41,27 +41,27 @@ impl Met {
     }
 }
 
-/// Takes a file piece by piece, cut anywhere, and gives its records. Holds one record at most.
+/// Reads the records of a file in pieces of any size. Holds one record at most.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    /// Where the first record begins that is not done with.
+    /// The start of the first unfinished record.
     offset: u64,
-    /// What is there of it.
+    /// The bytes of it so far.
     held: Vec<u8>,
-    /// How many bytes come before it: the rest of an oversized record.
+    /// The number of bytes to skip before it: the rest of an oversized record.
     skip: u64,
     broken: bool,
     met: Met,
 }
 
 impl Records {
-    /// A reader that is to be fed from `offset` on, where a record begins.
+    /// A reader for the bytes from `offset` on, where a record begins.
     pub fn at(offset: u64) -> Self {
         Self { offset, ..Self::default() }
     }
 
-    /// Takes the bytes at [`position`](Self::position) and gives the data of each record that they
-    /// finish.
+    /// Takes the bytes at [`position`](Self::position) and passes the data of each completed record
+    /// to `sink`.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(&[u8])) -> Outcome {
         let mut rest = bytes;
         while !self.broken {
@@ -111,31 +111,31 @@ impl Records {
         Outcome::Broken
     }
 
-    /// Where the first record begins that is not done with: a new reader goes on there.
+    /// The start of the first unfinished record, where a new reader can resume.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Where the bytes begin that are to be fed next.
+    /// The offset of the next bytes to feed.
     pub fn position(&self) -> u64 {
         self.offset.saturating_add(length(self.held.len())).saturating_sub(self.skip)
     }
 
-    /// Passes over the rest of an oversized record, if one is under way, so that
-    /// [`position`](Self::position) is behind it.
+    /// Skips the rest of an oversized record, if there is one, so that [`position`](Self::position)
+    /// is after it.
     pub fn jump(&mut self) {
         self.skip = 0;
     }
 
-    /// How many records were met.
+    /// Counts of records.
     pub fn met(&self) -> Met {
         self.met
     }
 }
 
-/// What stands at the start of some bytes.
+/// The record at the start of some bytes.
 enum Frame<'a> {
-    /// Not enough; so many bytes are needed in all to say more.
+    /// Incomplete; `whole` bytes are needed to decide.
     Short {
         whole: usize,
     },
@@ -158,12 +158,12 @@ fn frame(bytes: &[u8]) -> Frame<'_> {
     };
     let Some((size, check)) = header.split_first_chunk::<8>() else { return Frame::Broken };
     if check != masked(size) {
-        // Written up to somewhere within it, and zeros from there on.
+        // Only a part of the header is written; the rest is zeros.
         return if header.last() == Some(&0) { Frame::Unwritten } else { Frame::Broken };
     }
     let size = u64::from_le_bytes(*size);
     let end = size.saturating_add(length(AROUND));
-    let Some(size) = usize::try_from(size).ok().filter(|_| size <= LONGEST) else {
+    let Some(size) = usize::try_from(size).ok().filter(|_| size <= MAX_RECORD_LEN) else {
         return Frame::Oversized { end };
     };
     let Some((data, after)) = body.split_at_checked(size) else {
@@ -181,8 +181,8 @@ fn frame(bytes: &[u8]) -> Frame<'_> {
     }
 }
 
-/// The checksum as it is written: CRC32C, turned and shifted so that a checksum of a checksum is no
-/// trivial one.
+/// The masked CRC32C of the format: rotated and shifted, so that data may contain its own
+/// checksums.
 pub(super) fn masked(bytes: &[u8]) -> [u8; 4] {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }

@@ -1,21 +1,21 @@
-//! The event files of one folder: one run, whose every restart begins a new file.
+//! The event files of one folder. They form one run; each restart begins a new file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::emitter::{EventEmitter, Reached, Reading};
 use super::event::{Event, Malformed};
 use super::facts::Facts;
 use super::file::{End, Place};
 use super::record::Met;
-use super::teller::{Reached, Reading, Teller};
 use crate::observation::Phase;
 
-/// Before an earlier file is read, a later one is looked at in pieces of this size, until one of so
-/// many has a tag of use.
+/// Before an earlier file is read, later ones are read ahead in pieces of this size. At most
+/// `PEEKS` pieces are searched for a useful tag.
 const PEEK: u64 = 64 * 1024;
 const PEEKS: u32 = 32;
 
-/// A folder's files in the order in which they were begun, and how far each tag has come.
+/// A folder's files in the order of their creation, and the last step of each tag.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Run {
     pub(super) files: Vec<EventFile>,
@@ -32,20 +32,20 @@ pub(super) struct EventFile {
     facts: Facts,
     #[serde(skip)]
     pub(super) path: PathBuf,
-    /// There may be something to read.
+    /// Whether there may be something to read.
     #[serde(skip)]
     pub(super) due: bool,
     #[serde(skip)]
     pub(super) there: bool,
     #[serde(skip)]
     pub(super) unreadable: bool,
-    /// How many pieces were looked at in search of a tag of use.
+    /// The number of pieces that were searched for a useful tag.
     #[serde(skip)]
     peeks: u32,
 }
 
 impl Run {
-    /// The file of this name, which is new if it has not been seen.
+    /// The file with this name; adds it if it is new.
     pub(super) fn file(&mut self, stamp: u64, name: &str) -> &mut EventFile {
         let key = (stamp, name);
         let at = self.files.partition_point(|file| (file.stamp, file.name.as_str()) < key);
@@ -59,17 +59,17 @@ impl Run {
         self.files.get_mut(at).expect("it is there or was just inserted")
     }
 
-    /// Whether the file of this name has been seen.
+    /// Whether the file with this name is known.
     pub(super) fn has(&self, stamp: u64, name: &str) -> bool {
         self.files.iter().any(|file| file.stamp == stamp && file.name == name)
     }
 
-    /// How many tags have been met.
+    /// The number of known tags.
     pub(super) fn tags(&self) -> usize {
         self.tags.len()
     }
 
-    /// Reads on in all files that are due, oldest first. Says whether more is left.
+    /// Reads on in all files that are due, oldest first. Returns whether more is left.
     pub(super) fn read(&mut self, reading: &mut Reading<'_>) -> bool {
         for at in 0..self.files.len() {
             let (_, rest) = self.files.split_at_mut(at);
@@ -85,17 +85,17 @@ impl Run {
                     file.peek(reading.folder);
                 }
             }
-            let mut teller = Teller {
+            let mut emitter = EventEmitter {
                 superseded: file.facts.superseded_by(later.iter().map(|file| &file.facts)),
                 tags: &mut self.tags,
                 facts: &mut file.facts,
                 serial: file.serial,
                 reading,
             };
-            let mut budget = teller.reading.budget;
+            let mut budget = emitter.reading.budget;
             let before = budget;
             let mut met = Met::default();
-            let end = file.place.read(&file.path, &mut budget, &mut met, &mut |e| teller.take(e));
+            let end = file.place.read(&file.path, &mut budget, &mut met, &mut |e| emitter.take(e));
             reading.budget = budget;
             reading.counts.bytes += before - budget;
             reading.counts.records.add(met);
@@ -117,22 +117,22 @@ impl Run {
 }
 
 impl EventFile {
-    /// Notes the size that the file has now.
-    pub(super) fn look(&mut self, size: u64) {
+    /// Notes the current size of the file.
+    pub(super) fn note_size(&mut self, size: u64) {
         self.due = size > 0 && size != self.place.offset;
     }
 
-    /// Learns the first steps of a file before it is read.
+    /// Learns the first steps of a file by reading ahead.
     fn peek(&mut self, folder: Option<Phase>) {
         let mut place = self.place.clone();
         while self.facts.first.is_empty() && self.peeks < PEEKS {
-            let mut learn = |event: Result<Event<'_>, Malformed>| {
+            let mut learn = |event: Result<Event, Malformed>| {
                 if let Ok(event) = event {
                     self.facts.preview(&event, folder);
                 }
             };
             let mut budget = PEEK;
-            // What cannot be read now is read, and said, in its turn.
+            // Errors are reported when the file itself is read.
             match place.read(&self.path, &mut budget, &mut Met::default(), &mut learn) {
                 Ok(End::Budget) => self.peeks += 1,
                 Ok(End::File | End::Replaced) | Err(_) => return,

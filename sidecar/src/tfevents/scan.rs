@@ -1,4 +1,4 @@
-//! The event files below a folder.
+//! Scans for event files below a folder.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Folders within folders, and no deeper.
-const DEEPEST: u32 = 8;
-/// Entries looked at in one scan.
+/// Maximum depth of folders.
+const MAX_DEPTH: u32 = 8;
+/// Maximum number of entries per scan.
 const ENTRIES: u32 = 100_000;
 
 /// An event file.
@@ -16,26 +16,26 @@ const ENTRIES: u32 = 100_000;
 pub(super) struct Found {
     /// The folder, relative to the root.
     pub(super) folder: String,
-    /// When the file was made, in Unix seconds, by its name.
+    /// When the file was created, in Unix seconds, by its name.
     pub(super) stamp: u64,
     pub(super) name: String,
     pub(super) path: PathBuf,
     pub(super) size: u64,
 }
 
-/// What is there.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) files: Vec<Found>,
-    /// How many entries were looked at.
+    /// The number of scanned entries.
     pub(super) entries: u32,
     /// Folders that could not be read.
     pub(super) unreadable: u64,
     seen: BTreeSet<(u64, u64)>,
 }
 
-/// Looks for event files below `root`, which may be one itself or not be there. Links are followed;
-/// a folder or file that two paths lead to is taken once.
+/// Scans for event files below `root`, which may be one itself or may be missing. Links are
+/// followed. A folder or file with several paths is taken once.
 pub(super) fn scan(root: &Path) -> Scan {
     let mut scan = Scan::default();
     if root.is_file() {
@@ -60,12 +60,12 @@ pub(super) fn scan(root: &Path) -> Scan {
         inside.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, kind) in inside {
             scan.entries += 1;
-            // A checkpoint's files are many: only what is a folder or a link is looked at twice.
+            // Checkpoints have many files, so only folders and links get a second check.
             let may_be_folder = kind.is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
             let path = path.join(&name);
             if name.to_string_lossy().contains("tfevents") && path.is_file() {
                 scan.take(&path, relative.clone(), &name);
-            } else if depth < DEEPEST && may_be_folder && path.is_dir() {
+            } else if depth < MAX_DEPTH && may_be_folder && path.is_dir() {
                 let name = name.to_string_lossy();
                 let below = [relative.as_str(), &name].join("/");
                 folders.push_back((path, below.trim_start_matches('/').to_owned(), depth + 1));
@@ -85,7 +85,7 @@ impl Scan {
         }
     }
 
-    /// Whether no path has led to this folder before.
+    /// Whether this folder was not reached by another path before.
     fn is_new(&mut self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|folder| self.seen.insert((folder.dev(), folder.ino())))
     }

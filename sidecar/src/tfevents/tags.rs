@@ -1,37 +1,37 @@
-//! What the values under a tag are.
+//! The meaning of the values of a tag.
 
 use crate::names::{self, Axis, Meaning};
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// A longer tag is refused.
-pub(super) const LONGEST_TAG: usize = 256;
+/// Maximum length of a tag in bytes; a longer one is refused.
+pub(super) const MAX_TAG_LEN: usize = 256;
 
-/// A tag whose values are of use.
+/// A tag whose values are useful.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tag {
-    /// What the values are.
+    /// The meaning of the values.
     pub role: Role,
-    /// What the steps of its events count.
+    /// The unit that the steps of its events count.
     pub axis: Axis,
 }
 
-/// What the values under a tag are.
+/// The meaning of the values of a tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Role {
     /// A loss.
     Loss(Phase, Span),
-    /// The time of a batch, in units of which so many are a second.
+    /// The time of a batch; holds the number of its units per second.
     BatchTime(f64),
-    /// Batches in a second.
+    /// Batches per second.
     BatchRate,
     /// The epoch.
     Epoch,
 }
 
 impl Tag {
-    /// What `tag` is in a file whose folder is about the data of `folder`; `None` if it is of no
-    /// use. Keras gives the losses of training and of validation the same tag, in folders of their
-    /// own.
+    /// The meaning of `tag` in a file whose folder is about the data of `folder`. `None` if it is
+    /// not useful. Keras gives the losses of training and validation the same tag, in separate
+    /// folders.
     pub fn new(tag: &str, folder: Option<Phase>) -> Option<Self> {
         let role = match names::meaning(tag)? {
             Meaning::Loss { phase, span } => {
@@ -51,7 +51,7 @@ impl Tag {
         Some(Self { role, axis: names::axis(tag) })
     }
 
-    /// Writes a value of this tag, which is called `name`, into an observation.
+    /// Writes a value of this tag, named `name`, into an observation.
     pub fn enter(self, name: &str, value: f64, observation: &mut Observation) {
         let positive = || Some(value).filter(|value| value.is_finite() && *value > 0.0);
         match self.role {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_says_what_the_tag_does_not() {
+    fn folder_gives_the_phase_that_the_tag_lacks() {
         let loss = |tag, folder| Tag::new(tag, names::phase_of_folder(folder)).unwrap();
         let train = loss("epoch_loss", "train");
         assert_eq!(train.role, Role::Loss(Phase::Train, Span::Epoch));

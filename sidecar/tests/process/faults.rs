@@ -1,13 +1,17 @@
-//! What goes wrong around a sidecar: the job does not feel it, and what can be reported is.
+//! Faults around a sidecar: they do not affect the job, and reports continue where possible.
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 use std::process::Stdio;
+use std::thread;
 
 use paceline_reporter::wire::{Progress, State};
+use rustix::process::Signal;
 
-use crate::program::{Bench, Running, append, line};
+use crate::program::{Bench, Running, append, line, wait_for};
 
-/// What a shell does until its folder has a file `end`, but not for ever.
+/// A shell loop that waits for a file `end` in its folder, for two minutes at most.
 const WAIT: &str = "for i in $(seq 12000); do [ ! -e end ] || break; sleep 0.01; done";
 
 /// Every write to it fails as on a full disk.
@@ -16,13 +20,16 @@ fn full_disk() -> Stdio {
 }
 
 #[test]
-fn a_command_goes_on_when_its_output_finds_no_room() {
+fn command_continues_if_its_output_cannot_be_written() {
     let bench = Bench::new();
     let script = format!("printf %s '{}{}'; {WAIT}; exit 3", line(1), line(2));
     let mut command = bench.command(&["exec", "--", "sh", "-c", &script]);
-    command.current_dir(bench.path("")).stdout(full_disk());
+    let said = bench.path("said");
+    command.current_dir(bench.path("")).stdout(full_disk()).stderr(File::create(&said).unwrap());
     let mut running = Running(command.spawn().unwrap());
     let read = bench.until(|progress| progress.eval.count == 2);
+    let said = fs::read_to_string(said).unwrap();
+    assert!(said.contains("cannot write standard output: No space left"), "{said}");
     let source = &read.sidecar.unwrap().sources[0];
     assert_eq!(source.dropped, 1);
     assert!(source.error.as_ref().unwrap().contains("No space left"), "{source:?}");
@@ -31,7 +38,69 @@ fn a_command_goes_on_when_its_output_finds_no_room() {
 }
 
 #[test]
-fn a_sidecar_whose_own_words_find_no_room_still_serves() {
+fn status_file_that_cannot_be_written_is_named() {
+    let bench = Bench::new();
+    let output = bench.run(&["exec", "--status-file", "/no/such/status.json", "--", "true"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let times = said.matches("cannot write status file /no/such/status.json: No such file").count();
+    assert_eq!(times, 1, "{said}");
+}
+
+#[test]
+fn sidecar_begins_again_if_its_state_is_empty_or_cut() {
+    let bench = Bench::new();
+    let (log, state) = (bench.path("train.log"), bench.path("state.json"));
+    append(&log, &line(1));
+    append(&log, &line(2));
+    let words = ["--log", log.to_str().unwrap(), "--state", state.to_str().unwrap()];
+    for cut in ["", "{\"progress\":{\"schema\":1,"] {
+        fs::write(&state, cut).unwrap();
+        let said = bench.path("said");
+        let mut command = bench.command(&words);
+        let running = Running(command.stderr(File::create(&said).unwrap()).spawn().unwrap());
+        bench.until(|progress| progress.eval.count == 2);
+        let said = fs::read_to_string(said).unwrap();
+        assert!(said.contains("state.json is empty or cut: all counts begin again"), "{said}");
+        drop(running);
+    }
+    fs::write(&state, "no state").unwrap();
+    let refused = bench.run(&words);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot read --state") && said.contains("state.json"), "{said}");
+}
+
+#[test]
+fn container_that_does_not_exist_is_named() {
+    let bench = Bench::new();
+    let socket = bench.path("engine.sock");
+    let engine = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for stream in engine.incoming() {
+            let mut stream = stream.unwrap();
+            let body = "{\"message\":\"No such container: nosuch\"}";
+            let head = format!("HTTP/1.1 404 Not Found\r\nContent-Length: {}\r\n\r\n", body.len());
+            let mut request = [0; 1024];
+            assert!(stream.read(&mut request).unwrap() > 0);
+            stream.write_all((head + body).as_bytes()).unwrap();
+        }
+    });
+    let said = bench.path("said");
+    let mut command = bench.command(&["--docker", "nosuch"]);
+    command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
+    let mut running = Running(command.stderr(File::create(&said).unwrap()).spawn().unwrap());
+    let said = || fs::read_to_string(&said).unwrap();
+    let expected = "cannot read --docker nosuch: the container engine answered 404 Not Found: No such \
+                    container: nosuch; trying again";
+    wait_for(|| said().contains(expected).then_some(()));
+    running.signal(Signal::TERM);
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+    assert_eq!(said().matches("cannot read --docker").count(), 1, "{}", said());
+}
+
+#[test]
+fn sidecar_serves_if_its_messages_cannot_be_written() {
     let bench = Bench::new();
     let log = bench.path("train.log");
     let mut command = bench.command(&["--log", log.to_str().unwrap()]);
@@ -41,7 +110,7 @@ fn a_sidecar_whose_own_words_find_no_room_still_serves() {
 }
 
 #[test]
-fn a_log_that_is_deleted_is_gone_on_with_when_there_is_a_new_one() {
+fn deleted_log_is_followed_again_once_recreated() {
     let bench = Bench::new();
     let log = bench.path("train.log");
     let _running = Running(bench.command(&["--log", log.to_str().unwrap()]).spawn().unwrap());
@@ -59,7 +128,7 @@ fn a_log_that_is_deleted_is_gone_on_with_when_there_is_a_new_one() {
 }
 
 #[test]
-fn a_command_that_is_killed_has_failed() {
+fn killed_command_is_reported_as_failed() {
     let bench = Bench::new();
     let status = bench.path("status.json");
     let script = format!("printf %s '{}'; {WAIT}; kill -9 $$", line(1));

@@ -1,4 +1,4 @@
-//! The program puts copies of itself where others find them.
+//! `install` puts a copy of the program into a folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::program::{Bench, append};
 
 #[test]
-fn the_copy_runs_and_is_all_that_is_left() {
+fn copy_runs_and_no_other_file_is_left() {
     let bench = Bench::new();
     let copy = bench.path("paceline-sidecar");
     append(&copy, "a predecessor");
@@ -21,11 +21,11 @@ fn the_copy_runs_and_is_all_that_is_left() {
 }
 
 #[test]
-fn a_folder_that_takes_no_copy_is_named() {
+fn unusable_folder_is_named_in_the_error() {
     let bench = Bench::new();
     let file = bench.path("file");
     append(&file, "text");
-    // The last one takes no files from anybody, not even from root.
+    // In the last one, not even root can create files.
     for folder in ["/no/such/folder", file.to_str().unwrap(), "/proc/self"] {
         let output = bench.run(&["install", folder]);
         let said = String::from_utf8(output.stderr).unwrap();

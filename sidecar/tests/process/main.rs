@@ -1,10 +1,13 @@
-//! The program itself: run, watched, killed, and run again.
+//! Runs the program itself: observes it, kills it, and runs it again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod exec;
+mod explain;
 mod faults;
 mod install;
 mod program;
+mod tty;
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +20,7 @@ use rustix::process::Signal;
 use program::{Bench, Running, append, line, wait_for};
 
 #[test]
-fn a_command_runs_as_if_nobody_watched() {
+fn command_runs_the_same_with_and_without_exec() {
     let bench = Bench::new();
     let script = "printf 'iter 1: loss 2.5, time 20ms\\n\\377\\000'; printf 'no end' >&2; exit 7";
     let watched = bench.run(&["exec", "--", "sh", "-c", script]);
@@ -31,9 +34,9 @@ fn a_command_runs_as_if_nobody_watched() {
 }
 
 #[test]
-fn what_a_command_wrote_last_is_passed_on_however_slowly_it_is_read() {
+fn last_output_of_a_command_reaches_a_slow_reader() {
     let bench = Bench::new();
-    // What two pipes hold, and some more: the command ends before anything is read.
+    // More than two pipes hold: the command ends before anything is read.
     let script = "head -c 150000 /dev/zero; exit 0";
     let mut command = bench.command(&["exec", "--", "sh", "-c", script]);
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
@@ -41,7 +44,7 @@ fn what_a_command_wrote_last_is_passed_on_however_slowly_it_is_read() {
     let mut read = 0;
     let mut piece = vec![0; 100_000];
     for _ in 0..2 {
-        // Longer than anybody waits for a thread that has nothing to do.
+        // Longer than the program waits for an idle thread.
         std::thread::park_timeout(Duration::from_millis(1200));
         read += output.read(&mut piece).unwrap();
     }
@@ -50,7 +53,7 @@ fn what_a_command_wrote_last_is_passed_on_however_slowly_it_is_read() {
 }
 
 #[test]
-fn a_command_is_read_while_it_runs_and_gets_the_signals() {
+fn running_command_is_read_and_gets_the_signals() {
     let bench = Bench::new();
     let script = "trap 'echo asked; exit 5' TERM; printf 'iter 1: loss 2.5, time 20ms\\n'; \
                   printf 'iter 2: loss 1.5, time 20ms\\n'; while true; do sleep 0.05; done";
@@ -69,7 +72,7 @@ fn a_command_is_read_while_it_runs_and_gets_the_signals() {
 }
 
 #[test]
-fn a_log_is_followed_from_before_it_is_there_and_through_rotations() {
+fn log_is_followed_before_it_exists_and_across_rotations() {
     let bench = Bench::new();
     let log = bench.path("train.log");
     let mut command = bench.command(&["--log", log.to_str().unwrap()]);
@@ -93,7 +96,7 @@ fn a_log_is_followed_from_before_it_is_there_and_through_rotations() {
 }
 
 #[test]
-fn a_successor_counts_nothing_twice() {
+fn new_sidecar_with_the_state_counts_nothing_twice() {
     let bench = Bench::new();
     let (log, state) = (bench.path("train.log"), bench.path("state.json"));
     let words = ["--log", log.to_str().unwrap(), "--state", state.to_str().unwrap()];
@@ -116,7 +119,7 @@ fn a_successor_counts_nothing_twice() {
 }
 
 #[test]
-fn a_job_may_say_it_itself() {
+fn reports_of_the_job_are_taken() {
     let bench = Bench::new();
     let _running =
         Running(bench.command(&["--acceptable", "1", "--objective", "0.1"]).spawn().unwrap());
@@ -129,14 +132,14 @@ fn a_job_may_say_it_itself() {
     };
     assert!(post("/v1/report", body).contains(" 204 "));
     let refused = post("/v1/report", "{\"loss\":1}\n{\"step\":\"x\"}");
-    assert!(refused.contains(" 400 ") && refused.contains("line 2: step is"), "{refused}");
+    assert!(refused.contains(" 400 ") && refused.contains("line 2: invalid step"), "{refused}");
     let read = bench.until(|progress| progress.eval.count == 1);
     assert_eq!((read.step, read.rejected, read.targets.acceptable), (Some(8), 1, Some(1.0)));
     assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
 }
 
 #[test]
-fn a_replay_shows_what_would_be_reported() {
+fn replay_prints_the_reports() {
     let bench = Bench::new();
     let log = bench.path("train.log");
     append(&log, &format!("{}{}something else\n", line(1), line(2)));
@@ -149,7 +152,21 @@ fn a_replay_shows_what_would_be_reported() {
 }
 
 #[test]
-fn bad_usage_ends_with_2_and_one_line_that_names_it() {
+fn option_overrides_environment_and_empty_variable_is_unset() {
+    let bench = Bench::new();
+    let status = bench.path("status.json");
+    let words = ["exec", "--job", "given", "--status-file", status.to_str().unwrap(), "--", "true"];
+    let mut command = bench.command(&words);
+    command.env("PACELINE_JOB", "other").env("PACELINE_ACCEPTABLE", "");
+    command.env("PACELINE_OBJECTIVE", "0.5");
+    assert!(command.status().unwrap().success());
+    let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
+    assert_eq!(last.job, "given");
+    assert_eq!((last.targets.acceptable, last.targets.objective), (None, Some(0.5)));
+}
+
+#[test]
+fn bad_usage_exits_with_2_and_names_the_cause() {
     let bench = Bench::new();
     for (words, part) in [
         (&["--pattern", "loss (", "--log", "x"][..], "loss ("),
@@ -157,6 +174,25 @@ fn bad_usage_ends_with_2_and_one_line_that_names_it() {
         (&["replay", "/no/such/log"], "/no/such/log"),
         (&["--listen", "nowhere"], "nowhere"),
         (&["exec"], "COMMAND"),
+        (&["--batch-size", "0"], "--batch-size"),
+        (&["--total-steps", "0"], "--total-steps"),
+        (&["--expected-steps", "0"], "--expected-steps"),
+        (&["--batch-latency", "0"], "--batch-latency"),
+        (&["--acceptable", "nan"], "--acceptable"),
+        (&["--objective", ""], "--objective"),
+        (&["--job", ""], "--job"),
+        (&["--loss", " "], "--loss"),
+        (&["--pattern", ""], "--pattern"),
+        (&["--listen", ""], "--listen"),
+        (&["--status-file", ""], "--status-file"),
+        (&["--state", ""], "--state"),
+        (&["--log", ""], "--log"),
+        (&["--csv", ""], "--csv"),
+        (&["--tfevents", ""], "--tfevents"),
+        (&["--docker", ""], "--docker"),
+        (&["--statsd", ""], "--statsd"),
+        (&["exec", "--job", "", "--", "true"], "--job"),
+        (&["exec", "--", ""], "invalid COMMAND"),
     ] {
         let output = bench.run(words);
         let said = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! The program in a folder of its own.
+//! Runs the program in its own folder.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use paceline_reporter::wire::Progress;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// A folder with a socket and files in it.
+/// A folder for a socket and files.
 pub(crate) struct Bench {
     folder: TempDir,
 }
@@ -36,7 +36,7 @@ impl Bench {
         self.command(words).stderr(Stdio::piped()).output().unwrap()
     }
 
-    /// Sends a request; `None` while nobody serves.
+    /// Sends a request; `None` without an answer.
     pub(crate) fn ask(&self, request: &str) -> Option<String> {
         let mut stream = UnixStream::connect(self.path("sidecar.sock")).ok()?;
         stream.write_all(request.as_bytes()).ok()?;
@@ -50,22 +50,22 @@ impl Bench {
         serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
     }
 
-    /// Waits for a progress that comes at once, unless all hangs.
+    /// Waits until the progress satisfies `holds`.
     pub(crate) fn until(&self, holds: impl Fn(&Progress) -> bool) -> Progress {
         wait_for(|| self.progress().filter(&holds))
     }
 }
 
-/// The same of anything.
+/// Waits until `look` returns a value; fails after a minute.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let mut looks = (0..6000).map(|_| {
         std::thread::park_timeout(Duration::from_millis(10));
         look()
     });
-    looks.find_map(|found| found).expect("it comes to that within a minute")
+    looks.find_map(|found| found).expect("it happens within a minute")
 }
 
-/// A child that is ended with its test.
+/// A child process that is killed at the end of its test.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {

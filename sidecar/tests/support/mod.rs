@@ -1,4 +1,4 @@
-//! The fixtures of `tests/frameworks`: what a framework wrote, with the truth beside it.
+//! The fixtures of `tests/frameworks`: output of frameworks with the recorded truth.
 
 pub(crate) mod sources;
 pub(crate) mod truth;
@@ -18,7 +18,7 @@ pub(crate) struct Fixture {
     pub(crate) truth: Vec<Row>,
 }
 
-/// What a fixture is.
+/// The properties of a fixture.
 #[derive(Debug, Deserialize)]
 pub(crate) struct About {
     pub(crate) source: String,
@@ -35,7 +35,7 @@ pub(crate) struct Within {
 }
 
 impl Fixture {
-    /// The fixture of this name.
+    /// The fixture with this name.
     pub(crate) fn open(name: &str) -> Self {
         let folder = all().join(name);
         let about = serde_json::from_slice(&bytes(&folder.join("about.json"))).unwrap();
@@ -43,7 +43,7 @@ impl Fixture {
         Self { folder, about, truth }
     }
 
-    /// What is to be read.
+    /// The path of the output to read.
     pub(crate) fn source(&self) -> PathBuf {
         self.folder.join(&self.about.file)
     }
@@ -59,18 +59,18 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// Where they are: in the repository, unless `PACELINE_FIXTURES` names those that were made anew.
+/// The folder of the fixtures: in the repository, or `PACELINE_FIXTURES` for regenerated ones.
 fn all() -> PathBuf {
     let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks");
     env::var_os("PACELINE_FIXTURES").map_or_else(ours, PathBuf::from)
 }
 
-/// What is in a file.
+/// The bytes of a file.
 pub(crate) fn bytes(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The same, as text.
+/// The text of a file.
 pub(crate) fn text(path: &Path) -> String {
     String::from_utf8(bytes(path)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A fixture as the library reads it.
+//! Reads fixtures with the library.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use serde::Deserialize;
 
 use super::{Fixture, bytes, text};
 
-/// What came at one time.
+/// The bytes that arrived at one time.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: f64,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A reader as the command line makes it for a job without patterns.
+/// A reader as the command line creates it for a job without patterns.
 pub(crate) fn reader() -> Reader {
     Reader::new(Detector::new(Patterns::default()))
 }
 
-/// What a log says that comes in pieces of `size` bytes.
+/// The observations of a log that arrives in pieces of `size` bytes.
 pub(crate) fn log(path: &Path, size: usize) -> Vec<Observation> {
     let mut found = Vec::new();
     let mut reader = reader();
@@ -36,8 +36,8 @@ pub(crate) fn log(path: &Path, size: usize) -> Vec<Observation> {
     found
 }
 
-/// What a log says that comes as it did come, and is read to the last byte each time: as if a live
-/// source had been quiet after each piece.
+/// The observations of a log with its original pieces, flushed after each one, as if a live source
+/// had been quiet then.
 pub(crate) fn log_as_it_came(fixture: &Fixture) -> Vec<Observation> {
     let mut found = Vec::new();
     let mut reader = reader();
@@ -49,7 +49,7 @@ pub(crate) fn log_as_it_came(fixture: &Fixture) -> Vec<Observation> {
     found
 }
 
-/// A log with the times at which it grew.
+/// The pieces of a log with their arrival times.
 pub(crate) fn arrivals(fixture: &Fixture) -> Vec<Arrival> {
     let log = bytes(&fixture.source());
     let mut from = 0;
@@ -66,7 +66,7 @@ pub(crate) fn arrivals(fixture: &Fixture) -> Vec<Arrival> {
     all
 }
 
-/// What the rows of a CSV file say.
+/// The observations of a CSV file.
 pub(crate) fn rows(path: &Path) -> Vec<Observation> {
     let mut found = Vec::new();
     let mut reader = csv::Reader::new(path);
@@ -74,8 +74,8 @@ pub(crate) fn rows(path: &Path) -> Vec<Observation> {
     found
 }
 
-/// What event files say. Files are read one after the other: the times of their events tell in which
-/// order a job of several files wrote them.
+/// The observations of event files. Files are read one after the other, so the observations are
+/// sorted by the times of their events.
 pub(crate) fn events(path: &Path) -> Vec<Observation> {
     let mut found = Vec::new();
     let mut folder = Folder::new(path, 0);
@@ -84,7 +84,7 @@ pub(crate) fn events(path: &Path) -> Vec<Observation> {
     found
 }
 
-/// What posted bodies say.
+/// The observations of posted bodies.
 pub(crate) fn requests(path: &Path) -> Vec<Observation> {
     text(path).lines().map(request).collect()
 }

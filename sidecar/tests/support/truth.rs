@@ -1,9 +1,9 @@
-//! What is to be read out of a fixture, as its framework knows it.
+//! The expected losses of a fixture, as its framework recorded them.
 
 use paceline_sidecar::observation::{Phase, Span};
 use serde::Deserialize;
 
-/// One loss that is to be found. What it does not say is not to be compared.
+/// One expected loss. Missing fields are not compared.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Row {
     pub(crate) phase: String,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) batch_seconds_printed: Option<f64>,
 }
 
-/// JSON has no NaN and no infinity: they are words.
+/// JSON has no NaN and no infinity, so they are strings.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Number {
@@ -42,7 +42,7 @@ impl Row {
             "train" => Phase::Train,
             "validation" => Phase::Validation,
             "test" => Phase::Test,
-            other => panic!("{other} is no phase"),
+            other => panic!("unknown phase {other}"),
         }
     }
 
@@ -53,7 +53,7 @@ impl Row {
             "epoch_so_far" => Span::EpochSoFar,
             "epoch" => Span::Epoch,
             "run" => Span::Run,
-            other => panic!("{other} is no span"),
+            other => panic!("unknown span {other}"),
         }
     }
 

@@ -1,47 +1,47 @@
-//! A job that states a wrong total of its steps, beside honest jobs under the policy `paceline`.
+//! A job that reports a wrong total of steps, beside honest jobs under the policy `paceline`.
 
 use std::sync::Arc;
 
 use anyhow::Context;
-use paceline_system_tests::{Allocator, Bed, Job};
+use paceline_system_tests::{Allocator, Job, TestEnv};
 
 /// The steps of the honest jobs, and of the one that lies.
 const STEPS: [(&str, f64); 3] = [("small", 200.0), ("middle", 400.0), ("liar", 800.0)];
-/// When each ends under equal sharing, in steps of all three: the small one once each job has taken 200
-/// steps, the middle one 400 later.
+/// When each ends under equal sharing, in steps of all three jobs: the small one once each job has
+/// taken 200 steps, the middle one 400 later.
 const FAIR_ENDS: [f64; 2] = [600.0, 1000.0];
-/// An honest job may end so many times as late as under equal sharing …
+/// How late an honest job may end, as a multiple of its time under equal sharing …
 const LATE: f64 = 1.25;
-/// … and so many seconds later: containers start one after another, and the policy looks at times.
+/// … plus this many seconds: containers start one after another, and the policy runs at intervals.
 const SECONDS: f64 = 1.0;
 
 pub(crate) async fn a_wrong_total_makes_no_honest_job_much_later(
-    bed: Arc<Bed>,
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
     for lie in [&["--one-more"][..], &["--states", "80"], &["--states", "8000"]] {
-        run(&bed, lie).await.with_context(|| format!("{lie:?}"))?;
-        bed.clear().await?;
+        run(&env, lie).await.with_context(|| format!("{lie:?}"))?;
+        env.clear().await?;
     }
     Ok(())
 }
 
-async fn run(bed: &Bed, lie: &[&'static str]) -> anyhow::Result<()> {
+async fn run(env: &TestEnv, lie: &[&'static str]) -> anyhow::Result<()> {
     let words = ["--policy", "paceline", "--param", "interval=3", "--param", "least=0.5"];
-    let allocator = Allocator::run(bed, &words)?;
+    let allocator = Allocator::run(env, &words)?;
     let job = |name, steps, more: &[&'static str]| Job {
         name,
         args: [&["--burners", "3", "--steps", steps], more].concat(),
         ..Job::default()
     };
     let (small, middle, liar) = tokio::try_join!(
-        bed.start(job("small", "200", &[])),
-        bed.start(job("middle", "400", &[])),
-        bed.start(job("liar", "800", lie))
+        env.start(job("small", "200", &[])),
+        env.start(job("middle", "400", &[])),
+        env.start(job("liar", "800", lie))
     )?;
     let mut times = Vec::new();
     for name in [small, middle, liar] {
-        anyhow::ensure!(bed.ended(&name).await? == 0, "{name} failed");
-        times.push(first_and_last(&bed.log(&name).await?)?);
+        anyhow::ensure!(env.ended(&name).await? == 0, "{name} failed");
+        times.push(first_and_last(&env.log(&name).await?)?);
     }
     allocator.end().await?;
     let began = times.iter().map(|(first, _)| *first).fold(f64::INFINITY, f64::min);

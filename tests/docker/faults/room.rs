@@ -1,20 +1,20 @@
-//! A disk that is full: where the original limits are kept, and the audit log.
+//! A full disk: where the original limits and the audit log are kept.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use paceline_allocator::audit::verify::verify;
-use paceline_allocator::audit::{Entry, read};
-use paceline_allocator::live::Command;
+use paceline_api::audit::verify::verify;
+use paceline_api::audit::{Entry, read};
+use paceline_api::live::Command;
 use paceline_policy::Share;
-use paceline_system_tests::{Allocator, Bed, until};
+use paceline_system_tests::{Allocator, TestEnv, until};
 
 use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 use crate::orders::{order, until_quota};
 
-/// An allocator that keeps everything on a small file system, which nobody sees but itself.
+/// An allocator that keeps everything on a small file system, mounted for it alone.
 struct Cramped {
     allocator: Allocator,
     /// That file system, seen from here.
@@ -22,16 +22,16 @@ struct Cramped {
 }
 
 impl Cramped {
-    /// Begins with `filled` bytes of a disk of `size` KiB taken.
-    fn run(bed: &Bed, size: u32, filled: u32) -> anyhow::Result<Self> {
-        let state = Allocator::state(bed);
+    /// Starts it on a disk of `size` KiB, `filled` bytes of which are used.
+    fn run(env: &TestEnv, size: u32, filled: u32) -> anyhow::Result<Self> {
+        let state = Allocator::state(env);
         fs::create_dir_all(&state)?;
-        let script = "mount -t tmpfs -o \"size=$1k\" none \"$3\" && \
+        let script = "mount -t tmpfs -o \"size=$1k,mode=0700\" none \"$3\" && \
                       head -c \"$2\" /dev/zero >\"$3/ballast\" && shift 3 && exec \"$@\"";
         let mut command = tokio::process::Command::new("unshare");
         command.args(["--mount", "--", "sh", "-c", script, "sh"]);
         command.args([size.to_string(), filled.to_string()]).arg(&state);
-        let paceline = Allocator::running(bed)?;
+        let paceline = Allocator::running(env)?;
         command.arg(paceline.as_std().get_program()).args(paceline.as_std().get_args());
         command.args(["--listen", "none"]).args(QUICK).kill_on_drop(true);
         let allocator = Allocator::spawn(command)?;
@@ -39,7 +39,7 @@ impl Cramped {
         Ok(Self { allocator, disk: disk.into() })
     }
 
-    /// Takes all room that is left.
+    /// Uses all free space.
     fn fill(&self) -> anyhow::Result<()> {
         let mut ballast = File::options().append(true).create(true).open(self.ballast())?;
         loop {
@@ -61,39 +61,39 @@ impl Cramped {
 }
 
 pub(crate) async fn without_room_for_the_originals_nothing_is_limited(
-    bed: Arc<Bed>,
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let flat = flat_and_growing(&bed).await?;
-    let before = bed.limits(&flat).await?;
-    // All is filled but one page, which is the lock's. When there is room again, the audit log wants
-    // its part of it, too.
-    let cramped = Cramped::run(&bed, 128, 126_976)?;
-    cramped.allocator.says(&["flat", "cannot be kept", "No space left"]).await?;
-    anyhow::ensure!(bed.limits(&flat).await? == before, "it was limited without a way back");
-    // As soon as there is room, all is as usual.
+    let flat = flat_and_growing(&env).await?;
+    let before = env.limits(&flat).await?;
+    // All is filled but one page, which the lock takes. Later the audit log needs some of the space
+    // that is freed, too.
+    let cramped = Cramped::run(&env, 128, 126_976)?;
+    cramped.allocator.says(&["flat", "cannot record", "No space left"]).await?;
+    anyhow::ensure!(env.limits(&flat).await? == before, "it was limited without a way back");
+    // As soon as there is space, limits are written.
     cramped.make_room()?;
-    until_cut(&bed, &flat).await?;
+    until_cut(&env, &flat).await?;
     cramped.allocator.end().await?;
-    ensure_unlimited(&bed, &flat).await
+    ensure_unlimited(&env, &flat).await
 }
 
-pub(crate) async fn without_room_for_the_audit_log_limits_are_written_and_put_back(
-    bed: Arc<Bed>,
+pub(crate) async fn full_audit_disk_stops_neither_limits_nor_restore(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let flat = flat_and_growing(&bed).await?;
-    let cramped = Cramped::run(&bed, 1024, 0)?;
-    until_cut(&bed, &flat).await?;
+    let flat = flat_and_growing(&env).await?;
+    let cramped = Cramped::run(&env, 1024, 0)?;
+    until_cut(&env, &flat).await?;
     cramped.fill()?;
-    // Many orders: the last page of the log may still have room for some.
+    // Many orders: the last page of the log may still have space for some.
     for turn in 0..20 {
         let share = if turn % 2 == 0 { 0.3 } else { 0.4 };
-        pin(&bed, share).await?;
-        until_quota(&bed, &flat, share).await?;
+        pin(&env, share).await?;
+        until_quota(&env, &flat, share).await?;
     }
-    cramped.allocator.says(&["audit", "cannot be written", "No space left"]).await?;
+    cramped.allocator.says(&["audit", "cannot write", "No space left"]).await?;
     cramped.make_room()?;
-    pin(&bed, 0.5).await?;
-    // The allocator goes on: a line that is not whole may be one that it is writing.
+    pin(&env, 0.5).await?;
+    // The allocator is still running: an incomplete line may be one that it is writing.
     until("the log's last line is whole", || async {
         let verdict = verify(&cramped.disk, None)?;
         anyhow::ensure!(verdict.holds(), "{verdict:?}");
@@ -102,15 +102,15 @@ pub(crate) async fn without_room_for_the_audit_log_limits_are_written_and_put_ba
     .await?;
     let entries = read::last(&cramped.disk, usize::MAX)?;
     let missed = entries.iter().any(|one| matches!(one.entry, Entry::Missed { count: 1.. }));
-    anyhow::ensure!(missed, "nothing tells of what is missing: {entries:?}");
+    anyhow::ensure!(missed, "no entry counts the missing ones: {entries:?}");
     cramped.fill()?;
     cramped.allocator.end().await?;
-    ensure_unlimited(&bed, &flat).await
+    ensure_unlimited(&env, &flat).await
 }
 
-/// Has the flat job held at a share, and fails unless that is done.
-async fn pin(bed: &Bed, share: f64) -> anyhow::Result<()> {
+/// Pins the flat job at a share; fails unless the order is carried out.
+async fn pin(env: &TestEnv, share: f64) -> anyhow::Result<()> {
     let name = "flat".to_owned();
-    order(bed, Command::Pin { name, share: Share::new(share)? }).await?;
+    order(env, Command::Pin { name, share: Share::new(share)? }).await?;
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bollard::models::HostConfig;
-use paceline_allocator::clock::Clock;
-use paceline_allocator::live::Command;
-use paceline_allocator::observe::cgroup::{Cgroup, Quota};
-use paceline_system_tests::{Allocator, Bed, Job, PATIENCE, until};
+use paceline_api::clock::Clock;
+use paceline_api::live::Command;
+use paceline_cgroup::{Cgroup, Quota};
+use paceline_system_tests::{Allocator, Job, TestEnv, WAIT_TIMEOUT, until};
 
 use super::{cgroup, ordered, quota, run, until_managed, view};
 use crate::flowcon::{ensure_unlimited, flat};
@@ -16,15 +16,15 @@ use crate::moves::processes;
 
 /// How often each order is timed.
 const ROUNDS: usize = 5;
-/// An order is to be in force within 100 ms. Where other programs keep the machine busy it takes longer, in
+/// An order should be in force within 100 ms. On a busy machine it may take longer: this many
 /// milliseconds …
 const LATEST: f64 = 1000.0;
-/// … or so many times as long as a command takes there that only asks.
+/// … or this many times as long as a command that only asks takes there.
 const TIMES: f64 = 10.0;
 
-/// Milliseconds from the start of a command until the kernel's quota is as it is to be.
+/// Milliseconds from the start of a command until the kernel's quota is as ordered.
 async fn timed(
-    bed: &Bed,
+    env: &TestEnv,
     cgroup: &Cgroup,
     words: &[&str],
     is_done: impl Fn(Quota) -> bool,
@@ -36,22 +36,22 @@ async fn timed(
         }
         anyhow::Ok(milliseconds(clock))
     };
-    let effect = tokio::time::timeout(PATIENCE, effect);
-    let (ran, effect) = tokio::join!(run(bed, words), effect);
+    let effect = tokio::time::timeout(WAIT_TIMEOUT, effect);
+    let (ran, effect) = tokio::join!(run(env, words), effect);
     ran?;
     effect.with_context(|| format!("{words:?} has no effect"))?
 }
 
-/// Since the clock was started.
+/// Milliseconds since the clock was started.
 fn milliseconds(clock: Clock) -> f64 {
     clock.now().seconds() * 1000.0
 }
 
-/// What each round begins with: a job that is new and, at a loss of 4, not acceptable.
+/// How each round begins: with a job that is newly managed and, at a loss of 4, not acceptable.
 const FIRST: [&[&str]; 3] =
     [&["release", "live"], &["set", "live", "--acceptable", "1"], &["manage", "live"]];
-/// What is timed then, in this order. Beside a job that is never acceptable, an acceptable one is
-/// capped.
+/// The orders that are timed then, in this sequence. Beside a job that is never acceptable, an
+/// acceptable one is capped.
 const TIMED: [&[&str]; 5] = [
     &["set", "live", "--acceptable", "5"],
     &["pin", "live", "0.2"],
@@ -60,29 +60,29 @@ const TIMED: [&[&str]; 5] = [
     &["release", "live"],
 ];
 
-pub(crate) async fn orders_are_in_force_within_moments_and_stand_in_the_audit_log(
-    bed: Arc<Bed>,
+pub(crate) async fn orders_take_effect_quickly_and_are_audited(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let host = HostConfig { binds: Some(vec![bed.bind()]), ..HostConfig::default() };
-    let args = vec!["--trace", "/bed/trace"];
-    let live = bed.start(Job { name: "live", args, host, ..flat() }).await?;
-    bed.start(flat()).await?;
-    // However much of the machine these jobs use, none of it counts as unused. The policy does not run by
-    // itself again: what is in force is so by an order.
+    let host = HostConfig { binds: Some(vec![env.bind()]), ..HostConfig::default() };
+    let args = vec!["--trace", "/files/trace"];
+    let live = env.start(Job { name: "live", args, host, ..flat() }).await?;
+    env.start(flat()).await?;
+    // With alpha 0 no CPU counts as unused, however little these jobs use. The policy does not run
+    // again by itself: every change comes from an order.
     let words = ["--policy", "tradl", "--param", "alpha=0", "--param", "interval=3600"];
     let words = [&words[..], &["--enforcement", "quota"]].concat();
-    let allocator = Allocator::run(&bed, &words)?;
+    let allocator = Allocator::run(&env, &words)?;
     for job in ["live", "flat"] {
-        until_managed(&bed, job).await?;
+        until_managed(&env, job).await?;
     }
-    let (cgroup, pinned) = (cgroup(&bed, &live).await?, quota(&bed, 0.2).await?);
+    let (cgroup, pinned) = (cgroup(&env, &live).await?, quota(&env, 0.2).await?);
     let (mut times, mut asking) = (TIMED.map(|_| Vec::new()), Vec::new());
     let mut given = Vec::new();
     for _ in 0..ROUNDS {
         for words in FIRST {
-            run(&bed, words).await?;
+            run(&env, words).await?;
         }
-        until_judged(&bed, "live").await?;
+        until_judged(&env, "live").await?;
         anyhow::ensure!(cgroup.quota()?.quota.is_none(), "it is limited before its time");
         let effects: [&dyn Fn(Quota) -> bool; 5] = [
             &|now| now.quota.is_some(),
@@ -92,33 +92,33 @@ pub(crate) async fn orders_are_in_force_within_moments_and_stand_in_the_audit_lo
             &|now| now.quota.is_none(),
         ];
         for ((words, times), is_done) in TIMED.iter().zip(&mut times).zip(effects) {
-            times.push(timed(&bed, &cgroup, words, is_done).await?);
+            times.push(timed(&env, &cgroup, words, is_done).await?);
         }
         let clock = Clock::start();
-        run(&bed, &["status"]).await?;
+        run(&env, &["status"]).await?;
         asking.push(milliseconds(clock));
         given.extend(FIRST.into_iter().chain(TIMED).map(|words| words.first().copied()));
     }
     allocator.end().await?;
-    ensure_unlimited(&bed, &live).await?;
+    ensure_unlimited(&env, &live).await?;
     ensure_soon(times, asking)?;
-    let ordered: Vec<_> = ordered(&bed)?.iter().map(|(command, _)| Some(word(command))).collect();
-    anyhow::ensure!(ordered == given, "the log tells of {ordered:?} and not of {given:?}");
+    let ordered: Vec<_> = ordered(&env)?.iter().map(|(command, _)| Some(word(command))).collect();
+    anyhow::ensure!(ordered == given, "the log has {ordered:?}, not {given:?}");
     Ok(())
 }
 
-/// Waits until the policy has judged a job, which has made steps since then that it can be judged by.
-async fn until_judged(bed: &Bed, job: &str) -> anyhow::Result<()> {
+/// Waits until the policy has classed a job, and the job has made steps since then.
+async fn until_judged(env: &TestEnv, job: &str) -> anyhow::Result<()> {
     until("the policy has judged the job", || async {
-        Ok(view(bed, job).await.ok().and_then(|view| view.class))
+        Ok(view(env, job).await.ok().and_then(|view| view.class))
     })
     .await?;
-    let steps = || anyhow::Ok(processes(bed)?.iter().map(Vec::len).sum::<usize>());
+    let steps = || anyhow::Ok(processes(env)?.iter().map(Vec::len).sum::<usize>());
     let now = steps()?;
     until("the job makes steps", || async { Ok((steps()? > now + 2).then_some(())) }).await
 }
 
-/// The middle of the times of each order, which is what is promised.
+/// Fails unless the median time of each order is short enough.
 #[expect(clippy::print_stdout, reason = "how soon an order is in force is worth knowing")]
 fn ensure_soon(times: [Vec<f64>; 5], asking: Vec<f64>) -> anyhow::Result<()> {
     let latest = (TIMES * median(asking)?).max(LATEST);
@@ -138,7 +138,7 @@ fn median(mut times: Vec<f64>) -> anyhow::Result<f64> {
     times.get(ROUNDS / 2).copied().context("it was timed")
 }
 
-/// How an order is typed.
+/// The command of an order.
 fn word(command: &Command) -> &'static str {
     match command {
         Command::Manage { .. } => "manage",

@@ -1,4 +1,4 @@
-//! A move between machines whose manager is killed, or which fails at its target or its checkpoint.
+//! Moves between machines that fail: the manager is killed, or the target or the checkpoint fails.
 
 pub(crate) mod lost;
 
@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use bollard::query_parameters::RemoveImageOptions;
-use paceline_system_tests::{Allocator, Bed, Offices, OneTask, until_within};
+use paceline_system_tests::{AgentFleet, Allocator, OneTask, TestEnv, until_within};
 
 use super::{
-    IMAGE, PATIENCE, SPECON, ensure_stays, managed, on_a_swarm, on_its_own_swarm, two_on_w1,
+    IMAGE, SPECON, SWARM_TIMEOUT, ensure_stays, managed, on_a_swarm, on_its_own_swarm, two_on_w1,
 };
-use crate::moves::{ensure_goes_on, forget, processes};
+use crate::moves::{ensure_continues, ensure_one_at_a_time, forget};
 
-/// Moments of a move at which the next manager finds something else each time, and whether it is
-/// completed from there.
+/// Moments of a move at which the manager is killed, and whether the next one completes the move.
 const STEPS: [(&str, bool); 6] = [
     ("created", false),
     ("paused", false),
@@ -28,82 +27,82 @@ const STEPS: [(&str, bool); 6] = [
 ];
 
 pub(crate) async fn after_a_manager_that_was_killed_the_job_is_there_once(
-    bed: Arc<Bed>,
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    let kept = Arc::clone(&env);
+    on_a_swarm(env, async |fleet| {
         for (step, completed) in STEPS {
-            killed_at(&offices, step).await?;
-            let next = offices.manager(&["--policy", "none"])?;
-            ensure_is_there_once(&kept, &offices, &next, completed).await.context(step)?;
-            let services = offices.services().await?;
+            killed_at(&fleet, step).await?;
+            let next = fleet.manager(&["--policy", "none"])?;
+            ensure_is_there_once(&kept, &fleet, &next, completed).await.context(step)?;
+            let services = fleet.services().await?;
             anyhow::ensure!(services.len() == 2, "{step}: {services:?}");
             next.end().await?;
-            offices.clear().await?;
+            fleet.clear().await?;
             forget(&kept)?;
         }
-        offices.close().await
+        fleet.close().await
     })
     .await
 }
 
-pub(crate) async fn a_job_that_stays_frozen_goes_on_once_its_agent_is_there(
-    bed: Arc<Bed>,
+pub(crate) async fn frozen_job_continues_once_its_agent_is_back(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |mut offices| {
-        killed_at(&offices, "paused").await?;
-        offices.end_agent("w1").await?;
-        let next = offices.manager(&["--policy", "none"])?;
-        next.says(&["the move of job flat can be neither completed nor undone yet"]).await?;
-        offices.start_agent("w1")?;
-        until_within(PATIENCE, "the move is undone", || async {
-            let left = |line: &str| line.contains("left a move in its middle: flat stays on w1");
+    let kept = Arc::clone(&env);
+    on_a_swarm(env, async |mut fleet| {
+        killed_at(&fleet, "paused").await?;
+        fleet.end_agent("w1").await?;
+        let next = fleet.manager(&["--policy", "none"])?;
+        next.says(&["cannot complete or undo the move of job flat"]).await?;
+        fleet.start_agent("w1")?;
+        until_within(SWARM_TIMEOUT, "the move is undone", || async {
+            let left = |line: &str| line.contains("an earlier manager had left: flat stays on w1");
             Ok(next.said().lines().any(left).then_some(()))
         })
         .await
         .with_context(|| next.said())?;
-        ensure_goes_on(&kept).await?;
+        ensure_continues(&kept).await?;
         next.end().await?;
-        offices.close().await
+        fleet.close().await
     })
     .await
 }
 
 pub(crate) async fn a_target_that_has_no_image_leaves_the_job_where_it_was(
-    bed: Arc<Bed>,
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let kept = Arc::clone(&bed);
-    on_its_own_swarm(bed, async |offices| {
-        for engine in offices.swarm().engines().iter().filter(|engine| engine.host != "w1") {
+    let kept = Arc::clone(&env);
+    on_its_own_swarm(env, async |fleet| {
+        for engine in fleet.swarm().engines().iter().filter(|engine| engine.host != "w1") {
             engine.docker().remove_image(IMAGE, None::<RemoveImageOptions>, None).await?;
         }
-        two_on_w1(&offices, "go-on").await?;
-        ensure_stays(&kept, &offices, "rejected").await?;
-        offices.close().await
+        two_on_w1(&fleet, "go-on").await?;
+        ensure_stays(&kept, &fleet, "rejected").await?;
+        fleet.close().await
     })
     .await
 }
 
 pub(crate) async fn a_checkpoint_that_finds_no_room_leaves_the_job_where_it_was(
-    bed: Arc<Bed>,
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    let kept = Arc::clone(&bed);
-    on_a_swarm(bed, async |offices| {
+    let kept = Arc::clone(&env);
+    on_a_swarm(env, async |fleet| {
         let full = Full::mount(kept.file("full"))?;
         let base = OneTask {
             image: IMAGE,
-            mounts: &[(offices.folder(), "/ckpt"), (&full.0, "/full")],
+            mounts: &[(fleet.folder(), "/ckpt"), (&full.0, "/full")],
             place: Some("node.hostname==w1"),
             ..OneTask::default()
         };
         let args = &["--half-life", "40000"];
-        offices.serve(&OneTask { name: "growing", args, ..base.clone() }).await?;
+        fleet.serve(&OneTask { name: "growing", args, ..base.clone() }).await?;
         let args = &["--checkpoint", "/full/saved", "--trace", "/ckpt/trace"];
         let labels = &[("paceline.checkpoint", "/full")];
-        offices.serve(&OneTask { name: "flat", args, labels, ..base }).await?;
-        ensure_stays(&kept, &offices, "No space left on device").await?;
-        offices.close().await
+        fleet.serve(&OneTask { name: "flat", args, labels, ..base }).await?;
+        ensure_stays(&kept, &fleet, "No space left on device").await?;
+        fleet.close().await
     })
     .await
 }
@@ -128,29 +127,26 @@ impl Drop for Full {
     }
 }
 
-/// Waits until a job whose move was cut short goes on at one place: elsewhere if the move was completed.
+/// Waits until a job whose move was interrupted continues at one place: the target if `completed`.
 async fn ensure_is_there_once(
-    bed: &Bed,
-    offices: &Offices,
+    env: &TestEnv,
+    fleet: &AgentFleet,
     manager: &Allocator,
     completed: bool,
 ) -> anyhow::Result<()> {
-    let flat = managed(offices, "flat").await.with_context(|| manager.said())?;
+    let flat = managed(fleet, "flat").await.with_context(|| manager.said())?;
     let moved = flat.node.as_deref() != Some("w1");
     anyhow::ensure!(moved == completed, "{flat:?}: {}", manager.said());
-    ensure_goes_on(bed).await.with_context(|| manager.said())?;
-    // At most, one that has begun on the target gives way to the first again.
-    let turns = processes(bed)?.len();
-    anyhow::ensure!(turns <= 3, "processes have taken turns {turns} times");
-    Ok(())
+    ensure_continues(env).await.with_context(|| manager.said())?;
+    ensure_one_at_a_time(env)
 }
 
-/// Has a manager killed at a step of a move.
-async fn killed_at(offices: &Offices, step: &str) -> anyhow::Result<()> {
-    two_on_w1(offices, "go-on").await?;
-    // On a busy machine a move may fail before that step: then there is another one.
+/// Runs a manager that is killed at a step of a move.
+async fn killed_at(fleet: &AgentFleet, step: &str) -> anyhow::Result<()> {
+    two_on_w1(fleet, "go-on").await?;
+    // On a busy machine a move may fail before that step: up to nine are allowed.
     let often = [&SPECON[..4], &["--moves", "9"]].concat();
-    let mut manager = offices.manager_that_crashes(&often, Some(step))?;
+    let mut manager = fleet.manager_that_crashes(&often, Some(step))?;
     let status = manager.ended().await?;
     anyhow::ensure!(status.signal() == Some(9), "{step}: {status}: {}", manager.said());
     Ok(())

@@ -1,4 +1,4 @@
-//! Jobs of a real Swarm, on machines that are engines of the test's own.
+//! Jobs on a real Swarm, whose machines are engines of the test's own.
 
 pub(crate) mod faults;
 pub(crate) mod gangs;
@@ -9,99 +9,104 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use paceline_allocator::live::snapshot::{JobView, Snapshot, Standing};
+use paceline_api::live::snapshot::{JobView, Snapshot, Standing};
 use paceline_system_tests::{
-    Bed, Offices, OneTask, PrivateSwarm, SWARM_JOB as IMAGE, TestSwarm, until, until_within,
+    AgentFleet, OneTask, PrivateSwarm, SWARM_JOB as IMAGE, TestEnv, TestSwarm, until, until_within,
 };
 
-use crate::moves::{ensure_goes_on, processes};
+use crate::moves::{ensure_continues, processes};
 
-/// `SpeCon`, quick enough for a test: a job whose loss stands still has converged after some looks.
+/// `SpeCon`, quick enough for a test: a job with a constant loss has converged after some samples.
 const SPECON: [&str; 6] = ["--param", "interval=0.5", "--param", "alpha=0.000001", "--moves", "1"];
 
-/// A move takes what the engine takes to place a task, and an agent to see it.
-const PATIENCE: Duration = Duration::from_mins(3);
+/// The longest wait: a move takes as long as the engine needs to place a task and the agent to see it.
+const SWARM_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Runs a test on a Swarm with two workers, and an agent on every machine.
-async fn on_a_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
+async fn on_a_swarm<F>(env: Arc<TestEnv>, test: impl FnOnce(AgentFleet) -> F) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let swarm = TestSwarm::shared(bed.folder()).await?;
-    on_machines(&bed, swarm, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
+    let swarm = TestSwarm::shared(env.folder()).await?;
+    on_machines(&env, swarm, async |folder, swarm| test(AgentFleet::open(folder, swarm)?).await)
+        .await
 }
 
 /// The same for a test that stops machines, cuts them off or removes their images.
-async fn on_its_own_swarm<F>(bed: Arc<Bed>, test: impl FnOnce(Offices) -> F) -> anyhow::Result<()>
+async fn on_its_own_swarm<F>(
+    env: Arc<TestEnv>,
+    test: impl FnOnce(AgentFleet) -> F,
+) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let swarm = TestSwarm::own(bed.folder()).await?;
-    on_machines(&bed, swarm, async |folder, swarm| test(Offices::open(folder, swarm)?).await).await
+    let swarm = TestSwarm::own(env.folder()).await?;
+    on_machines(&env, swarm, async |folder, swarm| test(AgentFleet::open(folder, swarm)?).await)
+        .await
 }
 
-/// Runs a test on a Swarm, and clears that.
+/// Runs a test on a Swarm, and clears the Swarm.
 async fn on_machines<F>(
-    bed: &Bed,
+    env: &TestEnv,
     machines: TestSwarm,
     test: impl FnOnce(PathBuf, Arc<PrivateSwarm>) -> F,
 ) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>>,
 {
-    let outcome = test(bed.folder().to_owned(), machines.swarm()).await;
+    let outcome = test(env.folder().to_owned(), machines.swarm()).await;
     outcome.and(machines.clear().await)
 }
 
-/// A job that converges at once and can be moved, doing as `resume` says with a checkpoint, and one
-/// that goes on growing beside it: both begin on w1.
-async fn two_on_w1(offices: &Offices, resume: &str) -> anyhow::Result<()> {
+/// Starts two jobs on w1: one that converges at once and can be moved, and a growing one. `resume`
+/// says what the movable one does with a checkpoint.
+async fn two_on_w1(fleet: &AgentFleet, resume: &str) -> anyhow::Result<()> {
     let one = OneTask {
         image: IMAGE,
-        mounts: &[(offices.folder(), "/ckpt")],
+        mounts: &[(fleet.folder(), "/ckpt")],
         place: Some("node.hostname==w1"),
         ..OneTask::default()
     };
     let args = &["--half-life", "40000"];
-    offices.serve(&OneTask { name: "growing", args, ..one.clone() }).await?;
+    fleet.serve(&OneTask { name: "growing", args, ..one.clone() }).await?;
     let args = &["--checkpoint", "/ckpt/saved", "--trace", "/ckpt/trace", "--resume", resume];
     let labels = &[("paceline.checkpoint", "/ckpt")];
-    offices.serve(&OneTask { name: "flat", args, labels, ..one }).await
+    fleet.serve(&OneTask { name: "flat", args, labels, ..one }).await
 }
 
-pub(crate) async fn a_converged_job_moves_to_another_machine_and_goes_on(
-    bed: Arc<Bed>,
+pub(crate) async fn converged_job_moves_to_another_machine_and_resumes(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    on_a_swarm(Arc::clone(&bed), async |offices| moves(&bed, offices).await).await
+    on_a_swarm(Arc::clone(&env), async |fleet| moves(&env, fleet).await).await
 }
 
-async fn moves(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
-    two_on_w1(&offices, "go-on").await?;
-    let manager = offices.manager(&SPECON)?;
+async fn moves(env: &TestEnv, fleet: AgentFleet) -> anyhow::Result<()> {
+    two_on_w1(&fleet, "go-on").await?;
+    let manager = fleet.manager(&SPECON)?;
     let moved = || async {
         let said = manager.said();
         anyhow::ensure!(!said.contains("it stays on"), "{said}");
         Ok(said.lines().any(|line| line.contains("it has moved from w1 to")).then_some(()))
     };
-    until_within(PATIENCE, "the job moves", moved).await.with_context(|| manager.said())?;
-    // What is shown may be of the moment before.
+    until_within(SWARM_TIMEOUT, "the job moves", moved).await.with_context(|| manager.said())?;
+    // The status may lag behind the log.
     let node = until("the job is shown elsewhere", || async {
-        let node = managed(&offices, "flat").await?.node;
+        let node = managed(&fleet, "flat").await?.node;
         Ok(node.filter(|node| node != "w1"))
     })
     .await?;
-    ensure_goes_on(bed).await?;
-    // The one at the source has made no step since the other one began.
-    let runs = processes(bed)?;
+    ensure_continues(env).await?;
+    // The process at the source has made no step since the one at the target began.
+    let runs = processes(env)?;
     let [source, target] = runs.as_slice() else { anyhow::bail!("{} processes", runs.len()) };
     let (last, first) = (source.last().context("steps")?, target.first().context("steps")?);
     anyhow::ensure!(*first <= last + 1 && *first > 1, "from {last} to {first}");
-    let services = offices.services().await?;
+    let services = fleet.services().await?;
     let expected = [format!("flat-to-{node}"), "growing".to_owned()];
     anyhow::ensure!(services == expected, "{services:?}");
-    // An agent on a busy machine may answer late for once.
+    // An agent on a busy machine may answer late once.
     let shown = until("no machine is in trouble", || async {
-        let shown = offices.status().await?;
+        let shown = fleet.status().await?;
         Ok(shown.nodes.iter().all(|node| node.trouble.is_none()).then_some(shown))
     })
     .await?;
@@ -110,67 +115,65 @@ async fn moves(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
     let why = unmovable.and_then(|job| job.unmovable.as_deref()).unwrap_or_default();
     anyhow::ensure!(why.contains("no label paceline.checkpoint"), "{why}");
     manager.end().await?;
-    offices.close().await
+    fleet.close().await
 }
 
-pub(crate) async fn a_job_that_does_not_go_on_there_stays_where_it_was(
-    bed: Arc<Bed>,
-) -> anyhow::Result<()> {
-    on_a_swarm(Arc::clone(&bed), async |offices| stays(&bed, offices).await).await
+pub(crate) async fn job_that_cannot_resume_there_stays(env: Arc<TestEnv>) -> anyhow::Result<()> {
+    on_a_swarm(Arc::clone(&env), async |fleet| stays(&env, fleet).await).await
 }
 
-async fn stays(bed: &Bed, offices: Offices) -> anyhow::Result<()> {
-    two_on_w1(&offices, "exit").await?;
-    ensure_stays(bed, &offices, "first report").await?;
-    offices.close().await
+async fn stays(env: &TestEnv, fleet: AgentFleet) -> anyhow::Result<()> {
+    two_on_w1(&fleet, "exit").await?;
+    ensure_stays(env, &fleet, "first report").await?;
+    fleet.close().await
 }
 
-/// Has a manager try to move the job, which fails for a reason with these words: it goes on where it
-/// was, and nothing else is left of the attempt.
-async fn ensure_stays(bed: &Bed, offices: &Offices, why: &str) -> anyhow::Result<()> {
-    let manager = offices.manager(&SPECON)?;
+/// Runs a manager whose attempt to move the job fails for a reason that contains `why`. The job
+/// must go on where it was, with nothing left of the attempt.
+async fn ensure_stays(env: &TestEnv, fleet: &AgentFleet, why: &str) -> anyhow::Result<()> {
+    let manager = fleet.manager(&SPECON)?;
     let stays = || async {
         let said = manager.said();
         let line = |line: &str| line.contains("it stays on w1") && line.contains(why);
         Ok(said.lines().any(line).then_some(()))
     };
-    until_within(PATIENCE, "the job stays", stays).await.with_context(|| manager.said())?;
-    ensure_goes_on(bed).await?;
-    let flat = managed(offices, "flat").await?;
+    until_within(SWARM_TIMEOUT, "the job stays", stays).await.with_context(|| manager.said())?;
+    ensure_continues(env).await?;
+    let flat = managed(fleet, "flat").await?;
     anyhow::ensure!(flat.node.as_deref() == Some("w1"), "{flat:?}");
-    let services = offices.services().await?;
+    let services = fleet.services().await?;
     anyhow::ensure!(services == ["flat", "growing"], "{services:?}");
-    anyhow::ensure!(processes(bed)?.len() <= 2, "more than one process has taken its turn");
+    anyhow::ensure!(processes(env)?.len() <= 2, "more than one process has taken its turn");
     manager.end().await
 }
 
-pub(crate) async fn an_agent_that_ends_is_told_of_and_heard_again(
-    bed: Arc<Bed>,
+pub(crate) async fn ended_agent_is_reported_and_reached_again(
+    env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
-    on_a_swarm(Arc::clone(&bed), async |mut offices| {
-        two_on_w1(&offices, "go-on").await?;
-        let manager = offices.manager(&["--dry-run"])?;
-        managed(&offices, "flat").await?;
-        offices.end_agent("w1").await?;
-        let told = || async {
-            let shown = offices.status().await?;
+    on_a_swarm(Arc::clone(&env), async |mut fleet| {
+        two_on_w1(&fleet, "go-on").await?;
+        let manager = fleet.manager(&["--dry-run"])?;
+        managed(&fleet, "flat").await?;
+        fleet.end_agent("w1").await?;
+        let reported = || async {
+            let shown = fleet.status().await?;
             let w1 = shown.nodes.into_iter().find(|node| node.name == "w1");
             let why = w1.and_then(|node| node.trouble).unwrap_or_default();
-            Ok(why.contains("no agent answers at").then_some(()))
+            Ok(why.contains("cannot reach the agent at").then_some(()))
         };
-        until("the manager tells of the agent", told).await?;
-        offices.start_agent("w1")?;
-        managed(&offices, "flat").await?;
+        until("the manager reports the missing agent", reported).await?;
+        fleet.start_agent("w1")?;
+        managed(&fleet, "flat").await?;
         manager.end().await?;
-        offices.close().await
+        fleet.close().await
     })
     .await
 }
 
-/// Waits until a job is managed, by its manager's word; how it stands then.
-async fn managed(offices: &Offices, job: &str) -> anyhow::Result<JobView> {
-    until_within(PATIENCE, "the job is managed", || async {
-        let shown: Option<Snapshot> = offices.status().await.ok();
+/// Waits until the manager's status shows a job as managed; returns its view.
+async fn managed(fleet: &AgentFleet, job: &str) -> anyhow::Result<JobView> {
+    until_within(SWARM_TIMEOUT, "the job is managed", || async {
+        let shown: Option<Snapshot> = fleet.status().await.ok();
         let mut jobs = shown.map(|shown| shown.jobs).unwrap_or_default().into_iter();
         let well = |one: &JobView| {
             one.job == job && one.standing == Standing::Managed && one.trouble.is_none()

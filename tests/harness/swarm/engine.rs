@@ -20,7 +20,7 @@ pub struct SwarmEngine {
     folder: PathBuf,
     namespace: String,
     cgroup: String,
-    /// The only CPU that it knows of, if it is not to know of all.
+    /// The only CPU that it sees, if it is bound to one.
     cpu: Option<usize>,
     /// The engine's process, while it runs and is this process's child.
     daemon: Mutex<Option<Child>>,
@@ -43,14 +43,14 @@ impl SwarmEngine {
         Ok(Self { host, folder, namespace, cgroup, cpu, daemon, docker })
     }
 
-    /// An engine that another process has started.
+    /// Connects to an engine that another process has started.
     pub(super) async fn attach(folder: PathBuf, name: &str, host: String) -> anyhow::Result<Self> {
         let docker = answers(&folder).await?;
         let (namespace, cgroup) = (format!("{name}-{host}"), format!("/{name}-{host}"));
         Ok(Self { host, folder, namespace, cgroup, cpu: None, daemon: Mutex::new(None), docker })
     }
 
-    /// Ends the engine as its host would: with everything that runs there.
+    /// Ends the engine with everything that runs there, as a shutdown of the host would.
     pub async fn stop(&self) -> anyhow::Result<()> {
         let daemon = self.daemon.lock().await.take();
         let mut daemon = daemon.context("the engine runs, started by this process")?;
@@ -69,7 +69,7 @@ impl SwarmEngine {
         answers(&self.folder).await.map(drop)
     }
 
-    /// Lets its containers have so many CPUs together.
+    /// Limits its containers to `cpus` CPUs together.
     pub(super) fn hold(&self, cpus: f64) -> anyhow::Result<()> {
         const PERIOD: f64 = 100_000.0;
         let name = self.cgroup.trim_start_matches('/');
@@ -95,7 +95,7 @@ impl SwarmEngine {
         format!("unix://{}", self.folder.join("docker.sock").display())
     }
 
-    /// A program that is run on this machine, as far as its network and name go.
+    /// A program in this machine's network namespace.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/var/run/netns/{}", self.namespace));
@@ -103,7 +103,7 @@ impl SwarmEngine {
         command
     }
 
-    /// Bytes that have come in and gone out over the machine's cable.
+    /// Bytes received and sent over the machine's cable.
     pub async fn traffic(&self) -> anyhow::Result<(u64, u64)> {
         let enter = format!("--net=/var/run/netns/{}", self.namespace);
         let output =
@@ -130,16 +130,17 @@ impl SwarmEngine {
         Ok(Duration::from_micros(microseconds).as_secs_f64())
     }
 
-    /// Removes what it runs and ends it; fails if it had ended by itself, once all is removed.
+    /// Removes what it runs and ends it. Fails if the engine had ended by itself, but only after
+    /// clearing up.
     pub(super) async fn clear(self) -> anyhow::Result<()> {
         let fell = match self.daemon.lock().await.as_mut() {
             Some(daemon) => daemon.try_wait()?,
             None => None,
         };
-        // A test that failed may have left it stopped, and nothing runs there then.
+        // A failed test may have left it stopped: then nothing runs there.
         if self.daemon.lock().await.is_some() {
             if let Err(error) = self.empty().await {
-                // An engine may panic as it leaves by force (moby/moby#39221): no test is about that.
+                // An engine may panic when it leaves by force (moby/moby#39221): restart it.
                 self.falls().await.context(error)?;
                 self.start().await?;
                 self.empty().await?;
@@ -154,7 +155,7 @@ impl SwarmEngine {
         fell.map_or(Ok(()), |status| anyhow::bail!("the engine had ended ({status}): {}", said()))
     }
 
-    /// Has it leave its Swarm, and removes what it runs.
+    /// Makes it leave its Swarm, and removes its containers.
     async fn empty(&self) -> anyhow::Result<()> {
         let force = LeaveSwarmOptionsBuilder::default().force(true).build();
         // One that never joined cannot leave.
@@ -162,7 +163,7 @@ impl SwarmEngine {
         self.remove_containers().await
     }
 
-    /// Waits for an engine that no longer answers to have ended.
+    /// Waits for the end of an engine that no longer answers.
     async fn falls(&self) -> anyhow::Result<()> {
         let mut daemon = self.daemon.lock().await;
         let ended = daemon.as_mut().context("the engine runs")?.wait();
@@ -171,7 +172,7 @@ impl SwarmEngine {
     }
 }
 
-/// What the engine that keeps everything in `folder` has logged.
+/// The log of the engine that keeps everything in `folder`.
 fn said(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("log")).unwrap_or_default()
 }
@@ -189,7 +190,7 @@ async fn answers(folder: &Path) -> anyhow::Result<Docker> {
     answers.await.with_context(|| said(folder))
 }
 
-/// An engine with everything of its own, and nothing of the machine's but its control groups.
+/// Starts an engine that shares nothing with the machine's but the control groups.
 fn daemon(
     folder: &Path,
     namespace: &str,
@@ -219,8 +220,8 @@ fn daemon(
     Ok(command.spawn()?)
 }
 
-/// What an engine keeps its images by: any does that needs no file system of its own, and one that
-/// does not copy whole images is better.
+/// The storage driver. It must not need a file system of its own; `fuse-overlayfs` is better than
+/// `vfs`, which copies whole images.
 fn storage() -> &'static str {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
@@ -233,7 +234,7 @@ fn storage() -> &'static str {
     }
 }
 
-/// Unmounts what is mounted below a folder, and the folder itself.
+/// Unmounts a folder and everything below it.
 async fn unmount(folder: &Path) -> anyhow::Result<()> {
     let table = std::fs::read_to_string("/proc/self/mounts")?;
     let places = table.lines().filter_map(|line| line.split_whitespace().nth(1));

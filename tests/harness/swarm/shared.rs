@@ -1,4 +1,4 @@
-//! A Swarm that one process starts and others use, one after another.
+//! A Swarm that one process starts and others use, one at a time.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{PrivateSwarm, SwarmEngine};
 use crate::wait::until;
 
-/// Where another process finds a Swarm.
+/// What another process needs to find a Swarm.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SwarmAddress {
     name: String,
@@ -23,14 +23,14 @@ pub struct SwarmAddress {
 }
 
 impl PrivateSwarm {
-    /// Where another process finds it.
+    /// What another process needs to find it.
     pub fn address(&self) -> SwarmAddress {
         let hosts = self.engines.iter().map(|engine| engine.host.clone()).collect();
         SwarmAddress { name: self.name.clone(), folder: self.folder.clone(), hosts }
     }
 
-    /// Takes a Swarm that another process has started, once no other one uses it, and empties it. It is
-    /// taken until the file that is returned is closed. Its engines can be neither stopped nor started.
+    /// Waits until no other process uses a Swarm that another one has started, takes and empties it.
+    /// It stays taken until the returned file is closed. Its engines can be neither stopped nor started.
     pub async fn attach(address: &SwarmAddress) -> anyhow::Result<(Self, File)> {
         let lock = File::options().create(true).append(true).open(address.folder.join("lock"))?;
         let held = lock.try_clone()?;
@@ -46,13 +46,13 @@ impl PrivateSwarm {
             let engine = SwarmEngine::attach(folder, &address.name, host.clone()).await?;
             swarm.engines.push(engine);
         }
-        // A test that was killed has not done so.
+        // A killed test has not emptied it.
         swarm.empty().await?;
         Ok((swarm, lock))
     }
 
     /// Removes what a test has left: services, containers, networks, secrets and configurations, but
-    /// no image.
+    /// no images.
     pub async fn empty(&self) -> anyhow::Result<()> {
         let docker = self.manager()?.docker();
         for service in docker.list_services(None::<ListServicesOptions>).await? {
@@ -69,7 +69,7 @@ impl PrivateSwarm {
                 .delete_config(config.id.as_deref().context("a configuration has an id")?)
                 .await?;
         }
-        // A network goes when its last task has left it.
+        // A network can be removed only when its last task has left it.
         until("the Swarm is empty", || async {
             for network in docker.list_networks(None::<ListNetworksOptions>).await? {
                 let own =

@@ -4,20 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::frame::MAX_TASKS;
 use crate::frame::{FrameError, Node, or_default};
-use crate::policies::Why;
+use crate::reason::Why;
 use crate::unit::JobId;
 
-/// The most tasks of one kind that a job may have. Policies place them one by one, and a count that
-/// is a mistake is not to hold up the run.
-pub const MOST_TASKS: u32 = 10_000;
-
-/// A cluster's nodes and its distributed jobs, as they stand at one moment.
+/// A cluster's nodes and its distributed jobs at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GangFrame {
     /// Monotonic seconds since the run began.
     pub t: f64,
-    /// The nodes, with what they hold in all.
+    /// The nodes, with their whole capacity.
     #[serde(default, deserialize_with = "or_default")]
     pub nodes: Vec<Node>,
     /// The jobs, in any order.
@@ -33,7 +30,7 @@ pub struct Gang {
     /// When it was submitted.
     #[serde(default)]
     pub submitted: Option<f64>,
-    /// What it does.
+    /// Its state.
     #[serde(default, deserialize_with = "or_default")]
     pub state: State,
     /// Its parameter servers, which hold the model.
@@ -47,23 +44,23 @@ pub struct Gang {
     pub placement: Layout,
 }
 
-/// What a distributed job does.
+/// The state of a distributed job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It was submitted, and is to be started.
+    /// It was submitted and waits to be started.
     #[default]
     Waiting,
     /// It trains.
     Running,
-    /// It is over, one way or another.
+    /// It has ended, successfully or not.
     Finished,
 }
 
 /// A job's parameter servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Servers {
-    /// How many it needs.
+    /// The number that it needs.
     #[serde(default, deserialize_with = "or_default")]
     pub count: u32,
     /// The cores that each needs.
@@ -77,10 +74,10 @@ pub struct Servers {
 /// A job's workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workers {
-    /// The least with which it can run.
+    /// The least number with which it can run.
     #[serde(default, deserialize_with = "or_default")]
     pub min: u32,
-    /// The most that it can use; `null` is the least.
+    /// The largest number that it can use; `null` means `min`.
     #[serde(default)]
     pub max: Option<u32>,
     /// The cores that each needs.
@@ -120,7 +117,7 @@ impl GangFrame {
 }
 
 impl Gang {
-    /// The field that tells of more tasks than a job may have, and how many it tells of.
+    /// The first field whose task count exceeds the maximum, and that count.
     fn too_many(&self) -> Option<(&'static str, u64)> {
         let sum = |counts: &BTreeMap<String, u32>| counts.values().copied().map(u64::from).sum();
         let counts = [
@@ -130,20 +127,20 @@ impl Gang {
             ("placement.ps", sum(&self.placement.ps)),
             ("placement.workers", sum(&self.placement.workers)),
         ];
-        counts.into_iter().find(|(_, count)| *count > MOST_TASKS.into())
+        counts.into_iter().find(|(_, count)| *count > MAX_TASKS.into())
     }
 }
 
-/// The answer to one frame. Lists stand in the order in which the policy came to them.
+/// The answer to one frame. Lists are in the order of the policy's choices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scaling {
     /// The frame's time.
     pub t: f64,
     /// The policy's name.
     pub policy: &'static str,
-    /// How much each waiting and running job counts.
+    /// The weight of each waiting and running job.
     pub weights: BTreeMap<JobId, Weight>,
-    /// What is to be started.
+    /// The tasks to start.
     pub start: Vec<Start>,
     /// Workers to take away.
     pub scale_in: Vec<Change>,
@@ -153,12 +150,12 @@ pub struct Scaling {
     pub waiting: Vec<Waiting>,
 }
 
-/// How much a job counts.
+/// A job's weight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Weight {
-    /// ω′: what jobs are ordered by.
+    /// ω′: the figure by which jobs are ordered.
     pub raw: f64,
-    /// ω: the same between 0 and 1, which for large ω′ rounds to 1 and orders nothing.
+    /// ω: the same scaled to 0 … 1. It rounds to 1 for large ω′, so jobs are not ordered by it.
     pub weight: f64,
 }
 
@@ -170,7 +167,7 @@ pub struct Start {
     /// Parameter servers and workers by node.
     #[serde(flatten)]
     pub layout: Layout,
-    /// Why now, and why there.
+    /// Why it starts now and on these nodes.
     pub why: Why,
 }
 
@@ -181,9 +178,9 @@ pub struct Change {
     pub job: JobId,
     /// The node.
     pub node: String,
-    /// How many workers.
+    /// The number of workers.
     pub count: u32,
-    /// What for.
+    /// The reason.
     pub why: Why,
 }
 
@@ -192,7 +189,7 @@ pub struct Change {
 pub struct Waiting {
     /// The job.
     pub job: JobId,
-    /// What it waits for.
+    /// Why it waits.
     pub why: Why,
 }
 

@@ -3,18 +3,18 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{FrameError, Node, or_default};
-use crate::policies::dltap;
+use crate::reason::dltap;
 use crate::unit::JobId;
 
-/// A cluster's nodes and the tasks of its jobs, as they stand at one moment.
+/// A cluster's nodes and the tasks of its jobs at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskFrame {
     /// Monotonic seconds since the run began.
     pub t: f64,
-    /// The nodes, with what they hold in all.
+    /// The nodes, with their whole capacity.
     #[serde(default, deserialize_with = "or_default")]
     pub nodes: Vec<Node>,
-    /// All tasks that run or are to run, in any order.
+    /// All running and waiting tasks, in any order.
     #[serde(default, deserialize_with = "or_default")]
     pub tasks: Vec<Task>,
 }
@@ -74,7 +74,7 @@ pub struct Placement {
     pub pending: Vec<Pending>,
 }
 
-/// A task that gets a node.
+/// A task that is bound to a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// The task.
@@ -83,16 +83,16 @@ pub struct Bound {
     pub node: String,
     /// The node's score for the task.
     pub score: f64,
-    /// How that score comes about.
+    /// The parts of that score.
     pub why: dltap::Score,
 }
 
-/// A task that gets none.
+/// A task that stays unbound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pending {
     /// The task.
     pub task: JobId,
-    /// What it waits for.
+    /// Why it waits.
     pub why: dltap::Obstacle,
 }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_policy_can_work_with_is_refused() {
+    fn invalid_frame_is_refused() {
         for line in [
             r#"{"tasks": []}"#,
             r#"{"t": null}"#,
@@ -129,11 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_stands_in_the_frame_twice_is_named() {
+    fn task_listed_twice_is_named_in_the_error() {
         let twice = r#"{"t": 1, "tasks": [
             {"id": "a", "job": "j", "role": "ps"}, {"id": "a", "job": "k", "role": "worker"}]}"#;
         let error = TaskFrame::parse(twice).unwrap_err();
-        assert_eq!(error.to_string(), r#"task "a" stands in the frame twice"#);
+        assert_eq!(error.to_string(), r#"invalid frame: task "a" is listed twice"#);
     }
 
     #[test]

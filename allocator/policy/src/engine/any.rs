@@ -1,9 +1,9 @@
-use super::{Account, Cluster, Effect, Engine, Event};
+use super::{Cluster, Effect, Engine, Event, JobStatus};
 use crate::limiter::{Counters, LimiterSettings, SettingError};
 use crate::policy::Policy;
 use crate::unit::{JobId, Moment};
 
-/// What decides for one machine: as a single node, or as several.
+/// The decision engine of one machine: a single node, or several.
 #[derive(Debug)]
 pub enum AnyEngine {
     /// The machine is one node.
@@ -13,7 +13,7 @@ pub enum AnyEngine {
 }
 
 impl AnyEngine {
-    /// Takes in one event that happened at `now`. Events come in the order of their time.
+    /// Handles one event that happened at `now`. Events must come in the order of their time.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         match self {
@@ -22,7 +22,7 @@ impl AnyEngine {
         }
     }
 
-    /// Takes in the CPU time in seconds that everything on one of several nodes has used.
+    /// Records the CPU time, in seconds, that everything on one of several nodes has used.
     pub fn node_used(&mut self, now: Moment, node: &str, seconds: f64) {
         match self {
             Self::Node(_) => {}
@@ -30,23 +30,23 @@ impl AnyEngine {
         }
     }
 
-    /// How a job stands; `None` if there is none of that name.
-    pub fn account(&self, id: &JobId) -> Option<Account> {
+    /// The state of a job; `None` if the job is unknown.
+    pub fn status(&self, id: &JobId) -> Option<JobStatus> {
         match self {
-            Self::Node(engine) => engine.account(id),
-            Self::Cluster(cluster) => cluster.account(id),
+            Self::Node(engine) => engine.status(id),
+            Self::Cluster(cluster) => cluster.status(id),
         }
     }
 
     /// Whether a decision is due when a job has reached a target.
-    pub fn minds_targets(&self) -> bool {
+    pub fn reacts_to_targets(&self) -> bool {
         match self {
-            Self::Node(engine) => engine.minds_targets(),
-            Self::Cluster(cluster) => cluster.minds_targets(),
+            Self::Node(engine) => engine.reacts_to_targets(),
+            Self::Cluster(cluster) => cluster.reacts_to_targets(),
         }
     }
 
-    /// Whether there is a job as [`Engine::awaits_batches`] says.
+    /// As [`Engine::awaits_batches`], for any node.
     pub fn awaits_batches(&self) -> bool {
         match self {
             Self::Node(engine) => engine.awaits_batches(),
@@ -62,19 +62,22 @@ impl AnyEngine {
         }
     }
 
-    /// Lets another policy decide from now on, as [`Engine::decided_by`].
-    pub fn decided_by(&mut self, policy: Box<dyn Policy>) {
+    /// Replaces the policy, as [`Engine::set_policy`].
+    pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
         match self {
-            Self::Node(engine) => engine.decided_by(policy),
-            Self::Cluster(cluster) => cluster.decided_by(policy),
+            Self::Node(engine) => engine.set_policy(policy),
+            Self::Cluster(cluster) => cluster.set_policy(policy),
         }
     }
 
-    /// Limits by other settings from now on, as [`Engine::limit_by`].
-    pub fn limit_by(&mut self, settings: LimiterSettings) -> Result<LimiterSettings, SettingError> {
+    /// Replaces the limiter's settings, as [`Engine::set_limiter`].
+    pub fn set_limiter(
+        &mut self,
+        settings: LimiterSettings,
+    ) -> Result<LimiterSettings, SettingError> {
         match self {
-            Self::Node(engine) => engine.limit_by(settings),
-            Self::Cluster(cluster) => cluster.limit_by(settings),
+            Self::Node(engine) => engine.set_limiter(settings),
+            Self::Cluster(cluster) => cluster.set_limiter(settings),
         }
     }
 }

@@ -1,17 +1,18 @@
-//! Several nodes under one policy: an engine watches over each, and the policy sees their frames as
-//! one.
+//! Several nodes under one policy: each node has an engine, and the policy sees their frames as one.
 //!
-//! Nodes are parts of one machine, or machines of their own. Of parts, shares are fractions of the
-//! machine outside, since limits are written and shown so, and of a job's node inside, as everywhere
-//! in this crate. Of machines, they are fractions of the job's machine on both sides; machines come
-//! and go.
+//! Nodes are parts of one machine, or whole machines. For parts of a machine, shares in events and
+//! effects are fractions of the machine, since limits are written and shown so. Inside, they are
+//! fractions of the job's node, as everywhere in this crate. For whole machines, both are fractions of
+//! the job's machine. Machines may join and leave.
 //!
-//! The policy moves jobs, and leaves limits alone: what the limiter of a node does, it does by the
-//! words of the jobs' owners and by orders, with every job free.
+//! The policy moves jobs and does not set limits. The limiter of each node applies only the owners'
+//! labels and commands, as if the policy had chosen no limit.
+//!
+//! A moving job counts on the node to which it moves. The simulator runs the same code.
 
 use std::collections::BTreeMap;
 
-use super::{Account, Effect, Engine, Event, JobSpec};
+use super::{Effect, Engine, Event, JobSpec, JobStatus};
 use crate::frame::{Frame, Job};
 use crate::limiter::{Change, Counters, LimiterSettings, Setting, SettingError};
 use crate::params::Params;
@@ -34,18 +35,18 @@ pub struct Cluster {
     policy: Box<dyn Policy>,
     /// By name.
     nodes: BTreeMap<String, Node>,
-    /// Where each job runs.
-    homes: BTreeMap<JobId, String>,
-    /// Jobs that run nowhere for now, and where they go.
+    /// The node of each running job.
+    node_of: BTreeMap<JobId, String>,
+    /// Jobs that are being moved, and their target nodes.
     moving: BTreeMap<JobId, String>,
 }
 
 #[derive(Debug)]
 struct Node {
     engine: Engine,
-    /// How much of the machine it is.
+    /// The fraction of the machine that it has.
     part: f64,
-    /// Whether it takes no new jobs: policies see those that it has, and the node itself in no list.
+    /// Whether it takes no new jobs. Then frames contain its jobs but do not list the node itself.
     closed: bool,
 }
 
@@ -59,56 +60,56 @@ impl Cluster {
     ) -> Self {
         let node = |spec: NodeSpec| (spec.name.clone(), Node::new(&spec, memory, spec.cpus / cpus));
         let nodes = nodes.into_iter().map(node).collect();
-        Self { nodes, ..Self::of_machines(policy) }
+        Self { nodes, ..Self::for_machines(policy) }
     }
 
-    /// A cluster of machines, of which there is none yet.
-    pub fn of_machines(policy: Box<dyn Policy>) -> Self {
-        Self { policy, nodes: BTreeMap::new(), homes: BTreeMap::new(), moving: BTreeMap::new() }
+    /// A cluster of machines, empty at first.
+    pub fn for_machines(policy: Box<dyn Policy>) -> Self {
+        Self { policy, nodes: BTreeMap::new(), node_of: BTreeMap::new(), moving: BTreeMap::new() }
     }
 
-    /// A machine with `memory` bytes has come. One that is known stays as it is.
+    /// Adds a machine with `memory` bytes. A machine of that name stays unchanged.
     pub fn join(&mut self, spec: &NodeSpec, memory: f64) {
         self.nodes.entry(spec.name.clone()).or_insert_with(|| Node::new(spec, memory, 1.0));
     }
 
-    /// Whether a machine takes new jobs, as it does at first. What runs on one that does not may be
-    /// moved from there.
-    pub fn takes_jobs(&mut self, name: &str, takes: bool) {
+    /// Sets whether a machine takes new jobs; at first it does. Jobs may be moved away from a machine that
+    /// does not.
+    pub fn set_accepts_jobs(&mut self, name: &str, takes: bool) {
         if let Some(node) = self.nodes.get_mut(name) {
             node.closed = !takes;
         }
     }
 
-    /// A machine has gone, and with it what ran there.
-    pub fn part_with(&mut self, name: &str) {
+    /// Removes a machine and its jobs.
+    pub fn leave(&mut self, name: &str) {
         self.nodes.remove(name);
-        self.homes.retain(|_, home| home != name);
+        self.node_of.retain(|_, node| node != name);
     }
 
-    /// Sets the limiter of every node. Nothing may have happened yet.
-    pub fn limited_by(mut self, settings: LimiterSettings) -> Result<Self, SettingError> {
-        self.limit_by(settings)?;
+    /// Sets the limiter of every node. To be called before the first event.
+    pub fn with_limiter(mut self, settings: LimiterSettings) -> Result<Self, SettingError> {
+        self.set_limiter(settings)?;
         Ok(self)
     }
 
-    pub(super) fn limit_by(
+    pub(super) fn set_limiter(
         &mut self,
         settings: LimiterSettings,
     ) -> Result<LimiterSettings, SettingError> {
         let mut before = settings;
         for node in self.nodes.values_mut() {
-            before = node.engine.limit_by(settings)?;
+            before = node.engine.set_limiter(settings)?;
         }
         Ok(before)
     }
 
-    pub(super) fn decided_by(&mut self, policy: Box<dyn Policy>) {
+    pub(super) fn set_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
     }
 
-    pub(super) fn minds_targets(&self) -> bool {
-        self.policy.minds_targets()
+    pub(super) fn reacts_to_targets(&self) -> bool {
+        self.policy.reacts_to_targets()
     }
 
     pub(super) fn awaits_batches(&self) -> bool {
@@ -124,57 +125,60 @@ impl Cluster {
         })
     }
 
-    pub(super) fn account(&self, id: &JobId) -> Option<Account> {
-        let node = self.nodes.get(self.homes.get(id)?)?;
-        let mut account = node.engine.account(id)?;
-        account.chosen = node.outward(account.chosen);
-        account.in_force.cap = node.outward(account.in_force.cap);
-        account.pinned = account.pinned.map(|share| node.outward(share));
-        Some(account)
+    pub(super) fn status(&self, id: &JobId) -> Option<JobStatus> {
+        let node = self.nodes.get(self.node_of.get(id)?)?;
+        let mut status = node.engine.status(id)?;
+        status.chosen = node.outward(status.chosen);
+        status.in_force.cap = node.outward(status.in_force.cap);
+        status.pinned = status.pinned.map(|share| node.outward(share));
+        Some(status)
     }
 
     pub(super) fn node_used(&mut self, now: Moment, name: &str, seconds: f64) {
         if let Some(node) = self.nodes.get_mut(name) {
-            node.tell(now, Event::NodeUsed(seconds));
+            node.apply(now, Event::NodeUsed(seconds));
         }
     }
 
-    /// Takes in one event that happened at `now`. A job that is on none of the nodes is not known.
+    /// Handles one event that happened at `now`. Jobs on unknown nodes are ignored.
     #[must_use]
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         match event {
             Event::Decide => return self.decide(now),
-            Event::Look => {
-                return Vec::from_iter(self.changes(now, |_, _| {}, &Event::Look));
+            Event::Tick => {
+                return Vec::from_iter(self.changes(now, |_, _| {}, &Event::Tick));
             }
             Event::Appeared(spec) => self.appeared(now, spec),
             Event::Gone(id) => {
                 self.moving.remove(&id);
-                self.leave(now, id);
+                self.remove(now, id);
             }
             Event::Moving(id, to) => {
-                self.leave(now, id.clone());
+                self.remove(now, id.clone());
                 self.moving.insert(id, to);
             }
             Event::Pinned(id, share) => {
-                self.at_home(now, id, |node, id| Event::Pinned(id, node.inward(share)));
+                self.forward(now, id, |node, id| Event::Pinned(id, node.inward(share)));
             }
             Event::Applied(id, Setting::Cap(share)) => self
-                .at_home(now, id, |node, id| Event::Applied(id, Setting::Cap(node.inward(share)))),
+                .forward(now, id, |node, id| Event::Applied(id, Setting::Cap(node.inward(share)))),
             Event::Applied(id, weight @ Setting::Weight(_)) => {
-                self.at_home(now, id, |_, id| Event::Applied(id, weight));
+                self.forward(now, id, |_, id| Event::Applied(id, weight));
             }
             Event::Targets(id, targets) => {
-                self.at_home(now, id, |_, id| Event::Targets(id, targets));
+                self.forward(now, id, |_, id| Event::Targets(id, targets));
             }
             Event::Guarded(id, guard, on) => {
-                self.at_home(now, id, |_, id| Event::Guarded(id, guard, on));
+                self.forward(now, id, |_, id| Event::Guarded(id, guard, on));
             }
+            Event::Bounded(id, max) => self.forward(now, id, |node, id| {
+                Event::Bounded(id, max.map(|share| node.inward(share)))
+            }),
             Event::Reported(id, report) => {
-                self.at_home(now, id, |_, id| Event::Reported(id, report));
+                self.forward(now, id, |_, id| Event::Reported(id, report));
             }
-            Event::Used(id, reading) => self.at_home(now, id, |_, id| Event::Used(id, reading)),
-            // What the whole machine uses says nothing of a part of it.
+            Event::Used(id, reading) => self.forward(now, id, |_, id| Event::Used(id, reading)),
+            // The usage of the whole machine does not show the usage of one part.
             Event::NodeUsed(_) => {}
         }
         Vec::new()
@@ -183,31 +187,31 @@ impl Cluster {
     fn appeared(&mut self, now: Moment, spec: JobSpec) {
         let id = spec.id.clone();
         self.moving.remove(&id);
-        self.leave(now, id.clone());
-        let Some(home) = spec.node.clone() else { return };
-        let Some(node) = self.nodes.get_mut(&home) else { return };
+        self.remove(now, id.clone());
+        let Some(name) = spec.node.clone() else { return };
+        let Some(node) = self.nodes.get_mut(&name) else { return };
         let spec = JobSpec {
             in_force: node.inward(spec.in_force),
             min: spec.min.map(|share| node.inward(share)),
             max: spec.max.map(|share| node.inward(share)),
             ..spec
         };
-        node.tell(now, Event::Appeared(spec));
-        self.homes.insert(id, home);
+        node.apply(now, Event::Appeared(spec));
+        self.node_of.insert(id, name);
     }
 
-    fn leave(&mut self, now: Moment, id: JobId) {
-        let home = self.homes.remove(&id);
-        if let Some(node) = home.and_then(|home| self.nodes.get_mut(&home)) {
-            node.tell(now, Event::Gone(id));
+    fn remove(&mut self, now: Moment, id: JobId) {
+        let name = self.node_of.remove(&id);
+        if let Some(node) = name.and_then(|name| self.nodes.get_mut(&name)) {
+            node.apply(now, Event::Gone(id));
         }
     }
 
-    fn at_home(&mut self, now: Moment, id: JobId, event: impl FnOnce(&Node, JobId) -> Event) {
-        let home = self.homes.get(&id);
-        if let Some(node) = home.and_then(|home| self.nodes.get_mut(home)) {
+    fn forward(&mut self, now: Moment, id: JobId, event: impl FnOnce(&Node, JobId) -> Event) {
+        let name = self.node_of.get(&id);
+        if let Some(node) = name.and_then(|name| self.nodes.get_mut(name)) {
             let event = event(node, id);
-            node.tell(now, event);
+            node.apply(now, event);
         }
     }
 
@@ -234,7 +238,7 @@ impl Cluster {
         effects
     }
 
-    /// What the limiters of all nodes change; `see` is shown what each engine sees.
+    /// The changes of all nodes' limiters. `see` receives the nodes and jobs of each engine's frame.
     fn changes(
         &mut self,
         now: Moment,
@@ -252,7 +256,7 @@ impl Cluster {
                     Effect::Set(changes) => {
                         all.extend(changes.into_iter().map(|change| node.change(change)));
                     }
-                    // When to run again is the cluster's policy's to say.
+                    // The cluster's policy sets the time of the next run.
                     Effect::End(_) | Effect::WakeAt(_) => {}
                 }
             }
@@ -262,25 +266,25 @@ impl Cluster {
 }
 
 impl Node {
-    /// One with `memory` bytes, whose shares are this part of what they are outside.
+    /// A node with `memory` bytes and this part of the machine's CPU capacity.
     fn new(spec: &NodeSpec, memory: f64, part: f64) -> Self {
-        let free = Unlimited::new(&Params::default()).expect("no parameter is none that fails");
+        let free = Unlimited::new(&Params::default()).expect("the default parameters are valid");
         let engine = Engine::new(spec.name.clone(), spec.cpus, Some(memory), Box::new(free));
         Self { engine, part, closed: false }
     }
 
-    /// Takes in an event that asks for nothing.
-    fn tell(&mut self, now: Moment, event: Event) {
+    /// Handles an event that has no effects.
+    fn apply(&mut self, now: Moment, event: Event) {
         let effects = self.engine.step(now, event);
-        debug_assert!(effects.is_empty(), "only a look and a decision have effects");
+        debug_assert!(effects.is_empty(), "only a tick and a decision have effects");
     }
 
-    /// A share of the machine as one of the node. Neither is a limit where it is all.
+    /// Converts a share of the machine into one of the node. No limit stays no limit.
     fn inward(&self, share: Share) -> Share {
         if share.is_all() { share } else { Share::nearest(share.get() / self.part) }
     }
 
-    /// A share of the node as one of the machine.
+    /// Converts a share of the node into one of the machine.
     fn outward(&self, share: Share) -> Share {
         if share.is_all() { share } else { Share::nearest(share.get() * self.part) }
     }

@@ -1,37 +1,38 @@
-//! One job as the engine knows it: cumulative readings, and the marks that the last frame set.
+//! The engine's record of one job: cumulative readings, and their values as of the last frame.
 
 use paceline_wire::{Direction, Targets};
 
 use super::JobSpec;
-use super::reading::{Reading, Taken};
+use super::batch_clock::BatchClock;
+use super::reading::{Reading, TimedReading};
 use super::report::Report;
-use super::window::{Sight, Window};
+use super::window::{Window, WindowInput};
 use crate::frame::{self, Limit, Reached, Usage};
-use crate::limiter::{Change, DEFAULT_WEIGHT, InForce, Setting, Switches, View, Why};
+use crate::limiter::{Change, InForce, Setting, Switches, View, Why};
 use crate::signal::mean_between;
 use crate::unit::{Moment, NodeName, Share, counter};
 
-/// A job with no report for this many of its own report periods has gone silent (X7) …
+/// A job is silent (X7) after no report for this many of its own report periods. It must also have used
+/// this many times the CPU time between two reports, since a job with little CPU reports seldom.
 const SILENT_PERIODS: f64 = 3.0;
-/// … once as many intervals of the policy have passed, too, and once it has used so many times the CPU
-/// time that it needs from one report to the next: one that gets little CPU reports seldom.
+/// … and no report for this many intervals of the policy.
 const SILENT_INTERVALS: f64 = 2.0;
-/// A held share is written when what is in force differs by this much: less is rounding.
-const OFF: f64 = 0.0005;
+/// A pinned share is written when the cap in force differs by this much. Less is rounding.
+const PIN_TOLERANCE: f64 = 0.0005;
 
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) spec: JobSpec,
-    /// What the policy chose last.
+    /// The policy's last choice.
     pub(super) chosen: Share,
     pub(super) in_force: InForce,
-    /// What was last asked for, in force or not, and when.
+    /// The last requested setting, in force or not, and the time of the request.
     pub(super) asked: Option<(Moment, Setting)>,
-    /// The share that it is held at by an order.
+    /// The share at which a command holds it.
     pub(super) pinned: Option<Share>,
-    /// The guards that were switched by an order.
+    /// The guards that commands have switched.
     pub(super) switches: Switches,
-    /// The targets that were set by an order: these rule over its owner's and its endpoint's.
+    /// The targets set by commands. They override its owner's and its endpoint's.
     pub(super) ordered: Targets,
     appeared: Moment,
     report: Option<Report>,
@@ -40,24 +41,26 @@ pub(super) struct Job {
     batches: Batches,
     /// When the last report of a loss or a batch was first seen.
     last_report: Moment,
-    /// The CPU seconds that it had used by then, and when its present process began.
+    /// When its endpoint was last read.
+    last_read: Moment,
+    /// The CPU seconds used at the last report, and at the start of its current process.
     used_at_report: f64,
     used_at_start: f64,
     /// The last two readings.
-    usage: Option<Taken>,
-    usage_before: Option<Taken>,
-    /// The CPU seconds that it had used when it took the step that it reported last.
+    usage: Option<TimedReading>,
+    usage_before: Option<TimedReading>,
+    /// The CPU seconds used when it took the last reported step.
     used_at_step: Option<f64>,
-    /// CPU seconds of its counters up to when they last began again.
+    /// The CPU seconds counted before its counters last restarted.
     used_before: f64,
-    usage_mark: Option<Taken>,
+    usage_mark: Option<TimedReading>,
     window: Window,
 }
 
 /// Which batches began after the last frame and the last change of limit.
 ///
-/// The endpoint tells how many batches have *ended*. The first to end after such a change began
-/// before it, so the count starts with the reading that shows it ended.
+/// The endpoint counts batches that have *ended*. The first one to end after such a change began
+/// before it. So the count starts with the reading that shows that it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Batches {
     ended_before: u64,
@@ -69,7 +72,11 @@ impl Job {
         let began = spec.fresh.then_some((0, 0.0));
         Self {
             chosen: Share::ALL,
-            in_force: InForce { cap: spec.in_force, weight: DEFAULT_WEIGHT },
+            in_force: InForce {
+                cap: spec.in_force,
+                weight: spec.own_weight,
+                own_weight: spec.own_weight,
+            },
             asked: None,
             pinned: None,
             switches: Switches::default(),
@@ -79,6 +86,7 @@ impl Job {
             losses: began,
             batches: Batches::default(),
             last_report: now,
+            last_read: now,
             used_at_report: 0.0,
             used_at_start: 0.0,
             usage: None,
@@ -92,10 +100,11 @@ impl Job {
     }
 
     pub(super) fn reported(&mut self, now: Moment, report: Report) {
+        let report = self.clock_check(now, report);
         let before = self.report.as_ref();
         let before_step = before.and_then(|before| before.steps.taken);
         if before.is_some_and(|before| before.instance != report.instance) {
-            // The process began anew inside its container: so did its counters.
+            // The process restarted inside its container, and so did its counters.
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
             self.window.forget_batches();
@@ -108,13 +117,39 @@ impl Job {
         if self.batches.from.is_none() && report.batches.0 > self.batches.ended_before {
             self.batches.from = Some(report.batches);
         }
+        self.last_read = now;
         if before_step != report.steps.taken {
             self.used_at_step = self.used_before_now(now, report.age);
         }
         self.report = Some(report);
     }
 
-    /// The CPU seconds that it had used so many seconds before `now`, at a moment between the last two readings.
+    /// The report, without batches that the clock shows to be impossible: those of the last report
+    /// stay.
+    fn clock_check(&self, now: Moment, report: Report) -> Report {
+        let before = self.report.as_ref().filter(|before| before.instance == report.instance);
+        let elapsed = before.map_or(f64::INFINITY, |_| now.seconds_since(self.last_read));
+        let clock = BatchClock {
+            elapsed: elapsed + report.age,
+            lifetime: self.lifetime(now).unwrap_or(f64::INFINITY),
+        };
+        let counted = before.map_or((0, 0.0), |before| before.batches);
+        let batches = if clock.allows(counted, report.batches) { report.batches } else { counted };
+        Report { batches, ..report }
+    }
+
+    /// How long its container has run, in seconds.
+    fn lifetime(&self, now: Moment) -> Option<f64> {
+        self.spec.age.map(|age| age + now.seconds_since(self.appeared))
+    }
+
+    /// The CPU weight that its owner gave it, less what it has.
+    pub(super) fn spare_weight(&self) -> i64 {
+        let InForce { weight, own_weight, .. } = self.in_force;
+        own_weight.checked_signed_diff(weight).unwrap_or(0)
+    }
+
+    /// The CPU seconds used `age` seconds before `now`, interpolated between the last two readings.
     fn used_before_now(&self, now: Moment, age: f64) -> Option<f64> {
         let (last, used) = (self.usage?, self.cpu_seconds()?);
         let Some(before) = self.usage_before else { return Some(used) };
@@ -125,7 +160,7 @@ impl Job {
     }
 
     pub(super) fn used(&mut self, at: Moment, reading: Reading) {
-        let taken = Taken { at, reading };
+        let taken = TimedReading { at, reading };
         let restarted = self.usage.filter(|before| taken.restarted_after(before));
         if let Some(before) = restarted {
             self.used_before += before.reading.cpu_seconds;
@@ -148,12 +183,12 @@ impl Job {
         }
     }
 
-    /// The next look is to see nothing of what was used until now.
-    pub(super) fn look_anew(&mut self) {
+    /// Makes the next tick ignore the usage until now.
+    pub(super) fn restart_window(&mut self) {
         self.window.begin(self.usage);
     }
 
-    /// Ends the time that the last frame told of.
+    /// Starts the period of the next frame.
     pub(super) fn begin_frame(&mut self, chosen: Option<Share>) {
         self.chosen = chosen.unwrap_or(self.chosen);
         self.usage_mark = self.usage;
@@ -163,7 +198,7 @@ impl Job {
         self.mark_batches();
     }
 
-    /// Whether its batches have a target, and none is known yet that began after the last frame.
+    /// Whether it has a batch target but no measured batch that began after the last frame.
     pub(super) fn awaits_batches(&self) -> bool {
         self.batches.from.is_none() && self.targets().batch_latency.is_some()
     }
@@ -192,33 +227,33 @@ impl Job {
             && self.has_used_enough_to_report(reports)
     }
 
-    /// Whether it has used the CPU time by which it should have reported again. True if its CPU time is unknown.
+    /// Whether it has used enough CPU time for another report to be due. True if its CPU time is unknown.
     fn has_used_enough_to_report(&self, reports: u64) -> bool {
         let Some(used) = self.cpu_seconds().filter(|_| reports > 0) else { return true };
         let a_report = (self.used_at_report - self.used_at_start) / counter(reports);
         used - self.used_at_report >= SILENT_PERIODS * a_report
     }
 
-    /// What the limiter sees of the job at `now`.
+    /// The limiter's view of the job at `now`.
     pub(super) fn view(&mut self, now: Moment, cpus: f64, silent: bool) -> View {
-        let sight = Sight {
+        let input = WindowInput {
             cap: self.in_force.cap,
             cpus,
             latest: self.usage,
             from: self.batches.from,
             batches: self.report.as_ref().map(|report| report.batches),
         };
-        let seen = self.window.look(now, sight);
+        let sample = self.window.tick(now, input);
         View {
             job: self.spec.id.clone(),
             in_force: self.in_force.cap,
-            measured_under: seen.cap,
+            measured_under: sample.cap,
             min: self.spec.min,
             max: self.spec.max,
             weight: self.spec.weight,
-            usage: seen.usage,
-            pressed: seen.pressed,
-            batch_latency: seen.batch_latency,
+            usage: sample.usage,
+            pressed: sample.pressed,
+            batch_latency: sample.batch_latency,
             budget: self.targets().batch_latency,
             max_slowdown: self.spec.max_slowdown,
             switches: self.switches,
@@ -226,9 +261,9 @@ impl Job {
         }
     }
 
-    /// Whether the last view told of what was used since `moment` or later, and of nothing older.
-    pub(super) fn saw_only_since(&self, moment: Moment) -> bool {
-        self.window.saw_only_since(moment)
+    /// Whether the last view's usage is entirely from after `moment`.
+    pub(super) fn sampled_only_since(&self, moment: Moment) -> bool {
+        self.window.sampled_only_since(moment)
     }
 
     pub(super) fn in_frame(&self, node: &NodeName, cpus: f64) -> frame::Job {
@@ -264,7 +299,7 @@ impl Job {
             expected_steps: steps.expected,
             steps_to_acceptable: steps.to_acceptable,
             steps_to_objective: steps.to_objective,
-            // The job latches the targets that it knows of, not those that a label puts over them.
+            // The job latches its own targets, not those that a label or a command sets instead.
             reached: Reached {
                 acceptable: reached.acceptable && asked.acceptable == targets.acceptable,
                 objective: reached.objective && asked.objective == targets.objective,
@@ -273,8 +308,8 @@ impl Job {
         }
     }
 
-    /// Before its first report, a job has done nothing; one that reports and does not say how many of
-    /// its steps are done may have done anything.
+    /// The work left. Before its first report, a job has done nothing. If its reports do not give the
+    /// steps done, the work left is unknown.
     fn remaining(&self) -> Option<f64> {
         let done = self.report.as_ref().map_or(Some(0.0), |report| report.done)?;
         self.spec.work.map(|work| work * (1.0 - done))
@@ -289,22 +324,23 @@ impl Job {
         over(self.ordered, over(self.spec.targets, self.asked_targets()))
     }
 
-    /// Which way its loss goes.
+    /// The direction in which its loss improves.
     pub(super) fn direction(&self) -> Direction {
         let own = self.report.as_ref().map(|report| report.direction);
         self.spec.direction.or(own).unwrap_or_default()
     }
 
-    /// Sets targets; what is not given stays.
+    /// Sets targets; those that are `None` stay unchanged.
     pub(super) fn order_targets(&mut self, targets: Targets) {
         self.ordered = over(targets, self.ordered);
     }
 
-    /// What is to be written to hold the job at the share that was ordered, if it is not there.
+    /// The change that puts a pinned job at its share, if it is not there. `least` is the smallest valid
+    /// share.
     pub(super) fn hold(&self, least: Share) -> Option<Change> {
         let pinned = self.pinned?;
         let share = if pinned < least { least } else { pinned };
-        let off = (self.in_force.cap.get() - share.get()).abs() >= OFF;
+        let off = (self.in_force.cap.get() - share.get()).abs() >= PIN_TOLERANCE;
         off.then(|| Change {
             job: self.spec.id.clone(),
             from: Setting::Cap(self.in_force.cap),
@@ -335,7 +371,7 @@ impl Job {
     }
 }
 
-/// Targets over those that count less.
+/// `targets`, completed by `others` where they are not set.
 fn over(targets: Targets, others: Targets) -> Targets {
     Targets {
         acceptable: targets.acceptable.or(others.acceptable),

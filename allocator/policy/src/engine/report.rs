@@ -1,4 +1,4 @@
-//! What the engine goes by, of all that a job says.
+//! The part of a job's progress that the engine uses.
 
 use std::sync::Arc;
 
@@ -7,48 +7,48 @@ use paceline_wire::{Direction, Forecast, Progress, Targets};
 use crate::frame::Reached;
 use crate::unit::counter;
 
-/// What a job's endpoint said, as far as anything here goes by it.
+/// One answer of a job's endpoint, reduced to what the engine uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// New with every start of the job's process: when it changes, the counters began anew.
+    /// New with every start of the job's process: when it changes, the counters have restarted.
     pub instance: Arc<str>,
-    /// Which way the loss is meant to go.
+    /// The direction in which the loss improves.
     pub direction: Direction,
-    /// How many losses were reported, and their sum.
+    /// The number of losses reported, and their sum.
     pub losses: (u64, f64),
     /// The largest of them by absolute value.
     pub largest: Option<f64>,
-    /// How many batches ended, and their total duration in seconds.
+    /// The number of batches that ended, and their total duration in seconds.
     pub batches: (u64, f64),
-    /// The part of its steps that is done, where the job says how many there are to be.
+    /// The fraction of its steps that is done, if the job reports a total.
     pub done: Option<f64>,
-    /// How far its steps are.
+    /// Its steps.
     pub steps: Steps,
-    /// Seconds between the reading that this is and the event that brings it.
+    /// The age of this reading when its event arrives, in seconds.
     pub age: f64,
-    /// What the job is asked to reach.
+    /// The targets that the job knows.
     pub targets: Targets,
-    /// What of it has been.
+    /// The targets that it reports as reached.
     pub reached: Reached,
 }
 
-/// The optimizer steps of a job, as far as it says.
+/// The optimizer steps of a job, as far as it reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steps {
-    /// Those that it has taken.
+    /// The steps that it has taken.
     pub taken: Option<u64>,
-    /// How many it means to take.
+    /// The steps that it plans to take.
     pub total: Option<u64>,
-    /// How many it expects to take, where that is fewer.
+    /// The steps that it expects to take, if fewer.
     pub expected: Option<u64>,
-    /// Those until its loss is acceptable, by its own forecast.
+    /// The steps until its loss is acceptable, by its own forecast.
     pub to_acceptable: Option<f64>,
-    /// Those until its objective.
+    /// The steps until its objective, by its own forecast.
     pub to_objective: Option<f64>,
 }
 
 impl Report {
-    /// How many reports have come: a job may report losses, batches, or both at once.
+    /// The number of reports so far: a job may report losses, batches, or both at once.
     pub(super) fn reports(&self) -> u64 {
         self.losses.0.max(self.batches.0)
     }

@@ -1,15 +1,15 @@
 mod cluster;
-mod look;
 mod orders;
-mod renewal;
+mod replace;
+mod ticks;
 
 use paceline_wire::Progress;
 
 use super::*;
 use crate::limiter::Why;
 use crate::params::Params;
-use crate::policies::{FlowCon, Tradl};
-use crate::policy::Variant;
+use crate::policies::{FlowCon, Tradl, Unlimited};
+use crate::variant::Variant;
 
 fn id(name: &str) -> JobId {
     JobId::new(name).unwrap()
@@ -28,6 +28,8 @@ fn spec(name: &str) -> JobSpec {
         min: None,
         max: None,
         weight: 1.0,
+        own_weight: 1024,
+        age: None,
         max_slowdown: None,
         may_terminate: false,
         work: None,
@@ -64,7 +66,7 @@ fn engine() -> Engine {
     Engine::new("here".to_owned(), 2.0, None, Box::new(policy))
 }
 
-fn tell(engine: &mut Engine, t: f64, event: Event) {
+fn apply(engine: &mut Engine, t: f64, event: Event) {
     assert_eq!(engine.step(at(t), event), []);
 }
 
@@ -83,14 +85,14 @@ fn used(cpu_seconds: f64) -> Reading {
 #[test]
 fn a_frame_holds_the_means_since_the_frame_before() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
-    tell(&mut engine, 0.0, Event::Used(id("a"), used(0.5)));
-    tell(&mut engine, 1.0, Event::Reported(id("a"), progress(2, 8.0, 2, 1.0)));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Used(id("a"), used(0.5)));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), progress(2, 8.0, 2, 1.0)));
     let (first, _) = decide(&mut engine, 1.0);
     assert_eq!(first.jobs[0].loss, Some(4.0));
     assert_eq!(first.jobs[0].usage.cpu, None, "one reading gives no rate");
-    tell(&mut engine, 10.0, Event::Used(id("a"), used(10.5)));
-    tell(&mut engine, 11.0, Event::Reported(id("a"), progress(6, 20.0, 6, 5.0)));
+    apply(&mut engine, 10.0, Event::Used(id("a"), used(10.5)));
+    apply(&mut engine, 11.0, Event::Reported(id("a"), progress(6, 20.0, 6, 5.0)));
     let (second, _) = decide(&mut engine, 11.0);
     assert_eq!(second.jobs[0].loss, Some(3.0));
     assert_eq!(second.jobs[0].usage.cpu, Some(0.5), "10 CPU seconds in 10 s on 2 CPUs");
@@ -99,22 +101,22 @@ fn a_frame_holds_the_means_since_the_frame_before() {
 }
 
 #[test]
-fn the_work_that_is_left_is_known_where_a_job_says_what_is_done() {
+fn remaining_work_is_known_where_a_job_reports_its_progress() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { work: Some(40.0), ..spec("a") }));
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { work: Some(40.0), ..spec("a") }));
     let remaining = |engine: &mut Engine, t: f64| decide(engine, t).0.jobs[0].remaining;
     assert_eq!(remaining(&mut engine, 0.0), Some(40.0), "it has done nothing");
     let quarter = Report { done: Some(0.25), ..progress(1, 4.0, 1, 1.0) };
-    tell(&mut engine, 1.0, Event::Reported(id("a"), quarter));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), quarter));
     assert_eq!(remaining(&mut engine, 1.0), Some(30.0));
-    tell(&mut engine, 2.0, Event::Reported(id("a"), progress(2, 8.0, 2, 2.0)));
-    assert_eq!(remaining(&mut engine, 2.0), None, "nobody knows of how many steps");
+    apply(&mut engine, 2.0, Event::Reported(id("a"), progress(2, 8.0, 2, 2.0)));
+    assert_eq!(remaining(&mut engine, 2.0), None, "the number of steps is unknown");
 }
 
 #[test]
-fn steps_of_a_report_stand_in_the_frame() {
+fn steps_of_a_report_appear_in_the_frame() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
     let first = decide(&mut engine, 0.0).0.jobs.remove(0);
     assert_eq!((first.step, first.total_steps, first.cpu_seconds), (None, None, None));
     let steps = Steps {
@@ -124,21 +126,21 @@ fn steps_of_a_report_stand_in_the_frame() {
         to_acceptable: Some(71.5),
         to_objective: Some(102.0),
     };
-    tell(&mut engine, 1.0, Event::Reported(id("a"), Report { steps, ..progress(1, 4.0, 1, 1.0) }));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), Report { steps, ..progress(1, 4.0, 1, 1.0) }));
     let job = decide(&mut engine, 1.0).0.jobs.remove(0);
     assert_eq!((job.step, job.total_steps, job.expected_steps), (Some(40), Some(900), Some(600)));
     assert_eq!((job.steps_to_acceptable, job.steps_to_objective), (Some(71.5), Some(102.0)));
 }
 
 #[test]
-fn cpu_time_of_a_step_is_that_of_the_moment_when_it_was_reported() {
+fn step_cpu_time_is_interpolated_to_the_time_of_the_report() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
     let step = |engine: &mut Engine, t: f64, cpu_seconds: f64, (step, age): (u64, f64)| {
-        tell(engine, t, Event::Used(id("a"), used(cpu_seconds)));
+        apply(engine, t, Event::Used(id("a"), used(cpu_seconds)));
         let steps = Steps { taken: Some(step), ..Steps::default() };
         let report = Report { steps, age, ..progress(step, 4.0, step, 1.0) };
-        tell(engine, t, Event::Reported(id("a"), report));
+        apply(engine, t, Event::Reported(id("a"), report));
         let job = decide(engine, t).0.jobs.remove(0);
         (job.cpu_seconds, job.step_cpu_seconds)
     };
@@ -151,56 +153,60 @@ fn cpu_time_of_a_step_is_that_of_the_moment_when_it_was_reported() {
 #[test]
 fn cpu_seconds_of_a_job_never_fall() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
     for (t, read, expected) in [(1.0, 3.0, 3.0), (2.0, 8.0, 8.0), (3.0, 1.0, 9.0), (4.0, 2.5, 10.5)]
     {
         let reading = Reading { cpu_seconds: read, ..Reading::default() };
-        tell(&mut engine, t, Event::Used(id("a"), reading));
+        apply(&mut engine, t, Event::Used(id("a"), reading));
         assert_eq!(decide(&mut engine, t).0.jobs[0].cpu_seconds, Some(expected));
     }
 }
 
 #[test]
-fn a_job_that_was_running_before_is_measured_from_its_first_reading() {
+fn job_already_running_is_measured_from_its_first_reading() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { fresh: false, ..spec("a") }));
-    tell(&mut engine, 0.0, Event::Reported(id("a"), progress(1000, 9000.0, 0, 0.0)));
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { fresh: false, ..spec("a") }));
+    apply(&mut engine, 0.0, Event::Reported(id("a"), progress(1000, 9000.0, 0, 0.0)));
     assert_eq!(decide(&mut engine, 0.0).0.jobs[0].loss, None);
-    tell(&mut engine, 5.0, Event::Reported(id("a"), progress(1001, 9001.0, 0, 0.0)));
+    apply(&mut engine, 5.0, Event::Reported(id("a"), progress(1001, 9001.0, 0, 0.0)));
     assert_eq!(decide(&mut engine, 5.0).0.jobs[0].loss, Some(1.0));
 }
 
 #[test]
-fn a_process_that_began_anew_is_measured_from_nothing() {
+fn restarted_process_is_measured_from_zero() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
-    tell(&mut engine, 0.0, Event::Reported(id("a"), progress(100, 100.0, 0, 0.0)));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Reported(id("a"), progress(100, 100.0, 0, 0.0)));
     decide(&mut engine, 0.0);
     let again = Report { instance: "two".into(), ..progress(2, 8.0, 0, 0.0) };
-    tell(&mut engine, 5.0, Event::Reported(id("a"), again));
+    apply(&mut engine, 5.0, Event::Reported(id("a"), again));
     assert_eq!(decide(&mut engine, 5.0).0.jobs[0].loss, Some(4.0));
 }
 
 #[test]
 fn a_batch_that_began_before_the_change_of_limit_is_not_counted() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
-    tell(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 4.0, 10, 10.0)));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 4.0, 10, 10.0)));
     decide(&mut engine, 1.0);
     // The batch that ends at 2 s began before the frame; the two that end by 4 s did not.
-    tell(&mut engine, 2.0, Event::Reported(id("a"), progress(1, 4.0, 11, 19.0)));
-    tell(&mut engine, 4.0, Event::Reported(id("a"), progress(1, 4.0, 13, 21.0)));
+    apply(&mut engine, 2.0, Event::Reported(id("a"), progress(1, 4.0, 11, 19.0)));
+    apply(&mut engine, 4.0, Event::Reported(id("a"), progress(1, 4.0, 13, 21.0)));
     assert_eq!(decide(&mut engine, 4.0).0.jobs[0].batch_latency, Some(1.0));
-    tell(&mut engine, 5.0, Event::Reported(id("a"), progress(1, 4.0, 14, 22.0)));
-    tell(&mut engine, 6.0, Event::Applied(id("a"), cap(0.5)));
-    tell(&mut engine, 7.0, Event::Reported(id("a"), progress(1, 4.0, 15, 24.0)));
+    apply(&mut engine, 5.0, Event::Reported(id("a"), progress(1, 4.0, 14, 22.0)));
+    apply(&mut engine, 6.0, Event::Applied(id("a"), cap(0.5)));
+    apply(&mut engine, 7.0, Event::Reported(id("a"), progress(1, 4.0, 15, 24.0)));
     assert_eq!(decide(&mut engine, 7.0).0.jobs[0].batch_latency, None);
 }
 
 #[test]
 fn a_limit_counts_only_once_it_is_applied() {
     let mut engine = engine();
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { in_force: Share::nearest(0.5), ..spec("a") }));
+    apply(
+        &mut engine,
+        0.0,
+        Event::Appeared(JobSpec { in_force: Share::nearest(0.5), ..spec("a") }),
+    );
     let effects = engine.step(at(0.0), Event::Decide);
     let change = Change { job: id("a"), from: cap(0.5), to: cap(1.0), why: Why::Chosen };
     assert!(effects.contains(&Effect::Set(vec![change.clone()])));
@@ -208,7 +214,7 @@ fn a_limit_counts_only_once_it_is_applied() {
         engine.step(at(1.0), Event::Decide).contains(&Effect::Set(vec![change])),
         "refused: decided again"
     );
-    tell(&mut engine, 2.0, Event::Applied(id("a"), cap(1.0)));
+    apply(&mut engine, 2.0, Event::Applied(id("a"), cap(1.0)));
     let settled = engine.step(at(3.0), Event::Decide);
     assert!(!settled.iter().any(|effect| matches!(effect, Effect::Set(_))));
     let (frame, _) = decide(&mut engine, 4.0);
@@ -219,7 +225,7 @@ fn a_limit_counts_only_once_it_is_applied() {
 fn a_silent_job_is_not_cut() {
     let mut engine = engine();
     for name in ["a", "b"] {
-        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+        apply(&mut engine, 0.0, Event::Appeared(spec(name)));
     }
     // Both fall, then stand still; "a" goes silent after that.
     for second in 0..20_u32 {
@@ -227,9 +233,9 @@ fn a_silent_job_is_not_cut() {
         let reports = u64::from(second) + 1;
         let sum = 4.0 + f64::from(second);
         for name in ["a", "b"] {
-            tell(&mut engine, t, Event::Used(id(name), used(t)));
+            apply(&mut engine, t, Event::Used(id(name), used(t)));
             if name == "b" || second < 4 {
-                tell(&mut engine, t, Event::Reported(id(name), progress(reports, sum, 0, 0.0)));
+                apply(&mut engine, t, Event::Reported(id(name), progress(reports, sum, 0, 0.0)));
             }
         }
         for effect in engine.step(at(t), Event::Decide) {
@@ -244,20 +250,20 @@ fn a_silent_job_is_not_cut() {
 fn job_with_little_cpu_may_report_seldom() {
     let mut engine = engine();
     for name in ["slow", "stuck"] {
-        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+        apply(&mut engine, 0.0, Event::Appeared(spec(name)));
     }
     // Both report once a CPU second for 10 s. Then one gets a fiftieth of that, and the other stops.
     for second in 0..=10_u32 {
         let t = f64::from(second);
         for name in ["slow", "stuck"] {
-            tell(&mut engine, t, Event::Used(id(name), used(t)));
+            apply(&mut engine, t, Event::Used(id(name), used(t)));
             let reports = u64::from(second);
-            tell(&mut engine, t, Event::Reported(id(name), progress(reports, t, 0, 0.0)));
+            apply(&mut engine, t, Event::Reported(id(name), progress(reports, t, 0, 0.0)));
         }
     }
     for t in [60.0, 120.0] {
-        tell(&mut engine, t, Event::Used(id("slow"), used(10.0 + (t - 10.0) / 50.0)));
-        tell(&mut engine, t, Event::Used(id("stuck"), used(t)));
+        apply(&mut engine, t, Event::Used(id("slow"), used(10.0 + (t - 10.0) / 50.0)));
+        apply(&mut engine, t, Event::Used(id("stuck"), used(t)));
         let (frame, _) = decide(&mut engine, t);
         assert_eq!(
             [&frame.jobs[0], &frame.jobs[1]].map(|job| job.limit.held),
@@ -271,12 +277,12 @@ fn job_with_little_cpu_may_report_seldom() {
 fn a_job_that_reports_batches_alone_is_not_silent() {
     let mut engine = engine();
     for name in ["a", "b"] {
-        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+        apply(&mut engine, 0.0, Event::Appeared(spec(name)));
     }
     for second in 0..10_u32 {
         let t = f64::from(second) * 20.0;
         let batches = u64::from(second);
-        tell(&mut engine, t, Event::Reported(id("a"), progress(0, 0.0, batches, t)));
+        apply(&mut engine, t, Event::Reported(id("a"), progress(0, 0.0, batches, t)));
         let (frame, _) = decide(&mut engine, t);
         assert!(!frame.jobs[0].limit.held, "{t}");
         assert_eq!(frame.jobs[1].limit.held, t > 40.0, "{t}");
@@ -284,13 +290,13 @@ fn a_job_that_reports_batches_alone_is_not_silent() {
 }
 
 #[test]
-fn a_label_rules_over_the_endpoint_and_over_what_it_latched() {
+fn label_overrides_the_endpoint_and_its_latched_targets() {
     let mut engine = engine();
     let targets = Targets { acceptable: Some(0.5), ..Targets::default() };
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("a") }));
-    tell(&mut engine, 0.0, Event::Appeared(spec("b")));
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("a") }));
+    apply(&mut engine, 0.0, Event::Appeared(spec("b")));
     for name in ["a", "b"] {
-        tell(&mut engine, 1.0, Event::Reported(id(name), progress(1, 1.0, 0, 0.0)));
+        apply(&mut engine, 1.0, Event::Reported(id(name), progress(1, 1.0, 0, 0.0)));
     }
     let (frame, _) = decide(&mut engine, 1.0);
     assert_eq!(
@@ -304,16 +310,16 @@ fn a_label_rules_over_the_endpoint_and_over_what_it_latched() {
 fn replaying_the_frames_gives_the_decisions() {
     let mut engine = engine();
     let mut recorded = Vec::new();
-    tell(&mut engine, 0.0, Event::Appeared(spec("a")));
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
     for second in 0..12_u32 {
         let t = f64::from(second) * 20.0;
         if second == 5 {
-            tell(&mut engine, t, Event::Appeared(spec("b")));
+            apply(&mut engine, t, Event::Appeared(spec("b")));
         }
         let sum = (0..=second).map(|n| 4.0 / (1.0 + f64::from(n))).sum();
         for name in ["a", "b"] {
-            tell(&mut engine, t, Event::Used(id(name), used(t)));
-            tell(
+            apply(&mut engine, t, Event::Used(id(name), used(t)));
+            apply(
                 &mut engine,
                 t,
                 Event::Reported(id(name), progress(u64::from(second) + 1, sum, 0, 0.0)),
@@ -334,18 +340,48 @@ fn a_job_at_its_objective_is_ended_once() {
     let mut engine = Engine::new("here".to_owned(), 2.0, None, Box::new(policy));
     let targets = Targets { objective: Some(5.0), ..Targets::default() };
     let may = JobSpec { targets, may_terminate: true, ..spec("a") };
-    tell(&mut engine, 0.0, Event::Appeared(may));
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("b") }));
+    apply(&mut engine, 0.0, Event::Appeared(may));
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { targets, ..spec("b") }));
     let ended: Vec<Vec<Effect>> = (1..4_u32)
         .map(|n| {
             let t = f64::from(n);
             for name in ["a", "b"] {
                 let reported = progress(u64::from(n), 4.0 * t, 0, 0.0);
-                tell(&mut engine, t, Event::Reported(id(name), reported));
+                apply(&mut engine, t, Event::Reported(id(name), reported));
             }
             let effects = engine.step(at(t), Event::Decide);
             effects.into_iter().filter(|effect| matches!(effect, Effect::End(_))).collect()
         })
         .collect();
     assert_eq!(ended, [vec![Effect::End(vec![id("a")])], vec![], vec![]]);
+}
+
+#[test]
+fn impossible_batches_count_as_none() {
+    let mut engine = engine();
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { age: Some(5.0), ..spec("a") }));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 4.0, 10, 1.0)));
+    apply(&mut engine, 2.0, Event::Reported(id("a"), progress(2, 8.0, 11, 1.1)));
+    // A batch that began before its container.
+    apply(&mut engine, 3.0, Event::Reported(id("a"), progress(3, 12.0, 12, 1000.0)));
+    let (frame, _) = decide(&mut engine, 4.0);
+    let latency = frame.jobs[0].batch_latency.unwrap();
+    assert!((latency - 0.1).abs() < 1e-9, "{latency}");
+    assert_eq!(frame.jobs[0].loss, Some(4.0), "its loss counts");
+}
+
+#[test]
+fn changed_bound_of_the_owner_holds_at_the_next_tick() {
+    let none = Unlimited::new(&Params::default()).unwrap();
+    let mut engine = Engine::new("here".to_owned(), 2.0, None, Box::new(none));
+    let half = Some(Share::nearest(0.5));
+    let in_force = Share::nearest(0.5);
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { max: half, in_force, ..spec("a") }));
+    decide(&mut engine, 0.0);
+    assert_eq!(engine.status(&id("a")).unwrap().in_force.cap, in_force);
+    assert_eq!(engine.step(at(1.0), Event::Tick), [], "its owner's cap is not lifted");
+    apply(&mut engine, 2.0, Event::Bounded(id("a"), None));
+    let lifted = engine.step(at(2.0), Event::Decide);
+    let set = |effect: &Effect| matches!(effect, Effect::Set(changes) if changes[0].to == cap(1.0));
+    assert!(lifted.iter().any(set), "{lifted:?}");
 }

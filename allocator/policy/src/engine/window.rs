@@ -1,29 +1,29 @@
-//! What was observed of a job since the limiter last looked at it.
+//! The observations of a job between two ticks of the limiter.
 
-use super::reading::Taken;
-use crate::limiter::presses;
+use super::reading::TimedReading;
+use crate::limiter::is_pressed;
 use crate::signal::mean_between;
 use crate::unit::{Moment, Share};
 
-/// Over less time than this many seconds, use says little: a cap works in periods of a tenth of a
-/// second.
-const LEAST_SECONDS: f64 = 0.5;
+/// The shortest window, in seconds, over which usage is meaningful: a cap works in periods of a tenth
+/// of a second.
+const MIN_SECONDS: f64 = 0.5;
 
-/// The marks that the last look set.
+/// The state of the window as of the last tick.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    mark: Option<Taken>,
-    /// Count and sum of the batches as of the last look that measured some.
+    mark: Option<TimedReading>,
+    /// Count and sum of the batches as of the last tick that measured some.
     batches: Option<(u64, f64)>,
-    /// When the last look was, and what it saw: asked twice at one moment, it sees the same.
-    seen: Option<(Moment, Seen)>,
-    /// Since when the last look saw what was used: `None` if it saw nothing of that.
+    /// The last tick and its sample. A second tick at the same moment returns the same sample.
+    sample: Option<(Moment, WindowSample)>,
+    /// The start of the last sample's usage window; `None` if it had no usage.
     since: Option<Moment>,
 }
 
-/// What a look sees: `None` is what was not measured since the last one.
+/// A tick's sample. `None` means not measured since the last tick.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct WindowSample {
     /// The cap in force then.
     pub(super) cap: Share,
     pub(super) usage: Option<f64>,
@@ -31,76 +31,75 @@ pub(super) struct Seen {
     pub(super) batch_latency: Option<f64>,
 }
 
-/// What there is to be seen.
+/// The data from which a sample is taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
+pub(super) struct WindowInput {
     pub(super) cap: Share,
     pub(super) cpus: f64,
-    pub(super) latest: Option<Taken>,
-    /// Count and sum of the batches from which on they count.
+    pub(super) latest: Option<TimedReading>,
+    /// Count and sum of the batches at the start of the count.
     pub(super) from: Option<(u64, f64)>,
     /// Count and sum of the batches now.
     pub(super) batches: Option<(u64, f64)>,
 }
 
 impl Window {
-    /// Looks at `now`.
-    pub(super) fn look(&mut self, now: Moment, sight: Sight) -> Seen {
-        if let Some((at, seen)) = self.seen
+    /// Takes a sample at `now`.
+    pub(super) fn tick(&mut self, now: Moment, input: WindowInput) -> WindowSample {
+        if let Some((at, sample)) = self.sample
             && at == now
         {
-            return seen;
+            return sample;
         }
-        let between = self.turn(sight.latest);
+        let between = self.advance(input.latest);
         self.since = between.map(|(from, _)| from.at);
-        let usage = between.and_then(|(from, to)| to.usage_since(&from, sight.cpus));
+        let usage = between.and_then(|(from, to)| to.usage_since(&from, input.cpus));
         let usage = usage.map(|usage| usage.clamp(0.0, 1.0));
         let throttled = between.and_then(|(from, to)| to.throttled_since(&from));
-        let seen = Seen {
-            cap: sight.cap,
+        let sample = WindowSample {
+            cap: input.cap,
             usage,
-            pressed: presses(sight.cap, usage, throttled),
-            batch_latency: self.batch_latency(sight),
+            pressed: is_pressed(input.cap, usage, throttled),
+            batch_latency: self.batch_latency(input),
         };
-        self.seen = Some((now, seen));
-        seen
+        self.sample = Some((now, sample));
+        sample
     }
 
-    /// Whether the last look saw what was used since `moment` or later, and nothing older.
-    pub(super) fn saw_only_since(&self, moment: Moment) -> bool {
+    /// Whether the last sample's usage is entirely from after `moment`.
+    pub(super) fn sampled_only_since(&self, moment: Moment) -> bool {
         self.since.is_some_and(|since| since >= moment)
     }
 
-    /// The readings that bound the time since the last look, if that is long enough: then the next
-    /// time begins.
-    fn turn(&mut self, latest: Option<Taken>) -> Option<(Taken, Taken)> {
+    /// The readings that bound the window, if it is long enough. Then the next window starts.
+    fn advance(&mut self, latest: Option<TimedReading>) -> Option<(TimedReading, TimedReading)> {
         let latest = latest?;
         let mark = *self.mark.get_or_insert(latest);
         if latest.restarted_after(&mark) {
             self.mark = Some(latest);
             return None;
         }
-        if latest.at.seconds_since(mark.at) < LEAST_SECONDS {
+        if latest.at.seconds_since(mark.at) < MIN_SECONDS {
             return None;
         }
         self.mark = Some(latest);
         Some((mark, latest))
     }
 
-    fn batch_latency(&mut self, sight: Sight) -> Option<f64> {
-        let now = sight.batches?;
-        let mean = mean_between(self.batches.or(sight.from)?, now)?;
+    fn batch_latency(&mut self, input: WindowInput) -> Option<f64> {
+        let now = input.batches?;
+        let mean = mean_between(self.batches.or(input.from)?, now)?;
         self.batches = Some(now);
         Some(mean)
     }
 
-    /// Begins anew with the latest reading.
-    pub(super) fn begin(&mut self, latest: Option<Taken>) {
+    /// Restarts with the latest reading.
+    pub(super) fn begin(&mut self, latest: Option<TimedReading>) {
         self.mark = latest;
     }
 
-    /// Begins anew with another limit: what was seen under the one before says nothing of it.
-    pub(super) fn limit_changed(&mut self, latest: Option<Taken>) {
+    /// Restarts after a change of limit, since older measurements do not apply to the new limit.
+    pub(super) fn limit_changed(&mut self, latest: Option<TimedReading>) {
         self.begin(latest);
         self.forget_batches();
     }

@@ -1,4 +1,4 @@
-//! The guard against cuts that a job does not stand: such a cut is undone.
+//! The guard that undoes cuts which break a job's batch latency target.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use super::View;
 use super::settings::{SettingError, require};
 use crate::unit::saturate;
 
-/// When a cut is undone, and for how long the job is spared.
+/// When a cut is undone, and for how long the job is not cut again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Canary {
-    /// How many measurements of batch latency after a cut must keep the job's budget.
+    /// The number of batch latency measurements after a cut that must meet the job's target.
     pub reports: u32,
-    /// For how long a job is not cut again after that, in seconds.
+    /// How long a job is not cut again after an undone cut, in seconds.
     pub quarantine: f64,
 }
 
@@ -30,44 +30,44 @@ impl Canary {
     }
 }
 
-/// How one job stands its cuts.
+/// The state of one job after cuts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Watch {
-    /// It was not cut of late.
+    /// No recent cut.
     #[default]
     Calm,
-    /// It was cut.
+    /// It was cut, and the cut is being checked.
     Cut {
-        /// What it had before the first cut that is not through yet.
+        /// Its share before the first cut that is still being checked.
         former: f64,
-        /// How many measurements are to come.
+        /// The number of measurements still to come.
         left: u32,
     },
     /// A cut was undone.
     Spared(Spared),
 }
 
-/// What a look means to do to a job's own share.
+/// The change of a job's own share that a tick intends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// When.
+    /// The time of the tick.
     pub(super) t: f64,
-    /// What the job had.
+    /// The share before.
     pub(super) before: f64,
-    /// What it is to have.
+    /// The intended share.
     pub(super) wanted: f64,
 }
 
-/// A job that is not to be cut for a while.
+/// A job that is not cut for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spared {
-    /// What it keeps.
+    /// The share that it keeps.
     pub(super) hold: f64,
-    /// Until then.
+    /// The end of this state, in seconds.
     pub(super) until: f64,
-    /// What was measured …
+    /// The measured batch latency, in seconds.
     pub(super) latency: f64,
-    /// … and was to be kept.
+    /// The target batch latency, in seconds.
     pub(super) budget: f64,
 }
 
@@ -76,10 +76,10 @@ impl Watch {
         matches!(self, Self::Spared(_))
     }
 
-    /// How the job stands after a step.
+    /// The state after a tick.
     pub(super) fn after(self, canary: &Canary, step: Step, view: &View) -> Self {
         let Step { t, before, wanted } = step;
-        let standing = match self {
+        let state = match self {
             Self::Spared(spared) if t < spared.until => {
                 return Self::Spared(Spared { hold: spared.hold.max(wanted), ..spared });
             }
@@ -88,13 +88,13 @@ impl Watch {
             calm_or_cut @ (Self::Calm | Self::Cut { .. }) => calm_or_cut,
         };
         if wanted < before {
-            let former = if let Self::Cut { former, .. } = standing { former } else { before };
+            let former = if let Self::Cut { former, .. } = state { former } else { before };
             return Self::Cut { former, left: canary.reports };
         }
-        standing.measured(canary, t, view)
+        state.measured(canary, t, view)
     }
 
-    /// Takes in a batch latency that was measured under the cut.
+    /// Checks a batch latency that was measured under the cut.
     fn measured(self, canary: &Canary, t: f64, view: &View) -> Self {
         let Self::Cut { former, left } = self else { return self };
         let (Some(latency), Some(budget)) = (view.batch_latency, view.budget) else { return self };
@@ -138,11 +138,11 @@ mod tests {
         let kept = raised.after(&CANARY, step(70.0, 0.9, 0.1), &view("a", 0.9));
         assert_eq!(kept, Watch::Spared(Spared { hold: 0.9, ..spared }));
         let again = kept.after(&CANARY, step(71.0, 0.9, 0.1), &view("a", 0.9));
-        assert_eq!(again, Watch::Cut { former: 0.9, left: 2 }, "free, and watched anew");
+        assert_eq!(again, Watch::Cut { former: 0.9, left: 2 }, "cut again, and watched again");
     }
 
     #[test]
-    fn a_cut_that_keeps_the_budget_for_as_many_reports_is_through() {
+    fn cut_that_keeps_the_target_for_enough_reports_is_final() {
         let once = cut().after(&CANARY, step(11.0, 0.4, 0.4), &measured(0.4, 0.9));
         assert_eq!(once, Watch::Cut { former: 0.8, left: 1 });
         let through = once.after(&CANARY, step(12.0, 0.4, 0.4), &measured(0.4, 0.9));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_cut_before_the_first_is_through_goes_back_to_before_both() {
+    fn second_cut_during_a_watch_reverts_to_before_both() {
         let twice = cut().after(&CANARY, step(11.0, 0.4, 0.2), &measured(0.4, 0.9));
         assert_eq!(twice, Watch::Cut { former: 0.8, left: 2 });
     }

@@ -1,77 +1,58 @@
-//! What a job may have at least and at most.
+//! A policy's choice for one job after clamp and slew, before any guard.
 
-use super::View;
-use crate::unit::Share;
+use super::{Rules, View, Why};
 
-/// The share below which no job is cut unless its own labels say so: it keeps a job alive enough
-/// to report, and so to be given more again.
-pub const DEFAULT_FLOOR: f64 = 0.05;
-
-/// The smallest limit that Docker accepts, in CPUs: 1000 µs of a 100 ms period.
-pub const LEAST_CPUS: f64 = 0.01;
-
-/// [`LEAST_CPUS`] as a share of a node with `cpus` CPUs.
-pub(super) fn least(cpus: f64) -> f64 {
-    if cpus > 0.0 { (LEAST_CPUS / cpus).min(1.0) } else { LEAST_CPUS }
+/// The result for one job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clamp {
+    /// The policy's choice.
+    pub(super) chosen: f64,
+    /// The share after the previous decision.
+    pub(super) from: f64,
+    /// The choice after clamp and slew.
+    pub(super) share: f64,
+    /// Whether the job waits on purpose.
+    pub(super) waits: bool,
+    /// The reason.
+    pub(super) why: Why,
 }
 
-/// The bounds of one job's share.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bounds {
-    pub(super) floor: f64,
-    pub(super) ceiling: f64,
+/// A policy's choice for one job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// The share after the previous decision.
+    pub(super) from: f64,
+    pub(super) chosen: f64,
+    /// Whether it waits on purpose.
+    pub(super) waits: bool,
 }
 
-impl Bounds {
-    /// What the job's owner and Docker, which accepts nothing below `least`, allow. Where they
-    /// contradict each other, the largest share rules over the least one. A job that `waits` on purpose
-    /// has no floor of its own.
-    pub(super) fn of(view: &View, least: f64, waits: bool) -> Self {
-        let ceiling = view.max.map_or(1.0, Share::get).max(least);
-        let floor = if waits { least } else { DEFAULT_FLOOR };
-        let floor = view.min.map_or(floor, Share::get).max(least).min(ceiling);
-        Self { floor, ceiling }
-    }
-
-    pub(super) fn clamp(self, share: f64) -> f64 {
-        share.clamp(self.floor, self.ceiling)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::limiter::tests::view;
-
-    #[test]
-    fn the_labels_of_a_job_bound_its_share() {
-        let bounds = |min: Option<f64>, max: Option<f64>| {
-            let (min, max) = (min.map(Share::nearest), max.map(Share::nearest));
-            Bounds::of(&View { min, max, ..view("a", 1.0) }, 0.005, false)
-        };
-        assert_eq!(bounds(Some(0.3), None), Bounds { floor: 0.3, ceiling: 1.0 });
-        assert_eq!(bounds(None, Some(0.5)), Bounds { floor: DEFAULT_FLOOR, ceiling: 0.5 });
-        assert_eq!(bounds(None, Some(0.02)), Bounds { floor: 0.02, ceiling: 0.02 });
-        assert_eq!(bounds(None, Some(0.001)), Bounds { floor: 0.005, ceiling: 0.005 });
-    }
-
-    #[test]
-    fn job_that_waits_has_only_the_floors_of_owner_and_docker() {
-        let floor = |min: Option<f64>| {
-            Bounds::of(&View { min: min.map(Share::nearest), ..view("a", 1.0) }, 0.005, true).floor
-        };
-        for (min, expected) in [(None, 0.005), (Some(0.03), 0.03), (Some(0.001), 0.005)] {
-            assert!((floor(min) - expected).abs() < 1e-12, "{min:?}");
+impl Clamp {
+    pub(super) fn new(rules: &Rules, view: &View, choice: Choice) -> Self {
+        let Choice { from, chosen, waits } = choice;
+        let bounds = rules.bounds(view, waits);
+        let wanted = bounds.clamp(chosen);
+        // A silent job is never cut, but may be raised: it may be silent for lack of CPU.
+        if view.silent && wanted <= from {
+            return Self { chosen, from, share: from, waits, why: Why::Silent };
         }
+        let share = match view.switches.over(rules.settings).slew {
+            Some(slew) => bounds.clamp(slew.step(from, wanted)),
+            None => wanted,
+        };
+        let why = if (share - wanted).abs() > 0.0 {
+            Why::Slewed { from, wanted }
+        } else if wanted > chosen {
+            Why::Least { chosen, floor: bounds.floor }
+        } else if wanted < chosen {
+            Why::Most { chosen, ceiling: bounds.ceiling }
+        } else {
+            Why::Chosen
+        };
+        Self { chosen, from, share, waits, why }
     }
 
-    proptest! {
-        #[test]
-        fn no_job_starves(share in 0.0..=1.0, cpus in 0.5..256.0) {
-            let given = Bounds::of(&view("a", 1.0), least(cpus), false).clamp(share);
-            prop_assert!((DEFAULT_FLOOR..=1.0).contains(&given) && given * cpus >= LEAST_CPUS);
-        }
+    pub(super) fn is_slewed(&self) -> bool {
+        matches!(self.why, Why::Slewed { .. })
     }
 }

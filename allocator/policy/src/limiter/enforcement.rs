@@ -7,16 +7,15 @@ use super::settings::SettingError;
 
 /// What a share means to the kernel.
 ///
-/// The papers speak of limits that are soft, yet print `--cpus`, which is hard (X2): so there is a
-/// choice.
+/// The papers describe soft limits but use `--cpus`, which is hard (X2). So this can be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Enforcement {
-    /// A hard cap: what the job leaves unused is nobody's.
+    /// A hard cap: CPU that the job leaves unused stays idle.
     Quota,
-    /// A weight: it counts only while jobs compete, and nobody is capped.
+    /// A weight: it applies only while jobs compete, and no job is capped.
     Shares,
-    /// A hard cap, and what others leave unused is lent on top of it.
+    /// A hard cap, plus loans of what other jobs leave unused.
     #[default]
     QuotaLeftover,
 }
@@ -71,13 +70,13 @@ mod tests {
         }
         assert_eq!(
             "soft".parse::<Enforcement>().unwrap_err().to_string(),
-            r#"enforcement "soft" is not known: it is quota, shares or quota+leftover"#
+            r#"invalid enforcement "soft": expected quota, shares or quota+leftover"#
         );
     }
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_was_meant(name in ".*|quota(\\+leftover)?|shares") {
+        fn parsed_name_is_written_back_unchanged(name in ".*|quota(\\+leftover)?|shares") {
             if let Ok(enforcement) = name.parse::<Enforcement>() {
                 prop_assert_eq!(enforcement.to_string(), name);
             }

@@ -1,4 +1,4 @@
-//! The guard against starving: how far a job may fall behind an equal share.
+//! The guard against starvation: how far a job may fall behind an equal share.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use super::View;
 use super::settings::{SettingError, require};
 use crate::unit::saturate;
 
-/// A job that the guard has raised is let go only this much above the line, so that it does not
-/// come and go with every look.
+/// A raised job is released only at this factor above the threshold, so that it does not alternate
+/// between ticks.
 const RELEASE: f64 = 1.1;
 
 /// How far a job may fall behind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fairness {
-    /// ρ: a job receives at least 1/ρ of the CPU time that an equal share would have given it. A
-    /// job's own word for it rules over this one, and turns the guard on for that job.
+    /// ρ: a job receives at least 1/ρ of the CPU time that an equal share would have given it. A job's own
+    /// value overrides this one, and turns the guard on for that job.
     pub max_slowdown: f64,
 }
 
@@ -31,20 +31,20 @@ impl Fairness {
     }
 }
 
-/// What one job has received since it was first seen, in seconds of the whole node.
+/// The CPU time of one job since it was first seen, in seconds of the whole node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Received {
     at: Option<f64>,
     cpu: f64,
-    /// What an equal share would have given. A job that does not press on its cap gets all that it
-    /// asks for: there an equal share would not have given more.
+    /// The CPU time that an equal share would have given. A job that does not press on its cap gets all
+    /// that it wants, so an equal share would not have given more.
     fair: f64,
-    /// Whether the guard holds the job up.
+    /// Whether the guard raises the job.
     pub(super) behind: bool,
 }
 
 impl Received {
-    /// Takes in what the job used until `t`, `equal` being an equal share then.
+    /// Adds the job's usage until `t`, with an equal share of `equal`.
     pub(super) fn after(self, t: f64, view: &View, equal: f64, max_slowdown: f64) -> Self {
         let Some(usage) = view.usage else { return Self { at: self.at.or(Some(t)), ..self } };
         let seconds = self.at.map_or(0.0, |at| saturate(t - at).max(0.0));
@@ -56,8 +56,8 @@ impl Received {
         Self { at: Some(t), cpu, fair, behind }
     }
 
-    /// What it received as a fraction of what an equal share would have given.
-    pub(super) fn of_fair(&self) -> f64 {
+    /// The CPU time received, as a fraction of what an equal share would have given.
+    pub(super) fn fraction_of_fair(&self) -> f64 {
         if self.fair > 0.0 { saturate(self.cpu / self.fair) } else { 1.0 }
     }
 }
@@ -89,17 +89,19 @@ mod tests {
     #[test]
     fn the_guard_lets_go_only_above_the_line() {
         let behind = after(Received::default(), 0, 11, 0.05, 0.05);
-        assert!(behind.behind && (behind.of_fair() - 0.2).abs() < 1e-9);
+        assert!(behind.behind && (behind.fraction_of_fair() - 0.2).abs() < 1e-9);
         // On the line at 0.5 + 0.25 s = (10 + s)/12, which is s = 2; above it by a tenth at 2.6.
         assert!(after(behind, 11, 13, 0.25, 0.25).behind);
         assert!(!after(behind, 11, 14, 0.25, 0.25).behind);
     }
 
     #[test]
-    fn a_time_in_which_nothing_was_measured_is_made_up_for() {
+    fn unmeasured_time_counts_at_the_next_measurement() {
         let start = Received::default().after(0.0, &view("a", 0.1), 0.25, 3.0);
         let later = start.after(5.0, &view("a", 0.1), 0.25, 3.0);
         let measured = later.after(10.0, &using("a", 0.1, 0.1), 0.25, 3.0);
-        assert!((measured.of_fair() - 0.4).abs() < 1e-9 && (measured.cpu - 1.0).abs() < 1e-9);
+        assert!(
+            (measured.fraction_of_fair() - 0.4).abs() < 1e-9 && (measured.cpu - 1.0).abs() < 1e-9
+        );
     }
 }

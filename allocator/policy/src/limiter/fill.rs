@@ -1,27 +1,27 @@
 //! Weighted water-filling.
 
-/// What one taker can take at most, and its weight beside others: above 0.
+/// The most that one taker can take, and its weight, which is above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Taker {
     pub(super) room: f64,
     pub(super) weight: f64,
 }
 
-/// Shares `pool` out by weight; what one has no room for goes to the others. Either the pool or
-/// all room is used up.
+/// Divides `pool` by weight. What exceeds one taker's room goes to the others. Either the pool or all
+/// room is used up.
 pub(super) fn fill(pool: f64, takers: &[Taker]) -> Vec<f64> {
     let mut given = vec![0.0; takers.len()];
-    // Most of the time, everybody has what it wants.
+    // Most of the time, no taker has room left.
     if takers.iter().all(|taker| taker.room <= 0.0) {
         return given;
     }
     let mut order: Vec<(usize, Taker)> = takers.iter().copied().enumerate().collect();
-    // Who is full first, by water level, goes first: what it leaves is known before the next.
+    // Takers are handled in the order in which they fill up, so that each one's rest is known.
     order.sort_by(|(_, a), (_, b)| (a.room / a.weight).total_cmp(&(b.room / b.weight)));
     let mut pool = pool;
     let mut weights: f64 = takers.iter().map(|taker| taker.weight).sum();
     for (at, Taker { room, weight }) in order {
-        // The last ones' weights may have been rounded away: no part is larger than the whole.
+        // Rounding may have removed the last weights: no part is larger than the pool.
         let part = if weights > weight { pool * (weight / weights) } else { pool };
         let gets = room.min(part);
         if let Some(given) = given.get_mut(at) {
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_has_no_room_for_goes_to_the_others_by_weight() {
+    fn share_beyond_a_takers_room_goes_to_others_by_weight() {
         let given = fill(0.6, &takers(&[(1.0, 2.0), (0.1, 5.0), (1.0, 3.0)]));
         for (given, expected) in given.into_iter().zip([0.2, 0.1, 0.3]) {
             assert!((given - expected).abs() < 1e-12, "{given} {expected}");
@@ -67,7 +67,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_who_has_room_gets_less_for_its_weight_than_another(
+        fn unfilled_taker_gets_no_less_per_weight_than_another(
             pool in 0.0..=1.0,
             all in prop::collection::vec((0.0..=1.0, 0.1..10.0), 2..12),
         ) {

@@ -1,78 +1,72 @@
-//! The guards of one job, and what they make of its share.
+//! The guards of one job, and their effect on its share.
 
 use super::canary::{Step, Watch};
+use super::clamp::Clamp;
 use super::fairness::Received;
-use super::leftover::Appetite;
-use super::verdict::Verdict;
+use super::lending::Demand;
 use super::{Counters, Enforcement, Rules, View, Why};
 
-/// What is remembered of a job from one look to the next.
+/// The state of a job's guards between two ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Guards {
-    /// The share that it was to have as its own.
+    /// Its own share, without loans.
     own: Option<f64>,
     received: Received,
     watch: Watch,
-    pub(super) appetite: Appetite,
+    pub(super) demand: Demand,
 }
 
-/// How a job stands before anything is lent.
+/// The result of the guards for one job, before lending.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct GuardState {
     /// Its own share.
     pub(super) own: f64,
-    /// What was taken from that since the moment before.
+    /// The reduction of its own share since the previous moment.
     pub(super) cut: f64,
-    /// The most that it may be lent up to.
+    /// The largest share that it may have with a loan.
     pub(super) ceiling: f64,
     /// Why it has its own share.
     pub(super) why: Why,
-    /// What is to be remembered.
+    /// The new state of the guards.
     pub(super) guards: Guards,
 }
 
-/// When a look is taken, and at how many.
+/// The time of a tick, and the equal share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct Tick {
     pub(super) t: f64,
     /// An equal share.
     pub(super) equal: f64,
 }
 
 impl Guards {
-    /// How the job stands at this look; `self` is what was remembered of it before.
-    pub(super) fn look(
-        self,
-        rules: &Rules,
-        look: Look,
-        view: &View,
-        verdict: &Verdict,
-    ) -> Standing {
+    /// Applies the guards at this tick; `self` is their state before it.
+    pub(super) fn tick(self, rules: &Rules, tick: Tick, view: &View, clamp: &Clamp) -> GuardState {
         if view.silent {
-            return self.hold(view, rules.settings.enforcement, verdict);
+            return self.hold(view, rules.settings.enforcement, clamp);
         }
-        let bounds = rules.bounds(view, verdict.waits);
-        let (own, why) = (verdict.share, verdict.why);
-        let mut standing = Standing { own, cut: 0.0, ceiling: bounds.ceiling, why, guards: self };
-        standing.keep_fair(rules, look, view);
-        let before = self.own.unwrap_or(verdict.from);
-        standing.undo_cut(rules, Step { t: look.t, before, wanted: standing.own }, view);
-        standing.own = bounds.clamp(standing.own);
-        standing.cut = self.own.map_or(0.0, |before| (before - standing.own).max(0.0));
-        standing.guards.own = Some(standing.own);
-        standing
+        let bounds = rules.bounds(view, clamp.waits);
+        let (own, why) = (clamp.share, clamp.why);
+        let mut state = GuardState { own, cut: 0.0, ceiling: bounds.ceiling, why, guards: self };
+        state.raise_starving(rules, tick, view);
+        let before = self.own.unwrap_or(clamp.from);
+        state.undo_cut(rules, Step { t: tick.t, before, wanted: state.own }, view);
+        state.own = bounds.clamp(state.own);
+        state.cut = self.own.map_or(0.0, |before| (before - state.own).max(0.0));
+        state.guards.own = Some(state.own);
+        state
     }
 
-    /// A silent job keeps its cap as it is, or among weights its part, if it is not to have more.
-    fn hold(self, view: &View, enforcement: Enforcement, verdict: &Verdict) -> Standing {
+    /// Keeps the cap of a silent job, or its part among weights, unless its share is raised.
+    fn hold(self, view: &View, enforcement: Enforcement, clamp: &Clamp) -> GuardState {
         let in_force = view.in_force.get();
         let has = match enforcement {
             Enforcement::Shares => self.own.unwrap_or(in_force),
             Enforcement::Quota | Enforcement::QuotaLeftover => in_force,
         };
-        let is_raised = verdict.share > has && !matches!(verdict.why, Why::Silent);
-        let (own, why) = if is_raised { (verdict.share, verdict.why) } else { (has, Why::Silent) };
-        Standing { own, cut: 0.0, ceiling: own, why, guards: self }
+        let is_raised = clamp.share > has && !matches!(clamp.why, Why::Silent);
+        let (own, why) = if is_raised { (clamp.share, clamp.why) } else { (has, Why::Silent) };
+        GuardState { own, cut: 0.0, ceiling: own, why, guards: self }
     }
 
     /// Adds to `counters` what has happened since `before`.
@@ -82,20 +76,20 @@ impl Guards {
     }
 }
 
-impl Standing {
+impl GuardState {
     /// Raises a job that has fallen behind an equal share to one.
-    fn keep_fair(&mut self, rules: &Rules, Look { t, equal }: Look, view: &View) {
+    fn raise_starving(&mut self, rules: &Rules, Tick { t, equal }: Tick, view: &View) {
         let allowed = view.switches.max_slowdown(view.max_slowdown, rules.settings);
         let Some(max_slowdown) = allowed else { return };
         let received = self.guards.received.after(t, view, equal, max_slowdown);
         if received.behind && equal.min(self.ceiling) > self.own {
             self.own = equal.min(self.ceiling);
-            self.why = Why::Fair { received: received.of_fair(), max_slowdown, equal };
+            self.why = Why::Fair { received: received.fraction_of_fair(), max_slowdown, equal };
         }
         self.guards.received = received;
     }
 
-    /// Undoes a cut that the job does not stand.
+    /// Undoes a cut that breaks the job's batch latency target.
     fn undo_cut(&mut self, rules: &Rules, step: Step, view: &View) {
         let Some(canary) = view.switches.over(rules.settings).canary else { return };
         let watch = self.guards.watch.after(&canary, step, view);

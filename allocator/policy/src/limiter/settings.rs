@@ -1,10 +1,10 @@
-//! How the limiter is set: read from a configuration, checked once, trusted from then on.
+//! The limiter's settings: read from a configuration and checked once.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Canary, Enforcement, Fairness, Guard, Slew, Switches};
 
-/// The settings of a node's limiter. A guard that is not named is off.
+/// The settings of a node's limiter. A guard without a setting is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimiterSettings {
@@ -14,12 +14,12 @@ pub struct LimiterSettings {
     pub slew: Option<Slew>,
     /// How far a job may fall behind an equal share.
     pub fairness: Option<Fairness>,
-    /// What undoes a cut that a job does not stand.
+    /// When a cut that breaks a job's batch latency target is undone.
     pub canary: Option<Canary>,
 }
 
-/// The limiter as a configuration sets it. Where it does not set the enforcement, each policy has its
-/// own.
+/// The limiter's settings in a configuration. Without an enforcement, each policy's own default
+/// applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimiterOptions {
@@ -29,12 +29,12 @@ pub struct LimiterOptions {
     pub slew: Option<Slew>,
     /// How far a job may fall behind an equal share.
     pub fairness: Option<Fairness>,
-    /// What undoes a cut that a job does not stand.
+    /// When a cut that breaks a job's batch latency target is undone.
     pub canary: Option<Canary>,
 }
 
 impl LimiterOptions {
-    /// The settings below a policy, whose own enforcement is this.
+    /// The settings for a policy whose own enforcement is `own`.
     pub fn below(self, own: Enforcement) -> LimiterSettings {
         let Self { enforcement, slew, fairness, canary } = self;
         LimiterSettings { enforcement: enforcement.unwrap_or(own), slew, fairness, canary }
@@ -44,28 +44,28 @@ impl LimiterOptions {
 /// A setting that cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    /// There is no such way to enforce shares.
-    #[error("enforcement {0:?} is not known: it is quota, shares or quota+leftover")]
+    /// The name of the enforcement is unknown.
+    #[error("invalid enforcement {0:?}: expected quota, shares or quota+leftover")]
     Enforcement(String),
-    /// The value lies outside of what makes sense.
-    #[error("limiter: {name} is {value}, but must be a number {allowed}")]
+    /// The value is out of range.
+    #[error("invalid limiter setting {name} \"{value}\": expected a number {allowed}")]
     OutOfRange {
         /// The setting.
         name: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: f64,
-        /// What may be.
+        /// The allowed range, in words.
         allowed: &'static str,
     },
 }
 
 impl LimiterSettings {
-    /// The guards that are on for every job that is not said otherwise of.
+    /// The guards that are on for every job without switches of its own.
     pub fn guards(self) -> Vec<Guard> {
         Switches::default().guards_on(None, self)
     }
 
-    /// Whether every value makes sense.
+    /// Checks every value.
     pub fn check(self) -> Result<(), SettingError> {
         self.slew.map_or(Ok(()), Slew::check)?;
         self.fairness.map_or(Ok(()), Fairness::check)?;
@@ -73,7 +73,7 @@ impl LimiterSettings {
     }
 }
 
-/// Refuses a value that is not finite, or of which `holds` does not hold.
+/// Refuses a value that is not finite or for which `holds` is false.
 pub(super) fn require(
     name: &'static str,
     value: f64,
@@ -138,23 +138,23 @@ mod tests {
         for (json, expected) in [
             (
                 r#"{"slew": {"max_decrease": 0}}"#,
-                "limiter: slew.max_decrease is 0, but must be a number above 0 and at most 1",
+                "invalid limiter setting slew.max_decrease \"0\": expected a number above 0 and at most 1",
             ),
             (
                 r#"{"slew": {"max_increase": -1}}"#,
-                "limiter: slew.max_increase is -1, but must be a number above 0",
+                "invalid limiter setting slew.max_increase \"-1\": expected a number above 0",
             ),
             (
                 r#"{"fairness": {"max_slowdown": 0.5}}"#,
-                "limiter: fairness.max_slowdown is 0.5, but must be a number at least 1",
+                "invalid limiter setting fairness.max_slowdown \"0.5\": expected a number at least 1",
             ),
             (
                 r#"{"canary": {"reports": 0}}"#,
-                "limiter: canary.reports is 0, but must be a number at least 1",
+                "invalid limiter setting canary.reports \"0\": expected a number at least 1",
             ),
             (
                 r#"{"canary": {"quarantine": 0}}"#,
-                "limiter: canary.quarantine is 0, but must be a number above 0",
+                "invalid limiter setting canary.quarantine \"0\": expected a number above 0",
             ),
         ] {
             assert_eq!(parse(json).unwrap().check().unwrap_err().to_string(), expected);

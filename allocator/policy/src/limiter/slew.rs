@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{SettingError, require};
 
-/// Bounds of the change that one decision brings, against the share that the decision before left.
+/// Bounds of one decision's change, relative to the share after the previous decision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Slew {
     /// The largest decrease, as a fraction of the share before.
     pub max_decrease: f64,
-    /// The largest increase, as a fraction of the share before; none: an increase is free.
+    /// The largest increase, as a fraction of the share before; `None` means unlimited.
     pub max_increase: Option<f64>,
 }
 
 impl Default for Slew {
-    /// Up at once, down slowly: what is taken too early hurts more than what is given too early.
+    /// Up at once, down slowly: an early cut hurts more than an early increase.
     fn default() -> Self {
         Self { max_decrease: 0.1, max_increase: None }
     }
@@ -31,7 +31,7 @@ impl Slew {
         }
     }
 
-    /// What lies nearest to `wanted` within one step from `from`.
+    /// The share nearest to `wanted` within one step from `from`.
     pub(super) fn step(self, from: f64, wanted: f64) -> f64 {
         let most = self.max_increase.map_or(1.0, |increase| (from * (1.0 + increase)).min(1.0));
         wanted.min(most).max(from * (1.0 - self.max_decrease))

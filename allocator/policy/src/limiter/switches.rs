@@ -1,4 +1,4 @@
-//! Guards that are switched for one job alone.
+//! Guards that are switched for single jobs.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use super::LimiterSettings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
-    /// Bounds on the size of a step.
+    /// Bounds the size of a step.
     Slew,
-    /// No job far behind an equal share.
+    /// Keeps a job from falling far behind an equal share.
     Fairness,
-    /// A cut that a job does not stand is undone.
+    /// Undoes a cut that breaks a job's batch latency target.
     Canary,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Guard {
     }
 }
 
-/// Which guards somebody has switched for one job. The others are as the settings say.
+/// The guards that commands have switched for one job. The others follow the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     slew: Option<bool>,
@@ -47,7 +47,7 @@ impl Switches {
         *switch = Some(on);
     }
 
-    /// The settings for this job. A guard that is switched on without being set has its defaults.
+    /// The settings for this job. A guard that is switched on without settings uses its defaults.
     pub(super) fn over(self, settings: LimiterSettings) -> LimiterSettings {
         LimiterSettings {
             enforcement: settings.enforcement,
@@ -57,8 +57,8 @@ impl Switches {
         }
     }
 
-    /// By how much the job may be slowed down beside an equal share; `None`: nobody minds. Its
-    /// owner's word rules over the settings, but the guard can be switched off over both.
+    /// The allowed slowdown compared with an equal share; `None` means unlimited. The owner's value
+    /// overrides the settings. A guard that is switched off overrides both.
     pub(super) fn max_slowdown(self, own: Option<f64>, settings: LimiterSettings) -> Option<f64> {
         let general = self.over(settings).fairness.map(|fairness| fairness.max_slowdown);
         own.filter(|_| self.fairness != Some(false)).or(general)
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_nobody_switched_is_as_the_settings_say() {
+    fn unswitched_guard_follows_the_settings() {
         for settings in [LimiterSettings::default(), everything()] {
             assert_eq!(Switches::default().over(settings), settings);
         }
     }
 
     #[test]
-    fn a_guard_that_is_switched_on_keeps_its_setting_or_has_its_defaults() {
+    fn guard_switched_on_keeps_its_setting_or_uses_defaults() {
         assert_eq!(all(true).over(everything()), everything());
         let own = all(true).over(LimiterSettings::default());
         assert_eq!(own.slew, Some(Slew::default()));

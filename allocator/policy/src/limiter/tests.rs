@@ -8,7 +8,7 @@ pub(super) fn id(job: &str) -> JobId {
     JobId::new(job).unwrap()
 }
 
-/// A job under a cap, of which nothing else is known.
+/// A job under a cap, with no other values.
 pub(super) fn view(job: &str, cap: f64) -> View {
     View {
         job: id(job),
@@ -28,7 +28,7 @@ pub(super) fn view(job: &str, cap: f64) -> View {
 }
 
 pub(super) fn using(job: &str, cap: f64, usage: f64) -> View {
-    let pressed = presses(Share::nearest(cap), Some(usage), None);
+    let pressed = is_pressed(Share::nearest(cap), Some(usage), None);
     View { usage: Some(usage), pressed, ..view(job, cap) }
 }
 
@@ -47,13 +47,19 @@ pub(super) fn chosen(shares: &[(&str, f64)]) -> PerJob<Share> {
 /// What is in force according to the views; every weight is the default.
 pub(super) fn in_force(views: &[View]) -> impl Fn(&JobId) -> Option<InForce> {
     let caps: PerJob<_> = views.iter().map(|v| (v.job.clone(), v.in_force)).collect();
-    move |job| caps.get(job).map(|cap| InForce { cap: *cap, weight: DEFAULT_WEIGHT })
+    move |job| {
+        caps.get(job).map(|cap| InForce {
+            cap: *cap,
+            weight: DEFAULT_WEIGHT,
+            own_weight: DEFAULT_WEIGHT,
+        })
+    }
 }
 
 /// The changes that a decision at `t` brings.
 fn changes(limiter: &mut Limiter, t: f64, views: &[View], shares: &[(&str, f64)]) -> Vec<Change> {
     limiter.decided(t, views, &chosen(shares), &[]);
-    let effective = limiter.look(t, views);
+    let effective = limiter.tick(t, views);
     limiter.changes(&effective, in_force(views))
 }
 
@@ -84,7 +90,7 @@ fn silent_job_is_raised_and_never_cut() {
         let mut limiter = limiter(quota());
         let views = [View { silent: true, ..view("a", 0.4) }];
         limiter.decided(0.0, &views, &chosen(&[("a", wanted)]), &[]);
-        let given = limiter.look(0.0, &views)[&id("a")].share;
+        let given = limiter.tick(0.0, &views)[&id("a")].share;
         assert!(close(given, expected), "{wanted}: {given}");
     }
 }
@@ -95,7 +101,7 @@ fn job_that_waits_on_purpose_stands_at_its_small_share() {
     let views = [view("a", 1.0), view("b", 1.0)];
     let wanted = chosen(&[("a", 0.01), ("b", 0.01)]);
     limiter.decided(0.0, &views, &wanted, &[id("a")]);
-    let given = limiter.look(0.0, &views);
+    let given = limiter.tick(0.0, &views);
     assert!(close(given[&id("a")].share, 0.01) && close(given[&id("b")].share, DEFAULT_FLOOR));
 }
 
@@ -106,36 +112,36 @@ fn a_silent_job_keeps_what_it_has() {
 }
 
 #[test]
-fn a_share_is_clamped_and_says_so() {
+fn clamped_share_gives_its_reason() {
     let max = View { max: Some(Share::nearest(0.5)), ..view("b", 1.0) };
     let views = [view("a", 1.0), max, view("c", 1.0)];
     let mut limiter = limiter(quota());
     limiter.decided(0.0, &views, &chosen(&[("a", 0.01), ("b", 0.8), ("c", 0.3)]), &[]);
-    let effective = limiter.look(0.0, &views);
+    let effective = limiter.tick(0.0, &views);
     assert_eq!(effective[&id("a")].why, Why::Least { chosen: 0.01, floor: DEFAULT_FLOOR });
     assert_eq!(effective[&id("b")].why, Why::Most { chosen: 0.8, ceiling: 0.5 });
     assert_eq!(effective[&id("b")].share, Share::nearest(0.5));
     assert_eq!(effective[&id("c")].why, Why::Chosen);
     assert_eq!(
         effective[&id("b")].why.to_string(),
-        "the policy chose 0.800, but its most is 0.500"
+        "the policy chose 0.800: lowered to the maximum of 0.500"
     );
 }
 
 #[test]
-fn a_decision_moves_a_limit_by_one_step_also_when_it_is_asked_twice() {
+fn decision_moves_a_limit_one_step_even_if_repeated() {
     let slew = Slew { max_decrease: 0.5, max_increase: None };
     let mut limiter = limiter(LimiterSettings { slew: Some(slew), ..quota() });
     let views = [view("a", 1.0)];
     for (t, expected) in [(0.0, 0.5), (0.0, 0.5), (20.0, 0.25), (40.0, 0.2)] {
         limiter.decided(t, &views, &chosen(&[("a", 0.2)]), &[]);
-        assert!(close(limiter.look(t, &views)[&id("a")].share, expected), "{t}");
+        assert!(close(limiter.tick(t, &views)[&id("a")].share, expected), "{t}");
     }
     assert_eq!(limiter.counters().slewed, 2);
 }
 
 #[test]
-fn a_job_that_starves_is_raised_to_an_equal_share() {
+fn starving_job_is_raised_to_an_equal_share() {
     let fairness = Some(Fairness::default());
     let mut limiter = limiter(LimiterSettings { fairness, ..quota() });
     let views = |cap| [using("a", cap, cap), using("b", 1.0, 0.9)];
@@ -145,7 +151,7 @@ fn a_job_that_starves_is_raised_to_an_equal_share() {
         if second == 0 {
             limiter.decided(t, &views(cap), &chosen(&[("a", 0.1), ("b", 1.0)]), &[]);
         }
-        let given = limiter.look(t, &views(cap))[&id("a")];
+        let given = limiter.tick(t, &views(cap))[&id("a")];
         assert!(close(given.share, 0.1) || close(given.share, 0.5));
         assert_eq!(given.share.get() > 0.1, matches!(given.why, Why::Fair { .. }), "{given:?}");
         cap = given.share.get();
@@ -161,13 +167,13 @@ fn a_jobs_own_slowdown_turns_the_guard_on_for_that_job() {
     for (t, slowdown) in [(0.0, None), (1.0, None), (2.0, Some(1.1)), (3.0, Some(1.1))] {
         let views = [own(slowdown), using("b", 1.0, 0.6)];
         limiter.decided(t, &views, &chosen(&[("a", 0.4), ("b", 1.0)]), &[]);
-        let share = limiter.look(t, &views)[&id("a")].share;
+        let share = limiter.tick(t, &views)[&id("a")].share;
         assert!(close(share, if t < 3.0 { 0.4 } else { 0.5 }), "{t}: {share}");
     }
 }
 
 #[test]
-fn a_cut_that_a_job_does_not_stand_is_undone_and_the_reason_is_given() {
+fn cut_that_breaks_a_target_is_undone_with_a_reason() {
     let canary = Some(Canary { reports: 3, quarantine: 100.0 });
     let mut limiter = limiter(LimiterSettings { canary, ..quota() });
     let at =
@@ -176,12 +182,12 @@ fn a_cut_that_a_job_does_not_stand_is_undone_and_the_reason_is_given() {
     let cut = changes(&mut limiter, 20.0, &at(1.0, 0.1), &[("a", 0.25)]);
     assert_eq!(cut[0].to, Setting::Cap(Share::nearest(0.25)));
     let seen = at(0.25, 0.4);
-    let effective = limiter.look(21.0, &seen);
+    let effective = limiter.tick(21.0, &seen);
     let undone = limiter.changes(&effective, in_force(&seen));
     assert_eq!(undone[0].to, Setting::Cap(Share::ALL));
     assert_eq!(
         undone[0].why.to_string(),
-        "batch latency 0.400 s > 0.2 s after a cut: undone, not cut until 121 s"
+        "batch latency 0.400 s > target 0.2 s after a cut: cut undone, no further cut before t = 121 s"
     );
     assert!(changes(&mut limiter, 40.0, &at(1.0, 0.1), &[("a", 0.25)]).is_empty(), "spared");
     assert_eq!(changes(&mut limiter, 121.0, &at(1.0, 0.1), &[("a", 0.25)]).len(), 1);
@@ -189,14 +195,50 @@ fn a_cut_that_a_job_does_not_stand_is_undone_and_the_reason_is_given() {
 }
 
 #[test]
-fn shares_are_weights_and_nobody_is_capped() {
+fn shares_are_written_as_weights_without_caps() {
     let settings =
         LimiterSettings { enforcement: Enforcement::Shares, ..LimiterSettings::default() };
     let views = [view("a", 1.0), view("b", 1.0), view("c", 1.0)];
-    let shares = [("a", 0.25), ("b", 1.0), ("c", 1.0 / 3.0)];
+    let shares = [("a", 0.25), ("b", 1.0), ("c", 0.25)];
     let changes = changes(&mut limiter(settings), 0.0, &views, &shares);
     let written: Vec<_> = changes.iter().map(|change| (change.job.as_str(), change.to)).collect();
-    assert_eq!(written, [("a", Setting::Weight(768)), ("b", Setting::Weight(3072))]);
+    let weight = |weight| Setting::Weight(weight);
+    assert_eq!(written, [("a", weight(512)), ("c", weight(512)), ("b", weight(2048))]);
+}
+
+#[test]
+fn weights_keep_the_sum_of_the_owners_weights() {
+    let settings =
+        LimiterSettings { enforcement: Enforcement::Shares, ..LimiterSettings::default() };
+    let views = [view("a", 1.0), view("b", 1.0), view("c", 1.0)];
+    let owns = [("a", 512), ("b", 1024), ("c", 4096)];
+    let mut limiter = limiter(settings);
+    // A job outside of the limiter has 100 less than its owner gave it.
+    limiter.balance(100);
+    for (t, shares) in [[1.0, 1.0, 1.0], [0.05, 0.6, 0.35], [0.05, 0.605, 0.345]].iter().enumerate()
+    {
+        let t = count(t);
+        let shares: Vec<_> = ["a", "b", "c"].into_iter().zip(shares.iter().copied()).collect();
+        limiter.decided(t, &views, &chosen(&shares), &[]);
+        let effective = limiter.tick(t, &views);
+        let in_force = |job: &JobId| {
+            let (_, own_weight) = owns.into_iter().find(|(name, _)| *name == job.as_str())?;
+            Some(InForce { cap: Share::ALL, weight: own_weight, own_weight })
+        };
+        let changes = limiter.changes(&effective, in_force);
+        let weight = |(job, own): (&str, u64)| {
+            let written = changes.iter().find(|change| change.job.as_str() == job);
+            match written.map(|change| change.to) {
+                Some(Setting::Weight(weight)) => weight,
+                _ => own,
+            }
+        };
+        assert_eq!(
+            owns.into_iter().map(weight).sum::<u64>(),
+            512 + 1024 + 4096 + 100,
+            "{changes:?}"
+        );
+    }
 }
 
 #[test]
@@ -205,7 +247,7 @@ fn a_job_that_comes_back_is_new() {
     let settings = LimiterSettings { slew: Some(slew), ..quota() };
     let back = |limiter: &mut Limiter| {
         limiter.decided(40.0, &[view("a", 1.0)], &chosen(&[("a", 0.1)]), &[]);
-        limiter.look(40.0, &[view("a", 1.0)])[&id("a")].share
+        limiter.tick(40.0, &[view("a", 1.0)])[&id("a")].share
     };
     let (mut gone, mut forgotten) = (limiter(settings), limiter(settings));
     for limiter in [&mut gone, &mut forgotten] {
@@ -217,7 +259,7 @@ fn a_job_that_comes_back_is_new() {
     assert!(close(back(&mut forgotten), 0.5));
 }
 
-/// What `none` says to a frame, with other shares.
+/// The decision of `none` for a frame, with other shares.
 pub(super) fn decision(frame: &Frame, limits: PerJob<Share>) -> Decision {
     let mut none = Unlimited::new(&Params::default()).unwrap();
     Decision { limits, ..none.decide(frame) }
@@ -235,7 +277,7 @@ fn a_recorded_frame_shows_what_the_limiter_makes_of_a_decision() {
     let decision = decision(&frame, shares);
     let effective = Limiter::new(2.0).effective(&frame, &decision);
     let of = |job| effective[&id(job)];
-    // Kept: 0.25 for a, 0.04 × 0.25/0.9 for b, 0.3 for c and 0.1 for d, of whose use nothing is known.
+    // Kept: 0.25 for a, 0.04 × 0.25/0.9 for b, 0.3 for c and 0.1 for d, whose usage is unknown.
     let kept = 0.25 + 0.04 * 0.25 / 0.9 + 0.3 + 0.1;
     assert!(close(of("a").share, 1.25 - kept), "{}", of("a").why);
     assert!(matches!(of("a").why, Why::Lent { own: 0.25, .. }));

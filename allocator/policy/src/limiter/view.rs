@@ -2,51 +2,50 @@ use super::Switches;
 use crate::frame;
 use crate::unit::{JobId, Share};
 
-/// A job that uses this much of its cap presses on it.
-const PRESSED: f64 = 0.95;
-/// So does one that stood at its cap for more than this share of the time: a single burst does not
-/// count.
-const STOOD: f64 = 0.1;
+/// A job that uses this part of its cap presses on it.
+const PRESSED_USAGE: f64 = 0.95;
+/// So does a job that was throttled for more than this part of the time. A single burst does not count.
+const MAX_THROTTLED: f64 = 0.1;
 
-/// One job as the limiter sees it at one moment. What is not known is `None`.
+/// One job as the limiter sees it at one moment. `None` means not known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The job.
     pub job: JobId,
     /// The cap in force.
     pub in_force: Share,
-    /// The job's own least share.
+    /// The minimum that its owner sets.
     pub min: Option<Share>,
-    /// The job's own largest share.
+    /// The maximum that its owner sets.
     pub max: Option<Share>,
-    /// Its weight beside other jobs.
+    /// Its weight relative to other jobs.
     pub weight: f64,
-    /// The cap under which what follows was measured.
+    /// The cap under which the following values were measured.
     pub measured_under: Share,
-    /// What it used of the node of late.
+    /// Its recent usage, as a fraction of the node.
     pub usage: Option<f64>,
-    /// Whether it could have used more at that time than its cap let it.
+    /// Whether it would have used more without its cap.
     pub pressed: bool,
-    /// The mean duration in seconds of the batches that it began and ended of late.
+    /// The mean duration of its recent batches, in seconds.
     pub batch_latency: Option<f64>,
-    /// The batch duration that it is to keep.
+    /// Its target batch duration, in seconds.
     pub budget: Option<f64>,
-    /// By how much it may be slowed down beside an equal share, where its owner says so.
+    /// The allowed slowdown compared with an equal share, if its owner sets one.
     pub max_slowdown: Option<f64>,
-    /// The guards that somebody has switched for it.
+    /// The guards that commands have switched for it.
     pub switches: Switches,
-    /// Whether it has gone silent.
+    /// Whether it no longer reports.
     pub silent: bool,
 }
 
-/// Whether a job presses on its cap: that takes one.
-pub(crate) fn presses(cap: Share, usage: Option<f64>, throttled: Option<f64>) -> bool {
-    let used = usage.is_some_and(|usage| usage >= PRESSED * cap.get());
-    let stood = throttled.is_some_and(|stood| stood > STOOD);
-    !cap.is_all() && (used || stood)
+/// Whether a job presses on its cap. A job without a cap does not.
+pub(crate) fn is_pressed(cap: Share, usage: Option<f64>, throttled: Option<f64>) -> bool {
+    let used = usage.is_some_and(|usage| usage >= PRESSED_USAGE * cap.get());
+    let throttled_part = throttled.is_some_and(|throttled_part| throttled_part > MAX_THROTTLED);
+    !cap.is_all() && (used || throttled_part)
 }
 
-/// What a recorded frame tells of a job.
+/// The view of a job in a recorded frame.
 impl From<&frame::Job> for View {
     fn from(job: &frame::Job) -> Self {
         let share = |x: Option<f64>| x.filter(|x| *x > 0.0).map(Share::nearest);
@@ -62,7 +61,7 @@ impl From<&frame::Job> for View {
             max: share(limit.max),
             weight: known(job.weight).filter(|weight| *weight > 0.0).unwrap_or(1.0),
             usage,
-            pressed: presses(in_force, usage, known(job.throttled)),
+            pressed: is_pressed(in_force, usage, known(job.throttled)),
             batch_latency: known(job.batch_latency),
             budget: known(job.targets.batch_latency).filter(|budget| *budget > 0.0),
             max_slowdown: known(limit.max_slowdown).filter(|slowdown| *slowdown >= 1.0),

@@ -2,60 +2,60 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Why a job has what it has: the last thing that moved it, as data; `Display` puts it into words.
+/// Why a job has its share: the last rule that changed it, as data. `Display` puts it into words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Why {
-    /// As the policy chose.
+    /// The policy chose this share.
     Chosen,
-    /// The policy chose less than the job is to have at least.
+    /// The policy chose less than the job's minimum.
     Least {
         /// The policy's choice.
         chosen: f64,
-        /// The least.
+        /// The minimum.
         floor: f64,
     },
-    /// The policy chose more than the job may have.
+    /// The policy chose more than the job's maximum.
     Most {
         /// The policy's choice.
         chosen: f64,
-        /// The most.
+        /// The maximum.
         ceiling: f64,
     },
-    /// One decision does not move it further.
+    /// One decision may not move the share further.
     Slewed {
         /// Its share before.
         from: f64,
-        /// What was wanted.
+        /// The share before the bound on steps.
         wanted: f64,
     },
     /// It has fallen behind an equal share.
     Fair {
-        /// What it received, as a fraction of what an equal share would have given.
+        /// The CPU time received, as a fraction of what an equal share would have given.
         received: f64,
-        /// By how much it may be slowed down.
+        /// The allowed slowdown compared with an equal share.
         max_slowdown: f64,
         /// An equal share.
         equal: f64,
     },
-    /// A cut was undone, and the job is spared.
+    /// A cut was undone, and the job is not cut again for a while.
     RolledBack {
         /// The batch latency after the cut, in seconds.
         latency: f64,
-        /// What was to be kept.
+        /// The target batch latency, in seconds.
         budget: f64,
-        /// Until when it is not cut again, in seconds since the run began.
+        /// The job is not cut again before this time, in seconds since the run began.
         until: f64,
     },
-    /// Others leave CPU unused.
+    /// The job borrows CPU that others leave unused.
     Lent {
         /// Its own share.
         own: f64,
-        /// What is lent on top.
+        /// The loan on top of it.
         lent: f64,
     },
-    /// It has gone silent: it keeps what it has.
+    /// The job no longer reports, so its limit is kept.
     Silent,
-    /// Somebody has ordered this share.
+    /// A command holds the job at this share.
     Pinned,
 }
 
@@ -64,27 +64,27 @@ impl fmt::Display for Why {
         match *self {
             Self::Chosen => f.write_str("as the policy chose"),
             Self::Least { chosen, floor } => {
-                write!(f, "the policy chose {chosen:.3}, but its least is {floor:.3}")
+                write!(f, "the policy chose {chosen:.3}: raised to the minimum of {floor:.3}")
             }
             Self::Most { chosen, ceiling } => {
-                write!(f, "the policy chose {chosen:.3}, but its most is {ceiling:.3}")
+                write!(f, "the policy chose {chosen:.3}: lowered to the maximum of {ceiling:.3}")
             }
             Self::Slewed { from, wanted } => {
-                write!(f, "one step from {from:.3} towards {wanted:.3}")
+                write!(f, "limited to one step from {from:.3} towards {wanted:.3}")
             }
             Self::Fair { received, max_slowdown, equal } => write!(
                 f,
-                "received {received:.3} of its equal share < 1/{max_slowdown}: raised to 1/n {equal:.3}"
+                "received {received:.3} of an equal share < 1/{max_slowdown}: raised to the equal share {equal:.3}"
             ),
             Self::RolledBack { latency, budget, until } => write!(
                 f,
-                "batch latency {latency:.3} s > {budget} s after a cut: undone, not cut until {until:.0} s"
+                "batch latency {latency:.3} s > target {budget} s after a cut: cut undone, no further cut before t = {until:.0} s"
             ),
             Self::Lent { own, lent } => {
-                write!(f, "its own {own:.3} and {lent:.3} that others leave unused")
+                write!(f, "own share {own:.3} plus {lent:.3} that other jobs leave unused")
             }
-            Self::Silent => f.write_str("silent: keeps what it has"),
-            Self::Pinned => f.write_str("held there by an order"),
+            Self::Silent => f.write_str("no recent reports: limit kept"),
+            Self::Pinned => f.write_str("pinned by a command"),
         }
     }
 }

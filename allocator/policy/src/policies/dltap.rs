@@ -7,28 +7,26 @@
 //! score (Eq. 1), here what stays free of CPU and memory; a ps by that score plus a weight times
 //! the share of its job's workers on the node (Eq. 2 and 3).
 //!
-//! The print has one meaning once its gaps are filled, so there are no variants: the weight is 10
+//! With its gaps filled, the paper has one meaning, so both variants are the same: the weight is 10
 //! (A1); both terms are of the scale 0 to 100 (A2); `score` is their sum (A3); the workers of a
 //! job are bound together, and its ps after them (A4); all workers of a job are counted, those that
 //! are to run too (A5, A6); ties go to the node with fewer ps of the job, then by name (A7).
 
-mod room;
-mod why;
-
-pub use why::{Near, Obstacle, Score};
+mod capacity;
 
 use std::collections::BTreeMap;
 
 use crate::cluster::{Bound, Pending, Placement, Role, Task, TaskFrame, TaskPolicy};
 use crate::params::{ParamError, Parameter, Params, Reader};
+use crate::reason::dltap::{Near, Obstacle, Score};
 use crate::unit::JobId;
-use room::{Amount, Host, Room};
+use capacity::{Amount, FreeCapacity, Host};
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] =
-    &[Parameter::new("weight", 10.0, "-", "of a job's workers on a node against free room")];
+    &[Parameter::new("weight", 10.0, "-", "of a job's workers on a node against free capacity")];
 
-/// The policy. It has no state: a frame says all.
+/// The policy. It has no state: a frame contains all that it needs.
 #[derive(Debug)]
 pub struct Dltap {
     weight: f64,
@@ -41,25 +39,25 @@ struct Job<'a> {
     ps: Vec<&'a Task>,
 }
 
-/// How many tasks of the job in hand a node holds.
+/// The number of tasks of the current job on a node.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mates {
+struct NodeTasks {
     workers: usize,
     ps: usize,
 }
 
-/// What a node offers a task.
+/// A node that fits a task.
 struct Offer {
-    /// The node's place in the list.
+    /// The node's index in the list.
     at: usize,
     /// Its score to nine decimals.
     rounded: f64,
-    /// The ps of the job that it holds.
+    /// The number of ps of the job on it.
     ps: usize,
 }
 
 impl Offer {
-    /// Whether a task goes here rather than to `other`, whose name is lower (A7).
+    /// Whether a task goes here rather than to `other`, whose name comes first (A7).
     fn beats(&self, other: &Self) -> bool {
         self.rounded > other.rounded || (self.rounded >= other.rounded && self.ps < other.ps)
     }
@@ -77,7 +75,7 @@ impl Dltap {
     }
 
     /// Places the unbound tasks of one job, workers first (A4).
-    fn bind<'a>(&self, job: &Job<'a>, room: &mut Room<'a>, answer: &mut Placement) {
+    fn bind<'a>(&self, job: &Job<'a>, room: &mut FreeCapacity<'a>, answer: &mut Placement) {
         let unbound = |tasks: &[&'a Task]| -> Vec<&'a Task> {
             tasks.iter().filter(|task| task.node.is_none()).copied().collect()
         };
@@ -86,12 +84,12 @@ impl Dltap {
             return;
         }
         let before = room.clone();
-        let mut hand = Hand::new(job, room);
+        let mut current = CurrentJob::new(job, room);
         let mut place = Vec::new();
         for worker in &workers {
-            let Some(bound) = self.place(worker, &mut hand, room) else {
+            let Some(bound) = self.place(worker, &mut current, room) else {
                 answer.pending.extend(waiting(worker, &workers, &ps, room));
-                // The next job may have what this one would have taken.
+                // The capacity that this job would have taken is free for the next one.
                 *room = before;
                 return;
             };
@@ -99,7 +97,7 @@ impl Dltap {
         }
         answer.place.append(&mut place);
         for task in ps {
-            if let Some(bound) = self.place(task, &mut hand, room) {
+            if let Some(bound) = self.place(task, &mut current, room) {
                 answer.place.push(bound);
             } else {
                 let why = no_room(task, room);
@@ -108,25 +106,33 @@ impl Dltap {
         }
     }
 
-    /// Algorithm 1 for one task: the best node that it fits, taken.
-    fn place(&self, task: &Task, hand: &mut Hand, room: &mut Room<'_>) -> Option<Bound> {
-        let need = Amount::of(task);
-        let score = |host: &Host<'_>, mates: &Mates| {
+    /// Algorithm 1 for one task: binds it to the best node on which it fits.
+    fn place(
+        &self,
+        task: &Task,
+        current: &mut CurrentJob,
+        room: &mut FreeCapacity<'_>,
+    ) -> Option<Bound> {
+        let need = Amount::for_task(task);
+        let score = |host: &Host<'_>, node_tasks: &NodeTasks| {
             let Amount { cpu, memory } = host.free_after(need);
             let near = (task.role == Role::Ps).then_some(Near {
                 weight: self.weight,
-                here: mates.workers,
-                workers: hand.workers,
+                here: node_tasks.workers,
+                workers: current.workers,
             });
             Score { cpu, memory, near }
         };
-        let offers = room.0.iter().zip(&hand.mates).enumerate();
-        let offers = offers.filter(|(_, (host, _))| host.fits(need)).map(|(at, (host, mates))| {
-            Offer { at, rounded: score(host, mates).rounded(), ps: mates.ps }
-        });
+        let offers = room.0.iter().zip(&current.node_tasks).enumerate();
+        let offers =
+            offers.filter(|(_, (host, _))| host.fits(need)).map(|(at, (host, node_tasks))| Offer {
+                at,
+                rounded: score(host, node_tasks).rounded(),
+                ps: node_tasks.ps,
+            });
         let best = offers.reduce(|best, next| if next.beats(&best) { next } else { best })?;
-        let score = score(room.0.get(best.at)?, hand.mates.get(best.at)?);
-        hand.mates.get_mut(best.at)?.count(task);
+        let score = score(room.0.get(best.at)?, current.node_tasks.get(best.at)?);
+        current.node_tasks.get_mut(best.at)?.add(task);
         let host = room.0.get_mut(best.at)?;
         host.take(need);
         Some(Bound {
@@ -138,29 +144,29 @@ impl Dltap {
     }
 }
 
-/// The job in hand.
-struct Hand {
-    /// All its workers, wherever they are (A6).
+/// The current job.
+struct CurrentJob {
+    /// All its workers, on any node (A6).
     workers: usize,
     /// Its tasks on each of the listed nodes.
-    mates: Vec<Mates>,
+    node_tasks: Vec<NodeTasks>,
 }
 
-impl Hand {
-    fn new(job: &Job<'_>, room: &Room<'_>) -> Self {
-        let mut mates = vec![Mates::default(); room.0.len()];
+impl CurrentJob {
+    fn new(job: &Job<'_>, room: &FreeCapacity<'_>) -> Self {
+        let mut node_tasks = vec![NodeTasks::default(); room.0.len()];
         for task in job.workers.iter().chain(&job.ps) {
             let at = task.node.as_deref().and_then(|node| room.find(node));
-            if let Some(mates) = at.and_then(|at| mates.get_mut(at)) {
-                mates.count(task);
+            if let Some(node_tasks) = at.and_then(|at| node_tasks.get_mut(at)) {
+                node_tasks.add(task);
             }
         }
-        Self { workers: job.workers.len(), mates }
+        Self { workers: job.workers.len(), node_tasks }
     }
 }
 
-impl Mates {
-    fn count(&mut self, task: &Task) {
+impl NodeTasks {
+    fn add(&mut self, task: &Task) {
         match task.role {
             Role::Worker => self.workers += 1,
             Role::Ps => self.ps += 1,
@@ -168,9 +174,9 @@ impl Mates {
     }
 }
 
-/// Why a task does not fit anywhere.
-fn no_room(task: &Task, room: &Room<'_>) -> Obstacle {
-    let (need, most) = (Amount::of(task), room.most_free());
+/// Why a task fits on no node.
+fn no_room(task: &Task, room: &FreeCapacity<'_>) -> Obstacle {
+    let (need, most) = (Amount::for_task(task), room.most_free());
     Obstacle::NoRoom {
         cpu: need.cpu,
         memory: need.memory,
@@ -179,8 +185,13 @@ fn no_room(task: &Task, room: &Room<'_>) -> Obstacle {
     }
 }
 
-/// The tasks of a job that waits because one worker fits nowhere.
-fn waiting(missing: &Task, workers: &[&Task], ps: &[&Task], room: &Room<'_>) -> Vec<Pending> {
+/// The tasks of a job that waits because one worker fits on no node.
+fn waiting(
+    missing: &Task,
+    workers: &[&Task],
+    ps: &[&Task],
+    room: &FreeCapacity<'_>,
+) -> Vec<Pending> {
     let pending = |task: &&Task| {
         let gang = || Obstacle::Gang { worker: missing.id.clone() };
         let why = if task.id == missing.id { no_room(missing, room) } else { gang() };
@@ -197,7 +208,7 @@ impl TaskPolicy for Dltap {
     fn decide(&mut self, frame: &TaskFrame) -> Placement {
         let mut tasks: Vec<&Task> = frame.tasks.iter().collect();
         tasks.sort_by_key(|task| &task.id);
-        let mut room = Room::new(&frame.nodes, &tasks);
+        let mut room = FreeCapacity::new(&frame.nodes, &tasks);
         let mut jobs: BTreeMap<&JobId, Job<'_>> = BTreeMap::new();
         for task in tasks {
             let job = jobs.entry(&task.job).or_default();

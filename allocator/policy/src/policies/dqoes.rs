@@ -1,4 +1,4 @@
-//! `DQoES`: every job gets as much CPU as keeps its batches at the duration that was asked for.
+//! `DQoES`: every job gets the CPU that keeps its batches at their target duration.
 //!
 //! Source: Song: "Differentiate Containers Scheduling for `DeepLearning` Applications", master's
 //! thesis, Fordham University, Section 5.2, Algorithms 2 and 3. A job's *quality* is q = o − p: its
@@ -7,31 +7,33 @@
 //! what this frees, all others (S) are left alone. How soon the next run comes is up to the
 //! adaptive listener.
 //!
-//! Where the print is silent or cannot run, the code follows, in both variants: sums begin anew
+//! Where the print is silent or cannot run, the code follows, in both variants: sums start at 0
 //! in each run (D1); α = β = 0.1 (D2); usage and limits are fractions of the node, of which there
 //! is one (D3, D4); a job without a target is left alone (D8); a bound of a set belongs to S (D9);
 //! a job without a batch since its last change of limit waits for one (D10); no job of G is raised
-//! by the floor (D12); an empty set divides nothing (D18). The variants differ where the code says
-//! so: D5, D12, D13, and the listener's E4 and E5.
+//! by the floor (D12); an empty set divides nothing (D18). The variants differ in D5, D12, D13, and
+//! in the listener's E4 and E5.
 
 mod listener;
 
 use std::collections::BTreeMap;
-use std::{fmt, mem};
+use std::mem;
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
-use crate::policies;
-use crate::policy::{Policy, Variant};
+use crate::policy::Policy;
+use crate::reason;
+use crate::reason::dqoes::{Measurement, Set, Why};
 use crate::unit::{JobId, Share, count, saturate};
+use crate::variant::Variant;
 use listener::{Listener, Qualities};
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("alpha", 0.1, "target", "a batch may miss its target by this part"),
-    Parameter::new("beta", 0.1, "usage", "part of what fast jobs use that a run takes"),
-    Parameter::new("interval", 15.0, "s", "time until the next run, at first"),
+    Parameter::new("beta", 0.1, "usage", "part of the fast jobs' usage that one run takes"),
+    Parameter::new("interval", 15.0, "s", "initial time until the next run"),
 ];
 
 /// The policy and its state.
@@ -46,52 +48,20 @@ pub struct Dqoes {
     jobs: BTreeMap<JobId, Member>,
 }
 
-/// What is kept of one job, and its latest frame.
+/// The state of one job, with its latest frame.
 #[derive(Debug)]
 struct Member {
     /// o.
     target: Option<f64>,
-    standing: Option<Standing>,
-    /// Whether the frame told a duration to act on (D10).
+    measurement: Option<Measurement>,
+    /// Whether the frame gave a batch duration to act on (D10).
     measured: bool,
     usage: f64,
     share: Share,
     why: Why,
 }
 
-/// How a job was last seen to stand to its target.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// G, S or B.
-    pub set: Set,
-    /// q, in seconds.
-    pub quality: f64,
-    /// α·o, in seconds.
-    pub band: f64,
-}
-
-/// The paper's three sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
-    /// G: faster than asked.
-    Ahead,
-    /// S: as asked.
-    Satisfied,
-    /// B: slower than asked.
-    Behind,
-}
-
-impl Set {
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Ahead => "G",
-            Self::Satisfied => "S",
-            Self::Behind => "B",
-        }
-    }
-}
-
-impl Standing {
+impl Measurement {
     /// Lines 5 to 15, for the target `o` and the duration `p`.
     fn new(o: f64, p: f64, alpha: f64) -> Self {
         let (quality, band) = (saturate(o - p), saturate(alpha * o));
@@ -111,9 +81,9 @@ struct Round {
     /// n, as a factor.
     jobs: f64,
     qualities: Qualities,
-    /// `R_G`: what the jobs of G use.
+    /// `R_G`: the usage of the jobs of G.
     used_ahead: f64,
-    /// What all jobs use.
+    /// The total usage of all jobs.
     used: f64,
 }
 
@@ -132,13 +102,13 @@ impl Dqoes {
         Ok(Self { variant, alpha, beta, listener, jobs: BTreeMap::new() })
     }
 
-    /// Step 1: which jobs are there, and how each stands. Returns whether jobs or targets are not
-    /// those of the frame before.
+    /// Step 1: which jobs are there, and the set of each. Returns whether jobs or targets differ from the
+    /// previous frame.
     fn follow(&mut self, frame: &Frame) -> bool {
         let mut before = mem::take(&mut self.jobs);
         let mut disturbed = frame.jobs.is_empty();
         let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
-        // In the order of the maps, a look-up and an insertion cost less.
+        // Lookups and insertions are cheaper in the order of the map.
         jobs.sort_unstable_by_key(|job| &job.id);
         let followed = jobs.into_iter().map(|job| {
             let known = before.remove(&job.id);
@@ -155,7 +125,7 @@ impl Dqoes {
     /// with its last quality.
     fn round(&self) -> Round {
         let within = |set| self.jobs.values().filter(move |job| job.set() == Some(set));
-        let quality = |set| within(set).filter_map(|job| job.standing).map(|last| last.quality);
+        let quality = |set| within(set).filter_map(|job| job.measurement).map(|last| last.quality);
         Round {
             jobs: count(self.jobs.len()),
             qualities: Qualities {
@@ -168,15 +138,15 @@ impl Dqoes {
         }
     }
 
-    /// The jobs of a set whose limits this frame may change, and by which standing (D10).
-    fn measured(&mut self, set: Set) -> impl Iterator<Item = (&mut Member, Standing)> {
+    /// The jobs of a set whose limits this frame may change, with their measurements (D10).
+    fn measured(&mut self, set: Set) -> impl Iterator<Item = (&mut Member, Measurement)> {
         self.jobs.values_mut().filter(|job| job.measured).filter_map(move |job| {
-            let standing = job.standing.filter(|standing| standing.set == set)?;
-            Some((job, standing))
+            let measurement = job.measurement.filter(|measurement| measurement.set == set)?;
+            Some((job, measurement))
         })
     }
 
-    /// Step 2, lines 18 to 20: cuts the jobs of G. Returns what that frees.
+    /// Step 2, lines 18 to 20: cuts the jobs of G. Returns the share that this frees.
     fn cut(&mut self, round: &Round) -> f64 {
         let (variant, beta) = (self.variant, self.beta);
         let least = match variant {
@@ -184,17 +154,17 @@ impl Dqoes {
             Variant::Published => 1.0 / (2.0 * round.jobs),
         };
         let mut freed = 0.0;
-        for (job, standing) in self.measured(Set::Ahead) {
+        for (job, measurement) in self.measured(Set::Ahead) {
             let limit = job.share.get();
-            // D5: a limit far above what a job uses binds nothing, and would take many runs to cut.
+            // D5: a limit far above the usage has no effect, and would take many runs to cut.
             let base = match variant {
                 Variant::Resolved => limit.min(job.usage.max(1.0 / (2.0 * round.jobs))),
                 Variant::Published => limit,
             };
-            let part = standing.quality / round.qualities.ahead;
+            let part = measurement.quality / round.qualities.ahead;
             let factor = saturate(1.0 - part * round.used_ahead * beta);
             job.share = Share::nearest(limit.min(least.max(base * factor)));
-            job.why = Why::Cut { standing, limit, least, base, factor };
+            job.why = Why::Cut { measurement, limit, least, base, factor };
             freed += base - job.share.get();
         }
         freed
@@ -203,20 +173,20 @@ impl Dqoes {
     /// Step 3, lines 22 to 24: raises the jobs of B.
     fn raise(&mut self, round: &Round, freed: f64) {
         let (variant, beta) = (self.variant, self.beta);
-        // D13: what the jobs of G give and what nobody uses. In print, B grows by what G uses.
+        // D13: what the jobs of G give and what is unused. In print, B grows by what G uses.
         let budget = saturate(freed + (1.0 - round.used).max(0.0));
-        for (job, standing) in self.measured(Set::Behind) {
+        for (job, measurement) in self.measured(Set::Behind) {
             let limit = job.share.get();
             let raised = match variant {
                 Variant::Resolved => {
-                    let gain = saturate(budget * standing.quality) / round.qualities.behind;
-                    job.why = Why::Given { standing, limit, budget, gain: saturate(gain) };
+                    let gain = saturate(budget * measurement.quality) / round.qualities.behind;
+                    job.why = Why::Given { measurement, limit, budget, gain: saturate(gain) };
                     limit + gain
                 }
                 Variant::Published => {
-                    let part = standing.quality / round.qualities.behind;
+                    let part = measurement.quality / round.qualities.behind;
                     let factor = saturate(1.0 + part * round.used_ahead * beta);
-                    job.why = Why::Grown { standing, limit, factor };
+                    job.why = Why::Grown { measurement, limit, factor };
                     limit * factor
                 }
             };
@@ -229,7 +199,7 @@ impl Member {
     const fn new() -> Self {
         Self {
             target: None,
-            standing: None,
+            measurement: None,
             measured: false,
             usage: 0.0,
             share: Share::ALL,
@@ -237,30 +207,30 @@ impl Member {
         }
     }
 
-    /// Step 1 for one job, and why it is left alone if it is. Returns whether its target changed.
+    /// Step 1 for one job, with the reason if its limit is kept. Returns whether its target changed.
     fn observe(&mut self, job: &Job, alpha: f64) -> bool {
         self.usage = job.usage.cpu.filter(|x| x.is_finite()).unwrap_or(0.0);
         self.share = job.limit.chosen().unwrap_or(self.share);
         let target = job.targets.batch_latency.filter(|o| o.is_finite() && *o > 0.0);
         let latency = job.batch_latency.filter(|x| x.is_finite());
         let changed = mem::replace(&mut self.target, target) != target;
-        self.standing = match (target, latency) {
+        self.measurement = match (target, latency) {
             (None, _) => None,
-            (Some(_), None) => self.standing,
-            (Some(o), Some(p)) => Some(Standing::new(o, p, alpha)),
+            (Some(_), None) => self.measurement,
+            (Some(o), Some(p)) => Some(Measurement::new(o, p, alpha)),
         };
         self.measured = latency.is_some();
-        self.why = match (target, self.standing) {
+        self.why = match (target, self.measurement) {
             (None, _) => Why::NoTarget,
             (Some(_), None) => Why::NoBatchYet,
-            (Some(_), Some(standing)) if self.measured => Why::Satisfied(standing),
-            (Some(_), Some(standing)) => Why::NoBatch(standing),
+            (Some(_), Some(measurement)) if self.measured => Why::Satisfied(measurement),
+            (Some(_), Some(measurement)) => Why::NoBatch(measurement),
         };
         changed
     }
 
     fn set(&self) -> Option<Set> {
-        self.standing.map(|standing| standing.set)
+        self.measurement.map(|measurement| measurement.set)
     }
 }
 
@@ -281,106 +251,18 @@ impl Policy for Dqoes {
         self.raise(&round, freed);
         let explain = |(id, job): (&JobId, &Member)| {
             let class = job.set().map_or("-", Set::label);
-            let score = job.standing.map(|standing| standing.quality);
-            (id.clone(), JobDecision::new(class, score, policies::Why::Dqoes(Box::new(job.why))))
+            let score = job.measurement.map(|measurement| measurement.quality);
+            (id.clone(), JobDecision::new(class, score, reason::Why::Dqoes(Box::new(job.why))))
         };
-        Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.listener.hear(disturbed, round.qualities),
-            limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
-            terminate: Vec::new(),
-            migrate: Vec::new(),
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: self.jobs.iter().map(explain).collect(),
-        }
-    }
-}
-
-/// Why a job gets its share. Qualities are seconds, shares are fractions of the node.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Why {
-    /// It has no target.
-    NoTarget,
-    /// It has a target, but no batch was ever measured.
-    NoBatchYet,
-    /// No batch was measured in this frame.
-    NoBatch(Standing),
-    /// S.
-    Satisfied(Standing),
-    /// G.
-    Cut {
-        /// By how much it is faster.
-        standing: Standing,
-        /// The limit before.
-        limit: f64,
-        /// The floor.
-        least: f64,
-        /// L, from which the cut is taken.
-        base: f64,
-        /// `1 − (q/Q_G)·R_G·β`.
-        factor: f64,
-    },
-    /// B.
-    Given {
-        /// By how much it is slower.
-        standing: Standing,
-        /// The limit before.
-        limit: f64,
-        /// What there is for all of B.
-        budget: f64,
-        /// Its part by `q/Q_B`.
-        gain: f64,
-    },
-    /// B, in print.
-    Grown {
-        /// By how much it is slower.
-        standing: Standing,
-        /// The limit before.
-        limit: f64,
-        /// `1 + (q/Q_B)·R_G·β`.
-        factor: f64,
-    },
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NoTarget => f.write_str("no target: limit kept"),
-            Self::NoBatchYet => f.write_str("no batch measured yet: limit kept"),
-            Self::NoBatch(Standing { set, quality, .. }) => {
-                write!(
-                    f,
-                    "no batch to measure, {} by the last q {quality:.4}: limit kept",
-                    set.label()
-                )
-            }
-            Self::Satisfied(Standing { quality, band, .. }) => {
-                write!(f, "q {quality:.4} within alpha o {band:.4}: as asked, limit kept")
-            }
-            Self::Cut { standing: Standing { quality, band, .. }, limit, least, base, factor } => {
-                write!(
-                    f,
-                    "q {quality:.4} > alpha o {band:.4}: faster than asked, \
-                     min(limit {limit:.4}, max(floor {least:.4}, {base:.4} x {factor:.4}))"
-                )
-            }
-            Self::Given { standing: Standing { quality, band, .. }, limit, budget, gain } => {
-                write!(
-                    f,
-                    "q {quality:.4} < -alpha o {:.4}: slower than asked, \
-                 min(1, limit {limit:.4} + {gain:.4} of budget {budget:.4})",
-                    -band
-                )
-            }
-            Self::Grown { standing: Standing { quality, band, .. }, limit, factor } => write!(
-                f,
-                "q {quality:.4} < -alpha o {:.4}: slower than asked, \
-                 min(1, limit {limit:.4} x {factor:.4})",
-                -band
-            ),
-        }
+        let limits = self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect();
+        let jobs = self.jobs.iter().map(explain).collect();
+        Decision::new(
+            frame.t,
+            Self::NAME,
+            self.listener.next_interval(disturbed, round.qualities),
+            limits,
+            jobs,
+        )
     }
 }
 

@@ -5,45 +5,47 @@
 //! A job's *growth efficiency* is
 //! G = |E(t) − E(t−1)| / Δt / R: the progress of its loss per second and per share of the machine
 //! in use. By G against α, jobs move between three lists: NL (new or growing), WL (watching), CL
-//! (completing). Jobs of CL give way, and when all jobs are in CL nobody is limited and the
+//! (completing). Jobs of CL are limited. When all jobs are in CL, limits are lifted and the
 //! interval doubles.
 //!
 //! Where the print is silent or cannot run, the code follows, in both variants: β = 2, the only
-//! value that gives the paper's worked example (F1); R below 1 % of the machine measures nothing
+//! value that gives the paper's worked example (F1); R below 1 % of the machine is not measured
 //! (F4); a job without two losses is unmeasured, not flat (F7); the interval backs off to at most
-//! 16 times its base (F14); jobs are compared as sets (F26). The variants differ where the code
-//! says so: F6, F14, F16, F19, F20, X6.
+//! 16 times its base (F14); jobs are compared as sets (F26). The variants differ in F6, F14, F16,
+//! F19, F20 and X6.
 
 use std::collections::BTreeMap;
-use std::{fmt, mem};
+use std::mem;
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
 use crate::per_job::PerJob;
-use crate::policies;
-use crate::policy::{Policy, Variant};
+use crate::policy::Policy;
+use crate::reason;
+use crate::reason::flowcon::Why;
 use crate::signal::Learning;
 use crate::unit::{JobId, Share, count, saturate};
+use crate::variant::Variant;
 
-/// Below this, a sum of growth efficiencies is taken for 0 (F17).
+/// A sum of growth efficiencies below this counts as 0 (F17).
 const EPSILON: f64 = 1e-9;
 /// A job that used less of the node than this did not train: its growth is not measured (F4).
-const LEAST_USAGE: f64 = 0.01;
+const MIN_USAGE: f64 = 0.01;
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("alpha", 0.01, "per s and node", "growth of the loss below this is no growth"),
+    Parameter::new("alpha", 0.01, "per s and node", "growth of the loss below this counts as none"),
     Parameter::new("beta", 2.0, "-", "a completing job keeps 1/(beta n) of the node"),
     Parameter::new("interval", 20.0, "s", "time until the next run"),
-    Parameter::new("max_interval", 320.0, "s", "bound of the back-off; 16 x interval unless given"),
+    Parameter::new("max_interval", 320.0, "s", "bound of the back-off; 16 x interval by default"),
 ];
 
 /// The policy and its state.
 #[derive(Debug)]
 pub struct FlowCon {
     variant: Variant,
-    /// G below it is no growth, per second and node.
+    /// G below this counts as no growth, per second and node.
     alpha: f64,
     /// The floor of a CL job is 1/(β·n).
     beta: f64,
@@ -53,7 +55,7 @@ pub struct FlowCon {
     jobs: PerJob<Member>,
 }
 
-/// What is kept of one job.
+/// The state of one job.
 #[derive(Debug)]
 struct Member {
     /// Whether this frame is its first.
@@ -92,11 +94,11 @@ impl List {
     }
 }
 
-/// What one frame brought, as far as the limits of all jobs depend on it.
+/// The figures of one frame on which the limits of all jobs depend.
 struct Round {
     /// n, as a factor.
     jobs: f64,
-    some_went: bool,
+    some_left: bool,
     /// g of a job that was never measured (F16).
     newcomer: f64,
     /// Σ g.
@@ -126,13 +128,13 @@ impl FlowCon {
         })
     }
 
-    /// Steps 1 to 3: who came and who went (Algorithm 2), what they did since, and the lists that
-    /// follow (Algorithm 1, lines 2 to 13). Returns whether any job went.
+    /// Steps 1 to 3: arrivals and departures (Algorithm 2), measurements, and the lists (Algorithm 1,
+    /// lines 2 to 13). Returns whether any job left.
     fn follow(&mut self, frame: &Frame) -> bool {
         let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
         jobs.sort_unstable_by_key(|job| &job.id);
         let known_before = self.jobs.len();
-        // Both sides stand in the order of ids, so one pass over them matches all.
+        // Both sides are in the order of ids, so one pass matches them.
         let mut before = mem::take(&mut self.jobs).into_iter().peekable();
         let (mut stayed, mut followed) = (0, Vec::with_capacity(jobs.len()));
         for job in jobs {
@@ -149,17 +151,17 @@ impl FlowCon {
             followed.push((job.id.clone(), member));
         }
         self.jobs = followed.into_iter().collect();
-        let some_went = stayed < known_before;
-        if some_went || stayed < self.jobs.len() {
+        let some_left = stayed < known_before;
+        if some_left || stayed < self.jobs.len() {
             self.interval = self.base_interval;
         }
-        some_went
+        some_left
     }
 
     /// Steps 2 and 3 for one job: measure it, and move it between the lists.
     fn classify(&self, member: &mut Member, t: f64, job: &Job) {
         let step = member.learning.observe(t, job, self.variant, self.base_interval / 2.0);
-        let usage = job.usage.cpu.filter(|cpu| *cpu >= LEAST_USAGE);
+        let usage = job.usage.cpu.filter(|cpu| *cpu >= MIN_USAGE);
         if let (Some(step), Some(usage)) = (step, usage) {
             let growth = saturate(step.progress / step.seconds / usage);
             member.growth = Some(growth);
@@ -168,7 +170,7 @@ impl FlowCon {
     }
 
     /// The figures that step 4 divides by.
-    fn round(&self, some_went: bool) -> Round {
+    fn round(&self, some_left: bool) -> Round {
         let largest = self.jobs.values().filter_map(|job| job.growth).fold(0.0, f64::max);
         let newcomer = self.alpha.max(largest);
         let counted = |job: &Member| match (job.growth, self.variant) {
@@ -177,7 +179,7 @@ impl FlowCon {
             (None, Variant::Published) => 0.0,
         };
         let sum = saturate(self.jobs.values().map(counted).sum());
-        Round { jobs: count(self.jobs.len()), some_went, newcomer, sum }
+        Round { jobs: count(self.jobs.len()), some_left, newcomer, sum }
     }
 
     /// Step 4 for one job, Algorithm 1, lines 18 to 26: its share and why.
@@ -194,7 +196,7 @@ impl FlowCon {
                 (part, Why::Growing { growth, alpha, part, equal: None })
             }
             // F20: what a neighbour leaves behind is not left idle.
-            (List::Watching, Variant::Resolved) if round.some_went => {
+            (List::Watching, Variant::Resolved) if round.some_left => {
                 (kept.max(equal), Why::Raised { kept, equal })
             }
             (List::Watching, _) => (kept, Why::Watched { growth, alpha }),
@@ -226,7 +228,7 @@ impl FlowCon {
                     true => self.share(job, round),
                     // F17: nothing to divide by.
                     false if job.appeared => (1.0, Why::Newcomer),
-                    false => (job.share.get(), Why::NobodyGrows),
+                    false => (job.share.get(), Why::NoGrowth),
                 };
                 (job.share, job.why) = (Share::nearest(share), why);
             }
@@ -262,108 +264,23 @@ impl Policy for FlowCon {
         ])
     }
 
-    /// Its listeners are for jobs that come and go (Algorithm 2).
-    fn minds_targets(&self) -> bool {
+    /// The paper's listeners react only to jobs that come and go (Algorithm 2).
+    fn reacts_to_targets(&self) -> bool {
         false
     }
 
     fn decide(&mut self, frame: &Frame) -> Decision {
-        let some_went = self.follow(frame);
-        let round = self.round(some_went);
+        let some_left = self.follow(frame);
+        let round = self.round(some_left);
         self.limit(&round);
         let explain = |(id, job): (&JobId, &Member)| {
             let score = Some(job.growth.unwrap_or(round.newcomer));
-            let why = policies::Why::FlowCon(job.why);
+            let why = reason::Why::FlowCon(job.why);
             (id.clone(), JobDecision::new(job.list.label(), score, why))
         };
-        Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.interval,
-            limits: self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect(),
-            terminate: Vec::new(),
-            migrate: Vec::new(),
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: self.jobs.iter().map(explain).collect(),
-        }
-    }
-}
-
-/// Why a job gets its share. Growth is per second and node, shares are fractions of the node.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Why {
-    /// It was never measured.
-    Newcomer,
-    /// Every job is in CL.
-    AllCompleting,
-    /// The sum of all growth is 0.
-    NobodyGrows,
-    /// NL.
-    Growing {
-        /// G.
-        growth: f64,
-        /// α.
-        alpha: f64,
-        /// G/ΣG.
-        part: f64,
-        /// 1/n, where it is a floor.
-        equal: Option<f64>,
-    },
-    /// WL.
-    Watched {
-        /// G.
-        growth: f64,
-        /// α.
-        alpha: f64,
-    },
-    /// WL, in a frame in which a job went.
-    Raised {
-        /// The limit before.
-        kept: f64,
-        /// 1/n.
-        equal: f64,
-    },
-    /// CL.
-    Completing {
-        /// G.
-        growth: f64,
-        /// α.
-        alpha: f64,
-        /// G/ΣG.
-        part: f64,
-        /// 1/(β·n).
-        floor: f64,
-    },
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Newcomer => f.write_str("newcomer, not measured yet: no limit"),
-            Self::AllCompleting => {
-                f.write_str("all jobs are completing: no limit, longer interval")
-            }
-            Self::NobodyGrows => f.write_str("nobody grows: limit kept"),
-            Self::Growing { growth, alpha, part, equal: Some(equal) } => write!(
-                f,
-                "G {growth:.4} >= alpha {alpha}: growing, max(G/sum {part:.3}, 1/n {equal:.3})"
-            ),
-            Self::Growing { growth, alpha, part, equal: None } => {
-                write!(f, "G {growth:.4} >= alpha {alpha}: growing, G/sum {part:.3}")
-            }
-            Self::Watched { growth, alpha } => {
-                write!(f, "G {growth:.4} < alpha {alpha}: watched, limit kept")
-            }
-            Self::Raised { kept, equal } => {
-                write!(f, "watched, a job went: max(limit {kept:.3}, 1/n {equal:.3})")
-            }
-            Self::Completing { growth, alpha, part, floor } => write!(
-                f,
-                "G {growth:.4} < alpha {alpha}: completing, \
-                 max(G/sum {part:.3}, 1/(beta n) {floor:.3})"
-            ),
-        }
+        let limits = self.jobs.iter().map(|(id, job)| (id.clone(), job.share)).collect();
+        let jobs = self.jobs.iter().map(explain).collect();
+        Decision::new(frame.t, Self::NAME, self.interval, limits, jobs)
     }
 }
 

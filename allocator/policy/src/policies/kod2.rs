@@ -1,38 +1,36 @@
-//! KOD2: distributed jobs start whole, shrink for better ones, and grow when nobody waits.
+//! KOD2: distributed jobs start complete, shrink for jobs of larger weight, and grow when none waits.
 //!
 //! Source: Jeong, Yu: "Dynamic Resource Adjustment Operator Based on Autoscaling for Improving
 //! Distributed Training Job Performance on Kubernetes", KIPS Transactions on Computer and
 //! Communication Systems 11(7), 2022, Eq. 1, Algorithms 1 to 3, section 4.1.
-//! A job counts by ω′ = least number of workers / what one worker takes of the largest node. The
-//! waiting jobs have their turns by ω′, those who starve before all others. A job starts when all
-//! its parameter servers and its least number of workers fit (Algorithm 1, lines 5 to 29). If they
-//! do not, running jobs of smaller ω′ give workers away, down to their own least number
-//! (Algorithm 2). When nobody waits, running jobs grow (Algorithm 3).
+//! A job's weight is ω′ = least number of workers / what one worker takes of the largest node.
+//! Waiting jobs are handled by ω′, starving jobs before all others. A job starts when all its
+//! parameter servers and its least number of workers fit (Algorithm 1, lines 5 to 29). If they do
+//! not, running jobs of smaller ω′ lose workers, down to their own least number (Algorithm 2). When
+//! no job waits, running jobs grow (Algorithm 3).
 //!
 //! Where the print is silent or cannot run, the code follows, in both variants: ω′ of one worker's
-//! request (K1, K2), compared as it is (K3); whoever is in the frame is looked at anew (K4); the
-//! first in line against all that run (K5, K6); real packing per node (K7, K8); the rest goes on
-//! behind a job that does not fit (K9); a job starts when its room is really free, which is kept
-//! for it until then (K10); any job starves, and only while it waits (K12, K13); nobody grows in a
-//! frame that started or scaled anything, nor soon after (K14); I1 to I10, O1 to O8. The variants
-//! differ in one point, K9: the resolved one lets nobody pass a starving job that could start in
-//! the empty cluster, so that it starts some day. One knot is left: between the frame that makes
-//! the plan of the first in line and the one that starts it, an older job of smaller ω′ may begin to
-//! starve. It goes first from then on, and if it does not fit beside the plan, neither starts until
-//! one of them is taken back.
+//! request (K1, K2), compared unrounded (K3); every frame is evaluated from the start (K4); the
+//! first in line is compared with all running jobs (K5, K6); real packing per node (K7, K8); later
+//! jobs may start before one that does not fit (K9); a job starts when its capacity is really free,
+//! which is reserved until then (K10); any job starves, and only while it waits (K12, K13); no job
+//! grows in a frame that started or scaled anything, nor soon after (K14); I1 to I10, O1 to O8. The
+//! variants differ in K9: in the resolved one, no job passes a starving job that could start in the
+//! empty cluster, so that it starts eventually. One problem remains. Between the frame that plans
+//! the first in line and the one that starts it, an older job of smaller ω′ may begin to starve. It
+//! goes first from then on. If it does not fit beside the plan, neither starts until one of them is
+//! withdrawn.
 
-mod crew;
+mod capacity;
+mod gang_plan;
 mod packing;
 mod reservation;
-mod room;
 mod scale_in;
 mod scale_out;
-mod why;
 
-pub(super) use crew::{Arrivals, Crew, Crews};
+pub(super) use capacity::{Amount, FreeCapacity, Nodes};
+pub(super) use gang_plan::{Arrivals, GangPlan, GangPlans};
 pub(super) use packing::Packing;
-pub(super) use room::{Amount, Nodes, Room};
-pub use why::{Asks, Better, On, Reluctance, Turn, Why};
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -40,18 +38,19 @@ use std::collections::BTreeMap;
 use crate::cluster::gangs::{Change, Start, Waiting};
 use crate::cluster::{GangFrame, GangPolicy, Scaling};
 use crate::params::{ParamError, Parameter, Params, Reader};
-use crate::policies;
-use crate::policy::Variant;
+use crate::reason;
+use crate::reason::kod2::{Beneficiary, Refusal, Span, TaskCounts, Turn, Why};
 use crate::unit::{JobId, saturate};
+use crate::variant::Variant;
 
-use reservation::{Books, Reservation, Victim};
-use room::At;
-use scale_in::{Givers, Plan};
+use capacity::NodeIndex;
+use reservation::{Reservation, Reservations, Victim};
+use scale_in::{Donors, Plan};
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("starve_after", 30.0, "s", "a job that has waited so long is starving"),
-    Parameter::new("quiet", 60.0, "s", "so long must nothing change before jobs grow"),
+    Parameter::new("starve_after", 30.0, "s", "waiting time after which a job counts as starving"),
+    Parameter::new("quiet", 60.0, "s", "time without any change before jobs grow"),
 ];
 
 /// The policy and its state.
@@ -60,16 +59,16 @@ pub struct Kod2 {
     settings: Settings,
     arrivals: Arrivals,
     reservations: BTreeMap<JobId, Reservation>,
-    /// When anything was started or scaled last.
+    /// The time of the last start or scaling.
     changed: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     variant: Variant,
-    /// A job that has waited so long is starving.
+    /// Seconds of waiting after which a job counts as starving.
     starve_after: f64,
-    /// So long must nothing be started or scaled before jobs grow.
+    /// Seconds without a start or scaling before jobs grow.
     quiet: f64,
 }
 
@@ -98,19 +97,19 @@ impl GangPolicy for Kod2 {
 
     fn decide(&mut self, frame: &GangFrame) -> Scaling {
         let nodes = Nodes::new(&frame.nodes);
-        let crews = Crews::new(frame, &nodes, &mut self.arrivals);
-        let books = Books::new(&nodes, &crews, &mut self.reservations);
+        let gangs = GangPlans::new(frame, &nodes, &mut self.arrivals);
+        let reservations = Reservations::new(&nodes, &gangs, &mut self.reservations);
         let mut pass = Pass {
             settings: self.settings,
             t: frame.t,
             nodes: &nodes,
-            crews: &crews,
-            books,
+            gangs: &gangs,
+            reservations,
             given: BTreeMap::new(),
             scaling: Scaling {
                 t: frame.t,
                 policy: Self::NAME,
-                weights: crews.weights(),
+                weights: gangs.weights(),
                 start: Vec::new(),
                 scale_in: Vec::new(),
                 scale_out: Vec::new(),
@@ -136,157 +135,161 @@ struct Pass<'a> {
     settings: Settings,
     t: f64,
     nodes: &'a Nodes<'a>,
-    crews: &'a Crews<'a>,
-    books: Books<'a>,
-    /// Where in `scale_in` a job's workers on a node stand.
-    given: BTreeMap<(Victim, At), usize>,
+    gangs: &'a GangPlans<'a>,
+    reservations: Reservations<'a>,
+    /// The index in `scale_in` of a job's workers on a node.
+    given: BTreeMap<(Victim, NodeIndex), usize>,
     scaling: Scaling,
 }
 
 impl Pass<'_> {
     /// Steps 1 to 3, Algorithm 1, lines 5 to 29.
     fn admit(&mut self) {
-        let mut line: Vec<&Crew<'_>> = self.crews.waiting.iter().collect();
+        let mut line: Vec<&GangPlan<'_>> = self.gangs.waiting.iter().collect();
         line.sort_by(|a, b| self.by_turn(a, b));
-        let givers = Givers::new(&self.crews.running);
+        let donors = Donors::new(&self.gangs.running);
         let empty = self.nodes.empty();
         let mut behind: Option<&JobId> = None;
-        for (place, crew) in line.into_iter().enumerate() {
+        for (place, gang) in line.into_iter().enumerate() {
             if let Some(job) = behind {
-                self.wait(crew, Why::Behind { job: job.clone() });
-            } else if let Some(packing) = Packing::find(crew, &self.books.open_to(crew.id())) {
-                self.start(crew, &packing);
+                self.wait(gang, Why::Behind { job: job.clone() });
+            } else if let Some(packing) =
+                Packing::find(gang, &self.reservations.available_to(gang.id()))
+            {
+                self.start(gang, &packing);
             } else {
-                let why = self.make_room(crew, place == 0, &givers);
-                self.wait(crew, why);
-                // K9, K12: in print the rest goes on, and a large job may wait for ever.
+                let why = self.make_room(gang, place == 0, &donors);
+                self.wait(gang, why);
+                // K9, K12: in print, later jobs start, and a large job may wait without end.
                 let holds_up = self.settings.variant == Variant::Resolved
-                    && self.is_starving(crew)
-                    && Packing::find(crew, &empty).is_some();
-                behind = holds_up.then(|| crew.id());
-                if holds_up && Packing::find(crew, &self.books.empty_to(crew.id())).is_none() {
-                    // Plans of those behind would hold up the one that holds them up, for ever.
-                    self.books.end_all_but(crew.id());
+                    && self.is_starving(gang)
+                    && Packing::find(gang, &empty).is_some();
+                behind = holds_up.then(|| gang.id());
+                if holds_up
+                    && Packing::find(gang, &self.reservations.empty_cluster_for(gang.id()))
+                        .is_none()
+                {
+                    // Plans of the jobs behind would block this job, which blocks them: a deadlock.
+                    self.reservations.end_all_but(gang.id());
                 }
             }
         }
     }
 
-    /// Step 3, lines 10 to 17: what a job that does not fit waits for.
-    fn make_room(&mut self, crew: &Crew<'_>, first: bool, givers: &Givers<'_>) -> Why {
-        let asks = crew.asks();
-        if self.books.keeps_plan_of(crew.id()) {
-            return Why::Reserved { asks, on: self.books.planned(crew.id()), asked: 0 };
+    /// Step 3, lines 10 to 17: plans removals for a job that does not fit, and says what it waits for.
+    fn make_room(&mut self, gang: &GangPlan<'_>, first: bool, donors: &Donors<'_>) -> Why {
+        let needs = gang.needs();
+        if self.reservations.keeps_plan(gang.id()) {
+            return Why::Reserved { needs, on: self.reservations.planned(gang.id()), asked: 0 };
         }
-        if let Some(because) = self.reluctance(crew, first) {
-            return Why::NoRoom { asks, because };
+        if let Some(because) = self.refusal(gang, first) {
+            return Why::NoRoom { needs, because };
         }
-        let Some(plan) = Plan::find(crew, givers, &self.books) else {
-            let because = Reluctance::Exhausted { raw: crew.raw };
-            return Why::NoRoom { asks, because };
+        let Some(plan) = Plan::find(gang, donors, &self.reservations) else {
+            let because = Refusal::Exhausted { raw: gang.raw };
+            return Why::NoRoom { needs, because };
         };
-        self.books.reserve(crew, &plan.packing, &plan.removals);
+        self.reservations.reserve(gang, &plan.packing, &plan.removals);
         for removal in &plan.removals {
-            self.ask(crew, *removal);
+            self.ask(gang, *removal);
         }
-        let on = self.books.planned(crew.id());
-        Why::Reserved { asks, on, asked: plan.removals.len() }
+        let on = self.reservations.planned(gang.id());
+        Why::Reserved { needs, on, asked: plan.removals.len() }
     }
 
-    /// Why nobody is even asked to give way to a job; `None` if somebody is (lines 5 and 27).
-    fn reluctance(&self, crew: &Crew<'_>, first: bool) -> Option<Reluctance> {
-        if self.is_starving(crew) {
+    /// Why no running job is considered for shrinking; `None` if some are (lines 5 and 27).
+    fn refusal(&self, gang: &GangPlan<'_>, first: bool) -> Option<Refusal> {
+        if self.is_starving(gang) {
             return None;
         }
         if !first {
-            return Some(Reluctance::NotItsTurn(self.turn(crew)));
+            return Some(Refusal::NotItsTurn(self.turn(gang)));
         }
         // Of those with the largest ω′, the first by id.
-        let top = self.crews.running.iter().rev().max_by(|a, b| a.raw.total_cmp(&b.raw))?;
-        let outranked =
-            || Reluctance::Outranked { raw: crew.raw, by: top.id().clone(), top: top.raw };
-        (crew.raw < top.raw).then(outranked)
+        let top = self.gangs.running.iter().rev().max_by(|a, b| a.raw.total_cmp(&b.raw))?;
+        let outranked = || Refusal::Outranked { raw: gang.raw, by: top.id().clone(), top: top.raw };
+        (gang.raw < top.raw).then(outranked)
     }
 
     /// Step 4, lines 31 to 36.
     fn grow(&mut self, calm: Option<f64>) {
-        let Self { settings: Settings { quiet, .. }, scaling, books, .. } = self;
+        let Self { settings: Settings { quiet, .. }, scaling, reservations, .. } = self;
         let settled = scaling.start.is_empty() && scaling.scale_in.is_empty();
         if !settled || !scaling.waiting.is_empty() || calm.is_some_and(|calm| calm < *quiet) {
             return;
         }
-        for (crew, at, count) in scale_out::plan(&self.crews.running, books.free().clone()) {
-            let why = Why::Grows { raw: crew.raw, max: crew.most(), calm, quiet: *quiet };
+        for (gang, at, count) in scale_out::plan(&self.gangs.running, reservations.free().clone()) {
+            let why = Why::Grows { raw: gang.raw, max: gang.max_workers(), calm, quiet: *quiet };
             scaling.scale_out.push(Change {
-                job: crew.id().clone(),
+                job: gang.id().clone(),
                 node: self.nodes.name(at).to_owned(),
                 count,
-                why: policies::Why::Kod2(Box::new(why)),
+                why: reason::Why::Kod2(Box::new(why)),
             });
         }
     }
 
-    fn start(&mut self, crew: &Crew<'_>, packing: &Packing) {
-        self.books.start(crew, packing);
+    fn start(&mut self, gang: &GangPlan<'_>, packing: &Packing) {
+        self.reservations.start(gang, packing);
         self.scaling.start.push(Start {
-            job: crew.id().clone(),
+            job: gang.id().clone(),
             layout: packing.layout(self.nodes),
-            why: policies::Why::Kod2(Box::new(Why::Fits {
-                asks: crew.asks(),
-                turn: self.turn(crew),
+            why: reason::Why::Kod2(Box::new(Why::Fits {
+                needs: gang.needs(),
+                turn: self.turn(gang),
                 on: packing.on(),
             })),
         });
     }
 
-    /// Asks one worker of a victim to go for `crew`.
-    fn ask(&mut self, crew: &Crew<'_>, (victim, at): (Victim, At)) {
-        let Some(giver) = self.crews.running.get(victim) else { return };
+    /// Requests the removal of one worker of a victim for `gang`.
+    fn ask(&mut self, gang: &GangPlan<'_>, (victim, at): (Victim, NodeIndex)) {
+        let Some(donor) = self.gangs.running.get(victim) else { return };
         let entries = &mut self.scaling.scale_in;
         let entry = *self.given.entry((victim, at)).or_insert(entries.len());
         if entry == entries.len() {
-            let (raw, min) = (giver.raw, giver.gang.worker.min);
+            let (raw, min) = (donor.raw, donor.spec.worker.min);
             entries.push(Change {
-                job: giver.id().clone(),
+                job: donor.id().clone(),
                 node: self.nodes.name(at).to_owned(),
                 count: 0,
-                why: policies::Why::Kod2(Box::new(Why::GivesWay { raw, min, to: Vec::new() })),
+                why: reason::Why::Kod2(Box::new(Why::Shrinks { raw, min, to: Vec::new() })),
             });
         }
         let Some(change) = entries.get_mut(entry) else { return };
         change.count += 1;
-        if let policies::Why::Kod2(why) = &mut change.why
-            && let Why::GivesWay { to, .. } = why.as_mut()
-            && to.last().is_none_or(|last| last.job != *crew.id())
+        if let reason::Why::Kod2(why) = &mut change.why
+            && let Why::Shrinks { to, .. } = why.as_mut()
+            && to.last().is_none_or(|last| last.job != *gang.id())
         {
-            let earlier = saturate(giver.submitted - crew.submitted);
-            to.push(Better { job: crew.id().clone(), raw: crew.raw, earlier });
+            let earlier = saturate(donor.submitted - gang.submitted);
+            to.push(Beneficiary { job: gang.id().clone(), raw: gang.raw, earlier });
         }
     }
 
-    fn wait(&mut self, crew: &Crew<'_>, why: Why) {
+    fn wait(&mut self, gang: &GangPlan<'_>, why: Why) {
         self.scaling
             .waiting
-            .push(Waiting { job: crew.id().clone(), why: policies::Why::Kod2(Box::new(why)) });
+            .push(Waiting { job: gang.id().clone(), why: reason::Why::Kod2(Box::new(why)) });
     }
 
-    /// Step 1: those who starve first, the longest first (K12); then the others by ω′ (K5).
-    fn by_turn(&self, a: &Crew<'_>, b: &Crew<'_>) -> Ordering {
+    /// Step 1: starving jobs first, by waiting time (K12); then the others by ω′ (K5).
+    fn by_turn(&self, a: &GangPlan<'_>, b: &GangPlan<'_>) -> Ordering {
         match (self.is_starving(a), self.is_starving(b)) {
-            (true, true) => a.by_patience(b),
+            (true, true) => a.by_waiting_time(b),
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
             (false, false) => a.by_raw(b),
         }
     }
 
-    fn is_starving(&self, crew: &Crew<'_>) -> bool {
-        self.t - crew.submitted >= self.settings.starve_after
+    fn is_starving(&self, gang: &GangPlan<'_>) -> bool {
+        self.t - gang.submitted >= self.settings.starve_after
     }
 
-    fn turn(&self, crew: &Crew<'_>) -> Turn {
-        let waited = saturate(self.t - crew.submitted);
-        Turn { raw: crew.raw, waited, starve_after: self.settings.starve_after }
+    fn turn(&self, gang: &GangPlan<'_>) -> Turn {
+        let waited = saturate(self.t - gang.submitted);
+        Turn { raw: gang.raw, waited, starve_after: self.settings.starve_after }
     }
 }
 

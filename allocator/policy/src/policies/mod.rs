@@ -1,4 +1,9 @@
-//! The policies by name.
+//! All policies.
+//!
+//! A policy answers one of three kinds of frames (`AnyPolicy`): of jobs, of the tasks of gangs, or
+//! of whole gangs. The `registry` lists all policies. Each is one file or folder, with its
+//! algorithm and its source. Its reasons are in [`reason`](crate::reason): data, which become a
+//! sentence only when a person reads them.
 
 pub mod dltap;
 pub mod dqoes;
@@ -13,7 +18,6 @@ pub mod specon;
 pub mod spread;
 pub mod srpt;
 pub mod tradl;
-mod why;
 
 pub use dltap::Dltap;
 pub use dqoes::Dqoes;
@@ -28,4 +32,3 @@ pub use specon::SpeCon;
 pub use spread::Spread;
 pub use srpt::Srpt;
 pub use tradl::Tradl;
-pub use why::Why;

@@ -1,15 +1,15 @@
-//! `none`, the baseline: the engine's own sharing, every limit 1.
+//! `none`, the baseline: no limits, so that the kernel shares the CPU.
 
 use std::collections::BTreeMap;
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::Frame;
 use crate::params::{ParamError, Parameter, Params, Reader};
-use crate::policies::Why;
 use crate::policy::Policy;
+use crate::reason::Why;
 use crate::unit::Share;
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] =
     &[Parameter::new("interval", 20.0, "s", "time until the next run")];
 
@@ -42,16 +42,8 @@ impl Policy for Unlimited {
 
     fn decide(&mut self, frame: &Frame) -> Decision {
         let why = || JobDecision::new("-", None, Why::Unlimited);
-        Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.interval,
-            limits: frame.jobs.iter().map(|job| (job.id.clone(), Share::ALL)).collect(),
-            terminate: Vec::new(),
-            migrate: Vec::new(),
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: frame.jobs.iter().map(|job| (job.id.clone(), why())).collect(),
-        }
+        let limits = frame.jobs.iter().map(|job| (job.id.clone(), Share::ALL)).collect();
+        let jobs = frame.jobs.iter().map(|job| (job.id.clone(), why())).collect();
+        Decision::new(frame.t, Self::NAME, self.interval, limits, jobs)
     }
 }

@@ -6,7 +6,8 @@ use crate::cluster::{GangPolicy, TaskPolicy};
 use crate::limiter::Enforcement;
 use crate::names::did_you_mean;
 use crate::params::{ParamError, Parameter, Params};
-use crate::policy::{Policy, Variant};
+use crate::policy::Policy;
+use crate::variant::Variant;
 
 /// Any policy, by the shape of the frames that it answers.
 #[derive(Debug)]
@@ -28,33 +29,32 @@ pub enum Scope {
     Cluster,
 }
 
-/// A policy that there is.
+/// A policy in the registry.
 #[derive(Debug)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
     /// Where it works.
     pub scope: Scope,
-    /// What it does, for people.
+    /// A short description for people.
     pub about: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// What a share means to the kernel where nothing else is said.
+    /// The default enforcement: what a share means to the kernel.
     pub enforcement: Enforcement,
     build: fn(Variant, &Params) -> Result<AnyPolicy, ParamError>,
 }
 
 impl Entry {
-    /// Whether it goes by what no policy can know: others are held against it, and nobody uses it.
+    /// Whether it uses figures that a policy cannot know in general. It serves for comparison only.
     pub fn is_yardstick(&self) -> bool {
         self.source.starts_with("yardstick")
     }
 
-    /// Whether it comes from a paper, so that what is printed and what a careful reader would build are
-    /// two.
-    pub fn is_of_a_paper(&self) -> bool {
+    /// Whether it comes from a paper, so that its two variants differ.
+    pub fn is_from_paper(&self) -> bool {
         !["yardstick", "baseline", OWN].iter().any(|other| self.source.starts_with(other))
     }
 
@@ -72,7 +72,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Unlimited::NAME,
         scope: Scope::Node,
-        about: "the engine's own sharing: no limits",
+        about: "no limits: the kernel shares the CPU",
         source: "baseline",
         parameters: none::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -90,7 +90,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Tradl::NAME,
         scope: Scope::Node,
-        about: "jobs whose loss is acceptable give way; at their objective they end",
+        about: "limits jobs whose loss is acceptable and ends them at their objective",
         source: "Song, Fordham University, section 5.1",
         parameters: tradl::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -99,7 +99,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Dqoes::NAME,
         scope: Scope::Node,
-        about: "jobs whose batches are quicker than asked give way to slower ones",
+        about: "limits jobs whose batches are quicker than asked in favour of slower ones",
         source: "Song, Fordham University, section 5.2",
         parameters: dqoes::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -108,7 +108,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Paceline::NAME,
         scope: Scope::Node,
-        about: "soonest done first, none later than under equal sharing",
+        about: "least work left first, no job later than under equal sharing",
         source: OWN,
         parameters: paceline::PARAMETERS,
         enforcement: Enforcement::Quota,
@@ -117,7 +117,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Srpt::NAME,
         scope: Scope::Node,
-        about: "a yardstick: the job with the least declared work left has the machine",
+        about: "a yardstick: the job with the least declared work left gets the machine",
         source: "yardstick: Schrage, Operations Research 1968",
         parameters: srpt::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -153,7 +153,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: Kod2::NAME,
         scope: Scope::Cluster,
-        about: "jobs start whole, shrink for better ones, and grow when nobody waits",
+        about: "jobs start complete, shrink for jobs of larger weight, and grow when none waits",
         source: "Jeong and Yu, KIPS Transactions 11(7), 2022",
         parameters: kod2::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -171,7 +171,7 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: FifoGang::NAME,
         scope: Scope::Cluster,
-        about: "jobs start whole and in order: the first in line blocks",
+        about: "jobs start complete and in order: the first in line blocks the others",
         source: "baseline for kod2",
         parameters: fifo_gang::PARAMETERS,
         enforcement: Enforcement::QuotaLeftover,
@@ -223,21 +223,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_is_told_of_every_parameter_of_those_that_answer_frames_of_jobs() {
+    fn job_policies_report_every_parameter_in_force() {
         for entry in ALL {
             let AnyPolicy::Jobs(policy) =
                 build(entry.name, Variant::Resolved, &Params::default()).unwrap()
             else {
                 continue;
             };
-            let defaults: BTreeMap<_, _> =
-                entry.parameters.iter().map(|of| (of.name, of.default)).collect();
+            let defaults: BTreeMap<_, _> = entry
+                .parameters
+                .iter()
+                .map(|parameter| (parameter.name, parameter.default))
+                .collect();
             assert_eq!(policy.params(), defaults);
         }
     }
 
     #[test]
-    fn defaults_that_depend_on_the_variant_or_on_others_are_told_as_they_are_in_force() {
+    fn dependent_defaults_are_reported_as_in_force() {
         let in_force = |name, variant, given: &[(&str, f64)]| {
             let mut params = Params::default();
             for (name, value) in given {

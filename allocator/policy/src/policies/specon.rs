@@ -4,24 +4,20 @@
 //! Applications in a Kubernetes Cluster", IEEE Systems Journal 2022, Algorithms 1 to 3.
 //! The *gain* of a job is |E(t) − E(t−1)|, the progress of its loss from one frame to the next. By
 //! it a job is progressing (PC), watched (WC) or converged (CC). A CC job that goes on slowing down
-//! asks to move, and goes to the node with the lowest score 2·|PC| + 1.5·|WC| + |CC|. When nobody
-//! moves so, CC jobs even out the nodes' numbers of jobs.
+//! asks to move, and goes to the node with the lowest score 2·|PC| + 1.5·|WC| + |CC|. When no job
+//! moves for that reason, CC jobs are moved to even out the numbers of jobs per node.
 //!
 //! Where the print is silent or cannot run, the code follows, in both variants: α is a fraction of
 //! the largest loss seen, per interval (S1, X4); category, gain and flags belong to the job and
-//! travel with it (S2), and moved jobs stay watched (S3); a single gain says nothing (S4); α itself
+//! travel with it (S2), and moved jobs stay watched (S3); a single gain does not count (S4); α itself
 //! counts as growth (S6); one category a frame (S7 to S9); a request comes from a job that is in CC
 //! already (S10); requests are answered one by one, each by the counts that the one before left
-//! (P3 to P5, P7, P10); rebalancing is the text's (R1 to R14). The variants differ where the code
-//! says so: F6, X6, S11, P1, P2, P6.
+//! (P3 to P5, P7, P10); rebalancing is the text's (R1 to R14). The variants differ in F6, X6, S11,
+//! P1, P2 and P6.
 
 mod monitor;
 mod placement;
 mod rebalance;
-mod why;
-
-pub use monitor::{Class, Trend};
-pub use why::{Fate, Why};
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -29,15 +25,17 @@ use std::mem;
 use crate::decision::{Cause, Decision, JobDecision, Migration};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
-use crate::policies;
-use crate::policy::{Policy, Variant};
+use crate::policy::Policy;
+use crate::reason;
+use crate::reason::specon::{MoveDecision, Trend, Why};
 use crate::unit::JobId;
+use crate::variant::Variant;
 use monitor::{Member, Rule};
 use placement::{Cluster, Weights};
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("alpha", 0.01, "per interval", "progress of the loss below this is no progress"),
+    Parameter::new("alpha", 0.01, "per interval", "progress of the loss below this counts as none"),
     Parameter::new("interval", 30.0, "s", "time until the next run"),
     Parameter::new("w_cc", 1.0, "-", "weight of a converged job"),
     Parameter::new("w_wc", 1.5, "-", "weight of a watched job; at least w_cc"),
@@ -58,11 +56,11 @@ struct Entry<'a> {
     job: &'a Job,
     member: Member,
     trend: Trend,
-    fate: Option<Fate>,
+    outcome: Option<MoveDecision>,
 }
 
 impl<'a> Entry<'a> {
-    /// Where the frame says that the job runs.
+    /// The node of the job in the frame.
     fn node(&self) -> Option<&'a str> {
         self.job.node.as_deref()
     }
@@ -93,8 +91,8 @@ impl SpeCon {
         })
     }
 
-    /// The jobs of a frame in the order of their ids, each with what this frame says of it. Those
-    /// that the frame does not list are forgotten.
+    /// The jobs of a frame in the order of their ids, each with its measurement. Jobs that the frame
+    /// does not list are forgotten.
     fn observe<'a>(&mut self, frame: &'a Frame) -> Vec<Entry<'a>> {
         let mut before = mem::take(&mut self.jobs).into_iter().peekable();
         let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
@@ -104,7 +102,7 @@ impl SpeCon {
             let known = before.next_if(|(id, _)| *id == job.id);
             let mut member = known.map_or_else(Member::new, |(_, member)| member);
             let trend = member.observe(frame.t, job, self.rule);
-            Entry { job, member, trend, fate: None }
+            Entry { job, member, trend, outcome: None }
         };
         jobs.into_iter().map(observed).collect()
     }
@@ -136,24 +134,15 @@ impl Policy for SpeCon {
         let limit = |entry: &Entry<'_>| (entry.job.id.clone(), entry.member.share);
         let limits = entries.iter().map(limit).collect();
         let (mut jobs, mut members) = (Vec::new(), Vec::new());
-        for Entry { job, member, trend, fate } in entries {
+        for Entry { job, member, trend, outcome } in entries {
             let (class, score) = (member.class, member.gain);
-            let why = policies::Why::SpeCon(Box::new(Why { class, trend, fate }));
+            let why = reason::Why::SpeCon(Box::new(Why { class, trend, outcome }));
             jobs.push((job.id.clone(), JobDecision::new(class.label(), score, why)));
             members.push((job.id.clone(), member));
         }
         self.jobs = members.into_iter().collect();
-        Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.interval,
-            limits,
-            terminate: Vec::new(),
-            migrate,
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: jobs.into_iter().collect(),
-        }
+        let jobs = jobs.into_iter().collect();
+        Decision { migrate, ..Decision::new(frame.t, Self::NAME, self.interval, limits, jobs) }
     }
 }
 

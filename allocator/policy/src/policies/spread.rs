@@ -1,25 +1,25 @@
 //! `spread`, the baseline of a cluster: a new job goes to the node with the fewest jobs.
 //!
-//! It is what the default scheduler of Kubernetes comes to when all that counts is the number of
-//! containers, and what Section VI of the `SpeCon` paper compares with: the placement is even at
-//! first, and a job never moves.
+//! The default scheduler of Kubernetes does the same when only the number of containers counts.
+//! Section VI of the `SpeCon` paper compares with it: the placement is even at first, and a job
+//! never moves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use crate::decision::{Assignment, Decision, JobDecision};
 use crate::frame::Frame;
 use crate::params::{ParamError, Parameter, Params, Reader};
 use crate::per_job::PerJob;
-use crate::policies;
 use crate::policy::Policy;
+use crate::reason;
+use crate::reason::spread::Why;
 use crate::unit::{JobId, Share};
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] =
     &[Parameter::new("interval", 30.0, "s", "time until the next run")];
 
-/// The policy, and the shares that it leaves alone.
+/// The policy, and the shares that it keeps.
 #[derive(Debug)]
 pub struct Spread {
     interval: f64,
@@ -83,47 +83,12 @@ impl Policy for Spread {
             } else {
                 Why::NoNode
             };
-            let why = policies::Why::Spread(why);
+            let why = reason::Why::Spread(why);
             jobs.insert(id.clone(), JobDecision::new("-", None, why));
         }
         Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.interval,
-            limits: self.keep(frame),
-            terminate: Vec::new(),
-            migrate: Vec::new(),
             place,
-            waiting: Vec::new(),
-            jobs,
-        }
-    }
-}
-
-/// Why a job runs where it does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// It has a node, and no job ever moves.
-    Stays,
-    /// It is new.
-    Placed {
-        /// The node with the fewest jobs.
-        node: String,
-        /// How many it held before.
-        held: usize,
-    },
-    /// It is new, but there is no node.
-    NoNode,
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stays => f.write_str("it has a node: it stays there"),
-            Self::Placed { node, held } => {
-                write!(f, "new: to {node}, which has the fewest jobs, {held}")
-            }
-            Self::NoNode => f.write_str("new, but there is no node: it waits"),
+            ..Decision::new(frame.t, Self::NAME, self.interval, self.keep(frame), jobs)
         }
     }
 }

@@ -1,37 +1,39 @@
-//! TRADL: jobs whose model is usable already give way to those whose model is not.
+//! TRADL: jobs whose model is already usable are limited in favour of the others.
 //!
 //! Source: Song: "Differentiate Containers Scheduling for `DeepLearning` Applications", master's
 //! thesis, Fordham University, Section 5.1, Algorithm 1 (the text calls it Algorithm 2, T1). A job
-//! has up to two targets for its loss: from *acceptable* on, its model is usable, and the job
-//! stands in the acceptable set AS; at *objective* it is done and ended. While others still
-//! compete, a job of AS is capped: at 1/(2n) if it uses more than an equal share of the node, at
-//! 1/(n+1) otherwise. Nobody is capped when all are acceptable or when the node has room left.
+//! has up to two targets for its loss. From *acceptable* on, its model is usable, and the job
+//! belongs to the acceptable set AS. At *objective* it is ended. While others still compete, a job
+//! of AS is capped: at 1/(2n) if it uses more than an equal share of the node, at 1/(n+1)
+//! otherwise. No job is capped when all are acceptable or when the node has room left.
 //!
 //! Where the print is silent or cannot run, the code follows, in both variants: α is a fraction of
 //! the node and the sum of line 3 is compared by < (T2, T3); jobs are judged before limits are set
 //! (T4, T7); AS holds running jobs only (T6); a target is reached in the loss's own direction (T8,
-//! T9); a missing target is never reached, and where both targets are one, the job competes until
+//! T9); a missing target is never reached, and where both targets are equal, the job competes until
 //! it ends (T10, T11); acceptable is latched (T12, T14); a job outside AS is unlimited (T20). The
-//! variants differ where the code says so: T5, T12, T15.
+//! variants differ in T5, T12 and T15.
 
 use std::collections::BTreeMap;
-use std::{fmt, mem};
+use std::mem;
 
 use crate::decision::{Decision, JobDecision};
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Parameter, Params, Reader};
-use crate::policies;
-use crate::policy::{Policy, Variant};
-use crate::unit::{JobId, Share, count, counter, saturate};
+use crate::policy::Policy;
+use crate::reason;
+use crate::reason::tradl::{Cap, End, Why};
+use crate::unit::{JobId, Share, counter, saturate};
+use crate::variant::Variant;
 
 /// A job that uses this part of its cap would use more without it (T5).
 const PRESSING: f64 = 0.95;
 
-/// What can be set.
+/// The parameters.
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("alpha", 0.9, "node", "below this use, the node has room left"),
-    Parameter::new("confirm", 3.0, "losses", "so many in a row reach the objective; 1 in print"),
-    Parameter::new("hold", 3.0, "frames", "so many in a row have room left; not read in print"),
+    Parameter::new("confirm", 3.0, "losses", "in a row that reach the objective; published: 1"),
+    Parameter::new("hold", 3.0, "frames", "in a row with room left; published: not used"),
     Parameter::new("interval", 5.0, "s", "time until the next run"),
 ];
 
@@ -43,15 +45,15 @@ pub struct Tradl {
     alpha: f64,
     /// How many losses in a row must reach the objective.
     confirm: f64,
-    /// For how many frames in a row the node must have had room left.
+    /// The frames in a row in which the node must have had room left.
     hold: f64,
     interval: f64,
-    /// For how many frames in a row it has had.
+    /// The frames in a row in which the node has had room left.
     roomy: u64,
     jobs: BTreeMap<JobId, Member>,
 }
 
-/// What is kept of one job, and its latest frame.
+/// The state of one job, with its latest frame.
 #[derive(Debug)]
 struct Member {
     tiers: Tiers,
@@ -61,9 +63,9 @@ struct Member {
     reaching: u64,
     ended: Option<End>,
     loss: Option<f64>,
-    /// What the frame says of its use …
+    /// Its usage in the latest frame.
     usage: f64,
-    /// … and of the limit in force.
+    /// The limit in force in the latest frame.
     in_force: f64,
     cap: Option<Cap>,
     share: Share,
@@ -75,44 +77,6 @@ struct Member {
 struct Tiers {
     acceptable: Option<f64>,
     objective: Option<f64>,
-}
-
-/// How a job came to be ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct End {
-    /// The loss that did it.
-    pub loss: f64,
-    /// The objective that it reached.
-    pub objective: f64,
-    /// How many losses in a row had.
-    pub losses: u64,
-}
-
-/// How the cap of an acceptable job was chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cap {
-    /// n then.
-    pub jobs: usize,
-    /// The job's usage then.
-    pub usage: f64,
-    /// More than this many equal shares is a heavy use.
-    pub tolerance: f64,
-}
-
-impl Cap {
-    /// Lines 15 and 17. The tolerance keeps a job that uses its equal share from flipping (T15).
-    fn is_heavy(&self) -> bool {
-        self.usage > self.tolerance / count(self.jobs)
-    }
-
-    /// Lines 16 and 18: the cap is 1 over this. The heavier user gets the smaller one (T17).
-    const fn parts(&self, heavy: bool) -> usize {
-        if heavy { 2 * self.jobs } else { self.jobs + 1 }
-    }
-
-    fn share(&self) -> f64 {
-        1.0 / count(self.parts(self.is_heavy()))
-    }
 }
 
 impl Tradl {
@@ -139,7 +103,7 @@ impl Tradl {
     fn follow(&mut self, frame: &Frame) {
         let mut before = mem::take(&mut self.jobs);
         let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
-        // In the order of the maps, a look-up and an insertion cost less.
+        // Lookups and insertions are cheaper in the order of the map.
         jobs.sort_unstable_by_key(|job| &job.id);
         let followed = jobs.into_iter().map(|job| {
             let mut member = before.remove(&job.id).unwrap_or_else(|| Member::new(job));
@@ -149,7 +113,7 @@ impl Tradl {
         self.jobs = followed.collect();
     }
 
-    /// Steps 2 and 3, lines 3 to 8: the reason why nobody is capped in this frame, if there is one.
+    /// Steps 2 and 3, lines 3 to 8: the reason why no job is capped in this frame, if there is one.
     fn lifted(&mut self, jobs: usize) -> Option<Why> {
         let acceptable = || self.jobs.values().filter(|job| job.is_acceptable());
         let running = self.jobs.values().filter(|job| job.runs());
@@ -173,7 +137,7 @@ impl Tradl {
 impl Member {
     fn new(job: &Job) -> Self {
         Self {
-            tiers: Tiers::of(job),
+            tiers: Tiers::from_job(job),
             latched: false,
             reaching: 0,
             ended: None,
@@ -191,16 +155,16 @@ impl Member {
         self.usage = job.usage.cpu.filter(|x| x.is_finite()).unwrap_or(0.0);
         let chosen = job.limit.chosen().unwrap_or(self.share);
         self.in_force = job.limit.applied.filter(|x| x.is_finite()).unwrap_or(chosen.get());
-        let tiers = Tiers::of(job);
+        let tiers = Tiers::from_job(job);
         let changed = tiers != self.tiers;
         if changed {
             (self.tiers, self.latched, self.reaching, self.cap) = (tiers, false, 0, None);
         }
         let loss = job.loss.filter(|x| x.is_finite());
         let reaches = |target| loss.is_some_and(|loss| job.direction.reached(loss, target));
-        // What the job says of itself in the frame of the change may still be of the old target.
-        let says_so = job.reached.acceptable && !changed;
-        self.latched |= tiers.acceptable.is_some_and(|target| says_so || reaches(target));
+        // What the job reports in the frame of the change may still concern the old target.
+        let reported = job.reached.acceptable && !changed;
+        self.latched |= tiers.acceptable.is_some_and(|target| reported || reaches(target));
         let Some(loss) = loss else { return };
         self.loss = Some(loss);
         let Some(objective) = tiers.objective.filter(|target| reaches(*target)) else {
@@ -219,7 +183,7 @@ impl Member {
         self.ended.is_none()
     }
 
-    /// Whether it stands in AS.
+    /// Whether it belongs to AS.
     fn is_acceptable(&self) -> bool {
         self.runs() && self.latched && self.tiers.acceptable != self.tiers.objective
     }
@@ -239,7 +203,7 @@ impl Member {
             self.why = lifted.unwrap_or_else(|| self.competes());
             return;
         }
-        // T15: the lesser use under a cap is no reason to loosen it. In print, it is.
+        // T15: a lower usage under a cap does not loosen the cap. In print, it does.
         let cap = match (self.cap, variant) {
             (Some(cap), Variant::Resolved) if cap.jobs == jobs => cap,
             (_, Variant::Resolved) => Cap { jobs, usage: self.usage, tolerance: 1.05 },
@@ -259,7 +223,7 @@ impl Member {
 }
 
 impl Tiers {
-    fn of(job: &Job) -> Self {
+    fn from_job(job: &Job) -> Self {
         let known = |target: Option<f64>| target.filter(|x| x.is_finite());
         Self { acceptable: known(job.targets.acceptable), objective: known(job.targets.objective) }
     }
@@ -290,101 +254,13 @@ impl Policy for Tradl {
         let ended = self.jobs.iter().filter(|(_, job)| !job.runs());
         let explain = |(id, job): (&JobId, &Member)| {
             let (class, score) = (if job.is_acceptable() { "AS" } else { "-" }, job.loss);
-            (id.clone(), JobDecision::new(class, score, policies::Why::Tradl(Box::new(job.why))))
+            (id.clone(), JobDecision::new(class, score, reason::Why::Tradl(Box::new(job.why))))
         };
+        let limits = running.map(|(id, job)| (id.clone(), job.share)).collect();
+        let jobs = self.jobs.iter().map(explain).collect();
         Decision {
-            t: frame.t,
-            policy: Self::NAME,
-            interval: self.interval,
-            limits: running.map(|(id, job)| (id.clone(), job.share)).collect(),
             terminate: ended.map(|(id, _)| id.clone()).collect(),
-            migrate: Vec::new(),
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: self.jobs.iter().map(explain).collect(),
-        }
-    }
-}
-
-/// Why a job gets its share, or is ended. Usage and shares are fractions of the node.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Why {
-    /// It has reached its objective.
-    Ended(End),
-    /// Every running job is in AS.
-    AllAcceptable {
-        /// n.
-        jobs: usize,
-    },
-    /// The node has room left, and no cap is the cause.
-    Roomy {
-        /// What the running jobs use.
-        used: f64,
-        /// α.
-        alpha: f64,
-        /// For how many frames in a row this has held …
-        frames: u64,
-        /// … and for how many it must.
-        hold: f64,
-    },
-    /// In print: the node has room left.
-    Unused {
-        /// What the running jobs use.
-        used: f64,
-        /// α.
-        alpha: f64,
-    },
-    /// It has no acceptable loss.
-    NoTarget,
-    /// Its acceptable loss is its objective.
-    OneTarget {
-        /// Both.
-        target: f64,
-    },
-    /// It has not reached its acceptable loss since that was set.
-    NotYet {
-        /// Its last loss.
-        loss: Option<f64>,
-        /// The acceptable loss.
-        target: f64,
-    },
-    /// It is in AS.
-    Capped(Cap),
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Ended(End { loss, objective, losses }) => write!(
-                f,
-                "loss {loss} reaches objective {objective}, {losses} such in a row: ended for good"
-            ),
-            Self::AllAcceptable { jobs } => {
-                write!(f, "all running jobs ({jobs}) are acceptable: no limit")
-            }
-            Self::Roomy { used, alpha, frames, hold } => write!(
-                f,
-                "usage of all {used:.4} < alpha {alpha} and no acceptable job at its cap, \
-                 frame {frames} of this in a row >= hold {hold}: no limit"
-            ),
-            Self::Unused { used, alpha } => {
-                write!(f, "usage of all {used:.4} < alpha {alpha}: no limit")
-            }
-            Self::NoTarget => f.write_str("no acceptable loss is set: no limit"),
-            Self::OneTarget { target } => {
-                write!(f, "acceptable {target} is the objective, too: no limit until it ends")
-            }
-            Self::NotYet { loss: Some(loss), target } => {
-                write!(f, "acceptable {target} not reached, last loss {loss}: no limit")
-            }
-            Self::NotYet { loss: None, target } => {
-                write!(f, "acceptable {target} not reached, no loss yet: no limit")
-            }
-            Self::Capped(cap @ Cap { jobs, usage, tolerance }) => {
-                let heavy = cap.is_heavy();
-                let (sign, parts) = (if heavy { ">" } else { "<=" }, cap.parts(heavy));
-                write!(f, "acceptable, usage {usage:.4} {sign} {tolerance}/{jobs}, so 1/{parts}")
-            }
+            ..Decision::new(frame.t, Self::NAME, self.interval, limits, jobs)
         }
     }
 }

@@ -1,10 +1,10 @@
 use paceline_wire::Direction;
 
 use crate::frame::Job;
-use crate::policy::Variant;
 use crate::unit::saturate;
+use crate::variant::Variant;
 
-/// One job's losses so far, as far as progress needs them.
+/// The state from which a job's progress is measured.
 ///
 /// FlowCon's Eq. 1 takes |E(t) − E(t−1)| of raw losses. Losses of different jobs differ by orders
 /// of magnitude, so progress is divided by the largest absolute loss seen (X4; the authors' code
@@ -13,7 +13,7 @@ use crate::unit::saturate;
 pub struct Learning {
     /// M: the largest absolute loss seen.
     max_abs: f64,
-    /// Time and value of the latest loss that counted.
+    /// Time and value of the last loss that counted.
     last: Option<(f64, f64)>,
 }
 
@@ -27,16 +27,16 @@ pub struct Step {
 }
 
 impl Learning {
-    /// Takes in the job's loss at time `t`; `None` when that gives no progress to measure.
+    /// Records the job's loss at time `t`. Returns the progress, or `None` when there is nothing to measure.
     ///
-    /// A loss counts only when `least_gap` seconds have passed since the last one that counted
-    /// (F6): frames that another event brings close together hold noise. In print, every one does.
+    /// A loss counts only when `least_gap` seconds have passed since the last one that counted (F6):
+    /// frames close together hold mostly noise. In print, every loss counts.
     pub fn observe(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<Step> {
         self.step(t, job, variant, least_gap).filter(|step| step.seconds > 0.0)
     }
 
-    /// The progress alone, as [`Self::observe`] gives it, and between two frames of one time too:
-    /// who does not divide by the seconds does not need any to have passed.
+    /// The progress alone, as [`Self::observe`] gives it, but also between two frames of the same time,
+    /// since it is not divided by seconds.
     pub fn gain(&mut self, t: f64, job: &Job, variant: Variant, least_gap: f64) -> Option<f64> {
         self.step(t, job, variant, least_gap).map(|step| step.progress)
     }

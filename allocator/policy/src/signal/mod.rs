@@ -1,4 +1,4 @@
-//! What is read out of losses: their mean between two readings, and progress from one to the next.
+//! Figures from losses: their mean between two readings, and the progress from one to the next.
 
 mod learning;
 mod mean;

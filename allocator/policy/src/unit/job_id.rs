@@ -3,14 +3,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name by which a job is matched from one frame to the next. Never empty, cheap to clone.
+/// The name that identifies a job across frames. Never empty, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JobId(Arc<str>);
 
-/// A job's name is empty.
+/// The id of a job is empty.
 #[derive(Debug, thiserror::Error)]
-#[error("a job's id must not be empty")]
+#[error("invalid job id \"\": expected at least one character")]
 pub struct EmptyId;
 
 impl JobId {

@@ -1,4 +1,4 @@
-//! Checked units, and the only casts of this crate.
+//! Checked units, and the crate's only numeric casts.
 
 mod job_id;
 mod moment;
@@ -10,24 +10,24 @@ pub use moment::Moment;
 pub use node_name::NodeName;
 pub use share::{NotAShare, Share};
 
-/// A number of things as a factor in arithmetic.
+/// A count as a float.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact up to 2^53 things")]
 pub fn count(n: usize) -> f64 {
     n as f64
 }
 
-/// A counter's value as a factor in arithmetic.
+/// A counter's value as a float.
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact up to 2^53 reports")]
 pub fn counter(n: u64) -> f64 {
     n as f64
 }
 
-/// `x` if it is a number, its limit if it overflowed, 0 if it is undefined.
+/// `x`, with infinities replaced by the largest finite values and NaN by 0.
 pub fn saturate(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(f64::MIN, f64::MAX) }
 }
 
-/// The whole number that `x` is, or the nearest one that can be.
+/// `x` rounded towards 0 and clamped to the range of `u64`.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,

@@ -10,7 +10,7 @@ impl Moment {
         Self(elapsed)
     }
 
-    /// The same, from seconds; a moment that cannot be is the nearest one that can.
+    /// The same, from seconds. Values out of range, and NaN, become the nearest valid moment.
     pub fn from_seconds(seconds: f64) -> Self {
         let nearest = if seconds > 0.0 { Duration::MAX } else { Duration::ZERO };
         Self(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
@@ -26,7 +26,7 @@ impl Moment {
         self.0.as_secs_f64()
     }
 
-    /// Seconds from `earlier` to here, 0 when `earlier` is later.
+    /// Seconds from `earlier` to this moment; 0 when `earlier` is later.
     pub fn seconds_since(self, earlier: Self) -> f64 {
         self.0.saturating_sub(earlier.0).as_secs_f64()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a node. Cheap to clone: every job of every frame carries that of its node.
+/// The name of a node. Cheap to clone, since every job of every frame carries its node's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct NodeName(Arc<str>);

@@ -2,14 +2,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A fraction of one node's CPU capacity: above 0, at most 1. A share of 1 is no limit.
+/// A fraction of one node's CPU capacity: above 0, at most 1. A share of 1 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Share(f64);
 
-/// A number that is no share.
+/// A number that is not a valid share.
 #[derive(Debug, thiserror::Error)]
-#[error("a share is above 0 and at most 1, not {0}")]
+#[error("invalid share \"{0}\": expected a number above 0 and at most 1, for example 0.5")]
 pub struct NotAShare(f64);
 
 impl Share {
@@ -25,7 +25,7 @@ impl Share {
         }
     }
 
-    /// The share nearest to `fraction`; of NaN, the whole node, which harms no job.
+    /// The share nearest to `fraction`. NaN gives the whole node, which limits no job.
     pub fn nearest(fraction: f64) -> Self {
         if fraction.is_nan() { Self::ALL } else { Self(fraction.clamp(f64::MIN_POSITIVE, 1.0)) }
     }

@@ -8,36 +8,36 @@ use super::makespan::makespan;
 use super::pieces::Chain;
 use crate::number::{Key, position};
 
-/// Slots of time. More make the bound sharper, and dearer.
+/// Slots of time. More slots make the bound tighter and slower to compute.
 const SLOTS: usize = 160;
 /// Steps in which prices are moved towards the best ones.
 const STEPS: u32 = 120;
-/// Steps after which they are half as long.
-const TIRED: f64 = 30.0;
-/// Beyond so many jobs the bound is not worth what it costs: then it is 0, which is true.
-const MOST: usize = 200;
+/// Steps after which the step length is halved.
+const STEP_HALVING: f64 = 30.0;
+/// With more jobs the bound is not worth its computing time; it is then 0, which is valid.
+const MAX_JOBS: usize = 200;
 
 /// No mean completion time on `machines` nodes is below this.
 ///
-/// A job whose work `p` is done at rates `x(t) ≤ s` ends no sooner than `∫ t·x(t) dt / p + p/(2s)`:
-/// its mean busy time, and half of what it takes alone. To do all work at the least sum of busy
-/// times is a transportation problem. Here its capacity is sold instead: for whatever prices of time,
-/// what the jobs pay if each buys for itself where it comes cheapest, minus what all time costs, is no
-/// more than the least sum (weak duality). Prices are raised where more is bought than there is.
+/// A job whose work `p` is done at rates `x(t) ≤ s` ends no sooner than `∫ t·x(t) dt / p + p/(2s)`.
+/// These are its mean busy time and half of what it takes alone. Doing all work at the least sum of
+/// busy times is a transportation problem. Its capacity is priced here. For any prices of time, let
+/// each job buy where it is cheapest for itself. What the jobs pay, less what all time costs, is at
+/// most the least sum (weak duality). Prices are raised where more is bought than there is.
 ///
-/// Prices are straight lines between the borders of slots, and so is what a job pays for a moment. Of
-/// a slot, it is let have half at the price of one border and half at that of the other: the whole
-/// then costs what it does, and a part no more, so that slots lower the bound and never raise it.
+/// Prices are linear between the borders of slots, and so is what a job pays at a moment. Half of
+/// each slot is sold at the price of one border, half at that of the other. A whole slot then costs
+/// its true price and a part costs no more, so slots lower the bound and never raise it.
 ///
 /// Source: the mean busy time relaxation of Goemans, Queyranne, Schulz, Skutella and Wang, "Single
 /// machine scheduling with release dates", SIAM Journal on Discrete Mathematics 15(2), 2002. Steps:
 /// Polyak, "Minimization of unsmooth functionals", USSR Computational Mathematics 9(3), 1969.
 pub fn busy_time(tasks: &[Task], machines: f64) -> f64 {
-    if tasks.is_empty() || tasks.len() > MOST {
+    if tasks.is_empty() || tasks.len() > MAX_JOBS {
         return 0.0;
     }
     let halves: f64 = tasks.iter().map(|task| task.alone() / 2.0 - task.release).sum();
-    // Some schedule's sum is no less than the least one.
+    // The sum of any schedule is at least the least one.
     let chains: Vec<Chain> = tasks.iter().map(Chain::whole).collect();
     let rooms = vec![1.0; position(machines).max(1)];
     let known = schedule(&chains, &rooms, Order::Work, f64::INFINITY);
@@ -52,7 +52,7 @@ pub fn busy_time(tasks: &[Task], machines: f64) -> f64 {
         if norm <= 0.0 {
             break;
         }
-        let pace = (target - value).max(0.0) / norm / (1.0 + f64::from(round) / TIRED);
+        let pace = (target - value).max(0.0) / norm / (1.0 + f64::from(round) / STEP_HALVING);
         for (price, over) in prices.iter_mut().zip(over) {
             *price = (*price + pace * over).max(0.0);
         }
@@ -60,7 +60,7 @@ pub fn busy_time(tasks: &[Task], machines: f64) -> f64 {
     ((best + halves) / count(tasks.len())).max(0.0)
 }
 
-/// When all work can be over.
+/// The earliest end of all work.
 fn end_of(tasks: &[Task], machines: f64) -> f64 {
     let first = tasks.iter().map(|task| task.release).fold(f64::INFINITY, f64::min);
     first + makespan(tasks, machines)
@@ -69,7 +69,7 @@ fn end_of(tasks: &[Task], machines: f64) -> f64 {
 struct Grid {
     /// Seconds in a slot.
     width: f64,
-    /// Work that fits one.
+    /// The work that fits in one slot.
     room: f64,
 }
 
@@ -78,7 +78,8 @@ impl Grid {
         let last = tasks.iter().map(|task| task.release).fold(0.0, f64::max);
         let longest = tasks.iter().map(Task::alone).fold(0.0, f64::max);
         let work: f64 = tasks.iter().map(|task| task.work).sum();
-        // By then whoever never idles is done: what cannot run beside others runs after them.
+        // A schedule that never idles is done by then: jobs that cannot run beside others run after
+        // them.
         let end = last + work / machines + longest;
         let width = end / count(SLOTS);
         Self { width, room: machines * width }
@@ -88,9 +89,9 @@ impl Grid {
         count(border) * self.width
     }
 
-    /// Prices to begin with: what they would be if the smallest jobs were done first and all were there
-    /// from the start. Whoever is in turn then does not mind to wait, for the price falls by as much
-    /// as waiting costs; and what even all who are there cannot fill costs nothing.
+    /// The first prices: those of the smallest jobs first, as if all jobs were there from the
+    /// start. The job in turn is then indifferent to waiting, since the price falls by what waiting
+    /// costs. Time that the jobs present cannot fill costs nothing.
     fn first_prices(&self, tasks: &[Task], machines: f64) -> Vec<f64> {
         let mut works: Vec<f64> = tasks.iter().map(|task| task.work).collect();
         works.sort_by(f64::total_cmp);
@@ -121,8 +122,8 @@ impl Grid {
         prices
     }
 
-    /// What the jobs pay for their busy times and for the slots, less what the slots cost; and by how
-    /// much more is bought at each border than there is.
+    /// What the jobs pay for busy times and slots, less the cost of the slots. Also returns the
+    /// excess demand at each border.
     fn sell(&self, tasks: &[Task], prices: &[f64]) -> (f64, Vec<f64>) {
         // Half of each slot is at either of its borders.
         let ends = |border: usize| if border == 0 || border == SLOTS { 0.5 } else { 1.0 };
@@ -173,7 +174,7 @@ impl Grid {
     }
 }
 
-/// Work that a job can have done at one price.
+/// Work offered to a job at one price.
 struct Offer {
     cost: f64,
     border: usize,

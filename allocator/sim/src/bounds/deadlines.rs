@@ -1,13 +1,13 @@
-//! By how much deadlines must be put off until all of them can be kept.
+//! By how much deadlines must be postponed until all of them can be kept.
 
 use super::Task;
 use super::flow::Network;
 
-/// Beyond so many jobs the flow takes too long: then the sets that are looked at without it must do.
-const MOST: usize = 200;
-/// Cuts that are followed at most: each is the reason why the one before was not the last.
-const CUTS: usize = 64;
-/// Halvings until two numbers are next to each other.
+/// With more jobs the flow takes too long, and only simple sets of jobs are tested.
+const MAX_JOBS: usize = 200;
+/// The most cuts that are followed. Each shows why the `x` before was too small.
+const MAX_CUTS: usize = 64;
+/// Halvings until two numbers are adjacent.
 const HALVINGS: usize = 60;
 
 /// A job whose deadline is `base + x·pace`.
@@ -26,22 +26,22 @@ impl Due {
 
 /// The least `x ≥ 0` at which `machines` nodes can keep all deadlines.
 ///
-/// That is a flow from jobs (as much as their work) through the times between arrivals and
-/// deadlines (for each job as much as its cap) to the nodes (as much as they can do then): Horn,
-/// "Some simple scheduling algorithms", Naval Research Logistics Quarterly 21(1), 1974, with rates
-/// in place of nodes. Where the flow is too small, a cut names a set of jobs whose work does not fit
-/// the time that they have; the least `x` at which it does is the next to be tried. Each `x` is thus
-/// one below which some set cannot be done, whatever rounding did to the flow: a bound, and at the
-/// end, where no such set is left, exact.
+/// This is a flow from jobs through the times between arrivals and deadlines to the nodes. Its
+/// capacities are the jobs' works, their caps, and what the nodes can do in each time. Source:
+/// Horn, "Some simple scheduling algorithms", Naval Research Logistics Quarterly 21(1), 1974, with
+/// rates in place of nodes. If the flow is too small, a cut names a set of jobs whose work does not
+/// fit their time. The least `x` at which it does is tried next. Below each such `x` some set of
+/// jobs cannot be done, whatever rounding did to the flow, so it is a bound. Once no such set is
+/// left it is exact.
 ///
-/// Exact for rates. Nodes keep up with them where there is one, or where every job can fill one:
+/// Exact for rates. Nodes can match rates if there is only one, or if every job can fill one:
 /// `McNaughton`, "Scheduling with deadlines and loss functions", Management Science 6(1), 1959.
-pub(super) fn put_off(jobs: &[Due], machines: f64) -> f64 {
+pub(super) fn least_postponement(jobs: &[Due], machines: f64) -> f64 {
     let all: Vec<&Due> = jobs.iter().collect();
     let mut least = all.iter().map(|job| fits(&[*job], machines, 0.0)).fold(0.0, f64::max);
     least = fits(&all, machines, least);
-    for _ in 0..if jobs.len() > MOST { 0 } else { CUTS } {
-        let late = crowded(jobs, machines, least);
+    for _ in 0..if jobs.len() > MAX_JOBS { 0 } else { MAX_CUTS } {
+        let late = infeasible(jobs, machines, least);
         let next = if late.is_empty() { least } else { fits(&late, machines, least) };
         if next <= least {
             break;
@@ -69,7 +69,7 @@ fn fits(jobs: &[&Due], machines: f64, from: f64) -> f64 {
     low
 }
 
-/// How much the nodes can do of some jobs, each between its arrival and its deadline.
+/// How much of these jobs the nodes can do between arrivals and deadlines.
 fn room(jobs: &[&Due], machines: f64, x: f64) -> f64 {
     let live = jobs.iter().filter(|job| job.at(x) > job.task.release);
     let mut changes: Vec<(f64, f64)> = live
@@ -85,8 +85,8 @@ fn room(jobs: &[&Due], machines: f64, x: f64) -> f64 {
     room
 }
 
-/// Jobs that together have too little room: none if all deadlines can be kept.
-fn crowded(jobs: &[Due], machines: f64, x: f64) -> Vec<&Due> {
+/// Jobs that together have too little time; none if all deadlines can be kept.
+fn infeasible(jobs: &[Due], machines: f64, x: f64) -> Vec<&Due> {
     let mut times: Vec<f64> = jobs.iter().flat_map(|job| [job.task.release, job.at(x)]).collect();
     times.sort_by(f64::total_cmp);
     times.dedup();
@@ -108,10 +108,10 @@ fn crowded(jobs: &[Due], machines: f64, x: f64) -> Vec<&Due> {
     jobs.iter().zip(side).filter_map(|(job, late)| late.then_some(job)).collect()
 }
 
-/// Whether [`put_off`] is exact: few enough jobs, and nodes that can do whatever pooled rates allow.
-/// `rooms` are the shares of them that there are for jobs.
+/// Whether [`least_postponement`] is exact: few enough jobs, and nodes that can match pooled rates. `rooms`
+/// are the shares of the nodes available to jobs.
 pub(super) fn is_exact(tasks: &[Task], rooms: &[f64]) -> bool {
     let whole = || rooms.iter().all(|room| *room >= 1.0);
     let filled = || whole() && tasks.iter().all(|task| task.cap >= 1.0);
-    tasks.len() <= MOST && (rooms.len() == 1 || filled())
+    tasks.len() <= MAX_JOBS && (rooms.len() == 1 || filled())
 }

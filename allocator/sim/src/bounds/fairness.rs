@@ -1,20 +1,22 @@
-//! Finish-time fairness: how long each job takes beside what an equal share would have given it.
+//! Finish-time fairness: how long each job takes compared with an equal share.
 
 use std::collections::BTreeSet;
 
 use super::Task;
-use super::deadlines::{Due, put_off};
-use crate::fluid::{Fluid, Party};
-use crate::scenario::{Company, Job, Node};
+use super::deadlines::{Due, least_postponement};
+use crate::fluid::{Demand, Fluid};
+use crate::scenario::{Competition, Job, Node};
 
-/// How long each job takes if those that are there share all nodes equally by the weights of the
-/// limiter, up to their caps, from its arrival to its end; infinite for one that never ends.
+/// How long each job takes from its arrival to its end if all jobs present share the nodes equally,
+/// in seconds. Shares are equal by limiter weights, up to the jobs' caps. The time is infinite for
+/// a job that never ends.
 ///
-/// This is what finish-time fairness compares with: ρ is a job's completion time over that of an
-/// equal part of the cluster, 1/N of it among N jobs of one weight (Mahajan et al., "Themis: fair and efficient
-/// GPU cluster scheduling", NSDI 2020). N changes as jobs come and go. It is taken from the run in
-/// which all share equally, as if each job owned its part, so that every policy is held to the same
-/// figure. Under `none`, on one node without contention, every ρ is 1.
+/// Finish-time fairness compares with this time: ρ is a job's completion time over that with an
+/// equal part of the cluster, 1/N of it among N jobs of one weight. Source: Mahajan et al.,
+/// "Themis: fair and efficient GPU cluster scheduling", NSDI 2020. N changes as jobs come and go.
+/// The time is that of the run in which all share equally, as if each job owned its part. So every
+/// policy is compared with the same figure. Under `none`, on one node without contention, every ρ
+/// is 1.
 pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
     let machines = nodes.iter().map(Node::room).sum();
     let mut arrivals: Vec<usize> = (0..jobs.len()).collect();
@@ -32,7 +34,7 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
                 fluid.remove(index);
                 let Some((time, job)) = times.get_mut(index).zip(jobs.get(index)) else { continue };
                 if starting.remove(&index) {
-                    fluid.insert(index, party(job, machines), job.work);
+                    fluid.insert(index, demand(job, machines), job.work);
                 } else {
                     *time = at - job.arrive;
                 }
@@ -43,10 +45,10 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
                 let Some((index, job)) = next else { continue };
                 if let Some(start) = job.start {
                     starting.insert(index);
-                    let party = weighing(job, job.starting(start), machines);
-                    fluid.insert(index, party, start.work);
+                    let demand = weighing(job, job.starting(start), machines);
+                    fluid.insert(index, demand, start.work);
                 } else {
-                    fluid.insert(index, party(job, machines), job.work);
+                    fluid.insert(index, demand(job, machines), job.work);
                 }
             }
             (_, None) => return times,
@@ -54,23 +56,23 @@ pub fn equal_shares(jobs: &[Job], nodes: &[Node]) -> Vec<f64> {
     }
 }
 
-/// What a job asks of all nodes as one, of what there is for jobs.
-fn party(job: &Job, machines: f64) -> Party {
-    let own = job.party(paceline_policy::Share::ALL, job.cpu_shares, 1.0, Company::default());
+/// A job's demand on all nodes together, in shares of what is available to jobs.
+fn demand(job: &Job, machines: f64) -> Demand {
+    let own = job.demand(paceline_policy::Share::ALL, job.cpu_shares, 1.0, Competition::default());
     weighing(job, own, machines)
 }
 
-/// The same of all nodes as one, by the job's own weight.
-fn weighing(job: &Job, own: Party, machines: f64) -> Party {
+/// Scales a demand to all nodes together, with the job's limiter weight.
+fn weighing(job: &Job, own: Demand, machines: f64) -> Demand {
     let (cap, speed) = (own.cap / machines, own.speed * machines);
-    Party { weight: job.weight, cap, speed, contention: None, ..own }
+    Demand { weight: job.weight, cap, speed, contention: None, ..own }
 }
 
-/// No policy's worst ρ is smaller: each job has as its deadline so many times what it takes by equal
-/// shares, and this is the least number of times for which all deadlines can be kept. They count from
-/// releases, which come after starts, and so are later than those of a ρ that counts from arrivals.
+/// A lower bound of the worst ρ. Each job's deadline is a multiple of its time by equal shares, and
+/// this is the least multiple at which all deadlines can be kept. Deadlines count from releases,
+/// which come after starts. So they are later than those of a ρ that counts from arrivals.
 pub fn worst_fairness(tasks: &[Task], equal: &[f64], machines: f64) -> f64 {
     let jobs = tasks.iter().zip(equal);
     let due = |(task, equal): (&Task, &f64)| Due { task: *task, base: task.release, pace: *equal };
-    put_off(&jobs.map(due).collect::<Vec<Due>>(), machines)
+    least_postponement(&jobs.map(due).collect::<Vec<Due>>(), machines)
 }

@@ -1,14 +1,14 @@
-//! The largest flow through a small network, and the cut that says why it is no larger.
+//! The maximum flow through a small network, and the minimum cut that proves it.
 //!
-//! Amounts are seconds, so they are not whole numbers: what is below [`ROUNDING`] of an edge's
-//! capacity counts as nothing. Whoever needs a proof takes the cut, which holds whatever rounding did.
+//! Amounts are seconds, so they are not integers: less than [`ROUNDING`] of an edge's capacity
+//! counts as zero. The cut is a proof that holds whatever rounding did.
 
 use std::collections::VecDeque;
 
 /// An edge with less than this part of its capacity left is full.
 const ROUNDING: f64 = 1e-12;
 
-/// A network. Its nodes are numbers; each edge stands beside its reverse.
+/// A network. Its nodes are numbers; each edge is stored next to its reverse.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     edges: Vec<Edge>,
@@ -20,15 +20,15 @@ pub(super) struct Network {
 struct Edge {
     to: usize,
     left: f64,
-    /// What is less counts as nothing.
+    /// Less than this counts as zero.
     least: f64,
 }
 
-/// What is known while paths of one length are sought.
+/// The state of the search for paths of one length.
 struct Phase {
     /// How many edges with room each node is away from the source.
     levels: Vec<Option<usize>>,
-    /// For each node, how many of its edges were found to lead nowhere.
+    /// For each node, how many of its edges were found to be dead ends.
     next: Vec<usize>,
 }
 
@@ -47,8 +47,8 @@ impl Network {
         }
     }
 
-    /// Sends as much as possible from `source` to `sink`, and says for each node whether it is on the
-    /// source's side of a least cut.
+    /// Sends as much as possible from `source` to `sink`. Returns for each node whether it is on
+    /// the source's side of a minimum cut.
     ///
     /// Source: Dinic, "Algorithm for solution of a problem of maximum flow in a network with power
     /// estimation", Soviet Mathematics Doklady 11, 1970.
@@ -83,7 +83,8 @@ impl Network {
         leaving.filter_map(|edge| self.edges.get(*edge)).filter(|edge| edge.left > edge.least)
     }
 
-    /// Sends at most `amount` along one path that gains a level with each edge: what got through.
+    /// Sends at most `amount` along one path on which each edge gains a level. Returns what got
+    /// through.
     fn send(&mut self, node: usize, sink: usize, amount: f64, phase: &mut Phase) -> f64 {
         if node == sink {
             return amount;
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_cut_is_as_small_as_the_flow_is_large() {
-        // The only way that has room goes back over an edge that a first path would take.
+        // The only path with room goes back over an edge that a first path would take.
         let mut network = Network::new(4);
         for (from, to, capacity) in
             [(0, 1, 2.5), (0, 2, 1.0), (1, 2, 2.0), (1, 3, 1.0), (2, 3, 2.0)]
@@ -135,7 +136,7 @@ mod tests {
             network.edge(from, to, capacity);
         }
         assert_eq!(network.clone().cut(0, 3), [true, true, true, false]);
-        // With more room behind, what leaves the source is the least.
+        // With more capacity behind, the edges that leave the source are the minimum cut.
         network.edge(2, 3, 1.0);
         assert_eq!(network.cut(0, 3), [true, false, false, false]);
     }

@@ -7,10 +7,10 @@ use crate::scenario::{Gang, Node};
 
 /// Each gang as a task on a cluster that is one node.
 ///
-/// Workers slow each other down and servers do no work, so a gang holds more than it works: the least
-/// of that, over all numbers of workers, is what its work costs here. And it is no faster than with
-/// all its workers. Whatever tasks run on the nodes hold no more than the cluster has, so no schedule
-/// of gangs is better than the best one of these tasks.
+/// Workers slow each other down and servers do no work, so a gang holds more cores than its work
+/// needs. The least core time that it holds, over all numbers of workers, is the cost of its work.
+/// A gang cannot be faster than with all its workers. Tasks on the nodes hold at most what the
+/// cluster has, so no schedule of gangs is better than the best schedule of these tasks.
 pub(super) fn tasks(gangs: &[Gang], nodes: &[Node]) -> Vec<Task> {
     let cores: f64 = nodes.iter().map(|node| node.cpus).sum();
     let task = |gang: &Gang| {
@@ -22,18 +22,18 @@ pub(super) fn tasks(gangs: &[Gang], nodes: &[Node]) -> Vec<Task> {
         let cost = cost.fold(f64::INFINITY, f64::min);
         let fastest = numbers.map(|workers| gang.speed(workers)).fold(0.0, f64::max);
         let work = gang.work * cost / cores;
-        // As many nodes at once as bring it to its end in the time that it takes alone.
+        // As many nodes at once as finish it in the time that it takes alone.
         Task { release: gang.arrive, work, cap: (work * fastest / gang.work).min(1.0) }
     };
     gangs.iter().map(task).collect()
 }
 
-/// The fewest pairs of a parameter server and a worker of a gang that can be on different nodes,
-/// where its workers are bound already: `None` where they are not.
+/// The fewest pairs of a parameter server and a worker of a gang that can be on different nodes;
+/// `None` if its workers are not bound to nodes yet.
 ///
-/// The pairs on one node are as many as its workers times its servers, so servers go where most of
-/// the workers are, as many as fit there. For one gang that is exact: servers are all alike. What
-/// others take is left out, so for several it is a bound.
+/// A node has as many pairs as its workers times its servers. So servers go where most of the
+/// workers are, as many as fit there. That is exact for one gang, since its servers are alike. The
+/// use by other gangs is ignored, so for several gangs it is a bound.
 pub fn fewest_crossing(gang: &Gang, nodes: &[Node]) -> Option<u32> {
     let mut workers: BTreeMap<&str, u32> = BTreeMap::new();
     for node in &gang.workers.nodes {

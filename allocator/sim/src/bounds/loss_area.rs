@@ -5,15 +5,15 @@ use std::collections::BinaryHeap;
 use super::pieces::{Chain, Piece};
 use crate::number::Key;
 
-/// No sum over jobs of the area under what is to come of their loss is below this on `machines`
-/// nodes, counted from each job's arrival until `until`.
+/// A lower bound on `machines` nodes of the sum over jobs of the area under the remaining fall of
+/// their losses. Areas count from each job's arrival until `until`, in seconds.
 ///
-/// The larger of two. No job falls faster than alone. And on all nodes as one quick one, whose work
-/// always goes where the loss falls most: a convex loss is a chain of pieces, of which the steeper
-/// comes first, so each piece may count as a job that is worth its drop, and the densest of these
-/// first leaves the least to come at every moment. (Of all work that is denser than some figure it
-/// has done as much as is possible by then, whatever the figure; what has dropped is the sum over
-/// all figures.) On one node that every job can fill, this is exact but for the pieces.
+/// The larger of two bounds. First, no job's loss falls faster than alone. Second, all nodes are
+/// one fast node whose work always goes where the loss falls most. A convex loss is a chain of
+/// pieces, the steeper ones first, so each piece may count as a job that is worth its drop. The
+/// densest of these first leaves the least remaining fall at every moment. (It has done the most
+/// possible work above any given density by then, and the total drop is the sum over all
+/// densities.) On one node that every job can fill, this is exact but for the pieces.
 ///
 /// Source: density first is optimal for fractional weighted flow time: Becchetti, Leonardi,
 /// Marchetti-Spaccamela and Pruhs, "Online weighted flow time and deadline scheduling", Journal of
@@ -24,11 +24,11 @@ pub(super) fn loss_area(chains: &[Chain], machines: f64, until: f64) -> f64 {
     densest_first(&chains.iter().collect::<Vec<_>>(), machines, until).max(alone)
 }
 
-/// The area when a machine of this speed always works on the densest piece, whatever the jobs' caps.
+/// The area if a machine of this speed always works on the densest piece, ignoring the jobs' caps.
 fn densest_first(chains: &[&Chain], speed: f64, until: f64) -> f64 {
     let mut arrivals: Vec<&&Chain> = chains.iter().filter(|chain| chain.release < until).collect();
     arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));
-    // The pieces of each job, the next one last; in the queue by their density.
+    // The pieces of each job, the next one last. The queue orders them by density.
     let mut left: Vec<Vec<Piece>> =
         arrivals.iter().map(|chain| chain.pieces.iter().rev().copied().collect()).collect();
     let mut arrivals = arrivals.into_iter().enumerate().peekable();

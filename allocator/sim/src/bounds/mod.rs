@@ -1,9 +1,12 @@
-//! The best that any policy could reach, objective by objective.
+//! Bounds of the best values that any policy can reach, for each metric.
 //!
-//! A policy is judged by its distance to these. Each is a bound that holds whatever a policy does,
-//! and is exact where its documentation says so; what a policy does not know (the work that is
-//! left) the bounds do. Contention is left out, and so is what [starts](crate::scenario::Start) take from
-//! others, which only makes runs slower: nothing is then said to be reached.
+//! Policies are judged by their distance from these bounds. Each bound holds for every policy, and
+//! is exact where its documentation states that. Bounds know what a policy does not, such as the
+//! remaining work. They ignore contention, and what [starts](crate::scenario::Start) take from
+//! others. Both only make runs slower; with either of them no value counts as reached.
+//!
+//! The best value of each metric has two ends, each with its source. No policy can beat the one. A
+//! schedule that knows the future reaches the other.
 
 mod busy_time;
 mod clairvoyant;
@@ -32,13 +35,13 @@ pub use makespan::makespan;
 pub use srpt::srpt;
 pub use targets::{least_distance, targets_met};
 
-/// Beyond so many pieces of work no schedule is sought that comes near the bounds.
-const MOST: usize = 5000;
+/// With more pieces of work than this, no schedule near the bounds is searched for.
+const MAX_PIECES: usize = 5000;
 
 /// What the bounds need to know of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// When it arrives, or at the soonest has started.
+    /// When it arrives, or at the earliest has started.
     pub release: f64,
     /// Its work, as seconds of a whole node.
     pub work: f64,
@@ -46,13 +49,13 @@ pub struct Task {
     pub cap: f64,
 }
 
-/// What is known of the best value of a metric.
+/// The known range of the best value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bound {
-    /// No policy is better.
+    /// No policy is better than this.
     pub limit: f64,
-    /// A schedule that knows the future gets there: the same, where the bound is exact. `None` where
-    /// no schedule was sought.
+    /// A value that a schedule with knowledge of the future reaches; equal to `limit` if the bound
+    /// is exact. `None` if no schedule was searched for.
     pub reached: Option<f64>,
 }
 
@@ -67,14 +70,14 @@ impl Bound {
 pub struct Bounds(BTreeMap<&'static str, Bound>);
 
 impl Bounds {
-    /// Of jobs on nodes, until a moment. `equal` is what [`equal_shares`] says of them.
-    pub fn of(jobs: &[Job], equal: &[f64], nodes: &[Node], until: f64) -> Self {
+    /// The bounds of jobs on nodes, until a moment. `equal` is the result of [`equal_shares`].
+    pub fn for_jobs(jobs: &[Job], equal: &[f64], nodes: &[Node], until: f64) -> Self {
         let rooms: Vec<f64> = nodes.iter().map(Node::room).collect();
         let machines = rooms.iter().sum();
         let mut bounds = Self::default();
-        // Of jobs that noise may end, nobody knows how much work is enough.
+        // For jobs that noise may end, the required work is unknown.
         if !jobs.iter().any(noise_may_end) {
-            let tasks: Vec<Task> = jobs.iter().map(Task::of).collect();
+            let tasks: Vec<Task> = jobs.iter().map(Task::for_job).collect();
             bounds = Self::of_tasks(&tasks, &rooms);
             if bounds.get("makespan").is_some() {
                 let limit = worst_fairness(&tasks, equal, machines);
@@ -103,15 +106,15 @@ impl Bounds {
         bounds
     }
 
-    /// Of distributed jobs on nodes.
-    pub fn of_gangs(jobs: &[Gang], nodes: &[Node]) -> Self {
+    /// The bounds of distributed jobs on nodes.
+    pub fn for_gangs(jobs: &[Gang], nodes: &[Node]) -> Self {
         let mut bounds = Self::of_tasks(&gangs::tasks(jobs, nodes), &[1.0]);
         // The cluster is not really one node.
         bounds.forget_reached();
         bounds
     }
 
-    /// `rooms` are the shares of the nodes that there are for jobs.
+    /// `rooms` are the shares of the nodes available to jobs.
     fn of_tasks(tasks: &[Task], rooms: &[f64]) -> Self {
         let mut bounds = Self::default();
         let machines = rooms.iter().sum();
@@ -128,7 +131,8 @@ impl Bounds {
         self.0.extend(bound.map(|bound| (metric, bound)));
     }
 
-    /// Means that count from releases do so from arrivals, as what they are bounds of does.
+    /// Adds starts to means that count from releases, so that they count from arrivals as the
+    /// metrics do.
     fn count_starts(&mut self, jobs: &[Job], until: f64) {
         let reaches = |job: &Job, work: Option<f64>| work.is_some() && job.work.is_finite();
         let all = mean_start(jobs, |_| true);
@@ -159,14 +163,14 @@ impl Bounds {
     }
 }
 
-/// How long the starts of some jobs take at the least, on average.
+/// The least mean length of the starts of some jobs.
 fn mean_start(jobs: &[Job], which: impl Fn(&Job) -> bool) -> f64 {
     let starts: Vec<f64> = jobs.iter().filter(|job| which(job)).map(Job::start_seconds).collect();
     starts.iter().sum::<f64>() / count(starts.len())
 }
 
-/// Whether a job may be ended because its reports say that its objective is reached, while its loss
-/// has not come so far: then it has done less work than any bound goes by.
+/// Whether a job may be ended because its reports reach its objective before its loss curve does.
+/// It has then done less work than the bounds assume.
 fn noise_may_end(job: &Job) -> bool {
     job.noise > 0.0 && job.may_terminate && job.targets.objective.is_some()
 }
@@ -180,18 +184,18 @@ fn completion(tasks: &[Task], rooms: &[f64]) -> Bound {
     Bound { limit, reached }
 }
 
-/// Both ends of the least mean time until a target is reached, over the jobs that can reach it: only
-/// the work up to there counts, and all the rest is done after it.
+/// Both ends of the least mean time until a target is reached, over the jobs that can reach it.
+/// Only the work up to the target counts; all other work is done after it.
 ///
-/// Two targets of one job are two such bounds. That the work up to the second is a continuation of the
-/// work up to the first is left out, which makes neither of them larger.
+/// Two targets of one job give two such bounds. The work up to the second continues the work up to
+/// the first; ignoring that makes neither bound larger.
 fn time_to(jobs: &[Job], work_to: fn(&Job) -> Option<f64>, rooms: &[f64]) -> Option<Bound> {
     let reaching = jobs.iter().filter_map(|job| {
         let work = work_to(job).filter(|_| job.work.is_finite())?;
-        Some(Task { work, ..Task::of(job) })
+        Some(Task { work, ..Task::for_job(job) })
     });
     let all: Vec<Task> = reaching.collect();
-    // What a job has from the start takes no time, and nobody's CPU.
+    // A target that is reached from the start takes no time and no CPU.
     let tasks: Vec<Task> = all.iter().copied().filter(|task| task.work > 0.0).collect();
     if tasks.is_empty() {
         return None;
@@ -201,47 +205,47 @@ fn time_to(jobs: &[Job], work_to: fn(&Job) -> Option<f64>, rooms: &[f64]) -> Opt
     Some(Bound { limit: limit * part, reached: reached.map(|reached| reached * part) })
 }
 
-/// Both ends of the least mean area under the loss; jobs without a loss count as none.
+/// Both ends of the least mean area under the loss. The area of a job without a loss is 0.
 fn area_under_loss(jobs: &[Job], rooms: &[f64], until: f64) -> Option<Bound> {
     let with: Vec<&Job> = jobs.iter().filter(|job| job.loss.is_some()).collect();
     let chains: Option<Vec<Chain>> = with.iter().map(|job| Chain::below(job)).collect();
     let chains = chains.filter(|chains| !chains.is_empty())?;
     let limit = loss_area::loss_area(&chains, rooms.iter().sum(), until) / count(jobs.len());
-    // A job that may be ended has pieces below its loss, along which nobody can go.
-    let whole = with.iter().all(|job| Task::of(job).work >= job.work);
+    // The pieces of a job that may be ended lie below its loss, so no schedule follows them.
+    let whole = with.iter().all(|job| Task::for_job(job).work >= job.work);
     let reached = whole.then(|| reached(&chains, rooms, Order::Density, until)).flatten();
     Some(Bound { limit, reached: reached.map(|reached| reached.area / count(jobs.len())) })
 }
 
-/// What a schedule comes to that knows the future, if it is soon found.
+/// The figures of a schedule that knows the future, unless it takes too long to find.
 fn reached(chains: &[Chain], rooms: &[f64], order: Order, until: f64) -> Option<Reached> {
     let pieces: usize = chains.iter().map(|chain| chain.pieces.len()).sum();
-    (pieces <= MOST).then(|| schedule(chains, rooms, order, until))
+    (pieces <= MAX_PIECES).then(|| schedule(chains, rooms, order, until))
 }
 
 impl Task {
-    fn of(job: &Job) -> Self {
-        // A batch's fixed part costs a share of its own: the fastest that the job can be is alone.
+    fn for_job(job: &Job) -> Self {
+        // The fixed time of batches lowers the rate, so the fastest rate is that of the job alone.
         let cap = if job.fixed > 0.0 { job.work / job.training_alone() } else { job.most() };
-        // Where it may be ended at its objective, that much work is enough.
+        // If it may be ended at its objective, the work up to there is enough.
         let enough = job.work_to_objective().filter(|_| job.may_terminate);
         Self { release: job.arrive + job.start_seconds(), work: enough.unwrap_or(job.work), cap }
     }
 
-    /// How long it takes with as much as it can use.
+    /// How long it takes with the largest share that it can use.
     fn alone(&self) -> f64 {
         self.work / self.cap
     }
 }
 
-/// The largest of three bounds of the mean completion time on `machines` nodes: no job is quicker
-/// than alone; all nodes as one quick one, where the job with the least work left goes first, is
-/// quicker than they are; and the mean of busy times. On one node that every job can fill, the
-/// second is exact: it is a schedule, and none is better.
+/// The largest of three lower bounds of the mean completion time on `machines` nodes: no job is
+/// faster than alone; all nodes as one fast node, on which the job with the least remaining work
+/// goes first, are faster than the nodes; and the mean of busy times. On one node that every job
+/// can fill, the second is exact: it is a schedule, and there is none better.
 ///
-/// The second: Schrage, "A proof of the optimality of the shortest remaining processing time
-/// discipline", Operations Research 16(3), 1968. Whatever runs on the nodes could run on the quick
-/// one, which can do all that they do at once.
+/// Source of the second: Schrage, "A proof of the optimality of the shortest remaining processing
+/// time discipline", Operations Research 16(3), 1968. Anything that runs on the nodes could run on
+/// the fast node, which can do all of it at once.
 pub fn mean_completion(tasks: &[Task], machines: f64) -> f64 {
     let alone = tasks.iter().map(Task::alone).sum::<f64>() / count(tasks.len());
     let exact = tasks.iter().all(|task| task.cap >= machines);

@@ -1,15 +1,15 @@
-//! A job's loss as straight pieces, each steeper than the one after it.
+//! A job's loss as linear pieces, each steeper than the next.
 
 use crate::curve::Curve;
 use crate::scenario::Job;
 
 use super::Task;
 
-/// Where a smooth curve is touched: after so many equal parts of its fall, and of its work.
+/// Where tangents touch a smooth curve: after this many equal parts of its fall, and of its work.
 const BY_FALL: u32 = 24;
 const BY_WORK: u32 = 32;
 
-/// A stretch of work in which the part of the fall that is to come goes down evenly.
+/// A stretch of work over which the remaining fall decreases linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Piece {
     pub(super) work: f64,
@@ -17,7 +17,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// What a unit of work is worth here.
+    /// The drop per unit of work.
     pub(super) fn density(&self) -> f64 {
         self.drop / self.work
     }
@@ -32,19 +32,19 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// One piece that is worth everything.
+    /// A single piece with the whole drop.
     pub(super) fn whole(task: &Task) -> Self {
         let piece = Piece { work: task.work, drop: 1.0 };
         Self { release: task.release, cap: task.cap, pieces: vec![piece] }
     }
 
-    /// What is to come of a job's fall, from below: no piece is ever above the loss itself. The area
-    /// under a job's loss is counted until it ends, so that what is to come is nothing from then on,
-    /// even where the job is ended while its loss still falls. `None` for a job without a loss, or
-    /// with one that passes its last value on the way, so that less than nothing can be to come.
+    /// The remaining fall of a job's loss, approximated from below: no piece is above the loss. The
+    /// area under a loss is counted until the job ends. So the remaining fall is 0 from then on,
+    /// even if the job is ended while its loss still falls. Returns `None` for a job without a
+    /// loss, or with a loss that goes beyond its last value on the way.
     pub(super) fn below(job: &Job) -> Option<Self> {
         let curve = job.loss.as_deref()?;
-        let task = Task::of(job);
+        let task = Task::for_job(job);
         let last = (task.work / job.work).min(1.0);
         let mut points = touching(curve, last);
         points.push((last, 0.0));
@@ -63,8 +63,8 @@ impl Chain {
     }
 }
 
-/// Points from 0 to `last` whose lines are nowhere above what is to come of a curve: its own, where
-/// it is made of lines, else those where its tangents meet.
+/// Points from 0 to `last` whose connecting lines are never above the remaining fall of a curve.
+/// They are the curve's own points if it is linear, else the intersections of its tangents.
 fn touching(curve: &Curve, last: f64) -> Vec<(f64, f64)> {
     let to_come = |u: f64| curve.to_come(u, u);
     if let Curve::Recorded { points } = curve {
@@ -99,7 +99,7 @@ fn touching(curve: &Curve, last: f64) -> Vec<(f64, f64)> {
     points
 }
 
-/// How what is to come changes with the fraction of the work.
+/// The derivative of the remaining fall by the fraction of the work.
 fn slope(curve: &Curve, u: f64) -> f64 {
     let change = match curve {
         Curve::Exponential { start, end, tau } => -(start - end) * (-u / tau).exp() / tau,
@@ -111,9 +111,9 @@ fn slope(curve: &Curve, u: f64) -> f64 {
     change / (curve.at(0.0) - curve.at(1.0))
 }
 
-/// The largest convex function under some points, which are in the order of their places: Andrew,
-/// "Another efficient algorithm for convex hulls in two dimensions", Information Processing Letters
-/// 9(5), 1979.
+/// The largest convex function below some points, which are ordered by position: Andrew, "Another
+/// efficient algorithm for convex hulls in two dimensions", Information Processing Letters 9(5),
+/// 1979.
 fn lower_hull(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &(u, y) in points {

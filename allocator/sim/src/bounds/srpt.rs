@@ -6,8 +6,8 @@ use paceline_policy::unit::count;
 use super::Task;
 use crate::number::Key;
 
-/// The mean completion time on one machine that is as quick as `machines` nodes and works on the
-/// job with the least work left, whatever the jobs' caps.
+/// The mean completion time, in seconds, on one machine as fast as `machines` nodes. It works on
+/// the job with the least remaining work, and ignores the jobs' caps.
 pub fn srpt(tasks: &[Task], machines: f64) -> f64 {
     let mut arrivals: Vec<&Task> = tasks.iter().collect();
     arrivals.sort_by(|a, b| a.release.total_cmp(&b.release));

@@ -12,8 +12,8 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * (1.0 + a.abs())
 }
 
-/// The mean completion time of the best order of priorities, by trying all, where the job in front
-/// has as much as it can use, and the next one what is left.
+/// The mean completion time of the best priority order, by trying all orders. The first job has as
+/// much as it can use, and the next ones what is left.
 fn best_order(tasks: &[Task], machines: f64) -> f64 {
     let mut best = f64::INFINITY;
     permute(&mut (0..tasks.len()).collect::<Vec<_>>(), 0, &mut |order| {
@@ -66,8 +66,8 @@ fn list_schedule(tasks: &[Task], order: &[usize], machines: f64) -> (f64, f64) {
     (total / count(tasks.len()), end - first)
 }
 
-/// The makespan, exactly: some end is late enough if for every set of jobs there is room for their
-/// work until then (the least cut of the flow from jobs through the times between arrivals).
+/// The exact makespan. An end is late enough if for every set of jobs there is room for their work
+/// until then. (That is the minimum cut of the flow from jobs through the times between arrivals.)
 fn exact_makespan(tasks: &[Task], machines: f64) -> f64 {
     let first = tasks.iter().map(|task| task.release).fold(f64::INFINITY, f64::min);
     let fits = |end: f64| {
@@ -105,11 +105,11 @@ fn of(name: &str) -> Bounds {
     let scenario = scenario(name);
     let jobs = scenario.draw(1);
     let equal = equal_shares(&jobs, &scenario.nodes);
-    Bounds::of(&jobs, &equal, &scenario.nodes, scenario.until)
+    Bounds::for_jobs(&jobs, &equal, &scenario.nodes, scenario.until)
 }
 
 #[test]
-fn the_best_of_fc_3_and_of_dq_var_are_those_that_are_known() {
+fn bounds_of_known_scenarios_have_known_values() {
     let limit = |bounds: &Bounds, name: &str| bounds.get(name).unwrap().limit;
     let fc = of("FC-3");
     for (metric, known, within) in
@@ -125,23 +125,24 @@ fn the_best_of_fc_3_and_of_dq_var_are_those_that_are_known() {
         assert_eq!((limit(&bounds, "met"), limit(&bounds, "satisfied")), (met, met), "{name}");
         assert_eq!(bounds.get("completion_mean"), None, "{name}");
     }
-    // All but the job that none can please share 0.72 of the machine; it has the rest.
+    // All jobs but the one whose target is unreachable share 0.72 of the machine; that one has the
+    // rest.
     let rest = limit(&of("DQ-var"), "distance");
     assert!((rest - 0.85).abs() < 0.05, "{rest}");
     assert!(limit(&of("DQ-40"), "distance") <= 0.0);
-    // Equal jobs on four nodes: in order of arrival, 245 s, is the best that can be.
+    // Equal jobs on four nodes: the order of arrival, 245 s, is the best.
     let sp = of("SP-fix").get("completion_mean").unwrap();
     assert!((242.0..=245.0 + 1e-9).contains(&sp.limit), "{sp:?}");
     assert!(close(sp.reached.unwrap(), 245.0), "{sp:?}");
 }
 
 #[test]
-fn jobs_that_cannot_fill_the_nodes_take_at_least_their_time_alone() {
+fn narrow_jobs_take_at_least_their_time_alone() {
     // Two jobs of 10 that can use half a node each run side by side: 20 each, whatever the order.
     let tasks = [task(0.0, 10.0, 0.5), task(0.0, 10.0, 0.5)];
     assert!(close(mean_completion(&tasks, 1.0), 20.0));
     assert!(close(makespan(&tasks, 1.0), 20.0));
-    // Four on one node: the sum of busy times knows that they cannot all be first.
+    // Four on one node: by the sum of busy times, not all of them can be first.
     let tasks = [task(0.0, 10.0, 0.5); 4];
     let bound = busy_time(&tasks, 1.0);
     assert!(bound > 20.0 * 1.2 && bound <= 30.0 + 1e-9, "{bound}");
@@ -173,8 +174,8 @@ proptest! {
     }
 }
 
-/// Whether one node that all jobs can fill keeps the deadlines, when the earliest goes first: if any
-/// schedule does, that one does (Jackson's rule, with arrivals).
+/// Whether one node that all jobs can fill keeps the deadlines by earliest deadline first. If any
+/// schedule keeps them, that one does (Jackson's rule, with arrivals).
 fn earliest_first(tasks: &[Task], deadlines: &[f64]) -> bool {
     let mut left: Vec<f64> = tasks.iter().map(|task| task.work).collect();
     let mut now = 0.0;
@@ -199,13 +200,14 @@ fn earliest_first(tasks: &[Task], deadlines: &[f64]) -> bool {
     }
 }
 
-/// The least area of two jobs that come at once, by trying in each second the one or the other.
+/// The least area of two jobs that arrive together, by trying both jobs in each second.
 fn least_area(curves: [&Curve; 2], works: [usize; 2]) -> f64 {
     let to_come = |job: usize, done: usize| {
         let u = count(done) / count(works[job]);
         curves[job].to_come(u, u)
     };
-    // The area from each state on; a second counts by the mean of what is to come before and after.
+    // The area from each state on. A second counts by the mean of the remaining fall before and
+    // after it.
     let mut best = vec![vec![0.0; works[1] + 1]; works[0] + 1];
     for a in (0..=works[0]).rev() {
         for b in (0..=works[1]).rev() {
@@ -246,15 +248,15 @@ fn node(background: f64) -> Node {
 }
 
 #[test]
-fn what_others_take_of_a_node_is_nobodys_and_contention_lets_nothing_be_reached() {
+fn background_lowers_bounds_and_contention_makes_none_exact() {
     let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
     let jobs = [36.0, 18.0].map(|work| Job { room: 0.9, ..learner(work, &curve) });
     assert!(close(jobs[0].alone(), 40.0), "{}", jobs[0].alone());
     let mut nodes = [node(0.1)];
     let equal = equal_shares(&jobs, &nodes);
     assert!(close(equal[0], 60.0) && close(equal[1], 40.0), "{equal:?}");
-    let bounds = Bounds::of(&jobs, &equal, &nodes, f64::INFINITY);
-    // The small one first: 20 and 60, which are ρ of a half and of 1.
+    let bounds = Bounds::for_jobs(&jobs, &equal, &nodes, f64::INFINITY);
+    // The smaller job first: 20 and 60 s, which are a ρ of one half and of 1.
     let known = [("completion_mean", 40.0), ("makespan", 60.0), ("fairness_worst", 1.0)];
     for (metric, best) in known {
         let Bound { limit, reached } = bounds.get(metric).unwrap();
@@ -264,7 +266,7 @@ fn what_others_take_of_a_node_is_nobodys_and_contention_lets_nothing_be_reached(
         );
     }
     nodes[0].contention = 0.01;
-    let slower = Bounds::of(&jobs, &equal, &nodes, f64::INFINITY);
+    let slower = Bounds::for_jobs(&jobs, &equal, &nodes, f64::INFINITY);
     for (metric, best) in known {
         let Bound { limit, reached } = slower.get(metric).unwrap();
         assert!(close(limit, best) && reached.is_none(), "{metric}: {limit} {reached:?}");
@@ -272,7 +274,7 @@ fn what_others_take_of_a_node_is_nobodys_and_contention_lets_nothing_be_reached(
 }
 
 #[test]
-fn a_start_passes_before_the_work_is_there() {
+fn start_delays_the_release_of_work() {
     let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
     let start = Some(Start { work: 2.0, seconds: 4.0 });
     let late = Job { arrive: 4.0, ..learner(10.0, &curve) };
@@ -280,7 +282,7 @@ fn a_start_passes_before_the_work_is_there() {
     assert!(close(started.alone(), 14.0), "{}", started.alone());
     let of = |job: &Job| {
         let jobs = std::slice::from_ref(job);
-        Bounds::of(jobs, &equal_shares(jobs, &[node(0.0)]), &[node(0.0)], f64::INFINITY)
+        Bounds::for_jobs(jobs, &equal_shares(jobs, &[node(0.0)]), &[node(0.0)], f64::INFINITY)
     };
     let (early, started_at) = (of(&late), of(&started));
     for (metric, more) in [("completion_mean", 4.0), ("loss_area", 4.0), ("makespan", 0.0)] {
@@ -289,9 +291,9 @@ fn a_start_passes_before_the_work_is_there() {
         assert_eq!(with.reached, None, "what it takes from others is left out");
     }
     let jobs = std::slice::from_ref(&started);
-    let cut = Bounds::of(jobs, &[14.0], &[node(0.0)], 3.0).get("loss_area").unwrap();
+    let cut = Bounds::for_jobs(jobs, &[14.0], &[node(0.0)], 3.0).get("loss_area").unwrap();
     assert!(close(cut.limit, 3.0), "it still starts when the run ends: {cut:?}");
-    // From the first's arrival until the second has started, each has what it asks for.
+    // Until the second job has started, each has its full demand.
     let jobs = [learner(10.0, &curve), started];
     let equal = equal_shares(&jobs, &[node(0.0)]);
     assert!(close(equal[0], 4.0 + 16.0) && close(equal[1], 22.0), "{equal:?}");
@@ -303,7 +305,7 @@ fn a_job_that_noise_may_end_has_no_bound() {
     let mut job = Job { noise: 0.1, ..learner(10.0, &curve) };
     let bound = |job: &Job| {
         let jobs = [job.clone(), learner(10.0, &curve)];
-        let bounds = Bounds::of(&jobs, &[20.0, 20.0], &[node(0.0)], f64::INFINITY);
+        let bounds = Bounds::for_jobs(&jobs, &[20.0, 20.0], &[node(0.0)], f64::INFINITY);
         ["completion_mean", "makespan", "fairness_worst", "loss_area"]
             .map(|metric| bounds.get(metric).is_some())
     };
@@ -315,14 +317,14 @@ fn a_job_that_noise_may_end_has_no_bound() {
 }
 
 #[test]
-fn work_that_is_less_than_the_clock_can_tell_is_done_at_once() {
+fn work_below_clock_resolution_is_done_at_once() {
     let late = [task(1e9, 1e-9, 1.0), task(1e9, 1e-8, 0.5), task(2e9, 1.0, 1.0)];
     let Bound { limit, reached } = completion(&late, &[1.0]);
     assert!((reached.unwrap() - 1.0 / 3.0).abs() < 1e-6 && limit <= 0.34, "{limit} {reached:?}");
 }
 
 #[test]
-fn the_least_area_is_that_of_the_best_of_all_sequences() {
+fn least_area_is_that_of_the_best_sequence() {
     let slow = Curve::Exponential { start: 2.0, end: 1.0, tau: 0.5 };
     let quick = Curve::Exponential { start: 2.0, end: 1.0, tau: 0.1 };
     let bent = Curve::Recorded { points: vec![(0.0, 5.0), (0.5, 4.0), (0.6, 1.0), (1.0, 0.0)] };
@@ -348,12 +350,12 @@ fn a_job_that_may_be_ended_has_no_area_from_then_on() {
     let whole = area_under_loss(&[job.clone()], &[1.0], f64::INFINITY).unwrap();
     job.targets.objective = Some(0.5);
     let ended = area_under_loss(&[job.clone()], &[1.0], f64::INFINITY).unwrap();
-    // From 1 to a half along the curve, and to nothing at once.
+    // From 1 to a half along the curve, then to 0 at once.
     let end = 20.0 * 2.0_f64.ln();
     let last = curve.at(1.0);
     let area = (20.0 * 0.5 - last * end) / (1.0 - last);
     assert!(ended.limit < area && area < whole.limit, "{ended:?} {area} {whole:?}");
-    // The chord to the end is below the curve: it is what is known of the area.
+    // The chord to the end lies below the curve, and is the bound of the area.
     assert!(ended.limit >= end / 2.0 - 1e-9, "{ended:?}");
     assert_eq!(ended.reached, None);
     job.may_terminate = false;
@@ -361,12 +363,12 @@ fn a_job_that_may_be_ended_has_no_area_from_then_on() {
 }
 
 #[test]
-fn an_equal_share_is_what_a_job_has_under_none_on_one_node() {
+fn equal_shares_match_none_on_one_node() {
     let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
     let mut jobs = [learner(30.0, &curve), learner(10.0, &curve), learner(100.0, &curve)];
     jobs[1].arrive = 10.0;
     jobs[2].parallel = 0.25;
-    // Until 10 the first has three quarters; then each of the others has 3/8.
+    // Until 10 s the first job has three quarters; then the first and the second have 3/8 each.
     let equal = equal_shares(&jobs, &[node(0.0)]);
     let second = 10.0 / 0.375;
     let first = 10.0 + second + (30.0 - 7.5 - 10.0) / 0.75;
@@ -408,7 +410,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_least_worst_fairness_is_where_the_earliest_deadline_first_begins_to_fail(
+    fn worst_fairness_is_where_earliest_deadline_first_fails(
         tasks in tasks(4..=4),
         paces in prop::collection::vec(1..50_u32, 5),
     ) {
@@ -427,7 +429,7 @@ proptest! {
     }
 
     #[test]
-    fn no_shares_are_nearer_to_all_targets_than_the_least_distance(
+    fn least_distance_is_beaten_by_no_shares(
         targets in prop::collection::vec((1..30_u32, 0..3_u32, 1..10_u32), 1..4),
     ) {
         let curve = Curve::Exponential { start: 1.0, end: 0.0, tau: 0.2 };
@@ -445,7 +447,7 @@ proptest! {
         let bound = least_distance(&jobs, 1.0, f64::INFINITY).unwrap();
         let found = grid_distance(&jobs, 60, 60);
         prop_assert!(bound <= found + 1e-9, "{bound} {found}");
-        // Less than one job's jump away, where the grid is fine enough.
+        // At most one job's jump away, if the grid is fine enough.
         let jump = jobs.iter().filter_map(|job| job.targets.batch_latency).fold(0.0, f64::max) * 0.1;
         prop_assert!(bound >= 0.8 * found - jump, "{bound} {found}");
     }

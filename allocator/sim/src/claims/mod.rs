@@ -1,4 +1,4 @@
-//! What papers say came of their policies, beside what comes of them here and what can be.
+//! Compares the results that papers print for their policies with our results and with the bounds.
 
 use paceline_policy::Variant;
 use paceline_policy::unit::count;
@@ -6,54 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::{Comparison, Results};
 use crate::gangs::Exchange;
-use crate::metrics::{Better, Metric, mean};
+use crate::metrics::{Better, Metric};
 use crate::outcome::JobOutcome;
+use crate::stats::mean;
 
-/// A figure that is so near to what is printed, as a part of it, reproduces it.
+/// A figure within this relative distance of the printed one reproduces it.
 const NEAR: f64 = 0.05;
-/// So is a change, or a share of the jobs, that is this near.
+/// A change, or a share of the jobs, within this distance reproduces it, too.
 const NEAR_PART: f64 = 0.05;
-/// What is this far beyond a bound cannot be; less is rounding of what was printed.
+/// A claim this far beyond a bound is impossible; less is rounding of the printed figure.
 const BEYOND: f64 = 0.005;
-/// A job whose time changes by less than this part has not changed.
+/// A relative change of a job's time below this counts as none.
 const UNCHANGED: f64 = 0.001;
 
 /// One printed figure.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The scenario that is like the paper's run.
+    /// The scenario that models the paper's run.
     pub scenario: String,
     /// The policy, or the placement.
     pub policy: String,
-    /// The policy that it is compared with, where it is.
+    /// The policy that it is compared with; `none` by default.
     #[serde(default = "none")]
     pub against: String,
     /// The policy's interval in seconds, where the paper prints the figure for several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<f64>,
-    /// What is printed.
+    /// Which figure is printed.
     pub figure: Figure,
-    /// How much of it.
+    /// The printed value.
     pub value: f64,
-    /// Where.
+    /// Where it is printed.
     pub source: String,
-    /// Why it cannot be, or cannot be taken as it stands. What is beyond a bound without such a reason
-    /// may be so because the workload that is published says too little, and ours is another one.
+    /// Why it is impossible or inconsistent. A claim beyond a bound without such a reason may come
+    /// from a workload that is published incompletely, and differs from ours.
     pub flaw: Option<String>,
 }
 
-/// What a claim is about.
+/// The kind of figure of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
     /// A metric.
     Value(String),
-    /// By what part a metric differs from the other policy's.
+    /// The relative difference of a metric from the other policy's.
     Change(String),
     /// A job's completion time, in seconds.
     Completion(String),
-    /// By what part that differs from the same job's under the other policy.
+    /// The relative difference of that from the same job's under the other policy.
     CompletionChange(String),
     /// The change of the completion time of the job that gains most.
     BestJob,
@@ -75,35 +76,35 @@ pub enum Target {
     Objective,
 }
 
-/// What is to be made of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is what comes of the policy here.
+    /// Our result agrees.
     Reproduced,
-    /// Something else comes of it here.
+    /// Our result differs.
     Different,
-    /// No policy can do that, and the claim says why.
+    /// No policy can reach it, and the claim has a reason for that.
     Impossible,
 }
 
-/// A claim beside what comes of its policy here.
+/// A claim with our results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
     /// The claim.
     #[serde(flatten)]
     pub claim: Claim,
-    /// The figure of the policy as it is printed; of a baseline, its only one.
+    /// The figure of the policy as published; for a baseline, its only figure.
     pub published: Option<f64>,
-    /// The figure of the policy as a careful reader would build it.
+    /// The figure of the policy with our corrections.
     pub resolved: Option<f64>,
-    /// The best that can be.
+    /// The best possible value.
     pub bound: Option<f64>,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// All claims that come with the program.
+/// All claims that are built into the program.
 pub fn published() -> Result<Vec<Claim>, toml::de::Error> {
     #[derive(Deserialize)]
     struct File {
@@ -113,7 +114,7 @@ pub fn published() -> Result<Vec<Claim>, toml::de::Error> {
     Ok(claim)
 }
 
-/// A figure with as few digits as a table of many needs.
+/// Formats a figure with few digits, for large tables.
 pub fn compact(x: f64) -> String {
     let digits = match x.abs() {
         size if (x - x.round()).abs() < 0.005 || size >= 1000.0 => 0,
@@ -124,7 +125,7 @@ pub fn compact(x: f64) -> String {
 }
 
 impl Figure {
-    /// What it is called in tables.
+    /// Its title in tables.
     pub fn title(&self) -> String {
         let metric =
             |name: &str| Metric::named(name).map_or(name, |metric| metric.title).to_owned();
@@ -145,13 +146,13 @@ fn none() -> String {
 }
 
 impl Claim {
-    /// Whether it is of a policy that decides each `interval` seconds.
-    pub fn is_at(&self, interval: Option<f64>) -> bool {
+    /// Whether it holds for a policy that decides every `interval` seconds.
+    pub fn applies_to(&self, interval: Option<f64>) -> bool {
         let same = |own: f64| interval.is_some_and(|other| (own - other).abs() < 1e-9 * own);
         self.interval.is_none_or(same)
     }
 
-    /// Looks for the claim's figure in a comparison of its scenario.
+    /// Compares the claim with the results of its scenario.
     pub fn check(&self, all: &Comparison) -> Checked {
         let variant = |variant| {
             let arm = |own: &&Results| own.arm.policy == self.policy && own.arm.variant == variant;
@@ -161,7 +162,7 @@ impl Claim {
         self.judge(variant(Variant::Published).or(resolved), resolved, self.bound(all))
     }
 
-    /// The same among placements of one gang.
+    /// Compares the claim with placements of one gang. `fewest` is the bound of crossing pairs.
     pub fn check_placements(&self, all: &[Exchange], fewest: Option<u32>) -> Checked {
         let own = all.iter().find(|exchange| exchange.placement == self.policy);
         let crossing = own.map(|exchange| f64::from(exchange.crossing));
@@ -173,8 +174,7 @@ impl Claim {
         Checked { claim: self.clone(), published, resolved, bound, verdict }
     }
 
-    /// What is to be made of the claim, if `found` is what comes of its policy and `bound` the best
-    /// that can be.
+    /// The verdict on the claim, where `found` is our result and `bound` the best possible value.
     pub fn verdict(&self, found: Option<f64>, bound: Option<f64>) -> Verdict {
         let beyond = bound.is_some_and(|bound| {
             let apart = match self.better() {
@@ -192,21 +192,21 @@ impl Claim {
         }
     }
 
-    /// A value as people read it: a change with its sign, a part of the jobs without.
+    /// Formats a value: a change with its sign, a part of the jobs without.
     pub fn shown(&self, value: f64) -> String {
         if self.figure == Figure::Improved {
             format!("{:.0} %", 100.0 * value)
         } else if !self.is_part() {
             compact(value)
         } else if value.abs() < 5e-4 {
-            // Nothing has no sign.
+            // Zero has no sign.
             "0 %".to_owned()
         } else {
             format!("{:+.1} %", 100.0 * value)
         }
     }
 
-    /// Whether the value is a part of something.
+    /// Whether the value is a relative one.
     pub fn is_part(&self) -> bool {
         match self.figure {
             Figure::Value(_) | Figure::Completion(_) | Figure::Crossing => false,
@@ -237,14 +237,14 @@ impl Claim {
         all.results.iter().find(|results| results.arm.to_string() == self.against)
     }
 
-    /// The best that can be, where a bound says it.
+    /// The best possible value, where there is a bound.
     fn bound(&self, all: &Comparison) -> Option<f64> {
         match &self.figure {
             Figure::Value(metric) => Some(all.bound(Metric::named(metric)?)?.mean),
             Figure::Change(metric) => {
                 let metric = Metric::named(metric)?;
                 let other = self.other(all)?;
-                if metric.of_the_ended && other.is_cut_short() {
+                if metric.finished_only && other.is_cut_short() {
                     return None;
                 }
                 let each = other.outcomes.iter().zip(&all.bounds).filter_map(|(other, bounds)| {
@@ -261,7 +261,7 @@ impl Claim {
         }
     }
 
-    /// What comes of a policy, the mean over seeds.
+    /// Our figure for a policy, the mean over seeds.
     fn figure(&self, all: &Comparison, own: &Results) -> Option<f64> {
         if let Figure::Value(metric) = &self.figure {
             return Some(own.mean(Metric::named(metric)?)?.mean);
@@ -284,7 +284,7 @@ impl Claim {
         mean(&each.collect::<Vec<f64>>())
     }
 
-    /// What comes of a policy's jobs beside those of another one.
+    /// Our figure for a policy's jobs, compared with those of another policy.
     fn of_jobs(&self, own: &[JobOutcome], other: &[JobOutcome]) -> Option<f64> {
         let changes = |time: &dyn Fn(&JobOutcome) -> Option<f64>| -> Vec<f64> {
             let pairs = own.iter().zip(other);

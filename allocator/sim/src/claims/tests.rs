@@ -6,12 +6,12 @@ fn checked(name: &str) -> Vec<Checked> {
     let scenario = scenario(name);
     let all = compare(&scenario, &every_arm(&scenario), 1).unwrap();
     let own = published().unwrap().into_iter();
-    let own = own.filter(|claim| claim.scenario == name && claim.is_at(Some(20.0)));
+    let own = own.filter(|claim| claim.scenario == name && claim.applies_to(Some(20.0)));
     own.map(|claim| claim.check(&all)).collect()
 }
 
 #[test]
-fn every_claim_is_about_a_scenario_and_a_figure_that_there_are() {
+fn every_claim_names_a_known_scenario_and_figure() {
     for claim in published().unwrap() {
         let scenario = scenario(&claim.scenario);
         match &claim.figure {
@@ -35,10 +35,11 @@ fn every_claim_is_about_a_scenario_and_a_figure_that_there_are() {
 }
 
 #[test]
-fn of_two_settings_the_claims_of_the_own_one_are_taken() {
+fn only_claims_of_the_given_interval_are_taken() {
     let claims = published().unwrap();
     let of = |interval| {
-        let own = claims.iter().filter(|claim| claim.scenario == "FC-3" && claim.is_at(interval));
+        let own =
+            claims.iter().filter(|claim| claim.scenario == "FC-3" && claim.applies_to(interval));
         own.map(|claim| claim.value).collect::<Vec<f64>>()
     };
     assert_eq!(of(Some(20.0)), [394.0, 84.7, 59.4, -0.214, 386.1]);
@@ -47,7 +48,7 @@ fn of_two_settings_the_claims_of_the_own_one_are_taken() {
 }
 
 #[test]
-fn the_claims_about_fc_3_are_judged_as_they_must_be() {
+fn claims_about_fc_3_have_the_expected_verdicts() {
     let verdicts: Vec<(String, Figure, Verdict)> = checked("FC-3")
         .into_iter()
         .map(|checked| (checked.claim.policy, checked.claim.figure, checked.verdict))
@@ -61,7 +62,7 @@ fn the_claims_about_fc_3_are_judged_as_they_must_be() {
 }
 
 #[test]
-fn a_bound_that_the_workload_does_not_publish_makes_nothing_impossible() {
+fn claim_beyond_a_bound_without_a_flaw_is_not_impossible() {
     let verdict = |flaw: Option<&str>, value, bound| {
         let claim = Claim {
             value,
@@ -94,7 +95,7 @@ fn jobs_are_compared_one_by_one() {
 }
 
 #[test]
-fn compact_figures_have_the_digits_that_tell_them_apart() {
+fn compact_figures_keep_distinguishing_digits() {
     for (x, text) in [(1.0004, "1"), (1.234, "1.23"), (267.93, "267.9"), (3.8, "3.80")] {
         assert_eq!(compact(x), text);
     }

@@ -5,7 +5,7 @@ use crate::metrics::Better;
 use crate::scenario::scenario;
 
 #[test]
-fn policies_are_compared_over_the_same_seeds_and_with_the_bounds() {
+fn comparison_uses_the_same_seeds_and_bounds() {
     let scenario = scenario("FC-5");
     let arms: Vec<Arm> = ["none", "flowcon"].map(|name| name.parse().unwrap()).to_vec();
     let comparison = compare(&scenario, &arms, 3).unwrap();
@@ -30,7 +30,7 @@ fn policies_are_compared_over_the_same_seeds_and_with_the_bounds() {
 }
 
 #[test]
-fn no_policy_of_gangs_beats_their_bounds_and_a_run_that_is_cut_short_has_none() {
+fn gang_policies_keep_bounds_and_cut_runs_have_no_ratio() {
     let mut scenario = scenario("KO-10");
     let arms = every_arm(&scenario);
     let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
@@ -47,11 +47,11 @@ fn no_policy_of_gangs_beats_their_bounds_and_a_run_that_is_cut_short_has_none() 
     assert!(all.results.iter().all(|results| all.ratio(results, completion).is_none()));
 }
 
-/// Work, arrival, quarters of a node that it can use, steepness, whether it has targets, and whether
-/// its reports are noisy.
+/// Work, arrival, quarters of a node that it can use, steepness, whether it has targets, and
+/// whether its reports are noisy.
 type Arrival = (u32, u32, u32, u32, bool, bool);
 
-/// A workload on one node or two, of jobs that learn, or that never end and have batches to keep.
+/// A workload on one node or two, of jobs that learn, or of endless jobs with batch targets.
 fn workload() -> impl Strategy<Value = String> {
     let noisy = prop::bool::weighted(0.3);
     let job = (1..60_u32, 0..40_u32, 1..=4_u32, 1..9_u32, prop::bool::ANY, noisy);
@@ -124,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn paceline_makes_no_job_of_one_node_much_later_than_equal_sharing() {
+fn paceline_delays_no_job_much_beyond_equal_sharing() {
     let arm = Arm { policy: "paceline".to_owned(), variant: Variant::Resolved };
     let worst = Metric::named("fairness_worst").unwrap();
     for (name, most) in [("FC-3", 1.02), ("FC-5", 1.02), ("LONG", 1.02), ("PA-50", 1.05)] {
@@ -134,4 +134,19 @@ fn paceline_makes_no_job_of_one_node_much_later_than_equal_sharing() {
             assert!(found <= most, "{name}: {found}");
         }
     }
+}
+
+#[test]
+fn comparison_with_too_many_results_is_refused() {
+    let scenario = scenario("FC-3");
+    let error = compare(&scenario, &scenario.arms, 1_000_000).unwrap_err().to_string();
+    assert!(error.contains("over 1000000 seeds of 3 jobs: expected at most 2000000"), "{error}");
+}
+
+#[test]
+fn each_run_of_a_comparison_is_noted() {
+    let scenario = scenario("FC-3");
+    let mut noted = Vec::new();
+    compare_noting(&scenario, &scenario.arms[..1], 2, |done, all| noted.push((done, all))).unwrap();
+    assert_eq!(noted, [(1, 2), (2, 2)]);
 }

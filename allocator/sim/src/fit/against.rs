@@ -1,26 +1,26 @@
-//! A simulation held against the recording of a real run.
+//! Compares a simulation with the recording of a real run.
 //!
-//! A real job has reached a target once the mean of its last reports has, so noise makes it reach
-//! one before its curve does. A simulated one goes by its curve alone, and is late by that.
+//! A real job has reached a target once the mean of its last reports has, so noise lets it reach a
+//! target before its curve does. A simulated job follows its curve alone, and is late by that.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::{Lifetime, Recording, lifetimes};
-use crate::metrics::mean;
 use crate::outcome::{JobOutcome, Outcome};
+use crate::stats::mean;
 
-/// How near a simulation came to a recorded run.
+/// The accuracy of a simulation of a recorded run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// The jobs of both, in the order in which they came in the recording.
+    /// The jobs of both, in the order of their arrival in the recording.
     pub jobs: Vec<JobAccuracy>,
     /// The mean completion time of the jobs that ended in both.
     pub mean: Figure,
     /// From the first arrival to the last end, of the same jobs.
     pub makespan: Figure,
-    /// The mean size of the errors of the jobs' completion times, as a fraction of them.
+    /// The mean absolute relative error of the jobs' completion times.
     pub mean_error: Option<f64>,
     /// Jobs of the recording that the scenario does not have.
     pub only_recorded: Vec<String>,
@@ -48,7 +48,7 @@ pub struct Figure {
     pub measured: Option<f64>,
     /// The mean over the simulation's runs.
     pub simulated: Option<f64>,
-    /// By which part of what was measured the simulation is over it.
+    /// The relative error: simulated over measured, minus 1.
     pub error: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ impl Figure {
     }
 }
 
-/// Holds runs of a scenario, one for each seed, against a recording.
+/// Compares runs of a scenario, one for each seed, with a recording.
 pub fn accuracy(recording: &Recording, runs: &[Outcome]) -> Accuracy {
     let mut simulated: BTreeMap<&str, Vec<&JobOutcome>> = BTreeMap::new();
     for job in runs.iter().flat_map(|run| &run.jobs) {
@@ -138,7 +138,7 @@ fn widen(span: &mut Option<(f64, f64)>, from: f64, to: f64) {
     *span = Some((first.min(from), last.max(to)));
 }
 
-/// The mean of what every run has.
+/// The mean over the runs; `None` if a run lacks the value.
 fn all(each: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     each.collect::<Option<Vec<f64>>>().and_then(|each| mean(&each))
 }

@@ -1,26 +1,26 @@
-//! What recordings tell together of a job that says how far it has come.
+//! Fits a job that declares its remaining work, from all recordings together.
 //!
-//! Where its owner declares a job's work, frames have what is left of it (`remaining`), to the step. CPU
-//! time does not tell that: the same step takes more of it at one moment than at another. So runs of the
-//! job can be laid side by side, and its work is the mean of what it took in each.
+//! Where its owner declares a job's work, frames have the remaining work (`remaining`), to the
+//! step. CPU time is less exact: the same step takes more of it at one moment than at another. So
+//! runs of the job can be compared at equal progress, and its work is the mean over the runs.
 
 use paceline_policy::{Frame, JobId};
 
-use super::course::Course;
 use super::learning::Piece;
 use super::speed::Speeds;
+use super::trajectory::Trajectory;
 use super::window::Window;
 use super::{Lifetime, ROUNDING, Recording, lifetimes};
-use crate::metrics::mean;
 use crate::scenario::ReachedAt;
+use crate::stats::mean;
 
-/// At its end a job may be so many times as fast as before: others have gone.
-const HURRY: f64 = 3.0;
+/// At its end a job may be so many times as fast as before, since other jobs have ended.
+const MAX_SPEED_UP: f64 = 3.0;
 
-/// The runs of one job that are known from their first frame to their end.
-pub(super) struct Declared<'a> {
+/// The recorded runs of one job, each from its first frame to its end.
+pub(super) struct DeclaredRuns<'a> {
     runs: Vec<Run<'a>>,
-    /// What is left of the job in its first frame, on average: all parts of its work are parts of this.
+    /// The mean remaining work in the first frame. All parts of the work refer to it.
     start: f64,
 }
 
@@ -28,13 +28,13 @@ struct Run<'a> {
     life: Lifetime,
     recording: &'a Recording,
     windows: &'a [Window<'a>],
-    /// What was left in its first frame.
+    /// The remaining work in its first frame.
     start: f64,
 }
 
 impl Run<'_> {
-    /// Whether the job did all of its work: it was not ended before, as at its objective. What was left
-    /// when its frames last had news is no more than it could do until it was gone.
+    /// Whether the job did all of its work, and was not ended before, for example at its objective.
+    /// It did if the remaining work of its last frame was no more than it could do until its end.
     fn is_whole(&self) -> bool {
         let Lifetime { id, arrived, ended: Some(ended), .. } = &self.life else { return false };
         let frames = self.recording.frames().iter();
@@ -42,13 +42,14 @@ impl Run<'_> {
         let less = |last: (f64, f64), one: (f64, f64)| if one.1 < last.1 { one } else { last };
         let (t, left) = known.fold((*arrived, self.start), less);
         let pace = (self.start - left) / (t - arrived);
-        left <= ROUNDING * self.start || left <= HURRY * pace * (ended - t)
+        left <= ROUNDING * self.start || left <= MAX_SPEED_UP * pace * (ended - t)
     }
 }
 
-impl<'a> Declared<'a> {
-    /// Of a job in these recordings, each with its windows; `None` where none has such a run.
-    pub(super) fn of(
+impl<'a> DeclaredRuns<'a> {
+    /// Finds the complete runs of a job in these recordings, each with its windows; `None` if there
+    /// are none.
+    pub(super) fn find(
         id: &JobId,
         recordings: impl Iterator<Item = (&'a Recording, &'a [Window<'a>])>,
     ) -> Option<Self> {
@@ -64,14 +65,14 @@ impl<'a> Declared<'a> {
         Some(Self { runs, start })
     }
 
-    /// The job's work, as the mean of what it was in each run.
+    /// The job's work: the mean over the runs.
     pub(super) fn work(&self, speeds: &Speeds) -> Option<f64> {
-        let each = |run: &Run<'_>| Course::of(&run.life, run.windows, speeds).work;
+        let each = |run: &Run<'_>| Trajectory::new(&run.life, run.windows, speeds).work;
         mean(&self.runs.iter().map(each).collect::<Vec<_>>()).filter(|work| *work > 0.0)
     }
 
-    /// When it said that it had reached its targets: in the run in the middle, never where it mostly did
-    /// not.
+    /// When it reported its targets: the median over the runs, and never if most runs did not
+    /// report them.
     pub(super) fn reached_at(&self) -> ReachedAt {
         let at = |moment: fn(&Lifetime) -> Option<f64>| {
             let part = |run: &Run<'_>| {
@@ -83,12 +84,12 @@ impl<'a> Declared<'a> {
             parts.get(parts.len() / 2).copied()
         };
         let (acceptable, objective) = (at(|life| life.acceptable), at(|life| life.objective));
-        // Whoever reaches the objective first is acceptable by then.
+        // A job that has reached its objective is acceptable, too.
         let acceptable = acceptable.map(|part| part.min(objective.unwrap_or(part)));
         ReachedAt { acceptable, objective }
     }
 
-    /// Its losses in each run by the parts of its work, of which a batch is `batch`.
+    /// Its losses in each run over its work, where one batch is the part `batch`.
     pub(super) fn losses(&self, batch: f64) -> Vec<Vec<Piece>> {
         let of = |run: &Run<'_>| {
             let piece = |window: &Window<'_>| {
@@ -104,7 +105,7 @@ impl<'a> Declared<'a> {
     }
 }
 
-/// What is left of a job in the frame of that moment.
+/// The remaining work in the first frame at or after `at`.
 fn left(recording: &Recording, id: &JobId, at: f64) -> Option<f64> {
     left_in(recording.frames().iter().find(|frame| frame.t >= at)?, id)
 }

@@ -1,12 +1,12 @@
 //! How a job's loss falls with its work.
 //!
-//! Both forms are linear in the loss at the start and in that at the end, so for each value of what
-//! else they have (the pace; the scale and the exponent) these two follow by least squares. A frame
-//! has the mean of its losses, and is held against the mean of the curve over its work. Frames
-//! count by their batches, since a mean of more reports is the better one.
+//! Both forms are linear in the loss at the start and in the loss at the end. For each value of
+//! their other parameters (tau; scale and exponent) these two follow by least squares. A frame has
+//! the mean of its losses, which is compared with the mean of the curve over the same work. Frames
+//! are weighted by their batches, since a mean of more reports is more exact.
 //!
-//! The windows between frames do not resolve the first steep fall; the largest single loss that a
-//! job's first frames tell of does: of a loss that falls, that is the first report.
+//! The windows between frames do not resolve the steep fall at the start. The largest loss in the
+//! first frames does: for a falling loss, it is the first report.
 
 use paceline_policy::unit::count;
 use paceline_wire::Direction;
@@ -15,15 +15,15 @@ use super::model::{Fitted, Learning, Why};
 use super::numeric::{Equation, Solution, criterion, least_point, least_squares};
 use crate::curve::Curve;
 
-/// So many frames for a curve of three parameters and the noise around it.
-pub(super) const LEAST_FRAMES: usize = 5;
-/// More frames than these are put together: they tell no more of so smooth a curve.
-const MOST_FRAMES: usize = 200;
-/// The least part of its level that a fall must be to be one.
-const LEAST_FALL: f64 = 1e-5;
+/// A curve of three parameters and its noise need this many frames.
+pub(super) const MIN_FRAMES: usize = 5;
+/// More frames than these are merged: they add nothing about so smooth a curve.
+const MAX_FRAMES: usize = 200;
+/// A smaller change, relative to the level of the loss, does not count as learning.
+const MIN_FALL: f64 = 1e-5;
 
-/// Bounds for the parameters of the curves' forms, as powers of ten: outside of them a curve is a
-/// straight line or a step.
+/// Bounds of the curves' parameters, as powers of ten. Outside of them a curve is a straight line
+/// or a step.
 const TAU: (f64, f64) = (-3.0, 1.0);
 const SCALE: (f64, f64) = (-3.0, 1.0);
 const EXPONENT: (f64, f64) = (-1.0, 1.0);
@@ -47,14 +47,14 @@ impl Piece {
     }
 }
 
-/// A form with its parameters, and how many they are with the start and the end.
+/// A fitted form, and its number of parameters.
 struct Candidate {
     curve: Curve,
     parameters: usize,
     squares: f64,
 }
 
-/// The better of the two forms; `first` is the first report, where it is known.
+/// Fits the better of the two forms. `first` is the first report, where it is known.
 pub(super) fn learning(
     pieces: &[Piece],
     first: Option<Piece>,
@@ -63,8 +63,8 @@ pub(super) fn learning(
     if pieces.is_empty() {
         return Err(Why::NoLoss);
     }
-    if pieces.len() < LEAST_FRAMES {
-        return Err(Why::TooFewFrames { of: "its loss", have: pieces.len(), need: LEAST_FRAMES });
+    if pieces.len() < MIN_FRAMES {
+        return Err(Why::TooFewFrames { of: "its loss", have: pieces.len(), need: MIN_FRAMES });
     }
     let merged: Vec<Piece> = first.into_iter().chain(merged(pieces)).collect();
     let all = [exponential(&merged), power(&merged)];
@@ -110,7 +110,7 @@ fn power(pieces: &[Piece]) -> Option<Candidate> {
     Some(Candidate { curve: Curve::Power { start, end, scale, exponent }, parameters: 4, squares })
 }
 
-/// What is left when a form that falls from 1 to 0 is scaled and shifted as well as it can be.
+/// The squares that remain when a form that falls from 1 to 0 is scaled and shifted to fit best.
 fn squares(pieces: &[Piece], form: &Curve) -> f64 {
     solve(pieces, form).map_or(f64::INFINITY, |solution| solution.squares)
 }
@@ -130,7 +130,7 @@ fn solve(pieces: &[Piece], form: &Curve) -> Option<Solution> {
     least_squares(&pieces.iter().map(equation).collect::<Vec<_>>())
 }
 
-/// The weighted squares of the losses around their mean, and no less than their rounding.
+/// The weighted squares of the losses around their mean, at least the rounding.
 fn spread(pieces: &[Piece], batches: f64) -> f64 {
     let sum =
         |term: &dyn Fn(&Piece) -> f64| pieces.iter().map(|p| p.batches * term(p)).sum::<f64>();
@@ -138,11 +138,11 @@ fn spread(pieces: &[Piece], batches: f64) -> f64 {
     sum(&|piece| (piece.loss - mean).powi(2)).max(f64::MIN_POSITIVE)
 }
 
-/// Whether a curve can be used, and goes the way that its job wants it to.
+/// Whether a curve is valid and changes in the direction that the job wants.
 fn improves(curve: &Curve, direction: Direction) -> bool {
     let (first, last) = (curve.at(0.0), curve.at(1.0));
-    let falls = first - last > LEAST_FALL * first.abs().max(last.abs());
-    let rises = last - first > LEAST_FALL * first.abs().max(last.abs());
+    let falls = first - last > MIN_FALL * first.abs().max(last.abs());
+    let rises = last - first > MIN_FALL * first.abs().max(last.abs());
     let improves = match direction {
         Direction::Minimize => falls,
         Direction::Maximize => rises,
@@ -150,9 +150,9 @@ fn improves(curve: &Curve, direction: Direction) -> bool {
     improves && curve.problem().is_none()
 }
 
-/// Neighbouring pieces put together until there are few enough.
+/// Merges neighbouring pieces until there are few enough.
 fn merged(pieces: &[Piece]) -> Vec<Piece> {
-    let together = pieces.len().div_ceil(MOST_FRAMES).max(1);
+    let together = pieces.len().div_ceil(MAX_FRAMES).max(1);
     let merge = |some: &[Piece]| {
         let (first, last) = some.first().zip(some.last())?;
         let batches: f64 = some.iter().map(|piece| piece.batches).sum();

@@ -1,4 +1,4 @@
-//! When the jobs of a recording came and went.
+//! When the jobs of a recording arrived and ended.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use paceline_policy::JobId;
 
 use super::Recording;
 
-/// One job's course as its recording tells it. Moments are seconds since the recording began.
+/// One job's times in its recording, in seconds since the recording began.
 ///
-/// The live driver runs the policy as soon as a job's endpoint first answers, as soon as the job
-/// has reached a target (unless the policy goes by none, as `FlowCon`) and as soon as its container has
-/// ended, so the frames of these moments are a few hundredths of a second late at most. What lies before the first answer (the container's
-/// start, reading data) is in no frame.
+/// The live controller runs the policy as soon as a job's endpoint first answers, the job has
+/// reached a target, or its container has ended. (Policies that use no targets, such as `FlowCon`,
+/// do not run at targets.) So the frames of these moments are a few hundredths of a second late at
+/// most. What happens before the first answer, such as the container's start and reading data, is
+/// in no frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lifetime {
     /// The job.
@@ -35,7 +36,7 @@ impl Lifetime {
 
 /// The jobs of a recording, in the order of their arrival.
 ///
-/// A job that is gone and comes again, as one does that was restarted, ends with its last frame.
+/// A job that disappears and reappears, for example after a restart, ends with its last frame.
 pub fn lifetimes(recording: &Recording) -> Vec<Lifetime> {
     let mut all: BTreeMap<&JobId, Lifetime> = BTreeMap::new();
     for frame in recording.frames() {

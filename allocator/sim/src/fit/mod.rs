@@ -1,39 +1,63 @@
-//! Calibration: from recorded runs to a scenario that is simulated.
+//! Calibration: fits a scenario to recorded runs.
 //!
-//! Of several nodes each is fitted by itself (`one_node.rs`): jobs stay on theirs while they are recorded.
+//! Each of several nodes is fitted by itself (`one_node.rs`), since jobs stay on their nodes in
+//! recordings.
 //!
-//! The first recording says which jobs there are and when they come; it and all others (the same
-//! jobs alone, or under limits) say what batches take. What is fitted is the simulator's own model:
+//! The first recording gives the jobs and their arrivals. All recordings (the same jobs alone, or
+//! under limits) together give what batches take. The fitted model is that of the simulator:
 //!
-//! - a job's *work* is the CPU time that it took, in seconds of the whole node, less what
-//!   neighbours and limits cost it: of a job that says how far it has come, on average over all
-//!   recordings (`declared.rs`). Frames have the mean use between them, so nothing is interpolated but the
-//!   time after a job's last frame: there it used what the node did and no other job;
-//! - the most that it can use (`parallel`) is what it used while there was room for more, from its first
-//!   report on: before that it starts;
-//! - its weight in a crowd (`crowded`) is told by what it got there beside others;
-//! - what a batch takes, what a limit costs and how neighbours slow a job down: `speed.rs`;
-//! - how its loss falls: `learning.rs`; of a job that is in too few frames of the first recording, the
-//!   others tell that, too. What its reports have beside that in each recording alike: `residuals.rs`;
+//! - a job's *work* is its CPU time, in seconds of the whole node, less what neighbours and limits
+//!   cost it. For a job that declares its remaining work it is the mean over all recordings
+//!   (`declared.rs`). Frames have the mean use between them, so only the time after a job's last
+//!   frame is estimated: there it used what no other job used;
+//! - the most that it can use (`parallel`) is its use while there was room for more, from its first
+//!   report on;
+//! - its weight on an oversubscribed node (`crowded`) follows from its share there;
+//! - batch durations, the cost of limits and the contention: `speed.rs`;
+//! - how its loss falls: `learning.rs`. For a job in too few frames of the first recording, the
+//!   others are used, too. Deviations from the curve that all recordings share: `residuals.rs`;
 //! - what the machine itself uses, and no job gets, is the node's `background`.
 //!
-//! A frame does not say which work was done before the job's endpoint first answered: a fitted job
-//! arrives with its first frame, and with the losses that it had reported by then (`told`).
+//! Frames do not show work done before the job's endpoint first answered. A fitted job arrives with
+//! its first frame, and with the losses that it had reported by then (`told`).
+//!
+//! A recording becomes windows between frames, in each of which every job's share is known. More
+//! rules of the fit:
+//!
+//! - What a job uses until its first report does not show how much it can use.
+//! - Contention is fitted to all jobs at once; a job that its neighbours slow down more or less than
+//!   that gets its own. It depends on how likely another job had the CPUs before. A job that hardly runs
+//!   hardly slows others, and a third job adds little to the second.
+//! - Windows in which a job starts that is in no frame are ignored for durations.
+//! - The time at which a target was reached is read, not fitted, because a job goes by its last
+//!   reports. So is what it had reported before it was first seen; without that, a policy would
+//!   judge it one frame late.
+//! - A parameter is kept only where Schwarz's criterion supports it. What frames do not show is an
+//!   error with its reason, not a default.
+//! - Runs of a job that declares its work are aligned by the work left. CPU time does not show
+//!   progress on a machine whose speed varies.
+//! - A difference from the curve that all runs share is not noise (`residuals`): a seeded job has
+//!   the same losses each time.
+//! - The noise of batches is kept (`noise` of `batch`): only it shows which CPU a job gets in turns
+//!   with others.
+//!
+//! A recording in which a job changes its node is refused. `Accuracy` compares a simulation with a
+//! recording.
 
 mod against;
 mod batch;
-mod course;
-mod crowd;
 mod declared;
 mod learning;
 mod lifetime;
 mod model;
 mod numeric;
 mod one_node;
+mod oversubscribed;
 mod parallel;
 mod recording;
 mod residuals;
 mod speed;
+mod trajectory;
 mod window;
 mod write;
 
@@ -47,19 +71,19 @@ pub use recording::{Recording, RecordingError};
 pub use window::{Unseen, unseen};
 pub use write::Heading;
 
-/// Works that differ by less, as a part of them, are the same.
+/// Works with a smaller relative difference are equal.
 const ROUNDING: f64 = 1e-9;
 
-/// Recordings that no scenario can be made of.
+/// Why no scenario can be fitted to recordings.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// The number of a node's CPUs is in no frame.
-    #[error("no frame says how many CPUs the node has (nodes[].cpus, a number above 0)")]
+    /// No frame has the number of a node's CPUs.
+    #[error("no frame says how many CPUs the node has; nodes[].cpus must be a number above 0")]
     NoCpus,
-    /// A job that was on one node and then on another: no frame tells what the move itself cost it.
+    /// A job was moved between nodes: frames do not show what the move itself cost it.
     #[error(
-        "{job} was moved from {from:?} to {to:?}, and only a run in which jobs \
-         stay where they are can be fitted, such as one of `none`"
+        "cannot fit {job}: it was moved from {from:?} to {to:?}; use a run in which jobs stay on \
+         their nodes, for example under `none`"
     )]
     Moved {
         /// The recording, from 1.
@@ -71,7 +95,7 @@ pub enum FitError {
         /// Where it was then.
         to: NodeName,
     },
-    /// Nothing is known of any job.
+    /// No job has a known CPU use.
     #[error(
         "no job is in two frames with its CPU use (usage.cpu) in the second: record with a shorter \
          interval, or for longer"
@@ -79,7 +103,7 @@ pub enum FitError {
     NoUse,
 }
 
-/// Fits the nodes and the jobs of `first`; `others` tell more about the same jobs.
+/// Fits the nodes and the jobs of `first`, using `others` as further runs of the same jobs.
 pub fn fit(first: &Recording, others: &[Recording]) -> Result<Fit, FitError> {
     for (number, recording) in (1..).zip(std::iter::once(first).chain(others)) {
         if let Some((job, from, to)) = recording.moved() {

@@ -1,4 +1,4 @@
-//! What a fit finds.
+//! The result of a fit.
 
 use paceline_policy::JobId;
 use paceline_wire::Targets;
@@ -6,22 +6,22 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::curve::Curve;
-use crate::scenario::{ReachedAt, Start, Told};
+use crate::scenario::{EarlyReports, ReachedAt, Start};
 
-/// A parameter, or why the recordings do not tell it.
+/// A parameter, or why the recordings do not determine it.
 pub type Fitted<T> = Result<T, Why>;
 
 /// Why a parameter could not be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Why {
-    /// Too few frames tell of it.
-    #[error("of {of} {have} frames tell, but {need} must: record at a shorter interval")]
+    /// Too few frames show it.
+    #[error("{have} frames show {of}, {need} are needed: record at a shorter interval")]
     TooFewFrames {
-        /// Of what.
+        /// What they show.
         of: &'static str,
-        /// How many do.
+        /// How many there are.
         have: usize,
-        /// How many there must be.
+        /// How many are needed.
         need: usize,
     },
     /// The job never had as much CPU as it wanted.
@@ -30,20 +30,20 @@ pub enum Why {
         /// The largest share that it was seen to use.
         most: f64,
     },
-    /// The job was hardly ever one of many.
-    #[error("it hardly ran where more than two threads wanted each CPU")]
-    NoCrowd,
+    /// The job hardly ran while the node was oversubscribed.
+    #[error("it hardly ran while more than two threads competed for each CPU")]
+    NeverOversubscribed,
     /// The job never ran under a limit.
     #[error("it never ran under a limit: record it alone at 1/2 and 1/4 of the node")]
     NoLimit,
     /// The job's shares and limits were too much alike.
-    #[error("its shares and limits varied too little to tell it from a batch's work")]
+    #[error("its shares and limits varied too little to separate it from batch work")]
     Alike,
     /// The durations of batches do not follow the share.
     #[error("its batches do not take longer with a smaller share")]
     NotByShare,
-    /// No job's batches were timed with both fewer and more others in its way.
-    #[error("no job's batches were timed with both fewer and more jobs in its way")]
+    /// No job's batches were timed with both fewer and more neighbours.
+    #[error("no job's batches were timed both with fewer and with more neighbours")]
     NoNeighbours,
     /// The job reports no loss.
     #[error("no frame has a loss of it")]
@@ -51,8 +51,8 @@ pub enum Why {
     /// The job's loss did not become better.
     #[error("its loss did not get better")]
     NotLearning,
-    /// The node's own use is in no frame.
-    #[error("no frame tells what the whole node used while no job came or went")]
+    /// No frame shows the node's own use.
+    #[error("no frame shows the use of the whole node while no job came or went")]
     NoNodeUse,
 }
 
@@ -71,14 +71,14 @@ fn as_json<T: Serialize, S: Serializer>(
     }
 }
 
-/// Nodes and their jobs, as far as recordings tell of them.
+/// The fitted nodes and their jobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// The nodes.
     pub nodes: Vec<NodeFit>,
     /// The jobs of the first recording, in the order of their arrival.
     pub jobs: Vec<JobFit>,
-    /// Jobs that were in too few frames to say anything about.
+    /// Jobs in too few frames to be fitted.
     pub left_out: Vec<JobId>,
 }
 
@@ -99,7 +99,7 @@ pub struct NodeFit {
     pub cpus: f64,
     /// Its memory, in bytes.
     pub memory: Option<f64>,
-    /// The share of it that is used by whatever is no job of a recording.
+    /// The share of it that is used by anything but the jobs of a recording.
     #[serde(serialize_with = "as_json")]
     pub background: Fitted<f64>,
     /// By how much a neighbour of equal share slows down the jobs that have no contention of their own.
@@ -116,45 +116,45 @@ pub struct JobFit {
     pub node: String,
     /// Its first frame, in seconds after that of the first job.
     pub arrived: f64,
-    /// What it does before that, of which frames tell nothing: for whoever knows it otherwise.
+    /// Its start before that. Frames do not show it; a caller may fill it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
-    /// Whether it ended while it was recorded. The work of one that did not is what it did until
-    /// then.
+    /// Whether it ended while it was recorded. If not, its work is what it did until then.
     pub ended: bool,
     /// Its work, as seconds of the whole node.
     pub work: f64,
-    /// The CPU time that it took for it, in the same measure: more than its work by what
-    /// neighbours, limits and waiting cost it.
+    /// The CPU time that it took, in the same unit. It exceeds the work by what neighbours, limits
+    /// and waiting cost.
     pub cpu: f64,
-    /// The largest share that it can use, and the deviation of what it was seen to use when it had
-    /// room; 1 if it can use the whole node.
+    /// The largest share that it can use, and the deviation of its use while it had room; 1 if it
+    /// can use the whole node.
     #[serde(serialize_with = "as_json")]
     pub parallel: Fitted<Measured>,
-    /// Its weight in a crowd, beside that of the heaviest.
+    /// Its weight on an oversubscribed node, relative to the heaviest.
     #[serde(serialize_with = "as_json")]
     pub crowded: Fitted<f64>,
-    /// By how much a neighbour of equal share slows it down, if that is not as with the others.
+    /// By how much a neighbour of equal share slows it down, if that differs from the other jobs.
     pub contention: Option<f64>,
-    /// What its batches take.
+    /// The model of its batches.
     #[serde(serialize_with = "as_json")]
     pub batch: Fitted<Batch>,
     /// How its loss falls.
     #[serde(serialize_with = "as_json")]
     pub learning: Fitted<Learning>,
-    /// What it had reported when it was first seen, unless it mostly had not by then.
-    pub told: Option<Told>,
-    /// When it said that it had reached its targets.
+    /// What it had reported by its first frame; `None` if in most recordings it had not.
+    #[serde(rename = "told")]
+    pub early_reports: Option<EarlyReports>,
+    /// When it reported that it had reached its targets.
     pub reached_at: ReachedAt,
-    /// For how many seconds a move to another node stops it before it starts there, of which frames of jobs
-    /// that stay tell nothing: for whoever knows it otherwise.
+    /// For how many seconds a move to another node stops it before it starts there. Frames of jobs
+    /// that stay do not show it; a caller may fill it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub move_wait: Option<f64>,
-    /// What its owner asks for.
+    /// The settings of its owner.
     pub terms: Terms,
 }
 
-/// A figure, and the deviation of the measurements that it is the mean of.
+/// A mean, and the deviation of its measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// The mean.
@@ -169,7 +169,7 @@ pub struct Measured {
 pub struct Batch {
     /// Its work, as seconds of the whole node.
     pub work: f64,
-    /// Seconds that it takes on top, whatever the share.
+    /// Additional seconds, whatever the share.
     #[serde(serialize_with = "as_json")]
     pub fixed: Fitted<f64>,
     /// What a limit costs.
@@ -177,15 +177,15 @@ pub struct Batch {
     pub throttling: Fitted<Throttling>,
     /// The deviation of the durations from this model, as a fraction of them.
     pub error: f64,
-    /// That of one batch's duration from the mean of those beside as many others under the same limit,
-    /// as a fraction of it.
+    /// The deviation of one batch's duration from the mean of batches with as many neighbours and
+    /// the same limit, as a fraction of it.
     pub noise: f64,
 }
 
-/// What a limit costs beside the CPU that it takes away.
+/// What a limit costs besides the CPU that it takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Throttling {
-    /// The part of its speed that a job loses under a vanishing limit.
+    /// The part of its speed that a job loses as its limit approaches 0.
     pub cost: f64,
     /// Its threads: as many as the CPUs that it can use.
     pub threads: f64,
@@ -200,14 +200,14 @@ pub struct Learning {
     pub error: f64,
     /// The deviation of one report, as a fraction of the whole fall.
     pub noise: f64,
-    /// What reports have beside the curve in each recording alike, in equal parts of the work; none where
-    /// recordings do not tell of it.
+    /// The deviation of reports from the curve that all recordings share, in equal parts of the
+    /// work; empty if recordings do not show it.
     pub residuals: Vec<f64>,
     /// The frames that it was fitted to.
     pub frames: usize,
 }
 
-/// What a job's owner asks for, as its last frame has it.
+/// The settings of a job's owner, from its last frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Terms {
     /// Its targets.
@@ -216,10 +216,10 @@ pub struct Terms {
     pub may_terminate: Option<bool>,
     /// The least share that it is to have.
     pub min: Option<f64>,
-    /// The most.
+    /// The largest share that it may have.
     pub max: Option<f64>,
     /// Its weight in the limiter.
     pub weight: Option<f64>,
-    /// By how much it may be slowed down beside an equal share.
+    /// By how much it may be slowed down compared with an equal share.
     pub max_slowdown: Option<f64>,
 }

@@ -1,7 +1,7 @@
-//! The little numerical mathematics that fitting takes: sums of weighted squares that are linear in
-//! up to two parameters, and the least point of a function of one.
+//! Numerical methods for fitting: weighted least squares, linear in up to two parameters, and the
+//! minimum of a function of one.
 
-/// One equation `first·a + second·b = target`, and how much it counts.
+/// One equation `first·a + second·b = target`, with its weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Equation {
     pub(super) first: f64,
@@ -15,7 +15,7 @@ pub(super) struct Equation {
 pub(super) struct Solution {
     pub(super) first: f64,
     pub(super) second: f64,
-    /// The weighted sum of the squares that are left.
+    /// The weighted sum of the remaining squares.
     pub(super) squares: f64,
 }
 
@@ -26,14 +26,14 @@ impl Equation {
 }
 
 impl Solution {
-    fn of(equations: &[Equation], first: f64, second: f64) -> Self {
+    fn new(equations: &[Equation], first: f64, second: f64) -> Self {
         let squares = equations.iter().map(|equation| equation.square(first, second)).sum();
         Self { first, second, squares }
     }
 }
 
-/// The parameters with the least squares, by the normal equations: `None` where they leave the
-/// parameters open, as where all equations are alike.
+/// The parameters with the least squares, by the normal equations; `None` if the equations do not
+/// determine them, for example if all are alike.
 pub(super) fn least_squares(equations: &[Equation]) -> Option<Solution> {
     let sum = |term: fn(&Equation) -> f64| -> f64 {
         equations.iter().map(|equation| equation.weight * term(equation)).sum()
@@ -45,15 +45,15 @@ pub(super) fn least_squares(equations: &[Equation]) -> Option<Solution> {
     (determinant > SINGULAR * aa * bb).then(|| {
         let (first, second) =
             ((at * bb - bt * ab) / determinant, (bt * aa - at * ab) / determinant);
-        Solution::of(equations, first, second)
+        Solution::new(equations, first, second)
     })
 }
 
-/// A determinant that is this small beside its terms is one of rounding.
+/// A determinant this small relative to its terms is a rounding error.
 const SINGULAR: f64 = 1e-12;
 
-/// The parameters of least squares of which neither is below 0: with two of them, the best of the
-/// free solution and of those on the edges.
+/// The parameters of least squares, neither below 0: the best of the free solution and of those on
+/// the edges.
 pub(super) fn not_negative(equations: &[Equation]) -> Solution {
     let along = |term: fn(&Equation) -> f64| -> f64 {
         let (mut square, mut product) = (0.0, 0.0);
@@ -64,13 +64,13 @@ pub(super) fn not_negative(equations: &[Equation]) -> Solution {
         if square > 0.0 { (product / square).max(0.0) } else { 0.0 }
     };
     let edges = [(along(|e| e.first), 0.0), (0.0, along(|e| e.second))];
-    let edges = edges.map(|(first, second)| Solution::of(equations, first, second));
+    let edges = edges.map(|(first, second)| Solution::new(equations, first, second));
     let free = least_squares(equations).filter(|free| free.first >= 0.0 && free.second >= 0.0);
     edges.into_iter().chain(free).min_by(|a, b| a.squares.total_cmp(&b.squares)).unwrap_or_default()
 }
 
-/// Where a function is least between two bounds: the best point of a grid, and from there to the
-/// bottom of that valley by the golden section.
+/// The minimum of a function between two bounds, and where it is: the best point of a grid, refined
+/// by golden-section search.
 pub(super) fn least_point(low: f64, high: f64, mut value: impl FnMut(f64) -> f64) -> (f64, f64) {
     let step = (high - low) / f64::from(GRID);
     let on_grid = (0..=GRID).map(|at| low + step * f64::from(at));
@@ -105,18 +105,18 @@ pub(super) fn least_point(low: f64, high: f64, mut value: impl FnMut(f64) -> f64
 
 /// Steps of the grid: a valley that is narrower is missed.
 const GRID: u32 = 24;
-/// Each section leaves 0.618 of the valley: after so many, a hundred-thousandth of a step.
+/// Each section leaves 0.618 of the valley; all together a hundred-thousandth of a step.
 const SECTIONS: u32 = 24;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Schwarz's criterion for a model of `parameters` on `points`, whose mean square is `square`: of
+/// Schwarz's criterion for a model of `parameters` on `points`, with the mean square `square`. Of
 /// two models the one with the smaller figure is worth its parameters (Ann. Statist. 6, 1978).
 pub(super) fn criterion(square: f64, points: usize, parameters: usize) -> f64 {
     let points = paceline_policy::unit::count(points);
     points * (square + ROUNDING).ln() + paceline_policy::unit::count(parameters) * points.ln()
 }
 
-/// Squares, relative to what was measured, that are this small are rounding.
+/// Relative squares below this are rounding errors.
 const ROUNDING: f64 = 1e-14;
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_zero_goes_to_the_edge() {
+    fn negative_solution_moves_to_the_edge() {
         let found = not_negative(&equations(-1.0, 3.0));
         assert!(found.first <= 0.0 && found.second > 0.0 && found.squares > 0.0, "{found:?}");
         assert_eq!(not_negative(&[]), Solution::default());
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_went_in_comes_out(a in 0.0..100.0_f64, b in 0.0..100.0_f64) {
+        fn exact_equations_are_solved(a in 0.0..100.0_f64, b in 0.0..100.0_f64) {
             let found = not_negative(&equations(a, b));
             prop_assert!((found.first - a).abs() < 1e-6 && (found.second - b).abs() < 1e-6);
         }

@@ -1,41 +1,41 @@
-//! The most that a job can use: what it used while nothing kept it from using more. That is so while
-//! there is room on the node, and on a full one while a neighbour gets more than the job: the kernel
-//! shares alike among those that want more.
+//! The most that a job can use: its use while nothing kept it from using more. That is so while
+//! there is room on the node. On a full node it is so while a neighbour gets more than the job,
+//! since the kernel gives equal shares to those that want more.
 
 use std::collections::BTreeMap;
 
 use paceline_policy::JobId;
 
 use super::model::{Fitted, Measured, Why};
-use super::window::{LEAST_SECONDS, Window};
+use super::window::{MIN_SECONDS, Window};
 
-/// What is left of the node on average while its jobs always have room for more. Several that
-/// compete for it are in each other's way before it is full on average …
+/// The part of the node that is idle, on average, while its jobs have room for more. Several jobs
+/// that compete for a node get in each other's way before it is full on average …
 const ROOM: f64 = 0.05;
-/// … and one alone is not, if others use less than this.
+/// … and a single job does not, if others use less than this.
 const ROOM_ALONE: f64 = 0.03;
 /// A job that gets this much of a full node can use all of it.
 const WHOLE: f64 = 0.9;
 
-/// On a full node, a job that gets a smaller part than this of what its neighbour gets wants no more.
-const CONTENT: f64 = 0.9;
+/// On a full node, a job that gets a smaller part of its neighbour's share than this wants no more.
+const SATURATED: f64 = 0.9;
 
-/// Alone for so many seconds, a job has shown what it can use. Beside others it may leave room and
-/// want more all the same: jobs that compete are in each other's way.
-const LEAST_ALONE: f64 = 3.0;
+/// After so many seconds alone, a job has shown what it can use. Beside others it may leave room
+/// and still want more, since competing jobs get in each other's way.
+const MIN_ALONE_SECONDS: f64 = 3.0;
 
-/// What was seen of one job without a limit.
+/// The use of one job without a limit.
 #[derive(Debug, Default)]
-struct Seen {
+struct ObservedUse {
     alone: Uses,
     beside: Uses,
     most: f64,
 }
 
-/// What a job used while nothing kept it from using more.
+/// The use of a job while nothing kept it from using more.
 #[derive(Debug, Default)]
 struct Uses {
-    /// Its shares while it could have had more, and for how long.
+    /// Seconds and shares while it could have had more.
     roomy: Vec<(f64, f64)>,
     /// For how long it filled the node.
     whole: f64,
@@ -43,22 +43,22 @@ struct Uses {
 
 /// The largest share of each job on a node that has `room` for jobs.
 ///
-/// The mean use while it was alone counts, or if it hardly was, while there was room; with whatever
-/// the job spent waiting, so that alone it takes as long as it did.
+/// The mean use while it was alone counts; if it hardly was, the mean use while there was room.
+/// Waiting is included, so that the job takes as long alone as it did.
 pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fitted<Measured>> {
-    let mut seen: BTreeMap<&JobId, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<&JobId, ObservedUse> = BTreeMap::new();
     for window in windows {
-        // Without a word on the node, its usual use by others is all there is to go by.
+        // If the use of the node is unknown, the usual use by others is assumed.
         let used = window.used();
         let node = window.node.unwrap_or(used + 1.0 - room);
         let alone = window.jobs.len() == 1 && node - used < ROOM_ALONE;
         let roomy = node < 1.0 - if alone { ROOM_ALONE } else { ROOM };
-        let most = window.jobs.values().filter(|part| !part.guessed).map(|part| part.share);
-        let content = CONTENT * most.fold(0.0, f64::max);
+        let most = window.jobs.values().filter(|part| !part.estimated).map(|part| part.share);
+        let content = SATURATED * most.fold(0.0, f64::max);
         for (id, part) in &window.jobs {
             let own = seen.entry(id).or_default();
             own.most = own.most.max(part.share);
-            let tells = !part.guessed && part.trains && window.seconds >= LEAST_SECONDS;
+            let tells = !part.estimated && part.trains && window.seconds >= MIN_SECONDS;
             if !tells || !part.cap.is_all() || part.share <= 0.0 {
                 continue;
             }
@@ -73,10 +73,10 @@ pub(super) fn parallel(windows: &[Window<'_>], room: f64) -> BTreeMap<JobId, Fit
     seen.into_iter().map(|(id, seen)| (id.clone(), seen.largest())).collect()
 }
 
-impl Seen {
+impl ObservedUse {
     fn largest(&self) -> Fitted<Measured> {
         let alone = self.alone.seconds() + self.alone.whole;
-        let uses = if alone >= LEAST_ALONE { &self.alone } else { &self.beside };
+        let uses = if alone >= MIN_ALONE_SECONDS { &self.alone } else { &self.beside };
         uses.largest().ok_or(Why::NoRoom { most: self.most })
     }
 }

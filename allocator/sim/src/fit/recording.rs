@@ -15,10 +15,10 @@ pub struct Recording {
     pub(super) frames: Vec<Frame>,
 }
 
-/// A text that is no recording of a run.
+/// Why a text is not a recording of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// A line that is no frame, or one that cannot come where it does.
+    /// A line is not a valid frame, or its time is before that of the frame above.
     #[error("line {line}")]
     Line {
         /// The line, from 1.
@@ -26,10 +26,8 @@ pub enum RecordingError {
         /// What is wrong with it.
         source: FrameError,
     },
-    /// A line of another file that a run leaves.
-    #[error(
-        "line {line}: this is {form}, and a frame is needed, as `paceline run --record` writes"
-    )]
+    /// A line of another file that a run writes.
+    #[error("line {line}: expected a frame, as `paceline run --record` writes, found {form}")]
     OtherForm {
         /// The line, from 1.
         line: usize,
@@ -37,10 +35,10 @@ pub enum RecordingError {
         form: &'static str,
     },
     /// No line with a frame.
-    #[error("there is no frame in it")]
+    #[error("it has no frames")]
     Empty,
     /// No frame has a job.
-    #[error("no frame in it has a job")]
+    #[error("none of its frames has a job")]
     NoJob,
 }
 
@@ -82,7 +80,8 @@ impl Recording {
         found
     }
 
-    /// What it tells of one of its nodes: all, if it has no other; `None` if it tells of others alone.
+    /// The recording of one of its nodes: all of it, if it has no other node; `None` if it has
+    /// other nodes only.
     #[must_use]
     pub fn on(&self, node: &str) -> Option<Self> {
         let nodes = self.nodes();
@@ -111,9 +110,9 @@ impl Recording {
         None
     }
 
-    /// What it tells of the job `from` alone, as if that were `to`; `None` if it tells nothing of it.
+    /// The recording of the job `from` alone, under the name `to`; `None` if that job is not in it.
     #[must_use]
-    pub fn told_of(&self, from: &str, to: &str) -> Option<Self> {
+    pub fn with_job_named(&self, from: &str, to: &str) -> Option<Self> {
         let to = JobId::new(to).ok()?;
         let mut frames = self.frames.clone();
         for frame in &mut frames {
@@ -123,8 +122,8 @@ impl Recording {
         frames.iter().any(|frame| !frame.jobs.is_empty()).then_some(Self { frames })
     }
 
-    /// The same with so many times the durations of each job's batches, and without those of which that is
-    /// not known.
+    /// The recording with each job's batch durations multiplied by `longer`, and without the
+    /// durations of jobs for which that is `None`.
     #[must_use]
     pub fn with_durations(&self, longer: impl Fn(&JobId) -> Option<f64>) -> Self {
         let mut frames = self.frames.clone();
@@ -141,7 +140,7 @@ impl Recording {
     }
 }
 
-/// Where a job is: a frame of one node has no other.
+/// The node of a job. In a frame of one node it is that node.
 fn place<'a>(job: &'a Job, frame: &'a Frame) -> Option<&'a NodeName> {
     match frame.nodes.as_slice() {
         [node] => Some(&node.name),
@@ -149,7 +148,7 @@ fn place<'a>(job: &'a Job, frame: &'a Frame) -> Option<&'a NodeName> {
     }
 }
 
-/// What a frame tells of one of its nodes.
+/// The part of a frame that concerns one node.
 fn part(frame: &Frame, node: &str) -> Frame {
     let is_here = |job: &&Job| place(job, frame).is_some_and(|its| its.as_str() == node);
     Frame {
@@ -159,8 +158,8 @@ fn part(frame: &Frame, node: &str) -> Frame {
     }
 }
 
-/// The members by which lines that a frame's reader would take for frames are told from them:
-/// unknown members are no error there, and missing ones are unknown values.
+/// Fields that identify lines of other files. The frame parser accepts such lines, because it
+/// ignores unknown fields and treats missing ones as unknown values.
 #[derive(Deserialize)]
 struct Form {
     unix: Option<IgnoredAny>,

@@ -1,9 +1,9 @@
-//! What a job's reports have beside the curve of its loss in each of its runs alike.
+//! The deviations of a job's reports from its loss curve that all of its runs share.
 //!
-//! Where several recordings have the same beside the curve at the same places, it is no noise: the job
-//! draws its batches by a seed. What is at which place follows from overlapping means as an image does
-//! from projections: the least that gives each of them, found one after the other in rounds (Kaczmarz,
-//! Bull. Int. Acad. Polon. Sci. A 35, 1937).
+//! If several recordings deviate from the curve alike at the same places, that is not noise: the
+//! job draws its batches by a seed. Frames have overlapping means of these deviations. They are
+//! reconstructed as an image is from its projections: the least values that give each mean, found
+//! one after the other in rounds (Kaczmarz, Bull. Int. Acad. Polon. Sci. A 35, 1937).
 
 use paceline_policy::unit::count;
 
@@ -12,52 +12,53 @@ use super::model::Learning;
 use crate::number::position;
 use crate::residuals::Residuals;
 
-/// The work is told in so many parts at most.
-const MOST_PARTS: f64 = 200.0;
+/// The work is divided into at most so many parts.
+const MAX_PARTS: f64 = 200.0;
 /// After so many rounds …
 const ROUNDS: u32 = 32;
-/// … each of which takes up this part of what a mean is still off, means that contradict each other have
-/// found their middle.
-const TAKEN_UP: f64 = 0.5;
-/// Other runs must tell of a run's losses this much better than the curve alone: chance does not.
-const WORTH: f64 = 0.8;
+/// … each of which corrects this part of the remaining error, means that contradict each
+/// other have settled in the middle.
+const RELAXATION: f64 = 0.5;
+/// Residuals from the other runs must reduce the deviation to this part of the curve's alone:
+/// chance does not.
+const WORTHWHILE_RATIO: f64 = 0.8;
 /// The deviation of a normal distribution over the median of its absolute values.
-const NORMAL: f64 = 1.4826;
+const DEVIATION_PER_MEDIAN: f64 = 1.4826;
 
-/// What is learned, with the residuals of these runs where each is told by the others.
+/// Adds the residuals of these runs to the fit, if each run is predicted well by the others.
 pub(super) fn beside(learning: Learning, runs: &[Vec<Piece>]) -> Learning {
     let off = |piece: &Piece| Piece { loss: piece.loss - piece.mean(&learning.curve), ..*piece };
     let runs = runs.iter().filter(|run| !run.is_empty());
     let runs: Vec<Vec<Piece>> = runs.map(|run| run.iter().map(off).collect()).collect();
     let most = runs.iter().flatten().map(|piece| piece.batches / (piece.to - piece.from));
-    let parts = position(most.fold(1.0, f64::max).min(MOST_PARTS));
+    let parts = position(most.fold(1.0, f64::max).min(MAX_PARTS));
     let alone = deviation(runs.iter().flatten().map(|piece| (piece, 0.0)));
-    let mut told = Vec::new();
+    let mut predicted = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let others = runs.iter().enumerate().filter(|(other, _)| *other != at);
         let others = reconstructed(others.flat_map(|(_, other)| other), parts);
         let others = Residuals::new(&others);
-        told.extend(run.iter().map(|piece| (piece, others.mean(piece.from, piece.to))));
+        predicted.extend(run.iter().map(|piece| (piece, others.mean(piece.from, piece.to))));
     }
-    let told = deviation(told.into_iter());
-    if runs.len() < 2 || told >= WORTH * alone {
+    let remaining = deviation(predicted.into_iter());
+    if runs.len() < 2 || remaining >= WORTHWHILE_RATIO * alone {
         return learning;
     }
     let fall = learning.curve.fall();
-    let noise = told / (fall.first - fall.last).abs();
+    let noise = remaining / (fall.first - fall.last).abs();
     Learning { noise, residuals: reconstructed(runs.iter().flatten(), parts), ..learning }
 }
 
-/// The deviation of one report from what is said of it, by the pieces in the middle: where the loss falls
-/// steeply, a few are far off.
+/// The deviation of one report from its prediction. It follows from the median, since a few pieces
+/// are far off where the loss falls steeply.
 fn deviation<'a>(pieces: impl Iterator<Item = (&'a Piece, f64)>) -> f64 {
     let mut off: Vec<f64> =
         pieces.map(|(piece, said)| (piece.loss - said).abs() * piece.batches.sqrt()).collect();
     off.sort_by(f64::total_cmp);
-    off.get(off.len() / 2).map_or(0.0, |middle| NORMAL * middle)
+    off.get(off.len() / 2).map_or(0.0, |middle| DEVIATION_PER_MEDIAN * middle)
 }
 
-/// The means of so many equal parts that give these of the pieces.
+/// The values of equal parts of the work whose means match these pieces.
 fn reconstructed<'a>(pieces: impl Iterator<Item = &'a Piece>, parts: usize) -> Vec<f64> {
     let pieces: Vec<&Piece> = pieces.collect();
     let mut means = vec![0.0; parts];
@@ -67,7 +68,7 @@ fn reconstructed<'a>(pieces: impl Iterator<Item = &'a Piece>, parts: usize) -> V
             let said: f64 =
                 covered.iter().filter_map(|(at, part)| Some(part * means.get(*at)?)).sum();
             let squares: f64 = covered.iter().map(|(_, part)| part * part).sum();
-            let step = TAKEN_UP * (piece.loss - said) / squares;
+            let step = RELAXATION * (piece.loss - said) / squares;
             for (at, part) in covered {
                 if let Some(mean) = means.get_mut(at) {
                     *mean += step * part;
@@ -78,7 +79,7 @@ fn reconstructed<'a>(pieces: impl Iterator<Item = &'a Piece>, parts: usize) -> V
     means
 }
 
-/// Which parts a piece has a share in, and what part of the piece each is.
+/// The parts that a piece covers, and which part of the piece lies in each.
 fn covered(piece: &Piece, parts: usize) -> Vec<(usize, f64)> {
     let [from, to] = [piece.from, piece.to].map(|at| at.clamp(0.0, 1.0) * count(parts));
     let width = to - from;

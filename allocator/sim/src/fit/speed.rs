@@ -1,40 +1,40 @@
-//! What batches take: their work, what they take on top, what limits cost, what neighbours do.
+//! Batch durations: the work of a batch, its fixed time, the cost of limits, and the contention.
 //!
-//! The mean duration of a job's batches between two frames, beside the share of the node that the
-//! job used, is one point. All jobs are fitted at once: for each value of a contention that is common
-//! to them, each job's own parameters follow from its points, and the value with the least squares of
-//! all jobs is taken. A job that feels its neighbours more or less than that has its own. Noise can be
-//! explained by any parameter: those beside the work of a batch, a contention of its own among them, are
-//! fitted only where Schwarz's criterion says that they are worth it.
+//! One point is the mean duration of a job's batches between two frames, with the share of the node
+//! that the job used. All jobs are fitted at once. For each value of a common contention, each
+//! job's own parameters follow from its points. The value with the least squares over all jobs is
+//! taken. A job that is slowed down more or less than that gets a contention of its own. Any
+//! parameter can explain noise. So those besides the work of a batch, a job's own contention
+//! included, are fitted only where Schwarz's criterion says that they are worth it.
 
 use std::collections::BTreeMap;
 
 use paceline_policy::JobId;
 
-use super::batch::{Free, LEAST_POINTS, Point, Timings, point};
+use super::batch::{Free, MIN_POINTS, Point, Timings, point};
 use super::model::{Batch, Fitted, Throttling, Why};
 use super::numeric::{criterion, least_point};
 use super::window::{Part, Window};
-use crate::fluid::Party;
+use crate::fluid::Demand;
 use crate::scenario::{held_back, threads_for};
 
-/// Jobs that slow each other down more than this are beyond the model.
-const MOST_CONTENTION: f64 = 4.0;
+/// A larger contention is beyond the model.
+const MAX_CONTENTION: f64 = 4.0;
 
-/// What the windows of all recordings tell of the node and of each job.
+/// The batch models of a node and its jobs, from the windows of all recordings.
 #[derive(Debug)]
 pub(super) struct Speeds {
-    /// That of all jobs but those that have their own.
+    /// The contention of all jobs without one of their own.
     pub(super) contention: Fitted<f64>,
-    /// Those of jobs that have their own.
+    /// The contention of jobs that have their own.
     own: BTreeMap<JobId, f64>,
     batches: BTreeMap<JobId, Fitted<Batch>>,
     cpus: f64,
 }
 
 impl Speeds {
-    /// Fits all jobs at once; `parallel` is the largest share that a job can use.
-    pub(super) fn of(windows: &[Window<'_>], cpus: f64, parallel: impl Fn(&JobId) -> f64) -> Self {
+    /// Fits all jobs at once. `parallel` is the largest share that a job can use.
+    pub(super) fn fit(windows: &[Window<'_>], cpus: f64, parallel: impl Fn(&JobId) -> f64) -> Self {
         let mut points: BTreeMap<&JobId, Vec<Point>> = BTreeMap::new();
         for window in windows {
             for (id, part) in &window.jobs {
@@ -59,9 +59,9 @@ impl Speeds {
         }
     }
 
-    /// What is known of a job's batches.
+    /// The fit of a job's batches.
     pub(super) fn batch(&self, id: &JobId) -> Fitted<Batch> {
-        let none = Why::TooFewFrames { of: "its batches", have: 0, need: LEAST_POINTS };
+        let none = Why::TooFewFrames { of: "its batches", have: 0, need: MIN_POINTS };
         self.batches.get(id).copied().unwrap_or(Err(none))
     }
 
@@ -70,10 +70,9 @@ impl Speeds {
         self.own.get(id).copied()
     }
 
-    /// The work per second of a job that uses this part of the node, beside neighbours that count for so
-    /// much.
+    /// The work per second of a job at this share and limit, beside neighbours of this weight.
     pub(super) fn rate(&self, id: &JobId, part: &Part, neighbours: f64) -> f64 {
-        let (bend, speed) = self.batch(id).map_or((0.0, 1.0), |batch| {
+        let (fixed_per_work, speed) = self.batch(id).map_or((0.0, 1.0), |batch| {
             let lost = |throttling: Throttling| {
                 throttling.cost * held_back(part.cap, self.cpus, throttling.threads)
             };
@@ -81,15 +80,23 @@ impl Speeds {
             (batch.fixed.unwrap_or(0.0) / batch.work, 1.0 - lost)
         });
         let (cap, contention) = (part.cap.get(), self.own(id).or(self.contention.ok()));
-        let party = Party { weight: 1.0, cap, limited: false, speed, bend, batch: 1.0, contention };
-        party.rate(part.share) / (1.0 + contention.unwrap_or(0.0) * neighbours)
+        let demand = Demand {
+            weight: 1.0,
+            cap,
+            limited: false,
+            speed,
+            fixed_per_work,
+            batch: 1.0,
+            contention,
+        };
+        demand.rate(part.share) / (1.0 + contention.unwrap_or(0.0) * neighbours)
     }
 }
 
-/// What durations are explained by.
+/// The parameters that explain durations.
 #[derive(Debug, Default)]
 struct Model {
-    /// That of all jobs but those that have their own; `None` if none tells of it.
+    /// The contention of all jobs without one of their own; `None` if no job determines it.
     contention: Option<f64>,
     own: BTreeMap<JobId, f64>,
     free: Free,
@@ -97,7 +104,7 @@ struct Model {
     criterion: f64,
 }
 
-/// The parameters that are worth it.
+/// The model with the best criterion.
 fn best(jobs: &BTreeMap<JobId, Timings>) -> Model {
     let free = |(fixed, cost): (bool, bool)| Free { fixed, cost };
     let models = [(false, false), (false, true), (true, false), (true, true)].map(free);
@@ -105,7 +112,7 @@ fn best(jobs: &BTreeMap<JobId, Timings>) -> Model {
     models.into_iter().min_by(|a, b| a.criterion.total_cmp(&b.criterion)).unwrap_or_default()
 }
 
-/// The least squares of all jobs, as far as they tell.
+/// The model of least squares over all jobs with enough points.
 fn model(jobs: &BTreeMap<JobId, Timings>, free: Free) -> Model {
     let all = || jobs.iter().filter(|(_, job)| job.is_enough());
     let common = |own: &BTreeMap<JobId, f64>| {
@@ -114,8 +121,8 @@ fn model(jobs: &BTreeMap<JobId, Timings>, free: Free) -> Model {
         let squares = |contention: f64| {
             rest.iter().map(|job| job.estimate(contention, free).squares).sum::<f64>()
         };
-        let told = rest.iter().any(|job| job.tells_contention);
-        told.then(|| least_point(0.0, MOST_CONTENTION, squares).0)
+        let known = rest.iter().any(|job| job.shows_contention);
+        known.then(|| least_point(0.0, MAX_CONTENTION, squares).0)
     };
     let of_all = common(&BTreeMap::new());
     let or_none = |contention: Option<f64>| contention.unwrap_or(0.0);
@@ -133,13 +140,13 @@ fn model(jobs: &BTreeMap<JobId, Timings>, free: Free) -> Model {
     Model { contention, own, free, criterion }
 }
 
-/// A job's own contention, where that is worth a parameter beside that of all jobs.
+/// A job's own contention, if it is worth a parameter besides the common one.
 fn own(job: &Timings, common: f64, free: Free) -> Option<f64> {
-    if !job.tells_contention {
+    if !job.shows_contention {
         return None;
     }
     let squares = |contention: f64| job.estimate(contention, free).squares;
-    let (own, least) = least_point(0.0, MOST_CONTENTION, squares);
+    let (own, least) = least_point(0.0, MAX_CONTENTION, squares);
     let worth = |squares: f64, more: usize| {
         criterion(squares / job.seconds(), job.points.len(), job.parameters(free) + more)
     };

@@ -1,4 +1,4 @@
-//! What the simulator records is fitted: the model that went in must come out.
+//! Recordings of simulations are fitted: the model's parameters must come out again.
 
 mod nodes;
 
@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 use crate::curve::Curve;
 use crate::residuals::Residuals;
-use crate::scenario::{Scenario, Told};
+use crate::scenario::{EarlyReports, Scenario};
 use crate::{Outcome, Run};
 
 const EXPONENTIAL: &str = r#"{ curve = "exponential", start = 540.0, end = 100.0, tau = 0.19 }"#;
@@ -21,8 +21,8 @@ fn scenario(node: &str, jobs: &[(&str, String)]) -> Scenario {
         "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2.0\n\
          [[node]]\nname = \"n\"\ncpus = 4\n{node}\n"
     );
-    // A batch to keep has the node looked at until it is known which batches began after the frame,
-    // as the live driver looks always.
+    // A batch target makes the simulator sample until it is known which batches began after the
+    // frame. The live controller always samples.
     let job = |(name, lines): &(&str, String)| {
         format!("[[job]]\nname = \"{name}\"\nbatch_latency = 1.0\n{lines}")
     };
@@ -54,7 +54,7 @@ fn alone(job: &str, max: f64) -> Recording {
 }
 
 #[test]
-fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
+fn barely_running_neighbour_does_not_hide_contention() {
     let job = "work = 40\nbatch = { work = 0.1 }";
     let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.05");
     let equal = format!("arrive = {{ at = 30 }}\n{job}");
@@ -65,7 +65,7 @@ fn a_neighbour_that_hardly_runs_does_not_hide_what_one_that_runs_costs() {
 }
 
 #[test]
-fn jobs_that_feel_their_neighbours_otherwise_have_a_contention_of_their_own() {
+fn jobs_with_different_contention_get_their_own() {
     let jobs = [("a", 0.3, 0, 60), ("b", 0.02, 30, 90), ("c", 0.3, 75, 30)].map(
         |(name, contention, arrive, work)| {
             let batch = "batch = { work = 0.1 }";
@@ -89,17 +89,17 @@ fn jobs_that_feel_their_neighbours_otherwise_have_a_contention_of_their_own() {
 }
 
 #[test]
-fn how_far_batches_are_apart_comes_out() {
+fn batch_noise_is_recovered() {
     let job = "work = 400\nbatch = { work = 0.1, noise = 0.2 }";
     let fit = fit(&record(&scenario("", &[("a", job.to_owned())]), "none").1, &[]).unwrap();
     let batch = fit.jobs[0].batch.unwrap();
-    // A batch that had begun by the first look does not count, either.
+    // Batches that had begun before the first sample do not count, either.
     assert!(close(batch.noise, 0.2, 0.15), "{batch:?}");
     assert!(close(batch.work, 0.1, 0.01), "{batch:?}");
 }
 
 #[test]
-fn neighbours_that_hardly_run_do_not_tell_what_neighbours_cost() {
+fn barely_running_neighbours_leave_contention_unknown() {
     let job = "work = 40\nbatch = { work = 0.1 }";
     let small = format!("arrive = {{ at = 10 }}\n{job}\nmax = 0.02");
     let truth = scenario("contention = 0.2", &[("a", job.to_owned()), ("b", small)]);
@@ -108,7 +108,7 @@ fn neighbours_that_hardly_run_do_not_tell_what_neighbours_cost() {
 }
 
 #[test]
-fn every_parameter_that_went_in_comes_out() {
+fn every_parameter_is_recovered() {
     let batch = "batch = { work = 0.05, fixed = 0.02 }\nthreads = 4\nthrottle_cost = 0.3";
     let a = format!("work = 60\nloss = {EXPONENTIAL}\nnoise = 0.02\n{batch}");
     let b = format!("arrive = {{ at = 15 }}\nwork = 30\nbatch = {{ work = 0.1 }}\nloss = {POWER}");
@@ -139,13 +139,13 @@ fn every_parameter_that_went_in_comes_out() {
 }
 
 #[test]
-fn what_jobs_weigh_in_a_crowd_is_told_where_there_was_one() {
+fn weight_under_oversubscription_is_fitted_only_if_seen() {
     let job = |at: u32, crowded: f64| {
         format!(
             "arrive = {{ at = {at} }}\nwork = 20\ncrowded = {crowded}\nbatch = {{ work = 0.05 }}"
         )
     };
-    // Two are as many threads as share a CPU by their weights, and three are a crowd.
+    // Two jobs have two threads for each CPU, which is not oversubscribed; three jobs are.
     let jobs = [("a", job(0, 0.6)), ("b", job(10, 1.0)), ("c", job(20, 0.8))];
     let truth = scenario("", &jobs);
     let (_, recording) = record(&truth, "none");
@@ -157,11 +157,11 @@ fn what_jobs_weigh_in_a_crowd_is_told_where_there_was_one() {
     assert!(found.mean_error.unwrap() < 0.01, "{found:#?}");
     let (_, two) = record(&scenario("", &jobs[..2]), "none");
     let fit = super::fit(&two, &[]).unwrap();
-    assert!(fit.jobs.iter().all(|job| job.crowded == Err(Why::NoCrowd)), "{fit:#?}");
+    assert!(fit.jobs.iter().all(|job| job.crowded == Err(Why::NeverOversubscribed)), "{fit:#?}");
 }
 
 #[test]
-fn a_loss_that_is_to_rise_is_fitted_as_one() {
+fn rising_loss_is_fitted_as_rising() {
     let job = format!("work = 40\nloss = {RISING}\nacceptable = 0.6\nobjective = 0.8");
     let truth = scenario("", &[("a", job)]);
     let (outcome, recording) = record(&truth, "none");
@@ -173,9 +173,9 @@ fn a_loss_that_is_to_rise_is_fitted_as_one() {
 }
 
 #[test]
-fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
-    let told = "acceptable = 200.0\nobjective = 90.0\nacceptable_at = 0.2\nobjective_at = 0.7";
-    let job = format!("work = 40\nloss = {EXPONENTIAL}\nnoise = 0.02\n{told}");
+fn reported_target_time_overrides_the_curve() {
+    let targets = "acceptable = 200.0\nobjective = 90.0\nacceptable_at = 0.2\nobjective_at = 0.7";
+    let job = format!("work = 40\nloss = {EXPONENTIAL}\nnoise = 0.02\n{targets}");
     let other = format!("work = 30\nloss = {POWER}\nacceptable = 0.01");
     let (_, recording) = record(&scenario("", &[("a", job), ("b", other)]), "none");
     let fit = fit(&recording, &[]).unwrap();
@@ -199,29 +199,33 @@ fn when_a_job_said_that_it_had_reached_a_target_counts_more_than_its_curve() {
 }
 
 #[test]
-fn what_a_job_had_told_by_its_first_frame_comes_out_unless_it_mostly_had_not() {
-    let job = |told: &str| format!("work = 40\nloss = {EXPONENTIAL}\n{told}");
-    let recorded = |told: &str| record(&scenario("", &[("a", job(told))]), "none").1;
+fn reports_before_the_first_frame_are_fitted_if_usual() {
+    let job = |early: &str| format!("work = 40\nloss = {EXPONENTIAL}\n{early}");
+    let recorded = |early: &str| record(&scenario("", &[("a", job(early))]), "none").1;
     let early = |loss: f64| recorded(&format!("told = {{ loss = {loss}, largest = 700.0 }}"));
-    let told = |first: &Recording, others: &[Recording]| {
+    let fitted_reports = |first: &Recording, others: &[Recording]| {
         let fit = fit(first, others).unwrap();
         assert!(
             close(fit.jobs[0].learning.as_ref().unwrap().curve.at(0.0), 540.0, 0.01),
             "{fit:?}"
         );
-        fitted(&fit).draw(1)[0].told
+        fitted(&fit).draw(1)[0].early_reports
     };
     let late = recorded("");
-    assert_eq!(told(&late, &[]), None);
-    assert_eq!(told(&early(600.0), &[late.clone(), late.clone()]), None, "mostly not");
-    let expected = Some(Told { loss: 600.0, largest: 700.0 });
-    assert_eq!(told(&early(600.0), std::slice::from_ref(&late)), expected, "as often as not");
-    let expected = Some(Told { loss: 610.0, largest: 700.0 });
-    assert_eq!(told(&early(600.0), &[early(620.0), early(610.0), late]), expected);
+    assert_eq!(fitted_reports(&late, &[]), None);
+    assert_eq!(fitted_reports(&early(600.0), &[late.clone(), late.clone()]), None, "mostly not");
+    let expected = Some(EarlyReports { loss: 600.0, largest: 700.0 });
+    assert_eq!(
+        fitted_reports(&early(600.0), std::slice::from_ref(&late)),
+        expected,
+        "as often as not"
+    );
+    let expected = Some(EarlyReports { loss: 610.0, largest: 700.0 });
+    assert_eq!(fitted_reports(&early(600.0), &[early(620.0), early(610.0), late]), expected);
 }
 
 #[test]
-fn how_the_loss_of_a_short_job_falls_is_told_by_other_recordings() {
+fn loss_of_a_short_job_is_fitted_from_other_recordings() {
     let short = format!("work = 6\nloss = {EXPONENTIAL}");
     let (_, recording) = record(&scenario("", &[("a", short.clone())]), "none");
     let found = |others: &[Recording]| fit(&recording, others).unwrap().jobs.remove(0).learning;
@@ -233,7 +237,7 @@ fn how_the_loss_of_a_short_job_falls_is_told_by_other_recordings() {
 }
 
 #[test]
-fn how_far_a_job_has_come_is_told_by_what_is_left_of_it() {
+fn progress_is_taken_from_declared_remaining_work() {
     // Ten seconds, in the first half of which the same work takes half of the CPU time.
     let recording = |factor: f64| {
         let frame = |t: u32| {
@@ -256,7 +260,7 @@ fn how_far_a_job_has_come_is_told_by_what_is_left_of_it() {
     let job = &fit.jobs[0];
     assert!(close(job.reached_at.acceptable.unwrap(), 0.5, 1e-9), "{job:#?}");
     assert!(close(job.work, 0.9 * 6.8, 1e-6), "the mean of three runs: {job:#?}");
-    // One that is ended early has not done all that was left.
+    // A job that is ended early has not done its remaining work.
     let mut cut = recording(1.0);
     cut.frames.truncate(8);
     cut.frames.last_mut().unwrap().jobs.clear();
@@ -265,7 +269,7 @@ fn how_far_a_job_has_come_is_told_by_what_is_left_of_it() {
 }
 
 #[test]
-fn what_a_job_reports_in_each_run_alike_is_no_noise() {
+fn residuals_common_to_all_runs_are_not_noise() {
     const PARTS: u32 = 20;
     let bump = |part: u32| if part.is_multiple_of(3) { 20.0 } else { -8.0 - f64::from(part % 2) };
     let bumps: Vec<String> = (0..PARTS).map(|part| format!("{:?}", bump(part))).collect();
@@ -289,7 +293,7 @@ fn what_a_job_reports_in_each_run_alike_is_no_noise() {
         assert!((beside(from, to) - truth).abs() < 4.0, "{part}: {} {truth}", beside(from, to));
     }
     assert!(learning.noise < 0.05, "{learning:?}");
-    // One run alone does not tell it from noise, and what is noise differs from run to run.
+    // One run alone does not separate them from noise, and noise differs from run to run.
     assert!(learned(&more, &[]).learning.unwrap().residuals.is_empty());
     assert!(learned("", &[0.7, 0.45, 0.3]).learning.unwrap().residuals.is_empty());
     let node = NodeFit {
@@ -312,14 +316,14 @@ fn a_job_that_cannot_use_the_whole_node_has_a_cap() {
     let fit = fit(&record(&truth, "none").1, &[]).unwrap();
     let [narrow, wide] = fit.jobs.as_slice() else { panic!("{fit:#?}") };
     assert!(close(narrow.parallel.unwrap().mean, 0.25, 0.001), "{fit:#?}");
-    // It was never alone, and took all that there was: nobody knows what it could use.
+    // It was never alone and took all that there was, so what it could use is unknown.
     assert!(wide.parallel.is_err() || close(wide.parallel.unwrap().mean, 1.0, 0.0), "{fit:#?}");
 }
 
-/// Jobs that compete are in each other's way, and leave room that both want: so it is on real
-/// machines, and never in the simulator.
+/// Jobs that compete get in each other's way, and leave room that both want. That happens on real
+/// machines only, not in the simulator.
 #[test]
-fn what_a_job_used_alone_counts_where_it_left_room_beside_another() {
+fn use_alone_overrides_use_beside_another_job() {
     let frame = |t: u32| {
         let job = |id: &str, cpu: f64| format!(r#"{{"id":"{id}","usage":{{"cpu":{cpu}}}}}"#);
         let (jobs, node) = match t {
@@ -337,9 +341,9 @@ fn what_a_job_used_alone_counts_where_it_left_room_beside_another() {
         fit.jobs.iter().find(|job| job.id.as_str() == id).unwrap().parallel.unwrap().mean
     };
     assert!(close(most(&found, "a"), 0.85, 1e-9), "{found:#?}");
-    // The other was never alone there; a recording of it alone says more.
+    // The other was never alone there; a recording of it alone shows more.
     assert!(close(most(&found, "b"), 0.45, 1e-9), "{found:#?}");
-    let alone = recording.told_of("a", "b").unwrap();
+    let alone = recording.with_job_named("a", "b").unwrap();
     let found = fit(&recording, &[alone]).unwrap();
     assert!(close(most(&found, "b"), 0.85, 0.1), "{found:#?}");
 }
@@ -369,20 +373,20 @@ fn starting(starts: &[f64], trains: &[f64]) -> Recording {
 }
 
 #[test]
-fn what_a_job_uses_while_it_starts_is_not_what_it_can_use() {
+fn use_during_start_does_not_count_as_parallel() {
     let fit = fit(&starting(&[0.3], &[0.85]), &[]).unwrap();
     assert!(close(fit.jobs[0].parallel.unwrap().mean, 0.85, 0.001), "{fit:#?}");
 }
 
 #[test]
-fn what_a_job_uses_while_it_starts_is_not_what_it_weighs_in_a_crowd() {
+fn use_during_start_does_not_count_as_weight() {
     let third = 1.0 / 3.0;
     let fit = fit(&starting(&[0.45, 0.45, 0.1], &[third; 3]), &[]).unwrap();
     assert!(fit.jobs.iter().all(|job| close(job.crowded.unwrap(), 1.0, 1e-6)), "{fit:#?}");
 }
 
 #[test]
-fn a_narrow_job_is_told_on_a_full_node_too() {
+fn narrow_job_is_recognised_on_a_full_node() {
     let job =
         |parallel: f64| format!("work = 20\nparallel = {parallel}\nbatch = {{ work = 0.02 }}");
     let truth = scenario("", &[("narrow", job(0.3)), ("b", job(1.0)), ("c", job(1.0))]);
@@ -392,7 +396,7 @@ fn a_narrow_job_is_told_on_a_full_node_too() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_said_with_its_reason() {
+fn unfitted_parameters_carry_their_reason() {
     let job = "work = 9".to_owned();
     let mut truth = scenario("", &[("a", job.clone()), ("b", job)]);
     truth.until = 12.0;
@@ -406,17 +410,17 @@ fn what_cannot_be_fitted_is_said_with_its_reason() {
     assert_eq!(fit.nodes[0].contention, Err(Why::NoNeighbours));
     let text = fit.scenario(&Heading::default());
     assert!(text.contains("# It did not end while it was recorded"), "{text}");
-    // What it did until then is its work, for the sake of the others.
+    // Its work is what it did until then, so that it competes with the others in a simulation.
     assert!(close(a.work, 6.0, 0.01), "{a:?}");
 }
 
 #[test]
-fn what_is_no_recording_is_refused_with_the_line() {
+fn invalid_recording_is_rejected_with_its_line() {
     let good = r#"{"t":1,"jobs":[{"id":"a"}]}"#;
     for (text, part) in [
-        (String::new(), "there is no frame"),
-        ("\n \n".to_owned(), "there is no frame"),
-        (r#"{"t":1,"jobs":[]}"#.to_owned(), "no frame in it has a job"),
+        (String::new(), "it has no frames"),
+        ("\n \n".to_owned(), "it has no frames"),
+        (r#"{"t":1,"jobs":[]}"#.to_owned(), "none of its frames has a job"),
         (format!("{good}\n{}", &good[..12]), "line 2"),
         (format!("{good}\n\n{{\"t\":0}}"), "line 3"),
         (r#"{"t":1,"unix":2,"node":{"cpus":2},"jobs":[]}"#.to_owned(), "--samples"),
@@ -435,7 +439,7 @@ fn what_is_no_recording_is_refused_with_the_line() {
 /// A job of a random scenario.
 fn job() -> impl Strategy<Value = String> {
     let curve = prop_oneof![Just(EXPONENTIAL), Just(POWER)];
-    // Next to an equal share of the node, nobody can tell whether a job wanted more.
+    // Near an equal share of the node, it is undecidable whether a job wanted more.
     let parallel = prop_oneof![6 => Just(1.0), 1 => 0.15..0.22_f64, 1 => 0.52..0.9_f64];
     (0.0..30.0_f64, 15.0..60.0_f64, 0.02..0.3_f64, curve, 0.0..0.05_f64, parallel).prop_map(
         |(arrive, work, batch, curve, noise, parallel)| {
@@ -448,8 +452,8 @@ fn job() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // The same mixes every time: among many, some hide what a job could use or how jobs slow each
-    // other down, and come out worse.
+    // Fixed random mixes: in some others, neighbours hide what a job could use or how jobs slow
+    // each other down, and the fit is worse.
     #![proptest_config(ProptestConfig {
         cases: 12,
         rng_seed: RngSeed::Fixed(1),
@@ -457,7 +461,7 @@ proptest! {
     })]
 
     #[test]
-    fn simulated_recorded_fitted_and_simulated_again_jobs_take_as_long(
+    fn refitted_simulation_takes_as_long(
         jobs in (job(), job(), job()), contention in 0.0..0.2_f64, background in 0.0..0.2_f64,
     ) {
         let jobs = [("a", jobs.0), ("b", jobs.1), ("c", jobs.2)];
@@ -476,7 +480,7 @@ proptest! {
     }
 
     #[test]
-    fn the_form_and_the_noise_of_a_curve_are_told(
+    fn form_and_noise_of_a_curve_are_recovered(
         noise in 0.0..0.1_f64, power in any::<bool>(),
     ) {
         let curve = if power { POWER } else { EXPONENTIAL };
@@ -528,7 +532,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_frames_say_a_fit_is_a_scenario_or_an_error(
+    fn any_frames_fit_to_a_scenario_or_an_error(
         frames in prop::collection::vec((frame(), number()), 1..30),
     ) {
         let mut t = 0.0;
@@ -540,7 +544,11 @@ proptest! {
         if let Ok(recording) = Recording::parse(&lines.join("\n"))
             && let Ok(fit) = fit(&recording, std::slice::from_ref(&recording))
         {
-            fitted(&fit);
+            let heading = Heading { policies: vec!["none".into()], ..Heading::default() };
+            // Frames may hold numbers beyond those of a scenario.
+            if let Err(error) = Scenario::parse(&fit.scenario(&heading)) {
+                prop_assert!(error.to_string().contains("must be at most 1000000000"), "{error}");
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ use paceline_policy::{Frame, JobId, Share, frame};
 use super::Recording;
 use crate::fluid::neighbours;
 
-/// The use of a shorter window, in seconds, is more a matter of when it was read.
-pub(super) const LEAST_SECONDS: f64 = 0.5;
-/// What is larger, in whatever unit, is no measurement.
-const ABSURD: f64 = 1e12;
-/// Limits that differ by less are the same: what is read back is rounded.
-const SAME_LIMIT: f64 = 0.005;
+/// In a shorter window, in seconds, the moment of reading distorts the use.
+pub(super) const MIN_SECONDS: f64 = 0.5;
+/// A larger value, in any unit, is not a plausible measurement.
+const MAX_PLAUSIBLE: f64 = 1e12;
+/// Limits that differ by less are equal, since limits are read back rounded.
+const LIMIT_ROUNDING: f64 = 0.005;
 
 /// The time between two frames.
 #[derive(Clone, Debug)]
@@ -24,9 +24,10 @@ pub(super) struct Window<'a> {
     pub(super) seconds: f64,
     /// The share of the node that everything there used.
     pub(super) node: Option<f64>,
-    /// The share that was used neither by those jobs nor by what always runs there: by one that starts, say.
-    pub(super) strangers: f64,
-    /// The jobs that ran in it, all of them from its beginning to its end.
+    /// The share used neither by those jobs nor by the background, for example by a job that
+    /// starts.
+    pub(super) unattributed: f64,
+    /// The jobs that ran from its beginning to its end.
     pub(super) jobs: BTreeMap<&'a JobId, Part>,
 }
 
@@ -35,20 +36,22 @@ pub(super) struct Window<'a> {
 pub(super) struct Part {
     /// The share of the node that it used.
     pub(super) share: f64,
-    /// Whether that is no measurement, but what was left of the node when the job had gone.
-    pub(super) guessed: bool,
-    /// Whether it trains: one that reports at all starts until then, which tells nothing of what comes.
+    /// Whether that is not measured, but estimated from the use of the node after the job had
+    /// ended.
+    pub(super) estimated: bool,
+    /// Whether it trains. A job that reports at all starts until its first report, and its use
+    /// until then says nothing about its training.
     pub(super) trains: bool,
     /// The limit in force at the window's end.
     pub(super) cap: Share,
-    /// Whether it was the same at the beginning: the mean use is that since the frame before, and
-    /// the durations of batches are those since the last change of the limit.
+    /// Whether the limit was the same at the beginning. The mean use is that since the frame
+    /// before, but batch durations are those since the last change of the limit.
     pub(super) steady: bool,
     /// The mean of its batches' durations, in seconds.
     pub(super) latency: Option<f64>,
     /// The mean of its losses.
     pub(super) loss: Option<f64>,
-    /// The work that it had left at the beginning and at the end, where its owner declares it.
+    /// The remaining work at the beginning and at the end, where its owner declares it.
     pub(super) left: Option<(f64, f64)>,
 }
 
@@ -58,14 +61,14 @@ impl Window<'_> {
         self.jobs.values().map(|part| part.share).sum()
     }
 
-    /// What the neighbours of each of its jobs count for.
+    /// The weight of the neighbours of each of its jobs.
     pub(super) fn neighbours(&self) -> f64 {
         let squares = self.jobs.values().map(|part| part.share.powi(2)).sum();
         neighbours(self.used(), squares)
     }
 }
 
-/// The windows of a recording in which jobs ran whose use of CPU is known.
+/// The windows of a recording in which the CPU use of all jobs is known.
 pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
     let background = background(recording).unwrap_or(0.0);
     let mut first_reports: BTreeMap<&JobId, f64> = BTreeMap::new();
@@ -81,13 +84,13 @@ pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
         for (id, (before, job)) in &pair.stayed {
             if let Some(share) = cpu(job) {
                 shares.insert(id, share);
-                let steady = (cap(before).get() - cap(job).get()).abs() < SAME_LIMIT;
+                let steady = (cap(before).get() - cap(job).get()).abs() < LIMIT_ROUNDING;
                 let trains = first_reports.get(*id).is_none_or(|at| *at < pair.after.t);
                 let left = before.remaining.zip(job.remaining);
                 jobs.insert(*id, Part { trains, steady, left, ..part(job, share) });
             }
         }
-        // What those that stayed have left is that of those that went.
+        // The use by no remaining job is that of the jobs that ended.
         let left = pair.not_used_by_jobs().map(|left| {
             let each = (left - background).max(0.0) / count(pair.gone.len());
             each.min(1.0)
@@ -95,22 +98,22 @@ pub(super) fn windows(recording: &Recording) -> Vec<Window<'_>> {
         for (id, job) in &pair.gone {
             if let Some(share) = left.or_else(|| shares.get(id).copied()) {
                 // Its last losses and batches are in no frame.
-                let part = Part { guessed: true, latency: None, loss: None, ..part(job, share) };
+                let part = Part { estimated: true, latency: None, loss: None, ..part(job, share) };
                 jobs.insert(*id, part);
             }
         }
         if jobs.len() == pair.stayed.len() + pair.gone.len() {
             let (end, seconds, node) = (pair.after.t, pair.seconds, pair.node());
             let used: f64 = jobs.values().map(|part| part.share).sum();
-            let strangers = node.map_or(0.0, |node| (node - used - background).max(0.0));
-            windows.push(Window { end, seconds, node, strangers, jobs });
+            let unattributed = node.map_or(0.0, |node| (node - used - background).max(0.0));
+            windows.push(Window { end, seconds, node, unattributed, jobs });
         }
     }
     windows
 }
 
-/// The mean share of the node that is used by whatever is no job of the recording: over the time in
-/// which no job came or went, since a container's start is no job's work either.
+/// The mean share of the node used by anything but the jobs of the recording. Only time in which no
+/// job came or went counts, since a container's start is not part of a job's work.
 pub(super) fn background(recording: &Recording) -> Option<f64> {
     let (mut used, mut seconds) = (0.0, 0.0);
     for pair in pairs(recording).filter(Pair::is_quiet) {
@@ -122,7 +125,7 @@ pub(super) fn background(recording: &Recording) -> Option<f64> {
     (seconds > 0.0).then(|| used / seconds)
 }
 
-/// What was used between two frames by whatever is no job that was in the first.
+/// The use between two frames by anything but the jobs of the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unseen {
     /// When the first was, in the recording's seconds.
@@ -133,8 +136,7 @@ pub struct Unseen {
     pub share: f64,
 }
 
-/// The same between all frames of a recording of which it can be told: no job went there, of which
-/// nobody knows what it used last.
+/// The unseen use between all successive frames without an ended job, whose last use is unknown.
 pub fn unseen(recording: &Recording) -> Vec<Unseen> {
     let known = pairs(recording).filter(|pair| pair.gone.is_empty());
     let unseen = known.filter_map(|pair| {
@@ -148,13 +150,13 @@ pub fn unseen(recording: &Recording) -> Vec<Unseen> {
 struct Pair<'a> {
     seconds: f64,
     after: &'a Frame,
-    /// Those that are in the second as well, as they are in both.
+    /// The jobs that are in both frames.
     stayed: BTreeMap<&'a JobId, (&'a frame::Job, &'a frame::Job)>,
-    /// Those that are not, as they were.
+    /// The jobs that are in the first frame only.
     gone: BTreeMap<&'a JobId, &'a frame::Job>,
 }
 
-/// All pairs between which time passed with a job.
+/// All pairs of successive frames at different times, the first of which has a job.
 fn pairs(recording: &Recording) -> impl Iterator<Item = Pair<'_>> {
     let frames = recording.frames();
     frames.iter().zip(frames.iter().skip(1)).filter_map(|(before, after)| {
@@ -172,7 +174,7 @@ fn pairs(recording: &Recording) -> impl Iterator<Item = Pair<'_>> {
                 }
             }
         }
-        let passed = seconds > 0.0 && seconds < ABSURD && !before.jobs.is_empty();
+        let passed = seconds > 0.0 && seconds < MAX_PLAUSIBLE && !before.jobs.is_empty();
         passed.then_some(Pair { seconds, after, stayed, gone })
     })
 }
@@ -188,8 +190,8 @@ impl Pair<'_> {
         self.after.nodes.first()?.usage.cpu
     }
 
-    /// The share of the node that was used by none of the jobs that stayed: `None` if some use is
-    /// not known.
+    /// The share of the node used by none of the jobs in both frames; `None` if some use is
+    /// unknown.
     fn not_used_by_jobs(&self) -> Option<f64> {
         let used = self.node()?;
         let jobs: Option<f64> = self.stayed.values().map(|(_, job)| cpu(job)).sum();
@@ -213,12 +215,14 @@ fn cap(job: &frame::Job) -> Share {
 fn part(job: &frame::Job, share: f64) -> Part {
     Part {
         share,
-        guessed: false,
+        estimated: false,
         trains: true,
         cap: cap(job),
         steady: true,
-        latency: job.batch_latency.filter(|seconds| (1.0 / ABSURD..ABSURD).contains(seconds)),
-        loss: job.loss.filter(|loss| loss.abs() < ABSURD),
+        latency: job
+            .batch_latency
+            .filter(|seconds| (1.0 / MAX_PLAUSIBLE..MAX_PLAUSIBLE).contains(seconds)),
+        loss: job.loss.filter(|loss| loss.abs() < MAX_PLAUSIBLE),
         left: None,
     }
 }

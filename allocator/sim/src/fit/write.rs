@@ -4,27 +4,27 @@ use std::fmt::Display;
 
 use super::model::{Fit, JobFit, NodeFit, Terms};
 use crate::curve::Curve;
-use crate::scenario::{Start, Told};
+use crate::scenario::{EarlyReports, Start};
 
-/// What a scenario says beside what is fitted.
+/// What a scenario has besides the fit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heading {
     /// Its name.
     pub name: String,
     /// What it is about, for people.
     pub description: String,
-    /// The policies to compare where nobody says otherwise.
+    /// The policies that are compared by default.
     pub policies: Vec<String>,
     /// Parameters: policy, name and value.
     pub params: Vec<(String, String, f64)>,
 }
 
-/// Smaller parts of the node are of no account.
-const LEAST_SHARE: f64 = 1e-3;
-/// A weight that is this near to the heaviest is the same.
-const EVEN: f64 = 0.99;
-/// A machine that leaves its jobs less than a twentieth is no machine for them.
-const MOST_BACKGROUND: f64 = 0.95;
+/// Smaller parts of the node are negligible.
+const MIN_SHARE: f64 = 1e-3;
+/// A weight this near to the heaviest counts as equal.
+const NEARLY_EQUAL: f64 = 0.99;
+/// A background above this leaves too little to simulate jobs.
+const MAX_BACKGROUND: f64 = 0.95;
 
 impl Fit {
     /// The TOML of a scenario with these jobs on these nodes.
@@ -79,10 +79,10 @@ impl Text {
         self.value("name", quoted(&node.name));
         self.number("cpus", Some(node.cpus));
         self.number("memory", node.memory);
-        let some = |value: &f64| *value >= LEAST_SHARE;
+        let some = |value: &f64| *value >= MIN_SHARE;
         self.number("contention", node.contention.ok().filter(some));
         let background = node.background.ok().filter(some);
-        self.number("background", background.map(|share| share.min(MOST_BACKGROUND)));
+        self.number("background", background.map(|share| share.min(MAX_BACKGROUND)));
     }
 
     fn job(&mut self, job: &JobFit) {
@@ -100,11 +100,11 @@ impl Text {
         }
         self.number("work", Some(job.work));
         self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
-        let crowded = job.crowded.ok().filter(|part| *part < EVEN);
-        self.number("crowded", crowded.map(|part| part.max(LEAST_SHARE)));
+        let crowded = job.crowded.ok().filter(|part| *part < NEARLY_EQUAL);
+        self.number("crowded", crowded.map(|part| part.max(MIN_SHARE)));
         self.number("contention", job.contention);
         if let Ok(batch) = &job.batch {
-            let throttling = batch.throttling.ok().filter(|limit| limit.cost >= LEAST_SHARE);
+            let throttling = batch.throttling.ok().filter(|limit| limit.cost >= MIN_SHARE);
             self.number("threads", throttling.map(|limit| limit.threads));
             self.number("throttle_cost", throttling.map(|limit| limit.cost));
             let fixed = number(batch.fixed.unwrap_or(0.0));
@@ -118,7 +118,7 @@ impl Text {
                 self.value("residuals", format!("[{}]", each.join(", ")));
             }
             self.number("noise", Some(learning.noise));
-            if let Some(Told { loss, largest }) = job.told {
+            if let Some(EarlyReports { loss, largest }) = job.early_reports {
                 let [loss, largest] = [loss, largest].map(number);
                 self.value("told", format!("{{ loss = {loss}, largest = {largest} }}"));
             }
@@ -131,7 +131,7 @@ impl Text {
         self.terms(&job.terms);
     }
 
-    /// What the job's loss is to reach: without a curve there is nothing to reach it.
+    /// The targets of the job's loss: without a curve there is none to reach.
     fn targets(&mut self, JobFit { terms, reached_at, .. }: &JobFit, curve: &Curve) {
         let finite = |target: Option<f64>| target.filter(|target| target.is_finite());
         let acceptable = finite(terms.targets.acceptable);
@@ -184,8 +184,7 @@ fn curve(curve: &Curve) -> String {
     }
 }
 
-/// A whole number as it is, another by its first seven digits: in a form that TOML takes for a
-/// number with a fraction, however large it is.
+/// A whole number as it is, any other to seven digits, always in a form that TOML reads as a float.
 fn number(value: f64) -> String {
     let digits = format!("{value:.6e}").parse().ok().filter(|_| value.fract().abs() > 0.0);
     format!("{:?}", digits.unwrap_or(value))

@@ -1,4 +1,4 @@
-//! The lists of a node: its jobs by their side of the level, and their next goals.
+//! The ordered lists of a node: its jobs by their side of the level, and their next goals.
 
 use super::member::{Member, Side};
 use super::{Fluid, Index};
@@ -13,29 +13,29 @@ impl Fluid {
         self.enlist(job);
     }
 
-    /// Puts a job among those of its side.
+    /// Adds a job to the lists of its side.
     pub(super) fn enlist(&mut self, job: Index) {
         let Some(member) = self.members.get(job) else { return };
-        let Member { party, side, .. } = member;
-        let key = (party.threshold(), job);
+        let Member { demand, side, .. } = member;
+        let key = (demand.threshold(), job);
         match side {
             Side::Sharing => {
                 self.sharing.insert(key);
-                self.sharing_sum += party.weight;
-                self.sharing_squares += party.weight.powi(2);
-                if !party.is_plain() {
+                self.sharing_sum += demand.weight;
+                self.sharing_squares += demand.weight.powi(2);
+                if !demand.is_plain() {
                     self.paced.insert(job);
                 }
             }
             Side::Capped => {
                 self.capped.insert(key);
-                self.capped_sum += party.cap;
-                self.capped_squares += party.cap.powi(2);
-                if party.limited {
+                self.capped_sum += demand.cap;
+                self.capped_squares += demand.cap.powi(2);
+                if demand.limited {
                     self.held += 1;
-                    self.held_sum += party.cap;
+                    self.held_sum += demand.cap;
                 }
-                if party.contention.is_some() {
+                if demand.contention.is_some() {
                     self.paced.insert(job);
                 }
             }
@@ -47,24 +47,24 @@ impl Fluid {
         self.unmark(job);
         self.paced.remove(&job);
         let Some(member) = self.members.get(job) else { return };
-        let key = (member.party.threshold(), job);
+        let key = (member.demand.threshold(), job);
         match member.side {
             Side::Sharing => {
                 self.sharing.remove(&key);
-                self.sharing_sum -= member.party.weight;
-                self.sharing_squares -= member.party.weight.powi(2);
+                self.sharing_sum -= member.demand.weight;
+                self.sharing_squares -= member.demand.weight.powi(2);
             }
             Side::Capped => {
                 self.capped.remove(&key);
-                self.capped_sum -= member.party.cap;
-                self.capped_squares -= member.party.cap.powi(2);
-                if member.party.limited {
+                self.capped_sum -= member.demand.cap;
+                self.capped_squares -= member.demand.cap.powi(2);
+                if member.demand.limited {
                     self.held -= 1;
-                    self.held_sum -= member.party.cap;
+                    self.held_sum -= member.demand.cap;
                 }
             }
         }
-        // What rounding left behind would add up.
+        // Without this, rounding errors would accumulate.
         if self.sharing.is_empty() {
             (self.sharing_sum, self.sharing_squares) = (0.0, 0.0);
         }
@@ -76,7 +76,7 @@ impl Fluid {
         }
     }
 
-    /// Brings a job's tally up to now.
+    /// Updates a job's tally to now.
     pub(super) fn settle(&mut self, job: Index) {
         if let Some(member) = self.members.get_mut(job) {
             member.settle(self.now, self.clocks);
@@ -92,7 +92,7 @@ impl Fluid {
 
     pub(super) fn mark(&mut self, job: Index) {
         let level = self.level();
-        let contention = self.members.get(job).and_then(|member| member.party.contention);
+        let contention = self.members.get(job).and_then(|member| member.demand.contention);
         let own = contention.map_or(1.0, |own| self.left_by_neighbours(own) / self.efficiency());
         let Some(member) = self.members.get_mut(job) else { return };
         member.marked = member.mark(level, own);

@@ -2,43 +2,43 @@ use paceline_policy::unit::counter;
 
 use crate::number::{Key, floor};
 
-/// A batch counts as ended when this fraction of it or less is missing: that is rounding.
+/// A batch counts as ended if at most this fraction of it is missing: that is a rounding error.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
-/// What a job asks of its node.
+/// A job's demand for CPU on its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Party {
-    /// Its weight beside others: above 0.
+pub struct Demand {
+    /// Its weight relative to other jobs: above 0.
     pub weight: f64,
-    /// The most that it can get: the smaller of its limit and of what it can use, above 0.
+    /// The largest share that it can get, above 0: the smaller of its limit and of what it can use.
     pub cap: f64,
-    /// Whether that is its limit, so that it is held back while it stands there.
+    /// Whether the cap is its limit, so that the job is throttled while it is at its cap.
     pub limited: bool,
     /// Work done per second of the whole node's CPU.
     pub speed: f64,
-    /// Seconds that each unit of work takes on top, whatever its share: its speed is then
-    /// `x / (1 / speed + bend·x)` of a share `x`.
-    pub bend: f64,
+    /// Seconds per unit of work that do not depend on the share. At a share `x` the rate
+    /// is `x / (1 / speed + fixed_per_work·x)`.
+    pub fixed_per_work: f64,
     /// Work in one batch.
     pub batch: f64,
-    /// By how much a neighbour of equal share slows it down, where that is not the node's contention.
+    /// By how much a neighbour of equal share slows it down; `None` for the node's contention.
     pub contention: Option<f64>,
 }
 
-impl Party {
-    /// Where the level must be for the job to be at its cap.
+impl Demand {
+    /// The level at which the job reaches its cap.
     pub(super) fn threshold(&self) -> Key {
         Key(self.cap / self.weight)
     }
 
-    /// Whether it is as fast as its share and the node's contention say.
+    /// Whether its rate follows from its share and the node's contention alone.
     pub(super) fn is_plain(&self) -> bool {
-        self.bend <= 0.0 && self.contention.is_none()
+        self.fixed_per_work <= 0.0 && self.contention.is_none()
     }
 
-    /// Work per second at the share `x`.
+    /// Work per second at the share `x`, without contention.
     pub fn rate(&self, x: f64) -> f64 {
-        x / (1.0 / self.speed + self.bend * x)
+        x / (1.0 / self.speed + self.fixed_per_work * x)
     }
 }
 
@@ -57,19 +57,19 @@ pub struct Tally {
     pub batch_seconds: f64,
 }
 
-/// A node's clocks, from which a job's progress is read off.
+/// A node's clocks, which give each job's progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
-    /// Time at the node's usual speed, slowed down by contention: what jobs at their caps go by.
+    /// Time at the node's usual speed, less contention. Jobs at their caps progress with it.
     pub(super) own: f64,
-    /// The level over that: what sharing jobs go by.
+    /// The level integrated over that clock. Sharing jobs progress with it.
     pub(super) shared: f64,
-    /// The level over time: what sharing jobs use.
+    /// The level integrated over time: the CPU use of sharing jobs.
     pub(super) level: f64,
 }
 
 impl Clocks {
-    /// So many seconds pass, in which the node does what takes it `usual` seconds at its usual speed.
+    /// Advances by `seconds`, in which the node does what takes `usual` seconds at its usual speed.
     pub(super) fn tick(&mut self, seconds: f64, usual: f64, level: f64, efficiency: f64) {
         self.own += usual * efficiency;
         self.shared += usual * efficiency * level;
@@ -77,7 +77,7 @@ impl Clocks {
     }
 }
 
-/// Where a job stands to the level.
+/// The side of the level on which a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Capped,
@@ -87,14 +87,14 @@ pub(super) enum Side {
 /// One job on the node.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    pub(super) party: Party,
+    pub(super) demand: Demand,
     pub(super) side: Side,
-    /// Work done as of the last settling, and the work at which something happens.
+    /// The work done at the last settling, and the work at which something happens next.
     pub(super) work: f64,
     pub(super) goal: f64,
-    /// The goal on its clock, as it stands in the node's lists.
+    /// The position of the goal on its clock, as it is in the node's lists.
     pub(super) marked: Key,
-    /// Work per tick of its clock since then.
+    /// Work per tick of its clock since the last settling.
     pace: f64,
     cpu: f64,
     throttled: f64,
@@ -106,9 +106,9 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(party: Party, goal: f64, now: f64, clocks: Clocks) -> Self {
+    pub(super) fn new(demand: Demand, goal: f64, now: f64, clocks: Clocks) -> Self {
         Self {
-            party,
+            demand,
             side: Side::Sharing,
             work: 0.0,
             goal,
@@ -124,26 +124,26 @@ impl Member {
         }
     }
 
-    /// Whether its clock is that of the level.
+    /// Whether it progresses with the clock of the level.
     pub(super) fn runs_by_level(&self) -> bool {
-        self.side == Side::Sharing && self.party.is_plain()
+        self.side == Side::Sharing && self.demand.is_plain()
     }
 
     /// Its share of the node at this level.
     pub(super) fn share(&self, level: f64) -> f64 {
         match self.side {
-            Side::Capped => self.party.cap,
-            Side::Sharing => self.party.weight * level,
+            Side::Capped => self.demand.cap,
+            Side::Sharing => self.demand.weight * level,
         }
     }
 
-    /// Takes up the pace that it has at this level, and says where its goal lies on its clock. Its clock is
-    /// slowed down by the node's contention; `own` is what its own makes of that.
+    /// Sets the pace at this level, and returns where its goal is on its clock. The clock includes
+    /// the node's contention; `own` corrects it for the job's own contention.
     pub(super) fn mark(&mut self, level: f64, own: f64) -> Key {
         self.pace = if self.runs_by_level() {
-            self.party.weight * self.party.speed
+            self.demand.weight * self.demand.speed
         } else {
-            self.party.rate(self.share(level)) * own
+            self.demand.rate(self.share(level)) * own
         };
         let clock = if self.runs_by_level() { self.clocks.shared } else { self.clocks.own };
         Key(clock + (self.goal - self.work).max(0.0) / self.pace)
@@ -161,15 +161,15 @@ impl Member {
         let done = self.pace * ticks;
         self.work += done;
         self.cpu += match self.side {
-            Side::Capped => self.party.cap * seconds,
-            Side::Sharing => self.party.weight * (clocks.level - before.level),
+            Side::Capped => self.demand.cap * seconds,
+            Side::Sharing => self.demand.weight * (clocks.level - before.level),
         };
-        if self.side == Side::Capped && self.party.limited {
+        if self.side == Side::Capped && self.demand.limited {
             self.throttled += seconds;
         }
-        let batches = floor(self.work / self.party.batch + ROUNDING);
+        let batches = floor(self.work / self.demand.batch + ROUNDING);
         if batches > self.batches {
-            let left = (self.work - counter(batches) * self.party.batch).clamp(0.0, done);
+            let left = (self.work - counter(batches) * self.demand.batch).clamp(0.0, done);
             self.batch_ended = now - if done > 0.0 { seconds * left / done } else { 0.0 };
             self.batches = batches;
         }

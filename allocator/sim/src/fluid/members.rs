@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::Index;
 use super::member::Member;
 
-/// The jobs of a node. They stand side by side in memory, in no order, since whoever reads one
-/// reads all most of the time; where each stands is found by its number.
+/// The jobs of a node. They are contiguous in memory, in no order, since most readers read all of
+/// them. A map gives the position of each number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Members {
     places: BTreeMap<Index, usize>,
@@ -34,7 +34,7 @@ impl Members {
         self.all.iter_mut().map(|(job, member)| (*job, member))
     }
 
-    /// A job comes. One of its number that is there already goes.
+    /// Adds a job, replacing one of the same number.
     pub(super) fn insert(&mut self, job: Index, member: Member) {
         self.remove(job);
         self.places.insert(job, self.all.len());
@@ -44,7 +44,7 @@ impl Members {
     pub(super) fn remove(&mut self, job: Index) {
         let Some(place) = self.places.remove(&job) else { return };
         self.all.swap_remove(place);
-        // The last one stands there now, unless it was the last that went.
+        // The last job is there now, unless it was the one removed.
         if let Some((moved, _)) = self.all.get(place) {
             self.places.insert(*moved, place);
         }
@@ -56,12 +56,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::member::Clocks;
-    use super::super::tests::party;
+    use super::super::tests::demand;
     use super::*;
 
     proptest! {
         #[test]
-        fn whoever_comes_and_goes_the_others_are_found(
+        fn members_are_found_after_others_come_and_go(
             steps in prop::collection::vec((0..6_usize, any::<bool>()), 0..40),
         ) {
             let mut members = Members::default();
@@ -69,7 +69,7 @@ mod tests {
             for (step, (job, comes)) in (0_u32..).zip(steps) {
                 if comes {
                     let goal = f64::from(step);
-                    let member = Member::new(party(1.0, 1.0), goal, 0.0, Clocks::default());
+                    let member = Member::new(demand(1.0, 1.0), goal, 0.0, Clocks::default());
                     members.insert(job, member);
                     goals.insert(job, goal);
                 } else {

@@ -1,14 +1,16 @@
 //! One node's CPU, shared among its jobs as a fluid.
 //!
-//! Each job has a weight and a cap, and all are to have as much as their caps allow in proportion
-//! to their weights: water is filled up to one level, under which a job has its cap and over which
-//! it has its weight times the level. Between two changes every share is constant.
+//! Each job has a weight and a cap. Shares are proportional to weights, up to the caps, like water
+//! filled up to one level. A job with a cap of at most its weight times the level has its cap.
+//! Every other job has its weight times the level. Between two changes every share is constant.
 //!
 //! A change touches only the jobs that cross the level. All others go on by one of the node's
-//! clocks: one that ticks with time for those at their caps, one that ticks with the level for those
-//! that share. A job's next goal is a mark on its clock that stays where it is whatever happens to
-//! others, so an event costs O(log n), amortised over the crossings. Only jobs whose pace is their own
-//! (a contention, a part of a batch that takes its time whatever the share) are marked anew each time.
+//! clocks. One clock ticks with time, for jobs at their caps; one ticks with the level, for jobs
+//! that share. A job's next goal is a mark on its clock, which stays where it is when other jobs
+//! change. So an event costs O(log n), amortised over the crossings. Only jobs with a pace of their
+//! own (by a contention or by a fixed time of batches) are marked again at each change.
+//!
+//! Both clocks tick with the node's speed, so a speed that varies moves no mark.
 
 mod lists;
 mod member;
@@ -16,13 +18,13 @@ mod members;
 
 use std::collections::BTreeSet;
 
-use crate::Tempo;
+use crate::SpeedProfile;
 use crate::number::Key;
 use member::{Clocks, Member, Side};
 use members::Members;
 
 pub(crate) use member::ROUNDING;
-pub use member::{Party, Tally};
+pub use member::{Demand, Tally};
 
 /// A job's number in the simulation.
 pub type Index = usize;
@@ -31,12 +33,12 @@ pub type Index = usize;
 #[derive(Clone, Debug, Default)]
 pub struct Fluid {
     now: f64,
-    /// How much a neighbour of equal share slows those down that have no contention of their own.
+    /// How much a neighbour of equal share slows down the jobs without a contention of their own.
     contention: f64,
     /// The share that no job gets.
     background: f64,
-    /// How fast it is over time.
-    tempo: Tempo,
+    /// Its speed over time.
+    speed_profile: SpeedProfile,
     clocks: Clocks,
     meter: Meter,
     members: Members,
@@ -48,23 +50,24 @@ pub struct Fluid {
     sharing_sum: f64,
     capped_squares: f64,
     sharing_squares: f64,
-    /// How many are held back by their limits, and what these let them have together.
+    /// How many jobs are throttled by their limits, and the sum of their shares.
     held: usize,
     held_sum: f64,
-    /// Jobs whose pace depends on what others do beside their share: they are marked anew at each change.
+    /// Jobs whose pace depends on more than their share: they are marked again at each change.
     paced: BTreeSet<Index>,
-    /// Next goals, as marks on the clock of time and on that of the level.
+    /// The next goals, as marks on the clock of time and on the clock of the level.
     own_goals: BTreeSet<(Key, Index)>,
     shared_goals: BTreeSet<(Key, Index)>,
 }
 
-/// What is used of a node, and what is not.
+/// The use of a node, and its waste.
 #[derive(Clone, Copy, Debug, Default)]
 struct Meter {
-    /// CPU time used by all, and the share of the node in use now.
+    /// CPU time used by all jobs, and the share of the node in use now.
     used: f64,
     in_use: f64,
-    /// CPU time that nobody used while somebody was held back, and its share of the node now.
+    /// CPU time that was idle while a job was throttled by its limit, and the share of the node
+    /// that is idle for that reason now.
     wasted: f64,
     stranded: f64,
 }
@@ -77,42 +80,43 @@ impl Meter {
 }
 
 impl Fluid {
-    /// An empty node on which jobs slow each other down: each runs at `1/(1 + contention·n)` of its speed
-    /// beside neighbours that count for `n`.
+    /// An empty node with this contention: each job runs at `1/(1 + contention·n)` of its speed
+    /// beside neighbours of weight `n`.
     pub fn new(contention: f64) -> Self {
         Self { contention, ..Self::default() }
     }
 
-    /// The same node with this share of it in use by others than its jobs.
+    /// The node with this share of it used by others than its jobs.
     #[must_use]
-    pub fn beside(self, background: f64) -> Self {
+    pub fn with_background(self, background: f64) -> Self {
         Self { background, ..self }
     }
 
-    /// The same node with a speed that goes up and down.
+    /// The node with a speed that varies over time.
     #[must_use]
-    pub fn going_by(self, tempo: Tempo) -> Self {
-        Self { tempo, ..self }
+    pub fn with_speed_profile(self, speed_profile: SpeedProfile) -> Self {
+        Self { speed_profile, ..self }
     }
 
-    /// Lets time pass. No goal may lie before `to`: whoever drives asks [`Fluid::next`] first.
+    /// Advances time to `to`, in seconds. No goal may be due before `to`: callers check
+    /// [`Fluid::next`] first.
     pub fn advance(&mut self, to: f64) {
         let to = to.max(self.now);
-        let (seconds, usual) = (to - self.now, self.tempo.between(self.now, to));
+        let (seconds, usual) = (to - self.now, self.speed_profile.between(self.now, to));
         self.clocks.tick(seconds, usual, self.level(), self.efficiency());
         self.meter.tick(seconds);
         self.now = to;
     }
 
-    /// A job begins to run here, at work 0 and with its first goal.
-    pub fn insert(&mut self, job: Index, party: Party, goal: f64) {
-        let member = Member::new(party, goal, self.now, self.clocks);
+    /// Adds a job with no work done, and with its first goal.
+    pub fn insert(&mut self, job: Index, demand: Demand, goal: f64) {
+        let member = Member::new(demand, goal, self.now, self.clocks);
         self.members.insert(job, member);
         self.enlist(job);
         self.level_out();
     }
 
-    /// A job runs here no longer: what it did and used.
+    /// Removes a job, and returns what it did and used.
     pub fn remove(&mut self, job: Index) -> Option<Tally> {
         let tally = self.tally(job)?;
         self.detach(job);
@@ -121,36 +125,37 @@ impl Fluid {
         Some(tally)
     }
 
-    /// Gives a job another cap, weight or speed.
-    pub fn set(&mut self, job: Index, party: Party) {
+    /// Changes the cap, weight or speed of a job.
+    pub fn set(&mut self, job: Index, demand: Demand) {
         self.settle(job);
         self.detach(job);
         if let Some(member) = self.members.get_mut(job) {
-            (member.party, member.side) = (party, Side::Sharing);
+            (member.demand, member.side) = (demand, Side::Sharing);
             self.enlist(job);
         }
         self.level_out();
     }
 
-    /// A job has reached its goal, and this is its next one.
+    /// Records that a job has reached its goal, and sets its next one.
     pub fn reached(&mut self, job: Index, next: f64) {
         self.settle(job);
         self.unmark(job);
         if let Some(member) = self.members.get_mut(job) {
-            // The goal itself, not what rounding made of it.
+            // The exact goal, without rounding errors.
             member.work = member.goal;
             member.goal = next;
         }
         self.mark(job);
     }
 
-    /// When the next goal is reached, and by whom.
+    /// When the next goal is reached, and by which job.
     pub fn next(&self) -> Option<(f64, Index)> {
         let efficiency = self.efficiency();
         let due = |goals: &BTreeSet<(Key, Index)>, clock: f64, pace: f64| {
             let (mark, job) = *goals.first()?;
             let usual = ((mark.0 - clock) / pace).max(0.0);
-            (mark.0 < f64::INFINITY && pace > 0.0).then(|| (self.tempo.end(self.now, usual), job))
+            (mark.0 < f64::INFINITY && pace > 0.0)
+                .then(|| (self.speed_profile.end(self.now, usual), job))
         };
         let own = due(&self.own_goals, self.clocks.own, efficiency);
         let shared = due(&self.shared_goals, self.clocks.shared, efficiency * self.level());
@@ -177,28 +182,28 @@ impl Fluid {
         self.members.get(job).map_or(0.0, |member| member.share(self.level()))
     }
 
-    /// The share of the node that those have together who are held back by their limits.
+    /// The sum of the shares of the jobs that are throttled by their limits.
     pub fn held(&self) -> f64 {
         self.held_sum
     }
 
-    /// The part of that which is this job's: 0 if its limit does not hold it back.
+    /// The share of this job if its limit throttles it, else 0.
     pub fn held_by(&self, job: Index) -> f64 {
-        let held = |member: &&Member| member.side == Side::Capped && member.party.limited;
-        self.members.get(job).filter(held).map_or(0.0, |member| member.party.cap)
+        let held = |member: &&Member| member.side == Side::Capped && member.demand.limited;
+        self.members.get(job).filter(held).map_or(0.0, |member| member.demand.cap)
     }
 
-    /// What a job asks of the node.
-    pub fn party(&self, job: Index) -> Option<Party> {
-        self.members.get(job).map(|member| member.party)
+    /// A job's demand on the node.
+    pub fn demand(&self, job: Index) -> Option<Demand> {
+        self.members.get(job).map(|member| member.demand)
     }
 
-    /// The work that a job does per second now.
+    /// The current work per second of a job.
     pub fn rate_of(&self, job: Index) -> f64 {
         let rate = |member: &Member| {
-            member.party.rate(member.share(self.level())) * self.beside_neighbours(member.party)
+            member.demand.rate(member.share(self.level())) * self.beside_neighbours(member.demand)
         };
-        self.tempo.at(self.now) * self.members.get(job).map_or(0.0, rate)
+        self.speed_profile.at(self.now) * self.members.get(job).map_or(0.0, rate)
     }
 
     /// The share of the node that is in use.
@@ -211,7 +216,7 @@ impl Fluid {
         self.meter.used
     }
 
-    /// CPU time that nobody used while a job was held back by its limit, in the same measure.
+    /// CPU time that was idle while a job was throttled by its limit, in the same unit.
     pub fn wasted(&self) -> f64 {
         self.meter.wasted
     }
@@ -240,19 +245,19 @@ impl Fluid {
         }
     }
 
-    /// The share that there is for jobs.
+    /// The share of the node available to jobs.
     fn room(&self) -> f64 {
         1.0 - self.background
     }
 
-    /// The part of its speed that neighbours leave to a job that feels the node's contention.
+    /// The part of its speed that neighbours leave to a job with the node's contention.
     fn efficiency(&self) -> f64 {
         self.left_by_neighbours(self.contention)
     }
 
-    /// The same of a job that may have its own.
-    fn beside_neighbours(&self, party: Party) -> f64 {
-        self.left_by_neighbours(party.contention.unwrap_or(self.contention))
+    /// The same for a job that may have a contention of its own.
+    fn beside_neighbours(&self, demand: Demand) -> f64 {
+        self.left_by_neighbours(demand.contention.unwrap_or(self.contention))
     }
 
     fn left_by_neighbours(&self, contention: f64) -> f64 {
@@ -260,7 +265,7 @@ impl Fluid {
         1.0 / (1.0 + contention * neighbours(self.in_use(), squares))
     }
 
-    /// Moves jobs over the level until it is where it belongs. Each move raises it, so this ends.
+    /// Moves jobs over the level until it is consistent. Each move raises it, so this ends.
     fn level_out(&mut self) {
         while let Some((cap, job)) = self.capped.last().copied() {
             let alone = self.sharing.is_empty();
@@ -287,11 +292,12 @@ impl Fluid {
     }
 }
 
-/// What each job's neighbours count for, from the sum of all shares and that of their squares: 1 beside one
-/// of equal share, and never more than 2. It is twice the probability (Simpson's) that of two moments of the
-/// node's time one job had the first and another the second: what slows a job down is that another had the
-/// caches and the CPUs before it, whoever that was. Beside one neighbour the same work took `mnist` 1.2 times
-/// the CPU time that it takes alone, and beside three 1.4 times; `vae` 1.1 and 1.2 times (2 CPUs).
+/// The weight of each job's neighbours, from the sum of all shares and the sum of their squares. It
+/// is 1 beside one job of equal share, and never more than 2. It is twice the probability
+/// (Simpson's) that two random moments of the node's busy time belong to different jobs. What slows
+/// a job down is that any other job used the caches and CPUs before it. Measured on 2 CPUs: beside
+/// one neighbour `mnist` took 1.2 times the CPU time that it takes alone, and beside three 1.4
+/// times; `vae` took 1.1 and 1.2 times.
 pub(crate) fn neighbours(sum: f64, squares: f64) -> f64 {
     if squares > 0.0 { (2.0 - 2.0 * squares / (sum * sum)).max(0.0) } else { 0.0 }
 }

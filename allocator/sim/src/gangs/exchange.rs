@@ -1,4 +1,4 @@
-//! What a placement of parameter servers and workers sends from node to node.
+//! The network traffic of a placement of parameter servers and workers.
 
 use paceline_policy::cluster::{Role, Task, TaskFrame};
 use paceline_policy::policies::AnyPolicy;
@@ -8,14 +8,14 @@ use super::frame_node;
 use crate::scenario::{Arm, Gang, Scenario, ScenarioError};
 
 /// Bytes of a parameter.
-const PARAMETER: f64 = 4.0;
+const BYTES_PER_PARAMETER: f64 = 4.0;
 /// A step sends gradients one way and parameters the other.
-const WAYS: f64 = 2.0;
+const DIRECTIONS: f64 = 2.0;
 
-/// What one placement of one gang costs.
+/// The traffic of one placement of one gang.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Exchange {
-    /// Who placed: a layout of the scenario, or a policy.
+    /// The placement: a layout of the scenario, or a policy.
     pub placement: String,
     /// The gang.
     pub gang: String,
@@ -27,11 +27,12 @@ pub struct Exchange {
     pub step_bytes: f64,
     /// Bytes from node to node in all steps.
     pub bytes: f64,
-    /// Tasks that found no node: their pairs do not count.
+    /// Tasks without a node: their pairs do not count.
     pub unplaced: u32,
 }
 
-/// Every gang under every layout of the scenario, and under the given policies of tasks.
+/// The traffic of every gang under every layout of the scenario, and under the given placement
+/// policies.
 pub fn exchanges(scenario: &Scenario, arms: &[Arm]) -> Result<Vec<Exchange>, ScenarioError> {
     let mut all = Vec::new();
     for layout in &scenario.layouts {
@@ -52,7 +53,7 @@ pub fn exchanges(scenario: &Scenario, arms: &[Arm]) -> Result<Vec<Exchange>, Sce
     Ok(all)
 }
 
-/// What a policy makes of all gangs at once.
+/// The traffic if a policy places all gangs at once.
 fn placed(scenario: &Scenario, name: &str, policy: &mut dyn TaskPolicy) -> Vec<Exchange> {
     let mut frame = TaskFrame {
         nodes: scenario.nodes.iter().map(frame_node).collect(),
@@ -109,7 +110,7 @@ fn exchange(
     }
     let lost = servers.iter().chain(workers).filter(|node| node.is_none()).count();
     let part = gang.parameters / f64::from(gang.servers.min.max(1));
-    let step_bytes = f64::from(crossing) * WAYS * PARAMETER * part;
+    let step_bytes = f64::from(crossing) * DIRECTIONS * BYTES_PER_PARAMETER * part;
     Exchange {
         placement: placement.to_owned(),
         gang: gang.id.to_string(),

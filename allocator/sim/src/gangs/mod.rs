@@ -1,8 +1,8 @@
 //! Distributed jobs: admission and scaling over time, and what their placement sends over the
 //! network.
 //!
-//! A gang's tasks hold what they ask for, so nothing is shared as a fluid: a gang runs at the speed
-//! of its workers, from one decision to the next.
+//! A gang's tasks hold the cores that they request, so CPU is not shared as a fluid. A gang runs at
+//! the speed of its workers, from one decision to the next.
 
 mod exchange;
 mod trace;
@@ -14,6 +14,7 @@ use paceline_policy::frame::Node as FrameNode;
 use paceline_policy::policies::AnyPolicy;
 use paceline_policy::{GangPolicy, Scaling};
 
+use crate::effort::{Effort, TooMuch, too_long};
 use crate::outcome::{JobOutcome, Line};
 use crate::scenario::{Arm, Gang, Node, Scenario, ScenarioError};
 use crate::trace::Recorder;
@@ -21,29 +22,32 @@ use crate::world::Done;
 
 pub use exchange::{Exchange, exchanges};
 
-/// How often the policy runs when nothing happens, in seconds: `kod2` waits for time to pass.
-const PERIOD: f64 = 10.0;
+/// How often the policy runs if nothing happens, in seconds: `kod2` decides by time, too.
+const DECISION_INTERVAL: f64 = 10.0;
 
-/// Simulates a scenario's gangs under a policy that admits and scales them. Nothing about them is
-/// random.
+/// Simulates a scenario's gangs under a policy that admits and scales them. It uses no randomness.
 pub fn simulate(scenario: &Scenario, arm: &Arm, record: bool) -> Result<Done, ScenarioError> {
-    Ok(yard(scenario, arm, record)?.run())
+    cluster(scenario, arm, record)?.run(arm)
 }
 
-/// Simulates the same, and notes what each gang held over time.
+/// Like [`simulate`], and records what each gang held over time.
 pub fn watched(scenario: &Scenario, arm: &Arm) -> Result<Done, ScenarioError> {
-    let mut yard = yard(scenario, arm, false)?;
-    yard.watch = Some(Recorder::default());
-    Ok(yard.run())
+    let mut cluster = cluster(scenario, arm, false)?;
+    cluster.watch = Some(Recorder::default());
+    cluster.run(arm)
 }
 
-fn yard<'a>(scenario: &'a Scenario, arm: &Arm, record: bool) -> Result<Yard<'a>, ScenarioError> {
+fn cluster<'a>(
+    scenario: &'a Scenario,
+    arm: &Arm,
+    record: bool,
+) -> Result<Cluster<'a>, ScenarioError> {
     if scenario.until.is_infinite() {
-        let rule = "gangs can wait for each other for ever: the scenario needs an end";
+        let rule = "gangs can wait for each other indefinitely, so the scenario needs an end";
         return Err(ScenarioError::value("until", &"missing", rule));
     }
     match scenario.policy(arm)? {
-        AnyPolicy::Gangs(policy) => Ok(Yard::new(scenario, policy, record)),
+        AnyPolicy::Gangs(policy) => Ok(Cluster::new(scenario, policy, record)),
         AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) => {
             Err(ScenarioError::NotOfGangs(arm.policy.clone()))
         }
@@ -51,7 +55,7 @@ fn yard<'a>(scenario: &'a Scenario, arm: &Arm, record: bool) -> Result<Yard<'a>,
 }
 
 #[derive(Debug)]
-struct Yard<'a> {
+struct Cluster<'a> {
     scenario: &'a Scenario,
     policy: Box<dyn GangPolicy>,
     record: bool,
@@ -60,8 +64,10 @@ struct Yard<'a> {
     done: Done,
     /// Core-seconds that tasks held.
     held: f64,
-    /// What is noted of the run, where it is watched.
+    /// What is recorded of the run, where it is watched.
     watch: Option<Recorder>,
+    /// What it may still compute.
+    effort: Effort,
 }
 
 #[derive(Debug)]
@@ -73,7 +79,7 @@ struct Member<'a> {
     outcome: JobOutcome,
 }
 
-impl<'a> Yard<'a> {
+impl<'a> Cluster<'a> {
     fn new(scenario: &'a Scenario, policy: Box<dyn GangPolicy>, record: bool) -> Self {
         let member = |gang: &'a Gang| Member {
             gang,
@@ -97,11 +103,14 @@ impl<'a> Yard<'a> {
             done: Done::default(),
             held: 0.0,
             watch: None,
+            effort: Effort::default(),
         }
     }
 
-    fn run(mut self) -> Done {
+    fn run(mut self, arm: &Arm) -> Result<Done, ScenarioError> {
         while let Some(next) = self.next().filter(|next| *next <= self.scenario.until) {
+            let spent = self.effort.spend(self.gangs.len());
+            spent.map_err(|TooMuch| too_long(&arm.to_string(), self.now))?;
             self.advance(next);
             self.decide();
         }
@@ -112,13 +121,13 @@ impl<'a> Yard<'a> {
         self.done.trace = self.watch.take().map(|watch| watch.end(end));
         self.done.outcome.until = end;
         self.done.outcome.utilisation = Some(if end > 0.0 { self.held / (all * end) } else { 0.0 });
-        // Gangs have whole tasks, and no limits that hold them back.
+        // Gangs have whole tasks, and no limits that throttle them.
         self.done.outcome.stranded = Some(0.0);
         self.done.outcome.jobs = self.gangs.into_iter().map(|member| member.outcome).collect();
-        self.done
+        Ok(self.done)
     }
 
-    /// When something happens next: `None` once every gang is done.
+    /// When the next event is due; `None` once every gang is done.
     fn next(&self) -> Option<f64> {
         let open = || self.gangs.iter().filter(|member| member.state != gangs::State::Finished);
         let arrivals = open().map(|member| member.gang.arrive);
@@ -131,21 +140,21 @@ impl<'a> Yard<'a> {
             (speed > 0.0).then(|| self.now + member.left / speed)
         });
         let here = open().any(|member| member.gang.arrive <= self.now);
-        // So late that a period is less than rounding, nothing happens any more by itself.
-        let period = here.then_some(self.now + PERIOD).filter(|at| *at > self.now);
+        // If the period is lost in rounding at so late a time, no event is due.
+        let period = here.then_some(self.now + DECISION_INTERVAL).filter(|at| *at > self.now);
         arrivals.chain(ends).chain(period).min_by(f64::total_cmp)
     }
 
     fn advance(&mut self, to: f64) {
-        self.note_until(to);
+        self.trace_until(to);
         let seconds = to - self.now;
         for member in &mut self.gangs {
             self.held += seconds * member.held();
             let speed = member.speed();
-            // Whatever ends by then does, even where that is so soon that no time passes.
+            // A gang that ends by then is done, even if no time passes.
             let ends = self.now + member.left / speed <= to;
             member.left -= seconds * speed;
-            // What is left of a hundred-millionth of it is rounding.
+            // A remainder of less than a hundred-millionth is a rounding error.
             if speed > 0.0 && (ends || member.left <= 1e-8 * member.gang.work) {
                 member.state = gangs::State::Finished;
                 member.layout = Layout::default();
@@ -172,15 +181,17 @@ impl<'a> Yard<'a> {
         self.done.outcome.decisions += 1;
         if self.record {
             let json = |value: serde_json::Result<String>| value.expect("names are keys");
-            self.done.lines.push(Line {
+            let line = Line {
                 frame: json(serde_json::to_string(&frame)),
                 decision: json(serde_json::to_string(&scaling)),
-            });
+            };
+            self.effort.record(line.frame.len() + line.decision.len());
+            self.done.lines.push(line);
         }
-        self.obey(&scaling);
+        self.apply(&scaling);
     }
 
-    fn obey(&mut self, scaling: &Scaling) {
+    fn apply(&mut self, scaling: &Scaling) {
         let now = self.now;
         for Change { job, node, count, .. } in &scaling.scale_in {
             if let Some(member) = find(&mut self.gangs, job.as_str()) {
@@ -215,7 +226,7 @@ impl Member<'_> {
         self.layout.workers.values().sum()
     }
 
-    /// Work per second; a gang that is not whole does none.
+    /// Work per second: 0 if some of the gang's tasks are missing.
     fn speed(&self) -> f64 {
         if self.state == gangs::State::Running { self.gang.speed(self.workers()) } else { 0.0 }
     }

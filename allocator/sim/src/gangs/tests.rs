@@ -16,7 +16,7 @@ fn the_three_placements_of_dl_3_cross_in_six_four_and_two_pairs() {
 }
 
 #[test]
-fn gangs_are_done_under_every_policy_that_starts_them_whole() {
+fn gangs_finish_under_policies_that_start_them_whole() {
     let scenario = scenario("KO-10");
     for name in ["fifo-gang", "kod2"] {
         let done = simulate(&scenario, &name.parse().unwrap(), false).unwrap();
@@ -55,7 +55,7 @@ fn no_policy_puts_more_on_a_node_than_it_has() {
 }
 
 #[test]
-fn what_is_recorded_replays_to_the_same_decisions() {
+fn recorded_frames_replay_to_the_same_decisions() {
     use paceline_policy::replay::Replay;
     let scenario = scenario("KO-10");
     let arm: Arm = "kod2".parse().unwrap();
@@ -68,17 +68,17 @@ fn what_is_recorded_replays_to_the_same_decisions() {
 }
 
 #[test]
-fn a_gang_that_is_done_sooner_than_the_clock_can_tell_is_done_at_once() {
-    let text = "name = \"late\"\ndescription = \"Late.\"\npolicies = [\"fifo-gang\"]\nuntil = 2e12\n\
-                [[node]]\nname = \"n\"\ncpus = 2\n[[gang]]\nname = \"g\"\narrive = { at = 1e12 }\n\
-                work = 1e-6\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }";
+fn gang_below_clock_resolution_is_done_at_once() {
+    let text = "name = \"late\"\ndescription = \"Late.\"\npolicies = [\"fifo-gang\"]\nuntil = 1e9\n\
+                [[node]]\nname = \"n\"\ncpus = 2\n[[gang]]\nname = \"g\"\narrive = { at = 9e8 }\n\
+                work = 1e-8\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }";
     let late = Scenario::parse(text).unwrap();
     let done = simulate(&late, &"fifo-gang".parse().unwrap(), false).unwrap();
-    assert_eq!(done.outcome.jobs[0].finished, Some(1e12));
+    assert_eq!(done.outcome.jobs[0].finished, Some(9e8));
 }
 
 #[test]
-fn workers_that_give_way_to_a_better_gang_are_counted() {
+fn workers_taken_for_another_gang_are_counted() {
     let text = "name = \"two\"\ndescription = \"Two.\"\npolicies = [\"kod2\"]\nuntil = 1e4\n\
                 [[node]]\nname = \"n\"\ncpus = 4\n\
                 [[gang]]\nname = \"small\"\nwork = 1000\n\
@@ -90,6 +90,7 @@ fn workers_that_give_way_to_a_better_gang_are_counted() {
         let done = simulate(&two, &arm.parse().unwrap(), false).unwrap();
         done.outcome.jobs.iter().map(|job| job.preemptions).collect::<Vec<_>>()
     };
-    // The small one has all cores by then, and keeps two; under fifo-gang it never has more than one.
+    // The small gang has all cores by then, and keeps two; under fifo-gang it never has more than
+    // one.
     assert_eq!((preemptions("kod2"), preemptions("fifo-gang")), (vec![2, 0], vec![0, 0]));
 }

@@ -1,13 +1,13 @@
-//! A run of gangs that is watched, for pictures.
+//! Records a run of gangs over time, for charts.
 
 use paceline_policy::cluster::gangs::State;
 
-use super::{Member, Yard};
+use super::{Cluster, Member};
 use crate::trace::Held;
 
-impl Yard<'_> {
-    /// Notes what is so from now until `to`.
-    pub(super) fn note_until(&mut self, to: f64) {
+impl Cluster<'_> {
+    /// Records the state from now until `to`.
+    pub(super) fn trace_until(&mut self, to: f64) {
         let now = self.now;
         let Some(watch) = self.watch.as_mut().filter(|watch| watch.wants(now, to)) else { return };
         let all: f64 = self.scenario.nodes.iter().map(|node| node.cpus).sum();

@@ -21,7 +21,7 @@ fn figure(name: &str) -> Option<f64> {
 }
 
 #[test]
-fn figures_are_what_their_names_say() {
+fn metrics_have_the_expected_values() {
     for (name, value) in [
         ("completion_mean", 30.0),
         ("completion_median", 30.0),

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use paceline_policy::policies::{self, Scope};
-use paceline_policy::policy::UnknownVariant;
+use paceline_policy::variant::UnknownVariant;
 use paceline_policy::{Params, Variant};
 
 use super::ScenarioError;
@@ -12,13 +12,13 @@ use super::ScenarioError;
 pub struct Arm {
     /// The policy's name.
     pub policy: String,
-    /// How closely it keeps to its paper.
+    /// Which variant of the policy.
     pub variant: Variant,
 }
 
 impl Arm {
-    /// Whether its policy sees all nodes at once.
-    pub fn is_of_a_cluster(&self) -> bool {
+    /// Whether its policy sees all nodes together.
+    pub fn is_cluster_policy(&self) -> bool {
         let entry = policies::ALL.iter().find(|entry| entry.name == self.policy);
         entry.is_some_and(|entry| entry.scope == Scope::Cluster)
     }

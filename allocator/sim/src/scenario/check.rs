@@ -8,19 +8,26 @@ use paceline_policy::limiter::{Enforcement, Limiter, WEIGHTS};
 use paceline_policy::{Params, Variant, policies};
 
 use super::file::{JobFile, NodeFile, ScenarioFile};
-use super::rules::{Checked, arrival, count, differ, failing, known, listed, numbered, require};
+use super::rules::{
+    Checked, MAX_JOBS, MAX_NODES, MAX_SEEDS, arrival, differ, failing, in_all, known, listed,
+    numbered, require, within,
+};
 use super::{Arm, Layout, Node, Scenario, ScenarioError};
-use crate::Tempo;
+use crate::SpeedProfile;
 use crate::curve::Curve;
 
 pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
     let arms: Vec<Arm> = file.policies.iter().map(|name| name.parse()).collect::<Checked<_>>()?;
     if file.jobs.is_empty() == file.gangs.is_empty() {
-        let rule = "there must be [[job]] or [[gang]], and not both";
+        let rule = "there must be [[job]] or [[gang]], but not both";
         return Err(ScenarioError::value("job", &file.jobs.len(), rule));
     }
     let params = params(file.params)?;
     Limiter::with(1.0, file.limiter.below(Enforcement::default()))?;
+    // Before any group is expanded.
+    in_all("node", file.nodes.iter().map(|node| (&*node.name, node.count)), MAX_NODES)?;
+    in_all("job", file.jobs.iter().map(|job| (&*job.name, job.count)), MAX_JOBS)?;
+    in_all("gang", file.gangs.iter().map(|gang| (&*gang.name, gang.count)), MAX_JOBS)?;
     let nodes = nodes(&file.nodes, file.until)?;
     if let Some(node) = nodes.iter().find(|node| node.failures.is_some() && file.jobs.is_empty()) {
         let rule = "distributed jobs are simulated on nodes that do not fail";
@@ -33,13 +40,11 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
     let names: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut seen = BTreeSet::new();
     for job in &file.jobs {
-        count("job", &job.name, job.count)?;
         differ("job", &job.name, job.count, &mut seen)?;
         check_job(job, &names, file.until)?;
     }
     let mut all_gangs = Vec::new();
     for gang in &file.gangs {
-        count("gang", &gang.name, gang.count)?;
         differ("gang", &gang.name, gang.count, &mut seen)?;
         all_gangs.extend(gangs::check(gang, &names)?);
     }
@@ -50,9 +55,11 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         known("layout", &layout.name, &layout.servers, &names)?;
     }
     if let Some(until) = file.until {
-        require("until", until, "must be a number of seconds above 0", until > 0.0)?;
+        within("until", until, "must be a number of seconds above 0", until > 0.0)?;
     }
-    require("seeds", f64::from(file.seeds), "must be at least 1", file.seeds > 0)?;
+    let rule = format!("must be from 1 to {MAX_SEEDS}");
+    let fits = (1..=MAX_SEEDS).contains(&file.seeds);
+    require("seeds", f64::from(file.seeds), &rule, fits)?;
     Ok(Scenario {
         name: file.name,
         description: file.description,
@@ -63,7 +70,7 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         limiter: file.limiter,
         params,
         nodes,
-        tempo: Tempo::default(),
+        speed_profile: SpeedProfile::default(),
         gangs: all_gangs,
         layouts,
         groups: file.jobs,
@@ -88,7 +95,6 @@ fn nodes(files: &[NodeFile], until: Option<f64>) -> Checked<Vec<Node>> {
     let mut seen = BTreeSet::new();
     for file in files {
         let field = |field: &str| format!("node {:?}: {field}", file.name);
-        count("node", &file.name, file.count)?;
         differ("node", &file.name, file.count, &mut seen)?;
         require(field("cpus"), file.cpus, "must be a number above 0", file.cpus > 0.0)?;
         let rule = "must be a number of at least 0";
@@ -123,15 +129,16 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     arrival(&job.arrive, "job", &job.name, job.count)?;
     known("job", &job.name, job.node.as_slice(), nodes)?;
     if job.work.is_some() && job.heavy_tail.is_some() {
-        let rule = "work or heavy_tail may be given, not both";
+        let rule = "only one of work and heavy_tail may be given";
         return Err(ScenarioError::value(field("heavy_tail"), &"given", rule));
     }
     if let Some(work) = job.work {
-        require(field("work"), work, "must be machine-seconds above 0", work > 0.0)?;
+        within(field("work"), work, "must be machine-seconds above 0", work > 0.0)?;
     } else if let Some(tail) = job.heavy_tail {
         let fits = tail.least > 0.0 && tail.shape > 0.0 && tail.most >= tail.least;
         let rule = "must have least and shape above 0, and most no smaller than least";
-        require(field("heavy_tail.least"), tail.least, rule, fits && tail.most.is_finite())?;
+        require(field("heavy_tail.least"), tail.least, rule, fits)?;
+        within(field("heavy_tail.most"), tail.most, rule, fits)?;
     } else {
         let missing = |name, rule: &str| Err(ScenarioError::value(field(name), &"missing", rule));
         if until.is_none() {
@@ -142,20 +149,10 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
         }
     }
     if let Some(declared) = job.declared {
-        require(field("declared"), declared, "must be machine-seconds above 0", declared > 0.0)?;
+        within(field("declared"), declared, "must be machine-seconds above 0", declared > 0.0)?;
     }
     job.stated_total.check(&field("stated_total"))?;
-    if let Some(start) = job.start {
-        require(field("start.work"), start.work, positive, start.work > 0.0)?;
-        let rule = "must be seconds, no fewer than `start.work`";
-        require(field("start.seconds"), start.seconds, rule, start.seconds >= start.work)?;
-    }
-    if let Some(batch) = job.batch {
-        require(field("batch.work"), batch.work, positive, batch.work > 0.0)?;
-        let rule = "must be seconds, at least 0";
-        require(field("batch.fixed"), batch.fixed, rule, batch.fixed >= 0.0)?;
-        require(field("batch.noise"), batch.noise, "must be at least 0", batch.noise >= 0.0)?;
-    }
+    check_pieces(job)?;
     for (name, share) in [("parallel", job.parallel), ("min", job.min), ("max", job.max)] {
         let Some(share) = share else { continue };
         let fits = share > 0.0 && share <= 1.0;
@@ -187,17 +184,35 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     if let Some(cost) = job.checkpoint {
         let fits = cost.mean >= 0.0 && cost.deviation >= 0.0 && cost.deviation.is_finite();
         let rule = "and its deviation must be seconds, at least 0";
-        require(field("checkpoint.mean"), cost.mean, rule, fits)?;
+        within(field("checkpoint.mean"), cost.mean, rule, fits)?;
         if cost.start && job.start.is_none() {
             let rule = "must be false, or the job have a `start`";
             return Err(ScenarioError::value(field("checkpoint.start"), &cost.start, rule));
         }
         let rule = "must be machine-seconds above 0";
         if let Some(every) = cost.every {
-            require(field("checkpoint.every"), every, rule, every > 0.0)?;
+            within(field("checkpoint.every"), every, rule, every > 0.0)?;
         }
     }
     job.failures.as_ref().map_or(Ok(()), |failures| failing(failures, "job", &job.name, until))
+}
+
+/// Checks a job's start and its batches.
+fn check_pieces(job: &JobFile) -> Checked<()> {
+    let field = |field: &str| format!("job {:?}: {field}", job.name);
+    let positive = "must be a number above 0";
+    if let Some(start) = job.start {
+        within(field("start.work"), start.work, positive, start.work > 0.0)?;
+        let rule = "must be seconds, no fewer than `start.work`";
+        within(field("start.seconds"), start.seconds, rule, start.seconds >= start.work)?;
+    }
+    if let Some(batch) = job.batch {
+        within(field("batch.work"), batch.work, positive, batch.work > 0.0)?;
+        let rule = "must be seconds, at least 0";
+        within(field("batch.fixed"), batch.fixed, rule, batch.fixed >= 0.0)?;
+        require(field("batch.noise"), batch.noise, "must be at least 0", batch.noise >= 0.0)?;
+    }
+    Ok(())
 }
 
 fn check_loss(job: &JobFile) -> Checked<()> {
@@ -211,13 +226,13 @@ fn check_loss(job: &JobFile) -> Checked<()> {
     if let Some((name, value, rule)) = job.loss.as_ref().and_then(Curve::problem) {
         return Err(ScenarioError::value(field(&format!("loss.{name}")), &value, rule));
     }
-    if let Some(told) = job.told {
-        let fits = job.loss.is_some() && told.loss.is_finite();
+    if let Some(early) = job.early_reports {
+        let fits = job.loss.is_some() && early.loss.is_finite();
         let rule = "must be a number, of a job that has a `loss`";
-        require(field("told.loss"), told.loss, rule, fits)?;
-        let fits = told.largest.is_finite() && told.largest >= told.loss.abs();
-        let rule = "must be a number, no smaller than `told.loss` without its sign";
-        require(field("told.largest"), told.largest, rule, fits)?;
+        require(field("told.loss"), early.loss, rule, fits)?;
+        let fits = early.largest.is_finite() && early.largest >= early.loss.abs();
+        let rule = "must be a number, at least the absolute value of `told.loss`";
+        require(field("told.largest"), early.largest, rule, fits)?;
     }
     Ok(())
 }
@@ -266,7 +281,7 @@ fn check_targets(job: &JobFile) -> Checked<()> {
     let each = job.batch_latency_each.iter().flatten().copied();
     let bounds = job.batch_latency_between.into_iter().flat_map(|(low, high)| [low, high]);
     for seconds in job.batch_latency.into_iter().chain(each).chain(bounds) {
-        require(field("batch_latency"), seconds, "must be seconds above 0", seconds > 0.0)?;
+        within(field("batch_latency"), seconds, "must be seconds above 0", seconds > 0.0)?;
     }
     listed("job", &job.name, "batch_latency_each", job.batch_latency_each.as_deref(), job.count)
 }

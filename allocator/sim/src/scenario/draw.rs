@@ -1,4 +1,4 @@
-//! From groups of jobs to jobs: whatever is random about them is drawn here.
+//! Expands groups of jobs to jobs, and draws all random values.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::{Job, Node, ReachedAt, Scenario};
 use crate::random::{Purpose, Stream};
 use crate::residuals::Residuals;
 
-/// A job's batches, where the file does not say, are this part of its work.
-pub(crate) const BATCHES: f64 = 1000.0;
+/// The number of a job's batches by default.
+pub(crate) const DEFAULT_BATCHES: f64 = 1000.0;
 
 /// The jobs of all groups, in the order of the file.
 pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Job> {
@@ -38,7 +38,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 (None, Some(tail)) => random.pareto(tail.least, tail.shape).min(tail.most),
                 (None, None) => f64::INFINITY,
             };
-            let batch = group.batch.map_or(work / BATCHES, |batch| batch.work);
+            let batch = group.batch.map_or(work / DEFAULT_BATCHES, |batch| batch.work);
             let fall = loss.as_ref().map_or(0.0, |curve| (curve.at(0.0) - curve.at(1.0)).abs());
             let shares = |x: Option<f64>| x.map(Share::nearest);
             let targets = Targets {
@@ -58,7 +58,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 room,
                 work,
                 declared: group.declared.or(Some(work).filter(|work| work.is_finite())),
-                total: group.stated_total.of(work / batch, random),
+                total: group.stated_total.total(work / batch, random),
                 parallel: group.parallel.unwrap_or(1.0),
                 threads: group.threads,
                 crowded: group.crowded.unwrap_or(1.0),
@@ -70,7 +70,7 @@ pub(super) fn draw(scenario: &Scenario, groups: &[JobFile], seed: u64) -> Vec<Jo
                 loss: loss.clone(),
                 residuals: Arc::clone(&residuals),
                 noise: group.noise * fall,
-                told: group.told,
+                early_reports: group.early_reports,
                 targets,
                 reached_at: ReachedAt {
                     acceptable: group.acceptable_at,

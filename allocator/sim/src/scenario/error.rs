@@ -4,39 +4,69 @@ use paceline_policy::limiter::SettingError;
 use paceline_policy::names::did_you_mean;
 use paceline_policy::params::ParamError;
 
-/// A scenario that cannot be used.
+/// Why a scenario is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
-    /// Not TOML, a key that there is not, or a value of another type than is allowed.
+    /// Invalid TOML, an unknown key, or a value of the wrong type.
     #[error("line {line}: {problem}")]
     Form {
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem there.
         problem: String,
     },
     /// A value that is not allowed.
     #[error("{field} is {value}: {rule}")]
     Value {
-        /// What it is the value of.
+        /// The field, with its job, gang or node.
         field: String,
         /// The value.
         value: String,
         /// What is allowed.
         rule: String,
     },
-    /// A policy or a parameter that there is not.
+    /// An unknown policy or parameter, or an invalid value of one.
     #[error(transparent)]
     Policy(#[from] ParamError),
-    /// A setting of the limiter that cannot be.
+    /// An invalid setting of the limiter.
     #[error(transparent)]
     Limiter(#[from] SettingError),
-    /// A policy that has nothing to decide about jobs of one process.
-    #[error("{0} decides about distributed jobs: the scenario needs [[gang]] for it, not [[job]]")]
-    NotOfJobs(String),
-    /// A policy that has nothing to decide about distributed jobs.
+    /// A run that would take too long.
     #[error(
-        "{0} decides about jobs of one process: the scenario needs [[job]] for it, not [[gang]]"
+        "cannot simulate {run}: it has come to second {second:.0} and needs more than {most} \
+         looks at a job; give it less work, fewer jobs, a longer interval or an earlier `until`"
+    )]
+    TooLong {
+        /// The policy, with the seed.
+        run: String,
+        /// How far it has come, in seconds.
+        second: f64,
+        /// The most looks at a job.
+        most: u64,
+    },
+    /// Too many results for the memory.
+    #[error(
+        "cannot compare {arms} policies over {seeds} seeds of {jobs} jobs: expected at most \
+         {most} jobs in all; give fewer seeds, policies or jobs"
+    )]
+    TooMany {
+        /// The number of policies.
+        arms: usize,
+        /// The number of seeds.
+        seeds: u32,
+        /// The number of jobs of one run.
+        jobs: usize,
+        /// The most jobs of all runs.
+        most: usize,
+    },
+    /// A policy of gangs in a scenario of jobs.
+    #[error(
+        "cannot run {0} on [[job]]: it decides about distributed jobs; use a scenario with [[gang]]"
+    )]
+    NotOfJobs(String),
+    /// A policy of jobs in a scenario of gangs.
+    #[error(
+        "cannot run {0} on [[gang]]: it decides about jobs of one process; use a scenario with [[job]]"
     )]
     NotOfGangs(String),
 }
@@ -50,7 +80,7 @@ impl ScenarioError {
         Self::Value { field: field.into(), value: value.to_string(), rule: rule.into() }
     }
 
-    /// What `toml` has to say of `text`, in one line.
+    /// The error that `toml` reports for `text`, in one line.
     pub(super) fn form(text: &str, error: &toml::de::Error) -> Self {
         let start = error.span().unwrap_or_default().start;
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();

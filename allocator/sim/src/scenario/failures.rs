@@ -1,16 +1,16 @@
 use serde::Deserialize;
 
-use crate::random::Lazy;
+use crate::random::LazyStream;
 
-/// When a node or a job fails, in one of two ways, and what it takes to come back.
+/// When a node or a job fails (at random or at given moments), and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failures {
-    /// At random: so many seconds pass on average from its beginning to its failure, and the time
-    /// is exponential, so that it does not matter how long it has worked.
+    /// At random: the mean seconds from a start to a failure. The times are exponential, so they do
+    /// not depend on how long it has worked.
     pub every: Option<f64>,
-    /// At these moments: a node's in seconds of the run, a job's in seconds after it arrived. What
-    /// does not work then does not fail.
+    /// At these moments: seconds of the run for a node, seconds after its arrival for a job.
+    /// Failures while it is down are ignored.
     #[serde(default)]
     pub at: Vec<f64>,
     /// For how many seconds it is down.
@@ -19,8 +19,8 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// The first failure after `now` of what began at `origin`.
-    pub(crate) fn next(&self, now: f64, origin: f64, random: &mut Lazy) -> Option<f64> {
+    /// The first failure after `now` of an item that began at `origin`.
+    pub(crate) fn next(&self, now: f64, origin: f64, random: &mut LazyStream) -> Option<f64> {
         if let Some(mean) = self.every {
             return Some(now + random.stream().exponential(mean));
         }

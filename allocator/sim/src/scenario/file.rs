@@ -1,11 +1,11 @@
-//! The form of a scenario's TOML, as serde sees it.
+//! The TOML form of a scenario, as serde reads it.
 
 use std::collections::BTreeMap;
 
 use paceline_policy::limiter::LimiterOptions;
 use serde::Deserialize;
 
-use super::{Failures, Start, Stated, Told};
+use super::{EarlyReports, Failures, Start, Stated};
 use crate::curve::Curve;
 
 /// A whole file.
@@ -34,14 +34,14 @@ pub(super) struct ScenarioFile {
     pub(super) layouts: Vec<LayoutFile>,
 }
 
-/// Where a job goes that names no node, under a policy that does not choose one.
+/// Where a job without a node goes, under a policy that does not choose one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// To the node with the fewest jobs; of several, the first.
+    /// To the node with the fewest jobs; among equals, the first.
     #[default]
     Fewest,
-    /// To one node after the other, whatever is there.
+    /// To one node after the other, in turn.
     RoundRobin,
 }
 
@@ -87,10 +87,11 @@ pub(super) struct JobFile {
     pub(super) residuals: Vec<f64>,
     #[serde(default)]
     pub(super) noise: f64,
-    pub(super) told: Option<Told>,
+    #[serde(rename = "told")]
+    pub(super) early_reports: Option<EarlyReports>,
     pub(super) acceptable: Option<f64>,
     pub(super) objective: Option<f64>,
-    /// The parts of its work after which it says that it has reached them; infinite: never.
+    /// The parts of its work after which it reports that it has reached them; infinite for never.
     pub(super) acceptable_at: Option<f64>,
     pub(super) objective_at: Option<f64>,
     pub(super) batch_latency: Option<f64>,
@@ -107,7 +108,7 @@ pub(super) struct JobFile {
     pub(super) failures: Option<Failures>,
 }
 
-/// When the jobs of a group arrive: one of the ways.
+/// When the jobs of a group arrive: one of these ways.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ArriveFile {
@@ -116,11 +117,11 @@ pub(super) struct ArriveFile {
     pub(super) every: Option<f64>,
     pub(super) uniform: Option<(f64, f64)>,
     pub(super) poisson: Option<f64>,
-    /// When the first of `every` arrives, and from when on those of `poisson` do.
+    /// The arrival of the first of `every`, and the start of `poisson`.
     pub(super) from: Option<f64>,
 }
 
-/// Work that is drawn: most jobs are short, and few are very long.
+/// Random work: most jobs are short, and few are very long.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeavyTail {
@@ -139,22 +140,22 @@ pub(super) struct BatchFile {
     pub(super) noise: f64,
 }
 
-/// A job's checkpoints. To go on from one costs time: after a move, which saves one of its own, and
+/// A job's checkpoints. Resuming from one costs time, after a move (which saves one itself) and
 /// after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// For how many seconds the job then stands still, on average.
+    /// For how many seconds the job then stops, on average.
     #[serde(default)]
     pub mean: f64,
     /// With this deviation.
     #[serde(default)]
     pub deviation: f64,
-    /// Whether its next process then does the job's `start` again, as its first one did.
+    /// Whether its next process then repeats the job's `start`.
     #[serde(default)]
     pub start: bool,
-    /// How much work lies between two that it saves by itself, as seconds of a whole node; `None`:
-    /// it saves none, and after a failure it goes on from its last move, or from the start.
+    /// How much work lies between two checkpoints, as seconds of a whole node. If `None`, it saves
+    /// none. After a failure it then resumes from its last move, or from the beginning.
     pub every: Option<f64>,
 }
 
@@ -171,10 +172,10 @@ pub(super) struct GangFile {
     pub(super) work: f64,
     pub(super) servers: TasksFile,
     pub(super) workers: TasksFile,
-    /// By how much each worker more slows all of its workers down.
+    /// By how much each additional worker slows all workers down.
     #[serde(default)]
     pub(super) overhead: f64,
-    /// Parameters of its model, and training steps: for the bytes that it sends.
+    /// The number of its model's parameters and of its training steps, for the bytes that it sends.
     #[serde(default)]
     pub(super) parameters: f64,
     #[serde(default)]
@@ -190,12 +191,12 @@ pub(super) struct TasksFile {
     pub(super) cpu: f64,
     #[serde(default)]
     pub(super) memory: f64,
-    /// The nodes of tasks that are bound already, one after the other.
+    /// The nodes of tasks that are already bound, in order.
     #[serde(default)]
     pub(super) nodes: Vec<String>,
 }
 
-/// A placement to compare with: the nodes of each gang's parameter servers.
+/// A placement for comparison: the nodes of each gang's parameter servers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LayoutFile {

@@ -13,9 +13,9 @@ pub struct Gang {
     pub servers: Tasks,
     /// Its workers.
     pub workers: Tasks,
-    /// By how much each worker more slows all of its workers down.
+    /// By how much each additional worker slows all workers down.
     pub overhead: f64,
-    /// Parameters of its model.
+    /// The number of its model's parameters.
     pub parameters: f64,
     /// Its training steps.
     pub steps: f64,
@@ -32,7 +32,7 @@ pub struct Tasks {
     pub cpu: f64,
     /// The memory that each needs, in bytes.
     pub memory: f64,
-    /// The nodes of tasks that are bound already, one after the other.
+    /// The nodes of tasks that are already bound, in order.
     pub nodes: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Layout {
 }
 
 impl Gang {
-    /// Work per second with so many workers.
+    /// Work per second with this number of workers.
     pub fn speed(&self, workers: u32) -> f64 {
         let workers = f64::from(workers);
         workers * self.workers.cpu / (1.0 + self.overhead * (workers - 1.0).max(0.0))

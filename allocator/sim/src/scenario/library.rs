@@ -1,6 +1,6 @@
-//! The scenarios that come with the program, as TOML.
+//! The built-in scenarios, as TOML.
 
-/// A scenario that comes with the program.
+/// A built-in scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Its name.
@@ -10,13 +10,13 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The one of this name.
+    /// The built-in scenario of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         LIBRARY.iter().find(|listed| listed.name == name)
     }
 }
 
-/// All of them, in the order in which they are listed to people.
+/// All of them, in the order in which they are listed.
 pub const LIBRARY: &[Listed] = &[
     listed("FC-3", include_str!("../../../../examples/scenarios/fc-3.toml")),
     listed("FC-5", include_str!("../../../../examples/scenarios/fc-5.toml")),

@@ -1,5 +1,5 @@
-//! A scenario: which jobs arrive when, on which nodes, how they learn, and which policies are to be
-//! compared on them. It is read from TOML, checked once and trusted from then on.
+//! A scenario: which jobs arrive when, on which nodes, how they learn, and which policies are
+//! compared. It is read from TOML and checked once; after that it is valid.
 
 mod arm;
 mod check;
@@ -19,17 +19,17 @@ use paceline_policy::limiter::{Enforcement, LimiterOptions, LimiterSettings};
 use paceline_policy::policies::AnyPolicy;
 use paceline_policy::{Params, policies};
 
-use crate::Tempo;
+use crate::SpeedProfile;
 use file::{JobFile, ScenarioFile};
 
 pub use arm::Arm;
-pub(crate) use draw::BATCHES;
+pub(crate) use draw::DEFAULT_BATCHES;
 pub use error::ScenarioError;
 pub use failures::Failures;
 pub use file::{Checkpoint, Placement};
 pub use gang::{Gang, Layout, Tasks};
-pub(crate) use job::{CROWD, IN_TURNS, held_back, threads_for};
-pub use job::{Company, Job, ReachedAt, Start, Told};
+pub use job::{Competition, EarlyReports, Job, ReachedAt, Start};
+pub(crate) use job::{FAIR_THREADS, OVERSUBSCRIBED_THREADS, held_back, threads_for};
 #[cfg(test)]
 pub(crate) use library::scenario;
 pub use library::{LIBRARY, Listed};
@@ -42,26 +42,26 @@ pub struct Scenario {
     pub name: String,
     /// What it is about, for people.
     pub description: String,
-    /// What is compared where nobody says otherwise.
+    /// The policies that are compared by default.
     pub arms: Vec<Arm>,
-    /// Over how many seeds, where nobody says otherwise.
+    /// The number of seeds by default.
     pub seeds: u32,
-    /// When a run ends in which jobs are left, in seconds: infinite if it never does.
+    /// When a run ends that still has jobs, in seconds; infinite if it has no such end.
     pub until: f64,
-    /// Where jobs go that name no node.
+    /// Where jobs without a node go.
     pub placement: Placement,
-    /// What stands below every policy.
+    /// The limiter settings below every policy.
     pub limiter: LimiterOptions,
-    /// The parameters of policies, by their names.
+    /// The parameters of policies, by policy name.
     pub params: BTreeMap<String, Params>,
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// How fast they all are while it lasts: their usual speed, unless somebody measured another. Bounds and
-    /// gangs go by the usual one.
-    pub tempo: Tempo,
+    /// The speed of all nodes during the run, by default their usual speed. Bounds and gangs ignore
+    /// it.
+    pub speed_profile: SpeedProfile,
     /// Distributed jobs.
     pub gangs: Vec<Gang>,
-    /// Placements of the gangs' parameter servers to compare with.
+    /// Placements of the gangs' parameter servers for comparison.
     pub layouts: Vec<Layout>,
     groups: Vec<JobFile>,
 }
@@ -75,16 +75,16 @@ pub struct Node {
     pub cpus: f64,
     /// Its memory, in bytes.
     pub memory: Option<f64>,
-    /// How much a neighbour of equal share slows jobs down, and others as they count.
+    /// By how much a neighbour of equal share slows jobs down; other neighbours by their weight.
     pub contention: f64,
-    /// The share that is used by whatever else runs there, and that no job gets.
+    /// The share used by anything but jobs, which no job gets.
     pub background: f64,
     /// When it fails, if it ever does.
     pub failures: Option<Failures>,
 }
 
 impl Node {
-    /// The share of it that there is for jobs.
+    /// The share of it available to jobs.
     pub fn room(&self) -> f64 {
         1.0 - self.background
     }
@@ -98,19 +98,25 @@ impl Scenario {
         check::check(file)
     }
 
-    /// What stands below a policy.
+    /// The limiter settings below a policy.
     pub fn limiter_below(&self, arm: &Arm) -> LimiterSettings {
         let entry = policies::Entry::named(&arm.policy);
         self.limiter.below(entry.map_or_else(Enforcement::default, |entry| entry.enforcement))
     }
 
-    /// The workload of a seed: everything that is random about it drawn.
+    /// The number of its jobs.
+    pub fn jobs(&self) -> usize {
+        let counts = self.groups.iter().map(|group| usize::try_from(group.count));
+        counts.map(|count| count.unwrap_or(usize::MAX)).sum::<usize>() + self.gangs.len()
+    }
+
+    /// The workload of a seed, with all random values drawn.
     pub fn draw(&self, seed: u64) -> Vec<Job> {
         draw::draw(self, &self.groups, seed)
     }
 
-    /// The same for a yardstick that goes by what owners declare: these works, by the names of jobs. No
-    /// job's least share is below this one, unless its own is said.
+    /// The scenario with these declared works by job name, for oracles that use them. The minimum
+    /// share of each job becomes `least`, unless it has one of its own.
     #[must_use]
     pub fn declaring(mut self, works: &BTreeMap<String, f64>, least: f64) -> Self {
         for group in &mut self.groups {
@@ -120,7 +126,7 @@ impl Scenario {
         self
     }
 
-    /// The same where every job says this of the number of its steps.
+    /// The scenario in which every job states this number of steps.
     #[must_use]
     pub fn stating(mut self, stated: Stated) -> Self {
         for group in &mut self.groups {
@@ -129,7 +135,7 @@ impl Scenario {
         self
     }
 
-    /// The same where nothing stops a job that goes on from a checkpoint or is moved.
+    /// The scenario in which resuming from a checkpoint and moving cost no time.
     #[must_use]
     pub fn moving_at_no_cost(mut self) -> Self {
         for cost in self.groups.iter_mut().filter_map(|group| group.checkpoint.as_mut()) {
@@ -138,7 +144,7 @@ impl Scenario {
         self
     }
 
-    /// A policy as this scenario sets it, ready to run.
+    /// A policy with the parameters of this scenario.
     pub fn policy(&self, arm: &Arm) -> Result<AnyPolicy, ScenarioError> {
         let none = Params::default();
         let params = self.params.get(&arm.policy).unwrap_or(&none);

@@ -1,4 +1,4 @@
-//! What a job says of the number of its steps.
+//! The number of steps that a job states.
 
 use serde::Deserialize;
 
@@ -6,32 +6,33 @@ use super::rules::{Checked, require};
 use crate::number::floor;
 use crate::random::Stream;
 
-/// What a job says of the number of its steps, `stated_total` in a scenario's file.
+/// The number of steps that jobs state, `stated_total` in a scenario's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stated {
-    /// The number itself.
+    /// The true number.
     #[default]
     Truthful,
-    /// So many times the number: `{ factor = 0.1 }`.
+    /// A multiple of the number: `{ factor = 0.1 }`.
     Factor(f64),
     /// The number times a factor that is drawn for each job. The factor's logarithm is normal, of
     /// mean 0 and this deviation: `{ error = 0.7 }`.
     Error(f64),
-    /// Nothing, with this probability, drawn for each job; else the number: `{ silent = 0.5 }`.
+    /// No number with this probability, decided for each job; else the true number:
+    /// `{ silent = 0.5 }`.
     Silent(f64),
-    /// Always one step more than it has taken: `"one-more"`.
+    /// Always one step more than taken: `"one-more"`.
     OneMore,
 }
 
-/// What one job says.
+/// The number of steps that one job states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Total {
     /// This number.
     Steps(u64),
     /// One more than it has taken.
     OneMore,
-    /// Nothing.
+    /// No number.
     Silent,
 }
 
@@ -53,8 +54,8 @@ impl Stated {
         }
     }
 
-    /// What a job of so many steps says. One that never ends says nothing.
-    pub(super) fn of(self, steps: f64, mut random: Stream) -> Total {
+    /// The statement of a job of this many steps: none if it never ends.
+    pub(super) fn total(self, steps: f64, mut random: Stream) -> Total {
         if !steps.is_finite() {
             return Total::Silent;
         }
@@ -70,7 +71,7 @@ impl Stated {
 }
 
 impl Total {
-    /// What it says after `taken` steps.
+    /// The number that it states after `taken` steps.
     pub(crate) fn after(self, taken: u64) -> Option<u64> {
         match self {
             Self::Steps(total) => Some(total),
@@ -91,11 +92,11 @@ mod tests {
 
     fn totals(stated: Stated) -> Vec<Total> {
         let stream = |index| Stream::new(1, Purpose::Work, index);
-        (0..DRAWS).map(|index| stated.of(1000.0, stream(index))).collect()
+        (0..DRAWS).map(|index| stated.total(1000.0, stream(index))).collect()
     }
 
     #[test]
-    fn totals_that_are_not_drawn_are_as_the_file_says() {
+    fn fixed_totals_are_as_stated() {
         for (stated, expected) in [
             (Stated::Truthful, Total::Steps(1000)),
             (Stated::Factor(0.1), Total::Steps(100)),
@@ -127,6 +128,6 @@ mod tests {
     #[test]
     fn job_that_never_ends_states_no_total() {
         let stream = Stream::new(1, Purpose::Work, 0);
-        assert_eq!(Stated::Truthful.of(f64::INFINITY, stream), Total::Silent);
+        assert_eq!(Stated::Truthful.total(f64::INFINITY, stream), Total::Silent);
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-const LEAST: &str = r#"
+const MINIMAL: &str = r#"
 name = "least"
 description = "One job."
 policies = ["none"]
@@ -13,11 +13,11 @@ work = 10
 "#;
 
 fn error(more: &str) -> String {
-    Scenario::parse(&format!("{LEAST}{more}")).unwrap_err().to_string()
+    Scenario::parse(&format!("{MINIMAL}{more}")).unwrap_err().to_string()
 }
 
 #[test]
-fn every_scenario_that_is_listed_reads_under_its_name() {
+fn every_listed_scenario_parses_under_its_name() {
     for listed in LIBRARY {
         let scenario = Scenario::parse(listed.text);
         let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", listed.name));
@@ -31,17 +31,17 @@ fn every_scenario_that_is_listed_reads_under_its_name() {
 }
 
 #[test]
-fn a_job_that_says_little_is_one_that_can_use_the_whole_machine() {
-    let jobs = Scenario::parse(LEAST).unwrap().draw(1);
+fn job_with_defaults_can_use_the_whole_machine() {
+    let jobs = Scenario::parse(MINIMAL).unwrap().draw(1);
     let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert_eq!((job.arrive, job.work, job.parallel, job.batch), (0.0, 10.0, 1.0, 0.01));
     assert_eq!((job.weight, job.cpu_shares, job.may_terminate), (1.0, 1024, true));
 }
 
 #[test]
-fn a_group_is_numbered_in_the_order_of_its_arrivals_and_drawn_from_its_seed() {
+fn group_is_numbered_by_arrival_and_drawn_from_its_seed() {
     let text = format!(
-        "{LEAST}[[job]]\nname = \"b\"\ncount = 12\narrive = {{ uniform = [5, 9] }}\n\
+        "{MINIMAL}[[job]]\nname = \"b\"\ncount = 12\narrive = {{ uniform = [5, 9] }}\n\
          heavy_tail = {{ least = 1, shape = 1.5, most = 100 }}"
     );
     let scenario = Scenario::parse(&text).unwrap();
@@ -53,13 +53,13 @@ fn a_group_is_numbered_in_the_order_of_its_arrivals_and_drawn_from_its_seed() {
     assert!(group.is_sorted_by(|a, b| a.arrive <= b.arrive && a.id < b.id));
     assert!(group.iter().all(|job| (5.0..9.0).contains(&job.arrive)));
     assert!(group.iter().all(|job| (1.0..=100.0).contains(&job.work)));
-    // A group more changes nothing for the one before it.
+    // Another group does not change the one before it.
     let more = Scenario::parse(&format!("{text}\n[[job]]\nname = \"c\"\nwork = 1")).unwrap();
     assert_eq!(more.draw(3)[..13], jobs[..]);
 }
 
 #[test]
-fn a_start_takes_as_long_as_a_node_needs_for_it_at_least() {
+fn invalid_declared_work_and_start_are_rejected() {
     for (more, said) in [
         ("declared = 0", "job \"a\": declared is 0: must be machine-seconds above 0"),
         (
@@ -75,7 +75,7 @@ fn a_start_takes_as_long_as_a_node_needs_for_it_at_least() {
 }
 
 #[test]
-fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
+fn invalid_values_are_named_with_value_and_rule() {
     for (more, said) in [
         ("works = 1", "line 11: unknown field `works`"),
         ("work = 1", "duplicate key"),
@@ -100,17 +100,17 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         (
             "loss = { curve = \"exponential\", start = 1, end = 0, tau = 1 }\n\
              told = { loss = -2, largest = 1 }",
-            "job \"a\": told.largest is 1: must be a number, no smaller than `told.loss`",
+            "job \"a\": told.largest is 1: must be a number, at least the absolute value",
         ),
-        ("arrive = { at = 1, every = 2 }", "arrive is several: one of at, each, every"),
+        ("arrive = { at = 1, every = 2 }", "arrive is ambiguous: only one of at, each, every"),
         ("arrive = { each = [1, 2] }", "arrive.each is a list of 2: must have as many"),
-        ("heavy_tail = { least = 1, shape = 1, most = 2 }", "work or heavy_tail"),
+        ("heavy_tail = { least = 1, shape = 1, most = 2 }", "only one of work and heavy_tail"),
         ("loss = { curve = \"exponential\", start = 1, end = 0, tau = 0 }", "loss.tau is 0"),
-        ("failures = { down = 1 }", "job \"a\": failures is neither: one of failures.every and"),
-        ("failures = { every = 9, at = [1] }", "job \"a\": failures is both"),
+        ("failures = { down = 1 }", "job \"a\": failures is incomplete: exactly one of every"),
+        ("failures = { every = 9, at = [1] }", "job \"a\": failures is ambiguous"),
         ("failures = { at = [0] }", "failures.at is 0: must be seconds, above 0"),
         ("failures = { at = [1], down = -1 }", "failures.down is -1: must be seconds"),
-        ("failures = { every = 9 }", "failures.every is 9: what fails again and again may never"),
+        ("failures = { every = 9 }", "failures.every is 9: a run with repeated failures may"),
         ("failures = { often = 9 }", "unknown field `often`"),
         ("checkpoint = { every = 0 }", "checkpoint.every is 0: must be machine-seconds above 0"),
         (
@@ -122,13 +122,16 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
             "node \"m\": failures.every is 0: must be a mean in seconds, above 0",
         ),
         ("[params.flowcon]\nalhpa = 1", "did you mean \"alpha\"?"),
-        ("[params.flow]\nalpha = 1", "policy \"flow\" is not known"),
-        ("[limiter]\nslew = { max_decrease = 0 }", "limiter: slew.max_decrease is 0"),
+        ("[params.flow]\nalpha = 1", "unknown policy \"flow\""),
+        (
+            "[limiter]\nslew = { max_decrease = 0 }",
+            "invalid limiter setting slew.max_decrease \"0\"",
+        ),
         ("[[job]]\nname = \"a\"\nwork = 1", "\"a\", twice"),
         ("[[job]]\nname = \"a\"\ncount = 2\nwork = 1", "\"a\", twice"),
         (
             "count = 3\n[[job]]\nname = \"a-3\"\nwork = 1",
-            "job: name is \"a-3\", twice: names must differ, of groups and of their members",
+            "job: name is \"a-3\", twice: the names of groups and of their members must differ",
         ),
         (
             "[[node]]\nname = \"n-1\"\ncpus = 1\n[[node]]\nname = \"n\"\ncount = 2\ncpus = 1",
@@ -145,20 +148,24 @@ fn what_cannot_be_is_named_with_its_value_and_what_is_allowed() {
         ("[[job]]\nname = \"b\"", "job \"b\": work is missing: a job without it never ends"),
         (
             "[[gang]]\nname = \"g\"\nwork = 1\nservers = { count = 1, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
-            "and not both",
+            "but not both",
         ),
     ] {
         let error = error(more);
         assert!(error.contains(said), "{more}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
-    let policy = LEAST.replace("\"none\"", "\"flowcon:exact\"");
+}
+
+#[test]
+fn invalid_variant_is_named_with_the_valid_ones() {
+    let policy = MINIMAL.replace("\"none\"", "\"flowcon:exact\"");
     let error = Scenario::parse(&policy).unwrap_err().to_string();
     assert!(error.contains("resolved or published"), "{error}");
 }
 
 #[test]
-fn what_others_are_to_a_job_has_its_bounds() {
+fn crowded_and_contention_outside_their_range_are_rejected() {
     for (line, said) in [
         ("crowded = 1.5", "job \"b\": crowded is 1.5: must be above 0 and at most 1"),
         ("contention = -1", "job \"b\": contention is -1: must be at least 0"),
@@ -169,7 +176,7 @@ fn what_others_are_to_a_job_has_its_bounds() {
     }
 }
 
-/// The fields of the table that this text ends in, as serde tells them of one that is not there.
+/// The fields of the table at the end of this text, from serde's error about an unknown field.
 fn fields(text: &str) -> Vec<String> {
     let text = format!("{text}\nnonsense = 1");
     let error = toml::from_str::<ScenarioFile>(&text).unwrap_err();
@@ -211,8 +218,8 @@ fn distributed_jobs_are_not_simulated_on_nodes_that_fail() {
 }
 
 #[test]
-fn a_gang_of_more_tasks_than_any_can_have_is_refused() {
-    let head = LEAST.split("[[job]]").next().unwrap();
+fn gang_with_too_many_tasks_is_rejected() {
+    let head = MINIMAL.split("[[job]]").next().unwrap();
     for (tasks, said) in [
         (
             "servers = { count = 70000, cpu = 1 }\nworkers = { min = 1, cpu = 1 }",
@@ -230,5 +237,46 @@ fn a_gang_of_more_tasks_than_any_can_have_is_refused() {
         let text = format!("{head}[[gang]]\nname = \"g\"\nwork = 1\n{tasks}");
         let error = Scenario::parse(&text).unwrap_err().to_string();
         assert_eq!(error, format!("gang \"g\": {said}: must be at most 10000"));
+    }
+}
+
+/// The error of a scenario in which `line` replaces the line of the same key.
+fn error_of(line: &str) -> String {
+    let key = line.split(" = ").next().unwrap();
+    let own: Vec<&str> = MINIMAL.lines().filter(|own| !own.starts_with(key)).collect();
+    Scenario::parse(&format!("{line}\n{}", own.join("\n"))).unwrap_err().to_string()
+}
+
+#[test]
+fn number_without_measure_is_refused_with_its_bound() {
+    for (more, said) in [
+        ("work = 1e15", "job \"a\": work is 1000000000000000: must be at most 1000000000"),
+        ("arrive = { at = 1e300 }", "arrive.at is 1"),
+        ("arrive = { poisson = 1e10 }", "arrive.poisson is 10000000000: must be at most"),
+        ("count = 2\narrive = { every = 9e8 }", "arrive.every is 1800000000: must be at most"),
+        ("declared = 1e10", "declared is 10000000000: must be at most"),
+        ("batch = { work = 1e10 }", "batch.work is 10000000000: must be at most"),
+        ("batch_latency = 1e10", "batch_latency is 10000000000: must be at most"),
+        ("checkpoint = { every = 1e10 }", "checkpoint.every is 10000000000: must be at most"),
+        ("failures = { at = [1e10] }", "failures.at is 10000000000: must be at most"),
+        ("count = 20001", "job \"a\": count is 20001: must be from 1 to 20000"),
+        ("count = 4294967295", "must be from 1 to 20000"),
+        (
+            "count = 15000\n[[job]]\nname = \"b\"\nwork = 1\ncount = 15000",
+            "job: count is 30000: must be at most 20000 in all",
+        ),
+        ("[[node]]\nname = \"m\"\ncpus = 1\ncount = 1000", "node: count is 1001: must be at most"),
+    ] {
+        let own = if more.starts_with("work") { "" } else { "work = 10\n" };
+        let text = MINIMAL.replace("work = 10\n", own) + more;
+        let error = Scenario::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(said), "{more}: {error}");
+    }
+    for (line, said) in [
+        ("seeds = 1000000000", "seeds is 1000000000: must be from 1 to 10000"),
+        ("seeds = 0", "seeds is 0: must be from 1 to 10000"),
+        ("until = 1e300", "must be at most 1000000000"),
+    ] {
+        assert!(error_of(line).contains(said), "{line}: {}", error_of(line));
     }
 }

@@ -6,10 +6,10 @@ use paceline_policy::{Params, Variant, policies};
 use crate::number::position;
 use crate::scenario::ScenarioError;
 
-/// More values of one parameter than these are a mistake.
-const MOST: usize = 100;
+/// More values of one parameter than this are a mistake.
+const MAX_VALUES: usize = 100;
 
-/// One parameter of a policy, and the values that it is given.
+/// One parameter of a policy, and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The policy.
@@ -21,7 +21,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// What is varied, as a user writes it.
+    /// The parameter, as a user writes it.
     pub fn name(&self) -> String {
         format!("{}.{}", self.policy, self.parameter)
     }
@@ -30,21 +30,21 @@ impl Axis {
 impl FromStr for Axis {
     type Err = ScenarioError;
 
-    /// Of `POLICY.PARAMETER=VALUES`, where the values are numbers and ranges `FROM..TO/STEP` with
-    /// both ends, separated by commas. The policy must take each of them.
+    /// Parses `POLICY.PARAMETER=VALUES`. The values are numbers and ranges `FROM..TO/STEP` with
+    /// both ends, separated by commas. The policy must accept each of them.
     fn from_str(text: &str) -> Result<Self, ScenarioError> {
         let form = || {
-            let rule = "must be POLICY.PARAMETER=VALUES, as in flowcon.interval=5,20..60/10";
+            let rule = "must be POLICY.PARAMETER=VALUES, for example flowcon.interval=5,20..60/10";
             ScenarioError::value("sweep", &format!("{text:?}"), rule)
         };
         let (name, all) = text.split_once('=').ok_or_else(form)?;
         let (policy, parameter) = name.trim().split_once('.').ok_or_else(form)?;
         let mut values = Vec::new();
         for part in all.split(',') {
-            values.extend(part_of(part.trim()).ok_or_else(form)?);
+            values.extend(parse_values(part.trim()).ok_or_else(form)?);
         }
-        if values.len() > MOST {
-            let rule = format!("a parameter can be given at most {MOST} values");
+        if values.len() > MAX_VALUES {
+            let rule = format!("a parameter can have at most {MAX_VALUES} values");
             return Err(ScenarioError::value(format!("sweep of {name}"), &values.len(), rule));
         }
         for value in &values {
@@ -57,7 +57,7 @@ impl FromStr for Axis {
 }
 
 /// The values of one number or range; `None` if it is neither.
-fn part_of(text: &str) -> Option<Vec<f64>> {
+fn parse_values(text: &str) -> Option<Vec<f64>> {
     let number = |text: &str| text.trim().parse().ok().filter(|x: &f64| x.is_finite());
     let Some((from, rest)) = text.split_once("..") else { return Some(vec![number(text)?]) };
     let (to, step) = rest.split_once('/')?;
@@ -65,12 +65,12 @@ fn part_of(text: &str) -> Option<Vec<f64>> {
     if step <= 0.0 || to < from {
         return None;
     }
-    // A last value that rounding puts beyond the end is still meant.
-    let last = position((to - from) / step * (1.0 + 1e-9)).min(MOST);
-    Some((0..=last).map(|place| tidy(from + count(place) * step)).collect())
+    // A last value that rounding puts beyond the end is included.
+    let last = position((to - from) / step * (1.0 + 1e-9)).min(MAX_VALUES);
+    Some((0..=last).map(|place| round_digits(from + count(place) * step)).collect())
 }
 
-/// The number without what rounding has added to its digits.
-fn tidy(x: f64) -> f64 {
+/// The number without rounding errors in its last digits.
+fn round_digits(x: f64) -> f64 {
     format!("{x:.12e}").parse().unwrap_or(x)
 }

@@ -7,20 +7,20 @@ use crate::metrics::{METRICS, Metric};
 use crate::outcome::{JobOutcome, Outcome};
 use crate::scenario::ScenarioError;
 
-/// What the figure of one job's completion time is named by, before the job's name.
+/// The prefix of the name of one job's completion time.
 const OF_A_JOB: &str = "completion:";
 
-/// Which figure of a run is wanted.
+/// A figure of a run.
 #[derive(Clone, Debug)]
 pub enum Measure {
-    /// One of all jobs.
+    /// A metric over all jobs.
     Metric(&'static Metric),
     /// The completion time of the job of this name.
     Completion(String),
 }
 
 impl Measure {
-    /// Its value for a run; `None` where the run has no such thing.
+    /// Its value for a run; `None` if the run does not have it.
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         match self {
             Self::Metric(metric) => metric.of(outcome),
@@ -30,7 +30,7 @@ impl Measure {
         }
     }
 
-    /// What it is called in tables.
+    /// Its title in tables.
     pub fn title(&self) -> String {
         match self {
             Self::Metric(metric) => metric.title.to_owned(),
@@ -38,7 +38,7 @@ impl Measure {
         }
     }
 
-    /// What it counts.
+    /// Its unit.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Metric(metric) => metric.unit,
@@ -50,7 +50,7 @@ impl Measure {
 impl FromStr for Measure {
     type Err = ScenarioError;
 
-    /// Of a metric's name, or of `completion:JOB`.
+    /// Parses a metric's name, or `completion:JOB`.
     fn from_str(text: &str) -> Result<Self, ScenarioError> {
         if let Some(name) = text.strip_prefix(OF_A_JOB) {
             return Ok(Self::Completion(name.to_owned()));

@@ -27,7 +27,7 @@ fn values_are_numbers_and_ranges_with_both_ends() {
 }
 
 #[test]
-fn what_cannot_be_varied_is_refused_with_what_can() {
+fn invalid_axis_is_rejected_with_a_hint() {
     for text in
         ["flowcon.alpha", "alpha=1", "flowcon.alpha=", "flowcon.alpha=a", "flowcon.alpha=1,"]
     {
@@ -38,7 +38,10 @@ fn what_cannot_be_varied_is_refused_with_what_can() {
     }
     assert!(refusal("flocon.alpha=1").contains("did you mean \"flowcon\"?"));
     assert!(refusal("flowcon.alhpa=1").contains("did you mean \"alpha\"?"));
-    assert!(refusal("flowcon.beta=2,0").contains("beta is 0, but must be a number above 0"));
+    assert!(
+        refusal("flowcon.beta=2,0")
+            .contains("invalid parameter beta \"0\" of flowcon: expected a number above 0")
+    );
     assert!(refusal("flowcon.interval=1..1000/1").contains("at most 100"));
 }
 
@@ -73,7 +76,7 @@ fn a_point_is_a_run_with_those_parameters() {
 }
 
 #[test]
-fn a_measure_is_the_metric_that_tables_have() {
+fn measure_equals_the_metric_of_a_comparison() {
     let scenario = scenario("FC-5");
     let arm: Arm = "none".parse().unwrap();
     let compared = compare(&scenario, std::slice::from_ref(&arm), 3).unwrap();

@@ -49,7 +49,7 @@ fn two_equal_jobs_share_the_node_until_they_end_together() {
 }
 
 #[test]
-fn jobs_are_seen_in_the_sets_that_their_policies_have() {
+fn trace_has_the_sets_of_the_policy() {
     for (name, arm, sets) in [
         ("FC-3", "flowcon", ["CL", "NL", "WL"].as_slice()),
         ("DQ-var", "dqoes", &["-", "B", "G", "S"]),
@@ -71,8 +71,8 @@ fn gangs_hold_what_their_tasks_ask_for() {
     let done = gangs::watched(&scenario, &"kod2".parse().unwrap()).unwrap();
     let trace = done.trace.unwrap();
     let held: f64 = (0..scenario.gangs.len()).map(|gang| cpu(&trace, gang)).sum();
-    let told = done.outcome.utilisation.unwrap() * done.outcome.until;
-    assert!((held - told).abs() < 1e-6 * told, "{held} {told}");
+    let used = done.outcome.utilisation.unwrap() * done.outcome.until;
+    assert!((held - used).abs() < 1e-6 * used, "{held} {used}");
     let waits = |moment: &Moment| moment.jobs.iter().any(|held| held.class == "waiting");
     assert!(trace.moments.iter().any(waits));
 }
@@ -82,7 +82,7 @@ fn a_long_run_is_thinned_to_states_that_lie_evenly_apart() {
     let mut recorder = Recorder::default();
     let one = |share| vec![Held { job: 0, share, limit: 1.0, class: "-" }];
     let (mut taken, mut now) = (0_usize, 0.0);
-    // States of a moment, and others that last, in no rhythm that a round number has.
+    // Short states and longer ones, in a rhythm without a round period.
     for round in 0..100_000_u32 {
         for (seconds, share) in [(0.1, 1.0), (0.83, f64::from(round % 7) / 7.0)] {
             let to = now + seconds;
@@ -97,8 +97,12 @@ fn a_long_run_is_thinned_to_states_that_lie_evenly_apart() {
     assert!(recorder.wants(now, 2.0 * now));
     recorder.note(now, one(0.25));
     let trace = recorder.end(2.0 * now);
-    assert!((MOST / 4..=MOST).contains(&trace.moments.len()), "{}", trace.moments.len());
-    assert!(taken < 20 * MOST, "{taken} states were looked at");
+    assert!(
+        (MAX_POINTS / 4..=MAX_POINTS).contains(&trace.moments.len()),
+        "{}",
+        trace.moments.len()
+    );
+    assert!(taken < 20 * MAX_POINTS, "{taken} states were looked at");
     let longest = trace.spans().map(|(moment, end)| end - moment.at);
     let longest = longest.take(trace.moments.len() - 1).fold(0.0, f64::max);
     assert!(longest < 0.02 * now, "{longest} s without a state");

@@ -1,11 +1,11 @@
-//! The policy of a whole cluster: it sees the frames of all nodes as one, as a manager does that
-//! is sent them by an agent on each.
+//! The policy of a whole cluster. It sees the frames of all nodes as one, like a manager that
+//! receives them from an agent on each node.
 
 use paceline_policy::frame::{Frame, Job};
 use paceline_policy::{Effect, Event, Moment, Policy};
 
-use super::live::Live;
-use super::queue::What;
+use super::live::LiveJob;
+use super::queue::SimEvent;
 use super::{COALESCE, World};
 
 #[derive(Debug)]
@@ -21,11 +21,11 @@ impl Cluster {
 }
 
 impl World<'_> {
-    /// Something happened that the cluster's policy should see.
-    pub(super) fn hurry_all(&mut self) {
+    /// Schedules a decision of the cluster's policy, since something changed.
+    pub(super) fn request_cluster_decision(&mut self) {
         let Some(cluster) = &self.cluster else { return };
         let at = cluster.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
-        self.queue.no_later(at, What::DecideAll);
+        self.queue.no_later(at, SimEvent::DecideAll);
     }
 
     pub(super) fn decide_all(&mut self) {
@@ -35,49 +35,50 @@ impl World<'_> {
         let decision = cluster.policy.decide(&frame);
         self.done.outcome.events += 1;
         self.done.outcome.decisions += 1;
-        self.write_down(&frame, &decision);
+        self.record(&frame, &decision);
         let placed = self.waiting.clone();
         self.bind(&decision.place);
         self.migrate(&decision.migrate);
-        // The most that a job may have is not in force before its node has seen it.
+        // A job's maximum share is not in force before its node has observed the job.
         let runs =
-            |live: &Live| live.node.and_then(|node| self.index(node, &live.job.id)).is_some();
+            |live: &LiveJob| live.node.and_then(|node| self.index(node, &live.job.id)).is_some();
         let mut placed = placed.into_iter().filter_map(|index| self.jobs.get(index));
         let soon = placed.any(|live| live.job.max.is_some() && runs(live)).then_some(COALESCE);
         if let Some(cluster) = &mut self.cluster {
-            // What these have changed is no news to it.
+            // These changes do not cause another decision.
             cluster.decided = Some(now);
             let wait = soon.unwrap_or(decision.interval);
-            self.queue.set(Some(now + wait), What::DecideAll);
+            self.queue.set(Some(now + wait), SimEvent::DecideAll);
         }
     }
 
-    /// What all nodes see, and the jobs that train on none: those that wait for one, and those that
-    /// are on their way or start there again, which count where they go.
+    /// The frames of all nodes, and the jobs that train on none. These are the jobs that wait for a
+    /// node, and those that are being moved or start again, which count at their targets.
     fn gather(&mut self) -> Frame {
         let now = Moment::from_seconds(self.now);
         let mut all = Frame { t: self.now, ..Frame::default() };
-        for node in 0..self.stations.len() {
-            let Some(station) = self.stations.get_mut(node) else { continue };
-            if !station.is_up() {
+        for node in 0..self.nodes.len() {
+            let Some(state) = self.nodes.get_mut(node) else { continue };
+            if !state.is_up() {
                 continue;
             }
-            station.observe(self.now, &mut self.jobs);
-            for effect in station.engine.step(now, Event::Decide) {
+            state.observe(self.now, &mut self.jobs);
+            for effect in state.engine.step(now, Event::Decide) {
                 match effect {
                     Effect::Decided(decided) => {
                         let (frame, _) = *decided;
                         all.nodes.extend(frame.nodes);
                         all.jobs.extend(frame.jobs);
                     }
-                    // The limiter of a node keeps to what jobs allow at most, whoever decides.
-                    Effect::Set(changes) => self.write(node, changes),
+                    // A node's limiter enforces the maximum shares of jobs under every policy.
+                    Effect::Set(changes) => self.write_limits(node, changes),
                     Effect::End(_) | Effect::WakeAt(_) => {}
                 }
             }
         }
-        let here = self.stations.iter().flat_map(|station| station.fluid.jobs());
-        let restarting = here.filter(|index| self.jobs.get(*index).is_some_and(Live::starts_again));
+        let here = self.nodes.iter().flat_map(|state| state.fluid.jobs());
+        let restarting =
+            here.filter(|index| self.jobs.get(*index).is_some_and(LiveJob::starts_again));
         let waiting = self.waiting.iter().chain(&self.moving).copied();
         for index in waiting.chain(restarting) {
             let Some(live) = self.jobs.get(index) else { continue };

@@ -1,68 +1,66 @@
-//! One node's policy runs, or its limiter looks, and what they say is done.
+//! Runs one node's policy or samples for its limiter, and applies the effects.
 
 use paceline_policy::limiter::{Change, Setting};
 use paceline_policy::{Decision, Effect, Event, Frame, JobId, Moment};
 use serde::Serialize;
 
 use super::World;
-use super::queue::What;
+use super::queue::SimEvent;
 use crate::fluid::Index;
 use crate::outcome::Line;
-use crate::scenario::Company;
+use crate::scenario::Competition;
 
-/// How often the live driver looks between decisions, in seconds; and halfway to the next one, if that is
-/// sooner.
-const LOOK: f64 = 1.0;
+/// How often the live controller samples between decisions, in seconds; or halfway to the next one,
+/// if that is sooner.
+const SAMPLE_INTERVAL: f64 = 1.0;
 
 impl World<'_> {
     pub(super) fn decide(&mut self, node: usize) {
         let now = self.now;
-        let Some(station) = self.stations.get_mut(node) else { return };
-        station.decided = Some(now);
-        station.observe(now, &mut self.jobs);
-        let effects = station.engine.step(Moment::from_seconds(now), Event::Decide);
+        let Some(state) = self.nodes.get_mut(node) else { return };
+        state.decided = Some(now);
+        state.observe(now, &mut self.jobs);
+        let effects = state.engine.step(Moment::from_seconds(now), Event::Decide);
         self.done.outcome.events += 1;
         self.done.outcome.decisions += 1;
-        self.obey(node, effects);
+        self.apply(node, effects);
     }
 
-    pub(super) fn look(&mut self, node: usize) {
+    pub(super) fn sample(&mut self, node: usize) {
         let now = self.now;
-        let Some(station) = self.stations.get_mut(node) else { return };
-        station.glance(now, &mut self.jobs);
-        let effects = station.engine.step(Moment::from_seconds(now), Event::Look);
-        self.obey(node, effects);
+        let Some(state) = self.nodes.get_mut(node) else { return };
+        state.observe_without_losses(now, &mut self.jobs);
+        let effects = state.engine.step(Moment::from_seconds(now), Event::Tick);
+        self.apply(node, effects);
     }
 
-    fn obey(&mut self, node: usize, effects: Vec<Effect>) {
-        let mut next = self.now + LOOK;
+    fn apply(&mut self, node: usize, effects: Vec<Effect>) {
+        let mut next = self.now + SAMPLE_INTERVAL;
         for effect in effects {
             match effect {
-                Effect::Set(changes) => self.write(node, changes),
-                Effect::Decided(decided) => self.write_down(&decided.0, &decided.1),
+                Effect::Set(changes) => self.write_limits(node, changes),
+                Effect::Decided(decided) => self.record(&decided.0, &decided.1),
                 Effect::End(jobs) => self.end(node, &jobs),
                 Effect::WakeAt(at) => {
-                    self.queue.no_later(at.seconds(), What::Decide(node));
+                    self.queue.no_later(at.seconds(), SimEvent::Decide(node));
                     next = next.min(f64::midpoint(self.now, at.seconds()));
                 }
             }
         }
-        if let Some(station) = self.stations.get(node) {
-            let due =
-                station.engine.has_use_for_looks(Moment::from_seconds(self.now)).then_some(next);
-            self.queue.set(due, What::Look(node));
+        if let Some(state) = self.nodes.get(node) {
+            let due = state.engine.needs_ticks(Moment::from_seconds(self.now)).then_some(next);
+            self.queue.set(due, SimEvent::Sample(node));
         }
     }
 
-    /// Limits are written, and are in force at once.
-    pub(super) fn write(&mut self, node: usize, changes: Vec<Change>) {
-        if let Some(station) = self.stations.get_mut(node) {
-            station.count_losses(self.now, &mut self.jobs);
+    /// Writes limits, which are in force immediately.
+    pub(super) fn write_limits(&mut self, node: usize, changes: Vec<Change>) {
+        if let Some(state) = self.nodes.get_mut(node) {
+            state.count_losses(self.now, &mut self.jobs);
         }
         for Change { job, to, .. } in changes {
             let Some(index) = self.index(node, &job) else { continue };
-            let (Some(station), Some(live)) =
-                (self.stations.get_mut(node), self.jobs.get_mut(index))
+            let (Some(state), Some(live)) = (self.nodes.get_mut(node), self.jobs.get_mut(index))
             else {
                 continue;
             };
@@ -72,13 +70,13 @@ impl World<'_> {
             }
             live.outcome.writes += 1;
             self.done.outcome.events += 1;
-            station.fluid.set(index, live.party(station.cpus, Company::default()));
-            station.tell(self.now, Event::Applied(job, to));
+            state.fluid.set(index, live.demand(state.cpus, Competition::default()));
+            state.notify(self.now, Event::Applied(job, to));
         }
-        self.plan(node);
+        self.schedule_goal(node);
     }
 
-    /// Jobs that have reached their objective are ended.
+    /// Ends jobs that have reached their objective.
     fn end(&mut self, node: usize, jobs: &[JobId]) {
         for job in jobs {
             let Some(index) = self.index(node, job) else { continue };
@@ -87,21 +85,22 @@ impl World<'_> {
                 live.outcome.ended = true;
             }
             self.done.outcome.events += 1;
-            self.depart(index, node);
-            self.over(index);
-            self.changed(node);
+            self.stop_process(index, node);
+            self.finish_job(index);
+            self.node_changed(node);
         }
     }
 
-    /// The number of a job that runs on a node.
+    /// The number of a job that runs on a node; `None` if it does not.
     pub(super) fn index(&self, node: usize, id: &JobId) -> Option<Index> {
-        self.stations.get(node)?.by_id.get(id).copied()
+        self.nodes.get(node)?.by_id.get(id).copied()
     }
 
-    pub(super) fn write_down(&mut self, frame: &Frame, decision: &Decision) {
-        self.note_sets(decision);
+    pub(super) fn record(&mut self, frame: &Frame, decision: &Decision) {
+        self.trace_sets(decision);
         if self.run.record {
             let line = Line { frame: json(frame), decision: json(decision) };
+            self.effort.record(line.frame.len() + line.decision.len());
             self.done.lines.push(line);
         }
     }

@@ -1,103 +1,101 @@
-//! Nodes that fail and jobs that crash, and what is left of the work then.
+//! Failures of nodes and jobs, and the work that survives them.
 
 use paceline_policy::unit::counter;
 
-use super::live::Live;
-use super::queue::What;
-use super::{Station, World};
+use super::live::LiveJob;
+use super::queue::SimEvent;
+use super::{NodeState, World};
 use crate::fluid::{Index, ROUNDING};
 use crate::number::floor;
 use crate::scenario::Failures;
 
 impl<'a> World<'a> {
     pub(super) fn is_up(&self, node: usize) -> bool {
-        self.stations.get(node).is_some_and(Station::is_up)
+        self.nodes.get(node).is_some_and(NodeState::is_up)
     }
 
-    /// When a node fails, if it ever does.
+    /// The failures of a node, if it has any.
     fn failures(&self, node: usize) -> Option<&'a Failures> {
         self.run.scenario.nodes.get(node)?.failures.as_ref()
     }
 
-    /// Notes when a node that works fails next.
-    pub(super) fn expect_failure(&mut self, node: usize) {
-        let (Some(failures), Some(station)) = (self.failures(node), self.stations.get_mut(node))
-        else {
+    /// Schedules the next failure of a working node.
+    pub(super) fn schedule_failure(&mut self, node: usize) {
+        let (Some(failures), Some(state)) = (self.failures(node), self.nodes.get_mut(node)) else {
             return;
         };
-        if let Some(at) = failures.next(self.now, 0.0, &mut station.failures) {
-            self.queue.push(at, What::Fail(node));
+        if let Some(at) = failures.next(self.now, 0.0, &mut state.failures) {
+            self.queue.push(at, SimEvent::Fail(node));
         }
     }
 
-    /// A node fails, and all that runs there with it.
+    /// Fails a node, with all jobs that run there.
     pub(super) fn fail(&mut self, node: usize) {
-        let (Some(failures), Some(station)) = (self.failures(node), self.stations.get_mut(node))
-        else {
+        let (Some(failures), Some(state)) = (self.failures(node), self.nodes.get_mut(node)) else {
             return;
         };
-        let lost: Vec<Index> = station.fluid.jobs().collect();
-        station.down_since = Some(self.now);
+        let lost: Vec<Index> = state.fluid.jobs().collect();
+        state.down_since = Some(self.now);
         let back = self.now + failures.down;
-        self.queue.set(None, What::Look(node));
-        self.queue.set(None, What::Decide(node));
-        self.queue.push(back, What::Recover(node));
+        self.queue.set(None, SimEvent::Sample(node));
+        self.queue.set(None, SimEvent::Decide(node));
+        self.queue.push(back, SimEvent::Recover(node));
         for index in lost {
-            self.depart(index, node);
+            self.stop_process(index, node);
             let Some(live) = self.jobs.get_mut(index) else { continue };
-            live.fall_back(self.now);
+            live.roll_back(self.now);
             let begins = if live.job.node.is_some() { back } else { self.now };
             live.node = live.job.node;
-            let at = begins + live.restoring();
-            self.queue.push(at, What::Resume(index));
+            let at = begins + live.resume_seconds();
+            self.queue.push(at, SimEvent::Resume(index));
         }
-        self.by_jobs.remove(&(0, node));
-        self.plan(node);
-        self.hurry_all();
+        self.nodes_by_load.remove(&(0, node));
+        self.schedule_goal(node);
+        self.request_cluster_decision();
     }
 
-    /// A node works again, and jobs that had none are settled.
+    /// Brings a node up again, and places jobs without a node.
     pub(super) fn recover(&mut self, node: usize) {
-        let Some(station) = self.stations.get_mut(node) else { return };
-        if let Some(since) = station.down_since.take() {
-            station.down += self.now - since;
+        let Some(state) = self.nodes.get_mut(node) else { return };
+        if let Some(since) = state.down_since.take() {
+            state.down += self.now - since;
         }
-        self.by_jobs.insert((0, node));
-        self.expect_failure(node);
+        self.nodes_by_load.insert((0, node));
+        self.schedule_failure(node);
         for index in std::mem::take(&mut self.stranded) {
-            self.settle(index);
+            self.start_or_place(index);
         }
-        self.changed(node);
+        self.node_changed(node);
     }
 
-    /// A job's process ends before its time, and begins anew on its node.
+    /// A job's process crashes, and restarts on its node.
     pub(super) fn crash(&mut self, index: Index) {
         let Some(live) = self.jobs.get_mut(index) else { return };
         let Some(node) = live.node.filter(|_| live.crash == Some(self.now)) else { return };
-        self.depart(index, node);
+        self.stop_process(index, node);
         let Some(live) = self.jobs.get_mut(index) else { return };
-        live.fall_back(self.now);
+        live.roll_back(self.now);
         let down = live.job.failures.as_ref().map_or(0.0, |failures| failures.down);
-        let at = self.now + down + live.restoring();
+        let at = self.now + down + live.resume_seconds();
         self.moving.insert(index);
-        self.queue.push(at, What::Resume(index));
-        self.changed(node);
+        self.queue.push(at, SimEvent::Resume(index));
+        self.node_changed(node);
     }
 }
 
-impl Live {
-    /// When its process that begins now is to crash.
+impl LiveJob {
+    /// When the process that begins now will crash; `None` if it will not.
     pub(super) fn next_crash(&mut self, now: f64) -> Option<f64> {
         self.job.failures.as_ref()?.next(now, self.job.arrive, &mut self.crashes)
     }
 
-    /// All that it has done is in a checkpoint.
-    pub(super) fn save(&mut self) {
+    /// Saves all work done in a checkpoint.
+    pub(super) fn save_checkpoint(&mut self) {
         self.saved = self.before;
     }
 
-    /// What it has done since its last checkpoint is lost.
-    pub(super) fn fall_back(&mut self, now: f64) {
+    /// Discards the work since its last checkpoint.
+    pub(super) fn roll_back(&mut self, now: f64) {
         let every = self.job.checkpoint.every;
         let kept =
             every.map_or(0.0, |every| every * counter(floor(self.before / every + ROUNDING)));
@@ -108,8 +106,8 @@ impl Live {
         self.restart_loss(now);
     }
 
-    /// For how many seconds it stands still until its next process begins, to go on from its checkpoint.
-    pub(super) fn restoring(&mut self) -> f64 {
+    /// For how many seconds it stops until its next process resumes from its checkpoint.
+    pub(super) fn resume_seconds(&mut self) -> f64 {
         let cost = self.job.checkpoint;
         if cost.start {
             self.start = self.job.start;

@@ -4,34 +4,33 @@ use super::{Done, World};
 use crate::fluid::Index;
 
 impl World<'_> {
-    /// The figures of the run as it stands.
+    /// The final figures of the run.
     pub(super) fn finish(mut self) -> Done {
         let end = if self.left > 0 { self.latest() } else { self.last_end };
-        self.note_until(end);
+        self.trace_until(end);
         self.done.trace = self.watch.take().map(|watch| watch.end(end));
-        let (mut used, mut wasted, mut there_was) = (0.0, 0.0, 0.0);
-        for station in &mut self.stations {
-            station.fluid.advance(end);
-            used += station.fluid.used();
-            wasted += station.fluid.wasted();
-            there_was += station.up_time(end);
-            let here: Vec<Index> = station.fluid.jobs().collect();
+        let (mut used, mut wasted, mut available) = (0.0, 0.0, 0.0);
+        for state in &mut self.nodes {
+            state.fluid.advance(end);
+            used += state.fluid.used();
+            wasted += state.fluid.wasted();
+            available += state.up_time(end);
+            let here: Vec<Index> = state.fluid.jobs().collect();
             for index in here {
                 let Some(live) = self.jobs.get_mut(index) else { continue };
-                if let Some(tally) = station.fluid.tally(index) {
+                if let Some(tally) = state.fluid.tally(index) {
                     live.count_loss(end, live.done(tally));
                 }
                 if live.start.is_none() {
-                    live.outcome.batch_latency =
-                        Some(live.job.batch / station.fluid.rate_of(index));
+                    live.outcome.batch_latency = Some(live.job.batch / state.fluid.rate_of(index));
                 }
             }
         }
-        // Those that run nowhere just now have a loss all the same.
-        for live in self.jobs.here() {
+        // Jobs that are not running now have a loss, too.
+        for live in self.jobs.present() {
             live.count_loss(end, live.before);
         }
-        let part = |seconds: f64| Some(if there_was > 0.0 { seconds / there_was } else { 0.0 });
+        let part = |seconds: f64| Some(if available > 0.0 { seconds / available } else { 0.0 });
         let outcome = &mut self.done.outcome;
         (outcome.until, outcome.utilisation, outcome.stranded) = (end, part(used), part(wasted));
         outcome.jobs = self.jobs.outcomes();
@@ -43,7 +42,7 @@ impl World<'_> {
         self.done
     }
 
-    /// The end of a run in which some job is not over.
+    /// The end of a run with unfinished jobs.
     fn latest(&self) -> f64 {
         if self.run.scenario.until.is_finite() { self.run.scenario.until } else { self.now }
     }

@@ -1,9 +1,9 @@
-//! The jobs of a run by number: all that happens to them is kept of those that are there alone, so
-//! that an event touches no more memory however many have been or are to come.
+//! The jobs of a run by number. Full state is kept only of the jobs present, so the memory that an
+//! event touches does not grow with past and future jobs.
 
 use std::sync::Arc;
 
-use super::live::Live;
+use super::live::LiveJob;
 use crate::fluid::Index;
 use crate::outcome::JobOutcome;
 use crate::scenario::Job;
@@ -12,72 +12,72 @@ use crate::scenario::Job;
 pub(super) struct Jobs {
     seed: u64,
     /// Those that have not arrived.
-    coming: Vec<Option<Job>>,
-    /// Those that are there, side by side in no order, and where each stands.
-    here: Vec<(Index, Live)>,
+    future: Vec<Option<Job>>,
+    /// The jobs present, contiguous in no order, and the position of each.
+    present: Vec<(Index, LiveJob)>,
     places: Vec<Option<usize>>,
-    /// What came of those that are over.
-    over: Vec<(Index, JobOutcome)>,
+    /// The outcomes of finished jobs.
+    finished: Vec<(Index, JobOutcome)>,
 }
 
 impl Jobs {
-    /// None of these has arrived.
+    /// A run in which none of these has arrived.
     pub(super) fn new(workload: Vec<Job>, seed: u64) -> Self {
         let places = vec![None; workload.len()];
-        let coming = workload.into_iter().map(Some).collect();
-        Self { seed, coming, here: Vec::new(), places, over: Vec::new() }
+        let future = workload.into_iter().map(Some).collect();
+        Self { seed, future, present: Vec::new(), places, finished: Vec::new() }
     }
 
-    /// A job arrives.
+    /// Adds an arriving job.
     pub(super) fn arrive(&mut self, index: Index) {
-        let job = self.coming.get_mut(index).and_then(Option::take);
+        let job = self.future.get_mut(index).and_then(Option::take);
         let (Some(job), Some(place)) = (job, self.places.get_mut(index)) else { return };
-        *place = Some(self.here.len());
-        self.here.push((index, Live::new(job, index, self.seed)));
+        *place = Some(self.present.len());
+        self.present.push((index, LiveJob::new(job, index, self.seed)));
     }
 
-    /// A job is over.
-    pub(super) fn over(&mut self, index: Index) {
+    /// Removes a finished job, and keeps its outcome.
+    pub(super) fn finish(&mut self, index: Index) {
         let Some(place) = self.places.get_mut(index).and_then(Option::take) else { return };
-        let (_, live) = self.here.swap_remove(place);
-        // The last one stands there now, unless it was the last that went.
-        let moved = self.here.get(place).map(|(moved, _)| *moved);
+        let (_, live) = self.present.swap_remove(place);
+        // The last job is there now, unless it was the one removed.
+        let moved = self.present.get(place).map(|(moved, _)| *moved);
         if let Some(moved) = moved.and_then(|moved| self.places.get_mut(moved)) {
             *moved = Some(place);
         }
-        self.over.push((index, live.outcome));
+        self.finished.push((index, live.outcome));
     }
 
-    /// A job that is there.
-    pub(super) fn get(&self, index: Index) -> Option<&Live> {
+    /// A job that is present.
+    pub(super) fn get(&self, index: Index) -> Option<&LiveJob> {
         let place = (*self.places.get(index)?)?;
-        self.here.get(place).map(|(_, live)| live)
+        self.present.get(place).map(|(_, live)| live)
     }
 
-    pub(super) fn get_mut(&mut self, index: Index) -> Option<&mut Live> {
+    pub(super) fn get_mut(&mut self, index: Index) -> Option<&mut LiveJob> {
         let place = (*self.places.get(index)?)?;
-        self.here.get_mut(place).map(|(_, live)| live)
+        self.present.get_mut(place).map(|(_, live)| live)
     }
 
-    /// Those that are there.
-    pub(super) fn here(&mut self) -> impl Iterator<Item = &mut Live> {
-        self.here.iter_mut().map(|(_, live)| live)
+    /// The jobs present.
+    pub(super) fn present(&mut self) -> impl Iterator<Item = &mut LiveJob> {
+        self.present.iter_mut().map(|(_, live)| live)
     }
 
-    /// What came of all of them.
+    /// The outcomes of all jobs.
     pub(super) fn outcomes(self) -> Vec<JobOutcome> {
-        let coming = self.coming.into_iter().enumerate();
-        let coming = coming.filter_map(|(index, job)| Some((index, JobOutcome::new(&job?))));
-        let here = self.here.into_iter().map(|(index, live)| (index, live.outcome));
+        let future = self.future.into_iter().enumerate();
+        let future = future.filter_map(|(index, job)| Some((index, JobOutcome::new(&job?))));
+        let here = self.present.into_iter().map(|(index, live)| (index, live.outcome));
         let mut all: Vec<(Index, JobOutcome)> =
-            self.over.into_iter().chain(here).chain(coming).collect();
+            self.finished.into_iter().chain(here).chain(future).collect();
         all.sort_unstable_by_key(|(index, _)| *index);
         all.into_iter().map(|(_, outcome)| outcome).collect()
     }
 }
 
-/// The names of processes, by how many of its job there were before. All jobs share them: reports
-/// carry them to and fro, and are not to touch a piece of memory of each job's for that.
+/// The names of processes, by how many processes their job had before. All jobs share them, so that
+/// copying a report touches no memory of its job.
 #[derive(Debug, Default)]
 pub(super) struct Instances(Vec<Arc<str>>);
 
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_comes_and_goes_the_others_are_found_and_none_is_lost(
+        fn jobs_are_found_and_kept_after_others_come_and_go(
             arrivals in order(), ends in order(), came in 0..=5_usize, went in 0..=5_usize,
         ) {
             let workload = scenario("FC-5").draw(1);
@@ -115,7 +115,7 @@ mod tests {
             let over: Vec<Index> =
                 ends.into_iter().filter(|index| arrived.contains(index)).take(went).collect();
             for index in &over {
-                jobs.over(*index);
+                jobs.finish(*index);
             }
             for (index, job) in workload.iter().enumerate() {
                 let is_here = arrived.contains(&index) && !over.contains(&index);

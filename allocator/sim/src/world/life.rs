@@ -1,26 +1,26 @@
-//! A job's way from its arrival to its end.
+//! A job from its arrival to its end.
 
 use paceline_policy::Event;
 use paceline_policy::limiter::Setting;
 
 use super::live::Goal;
-use super::queue::What;
+use super::queue::SimEvent;
 use super::{COALESCE, World};
 use crate::fluid::{Index, Tally};
-use crate::scenario::Company;
+use crate::scenario::Competition;
 
-/// A goal that is so near, in seconds, is reached: that is rounding.
+/// A goal this near, in seconds, counts as reached: the difference is a rounding error.
 const ROUNDING: f64 = 1e-9;
 
 impl World<'_> {
     pub(super) fn arrive(&mut self, index: Index) {
         self.done.outcome.events += 1;
         self.jobs.arrive(index);
-        self.settle(index);
+        self.start_or_place(index);
     }
 
-    /// A job is to run: on its node, or on one that is to be chosen.
-    pub(super) fn settle(&mut self, index: Index) {
+    /// Starts a job on its node, or places it if it has none.
+    pub(super) fn start_or_place(&mut self, index: Index) {
         self.moving.remove(&index);
         let Some(live) = self.jobs.get(index) else { return };
         if live.node.is_some_and(|node| self.is_up(node)) {
@@ -32,7 +32,7 @@ impl World<'_> {
         }
     }
 
-    /// A process of a job begins on its node, with its start where it has one to do.
+    /// Begins a process of a job on its node, with its start if it has one.
     pub(super) fn begin(&mut self, index: Index) {
         let Some(live) = self.jobs.get_mut(index) else { return };
         let Some(node) = live.node else { return };
@@ -42,10 +42,10 @@ impl World<'_> {
         }
         live.outcome.started.get_or_insert(self.now);
         self.enter(index, node);
-        self.plan(node);
+        self.schedule_goal(node);
     }
 
-    /// A process of a job trains from now on, and is seen.
+    /// Lets a process of a job train and be observed from now on.
     fn train(&mut self, index: Index, node: usize) {
         let now = self.now;
         let Some(live) = self.jobs.get_mut(index) else { return };
@@ -53,54 +53,52 @@ impl World<'_> {
         live.count_loss(now, live.before);
         live.crash = live.next_crash(now);
         if let Some(at) = live.crash {
-            self.queue.push(at, What::Crash(index));
+            self.queue.push(at, SimEvent::Crash(index));
         }
         self.enter(index, node);
-        let (Some(live), Some(station)) = (self.jobs.get(index), self.stations.get_mut(node))
-        else {
+        let (Some(live), Some(state)) = (self.jobs.get(index), self.nodes.get_mut(node)) else {
             return;
         };
-        station.by_id.insert(live.job.id.clone(), index);
-        station.tell(now, Event::Appeared(live.spec()));
+        state.by_id.insert(live.job.id.clone(), index);
+        state.notify(now, Event::Appeared(live.spec()));
         if live.has_own_weight() {
             let weight = Setting::Weight(live.cpu_shares);
-            station.tell(now, Event::Applied(live.job.id.clone(), weight));
+            state.notify(now, Event::Applied(live.job.id.clone(), weight));
         }
-        self.changed(node);
+        self.node_changed(node);
     }
 
-    /// A process takes part in a node's CPU.
+    /// Adds a process to a node's CPU.
     fn enter(&mut self, index: Index, node: usize) {
-        let (Some(live), Some(station)) = (self.jobs.get(index), self.stations.get_mut(node))
-        else {
+        let (Some(live), Some(state)) = (self.jobs.get(index), self.nodes.get_mut(node)) else {
             return;
         };
-        station.fluid.advance(self.now);
-        let before = station.fluid.len();
-        station.fluid.insert(index, live.party(station.cpus, Company::default()), live.goal());
-        self.by_jobs.remove(&(before, node));
-        self.by_jobs.insert((before + 1, node));
+        state.fluid.advance(self.now);
+        let before = state.fluid.len();
+        state.fluid.insert(index, live.demand(state.cpus, Competition::default()), live.goal());
+        self.nodes_by_load.remove(&(before, node));
+        self.nodes_by_load.insert((before + 1, node));
     }
 
-    /// A process takes part in it no longer: what it did and used.
+    /// Removes a process from a node's CPU, and returns what it did and used.
     fn leave(&mut self, index: Index, node: usize) -> Option<Tally> {
-        let station = self.stations.get_mut(node)?;
-        station.fluid.advance(self.now);
-        let tally = station.fluid.remove(index)?;
-        let left = station.fluid.len();
-        self.by_jobs.remove(&(left + 1, node));
-        self.by_jobs.insert((left, node));
+        let state = self.nodes.get_mut(node)?;
+        state.fluid.advance(self.now);
+        let tally = state.fluid.remove(index)?;
+        let left = state.fluid.len();
+        self.nodes_by_load.remove(&(left + 1, node));
+        self.nodes_by_load.insert((left, node));
         Some(tally)
     }
 
-    /// Goals of jobs on a node are reached.
+    /// Handles the goals that jobs on a node have reached.
     pub(super) fn goals(&mut self, node: usize) {
         let (now, mut is_news) = (self.now, false);
-        let Some(station) = self.stations.get_mut(node) else { return };
-        station.fluid.advance(now);
+        let Some(state) = self.nodes.get_mut(node) else { return };
+        state.fluid.advance(now);
         let soon = now + ROUNDING;
-        while let Some(station) = self.stations.get_mut(node) {
-            let Some((_, index)) = station.fluid.next().filter(|(at, _)| *at <= soon) else {
+        while let Some(state) = self.nodes.get_mut(node) {
+            let Some((_, index)) = state.fluid.next().filter(|(at, _)| *at <= soon) else {
                 break;
             };
             let Some(live) = self.jobs.get_mut(index) else { break };
@@ -111,28 +109,27 @@ impl World<'_> {
                 continue;
             }
             let goal = live.reach(now);
-            station.fluid.reached(index, live.goal());
-            is_news |= goal == Some(Goal::End) || station.engine.minds_targets();
+            state.fluid.reached(index, live.goal());
+            is_news |= goal == Some(Goal::End) || state.engine.reacts_to_targets();
             if goal == Some(Goal::End) {
                 self.done.outcome.events += 1;
-                self.depart(index, node);
-                self.over(index);
+                self.stop_process(index, node);
+                self.finish_job(index);
             }
         }
         if is_news {
-            self.changed(node);
+            self.node_changed(node);
         } else {
-            self.plan(node);
+            self.schedule_goal(node);
         }
     }
 
-    /// A job's process on a node ends: what it has done is counted.
-    pub(super) fn depart(&mut self, index: Index, node: usize) {
+    /// Ends a job's process on a node, and counts its work.
+    pub(super) fn stop_process(&mut self, index: Index, node: usize) {
         let now = self.now;
-        let rate = self.stations.get(node).map_or(0.0, |station| station.fluid.rate_of(index));
+        let rate = self.nodes.get(node).map_or(0.0, |state| state.fluid.rate_of(index));
         let tally = self.leave(index, node);
-        let (Some(station), Some(live)) = (self.stations.get_mut(node), self.jobs.get_mut(index))
-        else {
+        let (Some(state), Some(live)) = (self.nodes.get_mut(node), self.jobs.get_mut(index)) else {
             return;
         };
         if let Some(tally) = tally {
@@ -143,39 +140,39 @@ impl World<'_> {
             return;
         }
         live.outcome.batch_latency = Some(live.job.batch / rate);
-        station.by_id.remove(&live.job.id);
+        state.by_id.remove(&live.job.id);
         live.crash = None;
-        station.tell(now, Event::Gone(live.job.id.clone()));
+        state.notify(now, Event::Gone(live.job.id.clone()));
     }
 
-    /// A job is over.
-    pub(super) fn over(&mut self, index: Index) {
-        self.jobs.over(index);
+    /// Records that a job is finished.
+    pub(super) fn finish_job(&mut self, index: Index) {
+        self.jobs.finish(index);
         self.left -= 1;
         self.last_end = self.now;
     }
 
-    /// Something happened on a node that its policy should see.
-    pub(super) fn changed(&mut self, node: usize) {
-        self.plan(node);
+    /// Schedules a decision of a node's policy, since something changed there.
+    pub(super) fn node_changed(&mut self, node: usize) {
+        self.schedule_goal(node);
         if self.cluster.is_some() {
-            self.hurry_all();
+            self.request_cluster_decision();
             return;
         }
-        let Some(station) = self.stations.get(node).filter(|station| station.is_up()) else {
+        let Some(state) = self.nodes.get(node).filter(|state| state.is_up()) else {
             return;
         };
-        let at = station.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
-        self.queue.no_later(at, What::Decide(node));
+        let at = state.decided.map_or(self.now, |at| self.now.max(at + COALESCE));
+        self.queue.no_later(at, SimEvent::Decide(node));
     }
 
-    /// Notes when the node's next goal is due.
-    pub(super) fn plan(&mut self, node: usize) {
-        let Some(station) = self.stations.get_mut(node) else { return };
-        if self.company_matters {
-            station.fit_in(&self.jobs);
+    /// Schedules the node's next goal.
+    pub(super) fn schedule_goal(&mut self, node: usize) {
+        let Some(state) = self.nodes.get_mut(node) else { return };
+        if self.competition_matters {
+            state.update_demands(&self.jobs);
         }
-        let next = station.fluid.next().map(|(at, _)| at.max(self.now));
-        self.queue.set(next, What::Goal(node));
+        let next = state.fluid.next().map(|(at, _)| at.max(self.now));
+        self.queue.set(next, SimEvent::Goal(node));
     }
 }

@@ -1,4 +1,4 @@
-//! One job while the simulation runs, and what its endpoint would say.
+//! A job during the simulation, and the reports of its endpoint.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use paceline_wire::Targets;
 
 use super::jobs::Instances;
 use crate::curve::Fall;
-use crate::fluid::{Party, ROUNDING, Tally};
+use crate::fluid::{Demand, ROUNDING, Tally};
 use crate::number::floor;
 use crate::outcome::JobOutcome;
-use crate::random::{Lazy, Purpose};
-use crate::scenario::{Company, Job, Start, Told, threads_for};
+use crate::random::{LazyStream, Purpose};
+use crate::scenario::{Competition, EarlyReports, Job, Start, threads_for};
 
-/// What a job's limit and weight are before anybody touches them.
+/// A job's limit before any is written.
 pub(super) const UNLIMITED: Share = Share::ALL;
 
-/// Noise takes no more of what batches last than leaves them this part.
-const LEAST_DURATION: f64 = 0.1;
+/// Noise shortens durations to this part at most.
+const MIN_DURATION: f64 = 0.1;
 
 /// One job.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct LiveJob {
     pub(super) job: Job,
-    /// Where it runs, or is to run once its move is over.
+    /// Where it runs, or will run after its move.
     pub(super) node: Option<usize>,
     pub(super) cap: Share,
     pub(super) cpu_shares: u64,
-    /// What it has to do before it trains, all of it: a start that is cut short begins anew.
+    /// Its start before it trains. An interrupted start is repeated from its beginning.
     pub(super) start: Option<Start>,
     /// Work done before its present process began.
     pub(super) before: f64,
@@ -39,20 +39,20 @@ pub(super) struct Live {
     pub(super) saved: f64,
     /// When its present process crashes.
     pub(super) crash: Option<f64>,
-    /// The works at which something happens, the next one first.
+    /// The amounts of work at which something happens, the next one last.
     goals: Vec<(f64, Goal)>,
     pub(super) outcome: JobOutcome,
-    told: Report,
-    /// How many of the losses that it has told of are of the time before it was first seen.
+    reported: Report,
+    /// How many of its reported losses are from before its first frame.
     early: u64,
-    noise: Lazy,
-    durations: Lazy,
-    /// How many batches it has told of, and what those took without noise.
+    noise: LazyStream,
+    durations: LazyStream,
+    /// How many batches it has reported, and how long they took without noise.
     timed: (u64, f64),
-    pub(super) checkpoints: Lazy,
-    pub(super) crashes: Lazy,
+    pub(super) checkpoints: LazyStream,
+    pub(super) crashes: LazyStream,
     fall: Option<Fall>,
-    /// Up to when the area under its loss is counted, and the work then.
+    /// The time and work up to which the area under its loss is counted.
     counted: (f64, f64),
     processes: usize,
 }
@@ -65,7 +65,7 @@ pub(super) enum Goal {
     End,
 }
 
-impl Live {
+impl LiveJob {
     pub(super) fn new(job: Job, index: usize, seed: u64) -> Self {
         let targets = [
             (job.work_to_acceptable(), Goal::Acceptable),
@@ -85,13 +85,13 @@ impl Live {
             crash: None,
             goals,
             outcome: JobOutcome::new(&job),
-            told: first_report(&job),
+            reported: first_report(&job),
             early: 0,
-            noise: Lazy::new(seed, Purpose::Noise, index),
-            durations: Lazy::new(seed, Purpose::Duration, index),
+            noise: LazyStream::new(seed, Purpose::Noise, index),
+            durations: LazyStream::new(seed, Purpose::Duration, index),
             timed: (0, 0.0),
-            checkpoints: Lazy::new(seed, Purpose::Checkpoint, index),
-            crashes: Lazy::new(seed, Purpose::Crash, index),
+            checkpoints: LazyStream::new(seed, Purpose::Checkpoint, index),
+            crashes: LazyStream::new(seed, Purpose::Crash, index),
             fall: job.loss.as_ref().map(|curve| curve.fall()),
             counted: (job.arrive, 0.0),
             processes: 0,
@@ -99,7 +99,7 @@ impl Live {
         }
     }
 
-    /// What the engine is told of it when it begins to run.
+    /// Its description for the engine when it begins to run.
     pub(super) fn spec(&self) -> JobSpec {
         JobSpec {
             id: self.job.id.clone(),
@@ -109,6 +109,8 @@ impl Live {
             min: self.job.min,
             max: self.job.max,
             weight: self.job.weight,
+            own_weight: self.job.cpu_shares,
+            age: None,
             max_slowdown: self.job.max_slowdown,
             may_terminate: self.job.may_terminate,
             work: self.job.declared,
@@ -117,19 +119,20 @@ impl Live {
         }
     }
 
-    /// A process of it trains from now on, on a node where nothing limits it yet.
+    /// Lets a process train from now on, on a node that does not limit it yet.
     pub(super) fn train(&mut self, now: f64, instances: &mut Instances) {
         self.outcome.started.get_or_insert(now);
         (self.cap, self.cpu_shares) = (UNLIMITED, self.job.cpu_shares);
         let instance = instances.name(self.processes);
         self.processes += 1;
-        self.told = Report { instance, reached: self.told.reached, ..first_report(&self.job) };
-        // Only its first process begins with what it told of then.
-        let told = self.job.told.filter(|_| self.processes == 1);
-        self.early = u64::from(told.is_some());
+        self.reported =
+            Report { instance, reached: self.reported.reached, ..first_report(&self.job) };
+        // Only its first process begins with early reports.
+        let early = self.job.early_reports.filter(|_| self.processes == 1);
+        self.early = u64::from(early.is_some());
         self.timed = (0, 0.0);
-        if let Some(Told { loss, largest }) = told {
-            (self.told.losses, self.told.largest) = ((self.early, loss), Some(largest));
+        if let Some(EarlyReports { loss, largest }) = early {
+            (self.reported.losses, self.reported.largest) = ((self.early, loss), Some(largest));
         }
     }
 
@@ -138,11 +141,11 @@ impl Live {
         self.start.is_some() && self.processes > 0
     }
 
-    /// What it asks of its node.
-    pub(super) fn party(&self, cpus: f64, company: Company) -> Party {
+    /// Its demand on its node.
+    pub(super) fn demand(&self, cpus: f64, competition: Competition) -> Demand {
         match self.start {
             Some(start) => self.job.starting(start),
-            None => self.job.party(self.cap, self.cpu_shares, cpus, company),
+            None => self.job.demand(self.cap, self.cpu_shares, cpus, competition),
         }
     }
 
@@ -154,17 +157,17 @@ impl Live {
         }
     }
 
-    /// The work that it has done, its present process among it.
+    /// The work that it has done, including its present process.
     pub(super) fn done(&self, tally: Tally) -> f64 {
         if self.start.is_some() { self.before } else { self.before + tally.work }
     }
 
-    /// Whether its CPU weight is one that the engine must be told of.
+    /// Whether its CPU weight differs from the default, so that the engine needs it.
     pub(super) fn has_own_weight(&self) -> bool {
         self.job.cpu_shares != DEFAULT_WEIGHT
     }
 
-    /// The work of its present process at which something happens next.
+    /// The work of its present process at which the next event happens.
     pub(super) fn goal(&self) -> f64 {
         if let Some(start) = self.start {
             return start.work;
@@ -172,72 +175,73 @@ impl Live {
         self.goals.last().map_or(f64::INFINITY, |(work, _)| work - self.before)
     }
 
-    /// It has got there.
+    /// Handles its next goal.
     pub(super) fn reach(&mut self, now: f64) -> Option<Goal> {
         let (_, goal) = self.goals.pop()?;
         match goal {
             Goal::Acceptable => {
                 self.outcome.acceptable = Some(now);
-                self.told.reached.acceptable = true;
+                self.reported.reached.acceptable = true;
             }
             Goal::Objective => {
                 self.outcome.objective = Some(now);
-                self.told.reached.objective = true;
+                self.reported.reached.objective = true;
             }
             Goal::End => self.outcome.finished = Some(now),
         }
         Some(goal)
     }
 
-    /// What its endpoint says now, and what the kernel says that it has used.
+    /// What its endpoint reports now, and what the kernel has counted.
     pub(super) fn report(&mut self, now: f64, tally: Tally, cpus: f64) -> (Report, Reading) {
         self.count_loss(now, self.done(tally));
-        let told = self.told.losses.0 - self.early;
-        if tally.batches > told {
-            self.tell_losses(told, tally.batches);
+        let reported = self.reported.losses.0 - self.early;
+        if tally.batches > reported {
+            self.report_losses(reported, tally.batches);
         }
-        self.glance(tally, cpus)
+        self.report_without_losses(tally, cpus)
     }
 
-    /// The same but for its losses, which are told when a policy runs: nobody else asks for them,
-    /// and they take the longest to work out.
-    pub(super) fn glance(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
-        self.tell_batches((tally.batches, tally.batch_seconds));
-        self.told.done = Some(self.done(tally) / self.job.work);
+    /// The same without losses, which are needed only when a policy runs, and take the longest to
+    /// compute.
+    pub(super) fn report_without_losses(&mut self, tally: Tally, cpus: f64) -> (Report, Reading) {
+        self.report_batches((tally.batches, tally.batch_seconds));
+        self.reported.done = Some(self.done(tally) / self.job.work);
         let taken = self.steps_before() + tally.batches;
-        self.told.steps =
+        self.reported.steps =
             Steps { taken: Some(taken), total: self.job.total.after(taken), ..Steps::default() };
         let reading = Reading {
             cpu_seconds: tally.cpu * cpus,
             throttled_seconds: Some(tally.throttled),
             memory: None,
         };
-        (self.told.clone(), reading)
+        (self.reported.clone(), reading)
     }
 
-    /// The steps that it had taken when its present process began.
+    /// The steps that it had taken before its present process.
     fn steps_before(&self) -> u64 {
         floor(self.before / self.job.batch + ROUNDING)
     }
 
-    /// So many batches of its present process took so long by the share that it had.
-    fn tell_batches(&mut self, all: (u64, f64)) {
-        let (before, took) = (self.timed, self.told.batches.1);
+    /// Reports the batches of its present process, with their number and their duration without
+    /// noise.
+    fn report_batches(&mut self, all: (u64, f64)) {
+        let (before, took) = (self.timed, self.reported.batches.1);
         self.timed = all;
-        self.told.batches = all;
+        self.reported.batches = all;
         if self.job.batch_noise > 0.0 {
             let new = all.0.saturating_sub(before.0);
             let mut part = 1.0;
             if new > 0 {
                 let off = self.durations.stream().normal() / counter(new).sqrt();
-                part = (1.0 + self.job.batch_noise * off).max(LEAST_DURATION);
+                part = (1.0 + self.job.batch_noise * off).max(MIN_DURATION);
             }
-            self.told.batches.1 = took + (all.1 - before.1) * part;
+            self.reported.batches.1 = took + (all.1 - before.1) * part;
         }
     }
 
-    /// Each batch of its present process from `from + 1` to `to` reports a loss.
-    fn tell_losses(&mut self, from: u64, to: u64) {
+    /// Reports a loss for each batch of its present process from `from + 1` to `to`.
+    fn report_losses(&mut self, from: u64, to: u64) {
         let Some(curve) = &self.job.loss else { return };
         let step = self.job.batch / self.job.work;
         let done = self.steps_before();
@@ -248,13 +252,13 @@ impl Live {
             sum += self.job.noise * counter(to - from).sqrt() * self.noise.stream().normal();
         }
         let at = |batch: u64| curve.at(counter(done + batch) * step).abs();
-        let before = self.told.largest.unwrap_or_else(|| at(from + 1));
-        // Where losses only shrink, the first is the largest, and no other has to be worked out.
-        self.told.largest = Some(if curve.shrinks() { before } else { before.max(at(to)) });
-        self.told.losses = (self.early + to, self.told.losses.1 + sum);
+        let before = self.reported.largest.unwrap_or_else(|| at(from + 1));
+        // If losses only shrink, the first is the largest.
+        self.reported.largest = Some(if curve.shrinks() { before } else { before.max(at(to)) });
+        self.reported.losses = (self.early + to, self.reported.losses.1 + sum);
     }
 
-    /// Counts the area under its loss up to now, with the work then.
+    /// Counts the area under its loss up to now, where it has done this work.
     pub(super) fn count_loss(&mut self, now: f64, work: f64) {
         let (from, before) = self.counted;
         if now <= from {
@@ -268,7 +272,7 @@ impl Live {
         }
     }
 
-    /// Its loss is, from now on, that of the work before its next process.
+    /// From now on its loss is that of the work before its next process.
     pub(super) fn restart_loss(&mut self, now: f64) {
         self.counted = (now, self.before);
     }

@@ -1,45 +1,46 @@
-//! Where jobs run, and what it takes to move one.
+//! Placement and moves of jobs.
 
 use paceline_policy::decision::{Assignment, Migration};
 
 use super::World;
-use super::queue::What;
+use super::queue::SimEvent;
 use crate::fluid::Index;
 use crate::scenario::Placement;
 
 impl World<'_> {
-    /// A job is to run that is bound to no node.
+    /// Places a job that is bound to no node.
     pub(super) fn place(&mut self, index: Index) {
         if let Some(live) = self.jobs.get_mut(index) {
             live.node = None;
         }
         if self.cluster.is_some() {
-            // The policy may have a word to say.
+            // The policy may place it.
             self.waiting.push(index);
-            self.hurry_all();
+            self.request_cluster_decision();
         } else {
-            self.settle_on(index, self.default_node());
+            self.bind_to(index, self.default_node());
         }
     }
 
-    /// A job has no node that works: it waits for one.
+    /// Queues a job until a node works.
     pub(super) fn strand(&mut self, index: Index) {
         self.stranded.push(index);
     }
 
-    /// Binds the jobs that the cluster's policy has placed, and all others as the scenario says.
+    /// Binds the waiting jobs, as the cluster's policy has placed them or else as the scenario
+    /// does.
     pub(super) fn bind(&mut self, chosen: &[Assignment]) {
         for index in std::mem::take(&mut self.waiting) {
             let id = self.jobs.get(index).map(|live| &live.job.id);
             let assigned = chosen.iter().find(|assigned| Some(&assigned.job) == id);
             let node = assigned.and_then(|assigned| self.node(&assigned.node));
-            self.settle_on(index, node.or_else(|| self.default_node()));
+            self.bind_to(index, node.or_else(|| self.default_node()));
         }
     }
 
-    fn settle_on(&mut self, index: Index, node: Option<usize>) {
+    fn bind_to(&mut self, index: Index, node: Option<usize>) {
         let Some(node) = node else { return self.strand(index) };
-        self.turns += 1;
+        self.placements += 1;
         if let Some(live) = self.jobs.get_mut(index) {
             live.node = Some(node);
         }
@@ -49,11 +50,11 @@ impl World<'_> {
     fn default_node(&self) -> Option<usize> {
         match self.run.scenario.placement {
             Placement::RoundRobin => {
-                let nodes = self.stations.len();
-                let mut turns = (self.turns..).take(nodes).map(|turn| turn % nodes);
+                let nodes = self.nodes.len();
+                let mut turns = (self.placements..).take(nodes).map(|turn| turn % nodes);
                 turns.find(|node| self.is_up(*node))
             }
-            Placement::Fewest => self.by_jobs.first().map(|(_, node)| *node),
+            Placement::Fewest => self.nodes_by_load.first().map(|(_, node)| *node),
         }
     }
 
@@ -63,20 +64,20 @@ impl World<'_> {
         self.is_up(node).then_some(node)
     }
 
-    /// Stops jobs, and has them begin anew elsewhere once their checkpoint is there.
+    /// Stops jobs, and restarts them elsewhere once their checkpoint is there.
     pub(super) fn migrate(&mut self, moves: &[Migration]) {
         for Migration { job, from, to, .. } in moves {
             let (Some(from), Some(to)) = (self.node(from), self.node(to)) else { continue };
             let Some(index) = self.index(from, job) else { continue };
-            self.depart(index, from);
-            self.plan(from);
+            self.stop_process(index, from);
+            self.schedule_goal(from);
             if let Some(live) = self.jobs.get_mut(index) {
                 live.node = Some(to);
                 live.outcome.moves += 1;
-                live.save();
-                let at = self.now + live.restoring();
+                live.save_checkpoint();
+                let at = self.now + live.resume_seconds();
                 self.moving.insert(index);
-                self.queue.push(at, What::Resume(index));
+                self.queue.push(at, SimEvent::Resume(index));
             }
         }
     }

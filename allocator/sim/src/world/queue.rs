@@ -6,10 +6,10 @@ use std::vec::IntoIter;
 use crate::fluid::Index;
 use crate::number::Key;
 
-/// Something that happens at a moment. What happens at one moment happens in this order: whoever
-/// decides sees all that came with it.
+/// An event of the simulation. Simultaneous events are handled in this order, so that a decision
+/// sees everything that happened with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum SimEvent {
     /// A job on this node reaches its next goal.
     Goal(usize),
     /// This node works again.
@@ -20,105 +20,108 @@ pub(super) enum What {
     Crash(Index),
     /// A job arrives.
     Arrive(Index),
-    /// A job that was moved or has failed begins to run again.
+    /// A job that was moved or has failed runs again.
     Resume(Index),
-    /// This node is looked at.
-    Look(usize),
+    /// This node is sampled.
+    Sample(usize),
     /// The policy of this node runs.
     Decide(usize),
     /// The policy of the cluster runs.
     DecideAll,
 }
 
-/// What is to happen, by time. Arrivals are known from the start: they stand in a list of their
-/// own, so that the heap holds only what runs and an event costs the same however many are to come.
+/// The events to come, by time. Arrivals are known from the start, and have a list of their own. So
+/// the heap holds only events of running jobs, and the cost of an event does not depend on the
+/// number of future jobs.
 ///
-/// What a node is due for may be put off or brought forward: what the heap still holds for another
-/// moment no longer counts. Those moments stand here and close together, so that nothing of a node
-/// is touched for what does not happen.
+/// A node's events may be postponed or advanced. The heap then still has the old entries, which are
+/// ignored. The valid times are stored here, contiguously, so that ignored entries touch nothing of
+/// the node.
 #[derive(Debug)]
 pub(super) struct Queue {
-    arrivals: Peekable<IntoIter<(Key, What)>>,
-    heap: BinaryHeap<Reverse<(Key, What)>>,
+    arrivals: Peekable<IntoIter<(Key, SimEvent)>>,
+    heap: BinaryHeap<Reverse<(Key, SimEvent)>>,
     nodes: Vec<Dues>,
     all: f64,
 }
 
-/// When a node is due for what.
+/// When a node's events are due.
 #[derive(Clone, Copy, Debug)]
 struct Dues {
     goal: f64,
-    look: f64,
+    sample: f64,
     decide: f64,
 }
 
 const NEVER: f64 = f64::INFINITY;
 
 impl Queue {
-    /// Jobs arrive at these moments, and nothing else is to happen yet on so many nodes.
+    /// A queue of arrivals at these moments, without other events, for so many nodes.
     pub(super) fn new(arrivals: impl Iterator<Item = f64>, nodes: usize) -> Self {
-        let arrival = |(index, at)| (Key(at), What::Arrive(index));
-        let mut arrivals: Vec<(Key, What)> = arrivals.enumerate().map(arrival).collect();
+        let arrival = |(index, at)| (Key(at), SimEvent::Arrive(index));
+        let mut arrivals: Vec<(Key, SimEvent)> = arrivals.enumerate().map(arrival).collect();
         arrivals.sort_unstable();
-        let nodes = vec![Dues { goal: NEVER, look: NEVER, decide: NEVER }; nodes];
+        let nodes = vec![Dues { goal: NEVER, sample: NEVER, decide: NEVER }; nodes];
         let arrivals = arrivals.into_iter().peekable();
         Self { arrivals, heap: BinaryHeap::new(), nodes, all: NEVER }
     }
 
-    /// It happens at `at`, whatever else does.
-    pub(super) fn push(&mut self, at: f64, what: What) {
-        self.heap.push(Reverse((Key(at), what)));
+    /// Adds an event at `at`, whatever else happens.
+    pub(super) fn push(&mut self, at: f64, event: SimEvent) {
+        self.heap.push(Reverse((Key(at), event)));
     }
 
-    /// It is due at `at`, and at no other moment.
-    pub(super) fn set(&mut self, at: Option<f64>, what: What) {
+    /// Sets the only time of an event; `None` cancels it.
+    pub(super) fn set(&mut self, at: Option<f64>, event: SimEvent) {
         let at = at.unwrap_or(NEVER);
-        let Some(due) = self.due(what).filter(|due| (**due).total_cmp(&at).is_ne()) else { return };
+        let Some(due) = self.due(event).filter(|due| (**due).total_cmp(&at).is_ne()) else {
+            return;
+        };
         *due = at;
         if at < NEVER {
-            self.push(at, what);
+            self.push(at, event);
         }
     }
 
-    /// It is due at `at`, unless it is before that.
-    pub(super) fn no_later(&mut self, at: f64, what: What) {
-        if self.due(what).is_some_and(|due| at < *due) {
-            self.set(Some(at), what);
+    /// Sets the time of an event to `at`, unless it is due before.
+    pub(super) fn no_later(&mut self, at: f64, event: SimEvent) {
+        if self.due(event).is_some_and(|due| at < *due) {
+            self.set(Some(at), event);
         }
     }
 
-    /// The next thing that happens.
-    pub(super) fn pop(&mut self) -> Option<(f64, What)> {
+    /// Removes and returns the next event.
+    pub(super) fn pop(&mut self) -> Option<(f64, SimEvent)> {
         loop {
             let next = self.heap.peek().map(|Reverse(next)| *next);
             let arrival = self.arrivals.next_if(|arrival| next.is_none_or(|next| *arrival < next));
-            let (Key(at), what) = match arrival {
+            let (Key(at), event) = match arrival {
                 Some(arrival) => arrival,
                 None => self.heap.pop()?.0,
             };
-            match self.due(what) {
+            match self.due(event) {
                 Some(due) if due.total_cmp(&at).is_ne() => {}
                 Some(due) => {
                     *due = NEVER;
-                    return Some((at, what));
+                    return Some((at, event));
                 }
-                None => return Some((at, what)),
+                None => return Some((at, event)),
             }
         }
     }
 
-    /// When this is due, if it is something that may be put off.
-    fn due(&mut self, what: What) -> Option<&mut f64> {
-        match what {
-            What::Goal(node) => self.nodes.get_mut(node).map(|dues| &mut dues.goal),
-            What::Look(node) => self.nodes.get_mut(node).map(|dues| &mut dues.look),
-            What::Decide(node) => self.nodes.get_mut(node).map(|dues| &mut dues.decide),
-            What::DecideAll => Some(&mut self.all),
-            What::Recover(_)
-            | What::Fail(_)
-            | What::Crash(_)
-            | What::Arrive(_)
-            | What::Resume(_) => None,
+    /// The time of an event that may be postponed; `None` for other events.
+    fn due(&mut self, event: SimEvent) -> Option<&mut f64> {
+        match event {
+            SimEvent::Goal(node) => self.nodes.get_mut(node).map(|dues| &mut dues.goal),
+            SimEvent::Sample(node) => self.nodes.get_mut(node).map(|dues| &mut dues.sample),
+            SimEvent::Decide(node) => self.nodes.get_mut(node).map(|dues| &mut dues.decide),
+            SimEvent::DecideAll => Some(&mut self.all),
+            SimEvent::Recover(_)
+            | SimEvent::Fail(_)
+            | SimEvent::Crash(_)
+            | SimEvent::Arrive(_)
+            | SimEvent::Resume(_) => None,
         }
     }
 }
@@ -127,39 +130,44 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn all(mut queue: Queue) -> Vec<What> {
-        std::iter::from_fn(|| queue.pop()).map(|(_, what)| what).collect()
+    fn all(mut queue: Queue) -> Vec<SimEvent> {
+        std::iter::from_fn(|| queue.pop()).map(|(_, event)| event).collect()
     }
 
     #[test]
-    fn what_happens_comes_by_time_and_at_one_moment_by_kind() {
+    fn events_are_ordered_by_time_then_by_kind() {
         let mut queue = Queue::new([5.0, 1.0, 5.0].into_iter(), 10);
-        for what in [What::DecideAll, What::Look(0), What::Goal(9)] {
-            queue.set(Some(5.0), what);
+        for event in [SimEvent::DecideAll, SimEvent::Sample(0), SimEvent::Goal(9)] {
+            queue.set(Some(5.0), event);
         }
-        queue.push(5.0, What::Fail(1));
-        queue.set(Some(0.5), What::Decide(3));
+        queue.push(5.0, SimEvent::Fail(1));
+        queue.set(Some(0.5), SimEvent::Decide(3));
         let all = all(queue);
-        let at_five =
-            [What::Goal(9), What::Fail(1), What::Arrive(0), What::Arrive(2), What::Look(0)];
-        assert_eq!(all[..2], [What::Decide(3), What::Arrive(1)]);
+        let at_five = [
+            SimEvent::Goal(9),
+            SimEvent::Fail(1),
+            SimEvent::Arrive(0),
+            SimEvent::Arrive(2),
+            SimEvent::Sample(0),
+        ];
+        assert_eq!(all[..2], [SimEvent::Decide(3), SimEvent::Arrive(1)]);
         assert_eq!(all[2..7], at_five);
-        assert_eq!(all[7..], [What::DecideAll]);
+        assert_eq!(all[7..], [SimEvent::DecideAll]);
     }
 
     #[test]
-    fn what_is_due_happens_once_and_at_the_moment_that_was_said_last() {
+    fn due_event_happens_once_at_its_last_set_time() {
         let mut queue = Queue::new(std::iter::empty(), 2);
-        queue.set(Some(3.0), What::Decide(0));
-        queue.set(Some(1.0), What::Decide(0));
-        queue.set(Some(3.0), What::Decide(0));
-        queue.set(Some(2.0), What::Look(0));
-        queue.set(None, What::Look(0));
-        queue.no_later(4.0, What::Goal(1));
-        queue.no_later(2.5, What::Goal(1));
-        queue.no_later(2.6, What::Goal(1));
-        assert_eq!(queue.pop(), Some((2.5, What::Goal(1))));
-        queue.set(Some(2.5), What::Goal(1));
-        assert_eq!(all(queue), [What::Goal(1), What::Decide(0)]);
+        queue.set(Some(3.0), SimEvent::Decide(0));
+        queue.set(Some(1.0), SimEvent::Decide(0));
+        queue.set(Some(3.0), SimEvent::Decide(0));
+        queue.set(Some(2.0), SimEvent::Sample(0));
+        queue.set(None, SimEvent::Sample(0));
+        queue.no_later(4.0, SimEvent::Goal(1));
+        queue.no_later(2.5, SimEvent::Goal(1));
+        queue.no_later(2.6, SimEvent::Goal(1));
+        assert_eq!(queue.pop(), Some((2.5, SimEvent::Goal(1))));
+        queue.set(Some(2.5), SimEvent::Goal(1));
+        assert_eq!(all(queue), [SimEvent::Goal(1), SimEvent::Decide(0)]);
     }
 }

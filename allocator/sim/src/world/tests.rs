@@ -37,7 +37,7 @@ fn without_a_policy_fc_3_has_the_papers_figures() {
 }
 
 #[test]
-fn flowcon_as_published_helps_the_short_job_of_fc_3_as_the_paper_says() {
+fn published_flowcon_speeds_up_the_short_job_of_fc_3() {
     let done = run(&scenario("FC-3"), "flowcon:published", 1, false);
     let completions = completions(&done);
     assert!((57.0..83.0).contains(&completions[2]), "{completions:?}");
@@ -89,7 +89,7 @@ fn frames_of_a_run_carry_steps_totals_and_cpu_time() {
 }
 
 #[test]
-fn what_is_recorded_replays_to_the_same_decisions() {
+fn recorded_frames_replay_to_the_same_decisions() {
     use paceline_policy::replay::Replay;
     for (name, arm) in [("FC-3", "flowcon"), ("TR-5", "tradl"), ("SP-20", "specon")] {
         let scenario = scenario(name);
@@ -103,10 +103,10 @@ fn what_is_recorded_replays_to_the_same_decisions() {
     }
 }
 
-/// As measured on two CPUs: a job that uses 0.89 of them alone had 0.50 beside two at limits of 0.41
-/// together, and 0.445 beside two at limits of 0.49; what was left stayed idle.
+/// Measured on two CPUs: a job that uses 0.89 of them alone had 0.50 beside two jobs with limits of
+/// 0.41 together, and 0.445 beside two with limits of 0.49. The rest stayed idle.
 #[test]
-fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
+fn rest_of_a_node_is_used_like_a_whole_node() {
     let share_beside = |background: f64, jobs: &[&str]| {
         let mut text = format!(
             "name = \"x\"\ndescription = \"\"\npolicies = [\"none\"]\nuntil = 1.0\n\
@@ -118,8 +118,8 @@ fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
         let (scenario, arm) = (Scenario::parse(&text).unwrap(), "none".parse().unwrap());
         let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };
         let mut world = World::new(&run, scenario.draw(1)).unwrap();
-        while world.step() {}
-        world.stations[0].fluid.share_of(0)
+        while world.step().unwrap() {}
+        world.nodes[0].fluid.share_of(0)
     };
     let share = |jobs: &[&str]| share_beside(0.0, jobs);
     let close = |found: f64, truth: f64| assert!((found - truth).abs() < 1e-9, "{found} {truth}");
@@ -128,22 +128,22 @@ fn what_neighbours_leave_is_used_as_a_node_of_ones_own_would_be() {
     close(share(&[wide, "max = 0.25", "max = 0.16"]), 0.89 * 0.59);
     close(share(&[wide, "max = 0.25", "max = 0.24"]), 0.89 * 0.51);
     close(share(&["parallel = 0.89\nmax = 0.75", "max = 0.17", "max = 0.2"]), 0.89 * 0.63);
-    // Limits take their parts of what others leave to jobs.
+    // Limits are parts of the CPU available to jobs.
     close(share_beside(0.03, &[wide]), 0.89);
     close(share_beside(0.03, &[wide, "max = 0.25", "max = 0.16"]), 0.89 * (1.0 - 0.41 / 0.97));
-    // One that is held back by its own limit has it, and so has one of a single thread its CPU.
+    // A job that is throttled by its own limit has that share; a job of one thread has its CPU.
     close(share(&["parallel = 0.89\nmax = 0.3", "max = 0.25"]), 0.3);
     close(share(&["parallel = 0.5", "max = 0.25"]), 0.5);
-    // With one that always has something to do it takes turns, whatever its weight. One that waits for no
-    // thread of its own does not mind, and one of a single thread has a CPU.
+    // It takes turns with a job that is always busy, whatever its weight. A job whose threads do
+    // not wait for each other is not affected, and a job of one thread has a CPU.
     let heavy = |job: &str| format!("{job}\ncpu_shares = 16384");
     close(share(&[&heavy(wide), wide]), 0.89 * 0.64);
     close(share(&[&heavy(wide), "parallel = 0.2"]), 0.89 * 0.8);
     close(share(&[&heavy(""), wide]), 16.0 / 17.0);
     close(share(&[&heavy("parallel = 0.5"), wide]), 0.5);
     close(share(&["parallel = 0.4", "max = 0.3", "parallel = 0.3"]), 0.4);
-    // In a crowd a weight counts in part, and between two in full; who is limited is in the crowd until
-    // that is used up.
+    // On an oversubscribed node a weight counts in part, and between two jobs in full. A limited
+    // job competes until its limit is used up.
     let light = "crowded = 0.5";
     close(share(&[light, "parallel = 1"]), 0.5);
     close(share(&[light, "parallel = 1", "parallel = 1"]), 0.2);
@@ -187,12 +187,12 @@ fn a_move_costs_its_checkpoint_and_is_made_at_most_twice() {
     let done = run(&scenario("SP-20"), "specon", 1, false);
     let moves: u64 = done.outcome.jobs.iter().map(|job| job.moves).sum();
     assert!(moves > 0);
-    // Once for convergence and once for balance.
+    // One move for convergence and one for balance.
     assert!(done.outcome.jobs.iter().all(|job| job.moves <= 2));
 }
 
 #[test]
-fn a_process_that_goes_on_elsewhere_may_have_to_start_again() {
+fn moved_process_repeats_its_start_if_configured() {
     let moved = |start: bool| {
         let text = format!(
             "name = \"moves\"\ndescription = \"\"\npolicies = [\"specon\"]\n\
@@ -214,7 +214,7 @@ fn a_process_that_goes_on_elsewhere_may_have_to_start_again() {
 }
 
 #[test]
-fn the_most_that_a_job_may_have_binds_whoever_decides() {
+fn maximum_share_binds_under_every_policy() {
     let text = "name = \"most\"\ndescription = \"Bounded.\"\npolicies = [\"none\"]\n\
                 [[node]]\nname = \"n\"\ncount = 2\ncpus = 2\n\
                 [[job]]\nname = \"a\"\ncount = 2\nwork = 10\nmax = 0.5";
@@ -230,10 +230,11 @@ fn the_most_that_a_job_may_have_binds_whoever_decides() {
 }
 
 #[test]
-fn batches_longer_than_the_interval_are_measured_once_it_has_grown() {
-    // Batches of 100 images take 31.6 s at a tenth of the machine, and DQoES begins with runs every
-    // 15 s. Only what began and ended between two frames is measured: the policy waits, and as
-    // nothing gets worse, its interval doubles until batches fit. In print, it never does (E5).
+fn long_batches_are_measured_once_the_interval_has_grown() {
+    // Batches of 100 images take 31.6 s at a tenth of the machine, and DQoES first decides every 15
+    // s. Only batches that began and ended between two frames are measured. The corrected policy
+    // waits, and its interval doubles until batches fit, since nothing gets worse. The published
+    // policy's interval never grows (E5).
     let listed = Listed::named("DQ-var").unwrap();
     let batches = "batch = { work = 2.82, fixed = 3.4 }";
     let text = listed.text.replace("batch = { work = 0.282, fixed = 0.34 }", batches);
@@ -258,7 +259,8 @@ fn batches_take_what_neighbours_and_limits_cost_them() {
                 max = 0.25\nthreads = 4\nthrottle_cost = 0.2";
     let endless = Scenario::parse(text).unwrap();
     let ending = Scenario::parse(&text.replace("max =", "work = 15\nmax =")).unwrap();
-    // Three of four threads stand still, which costs 0.15 of the speed; two jobs are slower by 1.25.
+    // Three of four threads are throttled, which costs 0.15 of the speed; two jobs slow each other
+    // down by 1.25.
     let batch = (1.0 / (0.25 * 0.85) + 0.5) * 1.25;
     for scenario in [endless, ending] {
         let outcome = run(&scenario, "none", 1, false).outcome;
@@ -268,7 +270,7 @@ fn batches_take_what_neighbours_and_limits_cost_them() {
 }
 
 #[test]
-fn batches_take_more_or_less_than_they_should_where_the_scenario_says_so() {
+fn batch_noise_has_the_deviation_of_the_scenario() {
     let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
                 [[node]]\nname = \"n\"\ncpus = 1\n\
                 [[job]]\nname = \"a\"\nwork = 2000\nbatch_latency = 1\nbatch = { work = 0.1, noise = 0.2 }";
@@ -279,7 +281,7 @@ fn batches_take_more_or_less_than_they_should_where_the_scenario_says_so() {
         frames.filter_map(|frame: Frame| frame.jobs.first()?.batch_latency).collect();
     let deviation =
         |of: f64| mean(&took.iter().map(|one| (one - of).powi(2)).collect::<Vec<_>>()).sqrt();
-    // Of the twenty of two seconds those count that began after the first second.
+    // Of the twenty batches in two seconds, those count that began after the first second.
     let one = deviation(0.1) * 10.0_f64.sqrt() / 0.1;
     assert!(
         took.len() > 900 && (mean(&took) - 0.1).abs() < 1e-3 && (one - 0.2).abs() < 0.01,
@@ -288,7 +290,7 @@ fn batches_take_more_or_less_than_they_should_where_the_scenario_says_so() {
 }
 
 #[test]
-fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
+fn endless_run_stops_at_until() {
     let done = run(&scenario("DQ-20"), "none", 1, false);
     assert_eq!(Some(done.outcome.until), Some(6000.0));
     for job in &done.outcome.jobs {
@@ -297,7 +299,7 @@ fn a_run_that_never_ends_by_itself_ends_where_the_scenario_says() {
 }
 
 #[test]
-fn a_job_reaches_its_targets_when_the_scenario_says_so_and_else_by_its_loss() {
+fn targets_are_reached_at_stated_times_or_by_the_loss() {
     let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n\
                 [[node]]\nname = \"n\"\ncpus = 4\n\
                 [[job]]\nname = \"a\"\nwork = 20\nacceptable = 3\nobjective = 2\n\
@@ -314,7 +316,7 @@ fn a_job_reaches_its_targets_when_the_scenario_says_so_and_else_by_its_loss() {
 }
 
 #[test]
-fn whoever_does_not_go_by_targets_is_not_asked_when_one_is_reached() {
+fn policy_without_targets_does_not_run_when_one_is_reached() {
     let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 8\n\
                 [params.flowcon]\ninterval = 8\n[[node]]\nname = \"n\"\ncpus = 4\n\
                 [[job]]\nname = \"a\"\nwork = 10\nacceptable = 3\n\
@@ -331,7 +333,7 @@ fn whoever_does_not_go_by_targets_is_not_asked_when_one_is_reached() {
 }
 
 #[test]
-fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_other() {
+fn reports_before_the_first_frame_are_in_that_frame_only() {
     let text = "name = \"one\"\ndescription = \"\"\npolicies = [\"none\"]\n[params.none]\ninterval = 2\n\
                 [[node]]\nname = \"n\"\ncpus = 4\n\
                 [[job]]\nname = \"a\"\nwork = 8\ntold = { loss = 5, largest = 9 }\n\
@@ -345,7 +347,7 @@ fn what_a_job_has_told_before_it_is_first_seen_is_in_its_first_frame_and_in_no_o
     assert_eq!(second.loss_max, Some(9.0));
 }
 
-/// A job that fills a node of 2 CPUs, and one that reads its data on one of them before it trains.
+/// A job that fills a node of 2 CPUs, and one that first reads its data on one of them.
 fn beside_a_start(more: &str) -> Scenario {
     let text = format!(
         "name = \"two\"\ndescription = \"\"\npolicies = [\"none\"]\n[limiter]\nenforcement = \"quota\"\n\
@@ -358,7 +360,7 @@ fn beside_a_start(more: &str) -> Scenario {
 }
 
 #[test]
-fn a_start_takes_part_in_the_node_and_is_in_no_frame() {
+fn start_uses_the_node_and_is_in_no_frame() {
     let done = run(&beside_a_start(""), "none", 1, true);
     let frames: Vec<_> = done.lines.iter().map(|line| Frame::parse(&line.frame).unwrap()).collect();
     let with = |name: &str| {
@@ -366,7 +368,8 @@ fn a_start_takes_part_in_the_node_and_is_in_no_frame() {
         seen.unwrap().t
     };
     assert_eq!((with("a"), with("b")), (0.0, 6.0), "half of the node is a whole CPU");
-    // 4 + 2/2 are done when b trains; by 10 it has done 2, and of a 3 are left.
+    // The first job has done 4 + 2/2 when b trains. By 10 s b has done its 2, and 3 of the first
+    // job are left.
     assert_eq!(completions(&done), [13.0, 6.0]);
     let [_, b] = &done.outcome.jobs[..] else { panic!("{done:?}") };
     assert_eq!((b.started, b.arrived), (Some(4.0), 4.0));
@@ -375,7 +378,7 @@ fn a_start_takes_part_in_the_node_and_is_in_no_frame() {
 }
 
 #[test]
-fn a_start_takes_longer_in_a_crowd_and_less_beside_limits() {
+fn start_takes_longer_among_many_and_less_beside_limits() {
     let third = "[[job]]\nname = \"c\"\nwork = 10\n";
     let seen = |more: &str| {
         let done = run(&beside_a_start(more), "none", 1, true);
@@ -385,11 +388,11 @@ fn a_start_takes_longer_in_a_crowd_and_less_beside_limits() {
     };
     assert!((seen(third) - 7.0).abs() < 1e-9, "a third of the node: {}", seen(third));
     let limited = format!("max = 0.25\n{third}max = 0.25\n");
-    assert!((seen(&limited) - 6.0).abs() < 1e-9, "what is left is enough: {}", seen(&limited));
+    assert!((seen(&limited) - 6.0).abs() < 1e-9, "the rest is enough: {}", seen(&limited));
 }
 
 #[test]
-fn the_yardstick_goes_by_what_owners_declare() {
+fn oracle_uses_the_declared_work() {
     let text = "name = \"two\"\ndescription = \"\"\npolicies = [\"srpt\"]\n\
                 [[node]]\nname = \"n\"\ncpus = 2\n\
                 [[job]]\nname = \"a\"\nwork = 10\n[[job]]\nname = \"b\"\nwork = 9\n";
@@ -403,10 +406,10 @@ fn the_yardstick_goes_by_what_owners_declare() {
     assert!(scenario.declaring(&declared, 0.01).draw(1).iter().all(|job| job.min.is_some()));
 }
 
-/// What keeps the yardstick from the bound is what the waiting jobs keep: 0.005 is the least that
-/// Docker accepts on two CPUs, 0.05 what the limiter leaves a job whose owner says nothing.
+/// The oracle misses the bound by the shares that waiting jobs keep: 0.005 is the least that Docker
+/// accepts on two CPUs, 0.05 is the limiter's default minimum.
 #[test]
-fn the_yardstick_reaches_the_bound_but_for_the_least_shares_of_those_that_wait() {
+fn oracle_reaches_the_bound_but_for_waiting_jobs_minimum() {
     let listed = Listed::named("FC-3").unwrap();
     for (least, off) in [(0.005, 0.003), (0.05, 0.022)] {
         let text = listed.text.replace("arrive =", &format!("min = {least:?}\narrive ="));
@@ -421,4 +424,20 @@ fn the_yardstick_reaches_the_bound_but_for_the_least_shares_of_those_that_wait()
         assert!((bound - 199.63).abs() < 0.01, "{bound}");
         assert!((0.0..off * bound).contains(&(mean - bound + 1e-6)), "{mean} against {bound}");
     }
+}
+
+#[test]
+fn run_that_would_take_too_long_is_refused() {
+    let scenario = scenario("FC-3");
+    let arm = &scenario.arms[0];
+    let run = Run { scenario: &scenario, arm, seed: 1, record: false };
+    let ends = |effort| {
+        let mut world = World::new(&run, scenario.draw(1)).unwrap();
+        world.effort = Effort::new(effort);
+        world.run()
+    };
+    let error = ends(20).unwrap_err().to_string();
+    let words = ["with seed 1", "it has come to second", "an earlier `until`"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    assert_eq!(ends(1_000_000), run.simulate());
 }

@@ -1,4 +1,4 @@
-//! A run that is watched, for pictures.
+//! Records a run over time, for charts.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::fluid::Index;
 use crate::scenario::ScenarioError;
 use crate::trace::{Held, Recorder, Trace};
 
-/// The set of a job that its policy has put into none.
+/// The set of a job that has none.
 const NO_SET: &str = "-";
 
-/// What is noted while a run goes on.
+/// The recorder of a run.
 #[derive(Debug)]
 pub(super) struct Watch {
     recorder: Recorder,
@@ -29,32 +29,32 @@ impl Watch {
 }
 
 impl Run<'_> {
-    /// Simulates the same, and notes what each job had over time.
+    /// Like [`Run::simulate`], and records the share of each job over time.
     pub fn watched(&self) -> Result<Done, ScenarioError> {
         let workload = self.scenario.draw(self.seed);
         let classes = vec![NO_SET; workload.len()];
         let by_id = workload.iter().enumerate().map(|(at, job)| (job.id.clone(), at)).collect();
         let mut world = World::new(self, workload)?;
         world.watch = Some(Watch { recorder: Recorder::default(), by_id, classes });
-        Ok(world.run())
+        world.run()
     }
 }
 
 impl World<'_> {
-    /// Notes what is so from now until `to`.
-    pub(super) fn note_until(&mut self, to: f64) {
+    /// Records the state from now until `to`.
+    pub(super) fn trace_until(&mut self, to: f64) {
         let now = self.now;
         let Some(watch) = self.watch.as_mut().filter(|watch| watch.recorder.wants(now, to)) else {
             return;
         };
-        let nodes = paceline_policy::unit::count(self.stations.len());
+        let nodes = paceline_policy::unit::count(self.nodes.len());
         let mut jobs = Vec::new();
-        for station in &self.stations {
-            for job in station.fluid.jobs() {
+        for state in &self.nodes {
+            for job in state.fluid.jobs() {
                 let Some(live) = self.jobs.get(job) else { continue };
                 jobs.push(Held {
                     job,
-                    share: station.fluid.share_of(job) / nodes,
+                    share: state.fluid.share_of(job) / nodes,
                     limit: live.cap.get(),
                     class: watch.classes.get(job).copied().unwrap_or(NO_SET),
                 });
@@ -64,8 +64,8 @@ impl World<'_> {
         watch.recorder.note(now, jobs);
     }
 
-    /// Notes the sets that a policy has put its jobs into.
-    pub(super) fn note_sets(&mut self, decision: &Decision) {
+    /// Records the sets that a policy has put its jobs into.
+    pub(super) fn trace_sets(&mut self, decision: &Decision) {
         let Some(watch) = &mut self.watch else { return };
         for (id, job) in &decision.jobs {
             let index = watch.by_id.get(id);

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use paceline_server::web;
 
 use super::super::actuator_arg::ActuatorArgs;
 use super::super::control_args::ControlArgs;
 use super::super::node_args::NodeArgs;
 use super::super::policy_args::PolicyArgs;
 use super::super::state::StateArgs;
-use crate::web;
 
 /// Manage the opted-in containers of this machine until SIGTERM or Ctrl-C
 ///
-/// Every limit is put back at the end. A user who is not root but may use the engine is served too:
-/// the allocator then runs in a container of its own.
+/// At the end the allocator restores every limit. For a user who is not root but may use Docker, it
+/// runs in a container of its own.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(after_help = "Examples:
   paceline run
@@ -23,7 +23,7 @@ use crate::web;
   paceline run --config /etc/paceline/paceline.toml
   paceline run --policy specon --node a=0 --node b=1
 
-SIGHUP has the file of --config read again; one that cannot be used leaves the run as it is.")]
+SIGHUP reloads the --config file. An invalid file is logged and ignored.")]
 pub(in crate::cli) struct RunArgs {
     #[command(flatten)]
     pub(super) policy: PolicyArgs,
@@ -38,19 +38,19 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Let these policies watch and say what they would do; they change nothing
+    /// Also run these policies as shadows: they report their decisions, but change nothing
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) shadow: Vec<String>,
 
-    /// Manage only those opted-in containers that also have this label; may be given several times
+    /// Manage only opted-in containers with this label. Repeat the option for several labels
     #[arg(long = "with-label", value_name = "KEY=VALUE")]
     pub(super) with_label: Vec<String>,
 
-    /// Write what the policy saw: one JSON line for each of its runs
+    /// Write the policy's input: one JSON line for each of its runs
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 
-    /// Write loss, CPU use and limit of every job: one JSON line a second
+    /// Write loss, CPU use and limit of every job: one JSON line per second
     #[arg(long, value_name = "FILE")]
     pub(super) samples: Option<PathBuf>,
 
@@ -67,14 +67,14 @@ pub(in crate::cli) struct RunArgs {
     #[command(flatten)]
     pub(super) state: StateArgs,
 
-    /// The machine is one of a cluster's: `paceline agent`.
+    /// Whether this is `paceline agent`, on a machine of a cluster.
     #[arg(skip)]
     pub(super) of_cluster: bool,
 }
 
 impl RunArgs {
-    /// The same for a machine of a cluster: what its Swarm has started is managed, and the cluster's
-    /// manager is let in.
+    /// The same for a machine of a cluster. It also manages containers of the Swarm, and
+    /// accepts the cluster's manager.
     pub(in crate::cli) fn of_cluster(self) -> Self {
         Self { of_cluster: true, ..self }
     }

@@ -1,43 +1,42 @@
 //! `paceline run`: the daemon.
 
 mod args;
-mod errand;
+mod containerized;
 mod reload;
 mod settings;
 mod shown;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use paceline_api::audit::{Audit, Entry};
+use paceline_api::json_lines::JsonLines;
+use paceline_api::live;
+use paceline_api::nodes::Nodes;
+use paceline_api::signals::Signals;
+use paceline_api::usage::BadUsage;
+use paceline_node::controller::{Controller, Hooks, Inventory, Records};
+use paceline_node::limits::Actuator;
+use paceline_node::limits::originals::{LOCKS, Originals, Scope};
+use paceline_node::migration::agent_actions::AgentActions;
+use paceline_node::migration::containers::Containers;
+use paceline_node::migration::journal::Folder;
+use paceline_node::migration::{self, Ended};
+use paceline_node::observe::node::Machine;
 use paceline_policy::limiter::{LimiterSettings, SettingError};
 use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
+use paceline_server::web::{self, Snapshots};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, info, warn};
 
 use super::engine::{EngineArgs, EngineInfo};
-use super::own_container;
 use super::priority;
-use crate::actuate::Actuator;
-use crate::actuate::originals::Originals;
-use crate::audit::{Audit, Entry};
-use crate::cluster::Hands;
-use crate::driver::{self, Driver, Hooks, Records, Roster};
-use crate::exit::BadUsage;
-use crate::json_lines::JsonLines;
-use crate::live;
 use crate::log::Log;
-use crate::migrate::containers::Containers;
-use crate::migrate::journal::Folder;
-use crate::migrate::{self, Ended};
-use crate::nodes::Nodes;
-use crate::observe::node::Machine;
-use crate::signals::Signals;
-use crate::web;
 use reload::Reloads;
 use settings::Built;
 
 pub(super) use args::RunArgs;
-pub(super) use errand::absolute;
+pub(super) use containerized::absolute;
 
 pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow::Result<ExitCode> {
     let settings = args.settings(log.given())?;
@@ -50,72 +49,79 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     }
     allow_many_files();
     priority::raise();
-    let docker = engine.connect().await?;
-    if own_container::is_needed() {
-        let errand = args.errand(&settings, log.given())?;
-        return own_container::run(&docker, engine, errand, &signals).await;
+    let runtime = engine.connect().await?;
+    if super::containerized::is_needed() {
+        let command = args.containerized(&settings, log.given())?;
+        return super::containerized::run(&runtime, engine, command, &signals).await;
     }
-    let described = engine.info(&docker).await?;
+    let described = engine.info(&runtime).await?;
     let by = settings.policy_view(&policy.params());
-    nodes.are_of(described.machine.cpus).map_err(|error| BadUsage(error.to_string()))?;
-    let (live, stage) = live::pair(shown::first_snapshot(&described, &nodes, by));
-    let EngineInfo { id, name, machine } = described;
+    nodes.check_against(described.machine.cpus).map_err(|error| BadUsage(error.to_string()))?;
+    let (live, channels) = live::pair(shown::first_snapshot(&described, &nodes, by));
+    let EngineInfo { id, data, name, machine } = described;
     let fixed = &settings.fixed;
     let state = fixed.state.folder();
-    let carrier = Containers::new(docker.clone(), machine.proc.clone());
+    let containers = Containers::new(runtime.clone(), machine.proc.clone());
     let (actuator, journal, audit) = if fixed.dry_run {
         (None, None, None)
     } else {
         let purpose = format!("policy {}", policy.name());
-        let originals = Originals::open(&state, &id, &purpose)?;
+        let scope = if fixed.with_label.is_empty() { Scope::All } else { Scope::Some };
+        let originals =
+            Originals::open(&state, &id, &purpose)?.lock_engine(Path::new(LOCKS), &data, scope)?;
         let journal = Folder::open(originals.folder())?;
-        let actuator = Actuator::new(docker.clone(), originals, machine.proc.clone(), machine.cpus)
-            .by(fixed.actuator, fixed.on_drift);
+        let actuator =
+            Actuator::new(runtime.clone(), originals, machine.proc.clone(), machine.cpus)
+                .with_backend(fixed.actuator, fixed.on_drift);
         let mut audit = Audit::open(&state)?;
-        end_moves(&carrier, &journal, &mut audit).await;
-        put_back_leftovers(&actuator, &mut audit).await?;
+        for leftover in actuator.adopt_leftovers().await {
+            warn!("{leftover}");
+        }
+        end_moves(&containers, &journal, &mut audit).await;
+        put_back_leftovers(&actuator, &mut audit).await;
         (Some(actuator), Some(journal), Some(audit))
     };
     let frames = create(args.record.as_ref())?;
     let records = Records { frames, samples: create(args.samples.as_ref())?, audit };
     info!(policy = policy.name(), node = name, cpus = machine.cpus, "allocator runs");
-    let engine = deciding(name, &machine, &nodes, policy, settings.chosen.limiter)
+    let engine = decision_engine(name, &machine, &nodes, policy, settings.chosen.limiter)
         .map_err(|error| BadUsage(error.to_string()))?;
     let migration = journal.filter(|_| !nodes.is_empty()).map(|it| (it, fixed.migration));
-    let hands = args.of_cluster.then(|| Hands::new(docker.clone(), machine.proc.clone()));
-    let roster = Roster::new(docker, machine, fixed.with_label.clone())
+    let actions = args.of_cluster.then(|| AgentActions::new(runtime.clone(), machine.proc.clone()));
+    let inventory = Inventory::new(runtime, machine, fixed.with_label.clone())
         .adopting(fixed.adopt.clone())
         .on(nodes);
-    // Both are there to the end: the limits are put back first.
-    let _page = web::serve(&fixed.web, live.clone(), hands).await?;
-    let _control = fixed.control.serve(live, state)?;
+    // Both live to the end, after the limits are restored.
+    let snapshots = Snapshots::from(live);
+    let _page = web::serve(&fixed.web, snapshots.clone(), actions).await?;
+    let _control = fixed.control.serve(snapshots, state)?;
     let level = log.clone();
     let hooks = Hooks { log_level: Some(Box::new(move |it| level.set_level(it))) };
     let (reloads, renewals) = Reloads::new(args, settings, log);
-    let driver = Driver::new(engine, roster, actuator, records, stage)
+    let controller = Controller::new(engine, inventory, actuator, records, channels)
         .shadowed_by(shadows)
-        .renewed_by(renewals)
+        .with_reloads(renewals)
         .with_hooks(hooks);
-    let driver = match migration {
-        Some((journal, settings)) => driver.moving_by(carrier, journal, settings),
-        None => driver,
+    let controller = match migration {
+        Some((journal, settings)) => controller.moving_by(containers, journal, settings),
+        None => controller,
     };
     tokio::select! {
-        ended = Box::pin(driver.run(signals.ending())) => Ok(ended?.into()),
+        ended = Box::pin(controller.run(signals.ending())) => Ok(ended?.into()),
         never = Box::pin(reloads.follow(signals.reloads())) => match never {},
     }
 }
 
-/// Each job that is listened to takes a file: as many may be open as this process can be allowed.
+/// Raises the limit of open files as far as allowed: each job's connection takes one.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        debug!("no more than {:?} files may be open: {error}", limit.current);
+        debug!("cannot raise the limit of open files above {:?}: {error}", limit.current);
     }
 }
 
-/// What decides: for the machine as one node, or for several.
-fn deciding(
+/// The decision engine: for the machine as one node, or for several nodes.
+fn decision_engine(
     name: String,
     machine: &Machine,
     nodes: &Nodes,
@@ -124,45 +130,51 @@ fn deciding(
 ) -> Result<AnyEngine, SettingError> {
     let Machine { cpus, memory, .. } = *machine;
     Ok(if nodes.is_empty() {
-        Engine::new(name, cpus, Some(memory), policy).limited_by(limiter)?.into()
+        Engine::new(name, cpus, Some(memory), policy).with_limiter(limiter)?.into()
     } else {
-        Cluster::new(cpus, memory, nodes.specs(), policy).limited_by(limiter)?.into()
+        Cluster::new(cpus, memory, nodes.specs(), policy).with_limiter(limiter)?.into()
     })
 }
 
-/// A run that was killed may have left a job in the middle of a move. One that cannot be brought to
-/// its end keeps nobody from managing all others.
-async fn end_moves(carrier: &Containers, journal: &Folder, audit: &mut Audit) {
-    let (trips, unread) = migrate::recover(carrier, journal, |_| true).await;
-    for trip in trips {
-        info!("an earlier run left a move in its middle: {}", trip.entry());
-        audit.write(&trip.entry());
-        if let Ended::Stuck(why) = &trip.ended {
-            let job = &trip.plan.job;
-            warn!("the move of job {job} can be neither completed nor undone: {why}");
+/// Completes or undoes moves that a killed run left unfinished. A move that cannot be finished does
+/// not stop the run.
+async fn end_moves(containers: &Containers, journal: &Folder, audit: &mut Audit) {
+    let (results, unread) = migration::recover(containers, journal, |_| true).await;
+    for result in results {
+        info!("a move that an earlier run had left: {}", result.entry());
+        audit.write(&result.entry());
+        if let Ended::Stuck(why) = &result.ended {
+            let job = &result.plan.job;
+            warn!("cannot complete or undo the move of job {job}: {why}");
         }
     }
     for error in unread {
-        warn!("a move that an earlier run left is as it was: {:#}", anyhow::Error::from(error));
+        let error = anyhow::Error::from(error);
+        warn!("cannot finish a move that an earlier run had left: {error:#}");
     }
 }
 
-/// A run that was killed has left its limits: they go before new ones come.
-async fn put_back_leftovers(actuator: &Actuator, audit: &mut Audit) -> anyhow::Result<()> {
-    for id in actuator.pending()? {
-        if let Some(restored) = actuator.restore(&id).await? {
-            info!("an earlier run left limits on container {}: {restored}", driver::short(&id));
-            let how = format!("left by an earlier run, {restored}");
-            audit.write(&Entry::Restored { container: id, how });
+/// Restores the limits of a killed run before new ones are written. A container for which that fails
+/// does not stop the run; it is tried again later.
+async fn put_back_leftovers(actuator: &Actuator, audit: &mut Audit) {
+    for id in actuator.pending() {
+        let name = actuator.name_of(&id);
+        match actuator.restore_and_report(&id).await {
+            Ok(Some(report)) => {
+                info!("restored container {name}, limited by an earlier run: {report}");
+                let how = format!("left by an earlier run, {}", report.outcome);
+                audit.write(&Entry::Restored { container: id, how });
+            }
+            Ok(None) => {}
+            Err(error) => warn!("{:#}", anyhow::Error::from(error)),
         }
     }
-    Ok(())
 }
 
 fn create(path: Option<&PathBuf>) -> anyhow::Result<Option<JsonLines>> {
     let create = |path: &PathBuf| {
         JsonLines::create(path)
-            .map_err(|error| BadUsage(format!("{} cannot be made: {error}", path.display())))
+            .map_err(|error| BadUsage(format!("cannot create {}: {error}", path.display())))
     };
     Ok(path.map(create).transpose()?)
 }

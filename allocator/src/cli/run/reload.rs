@@ -1,61 +1,63 @@
-//! The configuration file, read again with each SIGHUP.
+//! Reloads the configuration file on SIGHUP.
 //!
-//! A file is taken as a whole or not at all: it is read, put together with the command line, and
-//! made sure of before anything changes. What a run cannot change is told of, and left.
+//! A file is applied completely or not at all. It is read, merged with the command line, and
+//! checked before anything changes. Settings that need a restart are reported and ignored.
 
 use std::convert::Infallible;
 use std::path::Path;
 
+use paceline_api::usage::BadUsage;
+use paceline_node::controller::NewSettings;
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 use tracing_subscriber::reload;
 
 use super::RunArgs;
 use super::settings::{Built, Fixed, Settings};
-use crate::driver::Renewal;
-use crate::exit::BadUsage;
 use crate::log::Log;
 
-/// Reads the file, and hands on what has changed.
+/// Reads the file, and passes changes on.
 #[derive(Debug)]
 pub(super) struct Reloads {
     args: RunArgs,
-    /// What the run began with, as far as it cannot be changed.
+    /// Settings that need a restart, as the run began with them.
     fixed: Fixed,
-    /// What is in force.
+    /// The settings in force.
     settings: Settings,
     log: Log,
-    renewals: mpsc::Sender<Renewal>,
+    renewals: mpsc::Sender<NewSettings>,
 }
 
 impl Reloads {
-    /// For a run that began with these settings; the driver is to take what is renewed.
+    /// Reloads for a run with these settings. The controller receives the changes.
     pub(super) fn new(
         args: RunArgs,
         settings: Settings,
         log: Log,
-    ) -> (Self, mpsc::Receiver<Renewal>) {
+    ) -> (Self, mpsc::Receiver<NewSettings>) {
         let (renewals, renewed) = mpsc::channel(1);
         let fixed = settings.fixed.clone();
         (Self { args, fixed, settings, log, renewals }, renewed)
     }
 
-    /// Reads the file again whenever that is asked for.
+    /// Reloads the file on each request.
     pub(super) async fn follow(mut self, mut asked: watch::Receiver<u64>) -> Infallible {
         while asked.changed().await.is_ok() {
             let Some(path) = self.args.policy.config.clone() else {
-                info!("SIGHUP: there is no file to read again, since none is given by --config");
+                info!("SIGHUP is ignored: no file is given by --config");
                 continue;
             };
             match self.read().await {
                 Ok((settings, built)) => self.take(&path, settings, built).await,
-                Err(error) => warn!("{error}; the run goes on as it was"),
+                Err(error) => {
+                    warn!("cannot reload the configuration: {error}; keeping the current settings");
+                }
             }
         }
         std::future::pending().await
     }
 
-    /// Reads and makes sure, beside the run: a disk may be slow.
+    /// Reads and checks the file on another thread, since a disk may be slow.
     async fn read(&self) -> Result<(Settings, Built), BadUsage> {
         let (args, given) = (self.args.clone(), self.log.given().clone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -69,18 +71,18 @@ impl Reloads {
     async fn take(&mut self, path: &Path, new: Settings, built: Built) {
         let path = path.display();
         for key in self.fixed.differences(&new.fixed) {
-            warn!("{path}: {key} has changed, which takes effect at the next start");
+            warn!("{path}: the change of {key} takes effect at the next start");
         }
         let new = Settings { fixed: self.fixed.clone(), ..new };
         let changes = self.settings.changes(&new);
         if changes.is_empty() {
-            info!("{path} was read again: nothing that a run can take up has changed");
+            info!("{path} is reloaded: no setting that a reload can apply has changed");
             return;
         }
-        if let Err(error) = self.log_as(&new) {
-            warn!("the log stays as it was: {error}");
+        if let Err(error) = self.apply_log(&new) {
+            warn!("cannot change the log: {error}");
         }
-        info!("{path} was read again: {}", changes.join("; "));
+        info!("{path} is reloaded: {}", changes.join("; "));
         let Built { policy, shadows, nodes: _ } = built;
         let (now, next) = (&self.settings.chosen, &new.chosen);
         let same =
@@ -88,14 +90,15 @@ impl Reloads {
         let view = new.policy_view(&policy.params());
         let policy = (!same).then_some(policy);
         let limiter = new.chosen.limiter;
-        let renewal = Renewal { policy, limiter, shadows, view, changes };
-        // Nobody takes it once the run is on its way to its end.
+        let renewal = NewSettings { policy, limiter, shadows, view, changes };
+        // A run that is ending no longer receives changes.
         drop(self.renewals.send(renewal).await);
         self.settings = new;
     }
 
-    /// What has not changed in the file stays as it is, though somebody may have ordered it otherwise.
-    fn log_as(&self, new: &Settings) -> Result<(), reload::Error> {
+    /// Applies changed log settings. Unchanged ones are left alone, so that `paceline
+    /// log-level` keeps its effect.
+    fn apply_log(&self, new: &Settings) -> Result<(), reload::Error> {
         if self.settings.log_level != new.log_level {
             self.log.set_filter(&new.log_level)?;
         }

@@ -1,28 +1,29 @@
-//! All that a run is set to: the command line and the environment over the file over what is usual.
+//! The settings of a run. Command line and environment override the file, which overrides the
+//! defaults.
 
 use std::collections::BTreeMap;
 
+use paceline_api::nodes::{Cpuset, Node, Nodes};
+use paceline_api::usage::BadUsage;
+use paceline_node::limits::ownership::Owner;
+use paceline_node::limits::{ActuatorBackend, OnDrift};
+use paceline_node::migration;
 use paceline_policy::policies::{self, AnyPolicy, Scope, SpeCon, Unlimited};
 use paceline_policy::{Params, Policy, Shadow, Variant};
+use paceline_server::web::{self, Address};
 use serde_json::{Value, json};
 
 use super::super::control_args::ControlArgs;
 use super::super::policy_args::Chosen;
 use super::super::state::StateArgs;
 use super::RunArgs;
-use crate::actuate::fence::Owner;
-use crate::actuate::{Means, OnDrift};
 use crate::config::Config;
-use crate::exit::BadUsage;
 use crate::log::{Filter, Format, Given};
-use crate::migrate;
-use crate::nodes::{Cpuset, Node, Nodes};
-use crate::web::{self, Address};
 
-/// Where an agent is asked by its manager, unless something else is said.
-const TO_ALL: &str = "0.0.0.0:7224";
+/// The default address of an agent.
+const AGENT_ADDRESS: &str = "0.0.0.0:7224";
 
-/// Settings that can be used.
+/// Merged settings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settings {
     pub(super) chosen: Chosen,
@@ -32,22 +33,22 @@ pub(super) struct Settings {
     pub(super) fixed: Fixed,
 }
 
-/// What a run cannot change once it has begun.
+/// Settings that need a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fixed {
-    pub(super) actuator: Means,
+    pub(super) actuator: ActuatorBackend,
     pub(super) on_drift: OnDrift,
     pub(super) adopt: Vec<Owner>,
     pub(super) dry_run: bool,
     pub(super) with_label: Vec<String>,
     pub(super) nodes: Vec<Node>,
-    pub(super) migration: migrate::Settings,
+    pub(super) migration: migration::Settings,
     pub(super) control: ControlArgs,
     pub(super) web: web::Settings,
     pub(super) state: StateArgs,
 }
 
-/// What the settings are about, ready to run.
+/// The objects that the settings describe, ready to run.
 #[derive(Debug)]
 pub(super) struct Built {
     pub(super) policy: Box<dyn Policy>,
@@ -56,8 +57,8 @@ pub(super) struct Built {
 }
 
 impl RunArgs {
-    /// Reads the file and makes sure that what comes of it can be used. An error names the file
-    /// where the file is at fault.
+    /// Reads the file and checks the merged settings. An error names the file if the file
+    /// causes it.
     pub(super) fn settings(&self, log: &Given) -> Result<Settings, BadUsage> {
         let settings = self.over(&self.policy.file()?, log);
         settings.build().map(drop).map_err(|error| match &self.policy.config {
@@ -75,7 +76,7 @@ impl RunArgs {
         let mut listen = web.listen.or_else(|| file.web.listen.clone());
         if self.of_cluster {
             adopt.extend((!adopt.contains(&Owner::Swarm)).then_some(Owner::Swarm));
-            listen.get_or_insert_with(|| Address::Tcp(TO_ALL.to_owned()));
+            listen.get_or_insert_with(|| Address::Tcp(AGENT_ADDRESS.to_owned()));
         }
         Settings {
             chosen: self.policy.over(file),
@@ -115,8 +116,8 @@ fn given_or<T: Clone>(given: &[T], file: &[T]) -> Vec<T> {
 }
 
 impl Settings {
-    /// The policy, if it is one that this machine's nodes can run, and those that watch, as they come
-    /// without being set.
+    /// The policy, if it can run on this machine's nodes, and the shadow policies with default
+    /// parameters.
     pub(super) fn build(&self) -> Result<Built, BadUsage> {
         self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
         self.fixed.migration.check().map_err(|error| BadUsage(error.to_string()))?;
@@ -133,7 +134,7 @@ impl Settings {
         Ok(Built { policy, shadows, nodes })
     }
 
-    /// What a run can take up that is other than in `self`, as `key: before -> after`.
+    /// The differences in settings that a reload can apply, as `key: before -> after`.
     pub(super) fn changes(&self, new: &Self) -> Vec<String> {
         let (before, after) = (self.by_key(), new.by_key());
         let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
@@ -147,7 +148,7 @@ impl Settings {
             .collect()
     }
 
-    /// What a run can take up, by the file's keys.
+    /// The settings that a reload can apply, by the file's keys.
     fn by_key(&self) -> BTreeMap<String, String> {
         let Self { chosen, shadow, log_level, log_format, fixed: _ } = self;
         let Chosen { policy, variant, params, limiter } = chosen;
@@ -166,7 +167,7 @@ impl Settings {
     }
 }
 
-/// The leaves of a tree, each by the way to it.
+/// Collects the leaves of a JSON tree by their dotted paths.
 fn flatten(key: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {
@@ -185,7 +186,7 @@ fn flatten(key: &str, value: &Value, keys: &mut BTreeMap<String, String>) {
 }
 
 impl Fixed {
-    /// The keys of what is other in `new`.
+    /// The keys whose values differ in `new`.
     pub(super) fn differences(&self, new: &Self) -> Vec<&'static str> {
         let Self { actuator, on_drift, adopt, dry_run, with_label, .. } = self;
         let Self { nodes, migration, control, web, state, .. } = self;
@@ -210,7 +211,7 @@ impl Fixed {
     }
 }
 
-/// Tells whether a policy can be run.
+/// Checks whether a policy can run here.
 type Fitting = fn(&str, AnyPolicy) -> Result<Box<dyn Policy>, BadUsage>;
 
 fn of_one_node(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsage> {
@@ -219,24 +220,23 @@ fn of_one_node(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsag
     match policy {
         AnyPolicy::Jobs(policy) if !of_cluster => Ok(policy),
         AnyPolicy::Jobs(policy) if policy.name() == SpeCon::NAME => Err(BadUsage(format!(
-            "{name} is a policy of a cluster: `--node a=0 --node b=1` makes several nodes of this \
-             machine's CPUs"
+            "cannot run {name} on one node: it is a policy of a cluster; split this machine's CPUs \
+             into nodes by `--node a=0 --node b=1`"
         ))),
         AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => Err(BadUsage(format!(
-            "{name} is a policy of a cluster, and `paceline run` manages one node: \
-             `paceline manager` is to run it"
+            "cannot run {name} on one node: it is a policy of a cluster; use `paceline manager`"
         ))),
     }
 }
 
-/// Over several nodes there is a say in where jobs run that run already, or none at all.
+/// On several nodes only a policy that moves running jobs makes sense, or none at all.
 fn of_several(name: &str, policy: AnyPolicy) -> Result<Box<dyn Policy>, BadUsage> {
     match policy {
         AnyPolicy::Jobs(policy) if [SpeCon::NAME, Unlimited::NAME].contains(&policy.name()) => {
             Ok(policy)
         }
         AnyPolicy::Jobs(_) | AnyPolicy::Tasks(_) | AnyPolicy::Gangs(_) => Err(BadUsage(format!(
-            "{name} does not move running jobs: over several nodes (--node) run {} or {}",
+            "cannot run {name} on several nodes: it does not move running jobs; use {} or {}",
             SpeCon::NAME,
             Unlimited::NAME
         ))),

@@ -1,16 +1,16 @@
-//! What is shown of a run before the first look, and of its policy.
+//! The snapshot of a run before the first sample, and the view of its policy.
 
 use std::collections::BTreeMap;
 
+use paceline_api::clock::unix_seconds;
+use paceline_api::live::snapshot::{NodeView, PolicyView, SCHEMA, Snapshot};
+use paceline_api::nodes::Nodes;
 use paceline_policy::NodeSpec;
 
 use super::super::engine::EngineInfo;
 use super::settings::Settings;
-use crate::clock::unix_seconds;
-use crate::live::snapshot::{NodeView, PolicyView, SCHEMA, Snapshot};
-use crate::nodes::Nodes;
 
-/// What is known before the first look.
+/// The snapshot before the first sample.
 pub(super) fn first_snapshot(
     described: &EngineInfo,
     nodes: &Nodes,
@@ -35,7 +35,7 @@ pub(super) fn first_snapshot(
 }
 
 impl Settings {
-    /// The policy that is set, with the parameters that it says are in force.
+    /// The policy, with the parameters in force.
     pub(super) fn policy_view(&self, in_force: &BTreeMap<&'static str, f64>) -> PolicyView {
         PolicyView {
             name: self.chosen.policy.clone(),

@@ -1,11 +1,12 @@
 //! The distributed jobs of a Swarm, in `paceline status`.
 
-use super::NAME;
-use crate::cli::figures::span;
-use crate::cli::plain::{fit, left, right};
-use crate::live::snapshot::{GangState, GangView, PlaceView, Snapshot};
+use paceline_api::figures::span;
+use paceline_api::live::snapshot::{GangState, GangView, PlaceView, Snapshot};
+use paceline_api::plain::{fit, left, right};
 
-/// The distributed jobs: a table, and what is to be said of each.
+use super::NAME;
+
+/// The distributed jobs: a table, and remarks on each.
 pub(super) fn gangs(snapshot: &Snapshot) -> Vec<String> {
     let row = |cells: [&str; 5]| {
         let [job, state, age, ps, workers] = cells;
@@ -49,12 +50,13 @@ pub(super) fn gangs(snapshot: &Snapshot) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use paceline_api::live::snapshot::TaskCountsView;
+
     use super::*;
     use crate::cli::status::text;
-    use crate::live::snapshot::TaskCountsView;
 
     #[test]
-    fn distributed_jobs_are_shown_with_their_places_and_what_they_wait_for() {
+    fn distributed_jobs_have_places_and_reasons_to_wait() {
         let counts = |placed, of| TaskCountsView { placed, over: 0, of };
         let runs = GangView {
             job: "mnist".to_owned(),

@@ -1,11 +1,11 @@
-//! What was seen so far, as far as it is shown.
+//! The recent losses that the screen shows.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::live::snapshot::Snapshot;
+use paceline_api::live::snapshot::Snapshot;
 
-/// So many looks are remembered.
-const LENGTH: usize = 64;
+/// How many losses of a job are kept.
+const MAX_LEN: usize = 64;
 
 /// The last snapshot, and each job's losses before it.
 #[derive(Debug, Default)]
@@ -15,13 +15,13 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Adds a look. Jobs that are gone are forgotten.
+    /// Adds a snapshot. Gone jobs are dropped.
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.losses);
         for job in &snapshot.jobs {
             let mut losses = before.remove(&job.container).unwrap_or_default();
             losses.extend(job.loss);
-            if losses.len() > LENGTH {
+            if losses.len() > MAX_LEN {
                 losses.pop_front();
             }
             self.losses.insert(job.container.clone(), losses);
@@ -29,7 +29,7 @@ impl History {
         self.last = snapshot.clone();
     }
 
-    /// A container's last losses, oldest first, `count` at most.
+    /// A container's last losses, oldest first, at most `count`.
     pub(super) fn losses(&self, container: &str, count: usize) -> Vec<f64> {
         let losses = self.losses.get(container);
         let skip = losses.map_or(0, |losses| losses.len().saturating_sub(count));

@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on, given back as it was.
+//! The terminal screen, which is restored at the end.
 
 use std::io::{self, Stdout, Write};
 
@@ -10,7 +10,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-/// How a line is set.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -18,14 +18,14 @@ pub(super) enum Tone {
     Dim,
 }
 
-/// A line that fits, without its end.
+/// A line that fits the screen, without line end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) tone: Tone,
     pub(super) text: String,
 }
 
-/// The whole terminal, ours until this is dropped.
+/// The whole terminal. It is restored when this is dropped.
 #[derive(Debug)]
 pub(super) struct Screen(Stdout);
 
@@ -37,13 +37,13 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows what `lines` makes of the terminal's size: columns and rows.
+    /// Draws the lines that `lines` returns for the terminal's size in columns and rows.
     pub(super) fn draw(
         &mut self,
         lines: impl FnOnce((usize, usize)) -> Vec<Line>,
     ) -> io::Result<()> {
         let (columns, rows) = match terminal::size()? {
-            // A serial line does not know its own.
+            // A serial line reports no size.
             (0, _) | (_, 0) => (80, 24),
             size => size,
         };
@@ -66,7 +66,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // Errors are ignored: a closed terminal needs no restoring.
         drop(execute!(self.0, Show, LeaveAlternateScreen));
         drop(terminal::disable_raw_mode());
     }

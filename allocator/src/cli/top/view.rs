@@ -1,22 +1,23 @@
-//! What is shown, as text: nothing here knows a terminal.
+//! The content of the screen as text, independent of a terminal.
+
+use paceline_api::figures::{moment, number, share, span};
+use paceline_api::live::snapshot::{JobView, Snapshot};
+use paceline_api::plain::{fit, left, right};
 
 use super::history::History;
 use super::screen::{Line, Tone};
-use crate::cli::figures::{moment, number, share, span};
-use crate::cli::plain::{fit, left, right};
 use crate::cli::status::{heading, standing};
-use crate::live::snapshot::{JobView, Snapshot};
 
-/// A full screen of so many columns and rows.
+/// A full screen of the given columns and rows.
 pub(super) fn screen(
     history: &History,
     trouble: Option<&str>,
     (columns, rows): (usize, usize),
 ) -> Vec<Line> {
     let snapshot = &history.last;
-    let widths = Widths::of(columns);
+    let widths = Widths::for_columns(columns);
     let mut lines: Vec<_> = heading(snapshot).into_iter().map(|text| (Tone::Plain, text)).collect();
-    // What went wrong takes the place of what is no longer so.
+    // A problem replaces the first line, which is out of date then.
     if let (Some(trouble), Some(first)) = (trouble, lines.first_mut()) {
         *first = (Tone::Bold, trouble.to_owned());
     }
@@ -58,7 +59,7 @@ pub(super) fn lines(snapshot: &Snapshot) -> String {
     snapshot.jobs.iter().map(line).collect()
 }
 
-/// The columns that grow with the terminal.
+/// The widths of the columns that grow with the terminal.
 #[derive(Clone, Copy, Debug)]
 struct Widths {
     name: usize,
@@ -67,7 +68,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(columns: usize) -> Self {
+    fn for_columns(columns: usize) -> Self {
         if columns >= 110 {
             Self { name: 20, curve: 16, bar: 24 }
         } else {
@@ -82,7 +83,7 @@ impl Widths {
     fn row(self, job: &JobView, losses: &[f64], now: f64) -> String {
         let class = job.class.as_deref().unwrap_or("-");
         let class = left(class, class.chars().count().clamp(5, 7));
-        // What is in the way says more than what was once decided.
+        // A current problem matters more than the last decision's reason.
         let why = job.trouble.as_deref().or(job.why.as_deref()).unwrap_or_default();
         self.cells([
             &job.job,
@@ -111,7 +112,7 @@ impl Widths {
     }
 }
 
-/// When the job is expected to end, and when it would under equal sharing.
+/// The job's expected end, and its end under equal sharing.
 fn ends(job: &JobView, now: f64) -> String {
     let fair = |at: f64| format!(" (fair {})", span(at - now));
     job.ends_at.map_or_else(String::new, |at| {
@@ -121,7 +122,7 @@ fn ends(job: &JobView, now: f64) -> String {
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A curve, a letter for each value, between the least of them and the largest.
+/// A curve with one character per value, scaled from the smallest to the largest value.
 fn curve(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -133,7 +134,7 @@ fn curve(values: &[f64]) -> String {
     values.iter().map(level).collect()
 }
 
-/// What is used, and up to where it may be, as parts of the node.
+/// A bar of the used share and the limit, as parts of the node.
 fn bar(used: Option<f64>, limit: Option<f64>, width: usize) -> String {
     let cells = u32::try_from(width).map_or(1.0, f64::from);
     let middles = (0_u32..).map(|cell| (f64::from(cell) + 0.5) / cells);
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_reads_as_it_is_meant_to() {
+    fn screen_has_the_expected_text() {
         let expected = "\
 paceline 0.1.0, process 812, up 1h 2m 5s; n1: 2 CPUs, 93.0 % in use
 flowcon (resolved), quota by engine; guards: none; decision 12, 4s ago
@@ -185,7 +186,7 @@ x\\u{1b}]0;own… waiting          -                               -       - -  
     }
 
     #[test]
-    fn job_of_a_policy_that_plans_shows_its_end() {
+    fn job_of_a_planning_policy_shows_its_end() {
         let mut snapshot = example();
         let now = snapshot.now;
         let job = &mut snapshot.jobs[0];
@@ -196,7 +197,7 @@ x\\u{1b}]0;own… waiting          -                               -       - -  
     }
 
     #[test]
-    fn no_terminal_is_too_small_and_no_name_is_obeyed() {
+    fn lines_fit_any_terminal_and_names_are_escaped() {
         let history = watched();
         for size in [(0, 0), (1, 1), (20, 4), (80, 24), (300, 100)] {
             let lines = screen(&history, None, size);
@@ -222,7 +223,7 @@ x\\u{1b}]0;own… waiting          -                               -       - -  
     }
 
     #[test]
-    fn only_the_last_looks_at_running_jobs_are_remembered() {
+    fn history_keeps_the_last_losses_of_running_jobs() {
         let mut history = watched();
         assert_eq!(history.losses("c1", 2), [150.0, 118.2]);
         (0..200).for_each(|_| history.add(&example()));

@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_text_is_split_and_its_characters_come_back(text in "[a-dß-ü語\n]{1020,1400}") {
+    fn text_is_split_and_characters_round_trip(text in "[a-dß-ü語\n]{1020,1400}") {
         let corpus = corpus(&text);
         let (train, validation) = (codes(&corpus.train), codes(&corpus.validation));
         prop_assert_eq!(corpus.text(&train) + &corpus.text(&validation), text);
@@ -38,24 +38,24 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_text_or_too_little_is_refused() {
+fn invalid_or_short_text_is_refused() {
     assert_eq!(Corpus::new(vec![0xff; 2000]).unwrap_err(), CorpusError::Encoding);
     let error = Corpus::new(vec![b'a'; 1019]).unwrap_err();
     assert_eq!(error, CorpusError::Short(1019));
     assert_eq!(
         error.to_string(),
-        "it has 1019 characters, too few to train on: there must be 1020"
+        "1019 characters are too few to train on: expected at least 1020"
     );
     assert_eq!(corpus(&"a".repeat(1020)).validation(8).map(|it| it.count()).sum::<i64>(), 1);
 }
 
 #[test]
-fn it_learns_a_text_that_repeats_itself_and_writes_it() {
+fn repetitive_text_is_learned_and_written() {
     tch::manual_seed(1);
     let corpus = corpus(&"abcdefgh\n".repeat(200));
     let store = VarStore::new(Device::Cpu);
     let net = TextNet::new(&store.root(), 9);
-    let parameters = Parameters::of(&store);
+    let parameters = Parameters::from_store(&store);
     let mut optimizer = Adam::new(&parameters, 1e-2).unwrap();
     let mut loss = || {
         let loss = net.loss(&corpus.draw(2));

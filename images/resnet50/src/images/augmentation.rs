@@ -1,13 +1,13 @@
-//! Training images that are never quite the same: a part of each, at a random place, and mirrored.
+//! Augmentation of training images: a crop of each, at a random place, and mirroring.
 
 use tch::{Device, Kind, Tensor};
 
 use super::SIDE;
 
-/// By how much a training image is moved at the most, in either direction.
+/// The largest shift of a training image, in either direction.
 pub(super) const SHIFT: i64 = 4;
 
-/// How training images are varied.
+/// The augmentation of training images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Augmentation {
     /// They are moved.
@@ -16,8 +16,8 @@ pub enum Augmentation {
     CropAndFlip,
 }
 
-/// Images with a black margin, which makes them as large as they should be, and larger by so much on
-/// each side.
+/// Images with a black margin, which makes them as large as needed, and larger by `more` on each
+/// side.
 pub(super) fn with_margin(pixels: &Tensor, more: i64) -> Tensor {
     let side = pixels.size().last().copied().unwrap_or(SIDE);
     let margin = (SIDE - side) / 2 + more;

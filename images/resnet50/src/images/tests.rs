@@ -5,7 +5,7 @@ use tch::Device;
 use super::augmentation::{SHIFT, crop};
 use super::*;
 
-/// One image of so many channels and of this side, whose pixels have values of their own.
+/// One image with this many channels and this side, whose pixels all differ.
 fn picture(channels: i64, side: i64) -> Tensor {
     let pixels = Tensor::arange(channels * side * side, (Kind::Int64, Device::Cpu));
     (pixels.remainder(251) + 1).to_kind(Kind::Uint8).view([1, channels, side, side])
@@ -20,7 +20,7 @@ fn columns(range: impl Iterator<Item = i64>) -> Tensor {
 }
 
 #[test]
-fn a_crop_takes_the_rows_and_columns_that_it_is_told_to() {
+fn crop_takes_given_rows_and_columns() {
     let padded = with_margin(&picture(3, SIDE), SHIFT);
     assert_eq!(padded.size(), [1, 3, 40, 40]);
     let middle = crop(&padded, &columns(4..36), &columns(4..36));
@@ -32,7 +32,7 @@ fn a_crop_takes_the_rows_and_columns_that_it_is_told_to() {
 }
 
 #[test]
-fn images_are_moved_and_mirrored_by_the_seed_alone() {
+fn shift_and_mirroring_depend_on_seed_alone() {
     let pictures = picture(1, 28).repeat([64, 1, 1, 1]);
     let varied = |seed, augmentation| {
         tch::manual_seed(seed);
@@ -41,7 +41,7 @@ fn images_are_moved_and_mirrored_by_the_seed_alone() {
     let flipped = varied(1, Augmentation::CropAndFlip);
     assert!(equal(&flipped, &varied(1, Augmentation::CropAndFlip)));
     assert!(!equal(&flipped, &varied(2, Augmentation::CropAndFlip)));
-    // Pixels grow from left to right, but for those of mirrored images.
+    // Pixels grow from left to right, except in mirrored images.
     let mirrored = |images: &Tensor| {
         let row = images.select(1, 0).select(1, 16).to_kind(Kind::Int64);
         row.select(1, 10).gt_tensor(&row.select(1, 11)).sum(Kind::Int64).int64_value(&[])
@@ -51,7 +51,7 @@ fn images_are_moved_and_mirrored_by_the_seed_alone() {
 }
 
 #[test]
-fn gray_images_become_normalized_ones_of_three_channels() {
+fn gray_images_become_normalized_color_images() {
     let folder = tempfile::tempdir().unwrap();
     for (prefix, grays) in [("train", [0_u8, 255].repeat(10)), ("t10k", vec![51; 10])] {
         let count = u8::try_from(grays.len()).unwrap();

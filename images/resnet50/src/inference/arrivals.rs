@@ -1,12 +1,12 @@
-//! When batches arrive.
+//! The times of arrival of batches.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The arrivals of a Poisson process, without end: the times between them are exponentially
-/// distributed and know nothing of each other.
+/// The endless arrivals of a Poisson process: the times between them are independent and
+/// exponentially distributed.
 #[derive(Debug)]
 pub struct Arrivals {
     rate: f64,
@@ -15,12 +15,12 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// So many in a second, on the average: a finite number above 0.
+    /// With this mean number per second: a finite number above 0.
     pub fn new(rate: f64, seed: u64) -> Self {
         Self { rate, random: ChaCha8Rng::seed_from_u64(seed), last: Duration::ZERO }
     }
 
-    /// The time of the next one, since the start.
+    /// The time of the next arrival, since the start.
     pub fn next_time(&mut self) -> Duration {
         // Below 1, so that the logarithm is finite.
         let chance: f64 = self.random.random();
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_has_the_same_arrivals_and_another_one_has_others() {
+    fn arrivals_depend_on_seed() {
         assert_eq!(gaps(2.0, 7), gaps(2.0, 7));
         assert_ne!(gaps(2.0, 7), gaps(2.0, 8));
     }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_hardly_one_overflows_nothing() {
+    fn tiny_rate_does_not_overflow() {
         let mut arrivals = Arrivals::new(f64::MIN_POSITIVE, 1);
         assert!((0..10).all(|_| arrivals.next_time() > Duration::from_secs(1 << 40)));
     }

@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long may a request to stop go unnoticed.
+/// The longest time before a request to stop is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// A clock that was started.
+/// A started clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock(Instant);
 
@@ -21,7 +21,7 @@ impl Clock {
         self.0.elapsed()
     }
 
-    /// Waits until a time, or for a little while if that is far away.
+    /// Waits until a time, but no longer than `LONGEST_WAIT`.
     pub(super) fn wait_until(self, time: Duration) {
         thread::park_timeout(time.saturating_sub(self.now()).min(LONGEST_WAIT));
     }

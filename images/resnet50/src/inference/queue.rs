@@ -1,15 +1,15 @@
-//! Batches that wait to be served.
+//! The queue of batches before they are served.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::arrivals::Arrivals;
 
-/// So many batches wait at the most; more are turned away.
-pub const MOST_WAITING: usize = 1000;
+/// The largest number of waiting batches; more are refused.
+pub const MAX_WAITING: usize = 1000;
 
-/// Batches that have arrived and not been served, first come, first served. It knows the time only from
-/// whoever asks, who must not go back in it.
+/// Batches that have arrived and not been served, in order of arrival. The caller passes the current
+/// time, which must not go back.
 #[derive(Debug)]
 pub struct Queue {
     arrivals: Arrivals,
@@ -19,33 +19,34 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue before the first arrival.
+    /// An empty queue, before the first arrival.
     pub fn new(mut arrivals: Arrivals) -> Self {
         let next = arrivals.next_time();
         Self { arrivals, next, waiting: VecDeque::new(), refused: 0 }
     }
 
-    /// Takes the batch that has waited the longest: when it arrived, or else when the next one will.
+    /// Takes the batch that has waited the longest and returns its time of arrival, or else the
+    /// time of the next arrival.
     pub fn take(&mut self, now: Duration) -> Result<Duration, Duration> {
         self.admit(now);
         self.waiting.pop_front().ok_or(self.next)
     }
 
-    /// How many wait.
+    /// The number of waiting batches.
     pub fn waiting(&mut self, now: Duration) -> usize {
         self.admit(now);
         self.waiting.len()
     }
 
-    /// How many were turned away.
+    /// The number of refused batches.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Lets in all that have arrived by now, as far as there is room.
+    /// Adds all batches that have arrived by now, as far as there is room.
     fn admit(&mut self, now: Duration) {
         while self.next <= now {
-            if self.waiting.len() < MOST_WAITING {
+            if self.waiting.len() < MAX_WAITING {
                 self.waiting.push_back(self.next);
             } else {
                 self.refused += 1;
@@ -63,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_arrival_is_served_in_turn_or_waits_or_was_turned_away(
+        fn every_arrival_is_served_in_order_or_waits_or_is_refused(
             rate in 0.5_f64..2000.0,
             seed: u64,
             services in prop::collection::vec(1_u64..2000, 1..40),
@@ -87,7 +88,7 @@ mod tests {
                 }
             }
             let waiting = queue.waiting(now);
-            prop_assert!(waiting <= MOST_WAITING);
+            prop_assert!(waiting <= MAX_WAITING);
             prop_assert!(served.is_sorted());
             let times = std::iter::repeat_with(|| all.next_time());
             let arrived: Vec<_> = times.take_while(|time| *time <= now).collect();
@@ -98,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finds_the_queue_full_is_turned_away() {
+    fn arrival_at_full_queue_is_refused() {
         let mut queue = Queue::new(Arrivals::new(1000.0, 1));
         let now = Duration::from_secs(3);
-        assert_eq!(queue.waiting(now), MOST_WAITING);
+        assert_eq!(queue.waiting(now), MAX_WAITING);
         let refused = queue.refused();
         assert!((1800..2200).contains(&refused), "{refused}");
         queue.take(now).unwrap();
-        assert_eq!((queue.waiting(now), queue.refused()), (MOST_WAITING - 1, refused));
+        assert_eq!((queue.waiting(now), queue.refused()), (MAX_WAITING - 1, refused));
     }
 }

@@ -1,4 +1,4 @@
-//! What inference came to.
+//! The results of inference.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Nothing served so far.
+    /// An empty summary.
     pub(super) fn new(target: Option<Duration>) -> Self {
         Self { target, latencies: Vec::new(), last: None, refused: 0 }
     }
@@ -29,12 +29,12 @@ impl Summary {
         self.refused = batches;
     }
 
-    /// How many there were.
+    /// The number of served batches.
     pub fn served(&self) -> u64 {
         u64::try_from(self.latencies.len()).unwrap_or(u64::MAX)
     }
 
-    /// What the log says of the last batch.
+    /// The log line of the last batch.
     pub(super) fn line(&self, batches: u64) -> String {
         let Some(Served { latency, service, waiting }) = self.last else { return String::new() };
         let (latency, service) = (latency.as_secs_f64(), service.as_secs_f64());
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_has_mean_and_quantiles_and_what_missed_the_target() {
+    fn last_line_has_mean_quantiles_and_missed_targets() {
         let mut whole = summary(Some(90), (1..=100).rev());
         let line =
             "finished: batches=100 mean_latency=0.0505 median=0.0500 p95=0.0950 within_target=90";
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_batch_there_is_no_latency() {
+    fn latency_without_batches_is_nan() {
         let none = summary(None, std::iter::empty()).finish();
         assert_eq!(none, "finished: batches=0 mean_latency=NaN median=NaN p95=NaN");
     }

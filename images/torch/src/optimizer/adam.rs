@@ -9,11 +9,11 @@ use super::blocks::{Blocks, Room, number};
 use super::{Optimizer, copy_from};
 use crate::parameters::Parameters;
 
-/// How far the mean of the gradients and that of their squares look back: PyTorch's defaults.
+/// The decay of the mean of the gradients and of the mean of their squares: PyTorch's defaults.
 const BETAS: (f64, f64) = (0.9, 0.999);
 /// Keeps the denominator above zero.
 const EPSILON: f64 = 1e-8;
-/// The name of the number of steps in the state.
+/// The key of the step count in the state.
 const STEP: &str = "step";
 
 /// Adam as `torch.optim.Adam` computes it, in fewer passes over the memory, and with its names in the
@@ -25,7 +25,7 @@ pub struct Adam {
     steps: u32,
     moments: Vec<(String, Tensor)>,
     size: Blocks,
-    /// What each thread does of a step.
+    /// The work of each thread in a step.
     lanes: Vec<Vec<Block>>,
 }
 
@@ -55,7 +55,7 @@ impl Adam {
         Self::on(1, parameters, learning_rate)
     }
 
-    /// The same, shared by so many threads of its own: for who has libtorch compute with one.
+    /// The same, shared by this many threads of its own, for use while libtorch computes with one.
     pub fn on(
         threads: usize,
         parameters: &Parameters,
@@ -69,10 +69,10 @@ impl Adam {
             parameters.names().iter().zip(parameters.tensors()).enumerate()
         {
             let (exp_avg, exp_avg_sq) = (parameter.f_zeros_like()?, parameter.f_zeros_like()?);
-            let parts = size.of(parameter)?.into_iter().zip(size.of(&exp_avg)?);
-            let parts = parts.zip(size.of(&exp_avg_sq)?).enumerate();
+            let parts = size.split(parameter)?.into_iter().zip(size.split(&exp_avg)?);
+            let parts = parts.zip(size.split(&exp_avg_sq)?).enumerate();
             for (part, ((parameter, exp_avg), exp_avg_sq)) in parts {
-                // The one with the least to do.
+                // The thread with the least work.
                 if let Some(lane) = lanes.iter_mut().min_by_key(|lane| lane.elements) {
                     lane.take((of, part), parameter, (exp_avg, exp_avg_sq))?;
                 }
@@ -84,7 +84,7 @@ impl Adam {
         Ok(Self { learning_rate, weight_decay: 0.0, steps: 0, moments, size, lanes })
     }
 
-    /// Adds so much of a parameter to its gradient: the penalty on large weights.
+    /// Adds this fraction of a parameter to its gradient: the penalty on large weights.
     #[must_use]
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
         self.weight_decay = weight_decay;
@@ -95,8 +95,8 @@ impl Adam {
         let steps = f64::from(self.steps);
         let corrections = (1.0 - BETAS.0.powf(steps), 1.0 - BETAS.1.powf(steps));
         let decay = (self.weight_decay != 0.0).then(|| number(self.weight_decay, beside));
-        // The mean of the squares is too small at first. Its root would have to be divided by this: so are
-        // what is added to it, and the whole step.
+        // The mean of the squares is too small at first. Instead of its root, the term added to it and the
+        // whole step are divided by this.
         let root = corrections.1.sqrt();
         Ok(Factors {
             decay: decay.transpose()?,
@@ -106,7 +106,7 @@ impl Adam {
     }
 }
 
-/// What one thread is to do of a step, as it is made up.
+/// The work of one thread in a step, while it is collected.
 struct Lane {
     /// Room to compute in.
     scaled: Room,
@@ -176,8 +176,9 @@ impl Optimizer for Adam {
         self.steps = self.steps.saturating_add(1);
         let factors = self.lanes.iter().map(|_| self.factors(first));
         let factors: Vec<Factors> = factors.collect::<Result<_, TchError>>()?;
-        let defined =
-            gradients.iter().map(|it| if it.defined() { self.size.of(it) } else { Ok(Vec::new()) });
+        let defined = gradients
+            .iter()
+            .map(|it| if it.defined() { self.size.split(it) } else { Ok(Vec::new()) });
         let parts: Vec<Vec<Tensor>> = defined.collect::<Result<_, TchError>>()?;
         let part =
             |block: &Block| Some(parts.get(block.place.0)?.get(block.place.1)?.shallow_clone());
@@ -187,7 +188,7 @@ impl Optimizer for Adam {
             (blocks, parts, factors)
         });
         let Some(own) = lanes.next() else { return Ok(()) };
-        // Unlike a model's, this work has nothing to prepare: threads of a moment do.
+        // Unlike a model's, this work needs no preparation, so short-lived threads suffice.
         thread::scope(|scope| {
             let others = lanes.map(|(blocks, parts, factors)| {
                 scope.spawn(move || improve(blocks, &parts, &factors))

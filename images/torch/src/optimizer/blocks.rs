@@ -2,20 +2,20 @@
 
 use tch::{TchError, Tensor};
 
-/// The elements of a block where one thread computes, 128 KiB of them: half a dozen such blocks fit
-/// into a core's second cache. It is a multiple of a vector's length, so that results do not depend on
-/// it.
+/// The elements of a block where one thread computes, 128 KiB of them. Half a dozen such blocks fit
+/// into a core's second-level cache. It is a multiple of a vector's length, so that results do not
+/// depend on it.
 const ALONE: i64 = 1 << 15;
-/// Those of a block for each of several threads: they wait for each other after every operation on a
-/// block, so there must not be too many.
+/// The elements of a block for each of several threads. The threads wait for each other after every
+/// operation on a block, so there must not be too many blocks.
 const TOGETHER: i64 = 1 << 16;
 
-/// How large the blocks of an optimizer are.
+/// The size of an optimizer's blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks(i64);
 
 impl Blocks {
-    /// For as many threads as libtorch computes with now.
+    /// The size for the current number of libtorch's threads.
     pub(super) fn new() -> Self {
         match i64::from(tch::get_num_threads()) {
             ..=1 => Self(ALONE),
@@ -25,7 +25,7 @@ impl Blocks {
 
     /// Consecutive parts of a tensor, which share its memory if it is contiguous. One that is small is
     /// a single block and keeps its shape.
-    pub(super) fn of(self, tensor: &Tensor) -> Result<Vec<Tensor>, TchError> {
+    pub(super) fn split(self, tensor: &Tensor) -> Result<Vec<Tensor>, TchError> {
         let tensor = tensor.f_detach()?;
         if i64::try_from(tensor.numel()).is_ok_and(|count| count <= self.0) {
             return Ok(vec![tensor]);
@@ -33,14 +33,14 @@ impl Blocks {
         tensor.f_reshape([-1])?.f_split(self.0, 0)
     }
 
-    /// Room for a block of any of these tensors.
+    /// Space for a block of any of these tensors.
     pub(super) fn room(self, tensors: &[Tensor]) -> Result<Room, TchError> {
         let options = tensors.first().map_or(tch::kind::FLOAT_CPU, |it| (it.kind(), it.device()));
         Ok(Room(Tensor::f_empty([self.0], options)?))
     }
 }
 
-/// Room to compute in, which the blocks of one optimizer use one after the other.
+/// Working space, which the blocks of one optimizer use one after the other.
 #[derive(Debug)]
 pub(super) struct Room(Tensor);
 

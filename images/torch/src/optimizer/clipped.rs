@@ -1,4 +1,4 @@
-//! Gradients that may not become too long.
+//! Gradients with a bounded norm.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ pub struct Clipped<O> {
 }
 
 impl<O: Optimizer> Clipped<O> {
-    /// An optimizer whose gradients are shortened to this norm where they are longer.
+    /// An optimizer whose gradients are scaled down to this norm where they exceed it.
     pub fn new(inner: O, max_norm: f64) -> Self {
         Self { inner, max_norm }
     }
 }
 
-/// The gradients, all shortened by the same factor where they are too long.
+/// The gradients, all scaled by the same factor where their norm is too large.
 fn clip(gradients: &[Tensor], max_norm: f64) -> Result<Vec<Tensor>, TchError> {
     no_grad(|| {
         let known = gradients.iter().filter(|gradient| gradient.defined());
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_too_long_is_shortened_and_the_direction_stays() {
+    fn only_long_gradients_are_scaled_in_same_direction() {
         let gradients = [Tensor::from_slice(&[3.0_f32, 0.0]), Tensor::from_slice(&[4.0_f32])];
         let numbers = |max_norm| -> Vec<f64> {
             let clipped = clip(&gradients, max_norm).unwrap();
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_gradient_keeps_none() {
+    fn undefined_gradient_stays_undefined() {
         let clipped = clip(&[Tensor::new(), Tensor::from_slice(&[2.0_f32])], 1.0).unwrap();
         assert!(!clipped[0].defined() && clipped[1].defined());
         assert!(clip(&[Tensor::new()], 1.0).unwrap().is_empty());
     }
 
     #[test]
-    fn gradients_of_zero_stay_so() {
+    fn zero_gradients_stay_zero() {
         let clipped = clip(&[Tensor::from_slice(&[0.0_f32])], 1.0).unwrap();
         assert!(clipped[0].equal(&Tensor::from_slice(&[0.0_f32])));
     }

@@ -1,8 +1,8 @@
-//! Optimizers whose state can be saved: tch does not give out that of libtorch's own.
+//! Optimizers whose state can be saved: tch does not expose the state of libtorch's own.
 //!
-//! They compute what PyTorch's do. PyTorch goes through all of a parameter with one operation after
-//! the other, and so through memory as often; here a large parameter is worked on in blocks that
-//! stay in the cache meanwhile.
+//! They compute the same as PyTorch's. PyTorch applies each operation to a whole parameter, and so
+//! reads memory once per operation. Here, a large parameter is processed in blocks that stay in the
+//! cache meanwhile.
 
 mod adam;
 mod blocks;
@@ -22,26 +22,26 @@ pub use self::remote::Remote;
 pub use self::scheduled::Scheduled;
 pub use self::sgd::Sgd;
 
-/// What makes better parameters out of gradients.
+/// Updates parameters by gradients.
 pub trait Optimizer: Debug {
     /// Makes a step by gradients in the order of the parameters. One that is undefined leaves its
     /// parameter as it is.
     fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError>;
 
-    /// Tells the loss that the next step's gradients are of, to an optimizer that passes it on.
+    /// Gives the loss of the next step's gradients to an optimizer that passes it on.
     fn tell(&mut self, _loss: f64) {}
 
-    /// All that the next step depends on besides parameters and gradients, by name.
+    /// Everything else that the next step depends on, by name.
     fn state(&self) -> Vec<(String, Tensor)>;
 
-    /// Goes on from a state that was saved. What `state` gives must share the optimizer's memory, or
-    /// else this is not enough.
+    /// Restores a saved state. This default suffices only where the tensors of `state` share the
+    /// optimizer's memory.
     fn restore(&mut self, saved: &BTreeMap<String, Tensor>) -> Result<(), TchError> {
         copy_from(saved, &self.state())
     }
 }
 
-/// Copies what was saved into the tensors of the same names, shapes and kinds.
+/// Copies the saved tensors into those of the same names, shapes and kinds.
 pub(crate) fn copy_from(
     saved: &BTreeMap<String, Tensor>,
     tensors: &[(String, Tensor)],

@@ -1,4 +1,4 @@
-//! Parameters that others keep.
+//! Parameters that are kept by servers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,12 +11,12 @@ use tch::{Kind, TchError, Tensor, no_grad};
 use super::Optimizer;
 use crate::parameters::Parameters;
 
-/// A server that is not reached for so long is lost.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The time after which an unreachable server counts as lost.
+const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Pushes gradients to parameter servers and takes the parameters that they give.
 ///
-/// There is no state to be saved: it is the servers' own.
+/// It has no state to save: the servers keep it.
 #[derive(Debug)]
 pub struct Remote {
     worker: Worker,
@@ -25,15 +25,15 @@ pub struct Remote {
     parameters: Vec<f32>,
     gradient: Vec<f32>,
     loss: f64,
-    /// The servers and we have the same parameters.
+    /// Whether the servers and this worker have the same parameters.
     joined: bool,
-    /// The servers end the training.
+    /// Whether the servers have ended the training.
     stop: Stop,
 }
 
 impl Remote {
-    /// Connects to the servers, in the order of the parts that they keep. Once these want no more
-    /// gradients, `stop` is requested.
+    /// Connects to the servers, in the order of the parts that they keep. Once the servers want no
+    /// more gradients, it requests `stop`.
     pub fn connect(
         servers: &[String],
         parameters: &Parameters,
@@ -42,7 +42,7 @@ impl Remote {
         let tensors: Vec<_> = parameters.tensors().iter().map(Tensor::shallow_clone).collect();
         let count = tensors.iter().map(Tensor::numel).sum();
         let model = Model { fingerprint: fingerprint(parameters), parameters: count };
-        let worker = Worker::connect(servers, model, PATIENCE)?;
+        let worker = Worker::connect(servers, model, CONNECT_TIMEOUT)?;
         let zeros = vec![0.0; count];
         Ok(Self {
             worker,
@@ -69,7 +69,7 @@ impl Remote {
 }
 
 impl Optimizer for Remote {
-    /// The first step only brings the parameters together: a gradient at others says nothing.
+    /// The first step only exchanges parameters: a gradient at other parameters is useless.
     fn step(&mut self, gradients: &[Tensor]) -> Result<(), TchError> {
         let pushed = if self.joined {
             flatten(gradients, &self.tensors, &mut self.gradient)?;
@@ -99,7 +99,7 @@ impl Optimizer for Remote {
     }
 }
 
-/// Puts tensors with the sizes of `like` into one row; what is undefined is zero.
+/// Puts tensors with the sizes of `like` into one row; undefined tensors become zeros.
 fn flatten(tensors: &[Tensor], like: &[Tensor], into: &mut [f32]) -> Result<(), TchError> {
     let mut rest = into;
     for (tensor, like) in tensors.iter().zip(like) {
@@ -115,7 +115,7 @@ fn flatten(tensors: &[Tensor], like: &[Tensor], into: &mut [f32]) -> Result<(), 
     Ok(())
 }
 
-/// Of names and shapes (FNV-1a, 64 bits).
+/// The fingerprint of names and shapes (FNV-1a, 64 bits).
 fn fingerprint(parameters: &Parameters) -> u64 {
     let of = |(name, tensor): (&String, &Tensor)| format!("{name} {:?};", tensor.size());
     let text: String = parameters.names().iter().zip(parameters.tensors()).map(of).collect();

@@ -7,10 +7,10 @@ use tch::{TchError, Tensor};
 
 use super::{Optimizer, Sgd, copy_from};
 
-/// The name of the number of steps in the state.
+/// The key of the step count in the state.
 const STEP: &str = "step";
 
-/// Gradient descent whose learning rate follows from the number of the step.
+/// Gradient descent with a learning rate that depends on the step number.
 #[derive(Debug)]
 pub struct Scheduled {
     sgd: Sgd,
@@ -19,7 +19,7 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// Gradient descent by these rates, whatever rate it was made with.
+    /// Gradient descent by these rates, which replace its own rate.
     pub fn new(sgd: Sgd, rates: WarmUpCosine) -> Self {
         Self { sgd, rates, steps: 0 }
     }
@@ -65,10 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn each_step_has_its_own_rate_and_a_restored_state_goes_on_with_it() {
+    fn each_step_has_own_rate_also_after_restore() {
         let store = VarStore::new(Device::Cpu);
         let parameter = store.root().var("a", &[1], Init::Const(0.0));
-        let parameters = Parameters::of(&store);
+        let parameters = Parameters::from_store(&store);
         let rates = WarmUpCosine::new(1.0, 4, 8);
         let new = || Scheduled::new(Sgd::new(&parameters, 1.0, 0.0).unwrap(), rates);
         let mut first = new();

@@ -16,7 +16,7 @@ pub struct Sgd {
     weight_decay: f64,
     buffers: Vec<(String, Tensor)>,
     size: Blocks,
-    /// Those of each parameter.
+    /// The blocks of each parameter.
     blocks: Vec<Vec<Block>>,
 }
 
@@ -54,7 +54,7 @@ impl Sgd {
                 let (decayed, ahead) = (decayed.like(&parameter)?, ahead.like(&parameter)?);
                 Ok(Block { parameter, buffer, decayed, ahead })
             };
-            let parts = size.of(parameter)?.into_iter().zip(size.of(&buffer)?).map(block);
+            let parts = size.split(parameter)?.into_iter().zip(size.split(&buffer)?).map(block);
             all.push(parts.collect::<Result<_, TchError>>()?);
             buffers.push((format!("{name}.momentum_buffer"), buffer));
         }
@@ -69,7 +69,7 @@ impl Sgd {
         self
     }
 
-    /// Adds so much of a parameter to its gradient: the penalty on large weights.
+    /// Adds this fraction of a parameter to its gradient: the penalty on large weights.
     #[must_use]
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
         self.weight_decay = weight_decay;
@@ -103,7 +103,7 @@ impl Block {
         let direction = if factors.momentum == 0.0 {
             gradient
         } else {
-            // A buffer of zeros becomes the first gradient, which PyTorch begins with.
+            // A buffer of zeros becomes the first gradient, with which PyTorch begins.
             drop(buffer.f_mul_scalar_(factors.momentum)?);
             drop(buffer.f_add_(gradient)?);
             match &factors.ahead {
@@ -123,7 +123,7 @@ impl Optimizer for Sgd {
         no_grad(|| {
             let known = self.blocks.iter_mut().zip(gradients).filter(|(_, it)| it.defined());
             for (parts, gradient) in known {
-                for (block, gradient) in parts.iter_mut().zip(self.size.of(gradient)?) {
+                for (block, gradient) in parts.iter_mut().zip(self.size.split(gradient)?) {
                     block.step(&gradient, &factors)?;
                 }
             }

@@ -10,7 +10,7 @@ use safetensors::SafeTensors;
 
 use super::{CheckpointError, Identity, Metadata};
 
-/// Raised when an older program could no longer read the files.
+/// Increased when older programs can no longer read the files.
 const VERSION: &str = "1";
 
 const FORMAT_VERSION: &str = "format_version";
@@ -39,7 +39,7 @@ impl Checkpoint {
         }
     }
 
-    /// Takes what was read from `path` for a checkpoint.
+    /// Parses bytes that were read from `path` as a checkpoint.
     pub(super) fn parse(path: PathBuf, bytes: Vec<u8>) -> Result<Self, CheckpointError> {
         let header = SafeTensors::read_metadata(&bytes).map_err(|error| error.to_string());
         let metadata = header.and_then(|(_, header)| {
@@ -52,12 +52,12 @@ impl Checkpoint {
         }
     }
 
-    /// Where it was read.
+    /// The path that it was read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says about itself.
+    /// Its metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -67,13 +67,13 @@ impl Checkpoint {
         SafeTensors::deserialize(&self.bytes).map_err(|error| self.damaged(error))
     }
 
-    /// That it cannot be used, and why.
+    /// The error for a checkpoint that cannot be used.
     pub fn damaged(&self, what: impl Display) -> CheckpointError {
         CheckpointError::Damaged { path: self.path.clone(), what: what.to_string() }
     }
 
-    /// Refuses it unless it is of this very run.
-    pub(super) fn of(self, run: &Identity) -> Result<Self, CheckpointError> {
+    /// Refuses it unless it belongs to this run.
+    pub(super) fn for_run(self, run: &Identity) -> Result<Self, CheckpointError> {
         match run.difference(&self.metadata.identity) {
             Some((field, is, must)) => {
                 Err(CheckpointError::Foreign { path: self.path, field, is, must })
@@ -101,7 +101,7 @@ pub(super) fn format(metadata: &Metadata) -> BTreeMap<&'static str, String> {
 fn parse(entries: &BTreeMap<&str, &str>) -> Result<Metadata, String> {
     let version = text(entries, FORMAT_VERSION)?;
     if version != VERSION {
-        return Err(format!("its format version is {version}, and only {VERSION} is known"));
+        return Err(format!("its format_version is {version:?}, expected {VERSION:?}"));
     }
     Ok(Metadata {
         identity: Identity {
@@ -116,7 +116,7 @@ fn parse(entries: &BTreeMap<&str, &str>) -> Result<Metadata, String> {
 }
 
 fn text<'a>(entries: &BTreeMap<&str, &'a str>, key: &str) -> Result<&'a str, String> {
-    entries.get(key).copied().ok_or_else(|| format!("it does not say its {key}"))
+    entries.get(key).copied().ok_or_else(|| format!("its {key} is missing"))
 }
 
 fn number<T: FromStr>(entries: &BTreeMap<&str, &str>, key: &str) -> Result<T, String> {

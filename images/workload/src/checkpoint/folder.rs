@@ -1,4 +1,4 @@
-//! Where the checkpoints of a workload lie.
+//! The folder of a workload's checkpoints.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -11,11 +11,11 @@ use tempfile::NamedTempFile;
 use super::file::{Checkpoint, format};
 use super::{CheckpointError, Identity, Metadata};
 
-/// How the name of a file that is not complete ends.
+/// The end of the name of an incomplete file.
 const INCOMPLETE: &str = ".tmp";
 
-/// The folder of a workload's checkpoints: the latest, and the one that is kept from the acceptable
-/// loss on.
+/// The folder of a workload's checkpoints: the latest one, and the one that is kept once the loss is
+/// acceptable.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
@@ -23,8 +23,8 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Makes sure that checkpoints can be written to a folder, and removes what a run that was
-    /// killed while it wrote has left there.
+    /// Checks that checkpoints can be written to a folder, and removes incomplete files that a killed
+    /// run has left there.
     pub fn open(folder: PathBuf, workload: &'static str) -> Result<Self, CheckpointError> {
         let checkpoints = Self { folder, workload };
         let prepare = || {
@@ -41,27 +41,27 @@ impl Checkpoints {
         Ok(checkpoints)
     }
 
-    /// Where the latest one is, if there is one.
+    /// The path of the latest checkpoint, if there is one.
     pub fn latest(&self) -> PathBuf {
         self.folder.join(format!("{}.safetensors", self.workload))
     }
 
-    /// Where the one is that is kept, if there is one.
+    /// The path of the kept checkpoint, if there is one.
     pub fn acceptable(&self) -> PathBuf {
         self.folder.join(format!("{}-acceptable.safetensors", self.workload))
     }
 
-    /// The latest one, for this very run to go on from.
+    /// The latest checkpoint, from which this run can resume.
     pub fn resume(&self, run: &Identity) -> Result<Option<Checkpoint>, CheckpointError> {
         let path = self.latest();
         match path.try_exists() {
             Ok(false) => Ok(None),
-            Ok(true) => Checkpoint::read(&path)?.of(run).map(Some),
+            Ok(true) => Checkpoint::read(&path)?.for_run(run).map(Some),
             Err(cause) => Err(CheckpointError::Read { path, cause }),
         }
     }
 
-    /// Writes the latest one; where.
+    /// Writes the latest checkpoint and returns its path.
     pub fn save<V: View>(
         &self,
         metadata: &Metadata,
@@ -72,14 +72,14 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// Writes the one to keep, unless a better one with a comparable loss is there; where.
+    /// Writes the checkpoint to keep, unless there is a better comparable one; returns its path.
     pub fn keep<V: View>(
         &self,
         metadata: &Metadata,
         tensors: Vec<(String, V)>,
     ) -> Result<PathBuf, CheckpointError> {
         let path = self.acceptable();
-        // What cannot be read is no better one.
+        // A file that cannot be read does not count as better.
         let kept = Checkpoint::read(&path).ok();
         if !kept.is_some_and(|kept| is_better(kept.metadata(), metadata)) {
             self.replace(&path, metadata, tensors)?;
@@ -87,8 +87,7 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// Puts a file in the place of another in one go: whatever happens meanwhile, one of them is
-    /// there as a whole.
+    /// Replaces a file by another one atomically: at any time, one of them is there as a whole.
     fn replace<V: View>(
         &self,
         path: &Path,
@@ -102,18 +101,18 @@ impl Checkpoints {
             safetensors::serialize_to_file(tensors, &metadata, file.path()).map_err(io_error)?;
             file.as_file().sync_all()?;
             file.persist(path)?;
-            // The new name must outlast a crash of the machine, too.
+            // The new name must survive a crash of the machine, too.
             File::open(&self.folder)?.sync_all()
         };
         write().map_err(|cause| self.unwritable(cause))
     }
 
-    /// A new file with a name of its own, which vanishes unless it is given another name.
+    /// A new temporary file, which is removed unless it is renamed.
     fn incomplete(&self) -> io::Result<NamedTempFile> {
         tempfile::Builder::new()
             .prefix(&self.prefix())
             .suffix(INCOMPLETE)
-            // Whoever trains in a container is seldom who reads the file outside.
+            // The user of a container is seldom the one who reads the file outside.
             .permissions(Permissions::from_mode(0o644))
             .tempfile_in(&self.folder)
     }
@@ -127,7 +126,7 @@ impl Checkpoints {
     }
 }
 
-/// Whether what is kept is at least as good. Losses of other data say nothing.
+/// Whether the kept checkpoint is at least as good. Losses of other data cannot be compared.
 fn is_better(kept: &Metadata, new: &Metadata) -> bool {
     kept.identity.is_comparable(&new.identity)
         && kept.loss.is_some_and(|kept| new.loss.is_none_or(|new| kept <= new))

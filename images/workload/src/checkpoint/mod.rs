@@ -1,4 +1,4 @@
-//! Checkpoints: safetensors files that say what they are of.
+//! Checkpoints: safetensors files with metadata of their run.
 
 mod file;
 mod folder;
@@ -10,58 +10,58 @@ use std::path::PathBuf;
 pub use self::file::Checkpoint;
 pub use self::folder::Checkpoints;
 
-/// What makes two runs the same one: only a run like that may go on from a checkpoint.
+/// The identity of a run: only a run with the same one may resume from a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The program, such as `vae`.
     pub workload: String,
-    /// What the data set is called.
+    /// The name of the data set.
     pub dataset: String,
-    /// Of the initial weights, the order of the batches and all that is random in a step.
+    /// The seed of the initial weights, the order of the batches and all randomness in a step.
     pub seed: u64,
-    /// How much is learned from in a step.
+    /// The number of items in a step.
     pub batch_size: usize,
 }
 
-/// What a checkpoint says about itself.
+/// The metadata of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
-    /// What it is of.
+    /// The identity of its run.
     pub identity: Identity,
-    /// The steps that had been made.
+    /// The number of steps made.
     pub step: u64,
-    /// The mean of the last losses, where they were finite.
+    /// The mean of the last finite losses.
     pub loss: Option<f64>,
 }
 
-/// Why there is no checkpoint, or none that can be used.
+/// The reason why a checkpoint is missing or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// Nobody said where checkpoints belong.
+    /// The run has no folder for checkpoints.
     #[error("this run keeps no checkpoints: it was started without --checkpoints DIR")]
     NoFolder,
     /// The folder or a file in it could not be written.
-    #[error("no checkpoint can be written to {path}: {cause}")]
+    #[error("cannot write a checkpoint to {path}: {cause}")]
     Write {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
     /// A file could not be read.
-    #[error("{path} cannot be read: {cause}")]
+    #[error("cannot read {path}: {cause}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         cause: io::Error,
     },
-    /// A file is damaged or something else.
-    #[error("{path} is no whole checkpoint: {what}")]
+    /// A file is damaged or not a checkpoint.
+    #[error("{path} is not a valid checkpoint: {what}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         what: String,
     },
     /// A file is a checkpoint of another run.
@@ -69,9 +69,9 @@ pub enum CheckpointError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The field that differs.
         field: &'static str,
-        /// What it is of.
+        /// The identity of its run.
         is: String,
         /// What this run is of.
         must: String,
@@ -79,7 +79,7 @@ pub enum CheckpointError {
 }
 
 impl Identity {
-    /// The first thing in which another one differs, with the other's value and this one's.
+    /// The first field in which another one differs, with the other's value and this one's.
     fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         fn differ<T: PartialEq + Display>(
             field: &'static str,

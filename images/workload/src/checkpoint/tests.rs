@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Four numbers, or a panic in the place of them.
+/// Four numbers, or a panic instead of them.
 #[derive(Clone, Copy)]
 struct Numbers([u8; 4], bool);
 
@@ -58,7 +58,7 @@ fn refusal(checkpoints: &Checkpoints, run: &Identity) -> String {
 }
 
 #[test]
-fn what_was_saved_is_read_back() {
+fn saved_checkpoint_is_read_back() {
     let (folder, checkpoints) = folder();
     let saved = metadata(7, Some(0.1 + 0.2));
     assert!(checkpoints.resume(&saved.identity).unwrap().is_none());
@@ -71,7 +71,7 @@ fn what_was_saved_is_read_back() {
 }
 
 #[test]
-fn a_checkpoint_of_another_run_is_refused_with_what_differs() {
+fn checkpoint_of_another_run_is_refused_with_difference() {
     let (_folder, checkpoints) = folder();
     let saved = metadata(7, None);
     checkpoints.save(&saved, tensors(1)).unwrap();
@@ -88,21 +88,21 @@ fn a_checkpoint_of_another_run_is_refused_with_what_differs() {
 }
 
 #[test]
-fn what_is_no_checkpoint_is_refused() {
+fn invalid_checkpoint_is_refused() {
     let (_folder, checkpoints) = folder();
     let run = metadata(1, None).identity;
     fs::write(checkpoints.latest(), "").unwrap();
-    assert_eq!(refusal(&checkpoints, &run), "FILE is no whole checkpoint: HeaderTooSmall");
+    assert_eq!(refusal(&checkpoints, &run), "FILE is not a valid checkpoint: HeaderTooSmall");
     safetensors::serialize_to_file(tensors(1), &None, &checkpoints.latest()).unwrap();
     let said = refusal(&checkpoints, &run);
-    assert_eq!(said, "FILE is no whole checkpoint: it does not say its format_version");
+    assert_eq!(said, "FILE is not a valid checkpoint: its format_version is missing");
     fs::remove_file(checkpoints.latest()).unwrap();
     fs::create_dir(checkpoints.latest()).unwrap();
-    assert!(refusal(&checkpoints, &run).starts_with("FILE cannot be read"));
+    assert!(refusal(&checkpoints, &run).starts_with("cannot read FILE"));
 }
 
 #[test]
-fn a_version_of_the_future_and_a_number_that_is_none_are_refused() {
+fn newer_version_and_invalid_number_are_refused() {
     let (_folder, checkpoints) = folder();
     let write = |key: &str, value: &str| {
         let mut entries = file::format(&metadata(1, Some(0.5)));
@@ -111,14 +111,14 @@ fn a_version_of_the_future_and_a_number_that_is_none_are_refused() {
         safetensors::serialize_to_file(tensors(1), &Some(entries), &checkpoints.latest()).unwrap();
         refusal(&checkpoints, &metadata(1, None).identity)
     };
-    let known = "FILE is no whole checkpoint: its format version is 2, and only 1 is known";
+    let known = "FILE is not a valid checkpoint: its format_version is \"2\", expected \"1\"";
     assert_eq!(write("format_version", "2"), known);
-    assert_eq!(write("step", "-1"), "FILE is no whole checkpoint: its step is \"-1\"");
-    assert_eq!(write("loss", "low"), "FILE is no whole checkpoint: its loss is \"low\"");
+    assert_eq!(write("step", "-1"), "FILE is not a valid checkpoint: its step is \"-1\"");
+    assert_eq!(write("loss", "low"), "FILE is not a valid checkpoint: its loss is \"low\"");
 }
 
 #[test]
-fn a_write_that_breaks_off_leaves_the_one_before_and_nothing_else() {
+fn interrupted_write_leaves_only_previous_checkpoint() {
     let (folder, checkpoints) = folder();
     let saved = metadata(7, None);
     checkpoints.save(&saved, tensors(1)).unwrap();
@@ -130,7 +130,7 @@ fn a_write_that_breaks_off_leaves_the_one_before_and_nothing_else() {
 }
 
 #[test]
-fn a_start_removes_what_a_killed_run_left_and_nothing_of_others() {
+fn start_removes_only_own_incomplete_files() {
     let folder = tempfile::tempdir().unwrap();
     for name in [".vae.safetensors-1a.tmp", ".gru.safetensors-1a.tmp", "notes.tmp"] {
         fs::write(folder.path().join(name), "half").unwrap();
@@ -142,19 +142,19 @@ fn a_start_removes_what_a_killed_run_left_and_nothing_of_others() {
 }
 
 #[test]
-fn a_folder_that_is_missing_or_a_file_is_refused() {
+fn missing_folder_or_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     for name in ["missing", "file"] {
         let path = folder.path().join(name);
         let error = Checkpoints::open(path.clone(), "vae").unwrap_err().to_string();
-        let begin = format!("no checkpoint can be written to {}: ", path.display());
+        let begin = format!("cannot write a checkpoint to {}: ", path.display());
         assert!(error.starts_with(&begin), "{error}");
     }
 }
 
 #[test]
-fn what_is_kept_is_replaced_by_something_better_or_of_other_data_only() {
+fn kept_checkpoint_is_replaced_by_better_or_other_data_only() {
     let (_folder, checkpoints) = folder();
     let keep = |metadata: Metadata| {
         let path = checkpoints.keep(&metadata, tensors(1)).unwrap();
@@ -173,7 +173,7 @@ fn what_is_kept_is_replaced_by_something_better_or_of_other_data_only() {
     assert!(!checkpoints.latest().exists());
 }
 
-/// The bytes of a file that is in order.
+/// The bytes of a valid file.
 fn whole() -> Vec<u8> {
     let (_folder, checkpoints) = folder();
     fs::read(checkpoints.save(&metadata(7, Some(0.5)), tensors(1)).unwrap()).unwrap()
@@ -185,7 +185,7 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, CheckpointError> {
 
 proptest! {
     #[test]
-    fn a_file_that_was_cut_short_or_went_on_is_refused(at in 0_usize..10_000, more in 1_usize..9) {
+    fn file_of_wrong_length_is_refused(at in 0_usize..10_000, more in 1_usize..9) {
         let mut bytes = whole();
         bytes.extend(vec![0; more]);
         prop_assert!(parse(&bytes).is_err());
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_an_error_or_harmless_but_no_panic(at in 0_usize..10_000, value: u8) {
+    fn damage_never_panics(at in 0_usize..10_000, value: u8) {
         let mut bytes = whole();
         let at = at % bytes.len();
         bytes[at] = value;
@@ -204,14 +204,14 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_no_checkpoint(bytes: Vec<u8>, header in "[ -~]{0,80}") {
+    fn arbitrary_bytes_are_refused(bytes: Vec<u8>, header in "[ -~]{0,80}") {
         prop_assert!(parse(&bytes).is_err());
         let length = u64::try_from(header.len()).unwrap().to_le_bytes();
         prop_assert!(parse(&[&length, header.as_bytes(), &bytes].concat()).is_err());
     }
 
     #[test]
-    fn metadata_is_read_back_exactly(
+    fn metadata_round_trips(
         workload: String,
         dataset: String,
         seed: u64,

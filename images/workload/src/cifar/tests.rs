@@ -29,14 +29,14 @@ fn refusal(folder: &Path) -> String {
 
 proptest! {
     #[test]
-    fn records_come_back_as_they_were(labels in prop::collection::vec(0..CLASSES, 1..5)) {
+    fn records_round_trip(labels in prop::collection::vec(0..CLASSES, 1..5)) {
         let split = parse(&encode(&labels)).unwrap();
         prop_assert!(split.pixels.into_iter().eq(labels.iter().flat_map(|label| pixels(*label))));
         prop_assert_eq!(split.labels, labels);
     }
 
     #[test]
-    fn what_was_cut_off_is_refused(count in 1_usize..4, cut in 1..RECORD) {
+    fn truncated_file_is_refused(count in 1_usize..4, cut in 1..RECORD) {
         let bytes = encode(&vec![3; count]);
         prop_assert!(parse(&bytes[..bytes.len() - cut]).is_err());
     }
@@ -51,7 +51,7 @@ proptest! {
 }
 
 #[test]
-fn five_files_are_trained_on_and_one_is_kept_for_tests() {
+fn five_files_are_for_training_and_one_for_tests() {
     let folder = folder();
     let Cifar10 { train, test } = Cifar10::load(folder.path()).unwrap();
     assert_eq!(train.labels, [1, 2, 3, 4, 5]);
@@ -60,7 +60,7 @@ fn five_files_are_trained_on_and_one_is_kept_for_tests() {
 }
 
 #[test]
-fn the_folder_of_the_archive_is_found_below_the_one_that_was_named() {
+fn archive_folder_is_found_below_named_folder() {
     let folder = folder();
     assert_eq!(Cifar10::find(folder.path()).unwrap(), folder.path());
     let above = tempfile::tempdir().unwrap();
@@ -70,19 +70,22 @@ fn the_folder_of_the_archive_is_found_below_the_one_that_was_named() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_file() {
+fn error_names_file_and_defect() {
     let folder = folder();
     let path = folder.path().join(TRAIN[2]);
     fs::write(&path, [1; 100]).unwrap();
-    let of = "FOLDER/data_batch_3.bin is no file of CIFAR-10: ";
+    let of = "FOLDER/data_batch_3.bin is not a CIFAR-10 file: ";
     assert_eq!(
         refusal(folder.path()),
-        format!("{of}100 bytes are not a number of records of 3073")
+        format!("{of}its size of 100 bytes is not a multiple of 3073")
     );
     fs::write(&path, []).unwrap();
-    assert_eq!(refusal(folder.path()), format!("{of}0 bytes are not a number of records of 3073"));
+    assert_eq!(
+        refusal(folder.path()),
+        format!("{of}its size of 0 bytes is not a multiple of 3073")
+    );
     fs::write(&path, encode(&[17])).unwrap();
-    assert_eq!(refusal(folder.path()), format!("{of}it has the label 17, not only 0 to 9"));
+    assert_eq!(refusal(folder.path()), format!("{of}it has the label 17, expected 0 to 9"));
     fs::remove_file(&path).unwrap();
-    assert!(refusal(folder.path()).starts_with("FOLDER/data_batch_3.bin cannot be read: "));
+    assert!(refusal(folder.path()).starts_with("cannot read FOLDER/data_batch_3.bin: "));
 }

@@ -11,7 +11,7 @@ fn array(dimensions: &[u32], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Images that are each of one grey, their position, and labelled by its last digit.
+/// Images of one shade each, which is their position, labelled by its last digit.
 fn write_split(folder: &TempDir, prefix: &str, count: u8) {
     let pixels: Vec<u8> = (0..count).flat_map(|image| [image; SIDE * SIDE]).collect();
     let labels: Vec<u8> = (0..count).map(|image| image % CLASSES).collect();
@@ -27,7 +27,7 @@ fn refusal(folder: &TempDir) -> String {
 }
 
 #[test]
-fn four_files_are_two_splits() {
+fn four_files_make_two_splits() {
     let folder = tempfile::tempdir().unwrap();
     write_split(&folder, "train", 30);
     write_split(&folder, "t10k", 20);
@@ -51,7 +51,7 @@ fn test_images_alone_are_split_nine_to_one_by_position() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn missing_or_wrong_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Dataset::load(&folder.path().join("missing")).unwrap_err().to_string();
     assert!(missing.ends_with("missing is not a folder of images"), "{missing}");
@@ -60,22 +60,25 @@ fn what_is_missing_or_wrong_is_named() {
     let write = |name: &str, file: &[u8]| fs::write(folder.path().join(name), file).unwrap();
 
     write(files::TEST_LABELS, &array(&[20], &[10; 20]));
-    assert_eq!(refusal(&folder), "DIR/t10k-labels-idx1-ubyte holds the label 10, not only 0 to 9");
+    assert_eq!(refusal(&folder), "DIR/t10k-labels-idx1-ubyte holds the label 10, expected 0 to 9");
     write(files::TEST_LABELS, &array(&[19], &[0; 19]));
-    assert_eq!(refusal(&folder), "DIR/t10k-labels-idx1-ubyte holds an array [19], not 20 labels");
+    assert_eq!(
+        refusal(&folder),
+        "DIR/t10k-labels-idx1-ubyte holds an array [19], expected 20 labels"
+    );
     write(files::TEST_IMAGES, &array(&[1, 32, 32], &[0; 1024]));
     assert_eq!(
         refusal(&folder),
-        "DIR/t10k-images-idx3-ubyte holds an array [1, 32, 32], not images of 28 by 28"
+        "DIR/t10k-images-idx3-ubyte holds an array [1, 32, 32], expected images of 28 by 28"
     );
     write(files::TEST_IMAGES, &array(&[1, 28, 28], &[0; 784]));
-    assert_eq!(refusal(&folder), "DIR/t10k-images-idx3-ubyte holds 1 images, too few to train on");
+    assert_eq!(refusal(&folder), "DIR/t10k-images-idx3-ubyte holds 1 images, expected at least 10");
     write(files::TEST_LABELS, b"<html>");
-    assert_eq!(refusal(&folder), "DIR/t10k-labels-idx1-ubyte is no array of bytes");
+    assert_eq!(refusal(&folder), "DIR/t10k-labels-idx1-ubyte is not an array of bytes");
 }
 
 #[test]
-fn half_black_and_half_white_deviate_by_half_from_a_grey_mean() {
+fn half_black_half_white_has_mean_and_deviation_of_half() {
     let split = Split { pixels: [0, 255].repeat(392), labels: vec![0] };
     assert_eq!(split.mean_and_deviation(), (0.5, 0.5));
 }

@@ -38,14 +38,14 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn an_array_comes_back_as_it_was((dimensions, data) in arrays()) {
+    fn array_round_trips((dimensions, data) in arrays()) {
         let parsed = Idx::parse(encode(&dimensions, &data).as_slice()).unwrap();
         prop_assert!(parsed.dimensions.iter().map(|d| u32::try_from(*d).unwrap()).eq(dimensions));
         prop_assert_eq!(parsed.data, data);
     }
 
     #[test]
-    fn a_file_that_was_cut_off_is_refused((dimensions, data) in arrays(), part in 0.0..1.0) {
+    fn truncated_plain_file_is_refused((dimensions, data) in arrays(), part in 0.0..1.0) {
         let file = encode(&dimensions, &data);
         #[expect(
             clippy::as_conversions,
@@ -59,14 +59,14 @@ proptest! {
     }
 
     #[test]
-    fn no_file_is_too_strange_to_be_refused(file in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn arbitrary_file_is_refused_or_consistent(file in prop::collection::vec(any::<u8>(), 0..64)) {
         if let Ok(idx) = Idx::parse(file.as_slice()) {
             prop_assert_eq!(idx.dimensions.iter().product::<usize>(), idx.data.len());
         }
     }
 
     #[test]
-    fn no_header_makes_it_reserve_what_is_not_there(
+    fn header_claim_reserves_no_memory(
         rank in 0_u8..8,
         rest in prop::collection::vec(any::<u8>(), 0..32),
     ) {
@@ -79,28 +79,25 @@ proptest! {
 }
 
 #[test]
-fn a_compressed_file_reads_as_the_plain_one() {
+fn compressed_file_reads_as_plain() {
     let plain = encode(&[2, 3], &[1, 2, 3, 4, 5, 6]);
     assert_eq!(read(&plain).unwrap(), read(&gzip(&plain)).unwrap());
 }
 
 #[test]
-fn a_compressed_file_that_was_cut_off_is_refused() {
+fn truncated_compressed_file_is_refused() {
     let mut file = gzip(&encode(&[2, 3], &[1, 2, 3, 4, 5, 6]));
     file.truncate(file.len() - 9);
     assert!(read(&file).is_err());
 }
 
 #[test]
-fn each_wrong_header_is_told_apart() {
+fn each_wrong_header_has_own_error() {
     let refusal = |file: &[u8]| Idx::parse(file).unwrap_err().to_string();
     assert_eq!(refusal(b"<html>"), "not an IDX file");
-    assert_eq!(
-        refusal(&[0, 0, 13, 1]),
-        "elements of type 13, but only unsigned bytes (8) are known"
-    );
-    assert_eq!(refusal(&[0, 0, 8, 0]), "0 dimensions, but there must be 1 to 4");
-    assert_eq!(refusal(&[0, 0, 8, 255]), "255 dimensions, but there must be 1 to 4");
+    assert_eq!(refusal(&[0, 0, 13, 1]), "elements of type 13, expected unsigned bytes (8)");
+    assert_eq!(refusal(&[0, 0, 8, 0]), "0 dimensions, expected 1 to 4");
+    assert_eq!(refusal(&[0, 0, 8, 255]), "255 dimensions, expected 1 to 4");
     assert_eq!(refusal(&encode(&[3], &[1])), "1 bytes of data, but the header claims 3");
     assert_eq!(refusal(&encode(&[1], &[1, 2])), "more data than the header claims");
     let huge = encode(&[u32::MAX, u32::MAX, u32::MAX], &[]);

@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// Places that have nothing, in a folder of their own.
+/// Places without images, in a temporary folder.
 fn nowhere() -> (TempDir, Places) {
     let root = tempfile::tempdir().unwrap();
     let places = Places {
@@ -23,7 +23,7 @@ fn fill(folder: &Path) {
 }
 
 #[test]
-fn the_named_folder_comes_first_and_then_the_cache() {
+fn named_folder_comes_before_cache() {
     let (_root, mut places) = nowhere();
     fill(&places.installed);
     fill(&places.cache.join(FASHION_MNIST));
@@ -35,14 +35,14 @@ fn the_named_folder_comes_first_and_then_the_cache() {
 }
 
 #[test]
-fn where_no_mirror_is_reached_an_installed_package_serves() {
+fn unreachable_mirror_falls_back_to_installed_package() {
     let (_root, places) = nowhere();
     fill(&places.installed);
     assert_eq!(places.locate().unwrap(), places.installed);
 }
 
 #[test]
-fn where_there_is_nothing_every_attempt_is_told_and_nothing_left_behind() {
+fn failure_lists_all_attempts_and_leaves_no_files() {
     let (_root, places) = nowhere();
     let message = places.locate().unwrap_err().to_string();
     assert!(message.contains("--data"), "{message}");
@@ -52,7 +52,7 @@ fn where_there_is_nothing_every_attempt_is_told_and_nothing_left_behind() {
 }
 
 #[test]
-fn a_half_filled_cache_is_not_used() {
+fn incomplete_cache_is_not_used() {
     let (_root, places) = nowhere();
     fill(&places.installed);
     fill(&places.cache.join(MNIST));
@@ -60,9 +60,9 @@ fn a_half_filled_cache_is_not_used() {
     assert_eq!(places.locate().unwrap(), places.installed);
 }
 
-/// The stand-in builds a package of empty files; it refuses until it has been asked to update.
+/// The fake apt-get builds a package of empty files; it fails until it has been asked to update.
 #[test]
-fn the_package_is_fetched_with_lists_of_its_own_if_need_be() {
+fn package_is_fetched_with_separate_lists_if_needed() {
     let (_root, places) = nowhere();
     if !Path::new("/usr/bin/dpkg-deb").exists() {
         eprintln!("skipped: this machine has no dpkg-deb");

@@ -1,4 +1,4 @@
-//! Ten classes of noisy images of 8 by 8 pixels, and a network that tells them apart.
+//! Ten classes of noisy images of 8 by 8 pixels, and a network that classifies them.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ const CLASSES: u32 = 10;
 /// Images of a batch.
 pub(crate) const BATCH: usize = 32;
 
-/// Images that are made when they are asked for.
+/// Images that are made on request.
 pub(crate) struct Digits {
     images: usize,
     seed: u32,
 }
 
 impl Digits {
-    /// So many images. Those of another seed have the same ten shapes and other noise.
+    /// Makes this many images. Another seed gives the same ten shapes with other noise.
     pub(crate) fn new(images: usize, seed: u32) -> Self {
         Self { images, seed }
     }
@@ -57,7 +57,7 @@ fn shape(class: u32, pixel: u32) -> f32 {
     if noise(class * PIXELS + pixel) > 0.5 { 0.3 } else { 0.0 }
 }
 
-/// From 0 to 1, and the same for the same seed.
+/// A number from 0 to 1 that depends on the seed alone.
 fn noise(seed: u32) -> f32 {
     let mut word = seed.wrapping_add(0x9e37_79b9).wrapping_mul(0x85eb_ca6b);
     word = (word ^ (word >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -127,7 +127,7 @@ impl InferenceStep for Network {
     }
 }
 
-/// A network that has learned nothing yet.
+/// An untrained network.
 pub(crate) fn learner(device: &Device) -> Learner<Network> {
     let network = Network {
         hidden: LinearConfig::new(64, 32).init(device),

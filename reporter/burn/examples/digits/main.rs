@@ -1,6 +1,6 @@
 //! Trains a small network on made-up digits and reports it.
 //!
-//! While it runs, `curl -s http://127.0.0.1:7223/v1/progress` tells how far it is.
+//! While it runs, `curl -s http://127.0.0.1:7223/v1/progress` shows its progress.
 
 mod digits;
 
@@ -12,7 +12,7 @@ use paceline_reporter::Reporter;
 
 use crate::digits::{BATCH, Digits, learner, loader};
 
-/// At most.
+/// The most epochs.
 const EPOCHS: usize = 20;
 /// A whole number of batches.
 const IMAGES: usize = 128 * BATCH;

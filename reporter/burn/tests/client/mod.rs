@@ -7,16 +7,16 @@ use std::time::Duration;
 use paceline_reporter::{LocalAddr, Reporter};
 use paceline_wire::Progress;
 
-/// No answer takes this long unless there is none.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest wait for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What `GET /v1/progress` says.
+/// Reads `GET /v1/progress`.
 pub(crate) fn progress(reporter: &Reporter) -> Progress {
     let Some(LocalAddr::Tcp(address)) = reporter.local_addr() else {
         unreachable!("it listens on TCP")
     };
     let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("the timeout is not zero");
     let request = "GET /v1/progress HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("the request is sent");
     let mut answer = String::new();

@@ -72,7 +72,7 @@ fn every_sample_follows_the_help_and_type_of_its_family() {
 }
 
 #[test]
-fn the_samples_say_what_was_reported() {
+fn samples_match_reports() {
     let text = rendered(&busy_job());
     for line in [
         "paceline_loss 118.5",
@@ -125,7 +125,7 @@ fn forecast_is_shown_in_seconds_and_in_steps_by_quantile() {
 }
 
 #[test]
-fn what_is_not_known_has_no_sample() {
+fn unknown_value_has_no_sample() {
     let text = rendered(&job(Settings::new("vae".to_owned())));
     for name in ["paceline_loss", "paceline_epoch", "paceline_target_loss"] {
         assert!(!text.lines().any(|line| family(line) == name), "{text}");

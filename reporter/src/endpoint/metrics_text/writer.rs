@@ -1,4 +1,4 @@
-//! Writing the exposition format, whatever the metrics are.
+//! Writes the exposition format.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -15,7 +15,7 @@ impl Text {
         self.0.extend(["# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n"]);
     }
 
-    /// A sample of the family that was begun last.
+    /// Writes a sample of the last family.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn Display) {
         self.0.push_str(name);
         let mut before = "{";
@@ -26,7 +26,7 @@ impl Text {
         self.0.extend([if labels.is_empty() { " " } else { "} " }, &value.to_string(), "\n"]);
     }
 
-    /// A family of one sample without labels, if its value is known.
+    /// Writes a family with one sample without labels, or with none if the value is unknown.
     pub(super) fn known(
         &mut self,
         name: &str,
@@ -40,7 +40,7 @@ impl Text {
         }
     }
 
-    /// A family with one sample for each state, 1 for the one that is.
+    /// Writes a family with one sample for each state: 1 for the current one, 0 for the others.
     pub(super) fn states(&mut self, name: &str, help: &str, states: &[(&str, bool)]) {
         self.family(name, "gauge", help);
         for (state, is) in states {
@@ -48,7 +48,7 @@ impl Text {
         }
     }
 
-    /// The histogram of batch durations.
+    /// Writes the histogram of batch durations.
     pub(super) fn durations(&mut self, sum: f64, counts: &Counts) {
         self.family("paceline_batch_duration_seconds", "histogram", "How long a batch took.");
         let name = "paceline_batch_duration_seconds_bucket";
@@ -63,7 +63,7 @@ impl Text {
     }
 }
 
-/// A label's value: a backslash, a quote and a line's end are written with a backslash.
+/// A label's value, in which backslash, quote and line feed are escaped.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }

@@ -64,7 +64,7 @@ fn a_report_is_refused_only_when_every_stripe_is_taken() {
     assert_eq!(tally.read(Minimize).steps, u64::try_from(STRIPES).unwrap());
 }
 
-/// Every loss is 3, so a torn reading would show a sum that is not three times its count.
+/// Every loss is 3, so in a torn reading the sum would not be three times the count.
 #[test]
 fn count_and_sum_agree_in_every_reading_while_threads_report() {
     const THREADS: u32 = 4;

@@ -9,7 +9,7 @@ fn training(job: &Job) -> Activity {
     at(job, Task::Training, TRAINING.since)
 }
 
-/// What the job is at after a wait of so many seconds.
+/// The activity after a wait of `seconds` seconds.
 fn after(mut job: Job, seconds: f64) -> Activity {
     job.wait(seconds);
     training(&job)
@@ -19,25 +19,25 @@ fn after(mut job: Job, seconds: f64) -> Activity {
 fn compiling_and_loading_take_minutes() {
     assert_eq!(after(Job::new(), 1700.0), Activity::Starting);
     assert_eq!(after(Job::new(), 1900.0), Activity::Stalled);
-    assert_eq!(after(Job::of(&[1.0], 0.1), 200.0), Activity::Training, "the second step");
-    assert_eq!(after(Job::of(&[1.0], 0.1), 400.0), Activity::Stalled);
+    assert_eq!(after(Job::with_losses(&[1.0], 0.1), 200.0), Activity::Training, "the second step");
+    assert_eq!(after(Job::with_losses(&[1.0], 0.1), 400.0), Activity::Stalled);
 }
 
 #[test]
 fn steps_that_stay_away_are_a_stall() {
     for (rate, well, stalled) in [(100.0, 29.0, 31.0), (1.0, 29.0, 31.0), (0.1, 190.0, 210.0)] {
-        let job = || Job::of(&[1.0; 300], rate);
+        let job = || Job::with_losses(&[1.0; 300], rate);
         assert_eq!(after(job(), well), Activity::Training, "{rate}");
         assert_eq!(after(job(), stalled), Activity::Stalled, "{rate}");
     }
-    let mut job = Job::of(&[1.0; 100], 10.0);
+    let mut job = Job::with_losses(&[1.0; 100], 10.0);
     job.wait(100.0);
     job.train(&[1.0; 2], 10.0);
-    assert_eq!(training(&job), Activity::Training, "it goes on");
+    assert_eq!(training(&job), Activity::Training, "training continues");
 }
 
 #[test]
-fn a_wait_as_long_as_the_last_ones_is_no_stall() {
+fn wait_as_long_as_earlier_ones_is_not_a_stall() {
     let mut job = Job::new();
     for _ in 0..3 {
         job.train(&[1.0; 500], 10.0);
@@ -48,18 +48,18 @@ fn a_wait_as_long_as_the_last_ones_is_no_stall() {
 }
 
 #[test]
-fn a_cut_of_the_cpu_is_no_stall() {
-    let mut job = Job::of(&[1.0; 200], 1.0);
+fn cpu_cut_does_not_count_as_a_stall() {
+    let mut job = Job::with_losses(&[1.0; 200], 1.0);
     job.train(&[1.0; 5], 0.04);
     assert_eq!(training(&job), Activity::Training, "1 s became 25 s");
-    let mut job = Job::of(&[1.0; 100], 0.1);
+    let mut job = Job::with_losses(&[1.0; 100], 0.1);
     job.train(&[1.0; 1], 1.0 / 150.0);
     assert_eq!(training(&job), Activity::Training, "10 s became 150 s");
 }
 
 #[test]
-fn a_pause_is_what_the_loop_says() {
-    let mut job = Job::of(&[1.0; 100], 10.0);
+fn pause_is_set_by_the_loop() {
+    let mut job = Job::with_losses(&[1.0; 100], 10.0);
     job.sample.paused = true;
     job.wait(800.0);
     assert_eq!(at(&job, Task::Evaluating, 10.0), Activity::Evaluating);
@@ -72,21 +72,21 @@ fn a_pause_is_what_the_loop_says() {
     job.wait(900.0);
     assert_eq!(at(&job, Task::Checkpointing, 10.0), Activity::Checkpointing, "as long before");
     let stuck = Doing { task: Task::Evaluating, since: 10.0 };
-    let first = Job::of(&[1.0; 100], 10.0);
+    let first = Job::with_losses(&[1.0; 100], 10.0);
     assert_eq!(activity(&first.history, State::Running, stuck, 911.0), Activity::Stalled);
 }
 
 #[test]
 fn a_process_that_was_stopped_has_not_stalled() {
-    let mut job = Job::of(&[1.0; 100], 10.0);
+    let mut job = Job::with_losses(&[1.0; 100], 10.0);
     job.freeze(3600.0);
     assert_eq!(training(&job), Activity::Training);
-    assert_eq!(after(job, 31.0), Activity::Stalled, "it goes on and does nothing");
+    assert_eq!(after(job, 31.0), Activity::Stalled, "running without progress");
 }
 
 #[test]
-fn the_end_is_the_end() {
-    let mut job = Job::of(&[1.0; 100], 10.0);
+fn ended_job_stays_ended() {
+    let mut job = Job::with_losses(&[1.0; 100], 10.0);
     job.wait(1000.0);
     for state in [State::Finished, State::Failed] {
         let ended = activity(&job.history, state, TRAINING, job.sample.at);

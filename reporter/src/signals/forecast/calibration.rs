@@ -1,7 +1,7 @@
-//! How good the forecasts are, on recorded loss curves: see `tests/curves`.
+//! Tests the quality of forecasts on recorded loss curves: see `tests/curves`.
 //!
-//! The method was tuned on the curves called `tuned` and on small models; those called `checked`
-//! were looked at meanwhile; those called `judged` were recorded when it was done, and judge it.
+//! The method was tuned on the curves called `tuned` and on small models. Those called `checked`
+//! were used for checks meanwhile. Those called `judged` were recorded afterwards, as a test set.
 //! `--nocapture` shows every forecast.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use paceline_wire::{Forecast, Progress, Targets};
 
-use super::toys::{classifier, least_squares, student};
+use super::fixtures::{classifier, least_squares, student};
 use crate::signals::derive;
 use crate::signals::samples::{Job, TRAINING};
 
@@ -17,14 +17,14 @@ use crate::signals::samples::{Job, TRAINING};
 struct Curve {
     name: String,
     losses: Vec<f64>,
-    /// Steps per second, about as on the machine that recorded it.
+    /// Steps per second, about those of the machine that recorded it.
     rate: f64,
 }
 
-/// A forecast that has been compared with what came.
+/// A forecast compared with the truth.
 struct Verdict {
     holds: bool,
-    /// How many times `low` `high` is.
+    /// The ratio of `high` to `low`.
     width: f64,
 }
 
@@ -46,7 +46,7 @@ fn recorded(group: &str) -> Vec<Curve> {
     curves
 }
 
-/// What the workload takes for its objective unless it is told another one.
+/// The workload's default objective.
 fn own_objective(curve: &Curve) -> Vec<f64> {
     let objective = match curve.name.trim_matches(|c: char| c == '-' || c.is_numeric()) {
         "vae-mnist" => 110.0,
@@ -58,7 +58,7 @@ fn own_objective(curve: &Curve) -> Vec<f64> {
     vec![objective]
 }
 
-/// Levels that the curve comes to in the course of the run.
+/// Levels that the curve reaches during the run.
 fn other_objectives(curve: &Curve) -> Vec<f64> {
     let means: Vec<f64> = curve.losses.windows(25).map(mean).collect();
     [30, 50, 70, 90].map(|percent| means[means.len() * percent / 100]).to_vec()
@@ -68,13 +68,13 @@ fn mean(losses: &[f64]) -> f64 {
     losses.iter().sum::<f64>() / f64::from(u32::try_from(losses.len()).unwrap())
 }
 
-/// Asks when the mean of five losses will be at the objective once `percent` of that time has
-/// passed; `None` if the run never comes there, or if no forecast is made.
+/// Forecasts when the mean of five losses reaches the objective, after `percent` of the time until
+/// then. `None` if the run never reaches it, or if no forecast is made.
 fn ask(curve: &Curve, objective: f64, percent: usize) -> Option<Verdict> {
     let Curve { name, losses, rate } = curve;
     let steps = losses.windows(5).position(|five| mean(five) <= objective)? + 5;
     let asked = steps * percent / 100;
-    let job = Job::of(&losses[..asked], *rate);
+    let job = Job::with_losses(&losses[..asked], *rate);
     let targets = Targets { objective: Some(objective), ..Targets::default() };
     let progress = Progress { targets, ..job.progress() };
     let forecast = derive(&job.history, &progress, TRAINING).to_objective?;
@@ -95,7 +95,7 @@ fn ask(curve: &Curve, objective: f64, percent: usize) -> Option<Verdict> {
     Some(Verdict { holds, width })
 }
 
-/// The share of intervals that hold the truth, of at least `fewest`, and their median width.
+/// The share of correct intervals, of at least `fewest`, and their median width.
 fn judge(
     curves: &[Curve],
     objectives: impl Fn(&Curve) -> Vec<f64>,
@@ -137,7 +137,7 @@ fn the_intervals_at_other_times_hold_the_truth() {
 }
 
 #[test]
-fn the_intervals_for_other_objectives_hold_the_truth_and_are_not_too_wide() {
+fn intervals_for_other_objectives_are_right_and_narrow() {
     for group in ["judged-", "checked-", "tuned-"] {
         let (hold, width) = judge(&recorded(group), other_objectives, 50, 30);
         assert!(hold >= 0.75 && width <= 15.0, "{group}: {hold} {width}");

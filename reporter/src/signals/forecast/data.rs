@@ -1,24 +1,24 @@
-//! The losses as the fits see them.
+//! Prepares the losses for the fits.
 
 use super::goal::Goal;
 use super::noise::Noise;
 use crate::signals::series::{Point, Series};
 
-/// What came in this first part of the run is left out: it seldom follows the later course.
+/// This first part of the run is omitted: it seldom follows the later curve.
 const WARM_UP: f64 = 0.05;
-/// What lies so many standard deviations beyond its neighbours' median is brought in to there.
+/// A value further than this many standard deviations from its neighbours' median is clamped.
 const SPIKE: f64 = 6.0;
 
-/// A stretch of losses.
+/// The losses of a bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datum {
-    /// Where it lies: the present is 1.
+    /// Its position: the present is 1.
     pub(crate) x: f64,
     /// Its mean above the target.
     pub(crate) y: f64,
     /// The inverse of its variance, times its recency.
     pub(crate) weight: f64,
-    /// How much it counts for lying late: the square of where it lies.
+    /// The weight of its position: the square of it.
     pub(crate) recency: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Shapes laid through the losses so far, each with how likely it is.
+//! Fits curves to the losses so far, each with its probability.
 //!
 //! For a given shape, the level and the size of the fall are found by weighted linear least
 //! squares; the shapes share the probability by how well they fit, as in Bayesian model averaging
@@ -9,19 +9,18 @@
 use super::data::Datum;
 use super::shape::{Clock, Shape};
 
-/// The share of the evidence that is believed: the shapes are all somewhat wrong.
+/// The share of the evidence that counts: all shapes are somewhat wrong.
 const BELIEVED: f64 = 0.8;
-/// By how much the variance of a fit is larger than it seems, for the same reason.
+/// The factor by which the variance of a fit is larger than computed, for the same reason.
 const WIDER: f64 = 2.5;
-/// A fit that is less likely than this is left out.
+/// A fit with a lower probability is omitted.
 const UNLIKELY: f64 = 5e-3;
-/// Neighbouring residuals are never taken to be more alike than this.
+/// The largest autocorrelation that is assumed of neighbouring residuals.
 const ALIKE: f64 = 0.9;
-/// What is found by a fit: a level, a size, and the shape.
+/// The number of fitted parameters: level, size, and shape.
 const FOUND: f64 = 3.0;
 
-/// A shape that explains the losses: they are `level + size · shape.above_present(x)` above the
-/// target.
+/// A fitted curve: losses are `level + size · shape.above_present(x)` above the target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
     pub(crate) shape: Shape,
@@ -29,19 +28,19 @@ pub(crate) struct Fit {
     pub(crate) weight: f64,
     pub(crate) level: f64,
     pub(crate) size: f64,
-    /// The factor of Cholesky of the covariance of level and size, row by row.
+    /// The Cholesky factor of the covariance of level and size, row by row.
     pub(crate) spread: [f64; 3],
 }
 
-/// What the losses say about how they go on.
+/// All fits of the losses.
 #[derive(Debug)]
 pub(crate) struct Fits {
     pub(crate) fits: Vec<Fit>,
-    /// The variance of a loss about the best fit, as a multiple of what its scatter makes expect.
+    /// The variance of a loss around the best fit, as a multiple of the variance from its scatter.
     pub(crate) variance: f64,
 }
 
-/// One shape by least squares.
+/// One shape fitted by least squares.
 #[derive(Clone, Copy, Debug)]
 struct Laid {
     shape: Shape,
@@ -51,12 +50,12 @@ struct Laid {
     inverse: [f64; 3],
     /// The weighted sum of squared residuals.
     squares: f64,
-    /// How alike neighbouring residuals are: the lag-1 autocorrelation.
+    /// The lag-1 autocorrelation of the residuals.
     alike: f64,
 }
 
 impl Fits {
-    /// Lays all shapes through the data; `None` if no shape can be.
+    /// Fits all shapes to the data; `None` if none can be fitted.
     pub(crate) fn new(data: &[Datum]) -> Option<Self> {
         let laid: Vec<Laid> =
             Clock::ALL.into_iter().flat_map(|clock| lay_all(data, clock)).collect();
@@ -65,7 +64,7 @@ impl Fits {
         let recency: f64 = data.iter().map(|datum| datum.recency).sum();
         let points = effective(data.iter().map(|datum| datum.recency));
         let alike = best.alike.clamp(0.0, ALIKE);
-        // So many independent residuals would say as much: Bartlett's formula.
+        // The equivalent number of independent residuals: Bartlett's formula.
         let independent =
             effective(data.iter().map(|datum| datum.weight)) * (1.0 - alike) / (1.0 + alike);
         let freedom = (independent - 2.0).max(1.0);
@@ -76,8 +75,8 @@ impl Fits {
             .map(|laid| {
                 let ratio = finite_or(laid.squares / best.squares, 1.0);
                 let weight = laid.shape.prior() * ratio.powf(-0.5 * BELIEVED * freedom);
-                // The normal matrix takes the points for independent, and their weights at their
-                // word; this is the variance of a point of weight 1 by the residuals.
+                // The normal matrix assumes independent points and correct weights. This is the
+                // variance of a point of weight 1 from the residuals.
                 let point = laid.squares / freedom * WIDER;
                 let spread = cholesky(laid.inverse.map(|entry| entry * point));
                 Fit { shape: laid.shape, weight, level: laid.level, size: laid.size, spread }
@@ -92,7 +91,7 @@ impl Fits {
     }
 }
 
-/// How many equal weights would say as much (Kish, Survey Sampling, 1965).
+/// The equivalent number of equal weights (Kish, Survey Sampling, 1965).
 fn effective(weights: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = weights.clone().fold(0.0, f64::max);
     let scaled = weights.map(|weight| weight / largest);
@@ -105,20 +104,20 @@ fn finite_or(value: f64, otherwise: f64) -> f64 {
     if value.is_finite() { value } else { otherwise }
 }
 
-/// The lower triangle of the root of a covariance.
+/// The lower triangle of the Cholesky factor of a covariance.
 fn cholesky([a, b, c]: [f64; 3]) -> [f64; 3] {
     let first = a.max(0.0).sqrt();
     let second = finite_or(b / first, 0.0);
     [first, second, (c - second * second).max(0.0).sqrt()]
 }
 
-/// Lays all shapes that go by one clock through the data.
+/// Fits all shapes of one clock to the data.
 fn lay_all(data: &[Datum], clock: Clock) -> impl Iterator<Item = Laid> {
     let clocks: Vec<f64> = data.iter().map(|datum| clock.at(datum.x)).collect();
     clock.shapes().filter_map(move |shape| lay(data, &clocks, shape))
 }
 
-/// Lays one shape through the data.
+/// Fits one shape to the data.
 fn lay(data: &[Datum], clocks: &[f64], shape: Shape) -> Option<Laid> {
     let values: Vec<f64> = clocks.iter().map(|clock| shape.by_clock(*clock)).collect();
     let (mut w, mut wf, mut wff, mut wy, mut wfy) = (0.0, 0.0, 0.0, 0.0, 0.0);

@@ -1,30 +1,30 @@
-//! How likely the mean of a window comes to its target, at a given level.
+//! How likely the mean of a window reaches its target at a given level.
 
 use super::goal::Goal;
 use super::noise::Noise;
 use crate::signals::number::normal_cdf;
 
-/// How many levels are worked out; what lies between is interpolated.
+/// How many levels are computed; values in between are interpolated.
 const LEVELS: u32 = 128;
-/// Enough to find out where the target comes within reach.
+/// Bisections to find the level from which on the target is out of reach.
 const BISECTIONS: u32 = 30;
-/// A target so many standard deviations away is out of reach.
+/// A target this many standard deviations away is out of reach.
 const OUT_OF_REACH: f64 = 6.0;
-/// After so much hazard it is certain that the target has been reached.
+/// After this much hazard the target counts as reached for certain.
 pub(crate) const CERTAIN: f64 = 30.0;
 
 /// The hazard of one window, by the level above the target.
 #[derive(Debug)]
 pub(crate) struct Hazard {
-    /// There is none from this level on.
+    /// From this level on the hazard is 0.
     reach: f64,
-    /// At levels evenly spread from the target to there.
+    /// Its values at levels evenly spread from the target to there.
     table: Vec<f64>,
     per_level: f64,
 }
 
 impl Hazard {
-    /// For levels up to `highest` above the target, and noise that is `times` the usual one.
+    /// The hazard for levels up to `highest` above the target, and noise that is `times` the usual one.
     pub(crate) fn new(noise: &Noise, goal: &Goal, highest: f64, times: f64) -> Self {
         let times = times / goal.window.sqrt();
         let distance = |above: f64| noise.distance(goal.target + above, goal.target, times);
@@ -43,7 +43,7 @@ impl Hazard {
         Self { reach, table, per_level }
     }
 
-    /// At a level above the target.
+    /// The hazard at a level above the target.
     pub(crate) fn at(&self, level: f64) -> f64 {
         if level <= 0.0 {
             return CERTAIN;
@@ -58,16 +58,16 @@ impl Hazard {
     }
 }
 
-/// The hazard while as many losses come as the window holds: the windows overlap, so they are more
-/// than one chance and fewer than as many. How many came out of a simulation of 1500 passages for
-/// each of seven windows from 1 to 50, and holds within a fifth.
+/// The hazard over as many losses as a window holds. The windows overlap, so they are worth more
+/// than one independent chance, but fewer than their number. The formula comes from a simulation
+/// of 1500 passages for each of seven windows from 1 to 50, and is correct within a fifth.
 fn hazard(distance: f64, window: f64) -> f64 {
     let overlap = 1.0 - 1.0 / window.sqrt();
     let chances = 1.0 + overlap * (0.6 + 1.25 * distance.max(0.0));
     -chances * normal_cdf(distance).ln()
 }
 
-/// A small whole number as an index: added to 2^52, its bits are the low ones.
+/// A small whole number as an index: after adding 2^52, the low bits are the number.
 fn index(whole: f64) -> Option<usize> {
     const SHIFT: f64 = 4_503_599_627_370_496.0;
     let small = (0.0..f64::from(LEVELS)).contains(&whole);

@@ -1,10 +1,10 @@
 //! When a loss will reach a target: the acceptable loss or the objective.
 //!
-//! The losses so far are explained by curves of several shapes, each as likely as it fits
-//! ([`fit`]). Along each of them, the mean of the last few losses is a noisy number that comes to
-//! the target before the curve does, or without it: what is forecast is the first step at which it
-//! does ([`passage`]), and from that, by the pace, the time. Nothing here foresees what the losses do not show: a change of the learning
-//! rate, or a curve that bends for the first time.
+//! Curves of several shapes are fitted to the losses so far, each with a probability ([`fit`]). The
+//! mean of the last few losses is noisy, so it reaches the target before the curve does, or even if
+//! the curve never does. The forecast is the first step at which it does ([`passage`]); the pace
+//! gives the time. It cannot foresee a change of the learning rate, or a curve that bends for the
+//! first time.
 
 mod data;
 mod fit;
@@ -23,16 +23,15 @@ use self::passage::Passage;
 use super::pace::Pace;
 use super::series::Series;
 
-/// With fewer points, nothing is forecast...
+/// The fewest points for a forecast...
 const POINTS: usize = 8;
-/// ...nor with fewer losses.
+/// ...and the fewest losses.
 const LOSSES: f64 = 20.0;
 /// The probabilities of `low`, the median and `high`.
 const PARTS: [f64; 3] = [0.1, 0.5, 0.9];
 
-/// When the mean loss will reach `target`; `None` while there is too little to go by: fewer than
-/// eight samples with a loss or twenty losses. More than a hundred times the steps so far are `None`
-/// in it.
+/// When the mean loss will reach `target`; `None` with fewer than eight samples with a loss, or fewer
+/// than twenty losses. In the forecast, more than a hundred times the steps so far are `None`.
 pub(crate) fn forecast(
     target: f64,
     series: &Series,
@@ -47,7 +46,7 @@ pub(crate) fn forecast(
     Some(Forecast { seconds, low, high, steps })
 }
 
-/// The steps until then, with the probabilities [`PARTS`].
+/// The quantiles of the steps until then, with the probabilities [`PARTS`].
 fn steps(series: &Series, goal: &Goal) -> Option<[Option<f64>; 3]> {
     let losses = series.losses();
     if series.points.len() < POINTS || losses < LOSSES || series.end <= 0.0 {
@@ -55,8 +54,8 @@ fn steps(series: &Series, goal: &Goal) -> Option<[Option<f64>; 3]> {
     }
     let noise = Noise::new(series, goal)?;
     let fits = Fits::new(&data::data(series, goal, &noise))?;
-    // A trend that bends looks like scatter, and one that is not understood like residuals: the
-    // smaller of the two is nearer to the noise.
+    // A bending trend increases the scatter, and a poor fit increases the residuals: the smaller
+    // of the two is nearer to the noise.
     let noise = noise.with_variance(fits.variance.min(1.0));
     let passage = Passage::new(&fits, &noise, goal, goal.window / losses);
     Some(PARTS.map(|part| Some(passage.quantile(part)? * series.end)))
@@ -65,4 +64,4 @@ fn steps(series: &Series, goal: &Goal) -> Option<[Option<f64>; 3]> {
 #[cfg(test)]
 mod calibration;
 #[cfg(test)]
-mod toys;
+mod fixtures;

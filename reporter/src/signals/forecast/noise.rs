@@ -1,15 +1,15 @@
-//! How far a loss lies from its trend, now and at the levels to come.
+//! How far a loss is from its trend, now and at later levels.
 
 use super::goal::Goal;
 use crate::signals::series::{Point, Series, usual};
 
-/// Noise does not vanish: a share of the largest loss.
+/// The least noise, as a share of the largest loss.
 const LEAST: f64 = 1e-12;
-/// The steps before this part of the run say little: a steep fall looks like noise.
+/// Steps before this part of the run are not used: a steep fall looks like noise.
 const FROM: f64 = 0.3;
-/// Neighbouring triples share two of their samples; so much of each is its own.
+/// The independent share of each triple: neighbouring triples share two of their samples.
 const OWN: f64 = 0.4;
-/// How the standard deviation may go with the level: not at all, as its root, in proportion.
+/// How the standard deviation may depend on the level: not at all, by its root, in proportion.
 const POWERS: [f64; 3] = [0.0, 0.5, 1.0];
 
 /// The noise of one loss: its standard deviation is `scale · level^power`.
@@ -21,7 +21,7 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// The noise of the losses so far; `None` if there is too little to tell.
+    /// The noise of the losses so far; `None` if they are too few.
     ///
     /// The power is the mean of the possible ones, weighted by how well each explains the scatter.
     pub(crate) fn new(series: &Series, goal: &Goal) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Noise {
         };
         let (mut sum, mut total, mut first) = (0.0, 0.0, None);
         for power in POWERS {
-            // The absolute values of the scatter are taken to be exponential, which forgives
+            // The absolute values of the scatter are assumed to be exponential, which tolerates
             // outliers; this is the logarithm of their likelihood.
             let units: f64 = near.iter().map(|(level, point)| point.triples * level.ln()).sum();
             let fit = -OWN * (triples * scale(power)?.ln() + power * units);
@@ -63,11 +63,10 @@ impl Noise {
         (self.scale * level.powf(self.power)).max(LEAST)
     }
 
-    /// How many standard deviations `target` lies below `level`, for a loss whose noise is `times`
-    /// the usual one.
+    /// How many standard deviations `target` is below `level`, for noise that is `times` the usual one.
     ///
-    /// A loss that cannot fall below 0 is taken to have the gamma distribution, by the cube root of
-    /// Wilson and Hilferty, The distribution of chi-square, PNAS 17 (1931).
+    /// A loss that cannot fall below 0 is assumed to have the gamma distribution, computed by the cube
+    /// root of Wilson and Hilferty, The distribution of chi-square, PNAS 17 (1931).
     pub(crate) fn distance(&self, level: f64, target: f64, times: f64) -> f64 {
         let deviation = times * self.at(level);
         if self.positive && level > target {

@@ -1,31 +1,31 @@
-//! When the mean of a window of noisy losses first comes to the target.
+//! When the mean of a window of noisy losses first reaches the target.
 
 use super::fit::{Fit, Fits};
 use super::goal::Goal;
 use super::hazard::{CERTAIN, Hazard};
 use super::noise::Noise;
 
-/// How many times to come are looked at.
+/// Number of future times that are computed.
 const TIMES: u32 = 56;
-/// How far is looked ahead, in lengths of the run so far.
+/// The last of them, in lengths of the run so far.
 const FAR: f64 = 100.0;
-/// The nearest time that is looked at, likewise, unless a window is shorter.
+/// The first of them, in the same unit, unless a window is shorter.
 const NEAR: f64 = 0.01;
 
-/// How much of the run so far is looked back at, in so many parts.
+/// How much of the run so far is considered, and in how many parts.
 const BACK: (f64, u32) = (0.6, 10);
 
-/// The middles of equally likely parts of the standard normal distribution.
+/// The medians of equally likely parts of the standard normal distribution.
 const SCORES: [f64; 17] = [
     -1.8895, -1.3517, -1.0491, -0.8208, -0.6289, -0.4579, -0.2993, -0.1480, 0.0, 0.1480, 0.2993,
     0.4579, 0.6289, 0.8208, 1.0491, 1.3517, 1.8895,
 ];
-/// Likewise for how strong the noise is, whose logarithm is known to [`STRENGTH`] only.
+/// The same for the strength of the noise, whose logarithm has the standard deviation [`STRENGTH`].
 const STRENGTHS: [f64; 5] = [-1.2816, -0.5244, 0.0, 0.5244, 1.2816];
 /// See [`STRENGTHS`].
 const STRENGTH: f64 = 0.15;
 
-/// How likely the target will have been reached within some time.
+/// The probability that the target has been reached by some time.
 #[derive(Debug)]
 pub(crate) struct Passage {
     /// Times from now in lengths of the run so far, each with a probability.
@@ -33,12 +33,12 @@ pub(crate) struct Passage {
 }
 
 impl Passage {
-    /// By all fits. A window takes `length` lengths of the run so far.
+    /// Combines all fits. A window takes `length` lengths of the run so far.
     ///
-    /// Level, size and strength of the noise are uncertain: they are drawn from the points of a
+    /// Level, size and strength of the noise are uncertain. They are drawn from the points of a
     /// lattice (Sloan and Joe, Lattice Methods for Multiple Integration, 1994), so the same losses
-    /// always give the same forecast. What would most likely have reached the target by now is
-    /// less likely, as it has not been reached.
+    /// always give the same forecast. A fit that would have reached the target by now gets a lower
+    /// weight, since the target has not been reached.
     pub(crate) fn new(fits: &Fits, noise: &Noise, goal: &Goal, length: f64) -> Self {
         let first = length.min(NEAR);
         let growth = (FAR / first).ln() / f64::from(TIMES - 1);
@@ -97,7 +97,7 @@ impl Passage {
     }
 }
 
-/// The score that a point of the lattice has in a further dimension.
+/// The score of a lattice point in a further dimension.
 fn lattice(scores: &[f64], at: usize) -> f64 {
     scores.get(at % scores.len()).copied().unwrap_or_default()
 }

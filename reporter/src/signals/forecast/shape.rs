@@ -1,29 +1,29 @@
 //! The shapes that a loss may take as a function of steps.
 //!
-//! Steps are measured in the length of the run so far, so the present is 1. Every shape is 1 there
-//! and falls; a loss is a constant plus a multiple of it.
+//! Steps are in units of the run so far, so the present is 1. Every shape is 1 there and falls; a
+//! loss is a constant plus a multiple of it.
 
-/// What a shape falls with: it is `exp(−rate · clock)`.
+/// The variable of a shape, which is `exp(−rate · clock)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Clock {
-    /// The steps, `x − 1`: the shape is an exponential towards a floor, as near a minimum.
+    /// The steps, `x − 1`: the shape is an exponential towards a floor, as close to a minimum.
     Steps,
-    /// Their logarithm, `ln((x + shift) / (1 + shift))`: the shape is a power of `x + shift`, ever
-    /// slower, as most learning curves.
+    /// Their logarithm, `ln((x + shift) / (1 + shift))`: the shape is a power of `x + shift`, which
+    /// falls ever more slowly, as most learning curves do.
     Logarithm {
-        /// What is added to the steps.
+        /// Added to the steps.
         shift: f64,
     },
 }
 
-/// How a loss goes on.
+/// The form of a loss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     clock: Clock,
     rate: f64,
 }
 
-/// From the first step on to a start that lies well before it.
+/// With powers that start at the first step, up to a start well before it.
 const CLOCKS: [Clock; 5] = [
     Clock::Steps,
     Clock::Logarithm { shift: 0.005 },
@@ -33,19 +33,19 @@ const CLOCKS: [Clock; 5] = [
 ];
 /// The rates of exponentials.
 const RATES: [f64; 5] = [0.8, 1.5, 2.3, 3.5, 6.0];
-/// The powers: from next to a logarithm to one that is soon at its floor.
+/// The powers: from nearly a logarithm to one that soon reaches its floor.
 const POWERS: [f64; 7] = [0.1, 0.3, 0.5, 0.75, 1.1, 1.6, 2.4];
 
-/// How many times less likely than a power an exponential is, before anything is known.
+/// The prior probability of an exponential, relative to that of a power.
 const EXPONENTIALS: f64 = 0.2;
-/// The usual [`Shape::bend`], and by what factor it varies, as a standard deviation.
+/// The median of [`Shape::bend`], and the standard deviation of its logarithm.
 const BEND: (f64, f64) = (1.6, 0.3);
 
 impl Clock {
-    /// The clocks of all shapes that are tried.
+    /// The clocks of all shapes.
     pub(crate) const ALL: [Self; 5] = CLOCKS;
 
-    /// What it shows; it shows 0 at present.
+    /// Its value; 0 at present.
     pub(crate) fn at(self, x: f64) -> f64 {
         match self {
             Self::Steps => x - 1.0,
@@ -53,7 +53,7 @@ impl Clock {
         }
     }
 
-    /// The shapes that go by it.
+    /// The shapes with this clock.
     pub(crate) fn shapes(self) -> impl Iterator<Item = Shape> {
         let rates: &[f64] = match self {
             Self::Steps => &RATES,
@@ -64,20 +64,20 @@ impl Clock {
 }
 
 impl Shape {
-    /// How far it lies above its present value when its clock shows `clock`.
+    /// How far it is above its present value when its clock is `clock`.
     pub(crate) fn by_clock(self, clock: f64) -> f64 {
         (-self.rate * clock).exp() - 1.0
     }
 
-    /// How far it lies above its present value.
+    /// How far it is above its present value at step `x`.
     pub(crate) fn above_present(self, x: f64) -> f64 {
         self.by_clock(self.clock.at(x))
     }
 
-    /// How likely it is before anything is known, as a multiple of the likeliest.
+    /// Its prior probability, relative to the likeliest.
     ///
-    /// Both widths and the preference for powers come from the loss curves that the method was
-    /// tuned on: extrapolated to twice the steps, shapes with a lesser bend were too hopeful.
+    /// Both widths and the preference for powers come from the loss curves that the method was tuned
+    /// on: extrapolated to twice the steps, shapes with a smaller bend were too optimistic.
     pub(crate) fn prior(self) -> f64 {
         let (usual, spread) = BEND;
         let off = (self.bend() / usual).ln() / spread;
@@ -88,7 +88,7 @@ impl Shape {
         family * (-0.5 * off * off).exp()
     }
 
-    /// How fast its slope falls off at present, as the rate of an exponential.
+    /// How fast its slope decreases at present, as the rate of an exponential.
     fn bend(self) -> f64 {
         match self.clock {
             Clock::Steps => self.rate,

@@ -2,7 +2,7 @@ use super::*;
 use crate::signals::samples::{Job, Random};
 
 fn health_of(losses: &[f64]) -> Health {
-    let job = Job::of(losses, 20.0);
+    let job = Job::with_losses(losses, 20.0);
     health(&job.history, Series::new(&job.history).as_ref(), &job.progress())
 }
 
@@ -20,14 +20,14 @@ fn then(mut losses: Vec<f64>, steps: u32, level: impl Fn(f64) -> f64) -> Vec<f64
 }
 
 #[test]
-fn what_learns_is_fine() {
+fn falling_loss_is_healthy() {
     assert_eq!(health_of(&learn(2000)), Health::Fine);
     assert_eq!(health_of(&learn(5)), Health::Fine);
     assert_eq!(health_of(&[]), Health::Fine);
 }
 
 #[test]
-fn no_number_is_nonfinite_until_there_is_one_again() {
+fn nan_is_nonfinite_until_a_number_follows() {
     let mut losses = learn(500);
     losses.extend([f64::NAN; 40]);
     assert_eq!(health_of(&losses), Health::Nonfinite);
@@ -37,14 +37,14 @@ fn no_number_is_nonfinite_until_there_is_one_again() {
 
 #[test]
 fn a_report_newer_than_the_last_sample_counts() {
-    let job = Job::of(&learn(500), 20.0);
+    let job = Job::with_losses(&learn(500), 20.0);
     let rejected = Progress { rejected: 1, ..job.progress() };
     assert_eq!(health(&job.history, None, &rejected), Health::Nonfinite);
     assert_eq!(health(&History::new(), None, &rejected), Health::Fine, "500 finite ones, 1 not");
 }
 
 #[test]
-fn a_loss_that_lost_what_it_learned_diverges() {
+fn loss_back_at_its_start_diverges() {
     assert_eq!(health_of(&then(learn(2000), 300, |_| 2.3)), Health::Diverging);
     assert_eq!(health_of(&then(learn(2000), 400, |step| 0.3 + 0.01 * step)), Health::Diverging);
     let blown_up = then(learn(2000), 300, |step| 2_f64.powf(step / 10.0));
@@ -69,7 +69,7 @@ fn slight_overfitting_does_not_diverge() {
 }
 
 #[test]
-fn what_swings_does_not_diverge() {
+fn oscillating_loss_does_not_diverge() {
     let swinging: Vec<f64> = (0..1730).map(|step| 1.0 + (f64::from(step) / 60.0).sin()).collect();
     assert_eq!(health_of(&swinging), Health::Fine);
 }
@@ -90,7 +90,7 @@ fn a_random_reward_does_not_diverge() {
             })
             .collect();
         for asked in [500, 1000, 2000] {
-            let job = Job::of(&rewards[..asked], 20.0);
+            let job = Job::with_losses(&rewards[..asked], 20.0);
             let mut progress = job.progress();
             progress.eval.direction = Direction::Maximize;
             let series = Series::new(&job.history);
@@ -107,7 +107,7 @@ fn a_policy_that_collapsed_diverges() {
     let mut random = Random::new(9);
     let reward = |step: u32| if step < 1500 { f64::from(step) / 100.0 } else { 0.0 };
     let rewards: Vec<f64> = (0..2000).map(|step| reward(step) + random.normal()).collect();
-    let job = Job::of(&rewards, 20.0);
+    let job = Job::with_losses(&rewards, 20.0);
     let mut progress = job.progress();
     progress.eval.direction = Direction::Maximize;
     let series = Series::new(&job.history);

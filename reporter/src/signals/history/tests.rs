@@ -6,7 +6,7 @@ use crate::signals::samples::{Job, Random};
 fn job(losses: usize, rate: f64) -> Job {
     let mut random = Random::new(1);
     let losses: Vec<f64> = (0..losses).map(|_| 5.0 + random.normal()).collect();
-    Job::of(&losses, rate)
+    Job::with_losses(&losses, rate)
 }
 
 /// The mean of all losses.
@@ -54,7 +54,7 @@ fn the_scatter_is_that_of_one_loss_whatever_the_speed() {
 }
 
 #[test]
-fn what_is_announced_is_a_pause_and_so_is_a_standstill_of_the_process() {
+fn announced_pause_and_process_stop_count_as_pauses() {
     let mut job = job(200, 10.0);
     job.pause(40.0);
     job.train(&[5.0; 200], 10.0);
@@ -67,14 +67,14 @@ fn what_is_announced_is_a_pause_and_so_is_a_standstill_of_the_process() {
 }
 
 #[test]
-fn a_wait_that_was_not_announced_is_found_and_slow_steps_are_no_wait() {
+fn unannounced_wait_is_found_and_slow_steps_are_not() {
     let mut job = job(200, 10.0);
     job.wait(15.0);
     job.train(&[5.0; 200], 10.0);
     let paused = |job: &Job| job.history.buckets().iter().map(|bucket| bucket.paused).sum::<f64>();
     let waited = paused(&job);
     assert!((14.0..15.5).contains(&waited), "{waited}");
-    // A tenth of the CPU: 1 s is no pause; a hundredth: 10 s are, for three steps.
+    // With a tenth of the CPU, 1 s is not a pause; with a hundredth, 10 s are, for three steps.
     job.train(&[5.0; 50], 1.0);
     assert!(paused(&job) - waited < 1.0);
     job.train(&[5.0; 30], 0.1);
@@ -83,7 +83,7 @@ fn a_wait_that_was_not_announced_is_found_and_slow_steps_are_no_wait() {
 }
 
 #[test]
-fn what_goes_back_undoes_nothing() {
+fn older_samples_and_step_numbers_undo_nothing() {
     let mut job = job(100, 10.0);
     let steps = job.history.steps;
     job.history.push(Sample { at: 1.0, ..job.sample });

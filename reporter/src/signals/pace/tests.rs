@@ -12,7 +12,7 @@ fn assert_near(value: f64, expected: f64) {
 #[test]
 fn a_steady_job_keeps_its_pace() {
     for rate in [0.2, 1.0, 30.0, 1000.0] {
-        let job = Job::of(&[1.0; 2000], rate);
+        let job = Job::with_losses(&[1.0; 2000], rate);
         assert_near(pace(&job).rate, rate);
         assert_near(pace(&job).seconds(600.0).unwrap(), 600.0 / rate);
     }
@@ -28,7 +28,7 @@ fn the_time_before_the_first_report_does_not_count() {
 
 #[test]
 fn a_cut_of_the_cpu_shows_within_ten_seconds() {
-    let mut job = Job::of(&[1.0; 2000], 40.0);
+    let mut job = Job::with_losses(&[1.0; 2000], 40.0);
     job.train(&[1.0; 101], 10.0);
     assert_near(pace(&job).rate, 10.0);
 }
@@ -56,14 +56,14 @@ fn pauses_count_for_the_time_to_come_and_not_for_the_rate() {
 
 #[test]
 fn a_job_that_waits_loses_pace() {
-    let mut job = Job::of(&[1.0; 2000], 20.0);
+    let mut job = Job::with_losses(&[1.0; 2000], 20.0);
     job.wait(90.0);
     assert!(pace(&job).rate < 3.0, "{:?}", pace(&job));
 }
 
 #[test]
-fn one_report_is_no_pace() {
-    assert_eq!(Pace::new(&Job::of(&[1.0], 1.0).history, 1.0), None);
+fn one_report_gives_no_pace() {
+    assert_eq!(Pace::new(&Job::with_losses(&[1.0], 1.0).history, 1.0), None);
     assert_eq!(Pace::new(&Job::new().history, 1.0), None);
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::signals::samples::{Job, Random};
 
 fn smooth(losses: &[f64]) -> Smooth {
-    let job = Job::of(losses, 20.0);
+    let job = Job::with_losses(losses, 20.0);
     Smooth::new(&Series::new(&job.history).unwrap()).unwrap()
 }
 

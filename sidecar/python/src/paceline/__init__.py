@@ -1,7 +1,7 @@
-"""Tells a Paceline sidecar the loss and batch latency of a training loop.
+"""Reports the loss and batch latency of a training loop to a Paceline sidecar.
 
-Whatever goes wrong here, training goes on: nothing raises, nothing waits, and without a sidecar
-nothing is said.
+A failure here never affects the training: nothing raises and nothing waits. Without a sidecar
+nothing is printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    # The callbacks import their frameworks, so they are only loaded when they are asked for.
+    # The callbacks import their frameworks, so they are loaded only on demand.
     if name in ("huggingface", "keras", "lightning"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The time of a batch, for callbacks."""
+"""Measures the time of batches, for callbacks."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Optional
 
 
 class Clock:
-    """Measures from the end of a batch to the end of the next, so that data is counted in."""
+    """Measures from the end of a batch to the end of the next, including reading the data."""
 
     def __init__(self) -> None:
         self._last: Optional[float] = None
 
     def begin(self) -> None:
-        """A batch begins. That only matters if what came before it belongs to no batch."""
+        """A batch begins. This matters only after a pause."""
         if self._last is None:
             self._last = time.perf_counter()
 
     def end(self) -> Optional[float]:
-        """Seconds of the batch that ends."""
+        """A batch ends; returns its seconds."""
         now, last = time.perf_counter(), self._last
         self._last = now
         return None if last is None else now - last
 
     def pause(self) -> None:
-        """Something that belongs to no batch begins, such as a validation."""
+        """Something outside of batches begins, such as a validation."""
         self._last = None

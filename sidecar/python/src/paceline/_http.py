@@ -1,4 +1,4 @@
-"""One connection to the sidecar, kept open."""
+"""One persistent connection to the sidecar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Optional
 
 from ._address import Address
 
-# For connecting, and for each answer: a sidecar is beside the job and takes below a millisecond.
+# Seconds for connecting and for each answer. A local sidecar answers within a millisecond.
 TIMEOUT = 2.0
 
 
@@ -24,15 +24,15 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Connection:
-    """Connects when it is needed. It takes no proxy: a sidecar is never behind one."""
+    """Connects on demand. It ignores proxies: a sidecar is never behind one."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._connection: Optional[http.client.HTTPConnection] = None
 
     def post(self, path: str, body: bytes) -> tuple[int, str]:
-        """The status and the beginning of what the answer says; raises what sockets and HTTP do."""
-        # A server may close a connection that has been idle, at the very moment it is used again.
+        """Returns the status and the start of the answer. Raises errors of sockets and HTTP."""
+        # A server may close an idle connection just when it is used again.
         if self._connection is not None:
             try:
                 return self._post(self._connection, path, body)
@@ -49,7 +49,7 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """Forgets the connection."""
+        """Closes the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -64,8 +64,8 @@ class Connection:
     def _post(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[int, str]:
         connection.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
         answer = connection.getresponse()
-        said = answer.read(4096)
-        # There is more to come of it than is of use, so the connection is of no more use either.
+        text = answer.read(4096)
+        # The answer is longer than needed: close the connection instead of reading the rest.
         if not answer.isclosed():
             connection.close()
-        return answer.status, said.decode("utf-8", "replace")
+        return answer.status, text.decode("utf-8", "replace")

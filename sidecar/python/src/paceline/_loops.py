@@ -1,4 +1,4 @@
-"""For training loops that are written by hand."""
+"""Reports from hand-written training loops."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _step = 0
 
 
 def _next_step(step: Optional[int]) -> int:
-    """Steps are counted over the whole process, on from the last one that was said."""
+    """Counts steps over the whole process, continuing from the last reported one."""
     global _step
     _step = _step + 1 if step is None else step
     return _step
 
 
 class Batch:
-    """One batch: made by `batch`."""
+    """One timed batch, created by `batch`."""
 
     def __init__(self, step: Optional[int], epoch: Optional[float]) -> None:
         self._step, self._epoch = step, epoch
@@ -30,7 +30,7 @@ class Batch:
         self._began = 0.0
 
     def loss(self, value: Number) -> None:
-        """Says what the loss of this batch is."""
+        """Sets the loss of this batch."""
         self._loss = value
 
     def __enter__(self) -> Batch:
@@ -43,7 +43,7 @@ class Batch:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        # A batch that failed is none, and its error is not ours.
+        # A failed batch is not reported, and its error is passed on.
         if kind is None:
             seconds = time.perf_counter() - self._began
             step = _next_step(self._step)
@@ -51,29 +51,29 @@ class Batch:
 
 
 def batch(*, step: Optional[int] = None, epoch: Optional[float] = None) -> Batch:
-    """Times what is done within `with paceline.batch() as b:` and reports it.
+    """Times the body of `with paceline.batch() as b:` and reports it.
 
-    Without a `step`, it is the one after the last.
+    `step` defaults to the one after the last.
     """
     return Batch(step, epoch)
 
 
 class Track(Generic[Item]):
-    """The batches of a loader: made by `track`."""
+    """The batches of a loader, created by `track`."""
 
     def __init__(self, items: Iterable[Item], epoch: Optional[float]) -> None:
         self._items, self._epoch = items, epoch
         self._loss: Optional[Number] = None
 
     def loss(self, value: Number) -> None:
-        """Says what the loss of the batch is that is being worked on."""
+        """Sets the loss of the current batch."""
         self._loss = value
 
     def __len__(self) -> int:
         return len(cast(Sized, self._items))
 
     def __getattr__(self, name: str) -> Any:
-        # Loops ask their loader for `dataset`, `sampler` and the like.
+        # Loops use attributes of their loader, such as `dataset` and `sampler`.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._items, name)
@@ -85,7 +85,7 @@ class Track(Generic[Item]):
             try:
                 yield item
             except GeneratorExit:
-                # The loop was left: the last batch was done if it has a loss.
+                # The loop was left early. The last batch was complete if it has a loss.
                 if self._loss is not None:
                     self._report(began)
                 raise
@@ -99,8 +99,8 @@ class Track(Generic[Item]):
 
 
 def track(items: Iterable[Item], *, epoch: Optional[float] = None) -> Track[Item]:
-    """Goes through a loader and reports the time of each batch, from one to the next.
+    """Iterates over a loader and reports the time of each batch, from one to the next.
 
-    Its `loss` takes the loss of the batch at hand.
+    Its `loss` method sets the loss of the current batch.
     """
     return Track(items, epoch)

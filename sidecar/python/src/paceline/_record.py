@@ -1,4 +1,4 @@
-"""One report, from what a training loop has at hand to a line of JSON."""
+"""Converts one report to a line of JSON."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import math
 from typing import Any, Optional, Union
 
-# What may be said, with what it is turned into.
+# The fields of a report by type: counts become integers, numbers become floats.
 COUNTS = frozenset({"step", "total_steps", "expected_steps", "rank"})
 NUMBERS = frozenset({"loss", "val_loss", "test_loss", "batch_seconds", "epoch", "at"})
 
 
 def settled(value: Any) -> Any:
-    """A value that later work of the loop cannot change, without waiting for a device.
+    """Copies a value so that the loop cannot change it later. Does not wait for a device.
 
-    A tensor on a GPU is copied there; whoever sends the report waits for it.
+    A tensor on a GPU is copied on the device; the sending thread waits for it.
     """
     if type(value) is float or not hasattr(value, "detach"):
         return value
@@ -23,12 +23,12 @@ def settled(value: Any) -> Any:
 
 
 def encode(record: dict[str, Any]) -> Optional[bytes]:
-    """A line, or nothing if it says nothing, or something that is no number."""
+    """A line of JSON; `None` if the report is empty or has an invalid number."""
     try:
         line = {key: _encoded(key, value) for key, value in record.items()}
     except Exception:
         return None
-    # A clock that was set back, or stood still, says nothing of the batch.
+    # A time that is not positive is ignored: the clock was set back or did not advance.
     seconds = line.get("batch_seconds")
     if not isinstance(seconds, float) or seconds <= 0:
         line.pop("batch_seconds", None)
@@ -48,7 +48,7 @@ def _encoded(key: str, value: Any) -> Any:
 
 
 def _number(value: Any) -> Union[float, str]:
-    """JSON has no word for what is not finite: a string says it, and the sidecar counts it."""
+    """JSON has no NaN and no infinity, so they become strings. The sidecar counts them."""
     number = float(value)
     if math.isnan(number):
         return "nan"

@@ -13,14 +13,14 @@ from typing import Any, Callable, Literal, Optional, SupportsFloat, SupportsInt,
 from . import _address, _record
 from ._sender import Sender, Stats, log
 
-#: A number, a tensor with one element, or a function that gives either: it is called later, in
+#: A number, a tensor with one element, or a function that returns either. It is called later, in
 #: another thread.
 Number = Union[SupportsFloat, Callable[[], SupportsFloat]]
-#: What a loss is the mean of.
+#: The steps over which a loss is averaged.
 Mean = Literal["step", "interval", "epoch_so_far", "epoch", "run"]
 
-# How long the end of the process may be held up.
-LAST_WORDS = 0.5
+# Maximum seconds that the end of the process waits for the last reports.
+EXIT_TIMEOUT = 0.5
 
 _lock = threading.Lock()
 _sender: Optional[Sender] = None
@@ -40,9 +40,9 @@ def report(
     expected_steps: Optional[SupportsInt] = None,
     mean: Mean = "step",
 ) -> None:
-    """Tells the sidecar what is known of a batch. It never raises and never waits.
+    """Reports a batch to the sidecar. It never raises and never waits.
 
-    A tensor on a GPU is read later, in another thread, so the loop does not wait for the device.
+    A tensor on a GPU is read later, in another thread. The loop does not wait for the device.
     """
     sender = _sender
     if sender is None:
@@ -76,20 +76,20 @@ def report(
         sender.reject(repr(failure))
 
 
-def flush(timeout: float = LAST_WORDS) -> bool:
-    """Waits until all reports so far are sent, but not for longer; says whether they are."""
+def flush(timeout: float = EXIT_TIMEOUT) -> bool:
+    """Waits up to `timeout` seconds until all reports are sent; returns whether they are."""
     sender = _sender
     return sender is None or sender.flush(timeout)
 
 
 def stats() -> Stats:
-    """What became of the reports of this process."""
+    """Counts of the reports of this process."""
     sender = _sender
     return Stats() if sender is None else sender.stats()
 
 
 def _start() -> Optional[Sender]:
-    """Makes the sender when the first report comes, unless this process is to be silent."""
+    """Creates the sender for the first report, unless reporting is off in this process."""
     global _sender, _silent, _rank
     if _silent:
         return None
@@ -104,11 +104,11 @@ def _start() -> Optional[Sender]:
                 )
                 _rank = _rank_of(os.environ)
                 _sender = Sender(address)
-                _say_last_words()
+                _flush_at_exit()
             return _sender
     except ValueError as failure:
-        # This is the user's mistake, and nobody else would say so.
-        log.warning("PACELINE_LISTEN: %s; nothing is reported", failure)
+        # The user's setting is invalid, and nothing else would report that.
+        log.warning("invalid PACELINE_LISTEN: %s; nothing is reported", failure)
     except Exception as failure:
         log.debug("nothing is reported: %r", failure)
     _silent = True
@@ -124,7 +124,7 @@ def _is_off(environment: Mapping[str, str]) -> bool:
 
 
 def _rank_of(environment: Mapping[str, str]) -> Optional[int]:
-    """As torchrun, Slurm and Open MPI say it."""
+    """The rank that torchrun, Slurm or Open MPI set."""
     for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
         text = _setting(environment, name)
         if text.isascii() and text.isdigit():
@@ -133,14 +133,14 @@ def _rank_of(environment: Mapping[str, str]) -> Optional[int]:
 
 
 def _in_data_loader() -> bool:
-    """Whether this process only reads data for another one."""
+    """Whether this process is a worker that only reads data for another one."""
     data = sys.modules.get("torch.utils.data")
     return data is not None and data.get_worker_info() is not None
 
 
-def _say_last_words() -> None:
+def _flush_at_exit() -> None:
     atexit.register(flush)
-    # A child of multiprocessing ends without the handlers of atexit.
+    # A child of multiprocessing ends without running atexit handlers.
     multiprocessing = sys.modules.get("multiprocessing")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         from multiprocessing.util import Finalize
@@ -149,7 +149,7 @@ def _say_last_words() -> None:
 
 
 def _forked() -> None:
-    """In a child: threads and connections stay with the parent, which goes on reporting."""
+    """Turns reporting off in a forked child: the parent keeps the thread and the connection."""
     global _lock, _sender, _silent
     _lock = threading.Lock()
     if _sender is not None:

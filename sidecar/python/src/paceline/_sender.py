@@ -1,4 +1,4 @@
-"""What stands between a training loop and the sidecar: a bounded queue and a thread."""
+"""Sends reports to the sidecar from a bounded queue, in a thread."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ._http import Connection
 log = logging.getLogger("paceline")
 
 PATH = "/v1/report"
-# Reports that wait; when there are more, the oldest go.
+# Maximum number of waiting reports; further ones replace the oldest.
 CAPACITY = 4096
-# Reports of one request.
+# Maximum number of reports per request.
 BATCH = 256
-# What the sidecar answers to what it does not understand.
-REFUSED = (400, 413, 422)
-# How long the first of a batch waits for others.
+# Status codes with which the sidecar rejects invalid reports.
+REJECTED = (400, 413, 422)
+# Seconds that the first report of a batch waits for others.
 LINGER = 0.02
-# Between attempts while nothing listens: the first, and the longest.
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+# Seconds between attempts while nothing listens: the first and the maximum.
+FIRST_BACKOFF, MAX_BACKOFF = 0.25, 5.0
 
 
 class Stats(NamedTuple):
-    """What became of the reports of this process."""
+    """Counts of the reports of this process."""
 
-    #: Taken by the sidecar.
+    #: Accepted by the sidecar.
     sent: int = 0
     #: Waiting to be sent.
     waiting: int = 0
-    #: Left out because too many were waiting.
+    #: Dropped because too many were waiting.
     dropped: int = 0
-    #: Not understood, here or by the sidecar.
+    #: Invalid, as found here or by the sidecar.
     rejected: int = 0
 
 
@@ -47,17 +47,17 @@ class Sender:
     def __init__(self, address: Address, capacity: int = CAPACITY) -> None:
         self._queue: deque[dict[str, Any]] = deque(maxlen=capacity)
         self._capacity = capacity
-        # What is being sent, and is sent again if that fails.
+        # The lines being sent; sent again after a failure.
         self._lines: list[bytes] = []
-        self._at_once = BATCH
+        self._max_lines = BATCH
         self._connection = Connection(address)
-        self._news = threading.Event()
-        self._hurry = threading.Event()
-        # Attempts to send everything that have ended, well or not.
+        self._new_reports = threading.Event()
+        self._wake_now = threading.Event()
+        # Number of finished attempts to send everything, successful or not.
         self._rounds = 0
         self._round_ended = threading.Condition()
         self._sent = self._dropped = self._rejected = 0
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="paceline", daemon=True)
         self._thread.start()
 
@@ -66,59 +66,59 @@ class Sender:
         if len(self._queue) == self._capacity:
             self._dropped += 1
         self._queue.append(record)
-        if not self._news.is_set():
-            self._news.set()
+        if not self._new_reports.is_set():
+            self._new_reports.set()
 
     def reject(self, reason: str) -> None:
-        """Counts a report that cannot be understood."""
+        """Counts an invalid report."""
         self._rejected += 1
-        self.once("a report was not understood", reason)
+        self.once("invalid report", reason)
 
     def flush(self, timeout: float) -> bool:
-        """Waits until all has been sent, or sending has failed, or the time is over."""
+        """Waits until everything is sent, sending has failed, or `timeout` seconds have passed."""
         until = time.monotonic() + timeout
         with self._round_ended:
-            # A round that is under way may have left out the last report.
+            # The current round may not include the last report.
             wanted = self._rounds + 2
             while self._rounds < wanted and self._waiting() and self._thread.is_alive():
-                self._hurry.set()
-                self._news.set()
+                self._wake_now.set()
+                self._new_reports.set()
                 left = until - time.monotonic()
                 if left <= 0 or not self._round_ended.wait(left):
                     break
         return not self._waiting()
 
     def stats(self) -> Stats:
-        """What became of the reports so far."""
+        """The counts so far."""
         return Stats(self._sent, self._waiting(), self._dropped, self._rejected)
 
     def once(self, kind: str, reason: object) -> None:
-        """Logs the first failure of a kind."""
-        if kind not in self._said:
-            self._said.add(kind)
+        """Logs the first failure of each kind."""
+        if kind not in self._logged:
+            self._logged.add(kind)
             log.debug("%s: %s", kind, reason)
 
     def _waiting(self) -> int:
         return len(self._queue) + len(self._lines)
 
     def _run(self) -> None:
-        pause = FIRST_PAUSE
+        backoff = FIRST_BACKOFF
         while True:
-            self._news.wait()
-            self._hurry.wait(LINGER)
-            self._hurry.clear()
-            self._news.clear()
+            self._new_reports.wait()
+            self._wake_now.wait(LINGER)
+            self._wake_now.clear()
+            self._new_reports.clear()
             failure = self._send_all()
             with self._round_ended:
                 self._rounds += 1
                 self._round_ended.notify_all()
             if failure is None:
-                pause = FIRST_PAUSE
+                backoff = FIRST_BACKOFF
                 continue
             self.once(type(failure).__name__, failure)
-            self._hurry.wait(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
-            self._news.set()
+            self._wake_now.wait(backoff)
+            backoff = min(2 * backoff, MAX_BACKOFF)
+            self._new_reports.set()
 
     def _send_all(self) -> Optional[Exception]:
         try:
@@ -130,30 +130,30 @@ class Sender:
         return None
 
     def _fill(self) -> bool:
-        """Whether there are lines to send."""
+        """Encodes waiting reports; returns whether there are lines to send."""
         while self._queue and len(self._lines) < BATCH:
             line = _record.encode(self._queue.popleft())
             if line is None:
-                self.reject("it says nothing, or something that is no number")
+                self.reject("it is empty or has an invalid number")
             else:
                 self._lines.append(line)
         return bool(self._lines)
 
     def _send(self) -> None:
-        lines = self._lines[: self._at_once]
-        status, said = self._connection.post(PATH, b"".join(lines))
-        if status in REFUSED and len(lines) > 1:
-            # One bad line has all refused.
-            self._at_once = 1
+        lines = self._lines[: self._max_lines]
+        status, answer = self._connection.post(PATH, b"".join(lines))
+        if status in REJECTED and len(lines) > 1:
+            # One invalid line rejects the whole request, so lines are sent one by one.
+            self._max_lines = 1
             return
-        if status in REFUSED:
+        if status in REJECTED:
             self._rejected += 1
-            self.once("the sidecar refused a report", said)
+            self.once("the sidecar rejected a report", answer)
         elif 200 <= status < 300:
             self._sent += len(lines)
         else:
-            # Something else listens there.
+            # Something other than a sidecar listens there.
             raise http.client.HTTPException(f"status {status}")
         del self._lines[: len(lines)]
         if not self._lines:
-            self._at_once = BATCH
+            self._max_lines = BATCH

@@ -13,7 +13,7 @@ from ._reporting import report
 class PacelineCallback(TrainerCallback):
     """Reports the time of each step, and the losses when the trainer logs them.
 
-    The trainer's loss is the mean of the steps since it logged last. A step is one of the
+    The trainer's loss is the mean of the steps since its last log. A step is one of the
     optimizer.
     """
 
@@ -51,13 +51,13 @@ class PacelineCallback(TrainerCallback):
         logs: Optional[dict[str, Any]] = None,
         **kwargs: Any,
     ) -> None:
-        # All ranks are told the same loss.
+        # All ranks get the same loss, so only one reports it.
         if not logs or not state.is_world_process_zero:
             return
         step, epoch = state.global_step, state.epoch
         if "loss" in logs:
             report(loss=logs["loss"], mean="interval", step=step, epoch=epoch)
-        # One for each data set, if there are several.
+        # With several data sets there is one loss for each.
         held_out = [key for key in logs if key.startswith("eval_") and key.endswith("loss")]
         if held_out:
             report(val_loss=logs[min(held_out, key=len)], step=step, epoch=epoch)

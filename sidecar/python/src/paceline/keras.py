@@ -15,7 +15,7 @@ Logs = Optional[dict[str, Any]]
 class PacelineCallback(keras.callbacks.Callback):
     """Reports each batch, and the validation of each epoch.
 
-    The loss that Keras tells is the mean of the epoch so far. The sidecar is told so.
+    Keras gives the mean loss of the epoch so far, and the reports are marked accordingly.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class PacelineCallback(keras.callbacks.Callback):
         self._fitting = False
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        # As Keras prints it.
+        # Counted from 1, as Keras prints it.
         self._epoch = epoch + 1
         self._clock.pause()
         self._clock.begin()

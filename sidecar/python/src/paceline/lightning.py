@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Optional
 
-# A program uses one of the two, and it is not always the one that comes first here.
+# A program uses one of the two packages: prefer the one that is already imported.
 if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
     from pytorch_lightning.callbacks import Callback
 else:
@@ -17,7 +17,7 @@ else:
 from ._clock import Clock
 from ._reporting import report
 
-# What people call the loss of a validation and of a test, the first that is there.
+# Common names of the validation and test losses, in order of preference.
 VALIDATION = ("val_loss", "val/loss", "valid_loss", "validation_loss", "loss/val", "eval_loss")
 TEST = ("test_loss", "test/loss", "loss/test")
 
@@ -35,7 +35,7 @@ class PacelineCallback(Callback):
         self._total_steps: Optional[int] = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        # It is infinite for some trainers, and not to be had for others.
+        # It is infinite for some trainers and missing for others.
         try:
             self._total_steps = int(trainer.estimated_stepping_batches)
         except Exception:

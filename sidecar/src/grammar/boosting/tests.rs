@@ -32,3 +32,15 @@ fn lightgbm() {
     ];
     check("lightgbm", true, &table);
 }
+
+#[test]
+fn catboost() {
+    let table = [
+        (
+            "100:\tlearn: 0.25\ttest: 0.5\tbest: 0.5 (90)\ttotal: 1.5s\tremaining: 9s",
+            "step 100, learn=0.25 Step, test=0.5 Validation Epoch",
+        ),
+        ("7:\tlearn: 0.75\ttotal: 58.2ms\tremaining: 58.1s", "step 7, learn=0.75 Step"),
+    ];
+    check("catboost", true, &table);
+}

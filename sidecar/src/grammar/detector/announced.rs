@@ -1,17 +1,19 @@
-//! Lines that say how many epochs or steps there are to be, before the training begins.
+//! Lines that announce the number of epochs or steps before the training begins.
 
 use crate::grammar::scan;
 use crate::names::{Meaning, meaning};
 use crate::observation::Observation;
 
-/// How many words a key has at most.
+/// Maximum number of words in a key.
 const WORDS: usize = 3;
-/// How the last of them may end.
-const ENDS: [&str; 5] = ["epochs", "steps", "iters", "iterations", "total"];
+/// Possible endings of the last word.
+const ENDS: [&str; 7] = ["epochs", "epoch", "steps", "iters", "iterations", "update", "total"];
+/// Words directly before a total, as torchtitan prints it.
+const PLAIN: &str = "total steps ";
 
-/// Reads `num_epochs: 3`, `Total optimization steps = 24`, `Namespace(lr=0.1, epochs=14)`: whatever
-/// stands before a colon or an equals sign and names a total. Returns whether there is one; it goes
-/// into `found`.
+/// Reads `num_epochs: 3`, `Total optimization steps = 24`, `Namespace(lr=0.1, epochs=14)`: any key
+/// of a total before a colon or an equals sign. Writes the total into `found` and returns whether
+/// there is one.
 pub(super) fn read(line: &str, found: &mut Observation) -> bool {
     let mut any = false;
     for (at, _) in line.match_indices([':', '=']) {
@@ -25,10 +27,16 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         }
         any = true;
     }
+    if let Some((_, after)) = line.split_once(PLAIN)
+        && let Some(steps) = value(after)
+    {
+        found.total_steps = Some(steps);
+        any = true;
+    }
     any
 }
 
-/// What the words at the end of `text` name.
+/// The meaning of the words at the end of `text`, if they name a total.
 fn key(text: &str) -> Option<Meaning> {
     let is_quote = |c: char| matches!(c, '"' | '\'' | ' ');
     let text = text.trim_end_matches(is_quote);
@@ -62,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn totals_are_read_whatever_stands_around_them() {
+    fn totals_are_read_in_any_surroundings() {
         for (line, epochs, steps) in [
             ("epochs: 10", Some(10), None),
             ("Namespace(batch_size=64, epochs=14, lr=1.0)", Some(14), None),
@@ -71,6 +79,8 @@ mod tests {
             ("--epochs=7", Some(7), None),
             ("  Total optimization steps = 1,200", None, Some(1200)),
             ("Overriding: max_iters = 2000", None, Some(2000)),
+            ("Namespace(max_epoch=3, max_update=900)", Some(3), Some(900)),
+            ("Trainer: batch size 8, total steps 40 (warmup 5)", None, Some(40)),
             ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
         ] {
             let mut found = Observation::default();
@@ -80,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_other_things_are_no_totals() {
+    fn other_numbers_are_not_totals() {
         for line in [
             "warmup epochs: 5",
             "warmup_epochs=5",
@@ -91,6 +101,8 @@ mod tests {
             "epochs: 1.5",
             "epochs: many",
             "epoch: 3",
+            "max_epoch=0",
+            "total steps are many",
             "Epochs",
             "=",
             ":é=",

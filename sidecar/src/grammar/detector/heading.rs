@@ -1,4 +1,4 @@
-//! Lines that say only the epoch, for the lines below.
+//! Lines that contain only the epoch, which applies to the lines below.
 
 use crate::grammar::scan;
 
@@ -9,15 +9,33 @@ pub(super) struct Heading {
     pub(super) epochs: Option<u64>,
 }
 
-/// A longer line says more than the epoch.
-const LONGEST: usize = 60;
+/// Maximum length of a heading in bytes.
+const MAX_LEN: usize = 80;
+/// What else a heading may say with a number.
+const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
+/// Words before the epoch, and how many of them there may be.
+const VERBS: [&str; 11] = [
+    "start",
+    "starting",
+    "started",
+    "begin",
+    "beginning",
+    "entering",
+    "running",
+    "training",
+    "train",
+    "of",
+    "new",
+];
+const MAX_VERBS: usize = 3;
 
 impl Heading {
-    /// The epoch, if `line` has no other number than it and its total.
+    /// The epoch, if `line` has no other counters than it and its total.
     pub(super) fn parse(line: &str) -> Option<Self> {
-        let is_frame = |byte: &u8| byte.is_ascii_punctuation() || *byte == b' ';
-        let line = line.get(line.bytes().take_while(is_frame).count()..)?;
-        let (word, rest) = line.split_at_checked(5).filter(|_| line.len() <= LONGEST)?;
+        let is_frame =
+            |c: char| c.is_ascii_punctuation() || c == ' ' || ('\u{2500}'..'\u{2600}').contains(&c);
+        let line = after_verbs(line.trim_start_matches(is_frame));
+        let (word, rest) = line.split_at_checked(5).filter(|_| line.len() <= MAX_LEN)?;
         if !word.eq_ignore_ascii_case("epoch") {
             return None;
         }
@@ -30,9 +48,26 @@ impl Heading {
             None => (None, rest),
         };
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
+        let noted = || {
+            let rest = rest.to_ascii_lowercase();
+            NOTES.iter().any(|note| rest.contains(note)) && !rest.contains("step")
+        };
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
-        (!more).then_some(Self { epoch, epochs })
+        (!more || noted()).then_some(Self { epoch, epochs })
     }
+}
+
+/// The text after words such as those of `Start of epoch 3`.
+fn after_verbs(line: &str) -> &str {
+    let mut rest = line;
+    for _ in 0..MAX_VERBS {
+        let Some((word, after)) = rest.split_once(' ') else { break };
+        if !VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)) {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -40,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_says_only_the_epoch() {
+    fn heading_contains_only_the_epoch() {
         for (line, epoch, epochs) in [
             ("Epoch 3/10", 3.0, Some(10)),
             ("Epoch 0", 0.0, None),
@@ -48,10 +83,25 @@ mod tests {
             ("EPOCH [2 / 5]", 2.0, Some(5)),
             ("===== Epoch 4 of 9 =====", 4.0, Some(9)),
             ("Epoch 1 begins", 1.0, None),
+            ("Epoch: 02 | Epoch Time: 0m 9s", 2.0, None),
+            ("Epoch 2 of 30 took 1.5s", 2.0, Some(30)),
+            ("│   epoch = 4", 4.0, None),
+            ("Start of epoch 6", 6.0, None),
+            ("--- Training epoch 2/5 ---", 2.0, Some(5)),
         ] {
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");
         }
-        for line in ["Epoch", "Epoch x", "Epoch 1: 0.5", "Epochs 5", "Epoch 1 | loss", "step 3"] {
+        for line in [
+            "Epoch",
+            "Epoch x",
+            "Epoch 1: 0.5",
+            "Epochs 5",
+            "Epoch 1 | loss",
+            "step 3",
+            "Epoch 1 step 5 time 3s",
+            "End of epoch 3",
+            "best of epoch 3",
+        ] {
             assert_eq!(Heading::parse(line), None, "{line}");
         }
     }

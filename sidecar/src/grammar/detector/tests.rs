@@ -38,7 +38,7 @@ fn shares_of_large_counts_are_right() {
 }
 
 #[test]
-fn streams_of_two_programs_are_read() {
+fn mixed_lines_of_two_programs_are_read() {
     let mut detector = Detector::default();
     for step in 0..40 {
         let mnist = format!("Train Epoch: 1 [{step}/60 ({step}%)]\tLoss: 0.5");
@@ -50,7 +50,7 @@ fn streams_of_two_programs_are_read() {
 }
 
 #[test]
-fn the_particular_is_tried_before_the_general() {
+fn particular_grammars_are_tried_before_the_general_one() {
     let mut detector = Detector::default();
     for _ in 0..100 {
         assert!(read(&mut detector, "loss: 0.5").is_some());
@@ -60,7 +60,7 @@ fn the_particular_is_tried_before_the_general() {
 }
 
 #[test]
-fn patterns_come_first_and_see_the_line_with_and_without_its_prefix() {
+fn patterns_are_tried_first_with_and_without_the_prefix() {
     let patterns = ["^obj (?P<loss>.*)", "^W .* (?P<val_loss>.*)", "Loss: (?P<test_loss>.*)"];
     let mut detector = Detector::new(Patterns::new(patterns).unwrap());
     let found = read(&mut detector, "[rank3]: obj 0.5").unwrap();
@@ -72,7 +72,7 @@ fn patterns_come_first_and_see_the_line_with_and_without_its_prefix() {
 }
 
 #[test]
-fn a_line_that_has_not_ended_is_not_read() {
+fn incomplete_line_is_not_read() {
     let mut detector = Detector::default();
     assert_eq!(detector.read("loss: 0.5", Flush), None);
     assert_eq!(detector.read("Train Epoch: 1 [0/60 (0%)]\tLoss: 0.5", Flush), None);
@@ -80,12 +80,13 @@ fn a_line_that_has_not_ended_is_not_read() {
 }
 
 #[test]
-fn a_heading_gives_the_epoch_to_lines_that_lack_it() {
+fn heading_gives_the_epoch_to_lines_without_one() {
     let mut detector = Detector::default();
     assert!(read(&mut detector, "Epoch 3/10").is_none());
     let found = read(&mut detector, "batch 5 loss: 0.5").unwrap();
     assert_eq!((found.epoch, found.total_epochs), (Some(3.0), Some(10)));
-    assert_eq!(read(&mut detector, "step 5 loss: 0.5").unwrap().epoch, None);
+    let found = read(&mut detector, "step 5 loss: 0.5").unwrap();
+    assert_eq!((found.epoch, found.total_epochs, found.step_in_epoch), (Some(3.0), None, false));
 }
 
 #[test]

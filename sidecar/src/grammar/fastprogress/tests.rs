@@ -1,8 +1,8 @@
-use crate::grammar::testing::told;
+use crate::grammar::testing::read_all;
 use crate::terminal::End::{Newline, Return};
 
 #[test]
-fn a_table_below_its_bars() {
+fn table_below_its_bars_is_read() {
     let lines = [
         ("epoch     train_loss  valid_loss  accuracy  time    ", Newline),
         ("Epoch 1/2 : |----------------------------------------| 0.00% [0/5 00:00<?]", Return),
@@ -41,5 +41,5 @@ fn a_table_below_its_bars() {
         "epoch 2/2, batch 2/5, loss=0.4 Interval",
         "epoch 2, train_loss=NaN Epoch, valid_loss=0.48 Validation Epoch",
     ];
-    assert_eq!(told(&lines), expected);
+    assert_eq!(read_all(&lines), expected);
 }

@@ -36,6 +36,8 @@ fn clu() {
         ),
         ("[200] steps_per_sec=4.0, loss=nan", "step 200, 0.25 s, loss=NaN Step"),
         ("[200] accuracy=0.5", ""),
+        ("[300] collection=train accuracy=0.5, loss=1.5", "step 300, loss=1.5 Step"),
+        ("[300] collection=eval accuracy=0.5, loss=1.75", "step 300, loss=1.75 Validation Epoch"),
     ];
     check("clu", true, &table);
 }

@@ -1,8 +1,8 @@
-use crate::grammar::testing::{check, told};
+use crate::grammar::testing::{check, read_all};
 use crate::terminal::End::{Newline, Return};
 
 #[test]
-fn dicts_of_all_releases() {
+fn dicts_of_all_releases_are_read() {
     let table = [
         (
             "{'loss': '7.428', 'grad_norm': '10.73', 'learning_rate': '4.063e-05', 'epoch': '0.5'}",
@@ -36,7 +36,7 @@ fn dicts_of_all_releases() {
 }
 
 #[test]
-fn the_mean_time_of_a_run_with_evaluations_is_not_that_of_a_step() {
+fn mean_time_of_a_run_with_evaluations_is_ignored() {
     let table = [
         (
             "{'eval_loss': 1, 'eval_runtime': 1, 'epoch': 1}",
@@ -51,7 +51,7 @@ fn the_mean_time_of_a_run_with_evaluations_is_not_that_of_a_step() {
 }
 
 #[test]
-fn the_step_is_in_the_bar_that_is_drawn_next() {
+fn step_is_taken_from_the_next_bar() {
     let blank = ("            ", Return);
     let dict = |line| (line, Newline);
     let first = "{'loss': '3', 'grad_norm': '1', 'learning_rate': '1', 'epoch': '0.5'}";
@@ -69,7 +69,7 @@ fn the_step_is_in_the_bar_that_is_drawn_next() {
         ("100%|██████████| 20/20 [00:02<00:00, 10.00it/s]", Return),
         dict(end),
         ("100%|██████████| 20/20 [00:02<00:00, 10.00it/s]", Newline),
-        // Where both are on one line.
+        // Both on one line.
         (
             " 50%|█████     | 10/20 [00:01<00:01, 10.00it/s]{'loss': 3, 'grad_norm': 1, 'epoch': 1.5}",
             Newline,
@@ -82,5 +82,5 @@ fn the_step_is_in_the_bar_that_is_drawn_next() {
         "epoch 1, train_loss=2.5 Run",
         "epoch 1.5, loss=3 Interval",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }

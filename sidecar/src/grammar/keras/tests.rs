@@ -1,12 +1,12 @@
-use crate::grammar::testing::{check, told};
+use crate::grammar::testing::{check, read_all};
 use crate::terminal::End::{self, Flush, Newline, Return};
 
 fn frames(lines: &[(&'static str, End)]) -> Vec<String> {
-    told(lines)
+    read_all(lines)
 }
 
 #[test]
-fn bars_of_version_3() {
+fn bars_of_version_3_are_read() {
     let lines = [
         ("Epoch 1/2", Newline),
         ("1/3 ━━━━━━━━━━━━━━━━━━━━ 6s 906ms/step - accuracy: 0.5000 - loss: 0.8676", Return),
@@ -32,7 +32,7 @@ fn bars_of_version_3() {
 }
 
 #[test]
-fn evaluate_is_no_training_and_predict_says_nothing() {
+fn evaluate_is_a_test_loss_and_predict_is_ignored() {
     let lines = [
         ("1/20 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - accuracy: 0.4062 - loss: 0.8260", Return),
         ("20/20 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - accuracy: 0.5312 - loss: 0.7651", Newline),
@@ -51,7 +51,7 @@ fn evaluate_is_no_training_and_predict_says_nothing() {
 }
 
 #[test]
-fn a_fit_of_one_epoch_has_no_header() {
+fn fit_of_one_epoch_is_read_without_a_header() {
     let lines = [
         ("1/2 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - loss: 0.9000", Return),
         ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 670us/step - loss: 0.8000 - val_loss: 0.8500", Newline),
@@ -69,7 +69,7 @@ fn a_fit_of_one_epoch_has_no_header() {
 }
 
 #[test]
-fn what_is_evaluated_again_and_again_is_trained() {
+fn repeated_bars_without_a_header_are_training() {
     let lines = [
         ("2/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8000", Newline),
         ("1/2 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.7000", Return),
@@ -89,7 +89,7 @@ fn what_is_evaluated_again_and_again_is_trained() {
 }
 
 #[test]
-fn bars_and_lines_of_older_versions() {
+fn bars_and_lines_of_older_versions_are_read() {
     let lines = [
         ("Epoch 1/2", Newline),
         (
@@ -123,7 +123,7 @@ fn bars_and_lines_of_older_versions() {
 }
 
 #[test]
-fn a_frame_that_has_not_ended_is_read_once_and_only_whole() {
+fn unended_frame_is_read_once_and_only_if_whole() {
     let bar = "1/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8";
     let whole = "1/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.8676";
     let last = "3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.5000 - val_loss: 0.6000";
@@ -143,7 +143,7 @@ fn a_frame_that_has_not_ended_is_read_once_and_only_whole() {
 }
 
 #[test]
-fn the_name_says_which() {
+fn name_distinguishes_bars_from_lines() {
     let bar = "3/3 ━━━━━━━━━━━━━━━━━━━━ 0s 5ms/step - loss: 0.5000";
     check("keras bar", true, &[(bar, "loss=0.5 Test Epoch")]);
     let line = "3/3 - 0s - 5ms/step - loss: 0.5000";

@@ -1,7 +1,7 @@
 use crate::grammar::testing::check;
 
 #[test]
-fn lines_of_keys_and_values() {
+fn lines_of_keys_and_values_are_read() {
     let table = [
         ("loss: 0.5", "loss=0.5 Step"),
         ("loss=0.5", "loss=0.5 Step"),
@@ -36,12 +36,13 @@ fn lines_of_keys_and_values() {
         ),
         ("eval loss 0.25 at step 7", "step 7, eval loss=0.25 Validation Epoch"),
         ("total_loss: 5 cls_loss: 2 step: 3", "step 3, total_loss=5 Step, cls_loss=2 Step"),
+        ("loss: 0,5", "loss=0.5 Step"),
     ];
     check("key value", true, &table);
 }
 
 #[test]
-fn what_is_not_said_now_is_not_read() {
+fn lines_without_a_current_loss_are_ignored() {
     for line in [
         "Using lossless compression level 9",
         "packet loss: 0%",
@@ -54,7 +55,6 @@ fn what_is_not_said_now_is_not_read() {
         "Saved checkpoint with loss 0.5",
         "val_loss improved from inf to 0.89170, saving model to m.keras",
         "Epoch 1: val_loss did not improve from 0.89170",
-        "loss: 0,5",
         "loss: 0:03:45",
         "loss: 2026-01-01",
         "loss: 12ms",
@@ -70,16 +70,16 @@ fn what_is_not_said_now_is_not_read() {
 }
 
 #[test]
-fn steps_are_seen_to_begin_anew_or_not() {
-    let anew = [
+fn restart_of_steps_with_an_epoch_is_detected() {
+    let restarting = [
         ("epoch 1 step 10 loss 5", "epoch 1, step 10, loss=5 Step"),
         ("epoch 1 step 20 loss 5", "epoch 1, step 20, loss=5 Step"),
         ("epoch 2 step 10 loss 5", "epoch 2, batch 10, loss=5 Step"),
     ];
-    check("key value", false, &anew);
-    let on = [
+    check("key value", false, &restarting);
+    let continuing = [
         ("epoch [1/3] step [10/90] loss 5", "epoch 1/3, batch 10/90, loss=5 Step"),
         ("epoch [2/3] step [40/90] loss 5", "epoch 2/3, step 40/90, loss=5 Step"),
     ];
-    check("key value", false, &on);
+    check("key value", false, &continuing);
 }

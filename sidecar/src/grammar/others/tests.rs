@@ -32,3 +32,12 @@ fn returnn() {
     ];
     check("returnn", true, &table);
 }
+
+#[test]
+fn spacy() {
+    let table = [
+        ("Losses {'ner': 12.5}", "ner=12.5 Step"),
+        ("Losses {'tagger': 1.5, 'ner': 2.5}", "tagger=1.5 Step, ner=2.5 Step"),
+    ];
+    check("spacy", true, &table);
+}

@@ -92,14 +92,27 @@ fn tutorials() {
 }
 
 #[test]
-fn a_step_and_its_losses_on_different_lines() {
+fn step_and_losses_on_different_lines_are_read() {
     let table = [
         ("STEP:  0", ""),
         ("loss: 0.5023738122475573", "step 0, loss=0.5023738122475573 Step"),
-        ("loss: 0.48", "step 0, loss=0.48 Step"),
-        ("test loss: 0.31", "step 0, test loss=0.31 Validation Epoch"),
+        ("loss: 0.48", "loss=0.48 Step"),
+        ("test loss: 0.31", "test loss=0.31 Validation Epoch"),
         ("STEP:  1", ""),
         ("loss: 1e-05", "step 1, loss=0.00001 Step"),
     ];
     check("pytorch time sequence", false, &table);
+}
+
+#[test]
+fn catalyst() {
+    let table = [
+        (
+            "2/9 * Epoch (train): accuracy: 0.75 | loss: 0.5 | lr: 0.001",
+            "epoch 2/9, loss=0.5 Epoch",
+        ),
+        ("2/9 * Epoch (valid): loss: 0.25 | acc: 0.8", "epoch 2/9, loss=0.25 Validation Epoch"),
+        ("2/9 * Epoch 3 (train): lr=0.1 | loss=0.5", "epoch 3/9, loss=0.5 Epoch"),
+    ];
+    check("catalyst", true, &table);
 }

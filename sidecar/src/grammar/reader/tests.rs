@@ -1,14 +1,14 @@
 use super::*;
 use crate::grammar::testing::words;
 
-fn told(pieces: &[&[u8]]) -> Vec<String> {
-    let mut told = Vec::new();
+fn read_all(pieces: &[&[u8]]) -> Vec<String> {
+    let mut texts = Vec::new();
     let mut reader = Reader::default();
     for piece in pieces {
-        reader.feed(piece, &mut |found| told.push(words(found)));
+        reader.feed(piece, &mut |found| texts.push(words(found)));
     }
-    reader.finish(&mut |found| told.push(words(found)));
-    told
+    reader.finish(&mut |found| texts.push(words(found)));
+    texts
 }
 
 const KERAS: &str = "Epoch 1/1\n\r\u{1b}[1m1/2\u{1b}[0m \u{1b}[32m━━\u{1b}[0m\u{1b}[37m━━\u{1b}[0m \u{1b}[1m0s\u{1b}[0m 5ms/step - loss: 0.8676\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\r\u{1b}[1m2/2\u{1b}[0m \u{1b}[32m━━━━\u{1b}[0m\u{1b}[37m\u{1b}[0m \u{1b}[1m0s\u{1b}[0m 5ms/step - loss: 0.7000\n";
@@ -19,14 +19,14 @@ const EXPECTED: [&str; 2] = [
 ];
 
 #[test]
-fn a_bar_is_read_out_of_its_control_bytes() {
-    assert_eq!(told(&[KERAS.as_bytes()]), EXPECTED);
+fn bar_with_control_bytes_is_read() {
+    assert_eq!(read_all(&[KERAS.as_bytes()]), EXPECTED);
     let single: Vec<&[u8]> = KERAS.as_bytes().chunks(1).collect();
-    assert_eq!(told(&single), EXPECTED);
+    assert_eq!(read_all(&single), EXPECTED);
 }
 
 #[test]
-fn a_bar_is_read_out_of_a_container_log() {
+fn bar_in_a_container_log_is_read() {
     let quoted: Vec<String> = KERAS
         .split_inclusive("ms/step")
         .map(|piece| {
@@ -35,45 +35,45 @@ fn a_bar_is_read_out_of_a_container_log() {
         })
         .collect();
     let at = EXPECTED.map(|line| line.replace(", loss", ", at 1767261600, loss"));
-    assert_eq!(told(&[quoted.concat().as_bytes()]), at);
+    assert_eq!(read_all(&[quoted.concat().as_bytes()]), at);
     let time = "2026-01-01T10:00:00Z stdout";
     let cri = format!("{time} P Train Epoch: 1 [0/60 (0%)]\n{time} F \tLoss: 0.5\n");
-    assert_eq!(told(&[cri.as_bytes()]), ["epoch 1, sample 0/60, at 1767261600, Loss=0.5 Step"]);
+    assert_eq!(read_all(&[cri.as_bytes()]), ["epoch 1, sample 0/60, at 1767261600, Loss=0.5 Step"]);
 }
 
 #[test]
-fn a_quiet_bar_is_read_and_its_last_frame_is_not_told_twice() {
-    let mut told = Vec::new();
+fn last_frame_of_a_quiet_bar_is_read_once() {
+    let mut texts = Vec::new();
     let mut reader = Reader::default();
     let last = KERAS.rfind('\n').unwrap();
-    reader.feed(&KERAS.as_bytes()[..last], &mut |found| told.push(words(found)));
-    reader.flush(&mut |found| told.push(words(found)));
-    assert_eq!(told, EXPECTED);
-    reader.feed(b"\n", &mut |found| told.push(words(found)));
-    assert_eq!(told, EXPECTED);
+    reader.feed(&KERAS.as_bytes()[..last], &mut |found| texts.push(words(found)));
+    reader.flush(&mut |found| texts.push(words(found)));
+    assert_eq!(texts, EXPECTED);
+    reader.feed(b"\n", &mut |found| texts.push(words(found)));
+    assert_eq!(texts, EXPECTED);
 }
 
 #[test]
 fn two_outputs_are_read_together() {
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     let mut reader = Reader::default();
     let mut feed = |stream, text: &str| {
-        reader.feed_from(stream, text.as_bytes(), &mut |found| told.push(words(found)));
+        reader.feed_from(stream, text.as_bytes(), &mut |found| texts.push(words(found)));
     };
     feed(Stream::Stderr, "\r  0%|          | 0/20 [00:00<?, ?it/s]");
     feed(Stream::Stdout, "{'loss': '3', 'grad_norm': '1', ");
     feed(Stream::Stderr, "\r                              \r");
     feed(Stream::Stdout, "'epoch': '0.5'}\n");
     feed(Stream::Stderr, "\r 50%|█████     | 10/20 [00:01<00:01, 10.00it/s]\r");
-    reader.flush(&mut |found| told.push(words(found)));
+    reader.flush(&mut |found| texts.push(words(found)));
     let expected = ["step 0/20", "epoch 0.5, step 10/20, 0.1 s, loss=3 Interval"];
-    assert_eq!(told, expected);
+    assert_eq!(texts, expected);
 }
 
 #[test]
-fn a_line_that_was_cut_is_not_read() {
+fn cut_line_is_not_read() {
     let mut line = b"loss: 0.5 ".to_vec();
-    line.resize(crate::terminal::KEPT + 1, b' ');
+    line.resize(crate::terminal::MAX_LINE_LEN + 1, b' ');
     line.push(b'\n');
     let mut reader = Reader::default();
     reader.feed(&line, &mut |_| panic!("it was cut"));

@@ -35,7 +35,7 @@ fn numbers_are_read_as_they_are_printed() {
 }
 
 #[test]
-fn what_is_no_number_or_another_is_not_read() {
+fn other_texts_are_not_numbers() {
     for text in [
         "",
         ".",
@@ -64,7 +64,7 @@ fn what_is_no_number_or_another_is_not_read() {
 }
 
 #[test]
-fn what_follows_a_number_is_told() {
+fn text_after_a_number_is_returned() {
     assert_eq!(value("3.12345. lr"), Some((3.12345, ". lr")));
     assert_eq!(value("0.5, next"), Some((0.5, ", next")));
     assert_eq!(value("0.5]"), Some((0.5, "]")));
@@ -82,7 +82,7 @@ fn what_follows_a_number_is_told() {
 
 proptest! {
     #[test]
-    fn every_finite_number_comes_back(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
+    fn every_finite_number_is_read_exactly(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
         prop_assert_eq!(whole(&format!("{value}")), Some(value));
         prop_assert_eq!(whole(&format!("{value:e}")), Some(value));
         let short = format!("{:.4}", value % 1e6);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_may_be_scanned(text in "[-+,.:0-9einfa% \u{2212}é]{0,12}") {
+    fn any_text_is_scanned_without_panic(text in "[-+,.:0-9einfa% \u{2212}é]{0,12}") {
         if let Some((_, rest)) = value(&text) {
             prop_assert!(text.ends_with(rest) && rest.len() < text.len());
         }

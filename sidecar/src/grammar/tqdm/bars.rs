@@ -1,29 +1,29 @@
-//! The bars that have been drawn.
+//! The known bars of a program.
 
 use super::counter::Counter;
 use super::frame::Frame;
 use crate::observation::Loss;
 
-/// So many bars are remembered.
-const MOST: usize = 8;
+/// Maximum number of remembered bars.
+const MAX_BARS: usize = 8;
 
-/// Which bar of a program one is.
+/// Identifies a bar of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(u64);
 
-/// One bar, in all epochs in which it is drawn.
+/// One bar, across all epochs in which it is drawn.
 #[derive(Debug)]
 pub(super) struct Bar {
     pub(super) id: Id,
-    /// The letters of its text, which stay the same between its frames.
+    /// The letters of its description, which are the same in all its frames.
     letters: String,
     pub(super) total: Option<u64>,
-    /// Whether it is of training, as far as its text says.
+    /// Whether its description allows it to be of training.
     pub(super) trains: bool,
     pub(super) counter: Counter,
-    /// The losses other than the step's own that it has shown, by name.
+    /// The last values (as bits) of its other losses, by name.
     others: Vec<(String, u64)>,
-    /// Where it stood without a loss.
+    /// Its counter in the last frame without a loss.
     pub(super) n: Option<u64>,
     pub(super) restarted: bool,
 }
@@ -32,13 +32,13 @@ pub(super) struct Bar {
 #[derive(Debug, Default)]
 pub(super) struct Bars {
     bars: Vec<Bar>,
-    /// How many there have been.
+    /// Number of bars so far.
     count: u64,
 }
 
 impl Bars {
-    /// Where the bar is that `frame` is of, and whether this is its first frame. Of those that are
-    /// not to be `kept`, the oldest makes room.
+    /// The index of the bar of `frame`, and whether this is its first frame. A new bar may replace
+    /// the oldest one that is not in `kept`.
     pub(super) fn find(
         &mut self,
         frame: &Frame<'_>,
@@ -54,7 +54,7 @@ impl Bars {
             bar.total = frame.total;
             return (at, false);
         }
-        if self.bars.len() >= MOST {
+        if self.bars.len() >= MAX_BARS {
             let is_kept = |bar: &Bar| kept.contains(&Some(bar.id));
             let oldest = self.bars.iter().position(|bar| !is_kept(bar));
             self.bars.remove(oldest.unwrap_or_default());
@@ -73,14 +73,16 @@ impl Bars {
         (self.bars.len() - 1, true)
     }
 
-    /// The bar at a place.
+    /// The bar at an index.
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Bar> {
         self.bars.get_mut(at)
     }
 
-    /// Another bar than `id` that is of training and stands at its start.
-    pub(super) fn at_start(&self, id: Id) -> Option<&Bar> {
-        let waits = |bar: &&Bar| bar.trains && bar.total.is_some() && bar.counter.n() == 0;
+    /// A bar other than `id` that is of training and at its start. One with the same total is the same
+    /// bar under another name.
+    pub(super) fn at_start(&self, id: Id, total: Option<u64>) -> Option<&Bar> {
+        let counts = |bar: &&Bar| bar.total.is_some() && bar.total != total;
+        let waits = |bar: &&Bar| bar.trains && counts(bar) && bar.counter.n() == 0;
         self.bars.iter().filter(waits).find(|bar| bar.id != id)
     }
 }
@@ -90,7 +92,7 @@ impl Bar {
         self.total == frame.total && self.is_called_as(frame)
     }
 
-    /// Whether `frame` shows it with a larger total: a bar of something else begins at 0.
+    /// Whether `frame` shows this bar with a larger total. A bar of something else begins at 0.
     fn goes_on(&self, frame: &Frame<'_>) -> bool {
         let n = self.counter.n();
         n > 0 && frame.n >= n && frame.total > self.total && self.is_called_as(frame)
@@ -100,13 +102,14 @@ impl Bar {
         letters(frame).eq(self.letters.bytes())
     }
 
-    /// Whether a loss that stays in the bar for many frames was not there before.
+    /// Whether a loss has changed since it was last shown. Many losses stay in the bar for many
+    /// frames.
     pub(super) fn is_new(&mut self, loss: &Loss) -> bool {
         let bits = loss.value.to_bits();
         if let Some((_, before)) = self.others.iter_mut().find(|(name, _)| *name == loss.name) {
             return std::mem::replace(before, bits) != bits;
         }
-        // A line has no more losses than these.
+        // Limits the memory; lines have fewer losses.
         if self.others.len() < 16 {
             self.others.push((loss.name.clone(), bits));
         }

@@ -1,28 +1,30 @@
-//! Which step a loss in a bar belongs to.
+//! Finds the step of a loss in a bar.
 //!
-//! Most loops call `set_postfix` before the bar's counter moves: the frame `0/40 … loss=2.3` is of
-//! step 1, and the counter may lag by several steps, while each call draws a frame. Others
-//! (Lightning) move the counter first and draw a frame for it with the loss of the step before.
+//! Most loops call `set_postfix` before the bar's counter moves. The frame `0/40 … loss=2.3` is
+//! then of step 1. Each call draws a frame, while the counter may lag by several steps. Others,
+//! such as Lightning, move the counter first and draw a frame with the loss of the previous step.
 
 /// Follows one bar.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
     order: Order,
     redraws: Redraws,
-    /// The counter and the bits of the loss of the frame before.
+    /// The counter of the previous frame; `loss` holds its loss as bits.
     n: u64,
     loss: Option<u64>,
-    /// The last step that was told.
+    /// The last reported step.
     step: u64,
     /// Frames with a loss since the counter moved.
     frames: u64,
     /// Whether the bar has been seen from its start.
     from_start: bool,
-    /// How often it has begun anew.
+    /// How often the bar has restarted.
     restarts: u32,
+    /// Whether the last frame has moved the counter.
+    moved: bool,
 }
 
-/// What comes first in a step.
+/// Whether the loss or the counter changes first in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Order {
     #[default]
@@ -31,35 +33,35 @@ enum Order {
     Counter,
 }
 
-/// What another frame with the same counter and loss is, where the loss comes first.
+/// The meaning of another frame with the same counter and loss, if the loss comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Redraws {
-    /// Nothing, as far as is known.
+    /// A redraw of the same step, as far as is known.
     #[default]
     Same,
-    /// Another step: their number has agreed with the counter.
+    /// Another step: the number of frames has agreed with the counter.
     Steps,
-    /// Nothing, and not even another loss is: there are more losses than steps.
+    /// Not a step, even with another loss: there are more losses than steps.
     More,
 }
 
 impl Counter {
-    /// Takes a frame, and returns the step whose loss it shows if that is new. A frame `again` is
-    /// drawn because something else was printed.
+    /// Takes a frame with the bits of its loss. Returns the step whose loss it shows, if that is new.
+    /// `again`: the frame was redrawn because something else was printed.
     pub(super) fn frame(
         &mut self,
         n: u64,
         total: Option<u64>,
-        loss: Option<f64>,
+        loss: Option<u64>,
         again: bool,
     ) -> Option<u64> {
-        let loss = loss.map(f64::to_bits);
         if n < self.n {
-            (self.n, self.step, self.frames) = (n, n, 0);
+            (self.n, self.step, self.frames) = (0, 0, 0);
             self.restarts = self.restarts.saturating_add(1);
         }
         self.from_start |= n == 0;
         let moved = n - self.n;
+        self.moved = moved > 0;
         let changed = loss.is_some() && loss != self.loss;
         if self.order == Order::Unknown && changed && self.from_start {
             self.order = if n == 0 { Order::Loss } else { Order::Counter };
@@ -83,12 +85,18 @@ impl Counter {
         Some(step)
     }
 
-    /// Where the bar stands.
+    /// Whether the last frame has moved the counter, beyond the last reported step, without another
+    /// loss: a loss of few digits often stays the same.
+    pub(super) fn has_moved_beyond_losses(&self) -> bool {
+        self.moved && self.n > self.step
+    }
+
+    /// The counter of the bar.
     pub(super) fn n(&self) -> u64 {
         self.n
     }
 
-    /// The epoch, if the bar has begun anew with each.
+    /// The epoch, if the bar restarts with each epoch.
     pub(super) fn epoch(&self) -> Option<u32> {
         (self.restarts > 0).then(|| self.restarts.saturating_add(1))
     }
@@ -117,21 +125,21 @@ impl Counter {
 mod tests {
     use super::*;
 
-    /// The steps told for frames of a counter and a loss; a negative loss is none.
+    /// The steps reported for frames of a counter and a loss; a negative loss means none.
     fn steps(total: u64, frames: &[(u64, f64)]) -> Vec<(u64, f64)> {
         let mut counter = Counter::default();
-        let mut told = Vec::new();
+        let mut steps = Vec::new();
         for (n, loss) in frames {
             let shown = Some(*loss).filter(|loss| *loss >= 0.0);
-            if let Some(step) = counter.frame(*n, Some(total), shown, false) {
-                told.push((step, *loss));
+            if let Some(step) = counter.frame(*n, Some(total), shown.map(f64::to_bits), false) {
+                steps.push((step, *loss));
             }
         }
-        told
+        steps
     }
 
     #[test]
-    fn a_loss_before_the_counter_is_of_the_step_to_come() {
+    fn loss_before_the_counter_is_of_the_next_step() {
         let frames =
             [(0, -1.0), (0, 5.0), (0, 4.0), (2, 4.0), (2, 3.0), (2, 2.0), (4, 2.0), (4, 2.0)];
         assert_eq!(steps(4, &frames), [(1, 5.0), (2, 4.0), (3, 3.0), (4, 2.0)]);
@@ -145,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_before_its_loss_is_of_this_step() {
+    fn loss_after_the_counter_is_of_the_current_step() {
         let frames =
             [(0, -1.0), (1, -1.0), (1, 5.0), (2, 5.0), (2, 4.0), (3, 4.0), (3, 4.0), (3, 4.0)];
         assert_eq!(steps(3, &frames), [(1, 5.0), (2, 4.0), (3, 4.0)]);
@@ -155,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_shows_only_when_the_counter_moves_is_of_that_step() {
+    fn loss_shown_with_the_counter_is_of_that_step() {
         let frames = [(0, -1.0), (5, 5.0), (10, 4.0), (15, 3.0), (15, 3.0)];
         assert_eq!(steps(15, &frames), [(5, 5.0), (10, 4.0), (15, 3.0)]);
     }
@@ -168,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_drawn_again_is_no_step() {
+    fn redrawn_frame_is_not_a_step() {
         let mut counter = Counter::default();
         for (n, loss, again, expected) in [
             (0, None, false, None),
@@ -178,6 +186,7 @@ mod tests {
             (1, Some(0.9), false, Some(2)),
             (2, Some(0.9), false, None),
         ] {
+            let loss = loss.map(f64::to_bits);
             assert_eq!(counter.frame(n, Some(9), loss, again), expected, "{n} {loss:?}");
         }
     }

@@ -1,9 +1,9 @@
-//! What stands before a bar.
+//! The description before a bar.
 
 use crate::grammar::scan;
 use crate::observation::Phase;
 
-/// What the text before a bar says of it.
+/// The meaning of the description before a bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Desc {
     pub(super) epoch: Option<f64>,
@@ -12,8 +12,10 @@ pub(super) struct Desc {
     pub(super) phase: Option<Phase>,
     /// Whether it counts epochs: `Epochs`, without a number.
     pub(super) of_epochs: bool,
-    /// Whether it is a rehearsal, which nothing is to be told of.
+    /// Whether it is a rehearsal such as Lightning's sanity check, which is not reported.
     pub(super) rehearsal: bool,
+    /// Whether it counts the steps of the run: `Steps`, and nothing else.
+    pub(super) of_steps: bool,
 }
 
 const HELD_OUT: [&str; 9] = [
@@ -29,9 +31,13 @@ const HELD_OUT: [&str; 9] = [
 ];
 const TEST: [&str; 7] =
     ["test", "testing", "predict", "predicting", "prediction", "inference", "generating"];
-const TRAIN: [&str; 12] = [
+const TRAIN: [&str; 16] = [
     "train",
     "training",
+    "pretraining",
+    "finetuning",
+    "fitting",
+    "learning",
     "epoch",
     "iter",
     "iteration",
@@ -45,12 +51,13 @@ const TRAIN: [&str; 12] = [
 ];
 
 impl Desc {
-    /// What `text` says.
+    /// Reads a description.
     pub(super) fn parse(text: &str) -> Self {
         let mut phase = None;
         let mut of_epochs = false;
         let mut rehearsal = false;
         let mut any = false;
+        let mut other = false;
         for word in text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()) {
             any = true;
             let is = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
@@ -63,26 +70,50 @@ impl Desc {
             }
             of_epochs |= is(&["epochs"]);
             rehearsal |= is(&["sanity"]);
+            other |= word.to_ascii_lowercase().ends_with("ing") && !is(&TRAIN) && !is(&["running"]);
         }
+        // `Calculating loss`, `Loading train data`.
+        phase = phase.filter(|phase| *phase != Phase::Train || !other);
         if !any {
             phase = Some(Phase::Train);
         }
         let (epoch, epochs) = epoch(text);
-        Self { epoch, epochs, phase, of_epochs: of_epochs && epoch.is_none(), rehearsal }
+        let letters = text.trim_matches(|c: char| !c.is_alphabetic());
+        let of_steps = ["steps", "step"].iter().any(|word| letters.eq_ignore_ascii_case(word));
+        let of_epochs = of_epochs && epoch.is_none();
+        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps }
     }
 }
 
-/// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`; how many there are.
+/// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`, `Train 1`, and the number of epochs.
+/// torchtune's `1|25|Loss: 0.5` begins with the epoch and the step.
 fn epoch(text: &str) -> (Option<f64>, Option<u64>) {
     let bytes = text.as_bytes();
-    let Some(at) = bytes.windows(5).position(|word| word.eq_ignore_ascii_case(b"epoch")) else {
-        return (None, None);
+    let word = |name: &[u8]| {
+        let at = bytes.windows(name.len()).position(|word| word.eq_ignore_ascii_case(name))?;
+        text.get(at + name.len()..)
     };
-    let rest =
-        text.get(at + 5..).unwrap_or_default().trim_start_matches([' ', ':', '[', '#', '(', '=']);
+    let Some(rest) = word(b"epochs").or_else(|| word(b"epoch")) else {
+        return (lead(text), None);
+    };
+    let rest = rest.trim_start_matches([' ', ':', '[', '#', '(', '=']);
     let Some((epoch, rest)) = scan::number(rest) else { return (None, None) };
     let epochs = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
     (Some(epoch).filter(|epoch| epoch.is_finite()), epochs.map(|(epochs, _)| epochs))
+}
+
+/// The epoch in `Train 3`, and in `3|25|Loss`.
+fn lead(text: &str) -> Option<f64> {
+    let number = if let Some((epoch, rest)) = scan::count(text) {
+        let (_, rest) = scan::count(rest.strip_prefix('|')?)?;
+        rest.starts_with('|').then_some(epoch)?
+    } else {
+        let (word, number) = text.split_once(char::is_whitespace)?;
+        let trains = ["train", "training"].iter().any(|known| word.eq_ignore_ascii_case(known));
+        let (epoch, rest) = scan::count(number.trim_start()).filter(|_| trains)?;
+        rest.is_empty().then_some(epoch)?
+    };
+    u32::try_from(number).ok().map(f64::from)
 }
 
 #[cfg(test)]
@@ -90,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptions_say_the_epoch_and_the_phase() {
+    fn descriptions_give_the_epoch_and_the_phase() {
         let train = Some(Phase::Train);
         for (text, epoch, epochs, phase) in [
             ("", None, None, train),
@@ -98,6 +129,10 @@ mod tests {
             ("Epoch [2 / 3]", Some(2.0), Some(3), train),
             ("Train epoch: 4", Some(4.0), None, train),
             ("epoch 1, loss 0.5", Some(1.0), None, train),
+            ("Epochs 0/4. Running Loss:    0.5", Some(0.0), Some(4), train),
+            ("Train     2", Some(2.0), None, train),
+            ("3|25|Loss: 0.5", Some(3.0), None, train),
+            ("Calculating loss...", None, None, None),
             ("Validation DataLoader 0", None, None, Some(Phase::Validation)),
             ("Epoch 3 test", Some(3.0), None, Some(Phase::Test)),
             ("Evaluating on test set", None, None, Some(Phase::Validation)),

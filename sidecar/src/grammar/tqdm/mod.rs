@@ -1,4 +1,4 @@
-//! Bars of tqdm, also as Lightning and the Hugging Face trainer draw them, and those of rich.
+//! Bars of tqdm and rich, also as Lightning and the Hugging Face trainer draw them.
 
 mod bars;
 mod counter;
@@ -6,6 +6,7 @@ mod desc;
 mod frame;
 mod outer;
 mod rich;
+mod yolo;
 
 use super::draft::Draft;
 use super::key_value::KeyValue;
@@ -18,6 +19,8 @@ use desc::Desc;
 use frame::{Form, Frame, Unit};
 use outer::Outer;
 
+pub(super) use yolo::Yolo;
+
 /// The bars of one program.
 #[derive(Debug, Default)]
 pub(super) struct Tqdm {
@@ -25,20 +28,20 @@ pub(super) struct Tqdm {
     in_desc: KeyValue,
     bars: Bars,
     desc: Option<(String, Desc)>,
-    /// Which of them, without a loss, counts the steps of the training.
+    /// The bar without a loss that counts the steps of the training.
     steps: Option<Id>,
-    /// The one that counts the epochs, around them.
+    /// The outer bar, which counts the epochs.
     outer: Option<Outer>,
-    /// How many epochs there are, as it was said last.
+    /// The last reported number of epochs.
     epochs: Option<u64>,
     before: Before,
     by: By,
     with_loss: bool,
-    /// A bar of rich was in epoch 0: what stands behind the slash is then the last epoch.
+    /// A bar of rich was in epoch 0. The number after the slash is then the last epoch.
     from_zero: bool,
 }
 
-/// Who draws the bars.
+/// The program that draws the bars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
     #[default]
@@ -47,28 +50,28 @@ enum By {
     Lightning,
 }
 
-/// What came before a frame.
+/// The kind of the previous frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
-    /// Another frame.
+    /// A complete frame.
     #[default]
     Frame,
-    /// The same frame, which had not ended.
+    /// The same frame, incomplete.
     Unended,
-    /// A blank one: the bar was taken away.
+    /// A blank one: the bar was erased.
     Blank,
 }
 
-/// A frame and what is known of its bar.
+/// A frame and the properties of its bar.
 #[derive(Clone, Copy, Debug)]
 struct Seen<'a> {
     frame: Frame<'a>,
     desc: Desc,
-    /// Where its bar is.
+    /// The index of its bar.
     at: usize,
     /// Whether its bar counts epochs.
     of_epochs: bool,
-    /// It is drawn again, since something else was printed.
+    /// Whether it was redrawn because something else was printed.
     again: bool,
 }
 
@@ -107,7 +110,7 @@ impl Grammar for Tqdm {
         let desc = self.desc(&frame);
         self.losses(&frame, draft);
         let (at, of_epochs) = self.bar(&frame, desc, before);
-        // Frames of rich are drawn by the clock.
+        // rich draws frames by the clock.
         let again = before != Before::Frame || frame.form == Form::Rich;
         let seen = Seen { frame, desc, at, of_epochs, again };
         if draft.found.losses.is_empty() {
@@ -123,7 +126,7 @@ impl Grammar for Tqdm {
 }
 
 impl Tqdm {
-    /// What the text before a bar says, which is the same in most frames.
+    /// The description of a bar, which is the same in most frames.
     fn desc(&mut self, frame: &Frame<'_>) -> Desc {
         if let Some((known, desc)) = &self.desc
             && known == frame.desc
@@ -140,7 +143,7 @@ impl Tqdm {
         desc
     }
 
-    /// Where the bar of a frame is, and whether it counts epochs around another one.
+    /// The index of the bar of a frame, and whether it is an outer bar that counts epochs.
     fn bar(&mut self, frame: &Frame<'_>, desc: Desc, before: Before) -> (usize, bool) {
         let counts = matches!(frame.unit, Unit::Steps | Unit::Samples);
         let trains = counts && desc.phase == Some(Phase::Train) && !desc.rehearsal;
@@ -159,7 +162,7 @@ impl Tqdm {
                 if outer.goes_on(frame) {
                     return (at, true);
                 }
-                // It counts steps after all.
+                // The bar counts steps after all.
                 (self.outer, self.steps) = (None, Some(id));
             }
             Some(outer) => {
@@ -169,7 +172,7 @@ impl Tqdm {
                 }
             }
             None if is_new && frame.n == 0 && before != Before::Blank => {
-                if let Some(around) = self.bars.at_start(id) {
+                if let Some(around) = self.bars.at_start(id, frame.total) {
                     (self.outer, self.steps) = (Some(Outer::guessed(around)), None);
                 }
             }
@@ -178,7 +181,7 @@ impl Tqdm {
         (at, false)
     }
 
-    /// The epoch of a bar of steps, and how many there are.
+    /// The epoch of a bar of steps, and the number of epochs.
     fn epoch(&self, desc: Desc) -> (Option<f64>, Option<u64>) {
         let outer = self.outer.as_ref();
         let epoch = desc.epoch.or_else(|| outer.and_then(Outer::epoch));
@@ -227,7 +230,7 @@ impl Tqdm {
             return if is_new { Reading::Says } else { Reading::Known };
         }
         let counts = frame.unit == Unit::Steps && desc.phase == Some(Phase::Train);
-        // `Epoch: 1/3` is the outer of two bars.
+        // `Epoch: 1/3` is an outer bar.
         let outer = frame.desc.eq_ignore_ascii_case("epoch");
         if self.with_loss || !counts || outer {
             return Reading::Known;
@@ -236,7 +239,7 @@ impl Tqdm {
             return Reading::Known;
         }
         if before.is_some_and(|before| frame.n < before) {
-            // An evaluation with just as many steps, unless this one was at its end.
+            // An evaluation with the same number of steps, unless this bar was at its end.
             if before < frame.total && self.outer.is_none() {
                 return Reading::Known;
             }
@@ -258,7 +261,7 @@ impl Tqdm {
         Reading::Bar { moved: before != Some(frame.n) }
     }
 
-    /// Completes `draft`, which has the losses of the frame; `None` if it says nothing new.
+    /// Completes `draft`, which has the losses of the frame. `None` if nothing is new.
     fn with_losses(&mut self, seen: Seen<'_>, draft: &mut Draft) -> Option<()> {
         let Seen { frame, desc, at, of_epochs, again } = seen;
         let (epoch, epochs) = self.epoch(desc);
@@ -268,18 +271,26 @@ impl Tqdm {
             return None;
         }
         let is_step = |loss: &Loss| loss.phase == Phase::Train && loss.span != Span::Epoch;
-        let loss = draft.found.losses.iter().find(|loss| is_step(loss)).map(|loss| loss.value);
+        // Any of several losses may be the one that changes.
+        let losses = draft.found.losses.iter().filter(|loss| is_step(loss));
+        let loss =
+            losses.map(|loss| loss.value.to_bits()).reduce(|all, one| all.rotate_left(9) ^ one);
         let step = bar.counter.frame(frame.n, frame.total, loss, again);
         draft.retain(|loss| {
             if is_step(loss) && phase == Phase::Train { step.is_some() } else { bar.is_new(loss) }
         });
+        // Lightning draws each counter twice, first with the loss before it.
+        let stands = loss.is_some()
+            && !of_epochs
+            && self.by != By::Lightning
+            && bar.counter.has_moved_beyond_losses();
         let found = &mut draft.found;
-        if found.losses.is_empty() {
+        if found.losses.is_empty() && !stands {
             return None;
         }
         found.epoch = epoch;
         if phase != Phase::Train {
-            // In the last frame, a mean is that of all.
+            // In the last frame, a mean covers all the data.
             for loss in &mut found.losses {
                 (loss.phase, loss.span) = (phase, Span::Epoch);
             }
@@ -294,10 +305,10 @@ impl Tqdm {
             return Some(());
         }
         found.step = Some(step);
-        found.step_in_epoch = true;
+        found.step_in_epoch = !desc.of_steps || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
-        // After the last step, the time of the validation is counted in.
+        // After the last step, the rate includes the time of the validation.
         let of_steps = frame.unit == Unit::Steps && found.losses.iter().any(is_step);
         found.batch_seconds = frame.seconds.filter(|_| of_steps);
         draft.counted_epoch = bar.counter.epoch();

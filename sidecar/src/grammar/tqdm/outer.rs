@@ -1,4 +1,4 @@
-//! A bar that counts epochs, around the bars that count their steps.
+//! An outer bar that counts epochs, around the bars that count steps.
 
 use super::bars::{Bar, Id};
 use super::frame::Frame;
@@ -6,40 +6,40 @@ use super::frame::Frame;
 /// The bar of the epochs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outer {
-    /// How many epochs are done.
+    /// The number of completed epochs.
     n: u64,
     epochs: Option<u64>,
-    /// Which bar it is, if it does not say that it counts epochs.
+    /// The bar, if it was only guessed that it counts epochs.
     guess: Option<Id>,
-    /// A bar of steps has been drawn since it moved.
+    /// Whether a bar of steps has been drawn since it moved.
     inner: bool,
 }
 
 impl Outer {
-    /// A bar that says that it counts epochs.
+    /// A bar whose text shows that it counts epochs.
     pub(super) fn said(frame: &Frame<'_>) -> Self {
         Self { n: frame.n, epochs: frame.total, guess: None, inner: false }
     }
 
-    /// A bar that is at its start while another one begins.
+    /// A bar that is at its start while another one begins, so that it probably counts epochs.
     pub(super) fn guessed(bar: &Bar) -> Self {
         Self { n: 0, epochs: bar.total, guess: Some(bar.id), inner: true }
     }
 
-    /// Which bar it is, if it does not say that it counts epochs.
+    /// The bar, if it was only guessed that it counts epochs.
     pub(super) fn guess(&self) -> Option<Id> {
         self.guess
     }
 
-    /// A bar of steps is drawn, which restarts or goes on. Returns whether this bar may be around it:
-    /// it has moved by then.
+    /// Takes a frame of a bar of steps, which restarts or continues. Returns whether this bar may
+    /// be its outer bar: after a restart it must have moved.
     pub(super) fn is_around(&mut self, restarts: bool) -> bool {
         self.inner = true;
         !restarts || self.guess.is_none() || self.n > 0
     }
 
-    /// Takes a frame of this bar. Returns whether it may still count epochs: a bar of steps moves
-    /// while no other one does.
+    /// Takes a frame of this bar. Returns whether it may still count epochs. A bar that moves
+    /// without another one between counts steps.
     pub(super) fn goes_on(&mut self, frame: &Frame<'_>) -> bool {
         self.epochs = frame.total;
         if frame.n == self.n {
@@ -49,13 +49,13 @@ impl Outer {
         std::mem::replace(&mut self.inner, false) || frame.n == 0
     }
 
-    /// The epoch of the steps that are drawn, from 1.
+    /// The current epoch, counted from 1.
     pub(super) fn epoch(&self) -> Option<f64> {
         let epoch = self.n.saturating_add(1).min(self.epochs.unwrap_or(u64::MAX));
         u32::try_from(epoch).ok().map(f64::from)
     }
 
-    /// How many epochs there are.
+    /// The number of epochs.
     pub(super) fn epochs(&self) -> Option<u64> {
         self.epochs
     }

@@ -3,13 +3,13 @@
 use super::frame::{Form, Frame, Unit, is_time, per};
 use crate::grammar::scan;
 
-/// What the bar itself is drawn with: its parts, and the two halves where it ends.
+/// The characters of the bar: its parts, and the two halves at its end.
 const BAR: [char; 3] = ['\u{2501}', '\u{2578}', '\u{257a}'];
 /// The first byte of each of these.
 const FIRST: u8 = 0xe2;
 
-/// `{desc} {bar} {n}/{total} {elapsed} • {remaining} {rate} {key}: {value} …`; a percentage, the
-/// times and the rate may be left out, but not all of them.
+/// `{desc} {bar} {n}/{total} {elapsed} • {remaining} {rate} {key}: {value} …`. At least one of a
+/// percentage, a time and the rate must be present.
 pub(super) fn parse(line: &str) -> Option<Frame<'_>> {
     memchr::memchr(FIRST, line.as_bytes())?;
     let (desc, rest) = line.split_at_checked(line.find(BAR)?)?;
@@ -38,7 +38,7 @@ pub(super) fn parse(line: &str) -> Option<Frame<'_>> {
     is_of_rich.then_some(Frame { form: Form::Rich, desc, n, total, unit, seconds, postfix })
 }
 
-/// A time, a percentage, or what stands between two times.
+/// A time, a percentage, or the separator of two times.
 fn is_mark(word: &str) -> bool {
     let is_clock = || word.contains(':') && is_time(&word.replace('-', "?"));
     word == "\u{2022}" || is_percentage(word) || is_clock()
@@ -48,7 +48,7 @@ fn is_percentage(word: &str) -> bool {
     word.strip_suffix('%').is_some_and(|number| scan::whole(number).is_some())
 }
 
-/// The `key: value` pairs behind the times.
+/// The `key: value` pairs after the times.
 pub(super) fn pairs(postfix: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut words = postfix.split_ascii_whitespace();
     std::iter::from_fn(move || {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_rich_are_taken_apart() {
+    fn frames_of_rich_are_split_into_parts() {
         for (line, expected) in [
             (
                 "Epoch 0/2 ━━━━━╸━━━━━ 5/12 0:00:01 • 0:00:02 4.00it/s v_num: 0.000 train_loss: 2.400",

@@ -1,8 +1,8 @@
-use crate::grammar::testing::{check, told};
+use crate::grammar::testing::{check, read_all};
 use crate::terminal::End::{Flush, Newline, Return};
 
 #[test]
-fn each_loss_is_told_once_with_its_step() {
+fn each_loss_is_read_once_with_its_step() {
     let frames = [
         ("Epoch 1/3:   0%|          | 0/4 [00:00<?, ?it/s]", Return),
         ("Epoch 1/3:   0%|          | 0/4 [00:00<?, ?it/s, loss=2.3, lr=0.001]", Return),
@@ -23,11 +23,11 @@ fn each_loss_is_told_once_with_its_step() {
         "epoch 1/3, batch 4/4, 2 s, loss=0.5 Step",
         "epoch 2/3, batch 1/4, loss=0.4 Step",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
-fn lightning_moves_the_counter_first_and_validates_in_bars_of_its_own() {
+fn lightning_bars_move_the_counter_first() {
     let frames = [
         (
             "Sanity Checking DataLoader 0: 100%|██████████| 2/2 [00:00<00:00, 99.00it/s, loss=9]",
@@ -74,12 +74,12 @@ fn lightning_moves_the_counter_first_and_validates_in_bars_of_its_own() {
         "epoch 0, batch 2/2, train_loss_epoch=2.7 Epoch",
         "epoch 1, batch 1/2, 0.05 s, train_loss_step=1.5 Step",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
     check("lightning", false, &[(frames[3].0, expected[2])]);
 }
 
 #[test]
-fn bars_of_other_things_say_nothing() {
+fn bars_of_other_things_are_ignored() {
     let frames = [
         ("Map: 100%|██████████| 100/100 [00:00<00:00, 999.00 examples/s]", Newline),
         ("Downloading: 45%|████▌     | 4.5M/10M [00:01<00:01, 2.30MB/s]", Return),
@@ -97,11 +97,11 @@ fn bars_of_other_things_say_nothing() {
         "epoch 2/2, batch 1/20, 1 s",
         "epoch 2/2, batch 2/20, 1 s",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
-fn a_bar_that_begins_anew_is_of_the_next_epoch() {
+fn restarted_bar_is_of_the_next_epoch() {
     let frames = [
         ("  0%|          | 0/1 [00:00<?, ?it/s]", Return),
         ("  0%|          | 0/1 [00:00<?, ?it/s, loss=2]", Return),
@@ -121,18 +121,18 @@ fn a_bar_that_begins_anew_is_of_the_next_epoch() {
     ];
     let expected =
         ["step 0/9", "step 9/9, 0.25 s", "epoch 1, train loss=0.5 Epoch", "epoch 2, batch 0/9"];
-    assert_eq!(told(&lines), expected);
+    assert_eq!(read_all(&lines), expected);
     let expected = [
         "step 0/1",
         "batch 1/1, loss=2 Step",
         "epoch 2, batch 1/1, loss=1 Step",
         "epoch 7/9, batch 1/1, loss=0.5 Step",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
-fn other_forms_of_bars() {
+fn other_forms_of_bars_are_read() {
     let table = [
         (
             "Epochs:  30%|███       | 3/10 [00:01<00:01,  1.00s/it, loss=0.5]",
@@ -158,7 +158,7 @@ fn other_forms_of_bars() {
 }
 
 #[test]
-fn bar_of_epochs_numbers_those_of_the_bar_within() {
+fn bar_of_epochs_gives_the_epoch_of_the_inner_bar() {
     let frames = [
         ("Epochs:   0%|          | 0/2 [00:00<?, ?it/s]", Newline),
         ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
@@ -174,11 +174,11 @@ fn bar_of_epochs_numbers_those_of_the_bar_within() {
         "epoch 1/2, batch 4/4, 0.25 s, loss=2 Step",
         "epoch 2/2, batch 4/4, 0.25 s, loss=1 Step",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
-fn bar_within_one_that_stands_at_its_start_is_of_an_epoch() {
+fn bar_inside_one_at_its_start_is_of_an_epoch() {
     let frames = [
         ("  0%|          | 0/3 [00:00<?, ?it/s]", Newline),
         ("  0%|          | 0/8 [00:00<?, ?it/s]", Return),
@@ -197,7 +197,7 @@ fn bar_within_one_that_stands_at_its_start_is_of_an_epoch() {
         "epoch 2/3, batch 0/8",
         "epoch 2/3, batch 4/8, 0.25 s",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
@@ -213,23 +213,23 @@ fn bar_that_moves_by_itself_counts_steps() {
         ("100%|██████████| 4/4 [00:01<00:00, 4.00it/s]", Return),
         (" 20%|██        | 4/20 [00:04<00:16,  1.00s/it]", Return),
     ];
-    let all = told(&frames);
+    let all = read_all(&frames);
     assert_eq!(all[all.len() - 3..], ["step 2/20, 1 s", "step 3/20, 1 s", "step 4/20, 1 s"]);
 }
 
 #[test]
-fn bar_that_was_taken_away_is_around_no_other() {
+fn erased_bar_is_not_an_outer_bar() {
     let frames = [
         ("  0%|          | 0/3 [00:00<?, ?it/s]", Return),
         ("            ", Return),
         ("  0%|          | 0/8 [00:00<?, ?it/s]", Return),
         (" 50%|█████     | 4/8 [00:01<00:01, 4.00it/s, loss=1]", Return),
     ];
-    assert_eq!(told(&frames), ["step 0/3", "batch 4/8, 0.25 s, loss=1 Step"]);
+    assert_eq!(read_all(&frames), ["step 0/3", "batch 4/8, 0.25 s, loss=1 Step"]);
 }
 
 #[test]
-fn bar_with_a_larger_total_is_the_same_if_it_goes_on() {
+fn bar_that_advances_with_a_larger_total_is_the_same() {
     let frames = [
         ("  0%|          | 0/20 [00:00<?, ?it/s]", Return),
         (" 50%|█████     | 10/20 [00:01<00:01, 10.00it/s]", Return),
@@ -239,7 +239,7 @@ fn bar_with_a_larger_total_is_the_same_if_it_goes_on() {
         (" 50%|█████     | 15/30 [00:02<00:02, 10.00it/s]", Return),
     ];
     let expected = ["step 0/20", "step 10/20, 0.1 s", "step 15/30, 0.1 s"];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn bars_of_rich_count_from_epoch_0_up_to_the_last() {
         "epoch 0/2, batch 4/4, val_loss=1.9 Validation Epoch",
         "epoch 1/2, batch 1/4, 0.25 s, train_loss=1.5 Step",
     ];
-    assert_eq!(told(&frames), expected);
+    assert_eq!(read_all(&frames), expected);
     check("lightning", false, &[(frames[3].0, expected[2])]);
     let plain = "Training ━━━━━━━━━━━━━━━━━ 1/4 0:00:01 loss: 0.5";
     check("rich", true, &[(plain, "batch 1/4, loss=0.5 Step")]);

@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use proptest::prelude::*;
 
 use super::super::encode::{self, record, series, simple, tensor, version};
-use super::super::record::LONGEST;
+use super::super::record::MAX_RECORD_LEN;
 use super::*;
 use crate::observation::{Phase, Span};
 
 const FIRST: &str = "events.out.tfevents.1700000000.host.1.0";
 const SECOND: &str = "events.out.tfevents.1700000100.host.2.0";
 
-/// A folder of logs, and who follows it.
+/// A folder of logs and its follower.
 struct Logs {
     folder: tempfile::TempDir,
     follower: Folder,
@@ -37,7 +37,7 @@ impl Logs {
         file.write_all(bytes).unwrap();
     }
 
-    /// All that is found until there is nothing more to read.
+    /// All observations until there is nothing more to read.
     fn poll(&mut self) -> Vec<(String, bool, Observation)> {
         self.now += Duration::from_mins(1);
         let mut found = Vec::new();
@@ -46,7 +46,7 @@ impl Logs {
         found
     }
 
-    /// The steps that are found, with an exclamation mark where the job went back.
+    /// The steps of all observations, with an exclamation mark where the job went back.
     fn steps(&mut self) -> String {
         let step = |(_, rewound, found): (String, bool, Observation)| {
             format!("{}{}", found.step.unwrap(), if rewound { "!" } else { "" })
@@ -54,7 +54,7 @@ impl Logs {
         self.poll().into_iter().map(step).collect::<Vec<_>>().join(" ")
     }
 
-    /// Goes on with a new follower, from what the old one wrote down.
+    /// Resumes with a new follower from the saved state.
     fn restart(&mut self) {
         let saved = serde_json::to_string(&self.follower.saved()).unwrap();
         let saved = serde_json::from_str(&saved).unwrap();
@@ -63,7 +63,7 @@ impl Logs {
 }
 
 #[test]
-fn losses_come_with_time_step_and_phase() {
+fn losses_have_time_step_and_phase() {
     let mut logs = Logs::new();
     assert_eq!(logs.poll(), []);
     let now = logs.now;
@@ -80,7 +80,7 @@ fn losses_come_with_time_step_and_phase() {
 }
 
 #[test]
-fn keras_writes_a_validation_twice_and_it_counts_once() {
+fn duplicate_validation_of_keras_counts_once() {
     let mut logs = Logs::new();
     let event = |step, tag, value| record(&encode::event(1.7e9, step, &[tensor(tag, value)]));
     let train = [event(0, "epoch_loss", 3.0), event(1, "epoch_loss", 2.0)];
@@ -105,7 +105,7 @@ fn keras_writes_a_validation_twice_and_it_counts_once() {
 }
 
 #[test]
-fn what_steps_count_is_kept_apart() {
+fn values_of_different_axes_are_kept_apart() {
     let mut logs = Logs::new();
     let values = ["loss", "epoch_loss", "Train/Samples/train_loss"].map(|tag| simple(tag, 0.5));
     logs.append(FIRST, &record(&encode::event(1.7e9, 64, &values)));
@@ -120,7 +120,7 @@ fn what_steps_count_is_kept_apart() {
 }
 
 #[test]
-fn a_restart_that_is_seen_as_it_happens_is_marked_once() {
+fn live_restart_is_marked_once() {
     let mut logs = Logs::new();
     logs.append(FIRST, &series("train/loss", 1..6, 0.0));
     logs.append(FIRST, &series("eval/loss", 5..6, 0.0));
@@ -133,14 +133,14 @@ fn a_restart_that_is_seen_as_it_happens_is_marked_once() {
     );
     assert_eq!(logs.steps(), "5 6 7");
     assert_eq!(logs.follower.counts().rewinds, 1);
-    // What the old process still writes is told anew by the new one.
+    // The new process repeats what the old one still writes.
     logs.append(FIRST, &series("train/loss", 6..9, 0.0));
     assert_eq!(logs.steps(), "");
     assert_eq!(logs.follower.counts().superseded, 3);
 }
 
 #[test]
-fn a_restart_that_is_read_from_scratch_counts_no_step_twice() {
+fn restart_read_from_the_start_counts_each_step_once() {
     let mut logs = Logs::new();
     let evaluations = series("eval/loss", 5..6, 0.0);
     logs.append(FIRST, &[version(1.7e9), series("train/loss", 1..6, 0.0), evaluations].concat());
@@ -150,7 +150,7 @@ fn a_restart_that_is_read_from_scratch_counts_no_step_twice() {
 }
 
 #[test]
-fn a_second_writer_of_other_tags_is_no_restart() {
+fn second_writer_of_other_tags_is_not_a_restart() {
     let mut logs = Logs::new();
     logs.append(FIRST, &series("train/loss", 1..6, 0.0));
     logs.append(SECOND, &series("eval/loss", 2..4, 0.0));
@@ -159,13 +159,39 @@ fn a_second_writer_of_other_tags_is_no_restart() {
 }
 
 #[test]
-fn a_session_that_starts_says_from_where() {
+fn newest_of_several_runs_is_read_alone() {
+    let mut logs = Logs::new();
+    logs.append(&format!("run_1/{FIRST}"), &series("train/loss", 1..4, 0.0));
+    assert_eq!(logs.steps(), "1 2 3");
+    logs.append(&format!("run_2/{SECOND}"), &series("train/loss", 1..3, 0.5));
+    logs.append(&format!("run_1/{FIRST}"), &series("train/loss", 4..6, 0.0));
+    assert_eq!(logs.steps(), "1 2");
+    // Read from the start, the older one is left out as well.
+    let mut later = Logs::new();
+    later.append(&format!("run_1/{FIRST}"), &series("train/loss", 1..9, 0.0));
+    later.append(&format!("run_2/{SECOND}"), &series("train/loss", 1..3, 0.5));
+    assert_eq!(later.steps(), "1 2");
+}
+
+#[test]
+fn folders_of_one_run_are_read_together() {
+    for (first, second) in [("train/", "validation/"), ("", "eval/"), ("run_1/", "run_1/hparams/")]
+    {
+        let mut logs = Logs::new();
+        logs.append(&format!("{first}{FIRST}"), &series("train/loss", 1..3, 0.0));
+        logs.append(&format!("{second}{SECOND}"), &series("eval/loss", 2..3, 0.0));
+        assert_eq!(logs.poll().len(), 3, "{first} {second}");
+    }
+}
+
+#[test]
+fn session_start_rewinds_to_its_step() {
     let mut logs = Logs::new();
     logs.append(FIRST, &series("loss", 1..6, 0.0));
     assert_eq!(logs.steps(), "1 2 3 4 5");
     logs.append(FIRST, &[encode::start(1.7e9, 3), series("loss", 3..5, 0.0)].concat());
     assert_eq!(logs.steps(), "3! 4");
-    // From scratch, a file that says so supersedes even tags that it has not told yet.
+    // When read from the start, a session start supersedes even tags that have no value after it yet.
     let mut logs = Logs::new();
     logs.append(FIRST, &series("loss", 1..6, 0.0));
     logs.append(SECOND, &encode::start(1.7e9, 3));
@@ -173,7 +199,7 @@ fn a_session_that_starts_says_from_where() {
 }
 
 #[test]
-fn a_new_sidecar_goes_on_where_the_old_one_was() {
+fn new_sidecar_resumes_where_the_old_one_stopped() {
     let mut logs = Logs::new();
     let bytes = [version(1.7e9), series("loss", 1..5, 0.0)].concat();
     let (whole, part) = bytes.split_at(bytes.len() - 9);
@@ -183,7 +209,7 @@ fn a_new_sidecar_goes_on_where_the_old_one_was() {
     assert_eq!(logs.steps(), "");
     logs.append(FIRST, part);
     assert_eq!(logs.steps(), "4");
-    // The job restarts while nobody looks.
+    // The job restarts while the sidecar is down.
     logs.append(FIRST, &series("loss", 5..9, 0.0));
     logs.append(SECOND, &series("loss", 3..7, 0.0));
     logs.restart();
@@ -211,7 +237,7 @@ fn files_that_vanish_and_come_back_are_not_read_twice() {
 }
 
 #[test]
-fn damage_is_counted_and_no_more_is_lost_than_must_be() {
+fn damaged_records_are_counted_and_skipped() {
     let mut logs = Logs::new();
     let mut bytes = series("loss", 1..4, 0.0);
     bytes[15] ^= 1;
@@ -220,12 +246,12 @@ fn damage_is_counted_and_no_more_is_lost_than_must_be() {
     assert_eq!(logs.steps(), "2 3 4");
     let counts = logs.follower.counts();
     assert_eq!((counts.records.damaged, counts.malformed), (1, 1));
-    // No length, no rest.
+    // After a damaged length, the rest is lost.
     logs.append(FIRST, &[vec![1; 12], series("loss", 5..6, 0.0)].concat());
     assert_eq!(logs.steps(), "");
     let now = logs.now;
     assert_eq!(logs.follower.poll(now, &mut |_| ()).broken, 1);
-    // A file that was never good may be replaced by one that is.
+    // A file that was never valid may be replaced by a valid one.
     logs.append("b/events.out.tfevents.1", &[1; 50]);
     assert_eq!(logs.steps(), "");
     fs::write(logs.path("b/events.out.tfevents.1"), series("loss", 1..2, 0.0)).unwrap();
@@ -256,9 +282,9 @@ fn ten_thousand_tags_do_not_grow_the_memory() {
     assert_eq!(logs.poll().len(), 0);
     assert_eq!(logs.follower.counts().tags_refused, 0);
     logs.append(FIRST, &losses);
-    assert_eq!(logs.poll().len(), MOST_TAGS);
+    assert_eq!(logs.poll().len(), MAX_TAGS);
     assert_eq!(logs.follower.counts().tags_refused, 9_000);
-    // Those that were first go on.
+    // The first tags are still followed.
     logs.append(FIRST, &event(2, "loss/part_0"));
     assert_eq!(logs.steps(), "2");
     // All in one event.
@@ -282,7 +308,7 @@ fn one_poll_reads_a_bounded_amount() {
     let mut losses = 0;
     while logs.follower.poll(Duration::ZERO, &mut |_| losses += 1).more {
         polls += 1;
-        assert!(logs.follower.counts().bytes <= polls * (BUDGET + LONGEST));
+        assert!(logs.follower.counts().bytes <= polls * (BUDGET + MAX_RECORD_LEN));
     }
     assert_eq!((losses, logs.follower.counts().records.oversized), (1, 2));
     assert!(polls >= 2);
@@ -301,7 +327,7 @@ fn links_are_followed_once() {
 }
 
 #[test]
-fn old_files_and_folders_too_deep_are_left_alone() {
+fn old_files_and_deep_folders_are_ignored() {
     let mut logs = Logs::new();
     logs.append(FIRST, &series("loss", 1..3, 0.0));
     logs.append(&format!("b/{SECOND}"), &series("loss", 5..6, 0.0));
@@ -314,7 +340,7 @@ fn old_files_and_folders_too_deep_are_left_alone() {
 }
 
 #[test]
-fn what_may_not_be_read_is_said_and_tried_again() {
+fn unreadable_file_is_counted_and_tried_again() {
     let mut logs = Logs::new();
     logs.append(FIRST, &series("loss", 1..3, 0.0));
     let path = logs.path(FIRST);
@@ -334,14 +360,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_file_that_grows_bit_by_bit_gives_what_it_gives_at_once(
+    fn growing_file_gives_the_same_as_a_whole_one(
         cuts in prop::collection::vec(1_usize..200, 1..12),
         restarts in prop::collection::vec(any::<bool>(), 12),
     ) {
         let bytes = [version(1.7e9), series("loss", 1..12, 0.0), series("val_loss", 3..6, 0.0)];
         let bytes = bytes.concat();
-        let mut at_once = Logs::new();
-        at_once.append(FIRST, &bytes);
+        let mut whole = Logs::new();
+        whole.append(FIRST, &bytes);
         let mut growing = Logs::new();
         let mut rest = &bytes[..];
         let mut found = Vec::new();
@@ -356,11 +382,11 @@ proptest! {
         }
         growing.append(FIRST, rest);
         found.extend(growing.poll());
-        prop_assert_eq!(found, at_once.poll());
+        prop_assert_eq!(found, whole.poll());
     }
 
     #[test]
-    fn noise_harms_nobody(
+    fn random_bytes_do_not_hide_other_files(
         noise in prop::collection::vec(any::<u8>(), 0..300),
         data in prop::collection::vec(any::<u8>(), 0..100),
     ) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::encode;
 use super::*;
 
-/// All records of `bytes`, fed in pieces of so many bytes.
+/// All records of `bytes`, fed in pieces of the given sizes.
 fn read(bytes: &[u8], pieces: &[usize]) -> (Vec<Vec<u8>>, Outcome, Records) {
     let mut records = Records::default();
     let mut data = Vec::new();
@@ -13,7 +13,7 @@ fn read(bytes: &[u8], pieces: &[usize]) -> (Vec<Vec<u8>>, Outcome, Records) {
     while !rest.is_empty() && outcome == Outcome::Going {
         let (piece, left) = rest.split_at(sizes.next().unwrap().min(rest.len()));
         outcome = records.feed(piece, &mut |record| data.push(record.to_vec()));
-        assert!(records.held.len() <= usize::try_from(LONGEST).unwrap() + AROUND);
+        assert!(records.held.len() <= usize::try_from(MAX_RECORD_LEN).unwrap() + AROUND);
         rest = left;
     }
     (data, outcome, records)
@@ -37,7 +37,7 @@ fn checksums_are_those_of_tensorflow() {
 }
 
 #[test]
-fn records_come_out_wherever_the_pieces_are_cut() {
+fn records_are_read_for_any_split() {
     let bytes = known();
     let (whole, outcome, records) = read(&bytes, &[]);
     assert_eq!((whole.len(), outcome), (2, Outcome::Going));
@@ -47,7 +47,7 @@ fn records_come_out_wherever_the_pieces_are_cut() {
         let truncated = read(&bytes[..cut], &[]);
         assert_eq!(truncated.1, Outcome::Going);
         assert_eq!(truncated.2.position(), length(cut));
-        // A new reader goes on from the last whole record.
+        // A new reader resumes after the last whole record.
         let mut again = Records::at(truncated.2.offset());
         let mut data = truncated.0;
         let from = usize::try_from(again.offset()).unwrap();
@@ -57,7 +57,7 @@ fn records_come_out_wherever_the_pieces_are_cut() {
 }
 
 #[test]
-fn damaged_data_cost_one_record() {
+fn damaged_data_loses_one_record() {
     let mut bytes = [encode::record(b"first"), encode::record(b"second")].concat();
     bytes[13] ^= 1;
     let (data, outcome, records) = read(&bytes, &[]);
@@ -66,7 +66,7 @@ fn damaged_data_cost_one_record() {
 }
 
 #[test]
-fn a_damaged_length_ends_the_file_for_good() {
+fn damaged_length_ends_the_file() {
     let mut bytes = [encode::record(b"first"), encode::record(b"second")].concat();
     let second = encode::record(b"first").len();
     bytes[second] ^= 1;
@@ -89,7 +89,7 @@ fn zeros_are_read_again_until_they_are_written() {
         assert_eq!(outcome, Outcome::Unwritten, "{written} bytes written");
         let from = usize::try_from(records.position()).unwrap();
         records.feed(&whole[from..], &mut |record| data.push(record.to_vec()));
-        // A checksum that is only begun cannot be told from a wrong one.
+        // A partly written checksum looks like a wrong one.
         let ends = [16 + 5, whole.len()];
         let begun = ends.iter().any(|end| (end - 3..*end).contains(&written));
         assert_eq!(data.len(), if begun { 1 } else { 2 }, "{written} bytes written");
@@ -97,8 +97,8 @@ fn zeros_are_read_again_until_they_are_written() {
 }
 
 #[test]
-fn an_oversized_record_is_passed_over_without_being_held() {
-    let large = vec![7; usize::try_from(LONGEST).unwrap() + 1];
+fn oversized_record_is_skipped_without_being_held() {
+    let large = vec![7; usize::try_from(MAX_RECORD_LEN).unwrap() + 1];
     let bytes =
         [encode::record(b"first"), encode::record(&large), encode::record(b"last")].concat();
     let (data, outcome, records) = read(&bytes, &[100_000, 3, 1, 1_000_000]);
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_never_held(noise in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn random_bytes_are_not_held(noise in prop::collection::vec(any::<u8>(), 0..2000)) {
         let (_, _, records) = read(&noise, &[]);
         prop_assert!(records.held.capacity() <= 4096);
     }

@@ -14,7 +14,7 @@ fn a_missing_optional_field_is_null() {
 }
 
 #[test]
-fn what_no_policy_can_work_with_is_refused() {
+fn invalid_frame_is_refused() {
     for line in [
         r#"{"jobs": []}"#,
         r#"{"t": null}"#,
@@ -34,8 +34,8 @@ fn what_no_policy_can_work_with_is_refused() {
 }
 
 #[test]
-fn more_tasks_than_a_job_can_have_are_named() {
-    for (field, told) in [
+fn too_many_tasks_are_named_in_the_error() {
+    for (field, json) in [
         ("ps.count", r#""ps": {"count": COUNT}"#),
         ("worker.min", r#""worker": {"min": COUNT}"#),
         ("worker.max", r#""worker": {"max": COUNT}"#),
@@ -43,13 +43,13 @@ fn more_tasks_than_a_job_can_have_are_named() {
         ("placement.workers", r#""placement": {"workers": {"w1": 1, "w2": COUNT, "w3": 0}}"#),
     ] {
         let with = |count: u32| {
-            let told = told.replace("COUNT", &count.to_string());
-            GangFrame::parse(&format!(r#"{{"t": 1, "jobs": [{{"id": "a", {told}}}]}}"#))
+            let json = json.replace("COUNT", &count.to_string());
+            GangFrame::parse(&format!(r#"{{"t": 1, "jobs": [{{"id": "a", {json}}}]}}"#))
         };
         let error = with(u32::MAX - 1).unwrap_err().to_string();
-        assert!(error.starts_with(&format!(r#"job "a": {field} is 429496729"#)), "{error}");
-        assert!(error.ends_with("must be at most 10000"), "{error}");
-        assert!(with(MOST_TASKS - 1).is_ok() && with(MOST_TASKS + 1).is_err(), "{field}");
+        assert!(error.starts_with(&format!(r#"invalid {field} "429496729"#)), "{error}");
+        assert!(error.ends_with(r#"" of job "a": expected at most 10000"#), "{error}");
+        assert!(with(MAX_TASKS - 1).is_ok() && with(MAX_TASKS + 1).is_err(), "{field}");
     }
 }
 

@@ -38,7 +38,7 @@ fn homes(frame: &Frame) -> Vec<(&str, Option<&str>)> {
 }
 
 #[test]
-fn the_policy_sees_all_nodes_in_one_frame_and_use_as_a_fraction_of_a_jobs_own_node() {
+fn frame_has_all_nodes_and_usage_relative_to_each_jobs_node() {
     let mut cluster = cluster();
     step(&mut cluster, 0.0, Event::Appeared(on("a", "x")));
     step(&mut cluster, 0.0, Event::Appeared(on("b", "y")));
@@ -59,15 +59,15 @@ fn the_policy_sees_all_nodes_in_one_frame_and_use_as_a_fraction_of_a_jobs_own_no
 }
 
 #[test]
-fn a_job_on_its_way_counts_where_it_goes_until_it_appears_there() {
+fn moving_job_counts_on_its_target_until_it_appears_there() {
     let mut cluster = cluster();
     step(&mut cluster, 0.0, Event::Appeared(on("a", "x")));
     step(&mut cluster, 0.0, Event::Reported(id("x"), progress(2, 8.0, 2, 1.0)));
     step(&mut cluster, 1.0, Event::Moving(id("x"), "b".to_owned()));
     let (frame, ..) = run(&mut cluster, 1.0);
     assert_eq!(homes(&frame), [("x", Some("b"))]);
-    assert_eq!(frame.jobs[0].loss, None, "it says nothing on its way");
-    assert_eq!(cluster.account(&id("x")), None);
+    assert_eq!(frame.jobs[0].loss, None, "it reports nothing while it is moved");
+    assert_eq!(cluster.status(&id("x")), None);
     step(&mut cluster, 2.0, Event::Appeared(on("b", "x")));
     step(&mut cluster, 2.0, Event::Reported(id("x"), progress(2, 6.0, 2, 1.0)));
     let (frame, ..) = run(&mut cluster, 2.0);
@@ -78,7 +78,7 @@ fn a_job_on_its_way_counts_where_it_goes_until_it_appears_there() {
 }
 
 #[test]
-fn shares_are_of_the_machine_outside_and_of_the_node_inside() {
+fn shares_are_machine_fractions_outside_and_node_ones_inside() {
     let mut cluster = cluster();
     let capped = JobSpec { max: Some(Share::nearest(0.25)), ..on("a", "x") };
     step(&mut cluster, 0.0, Event::Appeared(capped));
@@ -87,12 +87,12 @@ fn shares_are_of_the_machine_outside_and_of_the_node_inside() {
     assert_eq!(set.len(), 1);
     assert_eq!((set[0].from, set[0].to), (cap(1.0), cap(0.25)));
     step(&mut cluster, 0.0, Event::Applied(id("x"), cap(0.25)));
-    let account = cluster.account(&id("x")).unwrap();
-    assert_eq!(account.in_force.cap, Share::nearest(0.25));
+    let status = cluster.status(&id("x")).unwrap();
+    assert_eq!(status.in_force.cap, Share::nearest(0.25));
     assert_eq!(run(&mut cluster, 1.0).2, [], "it is in force");
     step(&mut cluster, 2.0, Event::Pinned(id("x"), Share::nearest(0.4)));
     let (frame, _, set) = run(&mut cluster, 2.0);
-    assert_eq!((frame.jobs.len(), set[0].to), (0, cap(0.4)), "no policy sees what is held");
+    assert_eq!((frame.jobs.len(), set[0].to), (0, cap(0.4)), "the policy does not see pinned jobs");
 }
 
 #[test]
@@ -102,15 +102,15 @@ fn a_job_on_no_node_is_not_known() {
     step(&mut cluster, 0.0, Event::Appeared(on("c", "y")));
     step(&mut cluster, 0.0, Event::Pinned(id("x"), Share::nearest(0.4)));
     assert_eq!(run(&mut cluster, 1.0).0.jobs, []);
-    assert_eq!(cluster.account(&id("y")), None);
+    assert_eq!(cluster.status(&id("y")), None);
 }
 
 #[test]
-fn another_policy_and_another_limiter_are_taken_up() {
+fn new_policy_and_new_limiter_settings_are_used() {
     let mut cluster = cluster();
     step(&mut cluster, 0.0, Event::Appeared(on("a", "x")));
-    let none = crate::policies::Unlimited::new(&Params::default()).unwrap();
-    cluster.decided_by(Box::new(none));
+    let none = Unlimited::new(&Params::default()).unwrap();
+    cluster.set_policy(Box::new(none));
     let effects = cluster.step(at(1.0), Event::Decide);
     assert!(
         effects
@@ -121,14 +121,14 @@ fn another_policy_and_another_limiter_are_taken_up() {
         LimiterSettings { enforcement: limiter::Enforcement::Quota, ..Default::default() },
         LimiterSettings::default(),
     );
-    assert_eq!(cluster.limit_by(quota).unwrap(), usual);
-    assert_eq!(cluster.limit_by(usual).unwrap(), quota);
+    assert_eq!(cluster.set_limiter(quota).unwrap(), usual);
+    assert_eq!(cluster.set_limiter(usual).unwrap(), quota);
 }
 
 #[test]
-fn machines_come_and_go_and_shares_are_of_a_jobs_own_machine_on_both_sides() {
+fn machines_join_and_leave_and_shares_stay_relative_to_them() {
     let policy = SpeCon::new(Variant::Resolved, &Params::default()).unwrap();
-    let mut cluster = Cluster::of_machines(Box::new(policy));
+    let mut cluster = Cluster::for_machines(Box::new(policy));
     let machine = |name: &str, cpus| NodeSpec { name: name.to_owned(), cpus };
     cluster.join(&machine("a", 2.0), 1e9);
     cluster.join(&machine("b", 6.0), 4e9);
@@ -142,19 +142,20 @@ fn machines_come_and_go_and_shares_are_of_a_jobs_own_machine_on_both_sides() {
         one.0
     };
     let frame = decided(&mut cluster, 0.0);
-    assert_eq!(homes(&frame), [("x", Some("a")), ("y", Some("b"))], "nobody knows a machine c");
+    assert_eq!(homes(&frame), [("x", Some("a")), ("y", Some("b"))], "machine c is unknown");
     assert_eq!(frame.jobs[0].limit.max, Some(0.25));
     cluster.join(&machine("a", 2.0), 1e9);
     assert_eq!(homes(&decided(&mut cluster, 1.0)).len(), 2, "it was there");
-    cluster.takes_jobs("b", false);
+    cluster.set_accepts_jobs("b", false);
     let frame = decided(&mut cluster, 1.0);
     let listed: Vec<&str> = frame.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!((homes(&frame).len(), listed), (2, vec!["a"]), "its jobs are still there");
-    cluster.takes_jobs("b", true);
-    cluster.part_with("a");
+    cluster.set_accepts_jobs("b", true);
+    cluster.leave("a");
     let frame = decided(&mut cluster, 2.0);
     assert_eq!((homes(&frame), frame.nodes.len()), (vec![("y", Some("b"))], 1));
-    assert_eq!(cluster.account(&id("x")), None);
+    assert_eq!(cluster.status(&id("x")), None);
+    assert!(cluster.status(&id("y")).is_some(), "jobs of other machines stay known");
     cluster.join(&machine("a", 2.0), 1e9);
     step(&mut cluster, 3.0, Event::Appeared(on("a", "x")));
     assert_eq!(homes(&decided(&mut cluster, 3.0)).len(), 2);

@@ -1,8 +1,8 @@
-//! What orders do.
+//! Effects of commands.
 
 use proptest::prelude::*;
 
-use super::look::Fixed;
+use super::ticks::Fixed;
 use super::*;
 use crate::limiter::{Enforcement, Slew};
 
@@ -13,9 +13,9 @@ pub(super) fn fixed(shares: [f64; 3], settings: LimiterSettings) -> Engine {
     let limits = NAMES.into_iter().zip(shares);
     let limits = limits.map(|(name, share)| (id(name), Share::nearest(share))).collect();
     let engine = Engine::new("here".to_owned(), 2.0, None, Box::new(Fixed(limits)));
-    let mut engine = engine.limited_by(settings).unwrap();
+    let mut engine = engine.with_limiter(settings).unwrap();
     for name in NAMES {
-        tell(&mut engine, 0.0, Event::Appeared(spec(name)));
+        apply(&mut engine, 0.0, Event::Appeared(spec(name)));
     }
     engine
 }
@@ -24,7 +24,7 @@ pub(super) fn settings(enforcement: Enforcement) -> LimiterSettings {
     LimiterSettings { enforcement, ..LimiterSettings::default() }
 }
 
-/// What is to be written at `t`; it is written.
+/// The changes at `t`, which are applied.
 pub(super) fn written(engine: &mut Engine, t: f64, event: Event) -> Vec<Change> {
     let effects = engine.step(at(t), event);
     let set = |effect| match effect {
@@ -33,38 +33,38 @@ pub(super) fn written(engine: &mut Engine, t: f64, event: Event) -> Vec<Change> 
     };
     let changes: Vec<Change> = effects.into_iter().flat_map(set).collect();
     for change in &changes {
-        tell(engine, t, Event::Applied(change.job.clone(), change.to));
+        apply(engine, t, Event::Applied(change.job.clone(), change.to));
     }
     changes
 }
 
 #[test]
-fn a_pinned_job_is_held_at_once_and_the_policy_sees_it_no_more() {
+fn pinned_job_is_held_at_once_and_hidden_from_the_policy() {
     let mut engine = fixed([0.5, 0.25, 0.25], settings(Enforcement::Quota));
     written(&mut engine, 0.0, Event::Decide);
-    tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
+    apply(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
     let expected = Change { job: id("a"), from: cap(0.5), to: cap(0.3), why: Why::Pinned };
-    assert_eq!(written(&mut engine, 1.0, Event::Look), [expected]);
+    assert_eq!(written(&mut engine, 1.0, Event::Tick), [expected]);
     let (frame, _) = decide(&mut engine, 2.0);
     assert_eq!(frame.jobs.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), ["b", "c"]);
-    let account = engine.account(&id("a")).unwrap();
+    let status = engine.status(&id("a")).unwrap();
     let third = Share::nearest(0.3);
-    assert_eq!((account.pinned, account.in_force.cap), (Some(third), third));
-    assert_eq!(written(&mut engine, 3.0, Event::Look), []);
+    assert_eq!((status.pinned, status.in_force.cap), (Some(third), third));
+    assert_eq!(written(&mut engine, 3.0, Event::Tick), []);
 }
 
 #[test]
-fn a_pin_is_a_cap_also_where_shares_are_weights_and_never_below_what_docker_accepts() {
+fn pin_is_a_cap_even_with_weights_and_at_least_dockers_minimum() {
     let mut engine = fixed([0.5, 0.25, 0.25], settings(Enforcement::Shares));
-    tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.0001)));
-    let changes = written(&mut engine, 1.0, Event::Look);
+    apply(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.0001)));
+    let changes = written(&mut engine, 1.0, Event::Tick);
     assert_eq!(changes.iter().map(|change| change.to).collect::<Vec<_>>(), [cap(0.005)]);
 }
 
 #[test]
-fn a_pin_that_is_on_its_way_is_not_asked_for_again_by_a_decision_unless_it_is_late() {
+fn pending_pin_is_requested_again_only_once_it_is_overdue() {
     let mut engine = fixed([0.5, 0.25, 0.25], settings(Enforcement::Quota));
-    tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
+    apply(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
     let asked = |engine: &mut Engine, t, event| {
         let effects = engine.step(at(t), event);
         let pins = |effect: &Effect| match effect {
@@ -73,45 +73,45 @@ fn a_pin_that_is_on_its_way_is_not_asked_for_again_by_a_decision_unless_it_is_la
         };
         effects.iter().map(pins).sum::<usize>()
     };
-    assert_eq!(asked(&mut engine, 1.0, Event::Look), 1);
+    assert_eq!(asked(&mut engine, 1.0, Event::Tick), 1);
     assert_eq!(asked(&mut engine, 1.1, Event::Decide), 0);
-    assert_eq!(asked(&mut engine, 6.5, Event::Decide), 1, "it was not written in all that time");
+    assert_eq!(asked(&mut engine, 6.5, Event::Decide), 1, "it was not written meanwhile");
 }
 
 #[test]
-fn what_is_written_over_a_pin_is_written_back() {
+fn overwritten_pin_is_written_again() {
     let mut engine = fixed([0.5, 0.25, 0.25], settings(Enforcement::Quota));
-    tell(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
-    written(&mut engine, 1.0, Event::Look);
-    tell(&mut engine, 2.0, Event::Applied(id("a"), cap(0.9)));
-    assert_eq!(written(&mut engine, 3.0, Event::Look), [], "asked for a moment ago");
-    assert_eq!(written(&mut engine, 7.0, Event::Look).len(), 1);
+    apply(&mut engine, 1.0, Event::Pinned(id("a"), Share::nearest(0.3)));
+    written(&mut engine, 1.0, Event::Tick);
+    apply(&mut engine, 2.0, Event::Applied(id("a"), cap(0.9)));
+    assert_eq!(written(&mut engine, 3.0, Event::Tick), [], "asked for a moment ago");
+    assert_eq!(written(&mut engine, 7.0, Event::Tick).len(), 1);
 }
 
 #[test]
-fn nobody_is_lent_of_a_pinned_share() {
+fn pinned_share_is_never_lent() {
     let lent = |pin: Option<f64>| {
         let mut engine = fixed([0.25, 0.5, 0.25], settings(Enforcement::QuotaLeftover));
         written(&mut engine, 0.0, Event::Decide);
         if let Some(share) = pin {
-            tell(&mut engine, 0.0, Event::Pinned(id("b"), Share::nearest(share)));
+            apply(&mut engine, 0.0, Event::Pinned(id("b"), Share::nearest(share)));
         }
-        // "a" uses all that it may, the others nothing at all.
+        // "a" uses its whole share, the others nothing.
         let mut seconds = 0.0;
         for t in 1..6_u32 {
             let t = f64::from(t);
-            let own = engine.account(&id("a")).unwrap().in_force.cap.get();
+            let own = engine.status(&id("a")).unwrap().in_force.cap.get();
             seconds += 2.0 * own;
-            tell(&mut engine, t, Event::Used(id("a"), used(seconds)));
-            tell(&mut engine, t, Event::Used(id("b"), used(0.0)));
-            tell(&mut engine, t, Event::Used(id("c"), used(0.0)));
+            apply(&mut engine, t, Event::Used(id("a"), used(seconds)));
+            apply(&mut engine, t, Event::Used(id("b"), used(0.0)));
+            apply(&mut engine, t, Event::Used(id("c"), used(0.0)));
             for name in NAMES {
                 let reports = at(t).elapsed().as_secs();
-                tell(&mut engine, t, Event::Reported(id(name), progress(reports, 1.0, 0, 0.0)));
+                apply(&mut engine, t, Event::Reported(id(name), progress(reports, 1.0, 0, 0.0)));
             }
-            written(&mut engine, t, Event::Look);
+            written(&mut engine, t, Event::Tick);
         }
-        engine.account(&id("a")).unwrap().in_force.cap.get()
+        engine.status(&id("a")).unwrap().in_force.cap.get()
     };
     assert!(lent(None) > 0.9, "{}", lent(None));
     let beside_a_pin = lent(Some(0.5));
@@ -119,33 +119,33 @@ fn nobody_is_lent_of_a_pinned_share() {
 }
 
 #[test]
-fn a_target_that_is_set_rules_over_label_and_endpoint_and_others_stay() {
+fn target_set_by_command_overrides_label_and_endpoint() {
     let mut engine = engine();
     let label = Targets { acceptable: Some(0.5), objective: Some(0.1), batch_latency: None };
-    tell(&mut engine, 0.0, Event::Appeared(JobSpec { targets: label, ..spec("a") }));
-    tell(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 1.0, 0, 0.0)));
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { targets: label, ..spec("a") }));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 1.0, 0, 0.0)));
     let set = Targets { acceptable: Some(0.7), ..Targets::default() };
-    tell(&mut engine, 2.0, Event::Targets(id("a"), set));
+    apply(&mut engine, 2.0, Event::Targets(id("a"), set));
     let set = Targets { batch_latency: Some(0.2), ..Targets::default() };
-    tell(&mut engine, 2.0, Event::Targets(id("a"), set));
+    apply(&mut engine, 2.0, Event::Targets(id("a"), set));
     let (frame, _) = decide(&mut engine, 3.0);
     let expected =
         Targets { acceptable: Some(0.7), objective: Some(0.1), batch_latency: Some(0.2) };
     assert_eq!(frame.jobs[0].targets, expected);
-    assert_eq!(engine.account(&id("a")).unwrap().targets, expected);
-    assert!(!frame.jobs[0].reached.acceptable, "what the job latched was another target");
+    assert_eq!(engine.status(&id("a")).unwrap().targets, expected);
+    assert!(!frame.jobs[0].reached.acceptable, "the job latched another target");
 }
 
 #[test]
-fn a_guard_that_is_switched_on_for_one_job_bounds_that_one_alone() {
+fn guard_switched_on_for_one_job_affects_only_that_job() {
     let mut engine = fixed([0.2, 0.2, 0.2], settings(Enforcement::Quota));
-    tell(&mut engine, 0.0, Event::Guarded(id("b"), Guard::Slew, true));
+    apply(&mut engine, 0.0, Event::Guarded(id("b"), Guard::Slew, true));
     let to: Vec<Setting> =
         written(&mut engine, 0.0, Event::Decide).iter().map(|change| change.to).collect();
     let step = 1.0 - Slew::default().max_decrease;
     assert_eq!(to, [cap(0.2), cap(step), cap(0.2)]);
-    assert_eq!(engine.account(&id("b")).unwrap().guards, [Guard::Slew]);
-    assert_eq!(engine.account(&id("a")).unwrap().guards, []);
+    assert_eq!(engine.status(&id("b")).unwrap().guards, [Guard::Slew]);
+    assert_eq!(engine.status(&id("a")).unwrap().guards, []);
 }
 
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ enum Step {
     Release(usize),
     Appear(usize),
     Use(usize, f64),
-    Look,
+    Tick,
     Decide,
 }
 
@@ -165,7 +165,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         job.clone().prop_map(Step::Release),
         job.clone().prop_map(Step::Appear),
         (job, 0.0..=1.0).prop_map(|(job, usage)| Step::Use(job, usage)),
-        Just(Step::Look),
+        Just(Step::Tick),
         Just(Step::Decide),
     ];
     proptest::collection::vec(step, 1..60)
@@ -173,7 +173,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn no_policy_moves_a_pinned_job_and_nothing_is_written_to_a_released_one(
+    fn pinned_jobs_stay_pinned_and_released_jobs_get_no_writes(
         steps in steps(),
         shares in proptest::array::uniform3(0.01..=1.0),
         leftover in any::<bool>(),
@@ -187,24 +187,24 @@ proptest! {
             let t = crate::unit::count(n);
             match step {
                 Step::Pin(job, share) => {
-                    tell(&mut engine, t, Event::Pinned(id(NAMES[job]), Share::nearest(share)));
+                    apply(&mut engine, t, Event::Pinned(id(NAMES[job]), Share::nearest(share)));
                     pinned[job] = (!released[job]).then_some(share);
                 }
                 Step::Release(job) => {
-                    tell(&mut engine, t, Event::Gone(id(NAMES[job])));
+                    apply(&mut engine, t, Event::Gone(id(NAMES[job])));
                     (pinned[job], released[job]) = (None, true);
                 }
                 Step::Appear(job) => {
-                    tell(&mut engine, t, Event::Appeared(spec(NAMES[job])));
+                    apply(&mut engine, t, Event::Appeared(spec(NAMES[job])));
                     (pinned[job], released[job]) = (None, false);
                 }
                 Step::Use(job, usage) => {
                     seconds[job] += 2.0 * usage;
-                    tell(&mut engine, t, Event::Used(id(NAMES[job]), used(seconds[job])));
+                    apply(&mut engine, t, Event::Used(id(NAMES[job]), used(seconds[job])));
                 }
-                Step::Look | Step::Decide => {
+                Step::Tick | Step::Decide => {
                     let event =
-                        if matches!(step, Step::Look) { Event::Look } else { Event::Decide };
+                        if matches!(step, Step::Tick) { Event::Tick } else { Event::Decide };
                     for change in written(&mut engine, t, event) {
                         let job = NAMES.iter().position(|name| *name == change.job.as_str());
                         let job = job.unwrap();
@@ -215,7 +215,7 @@ proptest! {
                     }
                     for (job, share) in pinned.iter().enumerate() {
                         let Some(share) = share else { continue };
-                        let in_force = engine.account(&id(NAMES[job])).unwrap().in_force.cap.get();
+                        let in_force = engine.status(&id(NAMES[job])).unwrap().in_force.cap.get();
                         prop_assert!((in_force - share).abs() < 0.001, "{in_force} {share}");
                     }
                 }

@@ -20,7 +20,7 @@ fn task(id: &str, role: Role, cpu: f64, node: Option<&str>) -> Task {
     }
 }
 
-fn of(job: &str, task: Task) -> Task {
+fn in_job(job: &str, task: Task) -> Task {
     Task { job: JobId::new(job).unwrap(), ..task }
 }
 
@@ -95,7 +95,7 @@ fn workers_go_where_most_stays_free_in_the_order_of_their_ids() {
     let scores: Vec<String> = answer.place.iter().map(|b| format!("{}", b.score)).collect();
     assert_eq!(scores, ["62.5", "87.5", "75"]);
     let why = &answer.place[0].why;
-    assert_eq!(why.to_string(), "100 x mean of what stays free, cpu 0.7500 and memory 0.5000");
+    assert_eq!(why.to_string(), "100 x mean of the free fractions, cpu 0.7500 and memory 0.5000");
 }
 
 #[test]
@@ -107,23 +107,23 @@ fn workers_of_this_frame_draw_their_parameter_server() {
 }
 
 #[test]
-fn a_job_whose_workers_do_not_all_fit_binds_nothing_and_leaves_its_room() {
+fn job_whose_workers_do_not_all_fit_binds_no_task() {
     // A4: w1 would fit, w2 does not; the next job gets the room.
     let tasks = [
         task("w1", Role::Worker, 2.0, None),
         task("w2", Role::Worker, 3.0, None),
         task("ps", Role::Ps, 0.1, None),
-        of("k", task("x1", Role::Worker, 3.0, None)),
+        in_job("k", task("x1", Role::Worker, 3.0, None)),
     ];
     let answer = decide(&[node("n", 4.0, 0.0)], &tasks);
     assert_eq!(placed(&answer), ["x1:n"]);
     assert_eq!(
         pending(&answer),
         [
-            "w1: worker w2 of its job fits nowhere: the job waits as a whole",
+            "w1: worker w2 of its job fits on no node: the whole job waits",
             "w2: needs 3 cores and 0 bytes, and no node has both free: \
              at most 2 cores and 0 bytes",
-            "ps: worker w2 of its job fits nowhere: the job waits as a whole",
+            "ps: worker w2 of its job fits on no node: the whole job waits",
         ]
     );
 }
@@ -141,7 +141,7 @@ fn bound_workers_stay_bound_when_another_does_not_fit() {
 }
 
 #[test]
-fn a_parameter_server_that_fits_nowhere_does_not_stop_the_others() {
+fn parameter_server_without_a_node_does_not_block_others() {
     let tasks = [
         task("w", Role::Worker, 1.0, None),
         task("p1", Role::Ps, 4.0, None),
@@ -154,7 +154,7 @@ fn a_parameter_server_that_fits_nowhere_does_not_stop_the_others() {
 }
 
 #[test]
-fn ties_go_to_the_node_with_fewer_parameter_servers_and_then_by_name() {
+fn ties_go_to_fewer_parameter_servers_then_to_the_lower_name() {
     // A7: one worker on each node, and a ps that takes no room on the first.
     let nodes = ["n3", "n2", "n1"].map(|name| node(name, 4.0, 4.0));
     let mut tasks: Vec<Task> =
@@ -196,7 +196,7 @@ fn a_task_on_a_node_that_is_not_listed_takes_no_room() {
 }
 
 #[test]
-fn what_a_node_does_not_have_is_free_by_a_fraction_of_0() {
+fn missing_resource_of_a_node_counts_as_free_fraction_0() {
     let unknown = Node { name: "n".into(), cpus: Some(2.0), ..Node::default() };
     let answer = decide(&[unknown], &[task("a", Role::Worker, 0.0, None)]);
     assert!((answer.place[0].score - 50.0).abs() < 1e-9);
@@ -211,7 +211,7 @@ fn an_answer_is_written_as_documented() {
         "policy": "dltap",
         "place": [{
             "task": "a", "node": "n", "score": 75.0,
-            "why": "100 x mean of what stays free, cpu 0.5000 and memory 1.0000"
+            "why": "100 x mean of the free fractions, cpu 0.5000 and memory 1.0000"
         }],
         "pending": [{
             "task": "b",
@@ -227,7 +227,10 @@ fn bad_parameters_are_named() {
     let mut params = Params::default();
     params.set("weight", -1.0);
     let error = Dltap::new(&params).unwrap_err();
-    assert_eq!(error.to_string(), "dltap: weight is -1, but must be a number, at least 0");
+    assert_eq!(
+        error.to_string(),
+        r#"invalid parameter weight "-1" of dltap: expected a number, at least 0"#
+    );
 }
 
 fn any_amount() -> impl Strategy<Value = Option<f64>> {
@@ -278,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn no_job_binds_a_part_of_its_workers_and_no_node_is_filled_beyond_what_it_has(
+    fn workers_are_bound_all_or_none_and_nodes_are_never_overfull(
         frame in any_frame()
     ) {
         let answer = Dltap::new(&Params::default()).unwrap().decide(&frame);
@@ -293,7 +296,7 @@ proptest! {
             let there = frame.tasks.iter().filter(|task| task.node.as_deref() == Some(&*node.name));
             let (mut new, all) = (new.clone().peekable(), there.chain(new));
             // The sum saturates, as it does in the policy.
-            let used = saturate(all.map(|task| Amount::of(task).cpu).sum());
+            let used = saturate(all.map(|task| Amount::for_task(task).cpu).sum());
             let has = node.cpus.filter(|cpus| cpus.is_finite()).unwrap_or(0.0).max(0.0);
             prop_assert!(new.peek().is_none() || used <= has + 1e-6);
         }

@@ -38,7 +38,7 @@ fn decide(policy: &mut Dqoes, jobs: &[Job]) -> Decision {
     policy.decide(&Frame { jobs: jobs.to_vec(), ..Frame::default() })
 }
 
-/// What a policy that knows nothing yet says of these jobs.
+/// The answer of a new policy for these jobs.
 fn first(variant: Variant, jobs: &[Job]) -> Decision {
     decide(&mut policy(variant, &[]), jobs)
 }
@@ -88,7 +88,7 @@ fn fast_jobs_are_cut_and_slow_ones_get_what_that_frees() {
 }
 
 #[test]
-fn without_a_fast_job_the_slow_ones_get_what_nobody_uses() {
+fn without_a_fast_job_slow_ones_get_the_unused_share() {
     // D13: in print, nothing can grow then.
     let mut jobs = four();
     jobs[0] = job("a", 0.5, 0.2, 0.3);
@@ -165,7 +165,7 @@ fn a_job_without_a_target_is_left_alone_but_counts() {
 }
 
 #[test]
-fn a_job_without_a_batch_keeps_its_limit_and_counts_with_its_last_quality() {
+fn job_without_a_batch_keeps_its_limit_and_last_quality() {
     // D10: "a" and "c" wait for a batch under their new limits.
     for (variant, expected) in [
         // Of the budget, 1 − 0.9, "d" gets 2/7, as if "c" were raised, too.
@@ -189,7 +189,7 @@ fn a_job_without_a_batch_keeps_its_limit_and_counts_with_its_last_quality() {
 }
 
 #[test]
-fn a_target_taken_away_takes_the_standing_with_it_and_another_does_not() {
+fn removed_target_clears_the_set_and_a_changed_one_does_not() {
     for variant in VARIANTS {
         let mut policy = policy(variant, &[]);
         let mut run = |q: Option<f64>, o: Option<f64>| {
@@ -206,7 +206,7 @@ fn a_target_taken_away_takes_the_standing_with_it_and_another_does_not() {
 }
 
 #[test]
-fn a_limit_that_the_frame_does_not_tell_is_the_policys_own() {
+fn limit_missing_from_the_frame_is_the_policys_own() {
     let mut policy = policy(Variant::Resolved, &[]);
     let untold = |cpu| {
         let limit = Limit { cpu, applied: Some(0.7), ..Limit::default() };
@@ -246,19 +246,19 @@ fn the_interval_backs_off_until_jobs_or_targets_change() {
 }
 
 #[test]
-fn targets_that_are_none_do_not_differ() {
+fn invalid_targets_count_as_the_same_target() {
     let without = |o| vec![Job { targets: asks(o), ..job("a", 0.0, 0.5, 0.5) }];
     let frames = [None, Some(0.0), None, Some(-2.0)].map(without);
     assert_eq!(intervals(&frames), [15.0, 15.0, 15.0, 30.0]);
 }
 
 #[test]
-fn a_node_without_jobs_is_looked_at_every_base_interval() {
+fn node_without_jobs_is_checked_every_base_interval() {
     assert_eq!(intervals(&vec![Vec::new(); 6]), [15.0; 6]);
 }
 
 #[test]
-fn the_reasons_can_be_checked_by_a_person() {
+fn reasons_state_the_figures_they_compare() {
     let decision = first(Variant::Resolved, &four());
     assert_eq!(
         why(&decision, "a"),
@@ -285,10 +285,13 @@ fn bad_parameters_are_named() {
         given.set(name, value);
         Dqoes::new(Variant::Resolved, &given).unwrap_err().to_string()
     };
-    assert_eq!(error("interval", 0.0), "dqoes: interval is 0, but must be a number above 0");
+    assert_eq!(
+        error("interval", 0.0),
+        r#"invalid parameter interval "0" of dqoes: expected a number above 0"#
+    );
     assert_eq!(
         error("hold", 2.0),
-        r#"dqoes has no parameter "hold": it has alpha, beta, interval"#
+        r#"unknown parameter "hold" of dqoes: expected one of alpha, beta, interval"#
     );
 }
 

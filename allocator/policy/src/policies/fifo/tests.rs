@@ -11,7 +11,7 @@ fn frame(t: f64, nodes: &[(&str, f64)], jobs: &[String]) -> GangFrame {
     GangFrame::parse(&format!(r#"{{"t": {t}, "nodes": [{nodes}], "jobs": [{jobs}]}}"#)).unwrap()
 }
 
-/// A job of so many workers of so many cores each; `rest` are its further fields.
+/// A job of `workers` workers with `cores` cores each; `rest` contains further fields.
 fn job(id: &str, submitted: f64, workers: u32, cores: f64, rest: &str) -> String {
     format!(
         r#"{{"id": "{id}", "submitted": {submitted},
@@ -52,11 +52,11 @@ fn each_task_goes_to_the_idlest_node_by_then_ps_first() {
     assert_eq!(bound(&scaling), ["a w1:1/w1:1,w2:2"]);
     assert!(scaling.waiting.is_empty() && scaling.scale_in.is_empty());
     assert!((scaling.weights[&JobId::new("a").unwrap()].raw - 6.0).abs() < 1e-9);
-    assert_eq!(scaling.start[0].why.to_string(), "1 of 1 ps and 3 of 3 workers bound: whole");
+    assert_eq!(scaling.start[0].why.to_string(), "1 of 1 ps and 3 of 3 workers bound: complete");
 }
 
 #[test]
-fn a_task_that_does_not_fit_the_idlest_node_goes_to_the_idlest_that_it_fits() {
+fn task_goes_to_the_idlest_node_that_it_fits() {
     let frame = frame(
         0.0,
         &[("w1", 2.0), ("w2", 8.0)],
@@ -66,14 +66,14 @@ fn a_task_that_does_not_fit_the_idlest_node_goes_to_the_idlest_that_it_fits() {
 }
 
 #[test]
-fn a_job_is_bound_piece_by_piece_and_its_pieces_hold_their_room() {
+fn job_is_bound_task_by_task_and_bound_tasks_hold_capacity() {
     let mut fifo = fifo();
     let nodes = [("w1", 4.0)];
     let (a, b) = (job("a", 0.0, 2, 2.0, ""), job("b", 1.0, 2, 1.0, ""));
     let r = running("r", 1, 1.0, "w1");
     let first = fifo.decide(&frame(0.0, &nodes, &[r.clone(), a.clone(), b.clone()]));
     assert_eq!(bound(&first), ["a /w1:1", "b /w1:1"]);
-    let rest = "the rest fits on no node, these hold theirs";
+    let rest = "the others fit on no node, the bound ones keep their capacity";
     assert_eq!(
         waiting(&first),
         [
@@ -88,10 +88,10 @@ fn a_job_is_bound_piece_by_piece_and_its_pieces_hold_their_room() {
     let over = fifo.decide(&frame(2.0, &nodes, &[a.clone(), b.clone()]));
     assert_eq!(bound(&over), ["b /w1:1"]);
     assert_eq!(over.waiting.len(), 1);
-    // b is whole, but not seen running yet: it is not bound twice.
+    // b is complete, but not seen running yet: it is not bound twice.
     let unseen = fifo.decide(&frame(3.0, &nodes, &[a.clone(), b]));
     assert!(unseen.start.is_empty());
-    assert_eq!(waiting(&unseen)[1], "b: 0 of 0 ps and 2 of 2 workers bound: whole");
+    assert_eq!(waiting(&unseen)[1], "b: 0 of 0 ps and 2 of 2 workers bound: complete");
     let seen = fifo.decide(&frame(4.0, &nodes, &[a.clone(), running("b", 2, 1.0, "w1")]));
     assert!(seen.start.is_empty());
     assert_eq!(bound(&fifo.decide(&frame(5.0, &nodes, &[a]))), ["a /w1:1"]);
@@ -116,7 +116,7 @@ fn two_jobs_that_each_fit_the_empty_cluster_block_each_other() {
 }
 
 #[test]
-fn what_was_bound_to_a_node_that_is_gone_is_bound_anew() {
+fn tasks_of_a_removed_node_are_bound_again() {
     let mut fifo = fifo();
     let a = job("a", 0.0, 3, 2.0, "");
     let first = fifo.decide(&frame(0.0, &[("w1", 2.0), ("w2", 2.0)], std::slice::from_ref(&a)));
@@ -136,11 +136,11 @@ fn a_job_that_went_is_forgotten() {
 }
 
 #[test]
-fn there_are_no_parameters() {
+fn every_parameter_is_refused() {
     let mut given = Params::default();
     given.set("quiet", 1.0);
     let error = Fifo::new(&given).unwrap_err().to_string();
-    assert_eq!(error, r#"fifo has no parameter "quiet": it has none"#);
+    assert_eq!(error, r#"unknown parameter "quiet" of fifo: expected no parameters"#);
 }
 
 proptest! {
@@ -172,7 +172,7 @@ proptest! {
                     };
                     held.iter().map(cores).sum()
                 };
-                // A job that came back smaller or larger may hold more than there is: it gets no more.
+                // A job that returns with another size may hold more than exists: it gets no more.
                 prop_assert!(on(&held) <= cpus.max(on(&before)));
             }
             for (id, (needed, _)) in &jobs {

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A cluster of two nodes of 4 cores and jobs of so many workers of so many cores each, in the
-/// order in which they were submitted.
+/// A cluster of two nodes of 4 cores, with jobs as (id, workers, cores of each worker) in submission
+/// order.
 fn frame(jobs: &[(&str, u32, u32)]) -> GangFrame {
     let job = |(at, (id, workers, cores)): (usize, &(&str, u32, u32))| {
         format!(
@@ -33,7 +33,7 @@ fn waiting(scaling: &Scaling) -> Vec<String> {
 }
 
 #[test]
-fn jobs_start_whole_in_the_order_in_which_they_were_submitted() {
+fn jobs_start_complete_in_submission_order() {
     let scaling = decide(&[("b", 2, 2), ("a", 2, 1), ("c", 1, 2)]);
     assert_eq!(started(&scaling), [r#"b {"w1": 2}"#, r#"a {"w2": 2}"#, r#"c {"w2": 1}"#]);
     assert_eq!(
@@ -53,7 +53,7 @@ fn the_head_of_the_line_blocks_the_rest() {
 }
 
 #[test]
-fn a_head_that_never_fits_blocks_for_ever() {
+fn head_that_never_fits_blocks_all_others() {
     assert!(decide(&[("a", 1, 5), ("b", 1, 1)]).start.is_empty());
 }
 
@@ -69,7 +69,7 @@ fn a_running_job_takes_its_room() {
 
 proptest! {
     #[test]
-    fn a_prefix_of_the_line_starts_whole(
+    fn prefix_of_the_queue_starts_complete(
         jobs in prop::collection::vec((0..4_u32, 0..5_u32), 0..6)
     ) {
         let names = ["f", "b", "d", "a", "e", "c"];

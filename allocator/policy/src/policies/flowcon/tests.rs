@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::frame::{Limit, Usage};
 
-/// A job that is named and measured; all else is unknown.
+/// A job with a loss and a usage, and no other values.
 fn job(id: &str, loss: impl Into<Option<f64>>, cpu: impl Into<Option<f64>>) -> Job {
     Job { loss: loss.into(), usage: Usage { cpu: cpu.into(), ..Usage::default() }, ..bare(id) }
 }
@@ -62,7 +62,7 @@ fn unmeasured(ids: &[&str]) -> Frame {
 }
 
 #[test]
-fn the_papers_example_vae_gives_way_to_the_newcomer_mnist() {
+fn paper_example_limits_vae_for_the_newcomer_mnist() {
     // Section 4.1: VAE is completing when MNIST arrives: 0.25 for VAE, all for MNIST (F1, F16).
     let mut policy = placed(
         Variant::Resolved,
@@ -120,7 +120,7 @@ fn a_growing_job_never_gets_less_than_an_equal_share() {
 }
 
 #[test]
-fn when_all_jobs_are_completing_nobody_is_limited_and_the_interval_doubles_to_its_bound() {
+fn all_jobs_completing_lifts_limits_and_doubles_the_interval() {
     let mut policy = placed(
         Variant::Resolved,
         0.01,
@@ -188,7 +188,7 @@ fn a_diverging_job_does_not_count_as_growing() {
 }
 
 #[test]
-fn a_limit_too_small_to_be_written_is_kept_as_the_policy_chose_it() {
+fn change_too_small_to_write_is_kept_as_chosen() {
     let mut policy = placed(
         Variant::Resolved,
         0.01,
@@ -208,14 +208,17 @@ fn bad_parameters_are_named() {
         }
         FlowCon::new(Variant::Resolved, &given).unwrap_err().to_string()
     };
-    assert_eq!(error(&[("beta", 0.0)]), "flowcon: beta is 0, but must be a number above 0");
+    assert_eq!(
+        error(&[("beta", 0.0)]),
+        r#"invalid parameter beta "0" of flowcon: expected a number above 0"#
+    );
     assert_eq!(
         error(&[("max_interval", 5.0)]),
-        "flowcon: max_interval is 5, but must be a number, at least 20"
+        r#"invalid parameter max_interval "5" of flowcon: expected a number, at least 20"#
     );
     assert_eq!(
         error(&[("gamma", 1.0)]),
-        r#"flowcon has no parameter "gamma": it has alpha, beta, interval, max_interval"#
+        r#"unknown parameter "gamma" of flowcon: expected one of alpha, beta, interval, max_interval"#
     );
 }
 

@@ -1,97 +1,97 @@
-//! Room that is kept for a job until it is really free (K10).
+//! Capacity that is reserved for a job until it is really free (K10).
 //!
-//! A worker that was asked to go still runs for a while. Started at once, the job that it makes
-//! room for would land on a full node; started later without a reservation, another job would take
-//! the room. So the job's plan is kept, and with it what the plan left of the victims' workers.
+//! A worker that is to be removed still runs for a while. If the waiting job started at once, it would
+//! land on a full node. Without a reservation, another job would take the freed capacity. So the job's
+//! plan is kept, with the number of workers that it leaves to each victim.
 
 use std::collections::BTreeMap;
 
 use crate::cluster::gangs::Layout;
 use crate::unit::JobId;
 
-use super::crew::{Crew, Crews};
+use super::capacity::{Amount, FreeCapacity, NodeIndex, Nodes};
+use super::gang_plan::{GangPlan, GangPlans};
 use super::packing::Packing;
-use super::room::{Amount, At, Nodes, Room};
 
-/// What is kept of one job's plan from frame to frame.
+/// One job's plan, kept between frames.
 #[derive(Debug)]
 pub(super) struct Reservation {
     plan: Layout,
-    /// How many workers the plan leaves to a victim on a node.
+    /// The number of workers that the plan leaves to a victim on a node.
     left: BTreeMap<(JobId, String), u32>,
 }
 
-/// A job that gives way, by its place among the running ones.
+/// A job that shrinks for another one: its index among the running jobs.
 pub(super) type Victim = usize;
 
-/// All reservations of one frame, and the room as they shape it.
+/// All reservations of one frame, and the capacity that results from them.
 #[derive(Debug)]
-pub(super) struct Books<'a> {
+pub(super) struct Reservations<'a> {
     nodes: &'a Nodes<'a>,
-    running: &'a [Crew<'a>],
+    running: &'a [GangPlan<'a>],
     kept: &'a mut BTreeMap<JobId, Reservation>,
     claims: BTreeMap<JobId, Claim>,
-    /// What is really free.
-    free: Room,
-    /// What will be free after all removals.
-    future: Room,
-    /// What all plans take.
-    claimed: BTreeMap<At, Amount>,
-    /// What the plans leave of a victim's workers on a node: of several plans, the least.
-    left: BTreeMap<(Victim, At), u32>,
-    /// How many workers each running job can still give, by its place.
-    spare: Vec<u32>,
+    /// The capacity that is really free.
+    free: FreeCapacity,
+    /// The capacity that will be free after all removals.
+    future: FreeCapacity,
+    /// The capacity that all plans take.
+    claimed: BTreeMap<NodeIndex, Amount>,
+    /// The workers that the plans leave to a victim on a node: the minimum over all plans.
+    left: BTreeMap<(Victim, NodeIndex), u32>,
+    /// The number of workers that each running job can still lose, by its index.
+    removable: Vec<u32>,
 }
 
-/// A reservation, reckoned with this frame's nodes and jobs.
+/// A reservation, evaluated for this frame's nodes and jobs.
 #[derive(Debug)]
 struct Claim {
-    takes: BTreeMap<At, Amount>,
-    left: BTreeMap<(Victim, At), u32>,
+    takes: BTreeMap<NodeIndex, Amount>,
+    left: BTreeMap<(Victim, NodeIndex), u32>,
 }
 
-impl<'a> Books<'a> {
-    /// Takes in a frame: reservations end whose job no longer waits or whose nodes are gone.
+impl<'a> Reservations<'a> {
+    /// Evaluates the reservations for a frame. Those whose job no longer waits or whose nodes are gone end.
     pub(super) fn new(
         nodes: &'a Nodes<'a>,
-        crews: &'a Crews<'a>,
+        gangs: &'a GangPlans<'a>,
         kept: &'a mut BTreeMap<JobId, Reservation>,
     ) -> Self {
-        let free = crews.free(nodes);
-        let mut books = Self {
+        let free = gangs.free(nodes);
+        let mut reservations = Self {
             nodes,
-            running: &crews.running,
+            running: &gangs.running,
             kept: &mut *kept,
             claims: BTreeMap::new(),
             future: free.clone(),
             free,
             claimed: BTreeMap::new(),
             left: BTreeMap::new(),
-            spare: Vec::new(),
+            removable: Vec::new(),
         };
         let mut claims = BTreeMap::new();
-        books.kept.retain(|id, reservation| {
-            let claim = find(&crews.waiting, id)
-                .and_then(|(_, crew)| reservation.claim(crew, &crews.running, nodes));
+        reservations.kept.retain(|id, reservation| {
+            let claim = find(&gangs.waiting, id)
+                .and_then(|(_, gang)| reservation.claim(gang, &gangs.running, nodes));
             claim.map(|claim| claims.insert(id.clone(), claim)).is_some()
         });
-        books.claims = claims;
-        books.recount();
-        books
+        reservations.claims = claims;
+        reservations.recount();
+        reservations
     }
 
-    /// What `job` may take now: the smaller of what is really free and of what will be free after
-    /// all removals, less the plans of others.
-    pub(super) fn open_to(&self, job: &JobId) -> Room {
+    /// The capacity that `job` may take now. It is the smaller of the capacity that is really free and
+    /// the capacity after all removals, without the plans of others.
+    pub(super) fn available_to(&self, job: &JobId) -> FreeCapacity {
         let mut room = self.after_removals(job);
         for at in self.free.nodes() {
-            room.set(at, room.free(at).least(self.free.free(at)));
+            room.set(at, room.free(at).min(self.free.free(at)));
         }
         room
     }
 
-    /// What will be free for `job` after all removals: less the plans of others.
-    pub(super) fn after_removals(&self, job: &JobId) -> Room {
+    /// The capacity for `job` after all removals, without the plans of others.
+    pub(super) fn after_removals(&self, job: &JobId) -> FreeCapacity {
         let mut room = self.future.clone();
         for (at, amount) in &self.claimed {
             room.take(*at, *amount);
@@ -102,8 +102,8 @@ impl<'a> Books<'a> {
         room
     }
 
-    /// The empty cluster for `job`: less the plans of others.
-    pub(super) fn empty_to(&self, job: &JobId) -> Room {
+    /// The capacity of the empty cluster for `job`, without the plans of others.
+    pub(super) fn empty_cluster_for(&self, job: &JobId) -> FreeCapacity {
         let mut room = self.nodes.empty();
         let others = self.claims.iter().filter(|(id, _)| *id != job);
         for (at, amount) in others.flat_map(|(_, claim)| &claim.takes) {
@@ -112,15 +112,15 @@ impl<'a> Books<'a> {
         room
     }
 
-    /// Ends every reservation but that of `job`.
+    /// Ends every reservation except that of `job`.
     pub(super) fn end_all_but(&mut self, job: &JobId) {
         self.kept.retain(|id, _| id == job);
         self.claims.retain(|id, _| id == job);
         self.recount();
     }
 
-    /// Whether `job` has a plan that can still come true. One that cannot ends.
-    pub(super) fn keeps_plan_of(&mut self, job: &JobId) -> bool {
+    /// Whether `job` has a plan that is still possible. An impossible plan ends.
+    pub(super) fn keeps_plan(&mut self, job: &JobId) -> bool {
         let Some(claim) = self.claims.get(job) else { return false };
         let room = self.after_removals(job);
         let fits = claim.takes.iter().all(|(at, amount)| room.free(*at).covers(*amount));
@@ -130,55 +130,60 @@ impl<'a> Books<'a> {
         fits
     }
 
-    /// Takes the room of a job that starts, and ends its reservation.
-    pub(super) fn start(&mut self, crew: &Crew<'_>, packing: &Packing) {
-        for (at, amount) in packing.amounts(crew) {
+    /// Takes the capacity of a job that starts, and ends its reservation.
+    pub(super) fn start(&mut self, gang: &GangPlan<'_>, packing: &Packing) {
+        for (at, amount) in packing.amounts(gang) {
             self.free.take(at, amount);
             self.future.take(at, amount);
         }
-        self.end(crew.id());
+        self.end(gang.id());
     }
 
-    /// Keeps room for a job: `removals` are the workers that go for it, one entry each.
-    pub(super) fn reserve(&mut self, crew: &Crew<'_>, plan: &Packing, removals: &[(Victim, At)]) {
+    /// Reserves capacity for a job: `removals` are the workers to remove for it, one entry each.
+    pub(super) fn reserve(
+        &mut self,
+        gang: &GangPlan<'_>,
+        plan: &Packing,
+        removals: &[(Victim, NodeIndex)],
+    ) {
         let mut left = BTreeMap::new();
         for (victim, at) in removals {
             let workers = self.workers(*victim, *at);
             let left = left.entry((*victim, *at)).or_insert(workers);
             *left = left.saturating_sub(1);
         }
-        let named = |((victim, at), left): (&(Victim, At), &u32)| {
-            let crew = self.running.get(*victim)?;
-            Some(((crew.id().clone(), self.nodes.name(*at).to_owned()), *left))
+        let named = |((victim, at), left): (&(Victim, NodeIndex), &u32)| {
+            let gang = self.running.get(*victim)?;
+            Some(((gang.id().clone(), self.nodes.name(*at).to_owned()), *left))
         };
         let reservation = Reservation {
             plan: plan.layout(self.nodes),
             left: left.iter().filter_map(named).collect(),
         };
-        let claim = Claim { takes: sum(plan.amounts(crew)), left };
+        let claim = Claim { takes: sum(plan.amounts(gang)), left };
         self.count(&claim);
-        self.claims.insert(crew.id().clone(), claim);
-        self.kept.insert(crew.id().clone(), reservation);
+        self.claims.insert(gang.id().clone(), claim);
+        self.kept.insert(gang.id().clone(), reservation);
     }
 
-    /// The workers of a running job on a node that no plan has asked to go.
-    pub(super) fn workers(&self, victim: Victim, at: At) -> u32 {
-        let post = self.running.get(victim).and_then(|crew| crew.posts.get(&at));
-        let seen = post.map_or(0, |post| post.workers);
+    /// The workers of a running job on a node that no plan removes.
+    pub(super) fn workers(&self, victim: Victim, at: NodeIndex) -> u32 {
+        let tasks = self.running.get(victim).and_then(|gang| gang.placement.get(&at));
+        let seen = tasks.map_or(0, |tasks| tasks.workers);
         self.left.get(&(victim, at)).map_or(seen, |left| seen.min(*left))
     }
 
-    /// How many workers a running job can still give without falling below its `min`.
-    pub(super) fn spare(&self, victim: Victim) -> u32 {
-        self.spare.get(victim).copied().unwrap_or(0)
+    /// The number of workers that a running job can still lose without falling below its `min`.
+    pub(super) fn removable_workers(&self, victim: Victim) -> u32 {
+        self.removable.get(victim).copied().unwrap_or(0)
     }
 
-    /// What is really free.
-    pub(super) fn free(&self) -> &Room {
+    /// The capacity that is really free.
+    pub(super) fn free(&self) -> &FreeCapacity {
         &self.free
     }
 
-    /// The nodes that `job`'s plan lies on.
+    /// The nodes of `job`'s plan.
     pub(super) fn planned(&self, job: &JobId) -> Vec<String> {
         let takes = self.claims.get(job).into_iter().flat_map(|claim| claim.takes.keys());
         takes.map(|at| self.nodes.name(*at).to_owned()).collect()
@@ -191,12 +196,12 @@ impl<'a> Books<'a> {
         }
     }
 
-    /// Reckons anew with all reservations.
+    /// Computes the totals again from all reservations.
     fn recount(&mut self) {
         self.future = self.free.clone();
         self.claimed.clear();
         self.left.clear();
-        self.spare = self.running.iter().map(Crew::spare).collect();
+        self.removable = self.running.iter().map(GangPlan::removable_workers).collect();
         let claims = std::mem::take(&mut self.claims);
         for claim in claims.values() {
             self.count(claim);
@@ -204,7 +209,7 @@ impl<'a> Books<'a> {
         self.claims = claims;
     }
 
-    /// Reckons with one more reservation.
+    /// Adds one reservation to the totals.
     fn count(&mut self, claim: &Claim) {
         for (at, amount) in &claim.takes {
             let claimed = self.claimed.entry(*at).or_default();
@@ -214,27 +219,32 @@ impl<'a> Books<'a> {
             let before = self.workers(*victim, *at);
             let gone = before.saturating_sub(*left);
             self.left.insert((*victim, *at), before - gone);
-            if let Some(spare) = self.spare.get_mut(*victim) {
-                *spare = spare.saturating_sub(gone);
+            if let Some(removable) = self.removable.get_mut(*victim) {
+                *removable = removable.saturating_sub(gone);
             }
-            if let Some(crew) = self.running.get(*victim) {
-                self.future.give(*at, crew.worker.times(gone));
+            if let Some(gang) = self.running.get(*victim) {
+                self.future.give(*at, gang.worker.times(gone));
             }
         }
     }
 }
 
 impl Reservation {
-    /// Reckons with this frame's nodes and jobs; nothing if a node of the plan is gone.
-    fn claim(&mut self, crew: &Crew<'_>, running: &[Crew<'_>], nodes: &Nodes<'_>) -> Option<Claim> {
+    /// Evaluates the plan for this frame's nodes and jobs; `None` if one of its nodes is gone.
+    fn claim(
+        &mut self,
+        gang: &GangPlan<'_>,
+        running: &[GangPlan<'_>],
+        nodes: &Nodes<'_>,
+    ) -> Option<Claim> {
         let taken = |counts: &BTreeMap<String, u32>, need: Amount| {
             let take =
                 |(name, count): (&String, &u32)| Some((nodes.find(name)?, need.times(*count)));
             counts.iter().map(take).collect::<Option<Vec<_>>>()
         };
-        let servers = taken(&self.plan.ps, crew.server)?;
-        let workers = taken(&self.plan.workers, crew.worker)?;
-        // A victim that went or stopped is forgotten: back again, it is new.
+        let servers = taken(&self.plan.ps, gang.server)?;
+        let workers = taken(&self.plan.workers, gang.worker)?;
+        // A victim that is gone or stopped is forgotten. If it returns, it counts as new.
         self.left.retain(|(id, _), _| find(running, id).is_some());
         let place = |((id, name), left): (&(JobId, String), &u32)| {
             Some(((find(running, id)?.0, nodes.find(name)?), *left))
@@ -244,14 +254,14 @@ impl Reservation {
     }
 }
 
-/// The job called `id` and its place, among jobs that stand by id.
-fn find<'c, 'f>(crews: &'c [Crew<'f>], id: &JobId) -> Option<(usize, &'c Crew<'f>)> {
-    let place = crews.binary_search_by(|crew| crew.id().cmp(id)).ok()?;
-    crews.get(place).map(|crew| (place, crew))
+/// The job called `id` and its index, among jobs sorted by id.
+fn find<'c, 'f>(gangs: &'c [GangPlan<'f>], id: &JobId) -> Option<(usize, &'c GangPlan<'f>)> {
+    let place = gangs.binary_search_by(|gang| gang.id().cmp(id)).ok()?;
+    gangs.get(place).map(|gang| (place, gang))
 }
 
-fn sum(amounts: impl Iterator<Item = (At, Amount)>) -> BTreeMap<At, Amount> {
-    let mut sum: BTreeMap<At, Amount> = BTreeMap::new();
+fn sum(amounts: impl Iterator<Item = (NodeIndex, Amount)>) -> BTreeMap<NodeIndex, Amount> {
+    let mut sum: BTreeMap<NodeIndex, Amount> = BTreeMap::new();
     for (at, amount) in amounts {
         let sum = sum.entry(at).or_default();
         *sum = sum.plus(amount);

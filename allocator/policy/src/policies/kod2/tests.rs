@@ -1,5 +1,6 @@
 use super::*;
-use crate::cluster::gangs::{Gang, Layout, MOST_TASKS, Servers, State, Workers};
+use crate::cluster::gangs::{Gang, Layout, Servers, State, Workers};
+use crate::frame::MAX_TASKS;
 use crate::frame::Node;
 
 mod admission;
@@ -9,7 +10,7 @@ mod reservations;
 mod scaling;
 mod search;
 
-/// A node with so many cores, and as many bytes: both resources are scarce alike.
+/// A node with `cpus` cores and as many bytes, so that both resources are equally scarce.
 fn node(name: &str, cpus: f64) -> Node {
     Node { name: name.into(), cpus: Some(cpus), memory: Some(cpus), ..Node::default() }
 }
@@ -77,6 +78,6 @@ fn reason(scaling: &Scaling, id: &str) -> String {
     let waiting = scaling.waiting.iter().filter(|waiting| waiting.job.as_str() == id);
     let start = scaling.start.iter().filter(|start| start.job.as_str() == id);
     let all: Vec<_> = waiting.map(|w| &w.why).chain(start.map(|s| &s.why)).collect();
-    assert_eq!(all.len(), 1, "{id} stands in start or in waiting, once");
+    assert_eq!(all.len(), 1, "{id} is either in start or in waiting, once");
     all[0].to_string()
 }

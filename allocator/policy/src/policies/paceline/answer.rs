@@ -1,30 +1,21 @@
-//! A run put into a decision, with the reason of each job.
+//! Turns a run into a decision, with a reason for each job.
 
 use super::claimant::Claimant;
 use super::limits::{Beyond, limits};
-use super::sharing::{Party, level};
+use super::sharing::{Participant, level};
 use super::{Paceline, Run, Why, outlook, timing};
 use crate::decision::{Decision, JobDecision};
 use crate::per_job::PerJob;
-use crate::policies;
+use crate::reason;
 use crate::unit::{JobId, Share};
 
-/// Before so many losses of a job, its forecast is looked at again soon.
+/// With fewer losses than this, a job's forecast is refreshed soon.
 const FEW_LOSSES: usize = 8;
 
 impl Paceline {
     pub(super) fn answer(&self, run: &Run<'_>) -> Decision {
-        let mut decision = Decision {
-            t: run.frame.t,
-            policy: Self::NAME,
-            interval: self.next(run),
-            limits: PerJob::new(),
-            terminate: Vec::new(),
-            migrate: Vec::new(),
-            place: Vec::new(),
-            waiting: Vec::new(),
-            jobs: PerJob::new(),
-        };
+        let (limits, jobs) = (PerJob::new(), PerJob::new());
+        let mut decision = Decision::new(run.frame.t, Self::NAME, self.next(run), limits, jobs);
         // Both are in the order of the members.
         let mut trained = self.trained(run).peekable();
         let mut serving = serving(run).peekable();
@@ -35,13 +26,13 @@ impl Paceline {
             let answer = trained.next_if(is_here).or_else(|| serving.next_if(is_here));
             if let Some(end) = member.ending.ended() {
                 decision.terminate.push(id.clone());
-                jobs.push((id.clone(), said("-", None, Why::Ended(end))));
-            } else if let Some(Answer { limit, waits, said, .. }) = answer {
+                jobs.push((id.clone(), job_decision("-", None, Why::Ended(end))));
+            } else if let Some(Answer { limit, waits, decision: own, .. }) = answer {
                 if waits {
                     decision.waiting.push(id.clone());
                 }
                 limits.push((id.clone(), Share::nearest(limit)));
-                jobs.push((id.clone(), said));
+                jobs.push((id.clone(), own));
             }
         }
         decision.limits = limits.into_iter().collect();
@@ -63,30 +54,31 @@ impl Paceline {
         timing::next(&run.rows, &run.deadlines, &run.served, &self.settings, (learns, waits))
     }
 
-    /// Of each job that trains.
+    /// The answers for training jobs.
     fn trained<'a>(&'a self, run: &'a Run<'_>) -> Box<dyn Iterator<Item = Answer> + 'a> {
         let beside_services = !run.claims.is_empty();
         if run.unstated {
             return Box::new(unstated(run, beside_services));
         }
         let given = limits(&run.served, &beyond(run), self.settings.wait, beside_services);
-        let words = Words::new(self, run);
-        let first = words.first.as_ref().map(|(id, _)| id);
-        let outlooks = outlook::of(&run.rows, &run.deadlines, &run.served, run.capacity, first);
+        let reasons = Reasons::new(self, run);
+        let first = reasons.first.as_ref().map(|(id, _)| id);
+        let outlooks =
+            outlook::outlooks(&run.rows, &run.deadlines, &run.served, run.capacity, first);
         let rows = run.rows.iter().zip(given).zip(&run.served.shares).zip(outlooks).enumerate();
         Box::new(rows.map(move |(at, (((row, limit), share), outlook))| {
-            let (class, why) = words.of(at, *share);
+            let (class, why) = reasons.class_and_reason(at, *share);
             Answer {
                 place: row.member,
                 limit,
                 waits: *share <= 0.0,
-                said: JobDecision { outlook, ..said(class, row.left, why) },
+                decision: JobDecision { outlook, ..job_decision(class, row.left, why) },
             }
         }))
     }
 }
 
-/// Of each service.
+/// The answers for services.
 fn serving(run: &Run<'_>) -> impl Iterator<Item = Answer> {
     let answer = |(place, claim): &(usize, super::Claim)| {
         let why = Why::Service {
@@ -101,25 +93,25 @@ fn serving(run: &Run<'_>) -> impl Iterator<Item = Answer> {
         Answer {
             place: *place,
             limit: claim.share,
-            // Its need may be less than what keeps other jobs alive.
+            // Its need may be below the limiter's default minimum.
             waits: claim.admitted,
-            said: said("service", score, why),
+            decision: job_decision("service", score, why),
         }
     };
     run.claims.iter().map(answer)
 }
 
-/// What each row may have beyond its share. A higher limit takes CPU from jobs with a deadline. Jobs of unknown
-/// size get none, nor do others while a job that must run needs more than an equal share.
+/// What each row may have beyond its share. A higher limit takes CPU from jobs with a deadline. So jobs of
+/// unknown size get nothing more, nor do others while a job that must run needs more than an equal share.
 fn beyond(run: &Run<'_>) -> Vec<Beyond> {
     let each = || run.rows.iter().zip(run.deadlines.each()).zip(&run.served.shares);
     let served = each().filter(|(_, share)| **share > 0.0);
-    let party = |((row, _), _): ((&super::Row, _), _)| Party {
+    let participant = |((row, _), _): ((&super::Row, _), _)| Participant {
         weight: 1.0,
         cap: row.cap,
         left: f64::INFINITY,
     };
-    let equal = level(served.map(party), run.room);
+    let equal = level(served.map(participant), run.room);
     let takes = each().any(|((_, claimant), share)| claimant.must && *share > equal);
     let beyond = |(at, ((row, claimant), share)): (usize, ((&super::Row, &Claimant), &f64))| {
         let is_first = run.served.first == Some(at);
@@ -134,7 +126,7 @@ fn beyond(run: &Run<'_>) -> Vec<Beyond> {
     each().enumerate().map(beyond).collect()
 }
 
-/// No job says anything of its work.
+/// The answers if no job reports its work.
 fn unstated(run: &Run<'_>, beside_services: bool) -> impl Iterator<Item = Answer> {
     let weights: f64 = run.rows.iter().map(|row| row.weight).sum();
     let answer = move |row: &super::Row| {
@@ -144,35 +136,40 @@ fn unstated(run: &Run<'_>, beside_services: bool) -> impl Iterator<Item = Answer
             1 if !beside_services => Why::Alone { left: None },
             jobs => Why::Unstated { jobs },
         };
-        Answer { place: row.member, limit, waits: false, said: said("shares", None, why) }
+        Answer {
+            place: row.member,
+            limit,
+            waits: false,
+            decision: job_decision("shares", None, why),
+        }
     };
     run.rows.iter().map(answer)
 }
 
 /// The answer for one job.
 struct Answer {
-    /// Its place among the members.
+    /// Its index among the members.
     place: usize,
     limit: f64,
     /// Whether it waits on purpose.
     waits: bool,
-    said: JobDecision,
+    decision: JobDecision,
 }
 
-fn said(class: &'static str, score: Option<f64>, why: Why) -> JobDecision {
-    JobDecision::new(class, score, policies::Why::Paceline(why))
+fn job_decision(class: &'static str, score: Option<f64>, why: Why) -> JobDecision {
+    JobDecision::new(class, score, reason::Why::Paceline(why))
 }
 
-/// What reasons go by.
-struct Words<'a> {
+/// The figures for the reasons.
+struct Reasons<'a> {
     policy: &'a Paceline,
     run: &'a Run<'a>,
     first: Option<(JobId, Option<f64>)>,
-    /// How many have an unknown size, doubted ones apart.
+    /// The numbers of jobs of unknown size: those that state nothing, and doubted ones.
     unknown: [usize; 2],
 }
 
-impl<'a> Words<'a> {
+impl<'a> Reasons<'a> {
     fn new(policy: &'a Paceline, run: &'a Run<'a>) -> Self {
         let first = run.served.first.and_then(|at| {
             let row = run.rows.get(at)?;
@@ -185,8 +182,8 @@ impl<'a> Words<'a> {
         Self { policy, run, first, unknown: [number(false), number(true)] }
     }
 
-    /// Class and reason of a row that is to have this share.
-    fn of(&self, at: usize, share: f64) -> (&'static str, Why) {
+    /// Class and reason of a row with this share.
+    fn class_and_reason(&self, at: usize, share: f64) -> (&'static str, Why) {
         let run = self.run;
         let Some(row) = run.rows.get(at) else { return ("-", Why::Alone { left: None }) };
         let is_first = run.served.first == Some(at);

@@ -1,29 +1,29 @@
-//! The most of the node that a job can use.
+//! The largest share of the node that a job can use.
 //!
-//! It is measured only where the job could have had more. Nothing else may lower it: two jobs in each
-//! other's way look as if neither could use more than half.
+//! It is measured only while the job could have had more. Otherwise two competing jobs would look as if
+//! neither could use more than half.
 
-use super::speed::LEAST_WINDOW;
+use super::speed::MIN_WINDOW;
 
-/// A job that uses less than this part of what is free is held by itself.
+/// A job that uses less than this part of the free share is limited by itself, not by others.
 const FILLS: f64 = 0.9;
-/// With less than this part of the node free, nothing is measured.
-const LEAST_FREE: f64 = 0.3;
-/// With less than this part of the node idle, it may be that others kept a job from using more.
-const LEAST_IDLE: f64 = 0.15;
-/// A job that uses less than this part of its limit is not held by that.
+/// The free share of the node that a measurement requires.
+const MIN_FREE: f64 = 0.3;
+/// With less than this part of the node idle, others may have kept a job from using more.
+const MIN_IDLE: f64 = 0.15;
+/// A job that uses less than this part of its limit is not held back by the limit.
 const USES_UP: f64 = 0.85;
-/// A limit from here on is none.
+/// A limit from this share on counts as no limit.
 const NO_LIMIT: f64 = 0.99;
-/// For so many seconds a measured cap counts before it is measured again, at first and at most.
+/// Seconds after which a cap is measured again: at first, and at most.
 const FIRST_GAP: f64 = 30.0;
-const LONGEST_GAP: f64 = 240.0;
-/// A measurement that fails in so many windows is put off.
-const TRIES: u8 = 4;
-/// A cap that has moved by less than this part is the same.
+const MAX_GAP: f64 = 240.0;
+/// A measurement that fails in this many windows is postponed.
+const MAX_TRIES: u8 = 4;
+/// A cap that has changed by less than this part counts as unchanged.
 const SAME: f64 = 0.1;
-/// No cap is smaller.
-const LEAST: f64 = 0.001;
+/// The smallest cap.
+const MIN_CAP: f64 = 0.001;
 
 /// One window in which a job was served.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Served {
     pub(super) seconds: f64,
     /// Its limit in force.
     pub(super) limit: f64,
-    /// What the limits of all others and the use by others leave of the node.
+    /// The share that the limits of all other jobs, and other processes, leave.
     pub(super) free: f64,
     /// The unused part of the node.
     pub(super) idle: f64,
@@ -41,25 +41,25 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Whether nothing but itself kept the job from using more than it did: it had no limit and enough room, or
-    /// did not use up its limit while a part of the node stood idle.
+    /// Whether only the job itself kept it from using more. Either it had no limit and enough room, or it did
+    /// not use up its limit while a part of the node was idle.
     pub(super) fn could_use_more(&self, usage: f64) -> bool {
-        let has_room = self.is_unlimited() && self.free > LEAST_FREE;
+        let has_room = self.is_unlimited() && self.free > MIN_FREE;
         has_room && self.stepped || self.leaves_idle(usage)
     }
 
-    /// Whether it used less than its limit, and what it left stood idle.
+    /// Whether it used less than its limit while a part of the node was idle.
     fn leaves_idle(&self, usage: f64) -> bool {
-        self.lasted() && self.stepped && self.idle > LEAST_IDLE && usage < USES_UP * self.limit
+        self.lasted() && self.stepped && self.idle > MIN_IDLE && usage < USES_UP * self.limit
     }
 
-    /// Whether no limit kept it from using more, for long enough to tell.
+    /// Whether it had no limit, for long enough to measure.
     pub(super) fn is_unlimited(&self) -> bool {
         self.limit >= NO_LIMIT && self.lasted()
     }
 
     fn lasted(&self) -> bool {
-        self.seconds >= LEAST_WINDOW
+        self.seconds >= MIN_WINDOW
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Cap {
     most: f64,
     /// Whether it has been seen to use most of the node.
     uses_all: bool,
-    /// What it used in the first of two windows.
+    /// The usage in the first of two windows.
     before: Option<f64>,
     measured: Option<f64>,
     gap: f64,
@@ -81,29 +81,29 @@ impl Cap {
         Self { most: 1.0, uses_all: false, before: None, measured: None, gap: FIRST_GAP, tries: 0 }
     }
 
-    /// As a fraction of the node, within what its limit may be.
+    /// The cap as a fraction of the node, at most `limit`.
     pub(super) fn within(&self, limit: f64) -> f64 {
-        self.most.min(limit).clamp(LEAST, 1.0)
+        self.most.min(limit).clamp(MIN_CAP, 1.0)
     }
 
-    /// Whether it has shown what it can use.
+    /// Whether the cap has been measured.
     pub(super) fn is_known(&self) -> bool {
         self.uses_all || self.measured.is_some()
     }
 
-    /// Whether it is to be measured again before anything is lent on the strength of it.
+    /// Whether it must be measured again before the rest of the node is lent.
     pub(super) fn is_due(&self, t: f64) -> bool {
         self.most < 1.0 && self.measured.is_none_or(|at| t - at >= self.gap)
     }
 
-    /// Takes in what the job used in a window, in which it was served or was not. A cap above `whole`
-    /// counts as the whole node.
+    /// Records the usage in a window; `served` is `None` if the job was not served in it. A cap above
+    /// `whole` counts as the whole node.
     pub(super) fn take(&mut self, usage: Option<f64>, served: Option<Served>, whole: f64) {
         if let Some(served) =
             served.filter(|served| self.is_due(served.t) && served.limit >= NO_LIMIT)
         {
             self.tries += 1;
-            if self.tries >= TRIES {
+            if self.tries >= MAX_TRIES {
                 (self.measured, self.tries) = (Some(served.t), 0);
             }
         }
@@ -130,14 +130,14 @@ impl Cap {
         self.set(before.max(usage), whole);
         let same = (self.most - old).abs() <= SAME * old;
         self.gap = match self.measured {
-            Some(_) if same => (2.0 * self.gap).min(LONGEST_GAP),
+            Some(_) if same => (2.0 * self.gap).min(MAX_GAP),
             Some(_) | None => FIRST_GAP,
         };
         (self.measured, self.tries) = (Some(served.t), 0);
     }
 
     fn set(&mut self, most: f64, whole: f64) {
-        self.most = if most > whole { 1.0 } else { most.clamp(LEAST, 1.0) };
+        self.most = if most > whole { 1.0 } else { most.clamp(MIN_CAP, 1.0) };
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_is_what_a_job_uses_below_its_limit_while_the_node_is_idle() {
+    fn cap_is_the_usage_below_the_limit_while_the_node_is_idle() {
         let window = |idle| first(0.2).map(|first| Served { limit: 0.7, idle, ..first });
         assert!(is(after(&[(0.4, window(0.3)), (0.42, window(0.3))]), 0.42));
         assert!(

@@ -1,6 +1,6 @@
-//! What a job claims of the node by a deadline: its work, or its part of the virtual service.
+//! A job's claim on the node up to a deadline: its work, or a part of its virtual service.
 
-use super::sharing::{Course, Fate};
+use super::sharing::{Outcome, Trajectory};
 
 /// One job with its deadline.
 #[derive(Clone, Copy, Debug)]
@@ -10,28 +10,28 @@ pub(super) struct Claimant {
     /// The most of the node that it can use.
     pub(super) cap: f64,
     pub(super) size: Size,
-    /// Whether it runs at its cap from now on, whatever the order of the others.
+    /// Whether it must run at its cap from now on, independent of the order.
     pub(super) must: bool,
 }
 
-/// What it claims.
+/// The size of the claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Size {
-    /// This much work by its deadline.
+    /// This much work by its deadline, in node-seconds.
     Known(f64),
-    /// What it has in the virtual system, but for a part of that.
+    /// Its service in the virtual system, reduced by the part that it may fall behind.
     Unknown {
         weight: f64,
         /// The part that it may fall behind.
         theta: f64,
-        /// What it has received in the virtual system, and what it has.
+        /// The service received in the virtual system, and on the real node.
         fair: f64,
         used: f64,
-        fate: Fate,
+        outcome: Outcome,
     },
 }
 
-/// A change of what all claim together at a deadline D: the coefficients of 1, of D and of the volume.
+/// A change of the sum of all claims at a deadline D: the coefficients of 1, of D and of the volume.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) at: f64,
@@ -40,36 +40,36 @@ pub(super) struct Step {
     pub(super) volume: f64,
 }
 
-/// What a job of unknown size is to have: its virtual service but for a part.
+/// The claim of a job of unknown size on its virtual service.
 #[derive(Clone, Copy)]
 struct Fair {
-    /// The part that it is to have.
+    /// The part of the virtual service that it claims.
     kept: f64,
     weight: f64,
-    /// What it has already beyond its due.
+    /// The service that it has received beyond that part.
     ahead: f64,
-    fate: Fate,
+    outcome: Outcome,
 }
 
 impl Claimant {
-    /// Its deadline, or the earliest end that its cap lets it reach if that is later: what it cannot use by
-    /// then is no claim.
+    /// Its deadline, or the earliest end that its cap allows if that is later. Work beyond its cap is not
+    /// claimed.
     fn end(&self, left: f64) -> f64 {
         self.due.max(left / self.cap)
     }
 
-    /// What must be done of it by a deadline, at which the volume is this.
+    /// The work of it that must be done by a deadline at which the virtual volume is `volume`.
     pub(super) fn claim(&self, due: f64, volume: f64) -> f64 {
         match self.size {
             Size::Known(left) => {
                 let end = self.end(left);
                 if end <= due { left } else { (left - self.cap * (end - due)).max(0.0) }
             }
-            Size::Unknown { weight, theta, fair, used, fate } => {
-                let served = if due >= fate.end {
-                    fate.served
-                } else if due > fate.capped {
-                    weight * fate.capped_volume + self.cap * (due - fate.capped)
+            Size::Unknown { weight, theta, fair, used, outcome } => {
+                let served = if due >= outcome.end {
+                    outcome.served
+                } else if due > outcome.capped {
+                    weight * outcome.capped_volume + self.cap * (due - outcome.capped)
                 } else {
                     weight * volume
                 };
@@ -79,14 +79,14 @@ impl Claimant {
     }
 
     /// The same as a function of the deadline, as steps of its coefficients.
-    pub(super) fn steps(&self, course: &Course, steps: &mut Vec<Step>) {
+    pub(super) fn steps(&self, trajectory: &Trajectory, steps: &mut Vec<Step>) {
         match self.size {
             Size::Known(left) => self.known_steps(left, steps),
-            Size::Unknown { weight, theta, fair, used, fate } => {
+            Size::Unknown { weight, theta, fair, used, outcome } => {
                 let kept = 1.0 - theta;
                 let behind = kept * fair - used;
                 if behind > 0.0 {
-                    // What it is behind, at its cap from now on.
+                    // The service by which it is behind, at its cap from now on.
                     let cap = self.cap;
                     steps.push(Step { at: 0.0, constant: 0.0, rate: cap, volume: 0.0 });
                     steps.push(Step {
@@ -96,8 +96,8 @@ impl Claimant {
                         volume: 0.0,
                     });
                 }
-                let fair = Fair { kept, weight, ahead: (-behind).max(0.0), fate };
-                self.fair_steps(&fair, course, steps);
+                let fair = Fair { kept, weight, ahead: (-behind).max(0.0), outcome };
+                self.fair_steps(&fair, trajectory, steps);
             }
         }
     }
@@ -112,36 +112,37 @@ impl Claimant {
         steps.push(Step { at: due, constant: cap * begin + left, rate: -cap, volume: 0.0 });
     }
 
-    /// What it is to have of its virtual service.
-    fn fair_steps(&self, fair: &Fair, course: &Course, steps: &mut Vec<Step>) {
-        let Fair { kept, weight, ahead, fate } = *fair;
-        if !fate.end.is_finite() || kept * fate.served <= ahead {
+    /// The steps of its claim on its virtual service.
+    fn fair_steps(&self, fair: &Fair, trajectory: &Trajectory, steps: &mut Vec<Step>) {
+        let Fair { kept, weight, ahead, outcome } = *fair;
+        if !outcome.end.is_finite() || kept * outcome.served <= ahead {
             return;
         }
         let first = ahead / kept;
-        let crosses = fate.capped < fate.end;
-        let shared = if crosses { weight * fate.capped_volume } else { fate.served };
+        let crosses = outcome.capped < outcome.end;
+        let shared = if crosses { weight * outcome.capped_volume } else { outcome.served };
         // At its cap: kept · (shared + cap · (D − capped)) − ahead.
-        let capped_constant = if crosses { kept * (shared - self.cap * fate.capped) } else { 0.0 };
+        let capped_constant =
+            if crosses { kept * (shared - self.cap * outcome.capped) } else { 0.0 };
         let capped_rate = kept * self.cap;
         if first < shared {
-            let begin = course.time_of(first / weight);
+            let begin = trajectory.time_of(first / weight);
             steps.push(Step { at: begin, constant: -ahead, rate: 0.0, volume: kept * weight });
             let volume = -kept * weight;
             steps.push(if crosses {
-                Step { at: fate.capped, constant: capped_constant, rate: capped_rate, volume }
+                Step { at: outcome.capped, constant: capped_constant, rate: capped_rate, volume }
             } else {
-                Step { at: fate.end, constant: kept * fate.served, rate: 0.0, volume }
+                Step { at: outcome.end, constant: kept * outcome.served, rate: 0.0, volume }
             });
         } else {
-            let begin = fate.capped + (first - shared) / self.cap;
+            let begin = outcome.capped + (first - shared) / self.cap;
             let constant = capped_constant - ahead;
             steps.push(Step { at: begin, constant, rate: capped_rate, volume: 0.0 });
         }
         if crosses {
             steps.push(Step {
-                at: fate.end,
-                constant: kept * fate.served - capped_constant,
+                at: outcome.end,
+                constant: kept * outcome.served - capped_constant,
                 rate: -capped_rate,
                 volume: 0.0,
             });

@@ -1,28 +1,28 @@
 //! A job's loss over its steps, and when it reaches a target.
 //!
-//! Two shapes are fitted to the means that frames carry: one that falls by a constant part in equal
-//! steps, and one that falls as 1/(1 + steps). For a given scale both are linear in the value that they
-//! fall to and in their height, so a fit is a search over one number. Where a job's own forecast is in
-//! the frame, nothing here is asked.
+//! Two shapes are fitted to the mean losses of the frames: an exponential one, and one that falls as
+//! 1/(1 + steps). For a given scale, both are linear in their floor and their height, so a fit is a
+//! search over one number. If a frame has the job's own forecast, the fit is not used.
 
 use paceline_wire::Direction;
 
 use crate::unit::counter;
 
-/// With fewer points, nothing is forecast.
-const LEAST_POINTS: usize = 5;
-/// With fewer, no target is out of reach.
-const SURE_POINTS: usize = 8;
-/// So many points are kept: of more, neighbours are joined.
-const MOST_POINTS: usize = 24;
-/// A new fit is made once there is so much more to go by, as a part of the steps.
+/// The number of points that a forecast requires.
+const MIN_POINTS: usize = 5;
+/// The number of points after which a target may count as unreachable.
+const MIN_POINTS_FOR_NEVER: usize = 8;
+/// The largest number of points. Beyond it, neighbours are merged.
+const MAX_POINTS: usize = 24;
+/// The curve is fitted again once the steps have grown by this part.
 const NEWS: f64 = 0.03;
-/// The scales that are tried: from this part of the steps so far, each so many times the one before.
+/// The scales that are tried: the first as a part of the steps so far, the factor to the next, and their
+/// number.
 const FIRST_SCALE: f64 = 1.0 / 32.0;
 const NEXT_SCALE: f64 = 1.6;
-const SCALES: usize = 16;
-/// Steps of the search around the best of them.
-const SEARCH: usize = 12;
+const SCALE_COUNT: usize = 16;
+/// The number of search steps around the best of them.
+const SEARCH_STEPS: usize = 12;
 
 /// A mean of losses over the steps from `from` to `to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,14 +36,14 @@ struct Point {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
     points: Vec<Point>,
-    /// The last step of a point or a frame.
+    /// The last known step.
     step: Option<f64>,
     fit: Option<Fit>,
     /// The step at the last fit.
     fitted: f64,
 }
 
-/// What the loss falls to, its height over that at step 0, and how.
+/// A fitted curve: its floor, its height above the floor at step 0, its shape and its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fit {
     floor: f64,
@@ -61,21 +61,21 @@ enum Shape {
 /// When a target is reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reach {
-    /// There is too little to go by.
+    /// There are too few points.
     Unknown,
-    /// Not by this loss.
+    /// The fitted loss does not reach it.
     Never,
-    /// After so many steps more.
+    /// After this many more steps.
     Steps(f64),
 }
 
 impl Curve {
-    /// Takes in the step of a frame, and the mean of the losses since the one before.
+    /// Records the step of a frame and the mean loss since the previous frame.
     pub(super) fn take(&mut self, step: u64, loss: Option<f64>, direction: Direction) {
         let step = counter(step);
         let before = self.step.replace(step);
         if before.is_some_and(|before| step < before) {
-            // It goes on from a checkpoint: what came after that is done again.
+            // It continues from a checkpoint: later points are dropped.
             self.points.retain(|point| point.to <= step);
         }
         let Some(loss) = loss.filter(|loss| loss.is_finite()) else { return };
@@ -84,23 +84,23 @@ impl Curve {
             return;
         }
         let loss = if direction == Direction::Maximize { -loss } else { loss };
-        if self.points.len() >= MOST_POINTS {
+        if self.points.len() >= MAX_POINTS {
             self.join();
         }
         self.points.push(Point { from, to: step, loss });
     }
 
-    /// Fits again if there is news enough; returns whether it did.
+    /// Fits again if there are enough new steps; returns whether it did.
     pub(super) fn refresh(&mut self) -> bool {
         let end = self.points.last().map_or(0.0, |point| point.to);
         let is_due = (end - self.fitted).abs() > NEWS * end;
         if is_due {
-            (self.fit, self.fitted) = (Fit::of(&self.points), end);
+            (self.fit, self.fitted) = (Fit::from_points(&self.points), end);
         }
         is_due
     }
 
-    /// How many points there are.
+    /// The number of points.
     pub(super) fn points(&self) -> usize {
         self.points.len()
     }
@@ -109,18 +109,19 @@ impl Curve {
     pub(super) fn reach(&self, target: f64, direction: Direction) -> Reach {
         let Some((fit, step)) = self.fit.zip(self.step) else { return Reach::Unknown };
         let target = if direction == Direction::Maximize { -target } else { target };
-        let never = if self.points.len() < SURE_POINTS { Reach::Unknown } else { Reach::Never };
+        let never =
+            if self.points.len() < MIN_POINTS_FOR_NEVER { Reach::Unknown } else { Reach::Never };
         fit.step_of(target).map_or(never, |at| Reach::Steps((at - step).max(0.0)))
     }
 
-    /// The steps after which all but this part of the fall to come has happened.
+    /// The steps after which only this part of the remaining fall is left.
     pub(super) fn until_left(&self, part: f64) -> Option<f64> {
         let (fit, step) = self.fit.zip(self.step)?;
         let now = fit.at(step);
         Some((fit.step_of(fit.floor + part * (now - fit.floor))? - step).max(0.0))
     }
 
-    /// Joins neighbours, from the first ones on, until half of the points are left.
+    /// Merges pairs of neighbours, so that half of the points are left.
     fn join(&mut self) {
         let joined = self.points.chunks(2).filter_map(|pair| {
             let (first, last) = (pair.first()?, pair.last()?);
@@ -134,19 +135,19 @@ impl Curve {
 }
 
 impl Fit {
-    fn of(points: &[Point]) -> Option<Self> {
-        if points.len() < LEAST_POINTS {
+    fn from_points(points: &[Point]) -> Option<Self> {
+        if points.len() < MIN_POINTS {
             return None;
         }
         let span = points.last()?.to;
         let best = |shape| {
             let scale =
                 |n: usize| span * FIRST_SCALE * NEXT_SCALE.powi(i32::try_from(n).unwrap_or(0));
-            let tried = (0..SCALES).map(|n| Self::with(points, shape, scale(n)));
+            let tried = (0..SCALE_COUNT).map(|n| Self::with(points, shape, scale(n)));
             let (_, rough) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
             let (mut low, mut high) = (rough.scale / NEXT_SCALE, rough.scale * NEXT_SCALE);
             let mut best = Self::with(points, shape, rough.scale);
-            for _ in 0..SEARCH {
+            for _ in 0..SEARCH_STEPS {
                 let (a, b) = (low * (high / low).powf(0.382), low * (high / low).powf(0.618));
                 let (at_a, at_b) = (Self::with(points, shape, a), Self::with(points, shape, b));
                 let nearer = if at_a.0 <= at_b.0 {
@@ -167,7 +168,7 @@ impl Fit {
         (fit.height > 0.0 && fit.floor.is_finite()).then_some(fit)
     }
 
-    /// The best fit of one shape and scale, and what it leaves, weighted by steps.
+    /// The best fit of one shape and scale, with its squared error weighted by steps.
     fn with(points: &[Point], shape: Shape, scale: f64) -> (f64, Self) {
         let (mut weights, mut sum_g, mut sum_y, mut sum_gg, mut sum_gy, mut sum_yy) =
             (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
@@ -186,7 +187,7 @@ impl Fit {
         let shared = sum_gy - weights * mean_g * mean_y;
         let height = if spread > 0.0 { shared / spread } else { 0.0 };
         let left = sum_yy - weights * mean_y * mean_y - height * shared;
-        // A fit that is not a number is the worst.
+        // A fit that is not a number counts as the worst.
         let left = if left.is_nan() { f64::MAX } else { left.max(0.0) };
         (left, Self { floor: mean_y - height * mean_g, height, shape, scale })
     }
@@ -195,7 +196,7 @@ impl Fit {
         self.floor + self.height * self.shape.at(step / self.scale)
     }
 
-    /// The step at which the loss is down to `target`, if it ever is.
+    /// The step at which the loss reaches `target`, if it does.
     fn step_of(&self, target: f64) -> Option<f64> {
         let part = (target - self.floor) / self.height;
         (part > 0.0).then(|| (self.scale * self.shape.inverse(part.min(1.0))).max(0.0))
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn rise_of_what_is_maximised_is_forecast_the_same() {
+    fn rise_of_a_maximised_metric_is_forecast_the_same() {
         let accuracy = |step: f64| 0.9 - 0.8 / (1.0 + step / 50.0);
         let curve = after(20, accuracy, Direction::Maximize);
         let to = steps(curve.reach(0.8, Direction::Maximize)) + 100.0;
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn points_stay_few_and_fall_back_with_the_steps() {
         let mut curve = after(500, |step: f64| (-step / 900.0).exp(), Direction::Minimize);
-        assert!(curve.points() <= MOST_POINTS);
+        assert!(curve.points() <= MAX_POINTS);
         curve.take(1000, None, Direction::Minimize);
         assert!(curve.points.iter().all(|point| point.to <= 1000.0));
         curve.take(1010, Some(f64::NAN), Direction::Minimize);

@@ -1,29 +1,29 @@
-//! The end of each job under equal sharing, and whom it lets be served before it.
+//! The end of each job under equal sharing, and which jobs may be served before it.
 
 use super::claimant::{Claimant, Size};
 use super::ghost::Ghost;
 use super::row::Row;
 use super::settings::Settings;
-use super::sharing::{Course, Party, run};
+use super::sharing::{Participant, Trajectory, run};
 use super::slack::Slacks;
 
-/// A slack of this part of the shortest interval is used up: what one more interval takes beyond it is less
-/// than that interval.
+/// Slack below this part of the shortest interval counts as used up. So a job is late by less than one
+/// such interval.
 const USED_UP: f64 = 0.25;
-/// What takes more seconds than this never ends.
-const FOREVER: f64 = 1e12;
+/// Times above this, in seconds, count as infinite.
+const MAX_SECONDS: f64 = 1e12;
 
 /// The deadlines of one run, in the order of its rows.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     claimants: Vec<Claimant>,
-    course: Course,
+    trajectory: Trajectory,
     slacks: Slacks,
 }
 
 impl Deadlines {
-    /// Runs the virtual system on from the moment `t`, without further arrivals. `capacity` is what the
-    /// node does in a second.
+    /// Simulates the virtual system from the time `t` on, without further arrivals. `capacity` is the work
+    /// that the node does in a second, in node-seconds.
     pub(super) fn new(
         rows: &[Row],
         ghosts: &[Ghost],
@@ -31,36 +31,37 @@ impl Deadlines {
         capacity: f64,
         t: f64,
     ) -> Self {
-        let party = |row: &Row| Party {
+        let participant = |row: &Row| Participant {
             weight: row.weight,
             cap: row.cap,
             left: row.virtual_left(settings.prior),
         };
-        let ghosts = ghosts.iter().map(|ghost| Party {
+        let ghosts = ghosts.iter().map(|ghost| Participant {
             weight: ghost.weight,
             cap: ghost.cap,
             left: ghost.left,
         });
-        let parties: Vec<Party> = rows.iter().map(party).chain(ghosts).collect();
-        let course = run(&parties, capacity, f64::INFINITY);
-        let claimant = |(row, fate): (&Row, &super::sharing::Fate)| {
-            let due = fate.end + settings.relax * (t - row.since + fate.end);
-            let due = due.min(FOREVER);
+        let participants: Vec<Participant> = rows.iter().map(participant).chain(ghosts).collect();
+        let trajectory = run(&participants, capacity, f64::INFINITY);
+        let claimant = |(row, outcome): (&Row, &super::sharing::Outcome)| {
+            let due = outcome.end + settings.relax * (t - row.since + outcome.end);
+            let due = due.min(MAX_SECONDS);
             let size = match row.left {
-                Some(left) => Size::Known(left.min(FOREVER)),
+                Some(left) => Size::Known(left.min(MAX_SECONDS)),
                 None => Size::Unknown {
                     weight: row.weight,
                     theta: row.theta,
                     fair: row.fair,
                     used: row.used,
-                    fate: *fate,
+                    outcome: *outcome,
                 },
             };
             Claimant { due, cap: row.cap, size, must: row.must_run(due, settings.least) }
         };
-        let claimants: Vec<Claimant> = rows.iter().zip(&course.fates).map(claimant).collect();
-        let slacks = Slacks::new(&claimants, &course, capacity, USED_UP * settings.least);
-        Self { claimants, course, slacks }
+        let claimants: Vec<Claimant> =
+            rows.iter().zip(&trajectory.outcomes).map(claimant).collect();
+        let slacks = Slacks::new(&claimants, &trajectory, capacity, USED_UP * settings.least);
+        Self { claimants, trajectory, slacks }
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = &Claimant> {
@@ -72,23 +73,23 @@ impl Deadlines {
         self.claimants.get(at).map_or(f64::INFINITY, |claimant| claimant.due)
     }
 
-    /// The earliest deadline whose slack is used up: infinite if there is none.
+    /// The earliest deadline whose slack is used up; infinite if there is none.
     pub(super) fn exhausted(&self) -> f64 {
         self.slacks.exhausted()
     }
 
-    /// Whether so much work of a row may be done first, in node-seconds.
+    /// Whether `work` node-seconds of a row may be done first.
     pub(super) fn allows(&self, at: usize, work: f64) -> bool {
         self.claimants.get(at).is_some_and(|claimant| self.slacks.allows(claimant, work))
     }
 
-    /// How much work of a row may be done first, in node-seconds.
+    /// The work of a row that may be done first, in node-seconds.
     pub(super) fn leaves(&self, at: usize) -> f64 {
         let claimant = self.claimants.get(at);
-        claimant.map_or(f64::INFINITY, |claimant| self.slacks.leaves(claimant, &self.course))
+        claimant.map_or(f64::INFINITY, |claimant| self.slacks.leaves(claimant, &self.trajectory))
     }
 
-    /// Whether a row may be served first until it has done so much work.
+    /// Whether a row may be served first until it has done `work` node-seconds.
     pub(super) fn fits(&self, at: usize, work: f64) -> bool {
         self.claimants.get(at).is_some_and(|claimant| work <= self.slacks.before(claimant))
     }

@@ -1,32 +1,24 @@
-//! When a job that may be ended has reached its objective.
+//! Detects that a job which may be ended has reached its objective.
 
 use crate::frame::Job;
+use crate::reason::paceline::End;
 
-/// So many losses in a row that reach it are enough without the job's own word.
+/// The number of losses in a row that prove it without the job's own report.
 const LOSSES: u8 = 3;
-/// Beside the job's own word, a loss bears it out that is off by this part of the fall so far: the word is that of
-/// a few batches, and the mean over a frame comes a little later.
+/// A loss within this part of the whole fall confirms the job's own report. The report is based on a few
+/// batches, and the mean over a frame follows a little later.
 const NEAR: f64 = 0.02;
 
-/// What speaks for a job's end.
+/// The evidence for a job's end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ending {
     target: Option<f64>,
     reaching: u8,
-    /// The job's own word, and no loss that bears it out yet.
+    /// Whether the job reports that it has reached its objective.
     latched: bool,
-    /// How far the first loss was from the objective.
+    /// The distance of the first loss from the objective.
     fall: Option<f64>,
     ended: Option<End>,
-}
-
-/// The mean loss that ended a job, which may be a little off its objective, and that.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct End {
-    /// The loss.
-    pub loss: f64,
-    /// The objective.
-    pub objective: f64,
 }
 
 impl Ending {
@@ -42,24 +34,24 @@ impl Ending {
         let fall = *self.fall.get_or_insert(away);
         let reaches = job.direction.reached(loss, objective);
         self.reaching = if reaches { self.reaching.saturating_add(1) } else { 0 };
-        // One latch alone may be chance, and so may be one loss.
+        // A single report or a single loss may be chance.
         let is_near = reaches || away <= NEAR * fall;
         if self.latched && is_near || self.reaching >= LOSSES {
             self.ended.get_or_insert(End { loss, objective });
         }
     }
 
-    /// Set once the job is to end, for good.
+    /// Set once the job is to be ended; then it stays set.
     pub(super) fn ended(&self) -> Option<End> {
         self.ended
     }
 
-    /// Whether the job itself says that it has reached its objective, and no loss bears it out yet.
+    /// Whether the job reports that it has reached its objective, and no loss confirms it yet.
     pub(super) fn is_claimed(&self) -> bool {
         self.ended.is_none() && self.latched
     }
 
-    /// Whether something speaks for its end, and another loss will tell.
+    /// Whether there is evidence for its end that another loss may confirm.
     pub(super) fn is_being_confirmed(&self) -> bool {
         self.ended.is_none() && (self.latched || self.reaching > 0)
     }
@@ -89,7 +81,7 @@ mod tests {
     fn job_ends_by_its_word_and_a_loss_that_bears_it_out() {
         assert!(ends(&[job(0.9, true)]) && ends(&[job(1.1, true), job(0.9, true)]));
         assert!(!ends(&[job(1.1, true), job(1.1, true)]));
-        // Of a fall from 6 to 1, less than 0.1 is near.
+        // For a fall from 6 to 1, less than 0.1 is near.
         assert!(ends(&[job(6.0, false), job(1.09, true)]));
         assert!(!ends(&[job(6.0, false), job(1.1, false), job(1.2, true)]));
         let kept = Job { may_terminate: Some(false), ..job(0.9, true) };

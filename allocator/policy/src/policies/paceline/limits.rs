@@ -1,29 +1,29 @@
-//! From what each is to have to limits.
+//! Turns shares into limits.
 
 use super::order::Served;
 use crate::unit::count;
 
-/// Beside others, a job that is served may have so much more than its share: so its use can show that it
-/// needs more.
+/// Beside others, the limit of a served job is its share times this, plus the following. So its usage can
+/// show that it needs more.
 const MORE: f64 = 1.25;
-const MORE_AT_LEAST: f64 = 0.02;
+const MIN_MORE: f64 = 0.02;
 
-/// A job that is not allowed to run has this part of what a waiting job has.
+/// A job that the promise does not allow to run gets this part of a waiting job's limit.
 const KEPT_BACK: f64 = 0.125;
 
-/// What a job that is served may have beyond its share.
+/// What a served job may have beyond its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beyond {
     /// Nothing.
     Nothing,
     /// A little, so that its use can show that it needs more.
     Little,
-    /// All that others leave: it has still to show how much it can use.
+    /// All that others leave, since its cap is not measured yet.
     All,
 }
 
-/// The limit of each row. Those that wait have `wait` of the node together, divided by the next power of two:
-/// so one more does not rewrite the limits of all.
+/// The limit of each row. Waiting rows have `wait` of the node together. It is divided by the next power of
+/// two, so that one more waiting job does not change all limits.
 pub(super) fn limits(
     served: &Served,
     beyond: &[Beyond],
@@ -46,7 +46,7 @@ pub(super) fn limits(
         } else {
             match beyond {
                 Beyond::Nothing => *share,
-                Beyond::Little => (MORE * share + MORE_AT_LEAST).min(1.0),
+                Beyond::Little => (MORE * share + MIN_MORE).min(1.0),
                 Beyond::All => 1.0,
             }
         }
@@ -58,11 +58,11 @@ pub(super) fn limits(
 mod tests {
     use super::*;
 
-    fn of(shares: &[f64], beside_services: bool) -> Vec<f64> {
-        of_served(&all(shares, true), beside_services)
+    fn limits_of(shares: &[f64], beside_services: bool) -> Vec<f64> {
+        limits_for(&all(shares, true), beside_services)
     }
 
-    fn of_served(served: &Served, beside_services: bool) -> Vec<f64> {
+    fn limits_for(served: &Served, beside_services: bool) -> Vec<f64> {
         limits(served, &vec![Beyond::Little; served.shares.len()], 0.05, beside_services)
     }
 
@@ -72,21 +72,21 @@ mod tests {
     }
 
     #[test]
-    fn job_that_the_promise_keeps_back_has_less_than_one_that_waits() {
+    fn job_held_back_by_the_promise_gets_less_than_a_waiting_one() {
         let kept_back = all(&[1.0, 0.0, 0.0], false);
-        assert_eq!(of_served(&kept_back, false), [1.0, 0.003_125, 0.003_125]);
+        assert_eq!(limits_for(&kept_back, false), [1.0, 0.003_125, 0.003_125]);
     }
 
     #[test]
     fn job_that_is_served_alone_has_no_limit() {
-        assert_eq!(of(&[1.0, 0.0, 0.0], false), [1.0, 0.025, 0.025]);
-        assert_eq!(of(&[0.4, 0.0], true), [0.4, 0.05]);
+        assert_eq!(limits_of(&[1.0, 0.0, 0.0], false), [1.0, 0.025, 0.025]);
+        assert_eq!(limits_of(&[0.4, 0.0], true), [0.4, 0.05]);
     }
 
     #[test]
     fn job_that_is_measured_has_no_limit_beside_others() {
         let served = Served { measures: true, ..all(&[0.4, 0.6, 0.0], true) };
-        assert_eq!(of_served(&served, false), [1.0, 0.6, 0.05]);
+        assert_eq!(limits_for(&served, false), [1.0, 0.6, 0.05]);
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         for (waiting, expected) in [(5, 0.05 / 8.0), (8, 0.05 / 8.0), (9, 0.05 / 16.0)] {
             let mut shares = vec![1.0];
             shares.extend(vec![0.0; waiting]);
-            let limits = of(&shares, false);
+            let limits = limits_of(&shares, false);
             assert!(limits[1..].iter().all(|limit| (limit - expected).abs() < 1e-12));
         }
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn job_beside_others_may_have_more_than_its_share() {
-        let limits = of(&[0.2, 0.8, 0.0], false);
+        let limits = limits_of(&[0.2, 0.8, 0.0], false);
         assert!((limits[0] - 0.27).abs() < 1e-12 && (limits[1] - 1.0).abs() < 1e-12);
     }
 }

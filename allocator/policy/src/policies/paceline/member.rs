@@ -1,45 +1,43 @@
-//! One job, from its first frame to its last.
+//! The state of one job, from its first frame to its last.
 
 use super::cap::{Cap, Served};
 use super::curve::{Curve, Reach};
 use super::ending::Ending;
 use super::newcomer::{Newcomer, Stage};
-use super::order::SMALL;
 use super::received::Received;
 use super::row::Milestones;
 use super::service::Service;
 use super::settings::Settings;
-use super::speed::LEAST_WINDOW;
+use super::speed::MIN_WINDOW;
 use super::work::Work;
 use crate::frame::Job;
 use crate::unit::saturate;
 
-/// Weights further apart than this factor from 1 make no difference.
-const LARGEST_WEIGHT: f64 = 1e4;
-/// A target farther than so many times the service so far, and than the job's own total, is never reached.
-const FARTHEST: f64 = 20.0;
-/// An acceptable loss that is not forecast yet is taken to come after this part of the work left.
+/// Weights are limited to this factor above and below 1.
+const MAX_WEIGHT: f64 = 1e4;
+/// A target counts as unreachable if its work exceeds this multiple of the service so far, and the job's
+/// own total.
+const MAX_WORK_RATIO: f64 = 20.0;
+/// Without a forecast, an acceptable loss is assumed after this part of the work left.
 const EARLY_PART: f64 = 0.2;
-/// A job that says that it has reached its objective is taken at its word until it has received this part more.
+/// A job that reports its objective as reached is believed until it has received this part more service.
 const CONFIRMATION: f64 = 0.1;
-/// A job that goes on after its objective gains little by reaching it soon: this part of what an acceptable
-/// loss counts.
+/// The value of reaching the objective for a job that continues after it, relative to an acceptable loss.
 const OBJECTIVE: f64 = 0.1;
-/// What is left of the fall to come at the milestones of `learn`.
+/// The parts of the remaining fall that are left at the milestones of `learn`.
 const FALLS: [f64; 3] = [0.5, 0.25, 0.125];
 
-/// What is kept of one job.
+/// The state of one job.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is so or not, by itself")]
 pub(super) struct Member {
     /// When it was first seen.
     pub(super) since: f64,
-    /// The service that it would have under equal sharing.
+    /// The service that it would have received under equal sharing, in node-seconds.
     pub(super) fair: f64,
-    /// What it had received before it was first seen.
+    /// The service received before it was first seen.
     begun_with: f64,
     pub(super) weight: f64,
-    /// The most that its owner allows.
+    /// The largest share that its owner allows.
     pub(super) most: f64,
     pub(super) received: Received,
     pub(super) cap: Cap,
@@ -47,31 +45,31 @@ pub(super) struct Member {
     pub(super) curve: Curve,
     pub(super) newcomer: Newcomer,
     pub(super) ending: Ending,
-    /// What it had received when it said that it had reached its objective, while no loss bears that out.
+    /// The service received when it reported its objective as reached, while no loss confirms that.
     claimed_at: Option<f64>,
     /// Whether a ghost has taken its place in the virtual system.
     pub(super) is_over: bool,
-    /// The target for its batches and what was measured of them, if it is a service.
+    /// The target for its batches and their measurements, if it is a service.
     pub(super) service: Option<(f64, Service)>,
-    /// What the last run gave it of the node: 0 if it waits.
+    /// The share that the last run gave it; 0 if it waits.
     pub(super) share: f64,
     /// Whether the last run served it.
     pub(super) served: bool,
-    /// Whether the last run had it wait.
+    /// Whether the last run made it wait.
     pub(super) waited: bool,
-    /// Whether it used much of the node in the last window, in which nothing limited it.
-    pub(super) used_much: bool,
+    /// Its usage in the last window, if it had no limit.
+    pub(super) open_use: f64,
     /// The work left, where the size is known.
     pub(super) left: Option<f64>,
-    /// The same by its total alone.
+    /// The work left by its total alone.
     by_total: Option<f64>,
-    /// What it used since the frame before.
+    /// Its usage since the previous frame.
     pub(super) usage: Option<f64>,
     /// Its limit in force.
     pub(super) limit: f64,
 }
 
-/// What a frame means to every job of it.
+/// The values of a frame that all jobs share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) t: f64,
@@ -101,7 +99,7 @@ impl Member {
             share: 0.0,
             served: false,
             waited: false,
-            used_much: false,
+            open_use: 0.0,
             left: None,
             by_total: None,
             usage: None,
@@ -111,8 +109,8 @@ impl Member {
         member
     }
 
-    /// Takes in another frame. If it was served since the frame before, `free` is what all other limits left of
-    /// the node, and the unused part of it.
+    /// Records another frame. If the job was served since the previous frame, `free` is the share that all other
+    /// limits left, and the idle share of the node.
     pub(super) fn take(
         &mut self,
         job: &Job,
@@ -123,7 +121,7 @@ impl Member {
         let stepped = self.work.has_stepped();
         self.usage = job.usage.cpu.filter(|usage| usage.is_finite() && *usage >= 0.0);
         let estimate = self.usage.unwrap_or(0.0) * window.seconds;
-        // What it had before it was counted, it had under equal sharing, too.
+        // Service from before the measurements counts under equal sharing, too.
         let earlier = self.received.take(counter(job, window), estimate);
         self.fair += earlier;
         self.begun_with += earlier;
@@ -132,17 +130,17 @@ impl Member {
         let Window { t, seconds, .. } = window;
         let limit = self.limit;
         let served = free.map(|(free, idle)| Served { t, seconds, limit, free, idle, stepped });
-        // What its owner allows needs no measurement.
+        // A cap set by its owner needs no measurement.
         let open =
             served.zip(self.usage).is_some_and(|(served, usage)| served.could_use_more(usage))
                 || self.is_capped(settings);
-        self.used_much = served.is_some_and(|served| served.is_unlimited())
-            && self.usage.is_some_and(|usage| usage >= SMALL);
+        let was_open = served.is_some_and(|served| served.is_unlimited());
+        self.open_use = self.usage.filter(|_| was_open).unwrap_or(0.0);
         self.cap.take(self.usage, served, settings.whole);
         self.newcomer.take(Stage {
             t,
             was_open: open,
-            used_most: seconds >= LEAST_WINDOW && self.usage.is_some_and(|of| of > settings.whole),
+            used_most: seconds >= MIN_WINDOW && self.usage.is_some_and(|of| of > settings.whole),
             begun: self.used() >= settings.probe,
             stepped: self.work.has_stepped(),
             measured: self.work.per_step().is_some() || !self.work.states_total(),
@@ -154,14 +152,14 @@ impl Member {
         }
     }
 
-    /// What first and later frames say alike.
+    /// Records the values that are read in first and later frames alike.
     fn read(&mut self, job: &Job, cpus: Option<f64>, settings: &Settings) {
         let positive = |x: Option<f64>| x.filter(|x| x.is_finite() && *x > 0.0);
         let weight = positive(job.weight).unwrap_or(1.0);
-        self.weight = weight.clamp(1.0 / LARGEST_WEIGHT, LARGEST_WEIGHT);
+        self.weight = weight.clamp(1.0 / MAX_WEIGHT, MAX_WEIGHT);
         self.most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
         self.limit = positive(job.limit.applied).or(positive(job.limit.cpu)).unwrap_or(1.0);
-        // Between the step and this frame it received this.
+        // The service received between the step and this frame.
         let then = node_seconds(job.step_cpu_seconds, cpus);
         let since =
             node_seconds(job.cpu_seconds, cpus).zip(then).map_or(0.0, |(now, then)| now - then);
@@ -182,32 +180,32 @@ impl Member {
             (Some(target), none) => *none = Some((target, Service::default())),
             (None, known) => {
                 if known.take().is_some() {
-                    // A service had no part in the sharing.
+                    // A service did not take part in the sharing.
                     self.fair = self.used();
                 }
             }
         }
     }
 
-    /// The service that it has received.
+    /// The service that it has received, in node-seconds.
     pub(super) fn used(&self) -> f64 {
         self.received.total()
     }
 
-    /// The most of the node that it can use.
+    /// The largest share of the node that it can use.
     pub(super) fn can_use(&self) -> f64 {
         self.cap.within(self.most)
     }
 
-    /// Whether its owner allows it less than what counts as the whole node.
+    /// Whether its owner's maximum is below what counts as the whole node.
     pub(super) fn is_capped(&self, settings: &Settings) -> bool {
         self.most < settings.whole
     }
 
-    /// The part of its fair service by which it may be behind, where its size is unknown: so much of what an
-    /// equal share gives it in the time that it is here. `equal` is that share of the node.
+    /// The part of its fair service by which it may be behind if its size is unknown. It is relative to what an
+    /// equal share, `equal` of the node, gives it in the time since it was first seen.
     pub(super) fn may_lag(&self, equal: f64, t: f64, settings: &Settings) -> f64 {
-        // Of a job that is to tell its size soon, nothing is left open.
+        // A job that will report its size soon may not fall behind.
         if self.work.states_total() || self.fair <= 0.0 {
             return 0.0;
         }
@@ -219,13 +217,13 @@ impl Member {
         self.service.is_none() && self.ending.ended().is_none()
     }
 
-    /// What is left of it in the virtual system: infinite if its size is unknown.
+    /// Its work left in the virtual system; infinite if its size is unknown.
     pub(super) fn virtual_left(&self) -> f64 {
         self.left.map_or(f64::INFINITY, |left| (self.used() + left - self.fair).max(0.0))
     }
 
-    /// Works out what is left of its work, by its total or by the way to an objective that ends it.
-    pub(super) fn reckon(&mut self, job: &Job, settings: &Settings) {
+    /// Estimates its work left, from its total or from the forecast of an objective that ends it.
+    pub(super) fn estimate_work(&mut self, job: &Job, settings: &Settings) {
         let used = self.used();
         let by_total = self.work.left(used, settings.believes());
         self.by_total = by_total;
@@ -238,8 +236,8 @@ impl Member {
         };
     }
 
-    /// The work until a loss bears out that it has reached its objective, as it says: a part of what it had received
-    /// then. After that, its word counts no more.
+    /// The work until a loss confirms its report that it has reached its objective: a part of the service
+    /// received then. After that, its report is no longer believed.
     fn until_confirmed(&mut self) -> Option<f64> {
         if !self.ending.is_claimed() {
             self.claimed_at = None;
@@ -250,7 +248,7 @@ impl Member {
         Some(claimed_at * (1.0 + CONFIRMATION) - used).filter(|left| *left > 0.0)
     }
 
-    /// The work until its objective, if that is forecast.
+    /// The work until its objective, if there is a forecast.
     fn to_objective(&self, job: &Job) -> Option<f64> {
         let target = job.targets.objective.filter(|target| target.is_finite())?;
         self.work_of(self.reach(job, job.steps_to_objective, target))
@@ -265,11 +263,11 @@ impl Member {
 
     fn work_of(&self, reach: Reach) -> Option<f64> {
         let Reach::Steps(steps) = reach else { return None };
-        let farthest = (FARTHEST * self.used()).max(self.by_total.unwrap_or(0.0));
+        let farthest = (MAX_WORK_RATIO * self.used()).max(self.by_total.unwrap_or(0.0));
         Some(steps * self.work.per_step()?).filter(|work| *work <= farthest)
     }
 
-    /// What its work leads to before its end.
+    /// The milestones before its end.
     pub(super) fn milestones(&self, job: &Job, left: f64, settings: &Settings) -> Milestones {
         let known = |target: Option<f64>| target.filter(|target| target.is_finite());
         let acceptable = known(job.targets.acceptable).filter(|_| !job.reached.acceptable);
@@ -300,7 +298,7 @@ impl Member {
     }
 }
 
-/// The service by its counter.
+/// The service according to its counter.
 fn counter(job: &Job, window: Window) -> Option<f64> {
     node_seconds(job.cpu_seconds, window.cpus)
 }

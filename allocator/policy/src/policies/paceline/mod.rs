@@ -1,22 +1,35 @@
-//! `paceline`: soonest done first, none later than under equal sharing.
+//! `paceline`: least work left first, no job later than under equal sharing.
 //!
-//! Source: this project. Beside the real node runs a virtual one on which the same jobs share equally
-//! by weight (FSP: Friedman and Henderson, SIGMETRICS 2003; Dell'Amico et al., arXiv 1506.09158). A job's
-//! end there is its deadline here. The real node serves jobs in the order of the work that they have left
-//! (Schrage 1968), or of the work until their loss is acceptable, but only within the slack that the
-//! deadlines leave. Jobs that say nothing of their work get what equal sharing gives them.
+//! Source: this project. The policy simulates a virtual node on which the same jobs share equally by
+//! weight (FSP: Friedman and Henderson, SIGMETRICS 2003; Dell'Amico et al., arXiv 1506.09158). A job's
+//! end there is its deadline on the real node. The real node serves jobs in the order of the work that
+//! they have left (Schrage 1968), or of the work until their loss is acceptable. It does so only within
+//! the slack that the deadlines leave. Jobs that do not report their work get an equal share.
 //!
 //! Work is in *node-seconds*: CPU seconds over the node's CPUs. One run:
 //!
-//! 1. `sharing`: the virtual node runs on from the last frame to this one. A job that has gone goes on
+//! 1. `sharing`: the virtual node advances from the last frame to this one. A job that is gone continues
 //!    there as a `ghost` until its virtual end.
-//! 2. `member`: each job is followed: its service (`received`), the most that it can use (`cap`),
-//!    the work of a step and the work left (`work`), and when its loss reaches its targets (`curve`).
-//!    `speed` says how much of the node jobs really get.
-//! 3. `ending`: jobs that have reached their objective end. `service`: jobs with a target for their
-//!    batches are given what they need; training shares the rest.
-//! 4. `deadlines`, `claimant` and `slack`: who may be served. `order`: who is. `limits`: what is written.
-//! 5. `timing`: when to look again. `outlook`: when each job is expected to end.
+//! 2. `member`: the state of each job is updated: its service (`received`), the largest share that it
+//!    can use (`cap`), the work of a step and the work left (`work`), and when its loss reaches its
+//!    targets (`curve`). `speed` measures how much of the node jobs really get.
+//! 3. `ending`: jobs that have reached their objective are ended. `service`: jobs with a target for their
+//!    batches get the share that they need; training shares the rest.
+//! 4. `deadlines`, `claimant` and `slack` decide which jobs may be served, `order` which are served, and
+//!    `limits` the limits to write.
+//! 5. `timing`: the time of the next run. `outlook`: when each job is expected to end.
+//!
+//! Rules that real machines require:
+//!
+//! - A cap is measured only where the job could have had more.
+//! - The virtual node does as much work as the real one did, so contention and other processes slow
+//!   both. What a new job uses before its first frame is taken off both.
+//! - The work of a step is measured by the CPU time at the moment of its report
+//!   (`step_cpu_seconds`). The frame's CPU time is up to a second later.
+//! - Once the work of a step is exact, steps of a waiting job do not count. Threads of a job with
+//!   almost no CPU wait for each other.
+//! - A decision names the jobs that may get less than the limiter's floor (`waiting`). They wait on
+//!   purpose, or are services that already have what they need.
 
 mod answer;
 mod cap;
@@ -39,7 +52,6 @@ mod sharing;
 mod slack;
 mod speed;
 mod timing;
-mod why;
 mod work;
 
 use std::collections::BTreeMap;
@@ -49,6 +61,7 @@ use crate::decision::Decision;
 use crate::frame::{Frame, Job};
 use crate::params::{ParamError, Params};
 use crate::policy::Policy;
+use crate::reason::paceline::Why;
 use crate::unit::{JobId, saturate};
 use deadlines::Deadlines;
 use ghost::Ghost;
@@ -57,24 +70,21 @@ use order::Served;
 use row::Row;
 use service::Claim;
 use settings::Settings;
-use sharing::Party;
+use sharing::Participant;
 use speed::{Seen, Speed};
-
-pub use ending::End;
-pub use why::Why;
 
 pub(super) use settings::PARAMETERS;
 
-/// Losses of so many jobs are fitted in one run at the most: the others wait for the next.
-const FITS: usize = 8;
-/// Above this part of its use, a node is busy with other work, too.
+/// The largest number of loss curves that one run fits. The others wait for the next run.
+const MAX_FITS: usize = 8;
+/// A node whose usage is above this is busy with other work, too.
 const BUSY: f64 = 0.95;
-/// So many jobs that have gone are kept in the virtual system: those with the most work left.
-const MOST_GHOSTS: usize = 4096;
-/// Jobs that can use so much of their room can fill it.
-const FULL: f64 = 0.98;
-/// Training is never planned with less of the node than this.
-const LEAST_ROOM: f64 = 0.05;
+/// The largest number of ghosts in the virtual system: those with the most work left are kept.
+const MAX_GHOSTS: usize = 4096;
+/// Jobs that can use this part of their room count as filling it.
+const FILLS_ROOM: f64 = 0.98;
+/// The smallest share of the node that is planned for training.
+const MIN_ROOM: f64 = 0.05;
 
 /// The policy and its state.
 #[derive(Debug)]
@@ -84,43 +94,43 @@ pub struct Paceline {
     members: Vec<(JobId, Member)>,
     ghosts: Vec<Ghost>,
     speed: Speed,
-    /// The place of the member whose losses are fitted first.
+    /// The index of the member whose losses are fitted first.
     turn: usize,
     last: Option<Last>,
 }
 
-/// The run before.
+/// The previous run.
 #[derive(Debug)]
 struct Last {
     t: f64,
-    /// The node-seconds a second that training has, and the share of the node that these come from.
+    /// The node-seconds per second for training, and the share of the node from which they come.
     capacity: f64,
     room: f64,
-    /// The share of services.
+    /// The share of the services.
     services: f64,
-    /// The job that was served first, and whether it was alone.
+    /// The job that was served first, and whether only that job was served.
     first: Option<JobId>,
     alone: bool,
-    /// Whether those that were served could use all.
+    /// Whether the served jobs could use the whole share.
     fills: bool,
 }
 
-/// What one run comes to, before it is put into words.
+/// The results of one run, before the reasons are written.
 struct Run<'a> {
     frame: &'a Frame,
     /// The jobs of the frame in the order of the members.
     jobs: Vec<&'a Job>,
-    /// Services by their place among the members.
+    /// Services, by their index among the members.
     claims: Vec<(usize, Claim)>,
-    /// Whether services would be given more if no job trained.
+    /// Whether services would get more if no job trained.
     bound: bool,
     rows: Vec<Row>,
     deadlines: Deadlines,
     served: Served,
-    /// Whether no job says anything of its work, so that the engine shares by itself.
+    /// Whether no job reports its work, so that the kernel shares the CPU.
     unstated: bool,
     room: f64,
-    /// What training does in a second, in node-seconds.
+    /// The work that training does in a second, in node-seconds.
     capacity: f64,
 }
 
@@ -128,7 +138,7 @@ impl Paceline {
     /// Its name.
     pub const NAME: &'static str = "paceline";
 
-    /// Checks the parameters, whose list [`policies::ALL`](super::ALL) gives.
+    /// Checks the parameters, which are listed in [`policies::ALL`](super::ALL).
     pub fn new(params: &Params) -> Result<Self, ParamError> {
         let settings = Settings::new(Self::NAME, params)?;
         Ok(Self {
@@ -141,50 +151,54 @@ impl Paceline {
         })
     }
 
-    /// Whether these are the jobs that are known.
+    /// Whether these are exactly the known jobs.
     fn knows_all(&self, jobs: &[&Job]) -> bool {
         jobs.len() == self.members.len()
             && jobs.iter().zip(&self.members).all(|(job, (id, _))| job.id == *id)
     }
 
-    /// Lets the virtual node run for so many seconds, in which it did as much as the real one.
+    /// Advances the virtual node by `seconds`, in which it does as much work as the real one did.
     fn advance(&mut self, jobs: &[&Job], seconds: f64) {
         let used = self.used_of(jobs, seconds);
         let Some(last) = &self.last else { return };
-        let capacity = used.map_or(last.capacity, |used| used.clamp(LEAST_ROOM, last.room));
+        let capacity = used.map_or(last.capacity, |used| used.clamp(MIN_ROOM, last.room));
         self.share_virtually(capacity, seconds, f64::INFINITY);
     }
 
-    /// Lets the virtual node run for so many seconds, in each of which it does `capacity` node-seconds, for the
-    /// jobs that came before a moment.
+    /// Advances the virtual node by `seconds` for the jobs first seen before the time `before`. It does
+    /// `capacity` node-seconds in each second.
     fn share_virtually(&mut self, capacity: f64, seconds: f64, before: f64) {
         let trains = |(_, member): &&mut (JobId, Member)| member.trains() && member.since < before;
         let members: Vec<&mut Member> =
             self.members.iter_mut().filter(trains).map(|(_, member)| member).collect();
-        let party = |member: &&mut Member| Party {
+        let participant = |member: &&mut Member| Participant {
             weight: member.weight,
             cap: member.can_use(),
             left: member.virtual_left(),
         };
-        let ghosts =
-            self.ghosts.iter().map(|of| Party { weight: of.weight, cap: of.cap, left: of.left });
-        let parties: Vec<Party> = members.iter().map(party).chain(ghosts).collect();
-        let course = sharing::run(&parties, capacity, seconds);
-        let mut fates = course.fates.into_iter();
-        for (member, fate) in members.into_iter().zip(&mut fates) {
-            member.fair = saturate(member.fair + fate.served);
+        let ghosts = self.ghosts.iter().map(|of| Participant {
+            weight: of.weight,
+            cap: of.cap,
+            left: of.left,
+        });
+        let participants: Vec<Participant> =
+            members.iter().map(participant).chain(ghosts).collect();
+        let trajectory = sharing::run(&participants, capacity, seconds);
+        let mut outcomes = trajectory.outcomes.into_iter();
+        for (member, outcome) in members.into_iter().zip(&mut outcomes) {
+            member.fair = saturate(member.fair + outcome.served);
         }
-        for (ghost, fate) in self.ghosts.iter_mut().zip(fates) {
-            ghost.left -= fate.served;
+        for (ghost, outcome) in self.ghosts.iter_mut().zip(outcomes) {
+            ghost.left -= outcome.served;
         }
         self.ghosts.retain(|ghost| ghost.left > 1e-9);
     }
 
-    /// What the training jobs that are known used of the node, if that says what it can do: not if one has
-    /// gone, if they cannot use all, or of so short a time. What newcomers take while they begin, before their
-    /// first frame, they would take under equal sharing, too.
+    /// The usage of the known training jobs, if it shows what the node can do. It does not if a job is
+    /// gone, if the jobs cannot use the whole node, or over too short a time. CPU used by new jobs before
+    /// their first frame does not count: they would use it under equal sharing, too.
     fn used_of(&self, jobs: &[&Job], seconds: f64) -> Option<f64> {
-        if seconds < speed::LEAST_WINDOW {
+        if seconds < speed::MIN_WINDOW {
             return None;
         }
         let (mut used, mut can_use) = (0.0, 0.0);
@@ -196,12 +210,12 @@ impl Paceline {
                 can_use += member.can_use();
             }
         }
-        // What they cannot use, jobs that have gone could have used.
+        // Jobs that are gone could have used what these cannot use.
         let room = self.last.as_ref().map_or(1.0, |last| last.room);
-        (can_use >= FULL * room).then_some(used)
+        (can_use >= FILLS_ROOM * room).then_some(used)
     }
 
-    /// Reads the frame's jobs. `same` says that all of them are known, and no other is.
+    /// Updates the members from the frame's jobs. `same` means that these are exactly the known jobs.
     fn follow(&mut self, frame: &Frame, jobs: &[&Job], window: Window, same: bool) {
         let limits: f64 =
             jobs.iter().map(|job| job.limit.applied.or(job.limit.cpu).unwrap_or(1.0)).sum();
@@ -237,15 +251,15 @@ impl Paceline {
             self.members.push((job.id.clone(), member));
         }
         gone.extend(before.map(|(_, member)| member));
-        self.outlive(&gone, window);
+        self.add_ghosts(&gone, window);
     }
 
-    /// Jobs that have gone leave ghosts, and what they had beyond their work.
-    fn outlive(&mut self, gone: &[Member], window: Window) {
-        self.ghosts.extend(gone.iter().filter_map(|gone| Ghost::of(gone, window.seconds)));
-        if self.ghosts.len() > MOST_GHOSTS {
+    /// Adds ghosts for jobs that are gone, and gives the others the virtual service beyond their work.
+    fn add_ghosts(&mut self, gone: &[Member], window: Window) {
+        self.ghosts.extend(gone.iter().filter_map(|gone| Ghost::from_member(gone, window.seconds)));
+        if self.ghosts.len() > MAX_GHOSTS {
             self.ghosts.sort_by(|a, b| b.left.total_cmp(&a.left));
-            self.ghosts.truncate(MOST_GHOSTS);
+            self.ghosts.truncate(MAX_GHOSTS);
         }
         let excess: f64 = gone.iter().map(|gone| Ghost::excess(gone, window.seconds)).sum();
         if excess > 0.0 {
@@ -257,7 +271,7 @@ impl Paceline {
     /// Measures the node by what its jobs used.
     fn measure(&mut self, frame: &Frame, seconds: f64) {
         let Some(last) = &self.last else { return };
-        // An unknown use is not the use of other processes.
+        // Unknown usage must not count as usage by other processes.
         if self.members.iter().any(|(_, member)| member.usage.is_none()) {
             return;
         }
@@ -266,7 +280,7 @@ impl Paceline {
         let trains = self.members.iter().filter(|(_, member)| member.service.is_none());
         let trained: f64 = trains.map(use_of).sum();
         let node = frame.nodes.first().and_then(|node| node.usage.cpu);
-        // One that is served alone and leaves much of a node idle may be unable to use it.
+        // A job that is served alone and leaves much of the node idle may be unable to use it.
         let of_first = self.members.iter().find(|(id, _)| last.first.as_ref() == Some(id));
         let first_uses = of_first.map_or(1.0, use_of);
         let idles =
@@ -275,9 +289,9 @@ impl Paceline {
         self.speed.take(Seen { seconds, trained, used, node, services: last.services, can_fill });
     }
 
-    /// Works out what is left of each job, and which have reached their objective.
-    fn reckon(&mut self, jobs: &[&Job]) {
-        let mut fits = FITS;
+    /// Estimates the work left of each job, and finds those that have reached their objective.
+    fn estimate_work(&mut self, jobs: &[&Job]) {
+        let mut fits = MAX_FITS;
         let number = self.members.len().max(1);
         for turn in 0..number {
             let at = (self.turn + turn) % number;
@@ -293,15 +307,14 @@ impl Paceline {
         for ((_, member), job) in self.members.iter_mut().zip(jobs) {
             let ends = member.ending.ended().is_some();
             if ends && !member.is_over {
-                self.ghosts.extend(Ghost::of(member, 0.0));
+                self.ghosts.extend(Ghost::from_member(member, 0.0));
                 member.is_over = true;
             }
-            member.reckon(job, &self.settings);
+            member.estimate_work(job, &self.settings);
         }
     }
 
-    /// What services are given, by their place among the members, and whether training keeps them from
-    /// more.
+    /// The services with their shares, the sum of these, and whether training limits them.
     fn admit(&mut self) -> (Vec<(usize, Claim)>, f64, bool) {
         let running = || self.members.iter().filter(|(_, member)| member.ending.ended().is_none());
         let all: f64 = running().map(|(_, member)| member.weight).sum();
@@ -334,7 +347,7 @@ impl Paceline {
         (places.into_iter().zip(claims).collect(), given, wanted > given + 1e-9)
     }
 
-    /// The jobs that train.
+    /// The training jobs.
     fn rows(&self, jobs: &[&Job], t: f64, room: f64) -> Vec<Row> {
         let trains = |(_, member): &&(JobId, Member)| member.trains();
         let weights: f64 =
@@ -362,7 +375,7 @@ impl Paceline {
                 was_first: first == Some(id),
                 cap_is_known: member.cap.is_known() || member.is_capped(&self.settings),
                 cap_is_due: member.cap.is_due(t),
-                used_much: member.used_much,
+                open_use: member.open_use,
             }
         };
         let all = self.members.iter().zip(jobs).enumerate();
@@ -383,9 +396,9 @@ impl Paceline {
         if same {
             self.measure(frame, seconds);
         }
-        self.reckon(&jobs);
+        self.estimate_work(&jobs);
         let (claims, services, bound) = self.admit();
-        let room = (1.0 - self.speed.others() - services).max(LEAST_ROOM);
+        let room = (1.0 - self.speed.others() - services).max(MIN_ROOM);
         let capacity = self.speed.value() * room;
         let rows = self.rows(&jobs, t, room);
         let deadlines = Deadlines::new(&rows, &self.ghosts, &self.settings, capacity, t);
@@ -407,7 +420,7 @@ impl Paceline {
             services,
             first: served.first.filter(|_| !unstated).and_then(id),
             alone: served.shares.iter().filter(|share| **share > 0.0).count() == 1,
-            fills: !unstated && served.left < order::REST && !served.measures,
+            fills: !unstated && served.left < order::MIN_REST && !served.measures,
         });
         Run { frame, jobs, claims, bound, rows, deadlines, served, unstated, room, capacity }
     }

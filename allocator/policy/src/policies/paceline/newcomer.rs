@@ -1,12 +1,13 @@
-//! Jobs that have not shown yet what they are like: the most that they can use, and the work of a
-//! step. They are served first where no promise stands against it, since all else follows from that.
+//! New jobs, whose cap and work of a step are not measured yet. They are served first where the promise
+//! to other jobs allows it, since all later decisions depend on these measurements.
 
-/// A job is new for so many seconds at the most.
-const LONGEST: f64 = 20.0;
-/// So many windows in which it could have used more are enough, or one in which it used most of the node.
-const WINDOWS: u8 = 2;
+/// The longest time for which a job is new, in seconds.
+const MAX_SECONDS: f64 = 20.0;
+/// This many windows in which it could have used more are enough. So is one in which it used most of the
+/// node.
+const MIN_WINDOWS: u8 = 2;
 
-/// What is still to be seen of a job.
+/// What is still to be measured of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newcomer {
     since: f64,
@@ -15,19 +16,19 @@ pub(super) struct Newcomer {
     is_new: bool,
 }
 
-/// How far a job is at a frame.
+/// The state of the measurements at a frame.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen or not, by itself")]
 pub(super) struct Stage {
     pub(super) t: f64,
-    /// Whether it could have used more than it did in it.
+    /// Whether it could have used more than it did in the last window.
     pub(super) was_open: bool,
-    /// Whether it used so much in it that it can use the whole node.
+    /// Whether its usage in the last window shows that it can use the whole node.
     pub(super) used_most: bool,
-    /// Whether it has received enough service.
+    /// Whether it has received enough service to have begun.
     pub(super) begun: bool,
     pub(super) stepped: bool,
-    /// Whether the work of its steps is known, or there is no total to need it for.
+    /// Whether the work of its steps is known, or not needed for lack of a total.
     pub(super) measured: bool,
 }
 
@@ -45,10 +46,10 @@ impl Newcomer {
             self.windows = self.windows.saturating_add(1);
         }
         self.uses_all |= stage.used_most;
-        let shown = (self.windows >= WINDOWS || self.uses_all) && stage.measured;
+        let shown = (self.windows >= MIN_WINDOWS || self.uses_all) && stage.measured;
         let done = stage.begun && (shown || !stage.stepped);
-        let late = stage.t - self.since >= LONGEST;
-        // One that reports its first step only now has all that to show yet.
+        let late = stage.t - self.since >= MAX_SECONDS;
+        // A job that reports its first step only now still has to be measured.
         self.is_new = !(done || late);
     }
 }

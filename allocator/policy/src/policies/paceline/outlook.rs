@@ -1,8 +1,8 @@
-//! What is expected of each job: the work that it has left, its end, and its end under equal sharing.
+//! The forecast for each job: its work left, its end, and its end under equal sharing.
 //!
-//! An end is that of a plan in which the job that is served now goes on, then the others follow by
-//! density, one after another. A job is promised to end no later than under equal sharing, so no end is
-//! expected after that, unless the job is late already.
+//! The ends are those of a plan in which the job that is served now continues, and the others follow one by
+//! one, by density. A job is promised to end no later than under equal sharing. So no end is forecast after
+//! that, unless the job is already late.
 
 use super::deadlines::Deadlines;
 use super::order::Served;
@@ -11,14 +11,14 @@ use super::row::Row;
 use crate::decision::Outlook;
 use crate::unit::JobId;
 
-/// Jobs of unknown size leave the others this part of the node at the least.
-const LEAST_CAPACITY: f64 = 0.05;
-/// What is expected later than this, in seconds, is not known.
-const LONGEST: f64 = 1e9;
+/// The least part of the node that jobs of unknown size leave to the others.
+const MIN_CAPACITY: f64 = 0.05;
+/// Ends later than this, in seconds, count as unknown.
+const MAX_SECONDS: f64 = 1e9;
 
-/// The outlook of each row. `capacity` is what all of them do in a second, in node-seconds, and `first`
-/// the job that is served first.
-pub(super) fn of(
+/// The outlook of each row. `capacity` is the work that all of them do in a second, in node-seconds. `first`
+/// is the job that is served first.
+pub(super) fn outlooks(
     rows: &[Row],
     deadlines: &Deadlines,
     served: &Served,
@@ -31,7 +31,7 @@ pub(super) fn of(
         if row.left.is_none() && waits_for.is_none() {
             return None;
         }
-        let fair = Some(deadlines.due(at)).filter(|due| row.left.is_some() && *due < LONGEST);
+        let fair = Some(deadlines.due(at)).filter(|due| row.left.is_some() && *due < MAX_SECONDS);
         Some(Box::new(Outlook { work_left: row.left, ends_in, fair_ends_in: fair, waits_for }))
     };
     rows.iter().zip(&served.shares).zip(ends).enumerate().map(outlook).collect()
@@ -41,8 +41,8 @@ pub(super) fn of(
 fn ends(rows: &[Row], deadlines: &Deadlines, served: &Served, capacity: f64) -> Vec<Option<f64>> {
     let unknown = rows.iter().zip(&served.shares).filter(|(row, _)| row.left.is_none());
     let taken: f64 = unknown.map(|(_, share)| *share).sum();
-    let capacity = (capacity - taken).max(LEAST_CAPACITY * capacity).max(f64::MIN_POSITIVE);
-    // The densest first, after the one that is served.
+    let capacity = (capacity - taken).max(MIN_CAPACITY * capacity).max(f64::MIN_POSITIVE);
+    // By density, after the job that is served now.
     let rank = |(at, row): (usize, &Row)| {
         let sparse = if served.first == Some(at) { 0.0 } else { 1.0 / row.density };
         Rank::new(sparse, at)
@@ -58,7 +58,7 @@ fn ends(rows: &[Row], deadlines: &Deadlines, served: &Served, capacity: f64) -> 
         let (alone, due) = (left / row.cap, deadlines.due(at));
         let planned = (before / capacity).max(alone);
         let planned = if due >= alone { planned.min(due) } else { planned };
-        *end = Some(planned).filter(|seconds| *seconds < LONGEST);
+        *end = Some(planned).filter(|seconds| *seconds < MAX_SECONDS);
     }
     ends
 }

@@ -1,18 +1,17 @@
-//! Places in the order of a number: the number's bits and the place in one integer, which sorts faster
-//! than a pair.
+//! Sort keys: a number and an index packed into one integer, which sorts faster than a pair.
 
-/// A key whose order is that of the numbers, none of which is negative.
+/// A key with the order of the numbers, which must not be negative.
 pub(super) fn key(x: f64) -> u64 {
     (x.max(0.0) + 0.0).to_bits()
 }
 
-/// A number and the place of what it belongs to. Of equal numbers, the earlier place comes first.
+/// A number and the index of its owner. Of equal numbers, the smaller index comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank(u128);
 
 impl Rank {
     pub(super) fn new(x: f64, place: usize) -> Self {
-        // A place fits into 64 bits on every platform that there is.
+        // An index fits into 64 bits on every platform.
         Self((u128::from(key(x)) << 64) | u128::try_from(place).unwrap_or(u128::MAX))
     }
 

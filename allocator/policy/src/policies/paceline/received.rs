@@ -2,27 +2,27 @@
 
 use crate::unit::saturate;
 
-/// What one job has received since it was first seen, and before that by its own counter.
+/// The service received since the job was first seen, and before that by its own counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     total: f64,
-    /// Its counter as last read.
+    /// The last reading of its counter.
     counter: Option<f64>,
 }
 
 impl Received {
-    /// A job whose counter is first seen to tell this.
+    /// Starts with the first reading of the counter.
     pub(super) fn new(counter: Option<f64>) -> Self {
         let counter = usable(counter);
         Self { total: counter.unwrap_or(0.0), counter }
     }
 
-    /// Takes in another reading. Without one, `estimate` is what it received meanwhile. Returns what
-    /// was received before anything was counted: a first reading includes the time before.
+    /// Records another reading, or `estimate` without one. Returns the service received before the first
+    /// reading, which a first reading includes.
     pub(super) fn take(&mut self, counter: Option<f64>, estimate: f64) -> f64 {
         match (usable(counter), self.counter) {
             (Some(now), Some(before)) => {
-                // A counter that has fallen began again at 0.
+                // A counter that has fallen restarted at 0.
                 let grown = if now < before { now } else { now - before };
                 self.total = saturate(self.total + grown);
                 self.counter = Some(now);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn first_reading_that_comes_late_tells_of_the_time_before() {
+    fn late_first_reading_includes_the_time_before() {
         let mut received = Received::new(None);
         assert!(received.take(None, 0.5) <= 0.0);
         let earlier = received.take(Some(20.0), 0.0);

@@ -1,12 +1,10 @@
 //! One training job in one run of the policy.
 
-use super::order::SMALL;
-
-/// What a run goes by.
+/// The values that a run uses.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen or not, by itself")]
 pub(super) struct Row {
-    /// Its place among the members.
+    /// Its index among the members.
     pub(super) member: usize,
     pub(super) weight: f64,
     pub(super) cap: f64,
@@ -14,7 +12,7 @@ pub(super) struct Row {
     pub(super) left: Option<f64>,
     pub(super) used: f64,
     pub(super) fair: f64,
-    /// The part of that by which it may be behind, of a job of unknown size.
+    /// The part of `fair` by which a job of unknown size may be behind.
     pub(super) theta: f64,
     /// When it was first seen.
     pub(super) since: f64,
@@ -22,36 +20,50 @@ pub(super) struct Row {
     /// Whether it states a total that is believed.
     pub(super) states: bool,
     pub(super) doubted: bool,
-    /// How soon what comes of it, by its weight.
+    /// Its value per work: see [`density`].
     pub(super) density: f64,
-    /// The work until then.
+    /// The work until its best milestone.
     pub(super) aim: f64,
-    /// Whether it was served first until now.
+    /// Whether it was served first in the previous run.
     pub(super) was_first: bool,
-    /// Whether it has shown how much of the node it can use.
+    /// Whether its cap has been measured.
     pub(super) cap_is_known: bool,
-    /// Whether its cap is to be measured again before anything is lent.
+    /// Whether its cap must be measured again before the rest is lent.
     pub(super) cap_is_due: bool,
-    /// Whether it used much of the node in the last window, in which nothing limited it.
-    pub(super) used_much: bool,
+    /// Its usage in the last window, if it had no limit.
+    pub(super) open_use: f64,
 }
 
-/// A job that can use this part of the node can catch up with any deadline.
+/// A job that can use this part of the node never has to run early to meet its deadline.
 pub(super) const FREE_CAP: f64 = 0.99;
+/// A job that uses less than this without a limit is measured beside others. One thread uses half of two
+/// CPUs.
+const SMALL: f64 = 0.52;
+/// The share that is kept free for it meanwhile, beyond its usage.
+const KEPT: f64 = 0.15;
+/// The least share that is kept free for a job that has not begun.
+const MIN_KEPT: f64 = 0.4;
 
 impl Row {
-    /// Whether it has to run at its cap from now on to meet its deadline.
+    /// Whether it must run at its cap from now on to meet its deadline.
     pub(super) fn must_run(&self, due: f64, least: f64) -> bool {
         self.cap < FREE_CAP && self.left.is_some_and(|left| due - left / self.cap <= least)
     }
 
-    /// Whether its cap is to be measured beside another job: it is small as far as one can see.
-    pub(super) fn shows_a_small_cap(&self) -> bool {
-        let shows = self.is_new && !self.cap_is_known && !self.used_much;
-        shows || self.cap_is_due && self.left.is_some() && self.cap < SMALL
+    /// The share that is kept free for it while its cap is measured beside other jobs; `None` if it is not
+    /// measured so. Only apparently small jobs are.
+    pub(super) fn kept(&self) -> Option<f64> {
+        let (uses, least) = if self.is_new && !self.cap_is_known {
+            (self.open_use, MIN_KEPT)
+        } else if self.cap_is_due && self.left.is_some() {
+            (self.cap, 0.0)
+        } else {
+            return None;
+        };
+        (uses < SMALL).then(|| (uses + KEPT).max(least))
     }
 
-    /// The work left, or a guess for the order: it is half done.
+    /// The work left. If it is unknown, the job counts as half done.
     pub(super) fn guess(&self, prior: f64) -> f64 {
         self.left.unwrap_or(self.used.max(prior))
     }
@@ -63,11 +75,11 @@ impl Row {
     }
 }
 
-/// What a job's work leads to before its end, as work from here on and weight beside the end.
+/// The milestones before a job's end: the work until each, and its weight relative to the end.
 pub(super) type Milestones = [Option<(f64, f64)>; 5];
 
-/// How much comes how soon: the weight of what its work leads to over the work until then, by the best
-/// of the milestones, and that work. The end is the last of them, of weight 1.
+/// The density of a job and the work until its best milestone. The density is the weight gained up to a
+/// milestone divided by the work until it, for the best milestone. The end is the last one, of weight 1.
 pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f64, f64) {
     let work = |milestone: &Option<(f64, f64)>| milestone.map_or(f64::INFINITY, |(work, _)| work);
     milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
@@ -81,8 +93,48 @@ pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f6
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A job of 10 node-seconds of work that can use the whole node and has received nothing.
+    pub(in super::super) const ROW: Row = Row {
+        member: 0,
+        weight: 1.0,
+        cap: 1.0,
+        left: Some(10.0),
+        used: 0.0,
+        fair: 0.0,
+        theta: 0.0,
+        since: 0.0,
+        is_new: false,
+        states: true,
+        doubted: false,
+        density: 0.1,
+        aim: 10.0,
+        was_first: false,
+        cap_is_known: true,
+        cap_is_due: false,
+        open_use: 0.0,
+    };
+
+    #[test]
+    fn job_that_uses_little_is_measured_beside_others() {
+        let newcomer = Row { is_new: true, cap_is_known: false, left: None, ..ROW };
+        let due = Row { cap_is_due: true, cap: 0.3, ..ROW };
+        for (row, kept) in [
+            (ROW, None),
+            (newcomer, Some(0.4)),
+            (Row { open_use: 0.5, ..newcomer }, Some(0.65)),
+            (Row { open_use: 0.6, ..newcomer }, None),
+            (Row { cap_is_known: true, ..newcomer }, None),
+            (due, Some(0.45)),
+            (Row { left: None, ..due }, None),
+            (Row { cap: 0.9, ..due }, None),
+        ] {
+            let hundredths = |part: f64| (100.0 * part).round();
+            assert_eq!(row.kept().map(hundredths), kept.map(hundredths), "{row:?}");
+        }
+    }
 
     #[test]
     fn density_is_that_of_the_best_milestone() {

@@ -1,45 +1,45 @@
-//! Services: jobs with a target for their batch latency, and the share that each needs for it.
+//! Services: jobs with a target for their batch latency, and the share that each needs to meet it.
 //!
-//! A batch takes a fixed time and one that is inverse to the share: L = f + g / share. Both follow from
-//! two measurements at shares that differ; from one alone, all of it is inverse.
+//! A batch takes a fixed time plus a time inverse to the share: L = f + g / share. Both follow from two
+//! measurements at different shares. With only one, f is assumed to be 0.
 
 use std::collections::VecDeque;
 
-/// Measurements that count.
-const PAIRS: usize = 8;
-/// Shares differ if one is this many times the other.
+/// The number of measurements that are kept.
+const MAX_PAIRS: usize = 8;
+/// Shares are different if one is at least this many times the other.
 const APART: f64 = 1.1;
-/// A need is given with so much on top.
+/// The factor by which a need is increased for safety.
 const MARGIN: f64 = 1.02;
-/// Where not all can have what they need, a latency so many times the target will do: within a tenth
-/// over it, the target counts as met.
+/// If not all needs can be met, a latency of this many times the target is enough. The target counts as met
+/// within a tenth above it.
 const LATE: f64 = 1.08;
-/// A service that was admitted before needs this part of its need to be admitted again.
+/// The factor on the need of a service that was admitted before, so that it tends to stay admitted.
 const KEPT: f64 = 0.85;
-/// What is left for each service that is not admitted, as a part of an equal share.
+/// The share that is left for each service that is not admitted, as a part of an equal share.
 const LEFT: f64 = 0.5;
 
-/// Shares that differ by less are the same.
+/// Differences of shares below this are rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// One service over time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Service {
-    /// Share used and latency, the last one at the back.
+    /// Share used and latency, the latest at the back.
     pairs: VecDeque<(f64, f64)>,
     admitted: bool,
 }
 
-/// What a service asks for, and what it is given.
+/// The need of a service, and the share that it gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Claim {
-    /// The latency that it is to keep, and the last one measured.
+    /// The target latency and the last one measured, in seconds.
     pub(super) target: f64,
     pub(super) latency: Option<f64>,
-    /// The share that keeps the target, and one that just about does: infinite if none does.
+    /// The share that meets the target, and one that just about meets it; infinite if none does.
     pub(super) need: f64,
     late_need: f64,
-    /// The most that its owner allows.
+    /// The largest share that its owner allows.
     pub(super) most: f64,
     pub(super) weight: f64,
     pub(super) share: f64,
@@ -47,17 +47,17 @@ pub(super) struct Claim {
 }
 
 impl Service {
-    /// Takes in what a window measured.
+    /// Records the measurements of a window.
     pub(super) fn take(&mut self, usage: Option<f64>, latency: Option<f64>) {
         let usable = |x: Option<f64>| x.filter(|x| x.is_finite() && *x > 0.0);
         let Some(pair) = usable(usage).zip(usable(latency)) else { return };
-        if self.pairs.len() >= PAIRS {
+        if self.pairs.len() >= MAX_PAIRS {
             self.pairs.pop_front();
         }
         self.pairs.push_back(pair);
     }
 
-    /// What it asks for; `equal` is an equal share, what it gets while nothing is measured.
+    /// Its claim; `equal` is an equal share, which it gets while nothing is measured.
     pub(super) fn claim(&self, target: f64, equal: f64, most: f64, weight: f64) -> Claim {
         let need = |target| self.need(target).unwrap_or(equal / MARGIN);
         let latency = self.pairs.back().map(|(_, latency)| *latency);
@@ -70,7 +70,7 @@ impl Service {
         self.admitted = claim.admitted;
     }
 
-    /// The share at which a batch takes so long.
+    /// The share at which a batch takes `target` seconds.
     fn need(&self, target: f64) -> Option<f64> {
         let (usage, latency) = *self.pairs.back()?;
         let least = self.pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -86,7 +86,7 @@ impl Service {
     }
 }
 
-/// Shares `room` of the node out to services; returns what they are given together.
+/// Gives out `room` of the node to services; returns the sum of their shares.
 pub(super) fn admit(claims: &mut [Claim], room: f64) -> f64 {
     let wants = |claim: &Claim| (MARGIN * claim.need).min(claim.most);
     let reachable = |claim: &Claim| claim.need * MARGIN <= claim.most;
@@ -101,7 +101,7 @@ pub(super) fn admit(claims: &mut [Claim], room: f64) -> f64 {
     claims.iter().map(|claim| claim.share).sum()
 }
 
-/// Admits those with the least need first, while enough is left for the others.
+/// Admits services in the order of their needs, while enough is left for the others.
 fn share_out(claims: &mut [Claim], room: f64) {
     let number = crate::unit::count(claims.len());
     let mut order: Vec<&mut Claim> = claims.iter_mut().collect();
@@ -123,8 +123,8 @@ fn share_out(claims: &mut [Claim], room: f64) {
             rest.push(claim);
         }
     }
-    // Batches differ: what is left beyond the part of the others brings those that are admitted nearer to
-    // their targets.
+    // The durations of batches vary. So a rest beyond the part of the others brings the admitted services
+    // nearer to their targets.
     let more = |claim: &Claim| ((MARGIN * claim.need).min(claim.most) - claim.share).max(0.0);
     let wanted: f64 = admitted.iter().map(|claim| more(claim)).sum();
     let spare = (left - LEFT / number * waiting).clamp(0.0, wanted);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn spare_room_brings_admitted_services_nearer_to_their_targets() {
-        // One that no share keeps leaves the other more than what is just enough.
+        // A service whose target is unreachable leaves the other more than the minimum.
         let mut claims = [claim(2.0), claim(0.3)];
         let given = admit(&mut claims, 0.9);
         let [kept, never] = claims;

@@ -5,26 +5,36 @@ use std::collections::BTreeMap;
 use super::work::Trust;
 use crate::params::{ParamError, Parameter, Params, Reader};
 
-/// What can be set.
+/// The parameters.
 pub(in crate::policies) const PARAMETERS: &[Parameter] = &[
     Parameter::new("interval", 10.0, "s", "the longest time until the next run"),
-    Parameter::new("least", 1.0, "s", "the shortest; a slack of a quarter of it is used up"),
-    Parameter::new("hold", 1.1, "times", "the job that is served counts so much more"),
-    Parameter::new("wait", 0.02, "node", "what all that wait have together"),
+    Parameter::new("least", 1.0, "s", "the shortest; slack below a quarter of it counts as none"),
+    Parameter::new("hold", 1.1, "times", "factor in favour of the job that is served now"),
+    Parameter::new("wait", 0.02, "node", "share of all waiting jobs together"),
     Parameter::new("theta", 0.05, "part", "how far a job of unknown size may fall behind"),
-    Parameter::new("probe", 0.5, "s", "service until a job has begun, of the whole node"),
-    Parameter::new("trust", 1.25, "times", "beyond so much of its stated size, that is broken"),
-    Parameter::new("beyond", 3.0, "times", "beyond so much of it, the size is unknown"),
-    Parameter::new("doubt", 0.25, "times", "such a job counts so much of one that states nothing"),
-    Parameter::new("early", 1.0, "ends", "what a usable model counts beside the end"),
-    Parameter::new("mercy", 0.5, "part", "services leave training so much of its share"),
-    Parameter::new("prior", 5.0, "s", "work that a job of unknown size has at the least"),
-    Parameter::new("relax", 0.0, "part", "deadlines are put off by so much of the fair time"),
-    Parameter::new("whole", 0.6, "node", "who can use more than this can use all"),
-    Parameter::new("learn", 0.0, "ends", "what a fall of the loss by half counts beside the end"),
+    Parameter::new("probe", 0.5, "s", "whole-node time after which a job counts as begun"),
+    Parameter::new(
+        "trust",
+        1.25,
+        "times",
+        "use beyond this multiple of the stated size corrects it",
+    ),
+    Parameter::new("beyond", 3.0, "times", "use beyond this multiple makes the size unknown"),
+    Parameter::new("doubt", 0.25, "times", "weight of such a job beside one that states nothing"),
+    Parameter::new("early", 1.0, "ends", "value of an acceptable loss, relative to the end"),
+    Parameter::new("mercy", 0.5, "part", "part of its share that services leave to training"),
+    Parameter::new("prior", 5.0, "s", "the least work assumed for a job of unknown size"),
+    Parameter::new("relax", 0.0, "part", "part of the fair time by which deadlines are extended"),
+    Parameter::new(
+        "whole",
+        0.6,
+        "node",
+        "a job that can use more than this can use the whole node",
+    ),
+    Parameter::new("learn", 0.0, "ends", "value of each halving of the loss, relative to the end"),
 ];
 
-/// The parameters in force, by the names that they are given by.
+/// The parameters in force, by their names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) interval: f64,

@@ -1,22 +1,22 @@
-//! The virtual system: parties share one capacity by weight, each up to its cap, until its work is
+//! The virtual system: participants share one capacity by weight, each up to its cap, until its work is
 //! done.
 //!
-//! No party arrives while it runs, so the level of the water only rises. A party crosses from sharing to
-//! its cap once at the most, and a run costs O(n log n): those that share are sorted by the level's volume
-//! at their end, those at their caps are a heap by time.
+//! No participant arrives during a run, so the water level only rises. A participant changes from sharing
+//! to its cap at most once. So a run costs O(n log n): sharing ones are sorted by the volume at their end,
+//! capped ones are in a heap by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::rank::Rank;
 
-/// A party that would need more than this part beyond what it can have at most does not end: the rest is for
-/// rounding.
+/// A tolerance for rounding: a participant whose work exceeds its maximum service by more than this factor
+/// does not end in the run.
 const SAFELY: f64 = 1.001;
 
-/// One party. All three are above 0, and `left` may be infinite.
+/// One participant. All three values are above 0, and `left` may be infinite.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Party {
+pub(super) struct Participant {
     pub(super) weight: f64,
     /// The most of the node that it can use.
     pub(super) cap: f64,
@@ -24,19 +24,19 @@ pub(super) struct Party {
     pub(super) left: f64,
 }
 
-/// What comes of one party. Times are seconds from the start of the run.
+/// The result for one participant. Times are seconds from the start of the run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
-    /// The service that it has by the end of the run.
+pub(super) struct Outcome {
+    /// The service that it has received by the end of the run.
     pub(super) served: f64,
-    /// When its work is done: infinite if the run ends before that.
+    /// When its work is done; infinite if the run ends before that.
     pub(super) end: f64,
-    /// When it reaches its cap, infinite if it never does, and the volume then.
+    /// When it reaches its cap (infinite if never), and the volume then.
     pub(super) capped: f64,
     pub(super) capped_volume: f64,
 }
 
-/// A time of one level: from when on, the volume by then, and the level.
+/// A period of constant level: its start, the volume at its start, and the level.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: f64,
@@ -44,13 +44,13 @@ struct Piece {
     level: f64,
 }
 
-/// A whole run: what comes of each party, in their order, and the level over time.
+/// A whole run: the result of each participant, in their order, and the level over time.
 ///
-/// The level is the share of a party of weight 1 that is not at its cap; its integral over time is the
-/// *volume*. A party of weight w that shares has received w times the volume.
+/// The level is the share of a participant of weight 1 that is not at its cap. Its integral over time is the
+/// *volume*. A sharing participant of weight w has received w times the volume.
 #[derive(Debug)]
-pub(super) struct Course {
-    pub(super) fates: Vec<Fate>,
+pub(super) struct Trajectory {
+    pub(super) outcomes: Vec<Outcome>,
     pieces: Vec<Piece>,
 }
 
@@ -61,79 +61,84 @@ enum Side {
     Done,
 }
 
-/// Lets the parties share `capacity` for `horizon` seconds, or until all are done.
-pub(super) fn run(parties: &[Party], capacity: f64, horizon: f64) -> Course {
-    let mut run = Run::new(parties, capacity, horizon);
+/// Lets the participants share `capacity` for `horizon` seconds, or until all are done.
+pub(super) fn run(participants: &[Participant], capacity: f64, horizon: f64) -> Trajectory {
+    let mut run = Run::new(participants, capacity, horizon);
     run.until(horizon);
-    run.course(parties)
+    run.trajectory(participants)
 }
 
-/// The level at which parties fill `capacity`, each with at most its cap: infinite if all have theirs.
-pub(super) fn level(parties: impl IntoIterator<Item = Party>, capacity: f64) -> f64 {
-    let mut all: Vec<Party> = parties.into_iter().collect();
+/// The level at which participants use up `capacity`, each up to its cap; infinite if all reach their caps.
+pub(super) fn level(participants: impl IntoIterator<Item = Participant>, capacity: f64) -> f64 {
+    let mut all: Vec<Participant> = participants.into_iter().collect();
     all.sort_by(|a, b| (a.cap / a.weight).total_cmp(&(b.cap / b.weight)));
-    let mut weights: f64 = all.iter().map(|party| party.weight).sum();
+    let mut weights: f64 = all.iter().map(|participant| participant.weight).sum();
     let mut left = capacity;
-    for party in all {
+    for participant in all {
         let level = left / weights;
-        if party.cap > party.weight * level {
+        if participant.cap > participant.weight * level {
             return level.max(0.0);
         }
-        left -= party.cap;
-        weights -= party.weight;
+        left -= participant.cap;
+        weights -= participant.weight;
     }
     f64::INFINITY
 }
 
 struct Run<'a> {
-    parties: &'a [Party],
+    participants: &'a [Participant],
     capacity: f64,
     now: f64,
     volume: f64,
     sides: Vec<Side>,
-    fates: Vec<Fate>,
+    outcomes: Vec<Outcome>,
     pieces: Vec<Piece>,
-    /// Those that share, by the level at which they reach their caps: the lowest last.
+    /// Sharing participants by the level at which they reach their caps, the lowest last.
     thresholds: Vec<Rank>,
-    /// Those that can end in this run, by the volume at their end if they share: the first last.
+    /// Participants that can end in this run, by the volume at their end while sharing, the first last.
     by_volume: Vec<Rank>,
     by_time: BinaryHeap<Reverse<Rank>>,
-    /// How many share, and the sum of their weights; the sum of the caps of the others.
+    /// The number of sharing participants, the sum of their weights, and the sum of the caps of the others.
     sharing: usize,
     weights: f64,
     caps: f64,
 }
 
 impl<'a> Run<'a> {
-    fn new(parties: &'a [Party], capacity: f64, horizon: f64) -> Self {
-        let fate = |party: &Party| Fate {
+    fn new(participants: &'a [Participant], capacity: f64, horizon: f64) -> Self {
+        let outcome = |participant: &Participant| Outcome {
             served: 0.0,
-            end: if party.left > 0.0 { f64::INFINITY } else { 0.0 },
+            end: if participant.left > 0.0 { f64::INFINITY } else { 0.0 },
             capped: f64::INFINITY,
             capped_volume: f64::INFINITY,
         };
-        let side = |party: &Party| if party.left > 0.0 { Side::Sharing } else { Side::Done };
-        let there = || parties.iter().enumerate().filter(|(_, party)| party.left > 0.0);
-        let mut thresholds: Vec<Rank> =
-            there().map(|(index, party)| Rank::new(party.cap / party.weight, index)).collect();
+        let side = |participant: &Participant| {
+            if participant.left > 0.0 { Side::Sharing } else { Side::Done }
+        };
+        let there =
+            || participants.iter().enumerate().filter(|(_, participant)| participant.left > 0.0);
+        let mut thresholds: Vec<Rank> = there()
+            .map(|(index, participant)| Rank::new(participant.cap / participant.weight, index))
+            .collect();
         thresholds.sort_unstable_by(|a, b| b.cmp(a));
-        let can_end =
-            |party: &Party| party.left <= SAFELY * party.cap.min(capacity.max(0.0)) * horizon;
+        let can_end = |participant: &Participant| {
+            participant.left <= SAFELY * participant.cap.min(capacity.max(0.0)) * horizon
+        };
         let mut by_volume: Vec<Rank> = there()
-            .filter(|(_, party)| horizon.is_infinite() || can_end(party))
-            .map(|(index, party)| Rank::new(party.left / party.weight, index))
+            .filter(|(_, participant)| horizon.is_infinite() || can_end(participant))
+            .map(|(index, participant)| Rank::new(participant.left / participant.weight, index))
             .collect();
         by_volume.sort_unstable_by(|a, b| b.cmp(a));
         Self {
-            parties,
+            participants,
             capacity,
             now: 0.0,
             volume: 0.0,
-            sides: parties.iter().map(side).collect(),
-            fates: parties.iter().map(fate).collect(),
+            sides: participants.iter().map(side).collect(),
+            outcomes: participants.iter().map(outcome).collect(),
             pieces: Vec::new(),
             sharing: thresholds.len(),
-            weights: there().map(|(_, party)| party.weight).sum(),
+            weights: there().map(|(_, participant)| participant.weight).sum(),
             caps: 0.0,
             thresholds,
             by_volume,
@@ -169,12 +174,12 @@ impl<'a> Run<'a> {
         self.now = to;
     }
 
-    /// The level of those that share: 0 if none does.
+    /// The level of the sharing participants; 0 if there are none.
     fn level(&self) -> f64 {
         if self.sharing == 0 { 0.0 } else { ((self.capacity - self.caps) / self.weights).max(0.0) }
     }
 
-    /// Moves those that have reached their caps. Each move raises the level, so this ends.
+    /// Moves participants that have reached their caps. Each move raises the level, so this ends.
     fn cross(&mut self) {
         while let Some(threshold) = self.thresholds.last().copied() {
             let index = threshold.place();
@@ -190,17 +195,17 @@ impl<'a> Run<'a> {
     }
 
     fn cap(&mut self, index: usize) {
-        let Some(party) = self.parties.get(index) else { return };
+        let Some(participant) = self.participants.get(index) else { return };
         if let Some(side) = self.sides.get_mut(index) {
             *side = Side::Capped;
         }
-        if let Some(fate) = self.fates.get_mut(index) {
-            (fate.capped, fate.capped_volume) = (self.now, self.volume);
+        if let Some(outcome) = self.outcomes.get_mut(index) {
+            (outcome.capped, outcome.capped_volume) = (self.now, self.volume);
         }
-        let left = (party.left - party.weight * self.volume).max(0.0);
-        self.leave_sharing(party.weight);
-        self.caps += party.cap;
-        self.by_time.push(Reverse(Rank::new(self.now + left / party.cap, index)));
+        let left = (participant.left - participant.weight * self.volume).max(0.0);
+        self.leave_sharing(participant.weight);
+        self.caps += participant.cap;
+        self.by_time.push(Reverse(Rank::new(self.now + left / participant.cap, index)));
     }
 
     fn leave_sharing(&mut self, weight: f64) {
@@ -208,7 +213,7 @@ impl<'a> Run<'a> {
         self.weights = if self.sharing == 0 { 0.0 } else { self.weights - weight };
     }
 
-    /// When the first of a side ends: by volume or by time.
+    /// When the first participant of a side ends: by volume or by time.
     fn next_of(&mut self, side: Side) -> Option<(f64, usize)> {
         let sides = &self.sides;
         let is_of = |rank: &Rank| sides.get(rank.place()) == Some(&side);
@@ -226,36 +231,39 @@ impl<'a> Run<'a> {
 
     fn end(&mut self, side: Side) {
         let Some((_, index)) = self.next_of(side) else { return };
-        let Some(party) = self.parties.get(index) else { return };
-        if let Some(fate) = self.fates.get_mut(index) {
-            (fate.end, fate.served) = (self.now, party.left);
+        let Some(participant) = self.participants.get(index) else { return };
+        if let Some(outcome) = self.outcomes.get_mut(index) {
+            (outcome.end, outcome.served) = (self.now, participant.left);
         }
         if let Some(now) = self.sides.get_mut(index) {
             *now = Side::Done;
         }
         if side == Side::Sharing {
-            self.leave_sharing(party.weight);
+            self.leave_sharing(participant.weight);
         } else {
-            self.caps -= party.cap;
+            self.caps -= participant.cap;
         }
     }
 
-    fn course(mut self, parties: &[Party]) -> Course {
-        for ((party, side), fate) in parties.iter().zip(&self.sides).zip(&mut self.fates) {
+    fn trajectory(mut self, participants: &[Participant]) -> Trajectory {
+        for ((participant, side), outcome) in
+            participants.iter().zip(&self.sides).zip(&mut self.outcomes)
+        {
             let served = match side {
                 Side::Done => continue,
-                Side::Sharing => party.weight * self.volume,
+                Side::Sharing => participant.weight * self.volume,
                 Side::Capped => {
-                    party.weight * fate.capped_volume + party.cap * (self.now - fate.capped)
+                    participant.weight * outcome.capped_volume
+                        + participant.cap * (self.now - outcome.capped)
                 }
             };
-            fate.served = served.min(party.left);
+            outcome.served = served.min(participant.left);
         }
-        Course { fates: self.fates, pieces: self.pieces }
+        Trajectory { outcomes: self.outcomes, pieces: self.pieces }
     }
 }
 
-impl Course {
+impl Trajectory {
     /// The volume at a moment.
     pub(super) fn volume_at(&self, time: f64) -> f64 {
         let after = self.pieces.partition_point(|piece| piece.from <= time);
@@ -289,12 +297,16 @@ mod tests {
 
     use super::*;
 
-    fn party(weight: f64, cap: f64, left: f64) -> Party {
-        Party { weight, cap, left }
+    fn participant(weight: f64, cap: f64, left: f64) -> Participant {
+        Participant { weight, cap, left }
     }
 
-    fn ends(parties: &[Party], capacity: f64) -> Vec<f64> {
-        run(parties, capacity, f64::INFINITY).fates.iter().map(|fate| fate.end).collect()
+    fn ends(participants: &[Participant], capacity: f64) -> Vec<f64> {
+        run(participants, capacity, f64::INFINITY)
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.end)
+            .collect()
     }
 
     fn near(a: f64, b: f64) -> bool {
@@ -303,7 +315,8 @@ mod tests {
 
     #[test]
     fn parties_of_equal_weight_end_as_under_processor_sharing() {
-        let all = [party(1.0, 1.0, 1.0), party(1.0, 1.0, 2.0), party(1.0, 1.0, 4.0)];
+        let all =
+            [participant(1.0, 1.0, 1.0), participant(1.0, 1.0, 2.0), participant(1.0, 1.0, 4.0)];
         for (end, expected) in ends(&all, 1.0).into_iter().zip([3.0, 5.0, 7.0]) {
             assert!(near(end, expected), "{end} {expected}");
         }
@@ -311,36 +324,46 @@ mod tests {
 
     #[test]
     fn party_at_its_cap_leaves_the_rest_to_others() {
-        let all = [party(1.0, 0.2, 1.0), party(1.0, 1.0, 4.0), party(1.0, 1.0, f64::INFINITY)];
+        let all = [
+            participant(1.0, 0.2, 1.0),
+            participant(1.0, 1.0, 4.0),
+            participant(1.0, 1.0, f64::INFINITY),
+        ];
         let ends = ends(&all, 1.0);
         assert!(near(ends[0], 5.0) && near(ends[1], 9.0) && ends[2].is_infinite(), "{ends:?}");
     }
 
     #[test]
     fn no_work_is_done_without_capacity() {
-        assert!(ends(&[party(1.0, 1.0, 1.0)], 0.0)[0].is_infinite());
-        assert!(near(ends(&[party(1.0, 1.0, 0.0)], 0.0)[0], 0.0));
+        assert!(ends(&[participant(1.0, 1.0, 1.0)], 0.0)[0].is_infinite());
+        assert!(near(ends(&[participant(1.0, 1.0, 0.0)], 0.0)[0], 0.0));
     }
 
-    /// The same by small steps.
-    fn stepped(parties: &[Party], capacity: f64, horizon: f64) -> Vec<f64> {
-        let mut served = vec![0.0; parties.len()];
+    /// The same in small steps.
+    fn stepped(participants: &[Participant], capacity: f64, horizon: f64) -> Vec<f64> {
+        let mut served = vec![0.0; participants.len()];
         let steps = 20_000_u32;
         let dt = horizon / f64::from(steps);
         for _ in 0..steps {
-            let there = parties.iter().zip(&served).filter(|(party, served)| party.left > **served);
-            let level = level(there.map(|(party, _)| *party), capacity);
-            for (party, served) in parties.iter().zip(&mut served) {
-                let rate = party.cap.min(party.weight * level);
-                *served = (*served + rate * dt).min(party.left);
+            let there = participants
+                .iter()
+                .zip(&served)
+                .filter(|(participant, served)| participant.left > **served);
+            let level = level(there.map(|(participant, _)| *participant), capacity);
+            for (participant, served) in participants.iter().zip(&mut served) {
+                let rate = participant.cap.min(participant.weight * level);
+                *served = (*served + rate * dt).min(participant.left);
             }
         }
         served
     }
 
-    fn parties() -> impl Strategy<Value = Vec<Party>> {
+    fn participants() -> impl Strategy<Value = Vec<Participant>> {
         let one = (0.2..4.0_f64, 0.05..1.0_f64, 0.0..8.0_f64);
-        prop::collection::vec(one.prop_map(|(weight, cap, left)| party(weight, cap, left)), 1..8)
+        prop::collection::vec(
+            one.prop_map(|(weight, cap, left)| participant(weight, cap, left)),
+            1..8,
+        )
     }
 
     proptest! {
@@ -348,27 +371,27 @@ mod tests {
 
         #[test]
         fn run_is_water_filling_over_time(
-            parties in parties(), capacity in 0.2..1.0_f64, horizon in 0.1..20.0_f64,
+            participants in participants(), capacity in 0.2..1.0_f64, horizon in 0.1..20.0_f64,
         ) {
-            let exact = run(&parties, capacity, horizon);
-            for (fate, small) in exact.fates.iter().zip(stepped(&parties, capacity, horizon)) {
-                prop_assert!((fate.served - small).abs() < 0.02, "{fate:?} {small}");
+            let exact = run(&participants, capacity, horizon);
+            for (outcome, small) in exact.outcomes.iter().zip(stepped(&participants, capacity, horizon)) {
+                prop_assert!((outcome.served - small).abs() < 0.02, "{outcome:?} {small}");
             }
         }
 
         #[test]
         fn capacity_is_used_up_or_all_are_at_their_caps(
-            parties in parties(), capacity in 0.2..1.0_f64,
+            participants in participants(), capacity in 0.2..1.0_f64,
         ) {
-            let course = run(&parties, capacity, f64::INFINITY);
-            let last = course.fates.iter().map(|fate| fate.end).fold(0.0, f64::max);
+            let trajectory = run(&participants, capacity, f64::INFINITY);
+            let last = trajectory.outcomes.iter().map(|outcome| outcome.end).fold(0.0, f64::max);
             prop_assert!(last.is_finite());
-            let work: f64 = parties.iter().map(|party| party.left).sum();
+            let work: f64 = participants.iter().map(|participant| participant.left).sum();
             prop_assert!(work <= capacity * last + 1e-6);
-            for (party, fate) in parties.iter().zip(&course.fates) {
-                prop_assert!(near(fate.served, party.left));
-                prop_assert!(fate.end + 1e-9 >= party.left / party.cap);
-                prop_assert!(near(course.volume_at(course.time_of(0.3)), 0.3) || course.time_of(0.3) >= last - 1e-9);
+            for (participant, outcome) in participants.iter().zip(&trajectory.outcomes) {
+                prop_assert!(near(outcome.served, participant.left));
+                prop_assert!(outcome.end + 1e-9 >= participant.left / participant.cap);
+                prop_assert!(near(trajectory.volume_at(trajectory.time_of(0.3)), 0.3) || trajectory.time_of(0.3) >= last - 1e-9);
             }
         }
     }

@@ -1,30 +1,35 @@
-//! Which jobs may go first, so that no job ends later than under equal sharing.
+//! Which jobs may be served first, so that no job ends later than under equal sharing.
 //!
-//! Each job's deadline is its end in the virtual system. Its *slack* is what the node can do until then
-//! beyond what must be done by then: the work of those with earlier deadlines, and of the others what
-//! their caps do not let them make up for afterwards. To serve a job eats the slack of those with
-//! earlier deadlines, once its own claim before these is used up.
+//! Each job's deadline is its end in the virtual system. Its *slack* is the work that the node can do until
+//! then beyond the work that must be done by then. That is the work of jobs with earlier deadlines, and the
+//! part of the other jobs' work that their caps do not allow later. Serving a job uses up the slack of those
+//! with earlier deadlines, once its own claim before these is used up.
 
 use super::claimant::{Claimant, Size, Step};
 use super::rank::Rank;
-use super::sharing::Course;
+use super::sharing::Trajectory;
 
 /// The slacks of one moment.
 #[derive(Debug)]
 pub(super) struct Slacks {
-    /// Deadline and slack of each job of known size, by deadline, and which of them it is.
+    /// Deadline, slack and index of each job of known size, by deadline.
     known: Vec<(f64, f64, usize)>,
     /// The least slack up to each of them.
     least: Vec<f64>,
-    /// The earliest deadline whose slack is used up: infinite if there is none.
+    /// The earliest deadline whose slack is used up; infinite if there is none.
     exhausted: f64,
     exhausted_volume: f64,
 }
 
 impl Slacks {
-    /// Of all jobs, on a node that does `capacity` node-seconds a second. A slack of no more than
-    /// `epsilon` counts as used up.
-    pub(super) fn new(all: &[Claimant], course: &Course, capacity: f64, epsilon: f64) -> Self {
+    /// Computes the slacks on a node that does `capacity` node-seconds per second. A slack of at most `epsilon`
+    /// counts as used up.
+    pub(super) fn new(
+        all: &[Claimant],
+        trajectory: &Trajectory,
+        capacity: f64,
+        epsilon: f64,
+    ) -> Self {
         let is_known = |claimant: &Claimant| matches!(claimant.size, Size::Known(_));
         let mut by_deadline: Vec<Rank> = all
             .iter()
@@ -37,7 +42,7 @@ impl Slacks {
             by_deadline.iter().map(|rank| (rank.number(), 0.0, rank.place())).collect();
         let mut steps = Vec::with_capacity(2 * all.len());
         for claimant in all {
-            claimant.steps(course, &mut steps);
+            claimant.steps(trajectory, &mut steps);
         }
         let at = |(index, step): (usize, &Step)| Rank::new(step.at, index);
         let mut order: Vec<Rank> = steps.iter().enumerate().map(at).collect();
@@ -50,11 +55,11 @@ impl Slacks {
                 rate += step.rate;
                 by_volume += step.volume;
             }
-            let volume = if by_volume > 0.0 { course.volume_at(*due) } else { 0.0 };
+            let volume = if by_volume > 0.0 { trajectory.volume_at(*due) } else { 0.0 };
             *slack = capacity * *due - (constant + rate * *due + by_volume * volume);
         }
-        // The order of others takes nothing from a job that runs at its cap in any case. What it claims
-        // counts in their slacks.
+        // A job that must run at its cap is not affected by the order of the others. Its claim counts in their
+        // slacks.
         let all_run = all.iter().filter(|claimant| claimant.must).map(|claimant| claimant.cap);
         if all_run.sum::<f64>() <= capacity {
             known.retain(|(_, _, index)| !all.get(*index).is_some_and(|claimant| claimant.must));
@@ -67,26 +72,27 @@ impl Slacks {
         let least = least.collect();
         let exhausted = known.iter().find(|(_, slack, _)| *slack <= epsilon);
         let exhausted = exhausted.map_or(f64::INFINITY, |(due, _, _)| *due);
-        let volume = if exhausted.is_finite() { course.volume_at(exhausted) } else { 0.0 };
+        let volume = if exhausted.is_finite() { trajectory.volume_at(exhausted) } else { 0.0 };
         Self { known, least, exhausted, exhausted_volume: volume }
     }
 
-    /// Whether a job may be served first for a time of `epsilon`.
+    /// Whether `epsilon` node-seconds of a job may be served first.
     pub(super) fn allows(&self, claimant: &Claimant, epsilon: f64) -> bool {
         claimant.due <= self.exhausted
             || claimant.claim(self.exhausted, self.exhausted_volume) > epsilon
     }
 
-    /// How much a job may be served before the slack of another is used up. Of those whose slack is
-    /// used up already, only its own claim before them counts.
-    pub(super) fn leaves(&self, claimant: &Claimant, course: &Course) -> f64 {
+    /// The work of a job that may be served before the slack of another is used up. Before jobs whose slack is
+    /// already used up, only its own claim counts.
+    pub(super) fn leaves(&self, claimant: &Claimant, trajectory: &Trajectory) -> f64 {
         let earlier = self.known.iter().take_while(|(due, _, _)| *due < claimant.due);
-        let left = earlier
-            .map(|(due, slack, _)| slack.max(0.0) + claimant.claim(*due, course.volume_at(*due)));
+        let left = earlier.map(|(due, slack, _)| {
+            slack.max(0.0) + claimant.claim(*due, trajectory.volume_at(*due))
+        });
         left.fold(f64::INFINITY, f64::min)
     }
 
-    /// The earliest deadline whose slack is used up: infinite if there is none.
+    /// The earliest deadline whose slack is used up; infinite if there is none.
     pub(super) fn exhausted(&self) -> f64 {
         self.exhausted
     }
@@ -108,33 +114,33 @@ impl Slacks {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sharing::{Fate, Party, run};
+    use super::super::sharing::{Outcome, Participant, run};
     use super::*;
 
     /// Jobs as (weight, cap, work left, virtual work left), all of known size.
-    fn known(jobs: &[(f64, f64, f64, f64)]) -> (Vec<Claimant>, Course) {
-        let party = |(weight, cap, _, left): &(f64, f64, f64, f64)| Party {
+    fn known(jobs: &[(f64, f64, f64, f64)]) -> (Vec<Claimant>, Trajectory) {
+        let participant = |(weight, cap, _, left): &(f64, f64, f64, f64)| Participant {
             weight: *weight,
             cap: *cap,
             left: *left,
         };
-        let parties: Vec<Party> = jobs.iter().map(party).collect();
-        let course = run(&parties, 1.0, f64::INFINITY);
-        let claimant = |((_, cap, left, _), fate): (&(f64, f64, f64, f64), &Fate)| Claimant {
-            due: fate.end,
+        let participants: Vec<Participant> = jobs.iter().map(participant).collect();
+        let trajectory = run(&participants, 1.0, f64::INFINITY);
+        let claimant = |((_, cap, left, _), outcome): (&(f64, f64, f64, f64), &Outcome)| Claimant {
+            due: outcome.end,
             cap: *cap,
             size: Size::Known(*left),
             must: false,
         };
-        let all = jobs.iter().zip(&course.fates).map(claimant).collect();
-        (all, course)
+        let all = jobs.iter().zip(&trajectory.outcomes).map(claimant).collect();
+        (all, trajectory)
     }
 
     #[test]
     fn slack_of_three_equal_shares_is_what_others_can_make_up_for() {
-        let (all, course) =
+        let (all, trajectory) =
             known(&[(1.0, 1.0, 2.0, 2.0), (1.0, 1.0, 3.0, 3.0), (1.0, 1.0, 9.0, 9.0)]);
-        let slacks = Slacks::new(&all, &course, 1.0, 0.5);
+        let slacks = Slacks::new(&all, &trajectory, 1.0, 0.5);
         // Deadlines 6, 8 and 14. By 6: 2, of the second 3 − 2 and of the third 9 − 8 must be done.
         let found: Vec<f64> = slacks.known.iter().map(|(_, slack, _)| *slack).collect();
         for (found, expected) in found.iter().zip([2.0, 0.0, 0.0]) {
@@ -142,16 +148,16 @@ mod tests {
         }
         assert!((slacks.exhausted - 8.0).abs() < 1e-9);
         assert!(slacks.allows(&all[0], 0.5) && slacks.allows(&all[1], 0.5));
-        // 3 s of the last must be done before 8 in any case.
+        // 3 s of the last job must be done before 8 anyway.
         assert!(slacks.allows(&all[2], 2.9) && !slacks.allows(&all[2], 3.1));
-        assert!((slacks.leaves(&all[2], &course) - 3.0).abs() < 1e-9);
-        assert!(slacks.leaves(&all[0], &course).is_infinite());
+        assert!((slacks.leaves(&all[2], &trajectory) - 3.0).abs() < 1e-9);
+        assert!(slacks.leaves(&all[0], &trajectory).is_infinite());
     }
 
     #[test]
     fn late_job_goes_before_all_others() {
-        let (all, course) = known(&[(1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 3.0, 3.0)]);
-        let slacks = Slacks::new(&all, &course, 1.0, 0.5);
+        let (all, trajectory) = known(&[(1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 3.0, 3.0)]);
+        let slacks = Slacks::new(&all, &trajectory, 1.0, 0.5);
         assert!(slacks.exhausted <= 0.0);
         assert!(slacks.allows(&all[0], 0.5) && !slacks.allows(&all[1], 0.5));
     }
@@ -164,32 +170,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sweep_adds_up_what_each_claims(jobs in jobs()) {
-            let parties: Vec<Party> = jobs
+        fn sweep_adds_up_the_claims_of_all(jobs in jobs()) {
+            let participants: Vec<Participant> = jobs
                 .iter()
-                .map(|(weight, cap, _, left, ..)| Party { weight: *weight, cap: *cap, left: *left })
+                .map(|(weight, cap, _, left, ..)| Participant { weight: *weight, cap: *cap, left: *left })
                 .collect();
-            let course = run(&parties, 0.9, f64::INFINITY);
-            let all: Vec<Claimant> = jobs.iter().zip(&course.fates).map(|(job, fate)| {
+            let trajectory = run(&participants, 0.9, f64::INFINITY);
+            let all: Vec<Claimant> = jobs.iter().zip(&trajectory.outcomes).map(|(job, outcome)| {
                 let (weight, cap, left, _, is_known, fair) = *job;
                 let size = if is_known {
                     Size::Known(left)
                 } else {
-                    Size::Unknown { weight, theta: 0.05, fair, used: left, fate: *fate }
+                    Size::Unknown { weight, theta: 0.05, fair, used: left, outcome: *outcome }
                 };
-                Claimant { due: fate.end, cap, size, must: false }
+                Claimant { due: outcome.end, cap, size, must: false }
             }).collect();
-            let slacks = Slacks::new(&all, &course, 0.9, 0.0);
+            let slacks = Slacks::new(&all, &trajectory, 0.9, 0.0);
             for (due, slack, _) in &slacks.known {
-                let volume = course.volume_at(*due);
+                let volume = trajectory.volume_at(*due);
                 let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, volume)).sum();
-                // Of what an unknown job is behind, the sweep lets its cap bound a part only.
+                // For the service by which an unknown job is behind, the sweep applies its cap only in part.
                 prop_assert!(*slack <= 0.9 * due - claims + 1e-6);
                 let behind: f64 = all.iter().map(|claimant| match claimant.size {
                     Size::Known(_) => 0.0,
-                    Size::Unknown { fair, used, fate, .. } => {
+                    Size::Unknown { fair, used, outcome, .. } => {
                         let full = 0.95 * fair - used;
-                        if full > claimant.cap * due { 0.95 * fate.served } else { full.clamp(0.0, 0.95 * fate.served) }
+                        if full > claimant.cap * due { 0.95 * outcome.served } else { full.clamp(0.0, 0.95 * outcome.served) }
                     }
                 }).sum();
                 prop_assert!(*slack >= 0.9 * due - claims - behind - 1e-6);

@@ -1,30 +1,30 @@
-//! How much of its room a node really gives to jobs, and what others take of the node.
+//! How much CPU a node really gives to jobs, and how much other processes use.
 
-/// Over a shorter time than this, in seconds, use says little.
-pub(super) const LEAST_WINDOW: f64 = 0.4;
-/// Figures are smoothed over this many seconds.
+/// The shortest window, in seconds, over which usage is meaningful.
+pub(super) const MIN_WINDOW: f64 = 0.4;
+/// The time constant of the smoothing, in seconds.
 const SMOOTH: f64 = 5.0;
-/// No node counts as slower than this.
-const SLOWEST: f64 = 0.6;
-/// What others use counts up to this part of the node.
-const MOST_OF_OTHERS: f64 = 0.9;
+/// The smallest speed of a node.
+const MIN_SPEED: f64 = 0.6;
+/// The largest usage by other processes, as a part of the node.
+const MAX_OTHERS: f64 = 0.9;
 
-/// What was seen of a node between two runs of the policy.
+/// The measurements of a node between two runs of the policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) seconds: f64,
-    /// What training jobs used of it, and what all jobs did.
+    /// The usage of training jobs, and of all jobs.
     pub(super) trained: f64,
     pub(super) used: f64,
-    /// What everything used.
+    /// The usage of everything on the node.
     pub(super) node: Option<f64>,
     /// The share that was planned for services.
     pub(super) services: f64,
-    /// Whether those that were served could have filled the rest.
+    /// Whether the served jobs could have used the rest.
     pub(super) can_fill: bool,
 }
 
-/// The speed of the virtual node, and the part of the node that others use.
+/// The speed of the virtual node, and the part of the node that other processes use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speed {
     value: f64,
@@ -41,25 +41,25 @@ impl Speed {
         self.value
     }
 
-    /// What neither jobs nor anything else known uses.
+    /// The usage by processes that are not jobs.
     pub(super) fn others(&self) -> f64 {
         self.others
     }
 
-    /// Takes in a window in which no job came or left.
+    /// Records a window in which no job came or left.
     pub(super) fn take(&mut self, seen: Seen) {
-        if seen.seconds < LEAST_WINDOW || !seen.used.is_finite() {
+        if seen.seconds < MIN_WINDOW || !seen.used.is_finite() {
             return;
         }
         let part = 1.0 - (-seen.seconds / SMOOTH).exp();
         if let Some(node) = seen.node.filter(|node| node.is_finite()) {
-            let others = (node - seen.used).clamp(0.0, MOST_OF_OTHERS);
+            let others = (node - seen.used).clamp(0.0, MAX_OTHERS);
             self.others += part * (others - self.others);
         }
-        let room = (1.0 - self.others - seen.services).max(super::LEAST_ROOM);
-        // Jobs that leave CPU idle because they cannot use it say nothing of the node.
+        let room = (1.0 - self.others - seen.services).max(super::MIN_ROOM);
+        // Jobs that leave CPU idle because they cannot use it do not show the node's speed.
         if seen.can_fill {
-            let speed = (seen.trained / room).clamp(SLOWEST, 1.0);
+            let speed = (seen.trained / room).clamp(MIN_SPEED, 1.0);
             self.value += part * (speed - self.value);
         }
     }
@@ -83,7 +83,7 @@ mod tests {
     fn speed_follows_what_jobs_use_together() {
         let speed = after(20, seen(0.85, None, true));
         assert!((speed.value() - 0.85).abs() < 1e-6 && speed.others() <= 0.0);
-        assert!((after(20, seen(0.1, None, true)).value() - SLOWEST).abs() < 1e-6);
+        assert!((after(20, seen(0.1, None, true)).value() - MIN_SPEED).abs() < 1e-6);
         assert!((after(20, seen(0.2, None, false)).value() - 1.0).abs() < 1e-12);
     }
 

@@ -19,7 +19,7 @@ fn policy(params: &[(&str, f64)]) -> Paceline {
     Paceline::new(&given).unwrap()
 }
 
-/// A job that has taken so many of its steps and used so much CPU time, in node-seconds.
+/// A job after `step` steps and `used` node-seconds of CPU time.
 fn job(name: &str, used: f64, step: u64, total: Option<u64>) -> Job {
     Job {
         cpu_seconds: Some(used * CPUS),
@@ -36,8 +36,8 @@ fn frame(t: f64, jobs: Vec<Job>) -> Frame {
     Frame { t, nodes: vec![node], jobs }
 }
 
-/// Three jobs of steps of 0.1 node-seconds that have shared a node equally for 90 s, each with so many
-/// steps to go.
+/// Three jobs with steps of 0.1 node-seconds that have shared a node equally for 90 s. `left` gives the
+/// steps that each has left.
 fn settled(policy: &mut Paceline, left: [(&str, u64); 3]) -> Decision {
     let at = |t: u32| {
         let jobs = left.map(|(name, left)| {
@@ -63,7 +63,7 @@ fn classes(decision: &Decision) -> Vec<&'static str> {
 }
 
 #[test]
-fn job_with_least_work_left_has_the_node() {
+fn job_with_least_work_left_gets_the_node() {
     let decision = settled(&mut policy(&[]), [("a", 900), ("b", 50), ("c", 400)]);
     assert_eq!(classes(&decision), ["waits", "runs", "waits"]);
     assert_eq!(shares(&decision), [0.01, 1.0, 0.01]);
@@ -74,7 +74,7 @@ fn job_with_least_work_left_has_the_node() {
 }
 
 #[test]
-fn job_that_says_it_is_done_is_believed_for_a_tenth_of_its_use() {
+fn job_that_reports_its_end_is_believed_for_a_tenth_of_its_use() {
     let mut policy = policy(&[]);
     settled(&mut policy, [("a", 900), ("b", 50), ("c", 400)]);
     let mut left = |t: f64, used: f64| {
@@ -90,7 +90,7 @@ fn job_that_says_it_is_done_is_believed_for_a_tenth_of_its_use() {
 }
 
 #[test]
-fn outlook_tells_ends_in_the_order_of_work_and_under_equal_sharing() {
+fn outlook_gives_ends_by_work_order_and_under_equal_sharing() {
     let decision = settled(&mut policy(&[]), [("a", 900), ("b", 50), ("c", 400)]);
     for (name, left, ends, fair) in
         [("a", 90.0, 135.0, 135.0), ("b", 5.0, 5.0, 15.0), ("c", 40.0, 45.0, 85.0)]
@@ -104,8 +104,8 @@ fn outlook_tells_ends_in_the_order_of_work_and_under_equal_sharing() {
     let mut silent = policy(&[]);
     let jobs = || ["a", "b"].map(|name| job(name, 1.0, 1, None)).to_vec();
     silent.decide(&frame(0.0, jobs()));
-    let said = silent.decide(&frame(1.0, jobs())).jobs;
-    assert!(said.values().all(|job| job.outlook.is_none()));
+    let decisions = silent.decide(&frame(1.0, jobs())).jobs;
+    assert!(decisions.values().all(|job| job.outlook.is_none()));
 }
 
 #[test]
@@ -120,18 +120,32 @@ fn jobs_that_state_nothing_are_left_alone() {
 }
 
 #[test]
-fn newcomer_is_served_first_and_the_only_job_has_no_limit() {
+fn newcomer_is_served_first_and_others_get_the_rest() {
     let mut policy = policy(&[]);
+    let using = |job: Job, cpu: f64| Job { usage: Usage { cpu: Some(cpu), ..job.usage }, ..job };
     let alone = policy.decide(&frame(0.0, vec![job("a", 0.0, 0, Some(900))]));
-    assert_eq!(shares(&alone), [1.0]);
+    assert_eq!(shares(&alone), [1.0], "the only job has no limit");
     for t in 1..=60_u32 {
         let used = f64::from(t) * 0.9;
-        policy.decide(&frame(f64::from(t), vec![job("a", used, 9 * u64::from(t), Some(900))]));
+        let alone = using(job("a", used, 9 * u64::from(t), Some(900)), 0.9);
+        policy.decide(&frame(f64::from(t), vec![alone]));
     }
-    let both = vec![job("a", 54.0, 540, Some(900)), job("b", 0.0, 0, Some(10))];
-    let decision = policy.decide(&frame(61.0, both));
-    assert_eq!(classes(&decision), ["waits", "new"]);
-    assert!((decision.interval - 1.0).abs() < 1e-12);
+    let mut has = 1.0;
+    for (t, used, uses, class, share) in [
+        (61.0, 0.0, 0.0, "runs", 0.6),
+        (61.5, 0.25, 0.5, "runs", 0.35),
+        (62.0, 0.48, 0.6, "waits", 0.02),
+    ] {
+        let newcomer = using(job("b", used, 0, Some(10)), uses);
+        let mut other = using(job("a", 54.0, 540, Some(900)), 0.9 * has);
+        (other.limit.cpu, other.limit.applied) = (Some(has), Some(has));
+        let decision = policy.decide(&frame(t, vec![other, newcomer]));
+        assert_eq!(classes(&decision), [class, "new"], "{uses}");
+        let [of_other, of_newcomer] = shares(&decision)[..] else { panic!("{decision:?}") };
+        assert!((of_other - share).abs() < 1e-12, "{uses}: {of_other}");
+        assert!((of_newcomer - 1.0).abs() < 1e-12 && (decision.interval - 1.0).abs() < 1e-12);
+        has = of_other;
+    }
 }
 
 #[test]
@@ -152,7 +166,7 @@ fn job_at_its_objective_is_ended_and_has_no_limit() {
 }
 
 #[test]
-fn service_has_what_it_needs_and_training_the_rest() {
+fn service_gets_its_need_and_training_the_rest() {
     let mut policy = policy(&[]);
     let at = |t: u32, share: f64| {
         let mut serving = job("s", 0.1 * f64::from(t), 0, None);

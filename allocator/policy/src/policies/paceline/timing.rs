@@ -1,17 +1,17 @@
-//! When the policy is to run again, if nothing happens before.
+//! When the policy runs again, if nothing happens before.
 
 use super::deadlines::Deadlines;
 use super::order::Served;
 use super::row::{FREE_CAP, Row};
 use super::settings::Settings;
 
-/// A job whose size is unknown is looked at again once it has used so much more.
+/// The policy runs again once a job of unknown size has used this part more.
 const NEWS: f64 = 0.1;
-/// A share by which a job can show how much it can use.
+/// The share above which a job can show how much it can use.
 const ROOM: f64 = 0.3;
 
-/// Seconds until then. `learns` says that the first has reported too few losses for a forecast that the
-/// order needs, `waits_for_a_loss` that some job's end hangs on its next loss.
+/// Seconds until the next run. `learns` means that the first job has too few losses for a forecast that the
+/// order needs. `waits_for_a_loss` means that the next loss of some job decides about its end.
 pub(super) fn next(
     rows: &[Row],
     deadlines: &Deadlines,
@@ -29,7 +29,7 @@ pub(super) fn next(
             next = next.min(NEWS * first.used);
         }
     }
-    // Who has room and has not shown yet how much of it it can use does so soon.
+    // A job with enough room whose cap is not measured yet will show it soon.
     let shows =
         |(row, share): (&Row, &f64)| *share > ROOM && !row.cap_is_known && row.left.is_some();
     if rows.iter().zip(&served.shares).any(shows) {

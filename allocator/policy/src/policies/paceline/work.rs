@@ -1,60 +1,58 @@
-//! The work that a job has left, by what it states of its steps.
+//! The work that a job has left, from its reported steps.
 //!
-//! A statement is worth what the job keeps of it: one that has used more than it said is believed less,
-//! and at some point not at all.
+//! A job that has used more work than it stated is believed less, and beyond some point not at all.
 
 use crate::unit::{counter, saturate};
 
-/// A step's work is known after so many steps …
+/// The work of a step is known after this many steps …
 const FIRST_STEPS: u64 = 3;
-/// … of so many node-seconds together, since a moment holds no whole number of steps, …
+/// … of this many node-seconds together, since a window rarely contains a whole number of steps, …
 const FIRST_WORK: f64 = 0.2;
-/// … or after one that took more than so many node-seconds.
+/// … or after one step of more than this many node-seconds.
 const LONG_STEP: f64 = 2.0;
-/// Until so many steps of so many node-seconds together are measured, each more makes it better known: a step
-/// is reported up to a second after the CPU time that it took is counted, and when a job first meets others
-/// its steps take longer. Then it is measured again after as much, and this part of all steps.
+/// The first estimate is refined until this many steps, of this many node-seconds together, are measured.
+/// A step is reported up to a second after its CPU time is counted, and steps take longer beside other
+/// jobs. Later, the work is measured again after as much, and after this part of all steps.
 const LATER_STEPS: f64 = 20.0;
 const LATER_WORK: f64 = 5.0;
 const LATER_PART: f64 = 0.02;
 
-/// A report is behind by so many node-seconds at the most.
+/// The largest delay of a report, in node-seconds.
 const LATE: f64 = 1.0;
 
-/// A job that has used more than it stated is taken to need this part of that again. Half of it, which is
-/// what sizes of a heavy tail have left, keeps those that understate their work waiting for too long.
+/// A job that has used more than it stated is assumed to need this part of its usage again. One half, the
+/// expectation for heavy-tailed sizes, makes jobs that understate their work wait too long.
 const MORE: f64 = 1.0 / 3.0;
 
-/// How far a statement is believed.
+/// How far a job's statement is believed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
-    /// It is broken once the job has used so many times what it stated.
+    /// The statement is corrected once the job has used this multiple of it.
     pub(super) broken: f64,
-    /// From here on the size is unknown, and the job is doubted.
+    /// Beyond this multiple, the size is unknown and the job is doubted.
     pub(super) beyond: f64,
 }
 
-/// What is known of one job's steps.
+/// The measurements of one job's steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     step: Option<u64>,
-    /// The service by that step.
+    /// The service received at that step.
     used: f64,
     total: Option<u64>,
-    /// A step, and the service by then.
+    /// The start of the measurement: a step, and the service received at it.
     mark: Option<(u64, f64)>,
     per_step: Option<f64>,
-    /// Whether that is of few steps.
+    /// Whether that is measured over few steps.
     rough: bool,
-    /// What it stated first of its whole work.
+    /// Its first statement of its whole work.
     stated: Option<f64>,
     doubted: bool,
 }
 
 impl Work {
-    /// Takes in what the job says: the step, and what it had received by then. Steps that it does not tell
-    /// stay. Those that it took while it `waited` say little of the work of a step: with next to nothing of the
-    /// node, threads wait for each other.
+    /// Records the job's step and the service received at it. Missing values stay unchanged. Steps taken
+    /// while it `waited` are not measured: with very little CPU, threads wait for each other.
     pub(super) fn take(
         &mut self,
         (step, used): (Option<u64>, f64),
@@ -65,14 +63,14 @@ impl Work {
         let Some(step) = step else { return };
         let last = self.step.replace(step);
         let used_before = std::mem::replace(&mut self.used, used);
-        // A step 0 may be reported long before the first one begins.
+        // Step 0 may be reported long before the first step begins.
         if step == 0 {
             self.mark = None;
             return;
         }
         let fell = last.is_some_and(|last| last > step);
         let Some((from, before)) = self.mark.filter(|(from, _)| *from <= step && !fell) else {
-            // It goes on from a checkpoint: what it does again is no broken word.
+            // It continues from a checkpoint: repeated steps do not count against its statement.
             let again = last.map_or(0, |last| last.saturating_sub(step));
             let more = counter(again) * self.per_step.unwrap_or(0.0);
             self.stated = self.stated.map(|stated| saturate(stated + more));
@@ -109,8 +107,8 @@ impl Work {
         }
     }
 
-    /// Whether the work of a step is known well enough to leave some of its steps out, with so many of them
-    /// measured since the mark: of fewer, a part of one weighs much.
+    /// Whether the work of a step is known well enough to ignore some steps, with `measured` steps since the
+    /// mark. With fewer, a partial step would distort the result.
     fn is_exact(&self, measured: u64) -> bool {
         self.per_step.is_some() && (!self.rough || counter(measured) >= LATER_STEPS)
     }
@@ -130,17 +128,17 @@ impl Work {
         self.total.is_some() && !self.doubted
     }
 
-    /// Whether it has used so much more than it stated that its size counts as unknown.
+    /// Whether its usage exceeds its statement so far that its size counts as unknown.
     pub(super) fn is_doubted(&self) -> bool {
         self.doubted
     }
 
-    /// The work left by its total: `None` if that is not known or not believed.
+    /// The work left by its total; `None` if the total is unknown or not believed.
     pub(super) fn left(&mut self, used: f64, trust: Trust) -> Option<f64> {
         let (total, step, per_step) = (self.total?, self.step?, self.per_step?);
         let begun = self.mark.map_or(0.0, |(from, before)| {
             let steps = counter(step.saturating_sub(from));
-            // More than the rest of a step only as far as a report may be behind.
+            // More than one step only as far as a report may be late.
             let most = per_step.max((used - self.used).min(LATE));
             (used - before - steps * per_step).clamp(0.0, most)
         });
@@ -178,11 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn start_of_a_job_is_no_work_of_its_steps() {
+    fn start_of_a_job_does_not_count_as_work_of_its_steps() {
         let (mut work, used) = steady(100, 10);
         assert!(is(work.per_step(), 0.5) && is(work.left(used, TRUST), 45.0));
         assert!(is(work.left(used + 0.2, TRUST), 44.8), "a part of a step");
-        assert!(is(work.left(used + 9.0, TRUST), 44.0), "no report is so late");
+        assert!(is(work.left(used + 9.0, TRUST), 44.0), "the assumed delay is bounded");
     }
 
     #[test]
@@ -208,7 +206,7 @@ mod tests {
     #[test]
     fn service_since_the_step_was_taken_is_off_the_work_left() {
         let (mut work, used) = steady(1000, 40);
-        // A report that is behind by less than a step, by more, and by more than it can be.
+        // A report that is late by less than a step, by more, and by more than the bound.
         for (since, left) in [(0.2, 479.8), (0.8, 479.2), (3.0, 479.0)] {
             assert!(is(work.left(used + since, TRUST), left), "{since}");
         }
@@ -219,12 +217,12 @@ mod tests {
         let (mut work, used) = steady(100, 50);
         work.take((Some(30), used), Some(100), false);
         assert!(is(work.left(used, TRUST), 35.0));
-        // What it states grows by the 20 steps that it does again.
+        // Its statement grows by the 20 repeated steps.
         assert!(is(work.stated, 54.0 + 10.0), "{:?}", work.stated);
     }
 
     #[test]
-    fn statement_that_is_broken_is_believed_no_more() {
+    fn broken_statement_is_no_longer_believed() {
         let mut work = Work::default();
         let mut seen = Vec::new();
         for step in 0..40_u64 {

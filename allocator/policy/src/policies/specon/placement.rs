@@ -1,20 +1,19 @@
-//! Algorithm 2: where a job that has converged is to go.
+//! Algorithm 2: the target node of a converged job.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::monitor::Class;
-use super::why::Fate;
 use super::{Entry, SpeCon};
 use crate::decision::{Cause, Migration};
 use crate::frame::Frame;
-use crate::policy::Variant;
+use crate::reason::specon::{Class, MoveDecision};
 use crate::unit::{count, saturate};
+use crate::variant::Variant;
 
-/// Scores that lie no further apart are equal (P3).
+/// Scores that differ by at most this are equal (P3).
 const EPSILON: f64 = 1e-9;
 
-/// What one job of each category adds to its node's score.
+/// The amount that one job of each category adds to its node's score.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     pub(super) progressing: f64,
@@ -41,15 +40,15 @@ impl Load {
     }
 }
 
-/// A listed node's place in the order in which targets are taken: score, CPU in use, name.
+/// The order in which listed nodes are chosen as targets: score, CPU in use, name.
 type Rank<'a> = (Real, Real, &'a str);
 
 /// The nodes in one frame.
 pub(super) struct Cluster<'a> {
     weights: Weights,
-    /// Every node that is listed or holds a job.
+    /// Every node that is listed or has a job.
     loads: BTreeMap<&'a str, Load>,
-    /// R of the listed ones (P8).
+    /// R of the listed nodes (P8).
     usage: BTreeMap<&'a str, Real>,
     ranking: BTreeSet<Rank<'a>>,
 }
@@ -91,7 +90,7 @@ impl<'a> Cluster<'a> {
         self.usage.keys().copied()
     }
 
-    /// How many jobs a node holds.
+    /// The number of jobs on a node.
     pub(super) fn jobs(&self, node: &str) -> usize {
         let load = self.load(node);
         load.progressing + load.watching + load.converged
@@ -106,13 +105,13 @@ impl<'a> Cluster<'a> {
         Some((self.load(name).score(self.weights), *usage, name))
     }
 
-    /// The jobs on a node that would gain by another's going.
+    /// The number of jobs on a node that would gain if another one left.
     fn active(&self, node: &str) -> usize {
         let load = self.load(node);
         load.progressing + load.watching
     }
 
-    /// The listed node with the lowest score, but for `source`.
+    /// The listed node with the lowest score, except `source`.
     fn lowest_other(&self, source: &str) -> Option<Rank<'a>> {
         self.ranking.iter().find(|(_, _, name)| *name != source).copied()
     }
@@ -154,48 +153,50 @@ impl SpeCon {
     ) -> Vec<Migration> {
         let mut moves = Vec::new();
         for entry in entries.iter_mut().filter(|entry| entry.trend.has_converged()) {
-            let fate = self.answer(t, cluster, entry);
-            if let (Fate::Moves { to, .. }, Some(from)) = (&fate, entry.node()) {
+            let outcome = self.answer(t, cluster, entry);
+            if let (MoveDecision::Moves { to, .. }, Some(from)) = (&outcome, entry.node()) {
                 moves.push(entry.migration(from, to, Cause::Converged));
             }
-            entry.fate = Some(fate);
+            entry.outcome = Some(outcome);
         }
         moves
     }
 
-    /// Whether one job that has converged asks to move (S11), and what it is told.
-    fn answer<'a>(&self, t: f64, cluster: &mut Cluster<'a>, entry: &mut Entry<'a>) -> Fate {
+    /// Whether one converged job asks to move (S11), and the decision.
+    fn answer<'a>(&self, t: f64, cluster: &mut Cluster<'a>, entry: &mut Entry<'a>) -> MoveDecision {
         if entry.member.migrated {
-            return Fate::Settled;
+            return MoveDecision::Settled;
         }
-        let Some(source) = entry.node() else { return Fate::NoNode };
+        let Some(source) = entry.node() else { return MoveDecision::NoNode };
         let needed = match self.rule.variant {
             Variant::Resolved => 1,
             Variant::Published => 2,
         };
         let active = cluster.active(source);
         if active < needed {
-            return Fate::Alone { active, needed };
+            return MoveDecision::Alone { active, needed };
         }
         if let Some(until) = entry.member.ask_from.filter(|until| t < *until) {
-            return Fate::Refused { until };
+            return MoveDecision::Refused { until };
         }
-        let fate = self.choose(cluster, source);
-        match (&fate, self.rule.variant) {
-            (Fate::Moves { .. }, _) | (_, Variant::Published) => entry.member.migrated = true,
+        let outcome = self.choose(cluster, source);
+        match (&outcome, self.rule.variant) {
+            (MoveDecision::Moves { .. }, _) | (_, Variant::Published) => {
+                entry.member.migrated = true;
+            }
             // P6: a decision made when all nodes were equal is not final.
             (_, Variant::Resolved) => {
                 entry.member.ask_from = Some(saturate(t + 2.0 * self.interval));
             }
         }
-        fate
+        outcome
     }
 
     /// Lines 4 to 21: the target of a move from `source`, if it is worth one.
-    fn choose<'a>(&self, cluster: &mut Cluster<'a>, source: &'a str) -> Fate {
+    fn choose<'a>(&self, cluster: &mut Cluster<'a>, source: &'a str) -> MoveDecision {
         let score = cluster.score(source);
         let (lowest, margin, better) = match self.rule.variant {
-            // P1, P2: the job takes its own weight along.
+            // P1, P2: the job's own weight is added to its target.
             Variant::Resolved => {
                 let (lowest, margin) = (cluster.lowest_other(source), self.weights.converged);
                 let better = lowest.is_some_and(|(Real(at), ..)| at + margin < score - EPSILON);
@@ -209,14 +210,14 @@ impl SpeCon {
         match lowest {
             Some((Real(target), _, to)) if better => {
                 cluster.shift(source, to);
-                Fate::Moves { source: score, to: to.to_owned(), target, margin }
+                MoveDecision::Moves { source: score, to: to.to_owned(), target, margin }
             }
-            _ => Fate::Stays { source: score, target: lowest.map(|(at, ..)| at.0), margin },
+            _ => MoveDecision::Stays { source: score, target: lowest.map(|(at, ..)| at.0), margin },
         }
     }
 }
 
-/// A number that has an order: finite, and 0 has one sign.
+/// A finite number with a total order and a single zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Real(f64);
 
@@ -225,7 +226,7 @@ impl Real {
         Self(saturate(x) + 0.0)
     }
 
-    /// What is not known is 0.
+    /// Unknown values count as 0.
     fn known(x: Option<f64>) -> Self {
         Self::new(x.filter(|x| x.is_finite()).unwrap_or(0.0))
     }

@@ -1,22 +1,21 @@
 //! Algorithm 3: even numbers of jobs, by moving those that converged last.
 //!
-//! In print, idle nodes are looked for where they cannot be found (R4), a balance factor rounded
-//! down leaves them idle (R6, R12), and one job goes to several nodes (R14). What the text asks for
-//! is simpler: while one node has two jobs fewer than another, a job of the other moves there.
+//! In print, idle nodes are searched where they cannot be found (R4), a balance factor rounded down
+//! leaves them idle (R6, R12), and one job goes to several nodes (R14). The paper's text is simpler:
+//! while one node has at least two jobs fewer than another, a job of the other moves there.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Entry;
-use super::monitor::Class;
 use super::placement::{Cluster, Real};
-use super::why::Fate;
 use crate::decision::{Cause, Migration};
+use crate::reason::specon::{Class, MoveDecision};
 
-/// Moves jobs until the nodes are even, or nobody is left to move.
+/// Moves jobs until the nodes are even, or no movable job is left.
 pub(super) fn rebalance<'a>(cluster: &Cluster<'a>, entries: &mut [Entry<'a>]) -> Vec<Migration> {
-    // The nodes that may get a job, the emptiest first, and those that may give one, the fullest
-    // first; ties go by name.
+    // The nodes that may receive a job, the emptiest first, and those that may give one, the fullest
+    // first; ties are broken by name.
     let mut takers: BTreeSet<(usize, &str)> =
         cluster.listed().map(|node| (cluster.jobs(node), node)).collect();
     let Some(&(least, _)) = takers.first() else { return Vec::new() };
@@ -46,14 +45,14 @@ pub(super) fn rebalance<'a>(cluster: &Cluster<'a>, entries: &mut [Entry<'a>]) ->
             takers.insert((jobs - 1, from));
         }
         entry.member.rebalanced = true;
-        entry.fate = Some(Fate::Rebalanced { jobs, to: to.to_owned(), there });
+        entry.outcome = Some(MoveDecision::Rebalanced { jobs, to: to.to_owned(), there });
         moves.push(entry.migration(from, to, Cause::Rebalance));
     }
     moves
 }
 
-/// The jobs that may be moved, by node, the one to take first at the end of each list: the one
-/// that entered CC last (R2, R8), ties by id. None is moved twice (R9, R10).
+/// The movable jobs by node, with the first one to move at the end of each list. That is the job that
+/// entered CC last (R2, R8), ties by id. No job is moved twice (R9, R10).
 fn candidates<'a, 'b>(entries: &'b mut [Entry<'a>]) -> BTreeMap<&'a str, Vec<&'b mut Entry<'a>>> {
     let mut by_node: BTreeMap<&str, Vec<&mut Entry<'_>>> = BTreeMap::new();
     for entry in entries {

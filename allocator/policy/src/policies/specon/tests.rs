@@ -1,14 +1,14 @@
 mod moves;
 mod properties;
 
-use super::monitor::Trend;
 use super::*;
 use crate::frame::{Limit, Node, Usage};
+use crate::reason::specon::{Class, Trend};
 use crate::unit::Share;
 
 const VARIANTS: [Variant; 2] = [Variant::Resolved, Variant::Published];
 
-/// A job on a node, of which all else is unknown.
+/// A job on a node, with no other values.
 fn job(id: &str, node: impl Into<Option<&'static str>>) -> Job {
     let frame = Frame::parse(&format!(r#"{{"t": 0, "jobs": [{{"id": "{id}"}}]}}"#)).unwrap();
     let bare = frame.jobs.into_iter().next().unwrap();
@@ -63,7 +63,7 @@ fn classes(variant: Variant, seconds: f64, losses: &[f64]) -> Vec<&'static str> 
 }
 
 #[test]
-fn a_job_steps_down_one_category_a_frame_and_asks_only_once_it_is_in_the_last() {
+fn job_falls_one_category_a_frame_and_asks_only_from_the_last() {
     // The traced example: S7, S8, S9 and S10. `!` is a request.
     for variant in VARIANTS {
         let rule = specon(variant, &[]).rule;
@@ -91,7 +91,7 @@ fn alpha_itself_counts_as_growth() {
 }
 
 #[test]
-fn fewer_than_two_gains_say_nothing() {
+fn fewer_than_two_gains_keep_the_category() {
     // S4: the first gain, 0, is below α and yet no reason to leave PC.
     let classes = classes(Variant::Resolved, 30.0, &[0.5, 0.5, 0.5, 0.5, 0.5]);
     assert_eq!(classes, ["PC", "PC", "WC", "CC", "CC"]);
@@ -166,7 +166,7 @@ fn limits_are_left_as_they_are() {
 }
 
 #[test]
-fn reasons_can_be_checked() {
+fn reasons_state_the_figures_they_compare() {
     let mut policy = specon(Variant::Resolved, &[]);
     let mut reason = |t, loss| {
         let decision = policy.decide(&frame(t, &[], vec![lost("a", None, loss)]));
@@ -194,12 +194,18 @@ fn bad_parameters_are_named() {
     };
     assert_eq!(
         error(&[("alpha", -0.5)]),
-        "specon: alpha is -0.5, but must be a number, at least 0"
+        r#"invalid parameter alpha "-0.5" of specon: expected a number, at least 0"#
     );
-    assert_eq!(error(&[("interval", 0.0)]), "specon: interval is 0, but must be a number above 0");
-    assert_eq!(error(&[("w_pc", 1.0)]), "specon: w_pc is 1, but must be a number, at least 1.5");
+    assert_eq!(
+        error(&[("interval", 0.0)]),
+        r#"invalid parameter interval "0" of specon: expected a number above 0"#
+    );
+    assert_eq!(
+        error(&[("w_pc", 1.0)]),
+        r#"invalid parameter w_pc "1" of specon: expected a number, at least 1.5"#
+    );
     assert_eq!(
         error(&[("beta", 1.0)]),
-        r#"specon has no parameter "beta": it has alpha, interval, w_cc, w_wc, w_pc"#
+        r#"unknown parameter "beta" of specon: expected one of alpha, interval, w_cc, w_wc, w_pc"#
     );
 }

@@ -24,7 +24,7 @@ fn placed(decision: &Decision) -> Vec<String> {
 }
 
 #[test]
-fn a_new_job_goes_to_the_node_with_the_fewest_jobs_and_ties_go_by_name() {
+fn new_job_goes_to_the_node_with_fewest_jobs_then_by_name() {
     let jobs = vec![
         job("a", Some("n1")),
         job("b", Some("n3")),
@@ -37,19 +37,19 @@ fn a_new_job_goes_to_the_node_with_the_fewest_jobs_and_ties_go_by_name() {
     // One at a time in the order of ids: n2 is empty, then all have one.
     assert_eq!(placed(&decision), ["c:n2", "d:n1", "e:n2", "f:n3"]);
     let why = |id| decision.jobs[&JobId::new(id).unwrap()].why.to_string();
-    assert_eq!(why("d"), "new: to n1, which has the fewest jobs, 1");
+    assert_eq!(why("d"), "new: placed on n1, which has the fewest jobs (1)");
     assert_eq!(why("a"), "it has a node: it stays there");
 }
 
 #[test]
 fn a_job_with_a_node_never_moves() {
-    let crowd = ["a", "b", "c", "d"].map(|id| job(id, Some("n1"))).to_vec();
-    let decision = spread().decide(&frame(0.0, &["n1", "n2"], crowd));
+    let jobs = ["a", "b", "c", "d"].map(|id| job(id, Some("n1"))).to_vec();
+    let decision = spread().decide(&frame(0.0, &["n1", "n2"], jobs));
     assert!(decision.migrate.is_empty() && decision.place.is_empty());
 }
 
 #[test]
-fn jobs_on_nodes_that_are_not_listed_crowd_nobody() {
+fn jobs_on_unlisted_nodes_are_not_counted() {
     let jobs = vec![job("a", Some("n1")), job("b", Some("gone")), job("c", None)];
     assert_eq!(placed(&spread().decide(&frame(0.0, &["n1"], jobs))), ["c:n1"]);
 }
@@ -59,11 +59,11 @@ fn without_a_node_a_new_job_waits() {
     let decision = spread().decide(&frame(0.0, &[], vec![job("a", None)]));
     let json = serde_json::to_value(&decision).unwrap();
     assert_eq!(json["place"], serde_json::Value::Null, "an empty list is left out");
-    assert_eq!(json["jobs"]["a"]["why"], "new, but there is no node: it waits");
+    assert_eq!(json["jobs"]["a"]["why"], "new, no node available: it waits");
 }
 
 #[test]
-fn where_a_job_goes_is_part_of_the_answer() {
+fn placement_is_part_of_the_answer() {
     let decision = spread().decide(&frame(0.0, &["n1"], vec![job("a", None)]));
     let json = serde_json::to_value(&decision).unwrap();
     assert_eq!(json["place"], serde_json::json!([{"job": "a", "node": "n1"}]));

@@ -17,17 +17,17 @@ fn shares(decision: &Decision) -> Vec<(&str, f64)> {
 }
 
 #[test]
-fn the_job_with_the_least_work_left_has_the_machine() {
+fn job_with_the_least_work_left_gets_the_machine() {
     let decision = decide(vec![job("a", 30.0), job("b", 7.5), job("c", None)]);
     assert_eq!(shares(&decision), [("a", WAITING), ("b", 1.0), ("c", WAITING)]);
     let why = |name: &str| decision.jobs[&JobId::new(name).unwrap()].why.to_string();
     assert_eq!(why("b"), "7.5 s of work left, the least of all");
-    assert_eq!(why("a"), "30.0 s of work left, 1 have less: it waits");
-    assert_eq!(why("c"), "nobody says how much work is left, 2 have less: it waits");
+    assert_eq!(why("a"), "30.0 s of work left, jobs with less work left: 1; it waits");
+    assert_eq!(why("c"), "remaining work unknown, jobs with less work left: 2; it waits");
 }
 
 #[test]
-fn what_a_bounded_job_may_not_have_is_the_next_ones() {
+fn share_above_a_jobs_maximum_goes_to_the_next() {
     let mut first = job("first", 1.0);
     first.limit.max = Some(0.25);
     let decision = decide(vec![job("next", 2.0), first, job("last", 3.0)]);

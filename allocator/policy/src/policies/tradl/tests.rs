@@ -71,7 +71,7 @@ fn classes(variant: Variant, losses: &[Option<f64>], as_job: impl Fn(Job) -> Job
 }
 
 #[test]
-fn a_falling_loss_makes_a_job_acceptable_and_three_at_the_objective_end_it() {
+fn falling_loss_makes_a_job_acceptable_and_three_hits_end_it() {
     // T8, T9, T12.
     let losses = [0.5, 0.29, 0.24, 0.24, 0.24].map(Some);
     assert_eq!(classes(Variant::Resolved, &losses, |job| job), ["-", "AS", "AS", "AS", "end"]);
@@ -79,7 +79,7 @@ fn a_falling_loss_makes_a_job_acceptable_and_three_at_the_objective_end_it() {
 }
 
 #[test]
-fn a_rising_accuracy_does_the_same() {
+fn rising_accuracy_is_treated_like_a_falling_loss() {
     let up = |job| Job { direction: Direction::Maximize, targets: aims(0.93, 0.98), ..job };
     let losses = [0.5, 0.95, 0.985, 0.985, 0.98].map(Some);
     assert_eq!(classes(Variant::Resolved, &losses, up), ["-", "AS", "AS", "AS", "end"]);
@@ -87,7 +87,7 @@ fn a_rising_accuracy_does_the_same() {
 }
 
 #[test]
-fn a_frame_without_a_loss_neither_counts_nor_breaks_and_a_worse_loss_breaks() {
+fn missing_loss_keeps_the_count_and_a_worse_loss_resets_it() {
     let low = Some(0.24);
     let silent = [low, None, low, None, low];
     assert_eq!(classes(Variant::Resolved, &silent, |job| job), ["AS", "AS", "AS", "AS", "end"]);
@@ -116,7 +116,7 @@ fn a_missing_target_is_never_reached() {
 }
 
 #[test]
-fn a_job_whose_targets_are_one_competes_until_it_ends() {
+fn job_with_equal_targets_competes_until_it_ends() {
     // T10.
     let one = |job| Job { targets: aims(0.25, 0.25), ..job };
     let losses = [0.24, 0.26, 0.25, 0.25, 0.25].map(Some);
@@ -124,7 +124,7 @@ fn a_job_whose_targets_are_one_competes_until_it_ends() {
 }
 
 #[test]
-fn what_the_job_says_of_itself_makes_it_acceptable_without_a_loss() {
+fn job_that_reports_acceptable_needs_no_loss() {
     let says = |job| Job { reached: Reached { acceptable: true, objective: true }, ..job };
     for variant in VARIANTS {
         assert_eq!(classes(variant, &[None, Some(0.5), None], says), ["AS", "AS", "AS"]);
@@ -132,7 +132,7 @@ fn what_the_job_says_of_itself_makes_it_acceptable_without_a_loss() {
 }
 
 #[test]
-fn new_targets_cost_a_job_its_latch_and_its_count() {
+fn new_targets_reset_the_latch_and_the_count() {
     let mut policy = policy(Variant::Resolved, &[]);
     let reached = Reached { acceptable: true, objective: false };
     let mut run = |loss: Option<f64>, targets| {
@@ -143,7 +143,7 @@ fn new_targets_cost_a_job_its_latch_and_its_count() {
     };
     assert_eq!(run(Some(0.2), aims(0.3, 0.25)), ("AS", 1));
     assert_eq!(run(Some(0.2), aims(0.3, 0.25)), ("AS", 2));
-    // What it says of itself may still be of the target before; what it measures is not.
+    // The job's own report may still concern the old target; a measured loss does not.
     assert_eq!(run(None, aims(0.22, 0.25)), ("-", 0));
     assert_eq!(run(None, aims(0.22, 0.25)), ("AS", 0));
     assert_eq!(run(Some(0.2), aims(0.22, 0.21)), ("AS", 1));
@@ -151,7 +151,7 @@ fn new_targets_cost_a_job_its_latch_and_its_count() {
 }
 
 #[test]
-fn an_ended_job_counts_no_more_and_is_named_for_as_long_as_it_is_seen() {
+fn ended_job_no_longer_counts_but_is_listed_while_present() {
     // T4: the last job, and any job on a node with room left, is ended, too.
     let mut policy = policy(Variant::Resolved, &[("confirm", 1.0)]);
     let capped = [job("a", 0.28, 0.5), job("b", 0.5, 0.2), rival("c", 0.3)];
@@ -179,7 +179,7 @@ fn an_ended_job_counts_no_more_and_is_named_for_as_long_as_it_is_seen() {
 }
 
 #[test]
-fn a_job_that_may_not_be_ended_waits_for_the_first_loss_after_it_may() {
+fn job_is_ended_only_at_the_first_loss_after_it_is_allowed() {
     let mut policy = policy(Variant::Resolved, &[]);
     let mut run = |loss: Option<f64>, may_terminate| {
         let job = Job { may_terminate, ..job("a", loss, 0.5) };
@@ -201,7 +201,7 @@ fn tier(variant: Variant, n: u32, cpu: f64) -> Option<f64> {
 }
 
 #[test]
-fn a_heavy_user_is_capped_at_half_of_an_equal_share_and_others_at_less_of_one() {
+fn heavy_user_gets_half_an_equal_share_and_others_almost_one() {
     for variant in VARIANTS {
         assert_eq!(tier(variant, 5, 0.3), Some(0.1));
         assert_eq!(tier(variant, 5, 0.2), Some(1.0 / 6.0));
@@ -230,22 +230,22 @@ fn third_of_five(variant: Variant) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn the_tier_stays_although_the_cap_lowers_the_usage() {
+fn cap_stays_although_it_lowers_the_usage() {
     // T15.
     assert_eq!(third_of_five(Variant::Resolved), [0.1, 0.1, 0.1].map(Some));
     assert_eq!(third_of_five(Variant::Published), [0.1, 1.0 / 6.0, 1.0 / 6.0].map(Some));
 }
 
 #[test]
-fn the_tier_is_chosen_anew_when_the_number_of_jobs_or_the_targets_change() {
+fn cap_is_chosen_again_when_job_count_or_targets_change() {
     let mut policy = policy(Variant::Resolved, &[]);
     let jobs = [job("a", 0.29, 0.6), rival("b", 0.6), rival("c", 0.6)];
     assert_eq!(share(&decide(&mut policy, &jobs), "a"), Some(1.0 / 6.0));
     let fewer = [job("a", None, 0.4), rival("b", 0.6)];
     assert_eq!(share(&decide(&mut policy, &fewer), "a"), Some(1.0 / 3.0));
-    // A job that is acceptable by its new targets enters AS anew.
-    let anew = [Job { targets: aims(0.31, 0.25), ..job("a", 0.3, 0.8) }, rival("b", 0.6)];
-    assert_eq!(share(&decide(&mut policy, &anew), "a"), Some(0.25));
+    // A job that is acceptable by its new targets enters AS again.
+    let again = [Job { targets: aims(0.31, 0.25), ..job("a", 0.3, 0.8) }, rival("b", 0.6)];
+    assert_eq!(share(&decide(&mut policy, &again), "a"), Some(0.25));
     // One went and one came: n is the same.
     let other = [Job { targets: aims(0.31, 0.25), ..job("a", None, 0.2) }, rival("c", 0.8)];
     assert_eq!(share(&decide(&mut policy, &other), "a"), Some(0.25));
@@ -263,17 +263,17 @@ fn caps_are_lifted_when_the_node_has_had_room_for_three_frames() {
     let (all, cap, half) = (Some(1.0), Some(1.0 / 3.0), Some(1.0 / 4.0));
     assert_eq!(run(0.1, 0.5), [cap, all]);
     assert_eq!(run(0.1, 0.5), [cap, all]);
-    assert_eq!(run(0.2375, 0.5), [cap, all], "0.95 × 0.25: the count begins anew");
+    assert_eq!(run(0.2375, 0.5), [cap, all], "0.95 × 0.25: the count restarts");
     assert_eq!(run(0.1, 0.5), [cap, all]);
     assert_eq!(run(0.1, 0.8), [cap, cap], "0.9 of the node is not below alpha");
     assert_eq!(run(0.1, 0.5), [cap, all]);
     assert_eq!(run(0.1, 0.5), [cap, all]);
     assert_eq!(run(0.1, 0.5), [all, all]);
-    assert_eq!(run(0.6, 0.5), [half, half], "chosen anew after that");
+    assert_eq!(run(0.6, 0.5), [half, half], "chosen again after that");
 }
 
 #[test]
-fn frames_in_which_all_are_acceptable_count_towards_the_room_left() {
+fn frames_with_all_jobs_acceptable_count_towards_hold() {
     let mut policy = policy(Variant::Resolved, &[]);
     let both = [job("a", 0.29, 0.1), job("b", 0.29, 0.1)];
     for _ in 0..2 {
@@ -281,11 +281,11 @@ fn frames_in_which_all_are_acceptable_count_towards_the_room_left() {
     }
     let decision = decide(&mut policy, &[job("a", None, 0.1), rival("c", 0.1)]);
     assert_eq!(share(&decision, "a"), Some(1.0));
-    assert!(why(&decision, "c").starts_with("usage of all 0.2000 < alpha 0.9"));
+    assert!(why(&decision, "c").starts_with("total usage 0.2000 < alpha 0.9"));
 }
 
 #[test]
-fn the_limit_in_force_tells_whether_a_job_presses_on_its_cap() {
+fn limit_in_force_decides_whether_a_job_presses_on_its_cap() {
     // (chosen, in force, presses at a usage of 0.32)
     for (cpu, applied, presses) in [
         (Some(0.3), None, true),
@@ -322,7 +322,7 @@ fn usage_that_is_not_known_counts_as_none() {
 }
 
 #[test]
-fn the_reasons_can_be_checked_by_a_person() {
+fn reasons_state_the_figures_they_compare() {
     let mut policy = policy(Variant::Resolved, &[("confirm", 2.0)]);
     let jobs = |c: f64| {
         let one = Job { targets: aims(0.3, 0.3), ..job("d", 0.29, 0.0) };
@@ -333,11 +333,8 @@ fn the_reasons_can_be_checked_by_a_person() {
     assert_eq!(ended(&decision), ["c", "d"]);
     assert_eq!(why(&decision, "a"), "acceptable, usage 0.4000 > 1.05/3, so 1/6");
     assert_eq!(why(&decision, "b"), "no acceptable loss is set: no limit");
-    assert_eq!(
-        why(&decision, "c"),
-        "loss 0.25 reaches objective 0.25, 2 such in a row: ended for good"
-    );
-    assert_eq!(why(&decision, "e"), "acceptable 0.3 not reached, no loss yet: no limit");
+    assert_eq!(why(&decision, "c"), "loss 0.25 reaches objective 0.25, 2 in a row: job ended");
+    assert_eq!(why(&decision, "e"), "acceptable loss 0.3 not reached, no loss yet: no limit");
     let score = |id: &str| decision.jobs[&JobId::new(id).unwrap()].score;
     assert_eq!(["a", "c", "e"].map(score), [Some(0.29), Some(0.25), None]);
 }
@@ -349,10 +346,13 @@ fn bad_parameters_are_named() {
         given.set(name, value);
         Tradl::new(Variant::Resolved, &given).unwrap_err().to_string()
     };
-    assert_eq!(error("hold", 0.5), "tradl: hold is 0.5, but must be a number, at least 1");
+    assert_eq!(
+        error("hold", 0.5),
+        r#"invalid parameter hold "0.5" of tradl: expected a number, at least 1"#
+    );
     assert_eq!(
         error("beta", 2.0),
-        r#"tradl has no parameter "beta": it has alpha, confirm, hold, interval"#
+        r#"unknown parameter "beta" of tradl: expected one of alpha, confirm, hold, interval"#
     );
 }
 

@@ -32,7 +32,7 @@ fn two_nodes(alpha: f64) -> Scenario {
 }
 
 #[test]
-fn of_several_nodes_each_is_fitted_with_the_jobs_there() {
+fn each_of_several_nodes_is_fitted_with_its_jobs() {
     let truth = two_nodes(0.0);
     // A frame of one node at a time, and frames of both, which time no batches.
     for policy in ["none", "specon"] {

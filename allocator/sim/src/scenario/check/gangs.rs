@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use paceline_policy::JobId;
-use paceline_policy::cluster::gangs::MOST_TASKS;
+use paceline_policy::frame::MAX_TASKS;
 
 use crate::scenario::file::{GangFile, TasksFile};
-use crate::scenario::rules::{Checked, arrival, known, numbered, require};
+use crate::scenario::rules::{Checked, arrival, known, numbered, require, within};
 use crate::scenario::{Gang, ScenarioError, Tasks, draw};
 
 pub(super) fn check(gang: &GangFile, nodes: &BTreeSet<&str>) -> Checked<Vec<Gang>> {
     let field = |field: &str| format!("gang {:?}: {field}", gang.name);
     arrival(&gang.arrive, "gang", &gang.name, gang.count)?;
     if gang.arrive.uniform.is_some() || gang.arrive.poisson.is_some() {
-        let rule = "gangs arrive at, each or every";
+        let rule = "the arrivals of gangs are given by at, each or every";
         return Err(ScenarioError::value(field("arrive"), &"drawn", rule));
     }
-    require(field("work"), gang.work, "must be core-seconds above 0", gang.work > 0.0)?;
+    within(field("work"), gang.work, "must be core-seconds above 0", gang.work > 0.0)?;
     let amounts =
         [("overhead", gang.overhead), ("parameters", gang.parameters), ("steps", gang.steps)];
     for (name, value) in amounts {
@@ -56,7 +56,7 @@ fn tasks(gang: &str, kind: &str, file: &TasksFile, nodes: &BTreeSet<&str>) -> Ch
     } else {
         "min"
     };
-    let rule = format!("must be at most {MOST_TASKS}");
-    require(field(most), f64::from(max), &rule, max <= MOST_TASKS)?;
+    let rule = format!("must be at most {MAX_TASKS}");
+    require(field(most), f64::from(max), &rule, max <= MAX_TASKS)?;
     Ok(Tasks { min, max, cpu: file.cpu, memory: file.memory, nodes: file.nodes.clone() })
 }

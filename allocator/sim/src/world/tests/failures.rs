@@ -4,7 +4,7 @@ use paceline_policy::Frame;
 use proptest::prelude::*;
 
 use super::*;
-use crate::world::live::Live;
+use crate::world::live::LiveJob;
 
 /// Jobs on nodes of two CPUs, without a limit.
 fn parse(nodes: &str, jobs: &str) -> Scenario {
@@ -21,8 +21,8 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn a_job_that_crashes_goes_on_from_its_last_checkpoint() {
-    // After 50 s it has done 50 and keeps 30; at 57 s it goes on. At 80 s it has done 53, and
-    // keeps 30 again; the 70 that are left begin at 87 s.
+    // After 50 s it has done 50 and keeps 30; it resumes at 57 s. At 80 s it has done 53, and keeps
+    // 30 again; the remaining 70 begin at 87 s.
     let jobs = "checkpoint = { every = 30, mean = 5 }\nfailures = { at = [50, 80], down = 2 }";
     let done = run(&parse("", jobs), "none", 1, false);
     let [job] = done.outcome.jobs.as_slice() else { panic!() };
@@ -45,13 +45,13 @@ fn where_nothing_can_fail_no_work_is_lost_or_counted() {
 }
 
 #[test]
-fn a_job_goes_to_another_node_when_its_own_fails_unless_it_is_bound_to_it() {
+fn only_unbound_jobs_change_nodes_when_their_own_fails() {
     let nodes = "failures = { at = [40], down = 60 }\n[[node]]\nname = \"other\"\ncpus = 2";
     let free = "checkpoint = { every = 30, mean = 5 }";
     let done = run(&parse(nodes, free), "none", 1, false);
-    // The 70 that are left begin at 45 s.
+    // The remaining 70 begin at 45 s.
     assert!(close(done.outcome.jobs[0].finished.unwrap(), 115.0), "{:?}", done.outcome.jobs);
-    // Two nodes for 115 s, but for the 60 in which one was away.
+    // Two nodes for 115 s, less the 60 s in which one was down.
     assert!(
         close(done.outcome.utilisation.unwrap(), 110.0 / 170.0),
         "{}",
@@ -63,7 +63,7 @@ fn a_job_goes_to_another_node_when_its_own_fails_unless_it_is_bound_to_it() {
 }
 
 #[test]
-fn jobs_that_no_node_works_for_wait_for_one() {
+fn jobs_without_a_working_node_wait() {
     let nodes = "failures = { at = [2, 10], down = 20 }";
     let done = run(&parse(nodes, "arrive = { at = 5 }"), "none", 1, false);
     let job = &done.outcome.jobs[0];
@@ -73,18 +73,18 @@ fn jobs_that_no_node_works_for_wait_for_one() {
 }
 
 #[test]
-fn a_loss_counts_until_the_end_where_its_job_runs_nowhere() {
+fn loss_of_a_stopped_job_counts_until_the_end() {
     let loss = "loss = { curve = \"exponential\", start = 2, end = 1, tau = 0.2 }";
     let mut scenario = parse("failures = { at = [5], down = 1000 }", loss);
     scenario.until = 50.0;
     let area = run(&scenario, "none", 1, false).outcome.jobs[0].loss_area;
     let curve = scenario.draw(1)[0].loss.clone().unwrap();
-    // What it has done is lost, and all of the fall is to come again.
+    // Its work is lost, so all of the fall remains.
     assert!(close(area, 5.0 * curve.to_come(0.0, 0.05) + 45.0), "{area}");
 }
 
 #[test]
-fn the_policy_sees_a_job_go_and_come_as_it_would_live() {
+fn frames_omit_a_job_while_it_is_down() {
     let jobs = "checkpoint = { mean = 5 }\nfailures = { at = [50], down = 20 }";
     let done = run(&parse("", jobs), "none", 1, true);
     let frames = done.lines.iter().map(|line| Frame::parse(&line.frame).unwrap());
@@ -98,11 +98,11 @@ fn the_policy_sees_a_job_go_and_come_as_it_would_live() {
 #[test]
 fn a_move_saves_what_was_done() {
     let scenario = parse("", "");
-    let mut live = Live::new(scenario.draw(1).remove(0), 0, 1);
+    let mut live = LiveJob::new(scenario.draw(1).remove(0), 0, 1);
     live.before = 40.0;
-    live.save();
+    live.save_checkpoint();
     live.before = 70.0;
-    live.fall_back(1.0);
+    live.roll_back(1.0);
     assert!(close(live.before, 40.0) && close(live.outcome.lost_work.unwrap(), 30.0));
 }
 
@@ -114,8 +114,8 @@ fn work_and_lost_work_are_what_the_cpu_was_used_for() {
         let arm = arm.parse().unwrap();
         let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };
         let mut world = World::new(&run, scenario.draw(1)).unwrap();
-        while world.step() {}
-        let used: f64 = world.stations.iter().map(|station| station.fluid.used()).sum();
+        while world.step().unwrap() {}
+        let used: f64 = world.nodes.iter().map(|state| state.fluid.used()).sum();
         let jobs = world.finish().outcome.jobs;
         let lost: f64 = jobs.iter().map(|job| job.lost_work.unwrap()).sum();
         assert!(lost > 0.0 && jobs.iter().all(|job| job.finished.is_some()), "{arm}");
@@ -123,13 +123,13 @@ fn work_and_lost_work_are_what_the_cpu_was_used_for() {
     }
 }
 
-/// What becomes of a job that is alone on its node: when it ends and what it loses.
-/// `None` where it fails at the very moment of its end.
+/// When a job that is alone on its node ends, and what it loses; `None` if it fails at the moment
+/// of its end.
 fn expected(every: Option<f64>, restore: f64, down: f64, failures: &[f64]) -> Option<(f64, f64)> {
     let (mut at, mut kept, mut lost) = (0.0, 0.0, 0.0);
     for failure in failures {
         if *failure <= at {
-            // It stood still.
+            // It was stopped.
             continue;
         }
         let done = kept + failure - at;

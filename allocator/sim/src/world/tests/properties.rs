@@ -1,4 +1,4 @@
-//! What holds whatever the scenario and whoever decides.
+//! Properties that hold for every scenario and policy.
 
 use std::fmt::Write as _;
 
@@ -76,15 +76,15 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// What must hold of every node at every moment.
+/// What must hold for every node at every moment.
 fn check(world: &World<'_>) {
     let at = world.now;
-    for station in &world.stations {
-        let fluid = &station.fluid;
+    for state in &world.nodes {
+        let fluid = &state.fluid;
         let jobs: Vec<Index> = fluid.jobs().collect();
         let shares: Vec<f64> = jobs.iter().map(|job| fluid.share_of(*job)).collect();
         let in_use: f64 = shares.iter().sum();
-        let asked = |job: &Index| fluid.party(*job).unwrap().cap;
+        let asked = |job: &Index| fluid.demand(*job).unwrap().cap;
         let most = |job: &Index| {
             let live = world.jobs.get(*job).unwrap();
             live.cap.get().min(live.job.parallel)
@@ -96,7 +96,7 @@ fn check(world: &World<'_>) {
         let demand = caps.clone().sum::<f64>().min(1.0);
         assert!((in_use - fluid.in_use()).abs() < 1e-9 && (in_use - demand).abs() < 1e-9, "{at}");
         assert!(shares.iter().zip(caps).all(|(share, cap)| *share > 0.0 && *share <= cap + 1e-12));
-        assert!(station.is_up() || jobs.is_empty(), "nothing runs on a node that is down");
+        assert!(state.is_up() || jobs.is_empty(), "nothing runs on a node that is down");
     }
 }
 
@@ -108,7 +108,7 @@ proptest! {
         for arm in arms() {
             let run = Run { scenario: &scenario, arm: &arm, seed: 1, record: false };
             let mut world = World::new(&run, scenario.draw(1)).unwrap();
-            while world.step() {
+            while world.step().unwrap() {
                 check(&world);
             }
             let Done { outcome, .. } = world.finish();

@@ -1,8 +1,8 @@
 use clap::Parser;
 use paceline_policy::limiter::Enforcement;
+use paceline_server::web::Address;
 
 use super::*;
-use crate::web::Address;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -45,7 +45,7 @@ tls_key = "/file/key"
 "#;
 
 #[test]
-fn the_file_says_what_the_command_line_does_not() {
+fn file_sets_what_the_command_line_leaves_out() {
     let all = settings("run", FILE);
     assert_eq!((all.chosen.policy.as_str(), all.chosen.variant), ("tradl", Variant::Published));
     assert_eq!(all.shadow, ["none"]);
@@ -53,8 +53,8 @@ fn the_file_says_what_the_command_line_does_not() {
     let Fixed { actuator, on_drift, adopt, dry_run, with_label, .. } = all.fixed.clone();
     let Fixed { nodes, migration, control, web, state, .. } = all.fixed;
     assert_eq!(nodes.iter().map(Node::to_string).collect::<Vec<_>>(), ["a=0", "b=1-2"]);
-    assert_eq!((migration.by, migration.most), (migrate::Means::Cpuset, 3));
-    assert_eq!((actuator, on_drift, dry_run), (Means::Cgroup, OnDrift::Yield, false));
+    assert_eq!((migration.by, migration.most), (migration::MigrationMethod::Cpuset, 3));
+    assert_eq!((actuator, on_drift, dry_run), (ActuatorBackend::Cgroup, OnDrift::Yield, false));
     assert_eq!((adopt, with_label), (vec![Owner::Swarm], vec!["a=b".to_owned()]));
     assert_eq!(control.socket(), Some("/file/control".into()));
     assert_eq!(state.folder(), std::path::Path::new("/file/state"));
@@ -63,7 +63,7 @@ fn the_file_says_what_the_command_line_does_not() {
 }
 
 #[test]
-fn the_command_line_rules_over_the_file() {
+fn command_line_overrides_the_file() {
     let given = Given { level: Some("debug".parse().unwrap()), format: Some(Format::Text) };
     let line = "run --policy dqoes --variant resolved --shadow flowcon --with-label c=d \
                 --actuator engine --on-drift reassert --adopt compose --dry-run \
@@ -83,12 +83,12 @@ fn the_command_line_rules_over_the_file() {
         (alone.chosen.policy, alone.chosen.variant)
     );
     assert_eq!(all.chosen.limiter.enforcement, alone.chosen.limiter.enforcement);
-    assert!(all.chosen.limiter.fairness.is_some(), "of this the command line says nothing");
+    assert!(all.chosen.limiter.fairness.is_some(), "the command line does not set it");
     assert_eq!(all.chosen.params.iter().collect::<Vec<_>>(), [("alpha", 0.3), ("hold", 4.0)]);
 }
 
 #[test]
-fn what_has_changed_is_told_by_the_files_keys() {
+fn changes_are_named_by_the_files_keys() {
     let before = settings("run", "[params]\nalpha = 0.02\n[limiter]\nslew = {}");
     let after = settings(
         "run",
@@ -110,7 +110,7 @@ fn what_has_changed_is_told_by_the_files_keys() {
 }
 
 #[test]
-fn every_key_that_cannot_change_is_told_of_and_what_is_usual_is_no_change() {
+fn fixed_keys_that_differ_are_named_and_defaults_are_equal() {
     let (usual, other) = (settings("run", ""), settings("run", &format!("dry_run = true\n{FILE}")));
     assert_eq!(
         usual.fixed.differences(&other.fixed),
@@ -130,13 +130,13 @@ fn every_key_that_cannot_change_is_told_of_and_what_is_usual_is_no_change() {
             "web.tls_key",
         ]
     );
-    let same = "actuator = 'engine'\ncontrol = '/run/paceline/control.sock'\n\
+    let same = "actuator = 'auto'\ncontrol = '/run/paceline/control.sock'\n\
                 [web]\nlisten = '127.0.0.1:7224'";
     assert_eq!(usual.fixed.differences(&settings("run", same).fixed), [""; 0]);
 }
 
 #[test]
-fn whoever_is_at_fault_is_named() {
+fn error_names_the_file_if_the_file_causes_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("paceline.toml");
     let said = |line: &str, text: &str| {
@@ -147,13 +147,13 @@ fn whoever_is_at_fault_is_named() {
     let path = file.display().to_string();
     for (text, part) in [
         ("policy = 'tradle'", "did you mean \"tradl\"?"),
-        ("policy = 'flowcon'\n[params]\nbeta = -1", "beta is -1, but must be"),
+        ("policy = 'flowcon'\n[params]\nbeta = -1", "invalid parameter beta \"-1\" of flowcon"),
         (
             "[params]\nbeta = 2",
-            "the default policy is paceline now, and these are parameters of flowcon",
+            "the default policy is now paceline, but these are parameters of flowcon",
         ),
-        ("shadow = ['all']", "shadow: policy \"all\" is not known"),
-        ("[limiter.slew]\nmax_decrease = 3", "slew.max_decrease is 3, but must be"),
+        ("shadow = ['all']", "shadow: unknown policy \"all\""),
+        ("[limiter.slew]\nmax_decrease = 3", "invalid limiter setting slew.max_decrease \"3\""),
         ("policy = 'kod2'", "a policy of a cluster"),
         ("polcy = 'none'", "did you mean \"policy\"?"),
     ] {
@@ -165,7 +165,7 @@ fn whoever_is_at_fault_is_named() {
 }
 
 #[test]
-fn the_parameters_that_are_shown_are_those_in_force() {
+fn shown_parameters_are_those_in_force() {
     let shown = |line: &str| {
         let settings = settings(line, "");
         settings.policy_view(&settings.build().unwrap().policy.params()).params
@@ -178,7 +178,7 @@ fn the_parameters_that_are_shown_are_those_in_force() {
 }
 
 #[test]
-fn enforcement_that_is_unset_is_the_policys_own() {
+fn default_enforcement_is_the_policys_own() {
     let enforcement = |line: &str, file: &str| settings(line, file).chosen.limiter.enforcement;
     assert_eq!(settings("run", "").chosen.policy, "paceline");
     assert_eq!(enforcement("run", ""), Enforcement::Quota);
@@ -187,11 +187,11 @@ fn enforcement_that_is_unset_is_the_policys_own() {
     assert_eq!(enforcement("run --enforcement quota --policy tradl", ""), Enforcement::Quota);
 }
 
-/// The example that is shipped.
+/// The shipped example.
 const EXAMPLE: &str = include_str!("../../../../../examples/deploy/paceline.toml");
 
 #[test]
-fn over_several_nodes_only_what_moves_jobs_is_run_and_specon_over_no_less() {
+fn several_nodes_need_a_policy_that_moves_jobs() {
     let error = |line: &str| settings(line, "").build().unwrap_err().to_string();
     let nodes = "--node a=0 --node b=1";
     for policy in ["specon", "none"] {
@@ -207,12 +207,12 @@ fn over_several_nodes_only_what_moves_jobs_is_run_and_specon_over_no_less() {
     }
     assert!(error("run --policy specon").contains("`--node a=0 --node b=1`"));
     assert!(error(&format!("run --policy none --shadow tradl {nodes}")).contains("tradl"));
-    assert!(error("run --policy none --node a=0 --node b=0").contains("CPU 0 is on node a"));
-    assert!(error("run --policy none --move-within 0").contains("migration.within is 0"));
+    assert!(error("run --policy none --node a=0 --node b=0").contains("CPU 0 is on a and on b"));
+    assert!(error("run --policy none --move-within 0").contains("invalid migration.within 0"));
 }
 
 #[test]
-fn the_example_is_read_and_what_it_shows_in_comments_is_what_is_usual() {
+fn example_file_shows_every_key_with_its_default() {
     let shown: Vec<&str> = EXAMPLE
         .lines()
         .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))

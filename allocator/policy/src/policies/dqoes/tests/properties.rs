@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn fast_jobs_are_never_raised_slow_ones_never_cut_and_the_rest_keep_their_limits(
+    fn fast_jobs_never_gain_slow_ones_never_lose_others_stay(
         frames in prop::collection::vec(
             prop::collection::vec((prop::option::of(-9.0..9.0), 0.0..1.0, 0.001..1.0), 0..6), 1..8
         ),

@@ -20,7 +20,7 @@ fn a_job_counts_by_its_workers_and_by_what_one_of_them_takes() {
 }
 
 #[test]
-fn a_worker_that_takes_nothing_counts_for_much_and_one_of_no_cluster_too() {
+fn zero_demand_or_an_empty_cluster_gives_a_very_large_weight() {
     assert_eq!(weight(2, 0.0, 0.0).0, "2000000000.0000");
     let nowhere = decide(0.0, &[], &[gang("a", 0.0, 1.0, 2, 1.0)]);
     assert!((nowhere.weights[&JobId::new("a").unwrap()].raw - 2e9).abs() < 1.0);
@@ -37,7 +37,7 @@ fn weights_are_those_of_waiting_and_running_jobs() {
 }
 
 #[test]
-fn the_larger_raw_has_its_turn_first_even_where_weights_round_to_the_same() {
+fn larger_raw_goes_first_even_where_weights_round_alike() {
     // K3, K5: ω′ is 2000 and 4000, ω is 1 for both.
     let jobs = [gang("a", 0.0, 0.0, 40, 1.0), gang("b", 5.0, 0.0, 80, 1.0)];
     let scaling = decide(10.0, &nodes([("w1", 100.0)]), &jobs);
@@ -50,7 +50,7 @@ fn the_larger_raw_has_its_turn_first_even_where_weights_round_to_the_same() {
 }
 
 #[test]
-fn a_starving_job_goes_before_any_that_is_not() {
+fn starving_job_goes_before_all_others() {
     // K12: at 30 s exactly, whatever the weights.
     let jobs = [gang("low", 0.0, 0.0, 1, 3.0), gang("high", 1.0, 0.0, 3, 1.0)];
     let nodes = nodes([("w1", 4.0)]);
@@ -65,7 +65,7 @@ fn a_starving_job_goes_before_any_that_is_not() {
 }
 
 #[test]
-fn of_starving_jobs_the_longest_waiting_goes_first_then_the_larger_raw_then_the_id() {
+fn starving_jobs_go_by_waiting_time_then_larger_raw_then_id() {
     let jobs = [
         gang("d", 1.0, 0.0, 9, 1.0),
         gang("c", 0.0, 0.0, 9, 1.0),
@@ -78,7 +78,7 @@ fn of_starving_jobs_the_longest_waiting_goes_first_then_the_larger_raw_then_the_
 }
 
 #[test]
-fn a_job_that_does_not_tell_when_it_was_submitted_was_when_it_was_first_seen() {
+fn missing_submission_time_is_when_the_job_was_first_seen() {
     let nodes = nodes([("w1", 4.0)]);
     let silent = Gang { submitted: None, ..gang("a", 0.0, 0.0, 1, 3.0) };
     let late = |t| gang("b", t, 0.0, 3, 1.0);
@@ -94,7 +94,7 @@ fn a_job_that_does_not_tell_when_it_was_submitted_was_when_it_was_first_seen() {
 }
 
 #[test]
-fn one_node_that_fits_all_is_taken_the_one_left_least_idle() {
+fn job_goes_to_the_one_node_that_it_leaves_least_idle() {
     // O8: 2 + 2·1 cores fit on all three; w2 is left with 1 of 5.
     let nodes = nodes([("w1", 8.0), ("w2", 5.0), ("w3", 6.0)]);
     let scaling = decide(0.0, &nodes, &[gang("a", 0.0, 2.0, 2, 1.0)]);
@@ -125,7 +125,7 @@ fn idle_shares_are_compared_to_nine_decimals() {
 }
 
 #[test]
-fn workers_go_to_the_idlest_nodes_and_the_ps_to_where_most_of_them_are() {
+fn workers_go_to_the_idlest_nodes_and_the_ps_to_most_workers() {
     // O8: w3 is idlest (4 of 4), then w1 (3 of 4), then w2 (2 of 4). The third worker goes to w1.
     let nodes = nodes([("w1", 4.0), ("w2", 4.0), ("w3", 4.0)]);
     let others = [
@@ -146,14 +146,14 @@ fn workers_go_to_the_idlest_nodes_and_the_ps_to_where_most_of_them_are() {
 }
 
 #[test]
-fn where_two_nodes_have_as_many_workers_the_ps_goes_to_the_idler_one() {
+fn ps_goes_to_the_idler_node_when_worker_counts_tie() {
     let nodes = nodes([("w1", 4.0), ("w2", 5.0)]);
     let scaling = decide(0.0, &nodes, &[gang("a", 0.0, 1.0, 2, 3.0)]);
     assert_eq!(scaling.start[0].layout.ps, counts([("w2", 1)]));
 }
 
 #[test]
-fn what_is_free_on_several_nodes_is_not_free_on_one() {
+fn capacity_split_over_nodes_does_not_fit_one_large_worker() {
     // K7: 12 cores free as 4×3 cannot host a worker of 5.
     let nodes = nodes([("w1", 3.0), ("w2", 3.0), ("w3", 3.0), ("w4", 3.0)]);
     assert_eq!(waiting(&decide(0.0, &nodes, &[gang("a", 0.0, 0.0, 1, 5.0)])), ["a"]);
@@ -169,7 +169,7 @@ fn only_running_jobs_on_listed_nodes_take_room() {
 }
 
 #[test]
-fn several_jobs_start_in_one_frame_each_on_what_the_ones_before_leave() {
+fn several_jobs_start_in_one_frame_on_the_remaining_capacity() {
     let jobs = ["a", "b", "c"].map(|id| gang(id, 0.0, 1.0, 1, 1.0));
     let scaling = decide(0.0, &nodes([("w1", 2.0), ("w2", 3.0)]), &jobs);
     assert_eq!(started(&scaling), ["a", "b"]);
@@ -213,13 +213,16 @@ fn bad_parameters_are_named() {
         given.set(name, value);
         Kod2::new(Variant::Resolved, &given).unwrap_err().to_string()
     };
-    assert_eq!(error("quiet", -1.0), "kod2: quiet is -1, but must be a number, at least 0");
+    assert_eq!(
+        error("quiet", -1.0),
+        r#"invalid parameter quiet "-1" of kod2: expected a number, at least 0"#
+    );
     assert_eq!(
         error("starve_after", f64::NAN),
-        "kod2: starve_after is NaN, but must be a number, at least 0"
+        r#"invalid parameter starve_after "NaN" of kod2: expected a number, at least 0"#
     );
     assert_eq!(
         error("interval", 1.0),
-        r#"kod2 has no parameter "interval": it has starve_after, quiet"#
+        r#"unknown parameter "interval" of kod2: expected one of starve_after, quiet"#
     );
 }

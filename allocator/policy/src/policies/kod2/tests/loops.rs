@@ -6,8 +6,8 @@ use super::*;
 /// Seconds from one frame to the next.
 const STEP: f64 = 5.0;
 
-/// A cluster that does what a policy asks: starts and additions at once, removals one frame late. A removal
-/// that is asked for again before it is done is the same one, as on a Swarm: both name the last worker.
+/// A cluster that follows the policy: starts and additions at once, removals one frame late. A removal that
+/// is requested again before it is done counts once, as on a Swarm: both name the last worker.
 #[derive(Debug)]
 struct Cluster {
     nodes: Vec<Node>,
@@ -15,7 +15,7 @@ struct Cluster {
     /// When each job arrives, and for how long it runs.
     plans: Vec<(f64, f64)>,
     ends: BTreeMap<JobId, f64>,
-    /// What removals leave of a job on a node.
+    /// Pending removals, with the number of workers that they leave on the node.
     leaving: Vec<(Change, u32)>,
 }
 
@@ -99,7 +99,7 @@ fn any_cluster() -> impl Strategy<Value = Cluster> {
 
 proptest! {
     #[test]
-    fn every_job_that_fits_the_empty_cluster_starts_some_day(mut cluster in any_cluster()) {
+    fn every_job_that_fits_the_empty_cluster_starts_eventually(mut cluster in any_cluster()) {
         let mut params = Params::default();
         params.set("quiet", 5.0);
         let mut policy = Kod2::new(Variant::Resolved, &params).unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A running job whose workers take a core each: of small ω′.
+/// A running job of small ω′, whose workers take a core each.
 fn lesser<const W: usize>(id: &str, min: u32, workers: [(&str, u32); W]) -> Gang {
     running(gang(id, 0.0, 0.0, min, 1.0), [], workers)
 }
@@ -22,44 +22,45 @@ fn the_test_comes_after_the_last_removal_too() {
 }
 
 #[test]
-fn it_stops_as_soon_as_the_job_fits() {
+fn removal_stops_as_soon_as_the_job_fits() {
     let jobs = [lesser("r", 0, [("w1", 2)]), better("a", 1.9)];
     let scaling = decide(1.0, &nodes([("w1", 3.0)]), &jobs);
     assert_eq!(changes(&scaling.scale_in), [("r", "w1", 1)]);
     assert_eq!(
         scaling.scale_in[0].why.to_string(),
-        "raw 0.0000, keeps its min of 0: gives way to a (raw 27000000.0000, \
+        "raw 0.0000, keeps its min of 0: shrinks for a (raw 27000000.0000, \
          submitted 1.0 s later)"
     );
     assert_eq!(
         reason(&scaling, "a"),
-        "1 ps and 9 workers do not fit now: room is kept on w1, 1 workers asked to go for it now"
+        "1 ps and 9 workers do not fit now: capacity reserved on w1, \
+         1 workers of others to be removed now"
     );
 }
 
 #[test]
-fn nobody_goes_below_its_min_and_a_failure_touches_nobody() {
+fn no_job_shrinks_below_its_min_and_a_failure_changes_nothing() {
     // I7, I9: of each job one worker could go, and two are needed on one node.
     let jobs = [lesser("r", 1, [("w1", 2)]), lesser("s", 1, [("w2", 2)]), better("a", 1.9)];
     let scaling = decide(1.0, &nodes([("w1", 2.0), ("w2", 2.0)]), &jobs);
     assert!(scaling.scale_in.is_empty());
     assert_eq!(
         reason(&scaling, "a"),
-        "1 ps and 9 workers do not fit now: no removal of workers ranked below raw \
-         18000000.0000 makes it fit"
+        "1 ps and 9 workers do not fit now: removing workers of jobs ranked below raw \
+         18000000.0000 does not make it fit"
     );
 }
 
 #[test]
 fn removals_that_do_not_help_are_given_back() {
-    // I6: r gives way first, but its node is too small for a; what s gives is enough.
+    // I6: r shrinks first, but its node is too small for a; what s gives is enough.
     let jobs = [lesser("r", 0, [("w1", 1)]), lesser("s", 1, [("w2", 3)]), better("a", 1.9)];
     let scaling = decide(1.0, &nodes([("w1", 1.0), ("w2", 3.0)]), &jobs);
     assert_eq!(changes(&scaling.scale_in), [("s", "w2", 2)]);
 }
 
 #[test]
-fn the_smaller_raw_gives_way_first_then_who_came_later_then_the_id() {
+fn victims_are_ordered_by_smaller_raw_then_later_then_id() {
     let victim = |id: &str, submitted, min| {
         let gang = gang(id, submitted, 0.0, min, 1.0);
         running(gang, [], [("w1", min + 1)])
@@ -96,7 +97,7 @@ fn each_victim_goes_down_to_its_min_before_the_next() {
 }
 
 #[test]
-fn a_job_of_equal_raw_gives_way_only_if_it_came_later() {
+fn job_of_equal_raw_is_shrunk_only_if_submitted_later() {
     // I2, I3, K6.
     let jobs = |submitted| {
         let run = running(gang("r", submitted, 0.0, 1, 2.0), [], [("w1", 2)]);
@@ -110,7 +111,7 @@ fn a_job_of_equal_raw_gives_way_only_if_it_came_later() {
 }
 
 #[test]
-fn only_the_first_in_line_and_the_starving_are_given_way_to() {
+fn only_the_first_in_line_and_starving_jobs_shrink_others() {
     // K11: b would fit if r gave a worker, but a is before it and too large for the cluster.
     let large = Gang { submitted: Some(0.0), ..better("a", 50.0) };
     let second = gang("b", 0.0, 0.0, 2, 0.5);
@@ -121,7 +122,7 @@ fn only_the_first_in_line_and_the_starving_are_given_way_to() {
 }
 
 #[test]
-fn the_first_in_line_must_not_count_less_than_any_that_runs() {
+fn first_in_line_shrinks_no_job_if_a_running_one_outranks_it() {
     // K5.
     let top = running(gang("top", 0.0, 0.0, 9, 0.1), [], [("w1", 9)]);
     let low = running(gang("low", 0.0, 0.0, 0, 1.0), [], [("w1", 1)]);
@@ -130,12 +131,12 @@ fn the_first_in_line_must_not_count_less_than_any_that_runs() {
     assert_eq!(
         reason(&scaling, "a"),
         "0 ps and 1 workers do not fit now: first in line, but its raw 1.0000 < 90.0000 of top, \
-         which runs"
+          which is running"
     );
 }
 
 #[test]
-fn workers_go_from_nodes_without_their_ps_first_then_from_the_least_idle() {
+fn workers_leave_nodes_without_their_ps_first_then_least_idle() {
     // I4: r has its server on w1; w3 is less idle than w2.
     let mut run = gang("r", 0.0, 0.5, 1, 1.0);
     run = running(run, [("w1", 1)], [("w1", 1), ("w2", 1), ("w3", 1)]);
@@ -144,12 +145,12 @@ fn workers_go_from_nodes_without_their_ps_first_then_from_the_least_idle() {
     let mut wide = gang("a", 1.0, 0.0, 30, 0.09);
     wide.worker.memory = Some(0.0);
     let scaling = decide(1.0, &nodes, &[run, other, wide]);
-    // Of 30 workers 11 fit on w2 and one on w3: the rest takes all that r can give.
+    // Of 30 workers, 11 fit on w2 and one on w3; the others take all that r can give.
     assert_eq!(changes(&scaling.scale_in), [("r", "w3", 1), ("r", "w2", 1)]);
 }
 
 #[test]
-fn workers_on_nodes_that_are_not_listed_count_towards_min_and_are_not_asked_for() {
+fn workers_on_unlisted_nodes_count_but_are_never_removed() {
     let jobs = [lesser("r", 2, [("w1", 2), ("w9", 1)]), better("a", 1.5)];
     let scaling = decide(1.0, &nodes([("w1", 2.0)]), &jobs);
     assert!(scaling.scale_in.is_empty(), "one worker is not enough, and no more can go");
@@ -171,7 +172,7 @@ fn an_exact_fit_grows() {
     assert_eq!(changes(&scaling.scale_out), [("r", "w1", 1)]);
     assert_eq!(
         scaling.scale_out[0].why.to_string(),
-        "nobody waits, nothing was started or scaled yet: raw 1.0000, up to its max of 9"
+        "no job waits, no start or scaling yet: raw 1.0000, grows up to its max of 9"
     );
 }
 
@@ -186,7 +187,7 @@ fn a_job_grows_to_its_max_and_one_without_does_not() {
 }
 
 #[test]
-fn a_job_grows_beside_its_ps_then_beside_its_workers_then_on_the_idlest_node() {
+fn job_grows_beside_ps_then_beside_workers_then_on_idlest_node() {
     // O4.
     let nodes = nodes([("w1", 2.0), ("w2", 3.0), ("w3", 4.0), ("w4", 8.0), ("w5", 8.0)]);
     let mut run = running(gang("r", 0.0, 1.0, 1, 1.0), [("w2", 1)], [("w1", 1), ("w3", 1)]);
@@ -214,13 +215,13 @@ fn the_larger_raw_grows_first_and_to_its_max() {
 }
 
 #[test]
-fn nobody_grows_while_anybody_waits() {
+fn no_job_grows_while_another_waits() {
     let jobs = [growing("r", 9, [("w1", 1)]), gang("a", 0.0, 0.0, 1, 7.0)];
     assert!(decide(0.0, &nodes([("w1", 3.0)]), &jobs).scale_out.is_empty());
 }
 
 #[test]
-fn nobody_grows_until_nothing_was_started_or_scaled_for_a_while() {
+fn no_job_grows_before_a_quiet_period_has_passed() {
     // K14.
     let nodes = nodes([("w1", 8.0)]);
     let mut policy = policy(Variant::Resolved);

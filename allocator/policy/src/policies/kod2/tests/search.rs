@@ -3,62 +3,64 @@ use proptest::prelude::*;
 use super::properties::{any_jobs, any_nodes};
 use super::*;
 
-/// Step 3 as it is written, without any short cut.
+/// Step 3 as described, without any shortcut.
 fn plainly(
-    crew: &Crew<'_>,
-    running: &[Crew<'_>],
-    books: &Books<'_>,
-) -> Option<(Packing, Vec<(Victim, At)>)> {
-    let mut room = books.after_removals(crew.id());
+    gang: &GangPlan<'_>,
+    running: &[GangPlan<'_>],
+    reservations: &Reservations<'_>,
+) -> Option<(Packing, Vec<(Victim, NodeIndex)>)> {
+    let mut room = reservations.after_removals(gang.id());
     let mut victims: Vec<Victim> = (0..running.len()).collect();
-    victims.retain(|victim| running[*victim].yields_to(crew));
-    victims.sort_by(|a, b| running[*a].by_yielding(&running[*b]));
-    let mut removals: Vec<(Victim, At)> = Vec::new();
+    victims.retain(|victim| running[*victim].may_shrink_for(gang));
+    victims.sort_by(|a, b| running[*a].by_removal_order(&running[*b]));
+    let mut removals: Vec<(Victim, NodeIndex)> = Vec::new();
     for victim in victims {
-        let giver = &running[victim];
-        for _ in 0..books.spare(victim) {
-            if Packing::find(crew, &room).is_some() {
+        let donor = &running[victim];
+        for _ in 0..reservations.removable_workers(victim) {
+            if Packing::find(gang, &room).is_some() {
                 break;
             }
             let gone = |at| removals.iter().filter(|removal| **removal == (victim, at)).count();
-            let left = |at: At| usize::try_from(books.workers(victim, at)).unwrap() > gone(at);
-            let posts = giver.posts.iter().filter(|(at, _)| left(**at));
-            let next = posts.min_by_key(|(at, post)| (post.servers > 0, room.idle(**at), **at));
+            let left = |at: NodeIndex| {
+                usize::try_from(reservations.workers(victim, at)).unwrap() > gone(at)
+            };
+            let sources = donor.placement.iter().filter(|(at, _)| left(**at));
+            let next = sources.min_by_key(|(at, tasks)| (tasks.servers > 0, room.idle(**at), **at));
             let Some((at, _)) = next else { break };
-            room.give(*at, giver.worker);
+            room.give(*at, donor.worker);
             removals.push((victim, *at));
         }
     }
-    Packing::find(crew, &room)?;
+    Packing::find(gang, &room)?;
     for entry in (0..removals.len()).rev() {
         let (victim, at) = removals[entry];
         let mut less = room.clone();
         less.take(at, running[victim].worker);
-        if Packing::find(crew, &less).is_some() {
+        if Packing::find(gang, &less).is_some() {
             room = less;
             removals.remove(entry);
         }
     }
-    Some((Packing::find(crew, &room)?, removals))
+    Some((Packing::find(gang, &room)?, removals))
 }
 
 proptest! {
     #[test]
-    fn the_short_cuts_of_the_search_change_nothing(nodes in any_nodes(), jobs in any_jobs()) {
+    fn search_shortcuts_give_the_same_result(nodes in any_nodes(), jobs in any_jobs()) {
         let frame = frame(100.0, &nodes, &jobs);
         let nodes = Nodes::new(&frame.nodes);
-        let crews = Crews::new(&frame, &nodes, &mut Arrivals::default());
+        let gangs = GangPlans::new(&frame, &nodes, &mut Arrivals::default());
         let mut kept = BTreeMap::new();
-        let mut books = Books::new(&nodes, &crews, &mut kept);
-        let givers = Givers::new(&crews.running);
-        for crew in &crews.waiting {
-            let plain = plainly(crew, &crews.running, &books);
-            let plan = Plan::find(crew, &givers, &books);
+        let mut reservations = Reservations::new(&nodes, &gangs, &mut kept);
+        let donors = Donors::new(&gangs.running);
+        for gang in &gangs.waiting {
+            let plain = plainly(gang, &gangs.running, &reservations);
+            let plan = Plan::find(gang, &donors, &reservations);
             prop_assert_eq!(&plan.as_ref().map(|plan| (&plan.packing, &plan.removals)),
                 &plain.as_ref().map(|(packing, removals)| (packing, removals)));
-            // The next search meets the reservation.
+            // The next search runs beside this reservation.
             if let Some((packing, removals)) = plain {
-                books.reserve(crew, &packing, &removals);
+                reservations.reserve(gang, &packing, &removals);
             }
         }
     }

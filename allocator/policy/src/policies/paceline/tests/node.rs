@@ -1,22 +1,22 @@
-//! A node that does what the policy says, as a fluid, and the same jobs under equal sharing.
+//! A fluid model of a node that follows the policy, and the same jobs under equal sharing.
 
 use super::*;
 
-/// The work of a step, in node-seconds: so little that sizes are known nearly exactly after a moment.
+/// The work of a step, in node-seconds. It is small, so that sizes are soon known almost exactly.
 const STEP: f64 = 0.0002;
-/// No run of the tests takes longer.
-const LONGEST: f64 = 5000.0;
+/// The longest run of a test, in seconds.
+const MAX_SECONDS: f64 = 5000.0;
 
 /// A job of the tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) arrive: f64,
-    /// Its steps, and how many of them it says that it has: `None` if it says nothing.
+    /// Its steps, and the number that it reports: `None` if it reports none.
     pub(super) steps: u32,
     pub(super) stated: Option<u32>,
     pub(super) weight: f64,
     pub(super) cap: f64,
-    /// Whether the cap is its owner's, so that the policy knows it.
+    /// Whether its owner sets the cap, so that the policy knows it.
     pub(super) owners: bool,
 }
 
@@ -31,13 +31,13 @@ struct Live {
     task: Task,
     name: JobId,
     used: f64,
-    /// The use as of the last frame.
+    /// Its usage as of the last frame.
     reported: f64,
     limit: f64,
     rate: f64,
 }
 
-/// What comes of a run: the end of each task, and all decisions.
+/// The result of a run: the end of each task, and all decisions.
 pub(super) struct Done {
     pub(super) ends: Vec<f64>,
     pub(super) decisions: Vec<Decision>,
@@ -51,9 +51,9 @@ pub(super) fn fair_ends(tasks: &[Task]) -> Vec<f64> {
     loop {
         let here: Vec<usize> =
             (0..tasks.len()).filter(|at| tasks[*at].arrive <= now && left[*at] > 0.0).collect();
-        let party =
-            |at: &usize| Party { weight: tasks[*at].weight, cap: tasks[*at].cap, left: 1.0 };
-        let level = sharing::level(here.iter().map(party), 1.0);
+        let participant =
+            |at: &usize| Participant { weight: tasks[*at].weight, cap: tasks[*at].cap, left: 1.0 };
+        let level = sharing::level(here.iter().map(participant), 1.0);
         let rate = |at: usize| tasks[at].cap.min(tasks[at].weight * level);
         let arrivals = tasks.iter().map(|task| task.arrive).filter(|at| *at > now);
         let done = here.iter().map(|at| now + left[*at] / rate(*at));
@@ -72,14 +72,14 @@ pub(super) fn fair_ends(tasks: &[Task]) -> Vec<f64> {
     }
 }
 
-/// Runs tasks under the policy, asked at every arrival and end and when it wants to be.
+/// Runs tasks under the policy. The policy decides at every arrival and end, and after its interval.
 pub(super) fn run(policy: &mut Paceline, tasks: &[Task]) -> Done {
     let mut done = Done { ends: vec![f64::INFINITY; tasks.len()], decisions: Vec::new() };
     let mut waiting: Vec<usize> = (0..tasks.len()).collect();
     let mut here: Vec<(usize, Live)> = Vec::new();
     let (mut now, mut last) = (0.0_f64, 0.0_f64);
     let mut wake = tasks.iter().map(|task| task.arrive).fold(f64::INFINITY, f64::min);
-    while now < LONGEST && !(waiting.is_empty() && here.is_empty()) {
+    while now < MAX_SECONDS && !(waiting.is_empty() && here.is_empty()) {
         let arrivals = waiting.iter().map(|at| tasks[*at].arrive);
         let ends = here.iter().map(|(_, live)| now + (live.task.work() - live.used) / live.rate);
         let next = arrivals.chain(ends).fold(wake, f64::min).max(now);
@@ -118,7 +118,7 @@ pub(super) fn run(policy: &mut Paceline, tasks: &[Task]) -> Done {
     done
 }
 
-/// What the jobs say.
+/// The jobs of a frame.
 fn reported(here: &mut [(usize, Live)], seconds: f64) -> Vec<Job> {
     let job = |(_, live): &mut (usize, Live)| {
         let usage = if seconds > 0.0 { Some((live.used - live.reported) / seconds) } else { None };
@@ -144,8 +144,9 @@ fn reported(here: &mut [(usize, Live)], seconds: f64) -> Vec<Job> {
 /// The kernel shares equally, up to limits and caps.
 fn flow(here: &mut [(usize, Live)]) {
     let most = |live: &Live| live.limit.min(live.task.cap);
-    let party = |(_, live): &(usize, Live)| Party { weight: 1.0, cap: most(live), left: 1.0 };
-    let level = sharing::level(here.iter().map(party), 1.0);
+    let participant =
+        |(_, live): &(usize, Live)| Participant { weight: 1.0, cap: most(live), left: 1.0 };
+    let level = sharing::level(here.iter().map(participant), 1.0);
     for (_, live) in here {
         live.rate = level.min(most(live));
     }

@@ -1,4 +1,4 @@
-//! The promise, over random jobs on a node that does exactly what the policy says.
+//! The promise, for random jobs on a node that follows the policy exactly.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 
 /// The shortest interval: no job ends later than that after its end under equal sharing.
 const EPSILON: f64 = 1.0;
-/// What jobs that wait have of the node, together. It is taken from those before them.
+/// The share of all waiting jobs together. It is taken from the jobs before them.
 const LEAK: f64 = 0.05;
 
 fn tasks(
@@ -26,12 +26,12 @@ fn tasks(
     prop::collection::vec(one.prop_map(task), 1..10)
 }
 
-/// The policy where jobs that wait get nothing, as the theorem has it.
+/// The policy with nothing for waiting jobs, as the theorem assumes.
 fn strict() -> Paceline {
     policy(&[("wait", 0.0)])
 }
 
-/// By how many seconds the latest of all jobs is later than under equal sharing.
+/// The largest delay of a job compared with equal sharing, in seconds.
 fn latest(tasks: &[Task], done: &Done) -> f64 {
     let each = fair_ends(tasks).into_iter().zip(&done.ends);
     each.map(|(fair, end)| end - fair).fold(f64::NEG_INFINITY, f64::max)
@@ -71,14 +71,14 @@ proptest! {
     }
 
     #[test]
-    fn share_of_jobs_that_wait_delays_others_by_no_more_than_it_is(
+    fn share_of_waiting_jobs_delays_others_by_at_most_that_share(
         tasks in tasks(Just(1.0), 0.25..4.0_f64),
     ) {
         ensure_within(&tasks, &run(&mut policy(&[]), &tasks), 1.0 + LEAK, EPSILON)?;
     }
 
     #[test]
-    fn early_end_of_a_job_makes_no_other_later(
+    fn early_end_of_a_job_delays_no_other(
         tasks in tasks(Just(1.0), Just(1.0)), parts in prop::collection::vec(0.5..1.0_f64, 10),
     ) {
         let early: Vec<Task> = tasks.iter().zip(&parts).enumerate().map(|(at, (task, part))| {
@@ -86,24 +86,24 @@ proptest! {
             Task { steps: u32::try_from(crate::unit::whole(steps)).unwrap().max(1), ..*task }
         }).collect();
         let done = run(&mut strict(), &early);
-        // Its virtual end stands, so theirs do.
+        // Its virtual end is unchanged, and so are those of the others.
         for ((task, fair), end) in tasks.iter().zip(fair_ends(&tasks)).zip(&done.ends) {
             prop_assert!(*end <= fair + EPSILON, "{end} {fair} {task:?}: {early:?}");
         }
     }
 
     /// Of random jobs of which half have caps, 4 in 1,000 take more than 1.02 times as long as under equal
-    /// sharing: where several must run at their caps, what they leave to others may be little for a while.
+    /// sharing. When several must run at their caps, they may leave little to the others for a while.
     #[test]
-    fn jobs_with_caps_of_their_owners_end_about_as_early_as_under_equal_sharing(
+    fn owner_capped_jobs_end_about_as_early_as_with_equal_shares(
         tasks in tasks(prop_oneof![Just(1.0), 0.1..0.6_f64], Just(1.0)),
     ) {
         let capped: Vec<Task> = tasks.into_iter().map(|task| Task { owners: true, ..task }).collect();
         ensure_within(&capped, &run(&mut policy(&[]), &capped), 1.1, 5.0 * EPSILON)?;
     }
 
-    /// Where caps are to be measured first, one job after another, a part of the node stands idle meanwhile:
-    /// that is not made up for.
+    /// While caps are measured, one job after another, a part of the node is idle. That delay is not made up
+    /// for.
     #[test]
     fn measurement_of_caps_starves_no_job(
         tasks in tasks(prop_oneof![Just(1.0), 0.1..0.6_f64], Just(1.0)),

@@ -1,4 +1,4 @@
-//! Whatever frames say, the policy answers, and the same whatever order jobs stand in.
+//! The policy answers any frame, independent of the order of jobs.
 
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn shift_of_time_changes_no_share(frames in frames(), quarters in 1..4000_u32) {
-        // In steps that lose no bit.
+        // In quarters, which are exact in binary.
         let round = |frame: &Frame, shift: f64| {
             Frame { t: (frame.t * 4.0).round() / 4.0 + shift, ..frame.clone() }
         };

@@ -37,7 +37,7 @@ impl Placed {
         self.policy.jobs.get_mut(&id(name)).unwrap()
     }
 
-    /// A frame in which the named jobs went on slowing down, and no other was measured.
+    /// A frame in which the named jobs continued to slow down, and no other was measured.
     fn slowing(&mut self, t: f64, nodes: &[(&str, f64)], names: &[&str]) -> Decision {
         let jobs = self.jobs.iter().map(|job| {
             let slow = names.contains(&job.id.as_str());
@@ -65,7 +65,7 @@ fn after(placed: &Placed, decision: &Decision, nodes: &[(&str, f64)]) -> Vec<usi
 const FOUR: [(&str, f64); 4] = [("w1", 0.9), ("w2", 0.7), ("w3", 0.6), ("w4", 0.9)];
 
 #[test]
-fn a_converged_job_goes_to_the_least_used_of_the_nodes_with_the_lowest_score() {
+fn converged_job_goes_to_the_least_used_lowest_score_node() {
     // 2·2 + 1.5 + 3 = 8.5 against 6, 6 and 9.
     for variant in VARIANTS {
         let mut placed = Placed::new(variant)
@@ -110,7 +110,7 @@ fn a_move_that_does_not_improve_anything_is_not_made() {
 
 #[test]
 fn a_refused_job_asks_again_after_two_intervals() {
-    // P6: refused at 30 s, it may ask at 90 s.
+    // P6: refused at 30 s, it may ask again at 90 s.
     let nodes = [("w1", 0.5), ("w2", 0.5)];
     let mut placed = Placed::new(Variant::Resolved).jobs("w1", [1, 0, 1]).jobs("w2", [1, 0, 0]);
     drop(placed.slowing(30.0, &nodes, &["w1-CC-0"]));
@@ -119,7 +119,7 @@ fn a_refused_job_asks_again_after_two_intervals() {
     assert_eq!(decision.migrate.first().map(|m| m.reason), Some(Cause::Rebalance));
     placed.member("w1-CC-0").rebalanced = true;
     let decision = placed.slowing(89.0, &nodes, &["w1-CC-0"]);
-    assert!(why(&decision, "w1-CC-0").ends_with("refused before, it asks again from t = 90"));
+    assert!(why(&decision, "w1-CC-0").ends_with("refused before, may ask again from t = 90"));
     let decision = placed.slowing(119.0, &nodes, &["w1-CC-0"]);
     assert_eq!(decision.migrate[0].reason, Cause::Converged);
 }
@@ -136,11 +136,11 @@ fn published_a_job_on_one_of_the_lowest_nodes_stays_for_good() {
         why(&decision, "w1-CC-0")
     };
     assert!(reason(30.0).ends_with("it stays for good: score 5 of its node is among the lowest"));
-    assert!(reason(300.0).ends_with("it has had its one move for convergence"));
+    assert!(reason(300.0).ends_with("its one move for convergence is used up"));
 }
 
 #[test]
-fn a_job_moves_for_convergence_once_even_while_the_frame_does_not_show_it_yet() {
+fn job_moves_for_convergence_once_even_before_a_frame_shows_it() {
     for variant in VARIANTS {
         let nodes = [("w1", 0.5), ("w2", 0.5)];
         let mut placed = Placed::new(variant).jobs("w1", [2, 0, 1]);
@@ -152,7 +152,7 @@ fn a_job_moves_for_convergence_once_even_while_the_frame_does_not_show_it_yet() 
 }
 
 #[test]
-fn nobody_asks_when_nobody_on_the_node_would_gain() {
+fn no_job_asks_to_move_when_no_neighbour_would_gain() {
     // S11: one PC or WC job is enough; published, it takes two.
     let nodes = [("w1", 0.5), ("w2", 0.5)];
     for (counts, resolved, published) in
@@ -168,7 +168,7 @@ fn nobody_asks_when_nobody_on_the_node_would_gain() {
 }
 
 #[test]
-fn who_would_gain_is_counted_after_all_jobs_are_classed() {
+fn neighbours_are_counted_after_all_jobs_are_classified() {
     // The one neighbour, later in the order of ids, falls into CC in the same frame.
     let nodes = [("w1", 0.5), ("w2", 0.5)];
     let mut placed = Placed::new(Variant::Resolved).jobs("w1", [0, 1, 1]).jobs("w2", [0, 0, 1]);
@@ -188,7 +188,7 @@ fn requests_of_one_frame_do_not_all_see_the_same_minimum() {
 }
 
 #[test]
-fn a_request_sees_what_the_one_before_it_left() {
+fn request_sees_the_scores_after_the_previous_one() {
     // 1 + 1 < 3.5, but then 2 + 1 is not below 2.5.
     let nodes = [("w1", 0.5), ("w2", 0.5)];
     let mut placed = Placed::new(Variant::Resolved).jobs("w1", [0, 1, 2]).jobs("w2", [0, 0, 1]);
@@ -208,7 +208,7 @@ fn without_another_node_a_job_stays() {
 }
 
 #[test]
-fn a_job_may_leave_a_node_that_is_not_listed_and_none_goes_there() {
+fn job_may_leave_an_unlisted_node_but_none_goes_there() {
     for variant in VARIANTS {
         let mut placed = Placed::new(variant).jobs("gone", [2, 0, 1]).jobs("w1", [2, 0, 2]);
         let decision = placed.slowing(30.0, &[("w1", 0.5)], &["gone-CC-0", "w1-CC-0"]);
@@ -220,12 +220,12 @@ fn a_job_may_leave_a_node_that_is_not_listed_and_none_goes_there() {
 }
 
 #[test]
-fn a_job_without_a_node_stays_and_burdens_nobody() {
+fn job_without_a_node_stays_and_adds_to_no_score() {
     let mut placed = Placed::new(Variant::Resolved).jobs("w1", [1, 0, 1]);
     placed.jobs[1].node = None;
     let decision = placed.slowing(30.0, &[("w1", 0.5), ("w2", 0.5)], &["w1-CC-0"]);
     assert!(moves(&decision).is_empty());
-    assert!(why(&decision, "w1-CC-0").ends_with("it stays: its node is not known"));
+    assert!(why(&decision, "w1-CC-0").ends_with("it stays: its node is unknown"));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn the_fullest_node_that_has_a_candidate_gives() {
 }
 
 #[test]
-fn a_job_is_rebalanced_once_for_ever() {
+fn job_is_rebalanced_at_most_once() {
     // R9: the frame still shows it where it was.
     let nodes = [("w1", 0.5), ("w2", 0.5)];
     let mut placed = Placed::new(Variant::Resolved).jobs("w1", [2, 0, 1]);

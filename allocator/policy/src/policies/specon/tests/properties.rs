@@ -61,7 +61,7 @@ proptest! {
                 prop_assert!(score.is_none_or(|score| score >= 0.0 && score.is_finite()));
                 prop_assert!(!why.to_string().contains("NaN") && !why.to_string().is_empty());
             }
-            // Who is gone is forgotten, and may move again when it comes back.
+            // A job that is gone is forgotten, and may move again when it returns.
             moved.retain(|(id, _): &(JobId, String)| decision.jobs.contains_key(id));
             for m in decision.migrate {
                 prop_assert_eq!(&decision.jobs[&m.job].class, &"CC");
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn moves_settle(frames in any_run(), variant in any_variant()) {
-        // Once every job has had its moves, the same frame again moves nobody.
+        // Once every job has used its moves, repeating the frame moves no job.
         let mut policy = specon(variant, &[]);
         let jobs = frames.into_iter().max_by_key(Vec::len).unwrap_or_default();
         let migrations = (0..40).map(|at| {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::unit::count;
 
 fn any_number() -> impl Strategy<Value = Option<f64>> {
     let near = || prop::sample::select(vec![0.0, 0.2, 0.25, 0.3, 0.9, 1.0]);
@@ -68,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn only_acceptable_jobs_are_capped_and_never_below_half_of_an_equal_share(
+    fn only_acceptable_jobs_are_capped_to_at_least_half_a_share(
         frames in any_run(), variant in any_variant()
     ) {
         let mut policy = policy(variant, &[]);
@@ -86,7 +87,7 @@ proptest! {
     fn a_system_that_does_not_change_settles(
         demands in prop::collection::vec((0.0..1.0, any::<bool>()), 1..8)
     ) {
-        // T5, T15: in print, limits may be lifted and set again for ever.
+        // T5, T15: in print, limits may be lifted and set again without end.
         let mut policy = policy(Variant::Resolved, &[]);
         let mut given = vec![1.0; demands.len()];
         let mut seen = Vec::new();

@@ -1,0 +1,114 @@
+//! `paceline scenarios`: lists the built-in scenarios, and runs them.
+
+mod as_json;
+mod page;
+mod results;
+mod standing;
+mod verdicts;
+mod wrong;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use paceline_api::usage::BadUsage;
+use paceline_api::{bounded, plain};
+use paceline_policy::names::did_you_mean;
+use paceline_sim::Scenario;
+use paceline_sim::scenario::{LIBRARY, Listed};
+use serde_json::json;
+
+use crate::text::wrap::wrap;
+use results::RunArgs;
+
+/// List the scenarios that `simulate` knows by name, print one as TOML, or run them all
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  paceline scenarios
+  paceline scenarios FC-3 > mine.toml      to edit and simulate a copy
+  paceline scenarios run FC-3 DQ-var       every policy, the bounds, and the papers' claims"
+)]
+pub struct ScenariosArgs {
+    #[command(subcommand)]
+    command: Option<ScenariosCommand>,
+
+    /// Print this scenario's TOML
+    name: Option<String>,
+
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "name")]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum ScenariosCommand {
+    Run(RunArgs),
+}
+
+/// Lists the scenarios, or runs every policy in each.
+pub fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
+    if let Some(ScenariosCommand::Run(args)) = &args.command {
+        return results::run(args);
+    }
+    if let Some(name) = &args.name {
+        let listed = listed(name).ok_or_else(|| unknown(name))?;
+        plain::print(listed.text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (mut all, mut text) = (Vec::new(), String::new());
+    for listed in LIBRARY {
+        let scenario = Scenario::parse(listed.text)?;
+        let policies: Vec<String> = scenario.arms.iter().map(ToString::to_string).collect();
+        let jobs = scenario.draw(1).len().max(scenario.gangs.len());
+        if args.json {
+            all.push(json!({
+                "name": scenario.name,
+                "description": scenario.description,
+                "jobs": jobs,
+                "nodes": scenario.nodes.len(),
+                "seeds": scenario.seeds,
+                "policies": policies,
+            }));
+            continue;
+        }
+        let nodes = scenario.nodes.len();
+        text += &wrap(&scenario.description, &format!("{:<8} ", scenario.name), &" ".repeat(9));
+        let policies = policies.join(", ");
+        writeln!(text, "{:<8} jobs: {jobs}, nodes: {nodes}, policies: {policies}", "")?;
+    }
+    if args.json {
+        text = serde_json::to_string_pretty(&all)? + "\n";
+    }
+    plain::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The scenario called `name`: a file of that name, or else a built-in scenario.
+pub(super) fn open(name: &str) -> Result<Scenario, BadUsage> {
+    let path = Path::new(name);
+    let text = match listed(name) {
+        Some(listed) if !path.exists() => listed.text.to_owned(),
+        None if !path.exists() => return Err(unknown(name)),
+        Some(_) | None => bounded::SCENARIO
+            .read(path)
+            .map_err(|error| BadUsage(format!("cannot read {name}: {error}")))?,
+    };
+    Scenario::parse(&text).map_err(|error| BadUsage(format!("{name}: {error}")))
+}
+
+fn listed(name: &str) -> Option<&'static Listed> {
+    LIBRARY.iter().find(|listed| listed.name.eq_ignore_ascii_case(name))
+}
+
+fn unknown(name: &str) -> BadUsage {
+    let names = LIBRARY.iter().map(|listed| listed.name);
+    let hint = did_you_mean(name, names.clone());
+    let names: Vec<&str> = names.collect();
+    BadUsage(format!(
+        "unknown scenario {name:?}: expected a file or one of {}{hint}",
+        names.join(", ")
+    ))
+}

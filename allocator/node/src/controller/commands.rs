@@ -1,0 +1,277 @@
+//! Carries out orders.
+//!
+//! An order that writes a limit is answered when the limit is in force, any other one as soon as
+//! the state has changed. Every order is recorded in the audit log, refused ones included.
+
+use std::fmt;
+use std::time::Duration;
+
+use paceline_api::audit::Entry;
+use paceline_api::live::order::Guard;
+use paceline_api::live::snapshot::Standing;
+use paceline_api::live::{Answer, Command, Order, Refusal};
+use paceline_policy::limiter::{Change, Setting, Why};
+use paceline_policy::{Event, JobId, Share};
+use paceline_wire::Targets;
+
+use super::write_queue::{Action, WriteRequest};
+use super::{Controller, targets};
+use crate::runtime::{RuntimeError, short};
+
+/// How long the container engine may take to describe a container that an order names.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Carries out an order with its argument, and returns the answer.
+pub type Hook = Box<dyn FnMut(&str) -> Answer + Send>;
+
+/// Handlers of orders that do not concern the controller's own state.
+#[derive(Default)]
+pub struct Hooks {
+    /// Receives the filter of [`Command::LogLevel`].
+    pub log_level: Option<Hook>,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+/// An order that is answered once a write is done.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) order: Order,
+    /// The answer if the write succeeds.
+    pub(super) done: String,
+}
+
+/// How an order is answered.
+enum Served {
+    /// At once, with this sentence.
+    Done(String),
+    /// With this sentence, once the write has succeeded.
+    AfterWrite(Box<WriteRequest>, String),
+}
+
+impl Controller {
+    /// Carries out an order.
+    pub(super) async fn serve(&mut self, order: Order) {
+        let served = match order.command.clone() {
+            Command::Manage { name } => self.manage(&name).await,
+            Command::Release { name } => self.release(&name),
+            Command::Pin { name, share } => self.pin(&name, share),
+            Command::Set { name, targets } => self.set_targets(&name, targets),
+            Command::Guard { name, guard, on } => self.guard(&name, guard, on),
+            Command::LogLevel { filter } => {
+                let refusal = "cannot change the log level: this run has no such setting";
+                call(self.hooks.log_level.as_mut(), &filter, refusal)
+            }
+        };
+        match served {
+            Ok(Served::Done(done)) => self.answer(order, Ok(done)),
+            Err(refusal) => self.answer(order, Err(refusal)),
+            Ok(Served::AfterWrite(request, done)) => match &mut self.writes {
+                Some(writes) => {
+                    let order = Some(Pending { order, done });
+                    let overtaken = writes.preempt(WriteRequest { order, ..*request });
+                    for Pending { order, .. } in overtaken {
+                        let why = "another order came before it was done";
+                        self.answer(order, Err(Refusal::Failed(why.to_owned())));
+                    }
+                }
+                None => self.answer(order, Ok(format!("{done} (dry run: nothing is written)"))),
+            },
+        }
+        self.publish();
+    }
+
+    /// Answers an order and records it.
+    pub(super) fn answer(&mut self, order: Order, answer: Answer) {
+        let Order { command, who, answer: to } = order;
+        let done = answer.is_ok();
+        let outcome = answer.as_ref().map_or_else(ToString::to_string, Clone::clone);
+        tracing::info!(uid = who.uid, done, "order {command:?}: {outcome}");
+        self.recorder.write(&Entry::Ordered { who, command, outcome, done });
+        // The client may have disconnected already.
+        drop(to.send(answer));
+    }
+
+    async fn manage(&mut self, name: &str) -> Result<Served, Refusal> {
+        let id = match self.inventory.find(name) {
+            Err(Refusal::Unknown(_)) => return self.adopt(name).await,
+            found => found?,
+        };
+        let Some(candidate) = self.inventory.get(&id) else {
+            return Err(Refusal::Unknown(name.to_owned()));
+        };
+        let (job, before) = (candidate.job().clone(), candidate.standing);
+        match before {
+            Standing::Managed => Ok(Served::Done(format!("job {job} is already managed"))),
+            Standing::Ending => Err(is_ending(&job)),
+            Standing::Waiting => Ok(Served::Done(watched(&job))),
+            Standing::Moving => Err(is_moving(&job)),
+            Standing::Released => {
+                if let Some(writes) = &self.writes {
+                    writes.actuator().manage(&id);
+                }
+                self.inventory.take_back(&id);
+                Ok(Served::Done(watched(&job)))
+            }
+            Standing::Pinned => {
+                self.apply_event(Event::Gone(job.clone()));
+                self.inventory.take_back(&id);
+                self.decide_soon();
+                let done = format!("job {job} is managed again");
+                Ok(Served::AfterWrite(Box::new(restore(id, Some(job))), done))
+            }
+        }
+    }
+
+    /// Opts in a container that lacks the label.
+    async fn adopt(&mut self, name: &str) -> Result<Served, Refusal> {
+        let found = self.inventory.runtime().inspect(name);
+        let found = tokio::time::timeout(DESCRIBE_TIMEOUT, found).await.map_err(|_| {
+            Refusal::Failed("the container engine did not answer in time".to_owned())
+        })?;
+        let container = match found {
+            Ok(Some(container)) => container,
+            Ok(None) => return Err(Refusal::Unknown(name.to_owned())),
+            Err(RuntimeError::Ambiguous(_)) => {
+                let why = format!("{name:?} is the beginning of several containers' ids");
+                return Err(Refusal::Ambiguous(why));
+            }
+            Err(error) => {
+                return Err(Refusal::Failed(format!("cannot describe container {name}: {error}")));
+            }
+        };
+        if container.pid.is_none() {
+            let name = container.name;
+            return Err(Refusal::Impossible(format!("container {name} is not running")));
+        }
+        let job = self.inventory.adopt(&container)?;
+        Ok(Served::Done(format!(
+            "container {job} is watched: it is managed as soon as its endpoint answers"
+        )))
+    }
+
+    fn release(&mut self, name: &str) -> Result<Served, Refusal> {
+        let id = self.inventory.find(name)?;
+        self.is_here(&id)?;
+        let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
+        let job = candidate.job().clone();
+        if candidate.standing == Standing::Released {
+            return Ok(Served::Done(format!("job {job} is already released")));
+        }
+        candidate.release();
+        candidate.written = None;
+        self.apply_event(Event::Gone(job.clone()));
+        self.inventory.disown(&id);
+        self.decide_soon();
+        let done = format!("job {job} is released, its original limits are restored");
+        Ok(Served::AfterWrite(Box::new(restore(id, Some(job))), done))
+    }
+
+    fn pin(&mut self, name: &str, share: Share) -> Result<Served, Refusal> {
+        let id = self.inventory.find(name)?;
+        self.is_here(&id)?;
+        let machine = self.inventory.machine().clone();
+        let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
+        let job = candidate.job().clone();
+        if let Some(why) = candidate.outside() {
+            return Err(Refusal::Impossible(format!("cannot pin job {job}: {why}")));
+        }
+        match candidate.standing {
+            Standing::Moving => return Err(is_moving(&job)),
+            Standing::Ending => return Err(is_ending(&job)),
+            Standing::Managed | Standing::Pinned => candidate.standing = Standing::Pinned,
+            // Its endpoint need not answer for a pin.
+            Standing::Waiting | Standing::Released => {
+                self.inventory.take_back(&id);
+                let appeared =
+                    self.inventory.get(&id).map(|one| one.appear(&machine, Standing::Pinned));
+                self.ingest(appeared.unwrap_or_default());
+            }
+        }
+        self.apply_event(Event::Pinned(job.clone(), share));
+        let done = format!("job {job} is held at {share} of the node");
+        let own = self.step_but(Event::Tick, Some(&job));
+        self.decide_soon();
+        let change = own.or_else(|| self.rewrite_pin(&id, &job));
+        Ok(match change {
+            Some(change) => {
+                let (what, order) = (Action::Set(change), None);
+                Served::AfterWrite(
+                    Box::new(WriteRequest { container: id, job: Some(job), what, order }),
+                    done,
+                )
+            }
+            None => Served::Done(done),
+        })
+    }
+
+    /// Refuses an order that is not possible while the job is moved to another node.
+    fn is_here(&mut self, container: &str) -> Result<(), Refusal> {
+        let Some(candidate) = self.inventory.get(container) else { return Ok(()) };
+        let job = candidate.job().clone();
+        let moving = self.moves.as_ref().is_some_and(|moves| moves.has(&job));
+        if moving { Err(is_moving(&job)) } else { Ok(()) }
+    }
+
+    /// The limit that a pinned job has already, to be written again if another write to its container
+    /// is under way. Otherwise that write's value would be in force after the order is answered.
+    fn rewrite_pin(&self, container: &str, job: &JobId) -> Option<Change> {
+        self.writes.as_ref().filter(|writes| writes.has_to_do_with(container))?;
+        let now = Setting::Cap(self.engine.status(job)?.in_force.cap);
+        Some(Change { job: job.clone(), from: now, to: now, why: Why::Pinned })
+    }
+
+    fn set_targets(&mut self, name: &str, new: Targets) -> Result<Served, Refusal> {
+        let id = self.inventory.find(name)?;
+        let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
+        let job = candidate.job().clone();
+        let status = self.engine.status(&job);
+        let own = (candidate.own_targets(), candidate.labels.direction.unwrap_or_default());
+        let (before, direction) = status.map_or(own, |now| (now.targets, now.direction));
+        targets::check(new, before, direction)?;
+        let event = candidate.set(new);
+        self.apply_event(event);
+        self.decide_soon();
+        Ok(Served::Done(format!("job {job}: {}", targets::in_words(new))))
+    }
+
+    fn guard(&mut self, name: &str, guard: Guard, on: bool) -> Result<Served, Refusal> {
+        let id = self.inventory.find(name)?;
+        let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
+        let job = candidate.job().clone();
+        let event = candidate.switch(guard, on);
+        self.apply_event(event);
+        let (guard, on) = (format!("{guard:?}").to_lowercase(), if on { "on" } else { "off" });
+        Ok(Served::Done(format!("job {job}: guard {guard} is {on}")))
+    }
+}
+
+fn is_moving(job: &JobId) -> Refusal {
+    Refusal::Impossible(format!("job {job} is being moved to another node; try again in a moment"))
+}
+
+fn is_ending(job: &JobId) -> Refusal {
+    Refusal::Impossible(format!("job {job} has reached its objective and is being ended"))
+}
+
+fn watched(job: &JobId) -> String {
+    format!("job {job} is watched: it is managed as soon as its endpoint answers")
+}
+
+pub(super) fn restore(container: String, job: Option<JobId>) -> WriteRequest {
+    WriteRequest { container, job, what: Action::Restore, order: None }
+}
+
+fn call(hook: Option<&mut Hook>, argument: &str, otherwise: &str) -> Result<Served, Refusal> {
+    let hook = hook.ok_or_else(|| Refusal::Impossible(otherwise.to_owned()))?;
+    hook(argument).map(Served::Done)
+}
+
+/// The name to show for a container: its job's name, or its short id if it has no job.
+pub(super) fn called(job: Option<&JobId>, container: &str) -> String {
+    job.map_or_else(|| short(container).to_owned(), ToString::to_string)
+}

@@ -1,0 +1,285 @@
+//! Requests writes of limits and takes in their results.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use paceline_api::audit::Entry;
+use paceline_api::live::Refusal;
+use paceline_api::live::snapshot::Standing;
+use paceline_api::plain;
+use paceline_policy::limiter::{Change, Setting};
+use paceline_policy::{Event, JobId};
+use tracing::{info, warn};
+
+use super::Controller;
+use super::commands::{self, Pending, called};
+use super::write_queue::{Action, Done, Failure, Outcome, WriteRequest};
+use crate::limits::{Actuator, Drift, LimitError, OnDrift, Restored};
+use crate::runtime::short;
+
+/// How long a job at its objective may take to end after it was asked to, in seconds.
+const END_GRACE: i32 = 30;
+/// How long restoring one container's limits may take.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The most characters of an error in the log and in the audit log.
+const MAX_ERROR: usize = 1000;
+/// How many containers' limits are restored at once at the end.
+const RESTORE_CONCURRENCY: usize = 4;
+
+impl Controller {
+    /// Requests that changes of limits are written.
+    pub(super) fn apply(&mut self, changes: Vec<Change>) {
+        let Some(writes) = &mut self.writes else {
+            for Change { job, from, to, why } in changes {
+                info!(%job, "dry run: would change the limit from {from} to {to}: {why}");
+            }
+            return;
+        };
+        for change in changes {
+            if let Some(container) = self.inventory.container(&change.job).map(str::to_owned) {
+                let (job, what) = (Some(change.job.clone()), Action::Set(change));
+                writes.push_back(WriteRequest { container, job, what, order: None });
+            }
+        }
+    }
+
+    /// Takes in the result of a write.
+    pub(super) fn write_result(&mut self, done: Done) {
+        let Done { request: WriteRequest { container, job, what, order }, outcome, seconds } = done;
+        let result = match (outcome, what) {
+            (Ok(Outcome::Set(in_force, drift)), Action::Set(change)) => {
+                if let Some(drift) = drift {
+                    let answered = Some((drift, OnDrift::Reassert));
+                    self.answered(&container, job, answered);
+                }
+                self.limited(container, change, in_force, seconds);
+                Ok(())
+            }
+            (Ok(Outcome::Restored(restored)), _) => {
+                self.restored(&container, job, restored);
+                Ok(())
+            }
+            (Ok(Outcome::Answered(answered)), _) => {
+                self.answered(&container, job, answered);
+                Ok(())
+            }
+            (Ok(Outcome::Set(..)), Action::Restore | Action::Answer) => Ok(()),
+            (Err(failure), Action::Set(change)) => self.not_limited(container, change, &failure),
+            (Err(failure), Action::Restore) => {
+                let what = called(job.as_ref(), &container);
+                let why = format!("cannot restore the limits of {what}: {}", chain(&failure));
+                // It is tried again at every survey of all containers.
+                if self.unrestored.insert(container, why.clone()).as_ref() != Some(&why) {
+                    warn!("{why}");
+                }
+                Err(why)
+            }
+            (Err(failure), Action::Answer) => {
+                let what = called(job.as_ref(), &container);
+                let why = format!(
+                    "cannot answer the outside change of {what}'s limit: {}",
+                    chain(&failure)
+                );
+                warn!("{why}");
+                Err(why)
+            }
+        };
+        if let Some(Pending { order, done }) = order {
+            self.answer(order, result.map(|()| done).map_err(Refusal::Failed));
+            self.publish();
+        }
+    }
+
+    fn limited(&mut self, container: String, change: Change, in_force: Setting, seconds: f64) {
+        let Change { job, from, why, .. } = change;
+        info!(%job, "limit {from} -> {in_force}: {why}");
+        self.tally.writes += 1;
+        self.tally.seconds += seconds;
+        if let (Setting::Cap(share), Some(candidate)) = (in_force, self.inventory.get(&container)) {
+            candidate.written = Some(share);
+        }
+        let (from, to, why) = (from.to_string(), in_force.to_string(), why.to_string());
+        let name = job.to_string();
+        self.recorder.write(&Entry::Limited { job: name, container, from, to, why, seconds });
+        self.apply_event(Event::Applied(job, in_force));
+    }
+
+    fn not_limited(
+        &mut self,
+        container: String,
+        change: Change,
+        failure: &Failure,
+    ) -> Result<(), String> {
+        let Change { job, from, to, .. } = change;
+        let error = chain(failure);
+        if matches!(failure, Failure::Limit(error) if error.leaves_alone()) {
+            if matches!(failure, Failure::Limit(LimitError::LeftAlone(..))) {
+                warn!(%job, "{error}");
+            }
+            self.leave(&container, Some(job.clone()));
+            return Err(format!("job {job}: {error}"));
+        }
+        // The next survey notices that it is gone.
+        if !matches!(failure, Failure::Limit(LimitError::Gone(_))) {
+            warn!(%job, "cannot change the limit from {from} to {to}: {error}");
+            self.tally.failed += 1;
+            let (job, to, error) = (job.to_string(), to.to_string(), error.clone());
+            self.recorder.write(&Entry::Failed { job, container, to, error });
+        }
+        Err(format!("cannot limit job {job} to {to}: {error}"))
+    }
+
+    /// Takes in the answer to a limit that was changed outside of Paceline: written again or kept.
+    fn answered(
+        &mut self,
+        container: &str,
+        job: Option<JobId>,
+        answered: Option<(Drift, OnDrift)>,
+    ) {
+        let Some((Drift { written, found, .. }, response)) = answered else {
+            // The kernel has rounded the value: do not check it again.
+            if let Some(candidate) = self.inventory.get(container) {
+                candidate.written = None;
+            }
+            return;
+        };
+        let job_name = called(job.as_ref(), container);
+        let written: Vec<_> = written.iter().map(ToString::to_string).collect();
+        let written = written.join(", ");
+        warn!(
+            job = job_name,
+            "limit changed outside Paceline: expected {written}, found {found}; {response}"
+        );
+        self.tally.drifts += 1;
+        self.recorder.write(&Entry::Drifted {
+            job: job_name,
+            container: container.to_owned(),
+            written,
+            found,
+            response: match response {
+                OnDrift::Reassert => "reasserted".to_owned(),
+                OnDrift::Yield => "yielded".to_owned(),
+            },
+        });
+        if response == OnDrift::Yield {
+            self.leave(container, job);
+        }
+    }
+
+    /// Stops managing a container whose limits were changed outside of Paceline.
+    fn leave(&mut self, container: &str, job: Option<JobId>) {
+        if let Some(candidate) = self.inventory.get(container) {
+            candidate.release();
+            candidate.written = None;
+        }
+        if let Some(job) = job {
+            self.apply_event(Event::Gone(job));
+        }
+        self.decide_soon();
+    }
+
+    fn restored(&mut self, container: &str, job: Option<JobId>, restored: Option<Restored>) {
+        self.unrestored.remove(container);
+        if let Some(restored) = restored.filter(|restored| *restored != Restored::Gone) {
+            info!("limits of container {}: {restored}", short(container));
+            let how = restored.to_string();
+            self.recorder.write(&Entry::Restored { container: container.to_owned(), how });
+        }
+        let machine = self.inventory.machine().clone();
+        let Some(candidate) = self.inventory.get(container) else { return };
+        candidate.written = None;
+        let (in_force, weight) = (candidate.in_force(&machine), candidate.own_weight());
+        if let Some(job) = job {
+            self.apply_event(Event::Applied(job.clone(), Setting::Cap(in_force)));
+            self.apply_event(Event::Applied(job, Setting::Weight(weight)));
+        }
+    }
+
+    /// Starts ending a job that has reached its objective.
+    pub(super) fn end(&mut self, job: &JobId) {
+        let Some(id) = self.inventory.container(job).map(str::to_owned) else { return };
+        let Some(writes) = &self.writes else {
+            info!(%job, "dry run: would end the job: it has reached its objective");
+            return;
+        };
+        info!(%job, "ending the job: it has reached its objective");
+        let actuator = Arc::clone(writes.actuator());
+        if let Some(candidate) = self.inventory.get(&id) {
+            candidate.standing = Standing::Ending;
+        }
+        self.recorder.write(&Entry::Terminated { job: job.to_string(), container: id.clone() });
+        let job = job.clone();
+        self.endings.spawn(async move {
+            if let Err(error) = actuator.end(&id, END_GRACE).await {
+                warn!(%job, "cannot end the job: {}", chain(&error));
+            }
+        });
+    }
+
+    /// Restores every limit; returns the names of the containers for which that failed.
+    pub(super) async fn restore_all(&mut self) -> Vec<String> {
+        let Some(writes) = &mut self.writes else { return Vec::new() };
+        let dropped = writes.drain().await;
+        let actuator = Arc::clone(writes.actuator());
+        for Pending { order, .. } in dropped {
+            self.answer(order, Err(Refusal::Ending));
+        }
+        let restored: Vec<Result<Entry, String>> = futures_util::stream::iter(actuator.pending())
+            .map(|id| put_back(&actuator, id))
+            .buffered(RESTORE_CONCURRENCY)
+            .collect()
+            .await;
+        let mut left = Vec::new();
+        for restored in restored {
+            match restored {
+                Ok(entry) => self.recorder.write(&entry),
+                Err(name) => left.push(name),
+            }
+        }
+        for leftover in actuator.leftovers() {
+            warn!("{leftover}");
+            left.push(short(&leftover.id).to_owned());
+        }
+        left
+    }
+
+    /// Tries again to restore containers that have a record and are not managed. Also writes the files of
+    /// the records again, if others have removed or changed them.
+    pub(super) fn reconcile_records(&mut self) {
+        let Some(writes) = &mut self.writes else { return };
+        writes.actuator().mend_files();
+        for id in writes.actuator().pending() {
+            if self.inventory.get(&id).is_none() && !writes.has_to_do_with(&id) {
+                writes.push_back(commands::restore(id, None));
+            }
+        }
+    }
+}
+
+/// Restores one container's limits; logs a failure and returns the container's name then.
+async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, String> {
+    let name = actuator.name_of(&id);
+    match tokio::time::timeout(RESTORE_TIMEOUT, actuator.restore(&id)).await {
+        Ok(Ok(restored)) => {
+            let how = restored.map_or_else(|| "it was never limited".to_owned(), |r| r.to_string());
+            info!("limits of container {name}: {how}");
+            Ok(Entry::Restored { container: id, how })
+        }
+        Ok(Err(error)) => {
+            warn!("{}", chain(&error));
+            Err(name)
+        }
+        Err(_) => {
+            warn!("cannot restore the limits of container {name}: it takes too long");
+            Err(name)
+        }
+    }
+}
+
+/// An error and its causes on one line. It may quote what a container or its engine says.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
+    plain::cut(&text, MAX_ERROR)
+}

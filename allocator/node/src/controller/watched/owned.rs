@@ -1,0 +1,83 @@
+//! The limits that a container's owner has set. They bound what a policy may choose.
+
+use std::time::UNIX_EPOCH;
+
+use paceline_api::clock::unix_seconds;
+use paceline_policy::limiter::DEFAULT_WEIGHT;
+use paceline_policy::{Event, Share};
+use tracing::info;
+
+use super::WatchedContainer;
+use super::source::Source;
+use crate::limits::originals::Original;
+use crate::observe::node::Machine;
+use crate::runtime::{Container, HostCpu};
+
+/// What the owner has set, apart from labels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owned {
+    cap: HostCpu,
+    /// On the engine's scale.
+    pub(super) weight: u64,
+}
+
+impl Owned {
+    /// The limits of a container to which nothing was written yet.
+    pub(super) fn new(container: &Container, source: &Source) -> Self {
+        let cap = container.host_config;
+        Self { cap, weight: source.weight().or(cap.weight()).unwrap_or(DEFAULT_WEIGHT) }
+    }
+
+    /// The cap as a share of the machine, if there is one.
+    fn share(self, machine: &Machine) -> Option<Share> {
+        Some(self.cap.share(machine.cpus)).filter(|share| !share.is_all())
+    }
+}
+
+impl WatchedContainer {
+    /// The largest share that the owner allows: by the label, or else by the container's own cap.
+    pub(in crate::controller) fn ceiling(&self, machine: &Machine) -> Option<Share> {
+        let label = self.labels.max_cpus.map(|cpus| Share::nearest(cpus / machine.cpus));
+        label.or_else(|| self.owned.share(machine))
+    }
+
+    /// Takes in the limits that its owner has set. What was written to it is not its owner's, so those
+    /// before the first write count. Returns an event if they allow something else now.
+    pub(in crate::controller) fn owned_by(
+        &mut self,
+        described: HostCpu,
+        original: Option<&Original>,
+        machine: &Machine,
+    ) -> Option<Event> {
+        let (ceiling, cap) = (self.ceiling(machine), self.owned.cap);
+        self.owned.cap = original.map_or(described, |original| original.host_config);
+        let weight = original.and_then(|original| self.use_of.shares_of(original.weight?));
+        self.owned.weight = weight.unwrap_or(self.owned.weight);
+        let own = self.owned.share(machine);
+        if let Some((own, most)) = own.zip(self.labels.max_cpus)
+            && (!self.said_ceiling || cap != self.owned.cap)
+            && most > own.get() * machine.cpus
+        {
+            let cpus = own.get() * machine.cpus;
+            info!(
+                job = %self.job,
+                "the label paceline.max-cpus={most} raises the container's own limit of {cpus:.2} CPUs"
+            );
+        }
+        self.said_ceiling = true;
+        let changed = self.ceiling(machine) != ceiling;
+        changed.then(|| Event::Bounded(self.job.clone(), self.ceiling(machine)))
+    }
+
+    /// The CPU weight that its owner gave it, on the engine's scale.
+    pub(in crate::controller) fn own_weight(&self) -> u64 {
+        self.owned.weight
+    }
+
+    /// How long the container has been running, in seconds.
+    pub(super) fn age(&self) -> Option<f64> {
+        let started = humantime::parse_rfc3339(&self.container.started_at).ok()?;
+        let started = started.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+        Some((unix_seconds() - started).max(0.0))
+    }
+}

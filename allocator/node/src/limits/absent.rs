@@ -1,0 +1,110 @@
+//! Containers that the engine does not know. Such a container may exist all the same: an engine may come
+//! up without its data, or with other data. So its record stays until it is known to be gone.
+
+use std::time::Duration;
+
+use paceline_api::clock::unix_seconds;
+use paceline_cgroup::{Cgroup, Found};
+use tracing::debug;
+
+use super::actuator::{kept, write_file};
+use super::follow::follow;
+use super::originals::{Absence, OriginalsError, Record};
+use super::record::Observed;
+use super::restore::{differences, is_restored};
+use super::restored::{Report, Restored, Values};
+use super::{Actuator, LimitError};
+
+/// How long an engine must not know a container until that counts as its end …
+const MIN_ABSENCE: f64 = 600.0;
+/// … and how often it must be asked in that time.
+const MIN_ASKED: u32 = 3;
+/// How long the engine may take to report a past removal.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Actuator {
+    /// Restores a container that the engine does not know. The limit in its control group is restored
+    /// even so; whether its record ends depends on what is known.
+    pub(super) async fn restore_absent(&self, record: &Record) -> Result<Report, LimitError> {
+        let original = &record.original;
+        let id = &original.id;
+        let found = record.last.as_ref().and_then(|last| last.group.as_ref());
+        let found = found.map(|group| group.find(&self.proc));
+        let ended = matches!(found, Some(Found::Ended | Found::Replaced(_)));
+        if let Some(Found::Here(cgroup)) = &found {
+            let report = self.restore_group(cgroup, record)?;
+            if !record.is_of_engine() {
+                return Ok(report);
+            }
+        } else if ended && !record.is_of_engine() {
+            // Nothing of ours was anywhere else.
+            return Ok(Report::new(original, Restored::Gone, None));
+        }
+        let exists = matches!(found, Some(Found::Here(_) | Found::Replaced(_)));
+        if self.is_gone(id, original.since.unwrap_or_default(), exists).await {
+            return Ok(Report::new(original, Restored::Gone, None));
+        }
+        Err(self.absent(id, original.name.clone()))
+    }
+
+    /// Decides about a record that cannot be read: it ends with its container.
+    pub(super) async fn without_record(
+        &self,
+        id: &str,
+        error: OriginalsError,
+    ) -> Result<Report, LimitError> {
+        let failed = kept(id.to_owned(), error);
+        match self.inspect(id).await {
+            Err(LimitError::Gone(_)) if self.is_gone(id, 0.0, false).await => {
+                let name = crate::runtime::short(id).to_owned();
+                Ok(Report { name, outcome: Restored::Gone, values: None })
+            }
+            _ => Err(failed),
+        }
+    }
+
+    /// Whether a container that the engine does not know is known to be gone. `exists` is whether it has
+    /// a control group.
+    async fn is_gone(&self, id: &str, since: f64, exists: bool) -> bool {
+        let removed = self.runtime.was_removed(id, since, unix_seconds());
+        match tokio::time::timeout(REMOVAL_TIMEOUT, removed).await {
+            Ok(Ok(true)) => return true,
+            Ok(Ok(false)) | Err(_) => {}
+            Ok(Err(error)) => debug!("cannot ask for the removal of container {id}: {error}"),
+        }
+        let Absence { since, times, .. } = self.originals.count_absence(id);
+        !exists && times >= MIN_ASKED && unix_seconds() - since >= MIN_ABSENCE
+    }
+
+    fn absent(&self, id: &str, name: String) -> LimitError {
+        LimitError::Absent { name, file: self.originals.folder().join(format!("{id}.json")) }
+    }
+
+    /// Restores the limits of a control group without its engine.
+    fn restore_group(&self, cgroup: &Cgroup, record: &Record) -> Result<Report, LimitError> {
+        let observe = || Observed {
+            host: record.original.host_config,
+            quota: cgroup.quota().ok(),
+            weight: cgroup.weight().ok(),
+            group: record.last.as_ref().and_then(|last| last.group.clone()),
+            ..Observed::default()
+        };
+        let found = observe();
+        let followed = follow(record, &found).map(|followed| followed.original);
+        let mut original = followed.unwrap_or_else(|| record.original.clone());
+        // The files of block I/O are found by a process, and there is none to ask for.
+        original.io_weight = None;
+        let mut refused = Vec::new();
+        for write in differences(&found, &original) {
+            if let Err(error) = write_file(cgroup, write) {
+                refused.push(format!("{write}: {error}"));
+            }
+        }
+        let read = observe();
+        if is_restored(&read, &original, self.cpus) {
+            let values = Some(Values::new(&found, &original, &read));
+            return Ok(Report::new(&original, Restored::Exactly, values));
+        }
+        Err(LimitError::Refused { name: original.name, refused: refused.join("; ") })
+    }
+}

@@ -1,0 +1,117 @@
+//! Follows the owner: tells the owner's changes apart from our own last write. Pure.
+//!
+//! A value in force is one of three: the original, one of our last write, or the owner's. What the
+//! engine keeps decides first, because `docker update` changes it, and we know each of our own
+//! requests. The kernel's files show changes past the engine. In a later life of the control group,
+//! the engine has written them from what it keeps.
+
+use paceline_cgroup::Quota;
+
+use super::record::{LastWrite, Observed, Original, Record, engines_quota};
+use crate::runtime::HostCpu;
+
+/// The owner's limits after a change, and which of them the owner has changed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Followed {
+    pub(super) original: Original,
+    pub(super) cap: bool,
+    pub(super) weight: bool,
+}
+
+/// The owner's limits now; `None` if they are as recorded.
+pub(super) fn follow(record: &Record, now: &Observed) -> Option<Followed> {
+    let last = record.last.as_ref()?;
+    let was = &record.original;
+    let mut original = was.clone();
+    let restarted = last.group.is_some() && now.group.is_some() && last.group != now.group;
+    let cap = cap(&mut original, last, now, restarted);
+    let weight = weight(&mut original, last, now, restarted);
+    io_weight(&mut original, last, now, restarted);
+    (original != *was).then_some(Followed { original, cap, weight })
+}
+
+/// Follows a change of the cap; returns whether the owner made it.
+fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: bool) -> bool {
+    let was = original.host_config;
+    let engines = engines_quota(now.host);
+    let original_quota = original.cgroup;
+    let is_original = |quota: Quota| original_quota.is_some_and(|was| was.is_near(quota));
+    let ours = |quota: Quota| {
+        let asked = last.host.iter().filter(|_| last.engine).map(|host| engines_quota(*host));
+        last.quota.iter().copied().chain(asked).any(|one| one.is_near(quota))
+    };
+    if !hosts(last, was).any(|one| one.caps() == now.host.caps()) {
+        // The owner's request came last, unless the kernel has yet another value: then that one did. A
+        // value of ours there was written past the request; the original one can only be the owner's.
+        let past = now.quota.filter(|quota| restarted || is_original(*quota) || !ours(*quota));
+        original.host_config = HostCpu { cpu_shares: was.cpu_shares, ..now.host };
+        original.cgroup = original.cgroup.and(Some(past.unwrap_or(engines)));
+        return true;
+    }
+    let Some(quota) = now.quota else { return false };
+    let by_owner = if restarted {
+        !quota.is_near(engines)
+    } else {
+        !last.quota.is_empty() && !is_original(quota) && !ours(quota)
+    };
+    if by_owner {
+        original.cgroup = Some(quota);
+    } else if restarted && original.cgroup.is_some() {
+        // A value that was written past the engine ended with the group.
+        original.cgroup = Some(engines_quota(was));
+    }
+    by_owner
+}
+
+/// Follows a change of the CPU weight; returns whether the owner made it.
+fn weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: bool) -> bool {
+    let was = original.host_config;
+    let original_weight = original.weight;
+    let is_original = |weight: u64| original_weight == Some(weight);
+    let ours = |weight: u64| last.weight.contains(&weight);
+    if !hosts(last, was).any(|one| shares(one) == shares(now.host)) {
+        let past = now.weight.filter(|it| restarted || is_original(*it) || !ours(*it));
+        original.host_config.cpu_shares = now.host.cpu_shares;
+        original.weight = original.weight.and(past.or(now.engines_weight));
+        return true;
+    }
+    let Some(weight) = now.weight else { return false };
+    if restarted {
+        // What the engine writes at a start is known if that is the owner's number, or the scale is its own.
+        let is_owners = shares(was) == shares(now.host);
+        let by_scale = u64::try_from(shares(was)).ok().filter(|_| now.same_scale);
+        let engines = if is_owners { Some(weight) } else { by_scale };
+        original.weight = original.weight.and(engines);
+        return false;
+    }
+    let by_owner = !last.weight.is_empty() && !is_original(weight) && !ours(weight);
+    if by_owner {
+        original.weight = Some(weight);
+    }
+    by_owner
+}
+
+fn io_weight(original: &mut Original, last: &LastWrite, now: &Observed, restarted: bool) {
+    let ours = |weight| last.io_weight.contains(&weight) || original.io_weight == Some(weight);
+    if restarted {
+        original.io_weight = original.io_weight.and(now.io_weight);
+    } else if let Some(weight) = now.io_weight
+        && !last.io_weight.is_empty()
+        && !ours(weight)
+    {
+        original.io_weight = Some(weight);
+    }
+}
+
+/// What the engine may keep without a change by the owner.
+fn hosts(last: &LastWrite, was: HostCpu) -> impl Iterator<Item = HostCpu> {
+    last.host.iter().copied().chain([was])
+}
+
+/// The engine's weight: 0 is the default.
+fn shares(host: HostCpu) -> i64 {
+    if host.cpu_shares > 0 { host.cpu_shares } else { 1024 }
+}
+
+#[cfg(test)]
+mod tests;

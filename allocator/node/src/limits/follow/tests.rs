@@ -1,0 +1,179 @@
+use paceline_cgroup::Instance;
+
+use super::*;
+use crate::limits::limit_write::LimitWrite;
+use crate::runtime::Container;
+
+const UNSET: HostCpu = HostCpu { nano_cpus: 0, cpu_quota: 0, cpu_period: 0, cpu_shares: 0 };
+
+fn nano(nano_cpus: i64) -> HostCpu {
+    HostCpu { nano_cpus, ..UNSET }
+}
+
+fn quota(us: u64) -> Quota {
+    Quota { quota: Some(us), period: 100_000 }
+}
+
+const FREE: Quota = Quota { quota: None, period: 100_000 };
+
+/// The life of a control group.
+fn group(inode: u64) -> Instance {
+    serde_json::from_value(serde_json::json!({"path": "/a", "inode": inode, "boot": "b"})).unwrap()
+}
+
+fn observed(host: HostCpu, quota: Quota) -> Observed {
+    let shares = u64::try_from(host.cpu_shares).unwrap();
+    let weight = Some(if shares > 0 { shares } else { 1024 });
+    Observed {
+        host,
+        quota: Some(quota),
+        weight,
+        io_weight: None,
+        group: Some(group(1)),
+        engines_weight: weight,
+        same_scale: true,
+    }
+}
+
+/// A container that had these limits when it was written to, by writes that were all read back but
+/// the last one, which was `settled` or not.
+fn written(before: &Observed, writes: &[LimitWrite], settled: bool) -> Record {
+    let container = serde_json::json!({"Id": "a", "Name": "a", "State": {}});
+    let container: Container = crate::runtime::docker::described(container);
+    let original = Original::new(&container, before, 0.0);
+    let (mut now, mut last) = (before.clone(), None);
+    for (at, write) in writes.iter().enumerate() {
+        let mut next = LastWrite::before(&now, last.as_ref());
+        next.add(*write, &now);
+        let mut after = Observed { host: write.after(now.host), ..now.clone() };
+        match *write {
+            LimitWrite::WeightFile(weight) => after.weight = Some(weight),
+            LimitWrite::CpuShares(weight) => after.weight = Some(weight.unsigned_abs()),
+            LimitWrite::NanoCpus(_) | LimitWrite::CpuQuota(_) | LimitWrite::File(_) => {
+                after.quota = write.quota(now.host);
+            }
+        }
+        if settled || at + 1 < writes.len() {
+            next.settle(*write, &now, &after);
+        }
+        (now, last) = (after, Some(next));
+    }
+    Record { original, last }
+}
+
+#[test]
+fn own_write_is_no_change_of_the_owner_done_or_not() {
+    let before = observed(UNSET, FREE);
+    let file = written(&before, &[LimitWrite::File(quota(25_000))], false);
+    for quota in [FREE, quota(25_000)] {
+        assert_eq!(follow(&file, &observed(UNSET, quota)), None);
+    }
+    let engine = written(&before, &[LimitWrite::NanoCpus(250_000_000)], false);
+    for (host, quota) in [
+        (UNSET, FREE),
+        (nano(250_000_000), quota(25_000)),
+        // The engine has written the kernel's value, and not yet its own.
+        (UNSET, quota(25_000)),
+        (nano(250_000_000), FREE),
+    ] {
+        assert_eq!(follow(&engine, &observed(host, quota)), None, "{host:?} {quota}");
+    }
+}
+
+#[test]
+fn later_request_of_the_owner_is_followed() {
+    for settled in [true, false] {
+        for write in [LimitWrite::File(quota(25_000)), LimitWrite::NanoCpus(250_000_000)] {
+            let record = written(&observed(UNSET, FREE), &[write], settled);
+            let now = observed(nano(1_500_000_000), quota(150_000));
+            let followed = follow(&record, &now).unwrap();
+            assert!(followed.cap && !followed.weight);
+            assert_eq!(followed.original.host_config, nano(1_500_000_000), "{write}");
+            assert_eq!(followed.original.cgroup, Some(quota(150_000)), "{write}");
+            let again = Record { original: followed.original, ..record };
+            assert_eq!(follow(&again, &now), None);
+        }
+    }
+}
+
+#[test]
+fn own_value_over_the_owners_request_does_not_hide_it() {
+    // The owner's request came just before our write into the file.
+    let record = written(&observed(UNSET, FREE), &[LimitWrite::File(quota(25_000))], true);
+    let followed = follow(&record, &observed(nano(1_500_000_000), quota(25_000))).unwrap();
+    assert_eq!(followed.original.cgroup, Some(quota(150_000)));
+}
+
+#[test]
+fn settled_write_leaves_the_earlier_values_to_the_owner() {
+    let writes = [LimitWrite::NanoCpus(500_000_000), LimitWrite::NanoCpus(250_000_000)];
+    let record = written(&observed(UNSET, FREE), &writes, true);
+    let followed = follow(&record, &observed(nano(500_000_000), quota(50_000))).unwrap();
+    assert_eq!(followed.original.host_config, nano(500_000_000));
+    let files = [LimitWrite::File(quota(50_000)), LimitWrite::File(quota(25_000))];
+    let record = written(&observed(UNSET, FREE), &files, true);
+    let followed = follow(&record, &observed(UNSET, quota(50_000))).unwrap();
+    assert_eq!(followed.original.cgroup, Some(quota(50_000)));
+}
+
+#[test]
+fn change_past_the_engine_is_followed_until_the_group_ends() {
+    let record = written(&observed(UNSET, FREE), &[LimitWrite::File(quota(25_000))], true);
+    let followed = follow(&record, &observed(UNSET, quota(70_000))).unwrap();
+    assert_eq!((followed.original.cgroup, followed.cap), (Some(quota(70_000)), true));
+    let record = Record { original: followed.original, ..record };
+    let restarted = Observed { group: Some(group(2)), ..observed(UNSET, FREE) };
+    let followed = follow(&record, &restarted).unwrap();
+    assert_eq!((followed.original.cgroup, followed.cap), (Some(FREE), false));
+}
+
+#[test]
+fn later_life_of_the_group_begins_with_what_the_engine_keeps() {
+    let record = written(&observed(UNSET, FREE), &[LimitWrite::NanoCpus(250_000_000)], true);
+    // Our own limit, which the engine has kept.
+    let restarted = |host, quota| Observed { group: Some(group(2)), ..observed(host, quota) };
+    assert_eq!(follow(&record, &restarted(nano(250_000_000), quota(25_000))), None);
+    let followed = follow(&record, &restarted(nano(500_000_000), quota(50_000))).unwrap();
+    assert_eq!(followed.original.cgroup, Some(quota(50_000)));
+    // Written by the owner into the new group.
+    let followed = follow(&record, &restarted(nano(250_000_000), quota(70_000))).unwrap();
+    assert_eq!(followed.original.cgroup, Some(quota(70_000)));
+    assert_eq!(followed.original.host_config, UNSET);
+}
+
+#[test]
+fn weights_are_followed_like_caps() {
+    let before = observed(UNSET, FREE);
+    let heavy = |cpu_shares| observed(HostCpu { cpu_shares, ..UNSET }, FREE);
+    for settled in [true, false] {
+        let record = written(&before, &[LimitWrite::CpuShares(512)], settled);
+        assert_eq!(follow(&record, &heavy(512)), None);
+        let followed = follow(&record, &heavy(300)).unwrap();
+        assert!(followed.weight && !followed.cap);
+        assert_eq!(followed.original.host_config.cpu_shares, 300);
+        assert_eq!(followed.original.weight, Some(300));
+    }
+    let record = written(&before, &[LimitWrite::WeightFile(512)], true);
+    let now = Observed { weight: Some(700), ..before.clone() };
+    assert_eq!(follow(&record, &now).unwrap().original.weight, Some(700));
+    // The engine converts weights in version 2: its result is unknown until it was read back.
+    let unified = Observed { same_scale: false, weight: Some(39), ..before };
+    let record = written(&unified, &[LimitWrite::CpuShares(512)], false);
+    let now = Observed { host: HostCpu { cpu_shares: 512, ..UNSET }, weight: Some(20), ..unified };
+    assert_eq!(follow(&record, &now), None);
+}
+
+#[test]
+fn record_without_a_last_write_is_taken_as_it_is() {
+    let record = written(&observed(UNSET, FREE), &[], true);
+    assert_eq!(follow(&record, &observed(nano(1), quota(70_000))), None);
+}
+
+#[test]
+fn kernels_quota_follows_from_each_request() {
+    assert_eq!(engines_quota(UNSET), FREE);
+    assert_eq!(engines_quota(nano(1_500_000_000)), quota(150_000));
+    let own = HostCpu { cpu_quota: 45_000, cpu_period: 50_000, ..UNSET };
+    assert_eq!(engines_quota(own), Quota { quota: Some(45_000), period: 50_000 });
+    assert_eq!(engines_quota(HostCpu { cpu_quota: -1, ..own }).quota, None);
+}

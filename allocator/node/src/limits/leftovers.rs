@@ -1,0 +1,153 @@
+//! Records in the folders of other engines. An engine may call itself by another id after a while, so
+//! that its containers' records lie in a folder that no run would read.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use paceline_api::state_folder::make_private;
+use paceline_cgroup::Found;
+use tracing::{info, warn};
+
+use super::error::chain;
+use super::lock::FolderLock;
+use super::originals::{Originals, OriginalsError, Record, ids_in};
+use super::record_files::RecordFiles;
+use super::{Actuator, LimitError};
+
+/// A record in the folder of another engine that concerns no container of this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The container's id.
+    pub id: String,
+    /// The file of the record.
+    pub file: PathBuf,
+    /// Why it was not taken over.
+    pub why: String,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, file, why } = self;
+        let id = crate::runtime::short(id);
+        write!(
+            f,
+            "cannot restore container {id}: {why}; its original limits are in {}",
+            file.display()
+        )
+    }
+}
+
+impl Actuator {
+    /// Takes over the records and unfinished moves of containers that this engine knows from the folders
+    /// of other engines, unless another allocator uses these. Returns the records that stay there.
+    pub async fn adopt_leftovers(&self) -> Vec<Leftover> {
+        let mut left = Vec::new();
+        for folder in self.originals.other_folders() {
+            match FolderLock::take(&folder, "a search for leftovers") {
+                Ok(_lock) => {
+                    left.extend(self.adopt_from(&folder).await);
+                    self.adopt_moves(&folder).await;
+                }
+                Err(OriginalsError::Held { .. }) => {}
+                Err(error) => warn!("cannot search for leftovers: {}", chain(&error)),
+            }
+        }
+        self.forget_claims().await;
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&left);
+        left
+    }
+
+    /// The records of other engines that stay where they are.
+    pub fn leftovers(&self) -> Vec<Leftover> {
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn adopt_from(&self, folder: &Path) -> Vec<Leftover> {
+        let mut left = Vec::new();
+        for id in ids_in(folder).unwrap_or_default() {
+            let files = RecordFiles::new(folder, &id);
+            if let Err(why) = self.adopt(&id, &files).await {
+                let file = files.path().to_owned();
+                left.push(Leftover { id, file, why });
+            }
+        }
+        left
+    }
+
+    /// Takes over one record, or ends it if nothing of ours is left.
+    async fn adopt(&self, id: &str, files: &RecordFiles) -> Result<(), String> {
+        let original = files.read_original().map_err(|error| chain(&error))?;
+        let (number, last) = files.read_last().map_or((0, None), |(n, last)| (n, Some(last)));
+        let record = Record { original, last };
+        let group = record.last.as_ref().and_then(|last| last.group.as_ref());
+        let group = group.map(|group| group.find(&self.proc));
+        match self.inspect(id).await {
+            Ok(_) => {}
+            Err(LimitError::Gone(_)) if record.is_of_engine() => {
+                return Err("it belongs to another container engine".to_owned());
+            }
+            Err(LimitError::Gone(_)) => match group {
+                Some(Found::Here(_)) => {}
+                Some(Found::Ended | Found::Replaced(_)) => {
+                    return files.remove().map_err(|error| chain(&error));
+                }
+                Some(Found::Unseen) | None => {
+                    return Err("its control group cannot be seen from here".to_owned());
+                }
+            },
+            Err(error) => return Err(chain(&error)),
+        }
+        if self.originals.get(id).map_err(|error| chain(&error))?.is_none() {
+            let name = record.original.name.clone();
+            self.on_disk(move |originals| originals.take_over(record, number))
+                .await
+                .map_err(|error| chain(&error))?;
+            info!(
+                "took over the original limits of container {name}: its engine has another id now"
+            );
+        }
+        files.remove().map_err(|error| chain(&error))
+    }
+
+    /// Takes over the unfinished moves of containers that this engine knows.
+    async fn adopt_moves(&self, folder: &Path) {
+        let (from, to) = (folder.join("moves"), self.originals.folder().join("moves"));
+        for id in ids_in(&from).unwrap_or_default() {
+            if self.inspect(&id).await.is_err() {
+                continue;
+            }
+            let name = format!("{id}.json");
+            let moved =
+                make_private(&to).and_then(|()| fs::rename(from.join(&name), to.join(&name)));
+            if let Err(error) = moved {
+                warn!("cannot take over the unfinished move of container {id}: {error}");
+            }
+        }
+    }
+
+    /// Removes the locks of containers that do not exist any more and whose state folder is lost.
+    async fn forget_claims(&self) {
+        let Some(engine_lock) = self.originals.engine_lock() else { return };
+        for id in engine_lock.abandoned() {
+            if matches!(self.inspect(&id).await, Err(LimitError::Gone(_))) {
+                engine_lock.remove_claim(&id);
+            }
+        }
+    }
+}
+
+impl Originals {
+    /// The folders of other engines in the state folder.
+    fn other_folders(&self) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.state()).into_iter().flatten().flatten();
+        let is_one = |folder: &PathBuf| {
+            folder != self.folder() && folder.is_dir() && (folder.join("lock").is_file())
+        };
+        let mut folders: Vec<PathBuf> =
+            folders.map(|folder| folder.path()).filter(is_one).collect();
+        folders.sort();
+        folders
+    }
+}

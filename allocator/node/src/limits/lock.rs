@@ -1,0 +1,337 @@
+//! Locks: of a state folder, of an engine, and of each container that is written to.
+//!
+//! All are held by the kernel for an open file, so that they end with the process. A lock's file names
+//! its holder. The engine's lock and the containers' locks lie in one folder of the machine, which
+//! belongs to root, so that no other user can take them. A user of Docker who is not root runs
+//! the allocator in a container of root's, where this folder is mounted.
+//!
+//! - A state folder has one holder for each engine, as in version 0.1.0.
+//! - An engine has one allocator that manages all opted-in containers, or any number of allocators that
+//!   are confined to some of them by labels. A restore works beside them.
+//! - A container has one holder, from the first write to the end of its record. Without its process, the
+//!   lock's file still names the state folder that has the container's originals.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use paceline_api::clock::unix_seconds;
+use paceline_api::state_folder::make_private;
+use tracing::warn;
+
+use super::originals::{OriginalsError, at};
+
+/// How often a lock whose file is replaced meanwhile is tried again.
+const MAX_TRIES: usize = 16;
+/// The longest text of a lock's file that is read, in bytes.
+const MAX_TEXT: u64 = 4096;
+/// The most characters of an engine's data folder in the name of its lock.
+const MAX_SUFFIX: usize = 100;
+/// The second line of a folder's lock, of a version that knows the engine's lock: version 0.1.0 locks
+/// its folder alone.
+const KNOWS_ENGINE_LOCK: &str = "locks 2";
+
+/// Which containers of an engine an allocator manages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All that opted in.
+    All,
+    /// Those with certain labels.
+    Some,
+    /// None: it restores those with a record. Their own locks are enough for that, so that limits come
+    /// back while another allocator works on the engine.
+    Recorded,
+}
+
+/// An open lock.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// Why a lock cannot be taken.
+enum Failed {
+    /// Another process has it: the text of its file.
+    Held(String),
+    Io(io::Error),
+}
+
+impl Lock {
+    /// Takes the lock at `path`, shared or alone.
+    fn take(path: &Path, shared: bool) -> Result<Self, Failed> {
+        for _ in 0..MAX_TRIES {
+            let mut options = File::options();
+            let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(path).map_err(Failed::Io)?;
+            let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
+            match locked {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(Failed::Held(text(&file))),
+                Err(TryLockError::Error(error)) => return Err(Failed::Io(error)),
+            }
+            // Its last holder may have removed the file between our two calls.
+            let lock = Self { path: path.to_owned(), file };
+            if lock.is_at_its_path() {
+                return Ok(lock);
+            }
+        }
+        Err(Failed::Io(io::ErrorKind::ResourceBusy.into()))
+    }
+
+    fn is_at_its_path(&self) -> bool {
+        let number = |file: fs::Metadata| (file.dev(), file.ino());
+        let (own, there) = (self.file.metadata().map(number), fs::metadata(&self.path).map(number));
+        own.ok().zip(there.ok()).is_some_and(|(own, there)| own == there)
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.file.set_len(0)?;
+        io::Seek::rewind(&mut self.file)?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// Removes the file, if no other process holds the lock.
+    fn remove(&self) {
+        if self.file.try_lock().is_ok() && self.is_at_its_path() {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// The text of a lock's file.
+fn text(file: &File) -> String {
+    let mut text = String::new();
+    let _ignored: Result<usize, io::Error> = file.take(MAX_TEXT).read_to_string(&mut text);
+    text.trim().to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// The process that holds a lock, its machine, its start and its `purpose`.
+fn holder(purpose: &str) -> String {
+    let began = UNIX_EPOCH + Duration::try_from_secs_f64(unix_seconds()).unwrap_or_default();
+    let began = humantime::format_rfc3339_seconds(began);
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let (host, process) = (host.trim(), std::process::id());
+    format!("process {process} on {host} since {began}, {purpose}")
+}
+
+/// The lock of a state folder, for one engine.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    lock: Lock,
+    text: String,
+}
+
+impl FolderLock {
+    /// Takes the lock in `folder`.
+    pub(super) fn take(folder: &Path, purpose: &str) -> Result<Self, OriginalsError> {
+        let path = folder.join("lock");
+        let text = format!("{}\n{KNOWS_ENGINE_LOCK}\n", holder(purpose));
+        let mut lock = Lock::take(&path, false).map_err(|failed| failed.at(&path))?;
+        lock.write(&text).map_err(at(&path))?;
+        Ok(Self { lock, text })
+    }
+
+    /// Takes the lock again if its file was removed; otherwise another allocator could take it.
+    pub(super) fn renew(&mut self) -> Result<(), OriginalsError> {
+        if self.lock.is_at_its_path() {
+            return Ok(());
+        }
+        let path = self.lock.path.clone();
+        if let Some(folder) = path.parent() {
+            make_private(folder).map_err(at(folder))?;
+        }
+        let mut lock = Lock::take(&path, false).map_err(|failed| failed.at(&path))?;
+        lock.write(&self.text).map_err(at(&path))?;
+        self.lock = lock;
+        Ok(())
+    }
+}
+
+impl Failed {
+    fn at(self, path: &Path) -> OriginalsError {
+        let lock = path.to_owned();
+        match self {
+            Self::Held(text) => OriginalsError::Held { holder: first_line(&text).to_owned(), lock },
+            Self::Io(error) => OriginalsError::Io(lock, error),
+        }
+    }
+}
+
+/// The lock of an engine, and the folder with the locks of its containers.
+#[derive(Debug)]
+pub(super) struct EngineLock {
+    folder: PathBuf,
+    /// `None` for a restore.
+    lock: Option<Lock>,
+    /// The state folder of this process, and its purpose.
+    text: String,
+}
+
+/// The lock of one container.
+#[derive(Debug)]
+pub(super) struct Claim(Lock);
+
+impl EngineLock {
+    /// Takes the lock of `engine` in `folder`. Returns `None`, with a warning, if the folder cannot be
+    /// used: then only the state folder is locked.
+    pub(super) fn take(
+        folder: &Path,
+        (engine, data): (&str, &str),
+        scope: Scope,
+        (state, own): (&Path, &FolderLock),
+    ) -> Result<Option<Self>, OriginalsError> {
+        let unusable = |error: &io::Error| {
+            warn!(
+                "cannot lock the container engine in {}: {error}; an allocator with another state \
+                 folder is not noticed",
+                folder.display()
+            );
+        };
+        if let Err(error) = open_folder(folder) {
+            unusable(&error);
+            return Ok(None);
+        }
+        refuse_older(folder, engine, &own.lock.path)?;
+        let path = folder.join(format!("engine-{engine}{}.lock", suffix(data)));
+        let taken = match scope {
+            Scope::All => Lock::take(&path, false).map(Some),
+            Scope::Some => Lock::take(&path, true).map(Some),
+            Scope::Recorded => Ok(None),
+        };
+        let mut lock = match taken {
+            Ok(lock) => lock,
+            Err(Failed::Io(error)) => {
+                unusable(&error);
+                return Ok(None);
+            }
+            Err(held @ Failed::Held(_)) => return Err(held.at(&path)),
+        };
+        let state = fs::canonicalize(state).unwrap_or_else(|_| state.to_owned());
+        let holder = first_line(&own.text);
+        let text = format!("{}\n{holder}\n", state.display());
+        let named = format!("{holder}, state folder {}\n", state.display());
+        if let Some(lock) = &mut lock
+            && let Err(error) = lock.write(&named)
+        {
+            warn!("cannot write {}: {error}", path.display());
+        }
+        Ok(Some(Self { folder: folder.to_owned(), lock, text }))
+    }
+
+    /// Takes the lock of container `id`. It is refused while another process has it, and while another
+    /// state folder has the container's originals.
+    pub(super) fn claim(&self, id: &str) -> Result<Claim, OriginalsError> {
+        let path = self.claim_of(id);
+        let mut lock = Lock::take(&path, false).map_err(|failed| match failed {
+            Failed::Held(holder) => {
+                let holder = holder.lines().last().unwrap_or_default().to_owned();
+                OriginalsError::Claimed { holder, claim: path.clone() }
+            }
+            Failed::Io(error) => OriginalsError::Io(path.clone(), error),
+        })?;
+        let before = text(&lock.file);
+        if let Some(state) = before.lines().next().map(Path::new)
+            && Some(state) != self.text.lines().next().map(Path::new)
+            && may_have_record(state, id)
+        {
+            return Err(OriginalsError::LeftBehind { state: state.to_owned(), claim: path });
+        }
+        lock.write(&self.text).map_err(at(&path))?;
+        Ok(Claim(lock))
+    }
+
+    /// The containers whose locks no process has, and whose state folder is not here.
+    pub(super) fn abandoned(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let id = |file: fs::DirEntry| {
+            let name = file.file_name();
+            let id = name.to_str()?.strip_suffix(".claim")?.to_owned();
+            let lock = Lock::take(&file.path(), false).ok()?;
+            let state = PathBuf::from(text(&lock.file).lines().next()?);
+            if state.exists() && !may_have_record(&state, &id) {
+                lock.remove();
+                return None;
+            }
+            (!state.exists()).then_some(id)
+        };
+        files.filter_map(id).collect()
+    }
+
+    /// Removes the lock of a container that does not exist any more.
+    pub(super) fn remove_claim(&self, id: &str) {
+        if let Ok(lock) = Lock::take(&self.claim_of(id), false) {
+            lock.remove();
+        }
+    }
+
+    fn claim_of(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.claim"))
+    }
+}
+
+impl Drop for EngineLock {
+    fn drop(&mut self) {
+        if let Some(lock) = &self.lock {
+            lock.remove();
+        }
+    }
+}
+
+impl Claim {
+    /// Ends it: nothing of ours is left in the container.
+    pub(super) fn release(self) {
+        self.0.remove();
+    }
+}
+
+/// The end of the name of an engine's lock, by the folder of its data. Engines that are started by hand
+/// on one machine share an id, since it is kept in `/etc/docker`.
+fn suffix(data: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let last: Vec<char> = data.chars().rev().take(MAX_SUFFIX).collect();
+    last.into_iter().rev().map(plain).collect()
+}
+
+/// Whether a state folder has a record of container `id`, or cannot be seen from here.
+fn may_have_record(state: &Path, id: &str) -> bool {
+    let Ok(engines) = fs::read_dir(state) else { return true };
+    engines.flatten().any(|engine| engine.path().join(format!("{id}.json")).exists())
+}
+
+/// Creates the folder of the locks, and checks that it is ours alone.
+fn open_folder(folder: &Path) -> io::Result<()> {
+    if let Some(parent) = folder.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let found = fs::symlink_metadata(folder)?;
+    let own = rustix::process::geteuid().as_raw();
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
+        let why = format!("expected a folder of user {own} that no other user can write to");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+/// Refuses to start beside version 0.1.0 with the default state folder: it locks only that one.
+fn refuse_older(folder: &Path, engine: &str, own: &Path) -> Result<(), OriginalsError> {
+    let Some(path) = folder.parent().map(|state| state.join(engine).join("lock")) else {
+        return Ok(());
+    };
+    let same = fs::canonicalize(&path).ok() == fs::canonicalize(own).ok();
+    let Ok(file) = File::open(&path) else { return Ok(()) };
+    let holder = text(&file);
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) if !same && !holder.contains(KNOWS_ENGINE_LOCK) => {
+            Err(OriginalsError::Held { holder, lock: path })
+        }
+        _ => Ok(()),
+    }
+}

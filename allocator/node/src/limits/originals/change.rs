@@ -1,0 +1,197 @@
+//! Changes of the records: each is in the files before it is in the memory.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use paceline_api::clock::unix_seconds;
+use paceline_api::state_folder::make_private;
+use tracing::warn;
+
+use super::super::error::chain;
+use super::super::record_files::RecordFiles;
+use super::{Absence, Kept, Known, LastWrite, Original, Originals, OriginalsError, Record, at};
+
+impl Originals {
+    /// Records the values that the next write may leave. The first call for a container records
+    /// `original` as well. With `sync`, all of it is on the disk afterwards.
+    pub(in crate::limits) fn write_ahead(
+        &self,
+        original: &Original,
+        last: LastWrite,
+        sync: bool,
+    ) -> Result<(), OriginalsError> {
+        let _busy = self.begin();
+        let id = &original.id;
+        let files = self.files(id);
+        let failed = at(files.path());
+        let known = match self.kept().get(id) {
+            Some(Kept::Known(known)) => {
+                let synced = known.record.last.as_ref().is_some_and(|last| last.engine);
+                Some((known.number, synced))
+            }
+            Some(Kept::Unreadable { .. }) | None => None,
+        };
+        let Some((before, synced)) = known else {
+            // A file that cannot be read is not an absent one.
+            self.get(id)?;
+            let claim = self.take_claim(id)?;
+            make_private(&self.folder).map_err(&failed)?;
+            files.create_last(1, &last, sync).map_err(&failed)?;
+            let seal = files.write_original(original, sync).map_err(&failed)?;
+            let record = Record { original: original.clone(), last: Some(last) };
+            let known = Known { record, number: 1, seal: Some(seal), claim };
+            self.kept().insert(id.clone(), Kept::Known(Box::new(known)));
+            return Ok(());
+        };
+        self.claim(id)?;
+        if sync && !synced {
+            self.replace(original)?;
+        }
+        let number = before.wrapping_add(1);
+        if files.write_last(number, &last, sync).is_err() {
+            // The file is missing, of an older version, or was changed by others.
+            make_private(&self.folder).map_err(&failed)?;
+            files.create_last(number, &last, sync).map_err(&failed)?;
+        }
+        self.change(id, |known| (known.record.last, known.number) = (Some(last), number));
+        Ok(())
+    }
+
+    /// Records the values that are left after a write was read back. Without it, the values from before
+    /// the write stay as well, so a failure is none of the write's.
+    pub(in crate::limits) fn settle(&self, id: &str, last: LastWrite) {
+        let _busy = self.begin();
+        let mut number = 0;
+        self.change(id, |known| number = known.number.wrapping_add(1));
+        if self.files(id).write_last(number, &last, false).is_ok() {
+            self.change(id, |known| (known.record.last, known.number) = (Some(last), number));
+        }
+    }
+
+    /// Records other limits of a container's owner. On return they are on the disk.
+    pub(in crate::limits) fn replace(&self, original: &Original) -> Result<(), OriginalsError> {
+        let _busy = self.begin();
+        let files = self.files(&original.id);
+        let failed = at(files.path());
+        make_private(&self.folder).map_err(&failed)?;
+        let seal = files.write_original(original, true).map_err(&failed)?;
+        self.change(&original.id, |known| {
+            known.record.original = original.clone();
+            known.seal = Some(seal);
+        });
+        Ok(())
+    }
+
+    /// Takes over a record from another folder. On return it is on the disk.
+    pub(in crate::limits) fn take_over(
+        &self,
+        record: Record,
+        number: u64,
+    ) -> Result<(), OriginalsError> {
+        let _busy = self.begin();
+        let id = record.original.id.clone();
+        let (files, claim) = (self.files(&id), self.take_claim(&id)?);
+        let failed = at(files.path());
+        if let Some(last) = &record.last {
+            files.create_last(number, last, true).map_err(&failed)?;
+        }
+        let seal = Some(files.write_original(&record.original, true).map_err(&failed)?);
+        let known = Known { record, number, seal, claim };
+        self.kept().insert(id, Kept::Known(Box::new(known)));
+        Ok(())
+    }
+
+    /// Removes the record of a container in which nothing of ours is left.
+    pub fn forget(&self, id: &str) -> Result<(), OriginalsError> {
+        let _busy = self.begin();
+        self.files(id).remove()?;
+        let forgotten = self.kept().remove(id);
+        if let Some(Kept::Known(known)) = forgotten
+            && let Some(claim) = known.claim
+        {
+            claim.release();
+        }
+        Ok(())
+    }
+
+    /// Counts that the engine does not know a container; returns since when, and how often it was asked.
+    pub(in crate::limits) fn count_absence(&self, id: &str) -> Absence {
+        let now = unix_seconds();
+        let (engine, mut counted) = (self.engine.clone(), None);
+        let mut count = |absent: &mut Option<Absence>| {
+            let before = absent.take().filter(|before| before.engine == engine);
+            let since = before.as_ref().map_or(now, |before| before.since.min(now));
+            let times = before.map_or(1, |before| before.times.saturating_add(1));
+            *absent = Some(Absence { engine: engine.clone(), since, times });
+            counted.clone_from(absent);
+        };
+        let mut changed = None;
+        match self.kept().get_mut(id) {
+            Some(Kept::Known(known)) => {
+                count(&mut known.record.original.absent);
+                changed = Some(known.record.original.clone());
+            }
+            Some(Kept::Unreadable { absent, .. }) => count(absent),
+            None => {}
+        }
+        // Without it, only the time until the record ends is longer.
+        if let Some(error) = changed.and_then(|original| self.replace(&original).err()) {
+            warn!("{}", chain(&error));
+        }
+        counted.unwrap_or(Absence { engine: self.engine.clone(), since: now, times: 1 })
+    }
+
+    /// The engine knows the container again.
+    pub(in crate::limits) fn end_absence(&self, original: &Original) -> Result<(), OriginalsError> {
+        if original.absent.is_none() {
+            return Ok(());
+        }
+        self.replace(&Original { absent: None, ..original.clone() })
+    }
+
+    /// Writes every file again that was removed or changed by others, and takes the folder's lock again
+    /// if its file was removed.
+    pub(in crate::limits) fn mend(&self) {
+        if self.busy.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        let mut mended = Vec::new();
+        for (id, one) in self.kept().iter_mut() {
+            let (Kept::Known(known), files) = (one, self.files(id)) else { continue };
+            let lacks_last = known.record.last.is_some() && !files.has_last();
+            if files.seal() == known.seal && !lacks_last {
+                continue;
+            }
+            match known.write(&files) {
+                Ok(()) => mended.push(id.clone()),
+                Err(error) => warn!("cannot write {} again: {error}", files.path().display()),
+            }
+        }
+        if !mended.is_empty() {
+            warn!(
+                "original limits in {} were removed or changed: written again for container {}",
+                self.folder.display(),
+                mended.join(", ")
+            );
+        }
+        let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();
+        if let Err(error) = renewed {
+            warn!("cannot lock the state folder again: {}", chain(&error));
+        }
+    }
+}
+
+impl Known {
+    /// Writes both files again.
+    fn write(&mut self, files: &RecordFiles) -> io::Result<()> {
+        if let Some(folder) = files.path().parent() {
+            make_private(folder)?;
+        }
+        if let Some(last) = &self.record.last {
+            files.create_last(self.number, last, true)?;
+        }
+        self.seal = Some(files.write_original(&self.record.original, true)?);
+        Ok(())
+    }
+}

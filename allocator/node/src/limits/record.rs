@@ -1,0 +1,195 @@
+//! What is recorded of one container: its owner's limits, and our last write.
+
+use paceline_cgroup::{Instance, Quota};
+use serde::{Deserialize, Serialize};
+
+use super::limit_write::LimitWrite;
+use crate::runtime::{Container, DEFAULT_PERIOD, HostCpu};
+
+/// The version of the originals' format. Version 1 had no weight on the kernel's scale. Version 0.1.0
+/// wrote format 2 without a last write.
+pub(super) const FORMAT: u32 = 2;
+
+/// The limits that the owner of one container wants: those before our first write, with what the owner
+/// has changed since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Original {
+    pub(super) format: u32,
+    /// The container's full id in the engine.
+    pub id: String,
+    /// Its name, for people.
+    pub name: String,
+    /// The limits that the engine kept for it.
+    pub host_config: HostCpu,
+    /// The kernel's quota, if it could be read.
+    pub cgroup: Option<Quota>,
+    /// Its CPU weight on the kernel's scale.
+    #[serde(default)]
+    pub weight: Option<u64>,
+    /// The weight of its block I/O, if the kernel supports it.
+    #[serde(default)]
+    pub io_weight: Option<u64>,
+    /// When it was recorded, in Unix seconds.
+    #[serde(default)]
+    pub since: Option<f64>,
+    /// The engine does not know the container.
+    #[serde(default)]
+    pub absent: Option<Absence>,
+}
+
+/// How often an engine was asked for a container that it does not know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Absence {
+    /// The engine's id.
+    pub engine: String,
+    /// When it was asked first, in Unix seconds.
+    pub since: f64,
+    /// How often it was asked.
+    pub times: u32,
+}
+
+/// The values that may be in force because of us. Any other value is a change by the owner.
+///
+/// It is recorded before each write, with the values before that write, and again after the values
+/// were read back. An empty list means that such a value cannot be judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastWrite {
+    /// Whether the engine was ever asked to change the container. Without that, nothing of ours
+    /// outlives the control group.
+    pub engine: bool,
+    /// The life of the control group that was written to.
+    pub group: Option<Instance>,
+    /// What the engine keeps.
+    pub host: Vec<HostCpu>,
+    /// The kernel's quota.
+    pub quota: Vec<Quota>,
+    /// The kernel's CPU weight.
+    pub weight: Vec<u64>,
+    /// The weight of block I/O.
+    pub io_weight: Vec<u64>,
+}
+
+/// What is recorded of one container.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its owner's limits.
+    pub original: Original,
+    /// Our last write; `None` if it is unknown, as for a record of version 0.1.0.
+    pub last: Option<LastWrite>,
+}
+
+/// The limits in force for one container.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Observed {
+    pub(super) host: HostCpu,
+    pub(super) quota: Option<Quota>,
+    pub(super) weight: Option<u64>,
+    pub(super) io_weight: Option<u64>,
+    pub(super) group: Option<Instance>,
+    /// The kernel's weight that follows from what the engine keeps.
+    pub(super) engines_weight: Option<u64>,
+    /// Whether the kernel's weight is the engine's number.
+    pub(super) same_scale: bool,
+}
+
+impl Original {
+    /// The present limits of `container`, recorded at `now`.
+    pub(super) fn new(container: &Container, observed: &Observed, now: f64) -> Self {
+        Self {
+            format: FORMAT,
+            id: container.id.clone(),
+            name: container.name.clone(),
+            host_config: observed.host,
+            cgroup: observed.quota,
+            weight: observed.weight,
+            io_weight: observed.io_weight,
+            since: Some(now),
+            absent: None,
+        }
+    }
+}
+
+impl Record {
+    /// Whether the engine may keep a limit of ours. A record of an older version does not say.
+    pub fn is_of_engine(&self) -> bool {
+        self.last.as_ref().is_none_or(|last| last.engine)
+    }
+}
+
+impl LastWrite {
+    /// Before a write: what is in force now is no later change of the owner.
+    pub(super) fn before(observed: &Observed, earlier: Option<&Self>) -> Self {
+        Self {
+            engine: earlier.is_some_and(|earlier| earlier.engine),
+            group: observed.group.clone(),
+            host: vec![observed.host],
+            quota: observed.quota.into_iter().collect(),
+            weight: observed.weight.into_iter().collect(),
+            io_weight: observed.io_weight.into_iter().collect(),
+        }
+    }
+
+    /// Adds the values that `write` may leave.
+    pub(super) fn add(&mut self, write: LimitWrite, observed: &Observed) {
+        self.engine |= write.change().is_some();
+        add(&mut self.host, write.after(observed.host));
+        if let Some(quota) = write.quota(observed.host).filter(|_| !self.quota.is_empty()) {
+            add(&mut self.quota, quota);
+        }
+        match write {
+            LimitWrite::WeightFile(weight) if !self.weight.is_empty() => {
+                add(&mut self.weight, weight);
+            }
+            // In version 2 the engine converts the weight, differently in each of its versions.
+            LimitWrite::CpuShares(_) if !observed.same_scale => self.weight.clear(),
+            LimitWrite::CpuShares(weight) if !self.weight.is_empty() => {
+                add(&mut self.weight, weight.unsigned_abs());
+            }
+            LimitWrite::WeightFile(_)
+            | LimitWrite::CpuShares(_)
+            | LimitWrite::NanoCpus(_)
+            | LimitWrite::CpuQuota(_)
+            | LimitWrite::File(_) => {}
+        }
+    }
+
+    /// After `write` was accepted: only what is in force now is left of the values. `before` is what was
+    /// in force before the write, and `now` was read back.
+    pub(super) fn settle(&mut self, write: LimitWrite, before: &Observed, now: &Observed) {
+        self.host = vec![write.after(before.host)];
+        if let Some(quota) = now.quota
+            && self.quota.iter().any(|ours| ours.is_near(quota))
+        {
+            self.quota = vec![quota];
+        }
+        // The engine's conversion is known only by its result.
+        if let Some(weight) = now.weight
+            && (self.weight.is_empty() || self.weight.contains(&weight))
+        {
+            self.weight = vec![weight];
+        }
+    }
+
+    /// Adds the weight of block I/O that is written next.
+    pub(super) fn add_io_weight(&mut self, weight: u64) {
+        add(&mut self.io_weight, weight);
+    }
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    if !list.contains(&value) {
+        list.push(value);
+    }
+}
+
+/// The kernel's quota that follows from what the engine keeps.
+pub(super) fn engines_quota(host: HostCpu) -> Quota {
+    let usual = DEFAULT_PERIOD.unsigned_abs();
+    let period = if host.cpu_period > 0 { host.cpu_period.unsigned_abs() } else { usual };
+    if host.nano_cpus > 0 {
+        let quota = host.nano_cpus.unsigned_abs() / (1_000_000_000 / usual);
+        return Quota { quota: Some(quota), period: usual };
+    }
+    let quota = u64::try_from(host.cpu_quota).ok().filter(|quota| *quota > 0);
+    Quota { quota, period }
+}

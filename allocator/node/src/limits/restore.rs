@@ -1,0 +1,146 @@
+//! Restores original limits.
+//!
+//! The engine comes first, because a restart of a container brings back what the engine keeps. Then
+//! the kernel's own values are corrected where they still differ. A container that the engine does not
+//! know is in [`super::absent`].
+
+use super::actuator::kept;
+use super::error::chain;
+use super::limit_write::LimitWrite;
+use super::originals::Record;
+use super::record::{Observed, Original};
+use super::restored::{Report, Restored, Values};
+use super::target::Target;
+use super::{Actuator, LimitError, plan_writes};
+use crate::crash;
+
+impl Actuator {
+    /// Restores the original limits of container `id`; `None` if nothing was ever written to it.
+    pub async fn restore(&self, id: &str) -> Result<Option<Restored>, LimitError> {
+        Ok(self.restore_and_report(id).await?.map(|report| report.outcome))
+    }
+
+    /// The same, with the values before and after.
+    pub async fn restore_and_report(&self, id: &str) -> Result<Option<Report>, LimitError> {
+        let failed = |error| kept(id.to_owned(), error);
+        let record = match self.originals.get(id) {
+            Ok(None) => {
+                self.written.clear(id);
+                return Ok(None);
+            }
+            Ok(Some(record)) => Ok(record),
+            Err(error) => Err(error),
+        };
+        let report = match record {
+            Ok(record) => match self.restore_limits(id).await {
+                Err(LimitError::Gone(_)) => self.restore_absent(&record).await?,
+                other => other?,
+            },
+            Err(error) => self.without_record(id, error).await?,
+        };
+        crash::point("before-forgetting");
+        self.originals.forget(id).map_err(failed)?;
+        match report.outcome {
+            Restored::Gone => self.written.remove(id),
+            Restored::Exactly | Restored::Equivalently => self.written.clear(id),
+        }
+        Ok(Some(report))
+    }
+
+    async fn restore_limits(&self, id: &str) -> Result<Report, LimitError> {
+        let target = self.inspect(id).await?;
+        // Limits that the owner has set meanwhile must not be undone.
+        self.follow_owner(&target).await?;
+        let failed = |error| kept(target.name(), error);
+        let Some(record) = self.originals.get(id).map_err(failed)? else {
+            return Err(LimitError::Gone(target.name()));
+        };
+        let found = target.observe();
+        let mut refused = self.restore_by_engine(&target, &record).await?;
+        let target = self.inspect(id).await?;
+        refused.extend(self.restore_files(&target, &record.original).await?);
+        let (was, read) = (&record.original, target.observe());
+        let values = Some(Values::new(&found, was, &read));
+        let kernel_is_right = target.cgroup.is_none() || is_restored(&read, was, self.cpus);
+        if kernel_is_right && read.host == was.host_config {
+            Ok(Report::new(was, Restored::Exactly, values))
+        } else if kernel_is_right && plan_writes::equivalent(was.host_config, read.host, self.cpus)
+        {
+            Ok(Report::new(was, Restored::Equivalently, values))
+        } else {
+            if refused.is_empty() {
+                let Values { wanted, read, .. } = Values::new(&found, was, &read);
+                refused.push(format!("put back {wanted}, and read back {read}"));
+            }
+            Err(LimitError::Refused { name: target.name(), refused: refused.join("; ") })
+        }
+    }
+
+    /// Restores what the engine keeps, if it was ever asked to change that. Returns the errors.
+    async fn restore_by_engine(
+        &self,
+        target: &Target,
+        record: &Record,
+    ) -> Result<Vec<String>, LimitError> {
+        let (was, is) = (record.original.host_config, target.container.host_config);
+        let mut tasks = Vec::new();
+        if record.is_of_engine() && was.cpu_shares != is.cpu_shares {
+            tasks.push(vec![plan_writes::to_weigh(was.cpu_shares)]);
+        }
+        if record.is_of_engine() && was.caps() != is.caps() {
+            tasks.push(plan_writes::to_restore(was, self.cpus));
+        }
+        let mut refused = Vec::new();
+        for writes in tasks {
+            match self.first_accepted(target, &writes, None).await {
+                Err(error) if error.is_final() => return Err(error),
+                // The kernel's own files may still be restored.
+                Err(error) => refused.push(chain(&error)),
+                Ok(()) => {}
+            }
+            crash::point("between-restores");
+        }
+        Ok(refused)
+    }
+
+    /// Restores what the kernel enforces. Returns the errors.
+    async fn restore_files(
+        &self,
+        target: &Target,
+        original: &Original,
+    ) -> Result<Vec<String>, LimitError> {
+        if target.cgroup.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut refused = Vec::new();
+        for write in differences(&target.observe(), original) {
+            match self.first_accepted(target, &[write], None).await {
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => refused.push(chain(&error)),
+                Ok(()) => {}
+            }
+        }
+        let io_weight = original.io_weight.filter(|weight| target.io_weight() != Some(*weight));
+        if let Some((io, weight)) = target.io.as_ref().zip(io_weight)
+            && let Err(error) = io.set(weight)
+        {
+            refused.push(format!("block I/O with weight {weight}: {error}"));
+        }
+        Ok(refused)
+    }
+}
+
+/// The writes to a control group's files that restore its original values.
+pub(super) fn differences(now: &Observed, original: &Original) -> Vec<LimitWrite> {
+    let quota = original.cgroup.filter(|quota| now.quota != Some(*quota)).map(LimitWrite::File);
+    let weight = original.weight.filter(|weight| now.weight != Some(*weight));
+    quota.into_iter().chain(weight.map(LimitWrite::WeightFile)).collect()
+}
+
+/// Whether the kernel has its original values.
+pub(super) fn is_restored(now: &Observed, original: &Original, cpus: f64) -> bool {
+    let share = |quota: paceline_cgroup::Quota| quota.share(cpus);
+    original.cgroup.is_none_or(|was| now.quota.map(share) == Some(share(was)))
+        && original.weight.is_none_or(|was| now.weight == Some(was))
+        && original.io_weight.is_none_or(|was| now.io_weight == Some(was))
+}

@@ -1,0 +1,145 @@
+//! Containers that the engine does not know, and files that cannot be read.
+
+use std::fs;
+
+use super::*;
+use crate::limits::originals::Scope;
+
+fn by(stub: &Stub, backend: ActuatorBackend) -> Actuator {
+    stub.actuator().with_backend(backend, OnDrift::Reassert)
+}
+
+#[tokio::test]
+async fn engine_without_its_data_ends_no_record() {
+    let stub = Stub::start(&["a"]);
+    by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();
+    stub.state.lock().unwrap().lost = true;
+    for _ in 0..4 {
+        let error = stub.actuator().restore("a").await.unwrap_err();
+        assert!(matches!(error, LimitError::Absent { .. }), "{error}");
+        assert!(error.to_string().contains("state/stub/a.json"), "{error}");
+    }
+    // The kernel's limit needs no engine.
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+    stub.state.lock().unwrap().lost = false;
+    let restored = stub.actuator().restore("a").await.unwrap();
+    assert_eq!(restored, Some(Restored::Equivalently));
+    assert_eq!(stub.kept("a", "NanoCpus"), 2_000_000_000);
+}
+
+#[tokio::test]
+async fn removed_container_ends_its_record_at_once() {
+    for backend in [ActuatorBackend::Engine, ActuatorBackend::Cgroup] {
+        let stub = Stub::start(&["a"]);
+        by(&stub, backend).set("a", cap(0.25)).await.unwrap();
+        stub.remove("a");
+        let actuator = stub.actuator();
+        assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Gone), "{backend}");
+        assert!(actuator.pending().is_empty(), "{backend}");
+    }
+}
+
+#[tokio::test]
+async fn limit_in_files_alone_ends_with_the_control_group() {
+    let stub = Stub::start(&["a", "b"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    actuator.set("b", cap(0.25)).await.unwrap();
+    stub.remove("a");
+    stub.restart_engine("stub");
+    stub.restart("b");
+    stub.state.lock().unwrap().lost = true;
+    for id in ["a", "b"] {
+        assert_eq!(actuator.restore(id).await.unwrap(), Some(Restored::Gone), "{id}");
+    }
+    assert_eq!(stub.cgroup("b").quota().unwrap(), quota(None));
+}
+
+#[tokio::test]
+async fn absent_container_is_gone_after_a_long_time() {
+    let stub = Stub::start(&["a"]);
+    by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();
+    stub.remove("a");
+    stub.restart_engine("stub");
+    for _ in 0..3 {
+        assert!(stub.actuator().restore("a").await.is_err(), "no one knows that it is gone");
+    }
+    let file = stub.state_folder("state").join("stub/a.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut original: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let since = original["absent"]["since"].as_f64().unwrap();
+    original["absent"]["since"] = json!(since - 3600.0);
+    fs::write(&file, original.to_string()).unwrap();
+    assert_eq!(stub.actuator().restore("a").await.unwrap(), Some(Restored::Gone));
+}
+
+#[tokio::test]
+async fn records_are_found_after_the_engines_id_has_changed() {
+    let stub = Stub::start(&["a", "b"]);
+    let actuator = by(&stub, ActuatorBackend::Engine);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    actuator.set("b", cap(0.25)).await.unwrap();
+    drop(actuator);
+    stub.restart_engine("another");
+    // The other container is of another engine with the same state folder.
+    stub.state.lock().unwrap().hosts.remove("b");
+    let moves = stub.state_folder("state").join("stub/moves");
+    fs::create_dir(&moves).unwrap();
+    fs::write(moves.join("a.json"), "{}").unwrap();
+    let actuator = stub.actuator();
+    let left = actuator.adopt_leftovers().await;
+    assert_eq!(left.len(), 1);
+    let text = left[0].to_string();
+    assert!(text.contains("container b") && text.contains("state/stub/b.json"), "{text}");
+    assert_eq!(actuator.pending(), ["a"]);
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Equivalently));
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+    assert!(!stub.state_folder("state").join("stub/a.json").exists());
+    assert!(stub.state_folder("state").join("another/moves/a.json").exists());
+    assert_eq!(actuator.leftovers(), left);
+}
+
+#[tokio::test]
+async fn folder_of_a_running_allocator_is_left_to_it() {
+    let stub = Stub::start(&["a"]);
+    let first = stub.allocator("state", Scope::Some).unwrap();
+    first.set("a", cap(0.25)).await.unwrap();
+    stub.restart_engine("another");
+    let second = stub.allocator("state", Scope::Some).unwrap();
+    assert_eq!((second.adopt_leftovers().await, second.pending()), (vec![], vec![]));
+    let refused = second.set("a", cap(0.5)).await.unwrap_err();
+    assert!(refused.leaves_alone(), "{refused}");
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(Some(50_000)));
+}
+
+#[tokio::test]
+async fn unreadable_file_leaves_one_container_alone() {
+    let stub = Stub::start(&["a", "b"]);
+    by(&stub, ActuatorBackend::Auto).set("a", cap(0.25)).await.unwrap();
+    let file = stub.state_folder("state").join("stub/a.json");
+    fs::write(&file, "").unwrap();
+    let actuator = by(&stub, ActuatorBackend::Auto);
+    let error = actuator.set("a", cap(0.5)).await.unwrap_err();
+    assert!(matches!(error, LimitError::LeftAlone(..)) && error.leaves_alone(), "{error}");
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(Some(50_000)));
+    assert_eq!(actuator.set("b", cap(0.5)).await.unwrap(), cap(0.5));
+    assert!(actuator.restore("b").await.is_ok() && actuator.restore("a").await.is_err());
+    assert_eq!(actuator.pending(), ["a"]);
+    stub.remove("a");
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Gone));
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn files_that_are_lost_during_a_run_are_not_needed() {
+    let stub = Stub::start(&["a"]);
+    for backend in [ActuatorBackend::Engine, ActuatorBackend::Cgroup] {
+        let actuator = by(&stub, backend);
+        actuator.set("a", cap(0.25)).await.unwrap();
+        fs::remove_dir_all(stub.state_folder("state")).unwrap();
+        actuator.set("a", cap(0.5)).await.unwrap();
+        assert_eq!(stub.cgroup("a").quota().unwrap(), quota(Some(100_000)), "{backend}");
+        assert!(actuator.restore("a").await.unwrap().is_some(), "{backend}");
+        assert_eq!(stub.cgroup("a").quota().unwrap().share(2.0), Share::ALL, "{backend}");
+    }
+}

@@ -1,0 +1,370 @@
+//! A fake container engine with Docker's rules, on a machine whose control groups are folders. It applies
+//! updates, reports false failures or false success, loses its data, and changes its id.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bollard::{API_DEFAULT_VERSION, Docker};
+use paceline_cgroup::{Cgroup, Quota};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use crate::limits::originals::{Originals, OriginalsError, Scope};
+use crate::limits::{Actuator, ActuatorBackend, OnDrift};
+
+/// How the engine answers updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Behavior {
+    #[default]
+    Honest,
+    /// It reports a failure after it has changed the kernel.
+    FailsLate,
+    /// It reports a success and changes nothing.
+    Idle,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) behavior: Behavior,
+    /// The engine's id.
+    pub(super) id: String,
+    /// The machine's CPUs.
+    pub(super) cpus: u32,
+    /// It has come up without its data.
+    pub(super) lost: bool,
+    /// The containers' `HostConfig`, by id.
+    pub(super) hosts: BTreeMap<String, Value>,
+    /// The containers whose removal it remembers.
+    removed: BTreeSet<String>,
+    /// How often it was asked to describe a container.
+    pub(super) inspections: usize,
+    /// Updates so far: id and body.
+    pub(super) updates: Vec<(String, Value)>,
+    /// How many control groups have ended.
+    ended: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Stub {
+    folder: tempfile::TempDir,
+    pub(super) state: Arc<Mutex<State>>,
+    _serving: JoinSet<()>,
+}
+
+impl Stub {
+    /// An engine with these containers, on a machine of 2 CPUs.
+    pub(super) fn start(containers: &[&str]) -> Self {
+        // Nothing here has to survive the machine, so memory is enough, and quicker.
+        let memory = tempfile::tempdir_in("/dev/shm");
+        let folder = memory.or_else(|_| tempfile::tempdir()).unwrap();
+        let cgroups = folder.path().join("cgroup");
+        let mut state = State {
+            behavior: Behavior::default(),
+            id: "stub".to_owned(),
+            cpus: 2,
+            lost: false,
+            hosts: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            inspections: 0,
+            updates: Vec::new(),
+            ended: 0,
+        };
+        for (pid, id) in (100..).zip(containers) {
+            let process = folder.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&process).unwrap();
+            fs::write(process.join("cgroup"), format!("3:cpu,cpuacct:/{id}\n4:blkio:/{id}\n"))
+                .unwrap();
+            state.hosts.insert((*id).to_owned(), json!({"Pid": pid, "StartedAt": 0}));
+            state.begin_group(&cgroups, id);
+        }
+        let boot = folder.path().join("proc/sys/kernel/random");
+        fs::create_dir_all(&boot).unwrap();
+        fs::write(boot.join("boot_id"), "1").unwrap();
+        fs::create_dir_all(folder.path().join("proc/self")).unwrap();
+        let mount = |of| format!("1 1 0:1 / {} rw - cgroup cgroup rw,{of}\n", cgroups.display());
+        let mounts = mount("cpu,cpuacct") + &mount("blkio");
+        fs::write(folder.path().join("proc/self/mountinfo"), mounts).unwrap();
+        let listener = UnixListener::bind(folder.path().join("engine.sock")).unwrap();
+        let (state, mut serving) = (Arc::new(Mutex::new(state)), JoinSet::new());
+        let known = Arc::clone(&state);
+        serving.spawn(async move {
+            let mut open = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (known, cgroups) = (Arc::clone(&known), cgroups.clone());
+                open.spawn(async move { answer(stream, &known, &cgroups).await });
+            }
+        });
+        Self { folder, state, _serving: serving }
+    }
+
+    pub(super) fn actuator(&self) -> Actuator {
+        self.allocator("state", Scope::All).unwrap()
+    }
+
+    /// The same, writing by the engine.
+    pub(super) fn engine_actuator(&self) -> Actuator {
+        self.actuator().with_backend(ActuatorBackend::Engine, OnDrift::default())
+    }
+
+    /// An allocator with the state folder `name`.
+    pub(super) fn allocator(&self, name: &str, scope: Scope) -> Result<Actuator, OriginalsError> {
+        let socket = self.folder.path().join("engine.sock");
+        let docker =
+            Docker::connect_with_unix(socket.to_str().unwrap(), 5, API_DEFAULT_VERSION).unwrap();
+        let (engine, cpus) = {
+            let state = self.state.lock().unwrap();
+            (state.id.clone(), state.cpus)
+        };
+        let originals = Originals::open(&self.state_folder(name), &engine, name)?;
+        let originals = originals.lock_engine(&self.folder.path().join("locks"), "/data", scope)?;
+        let proc = self.folder.path().join("proc");
+        Ok(Actuator::new(docker.into(), originals, proc, f64::from(cpus)))
+    }
+
+    pub(super) fn state_folder(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The files of the machine's locks.
+    pub(super) fn locks(&self) -> Vec<String> {
+        let files = fs::read_dir(self.folder.path().join("locks")).into_iter().flatten();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    pub(super) fn cgroup(&self, id: &str) -> Cgroup {
+        let pid = self.state.lock().unwrap().hosts[id]["Pid"].as_u64().unwrap();
+        Cgroup::for_process(&self.folder.path().join("proc"), u32::try_from(pid).unwrap()).unwrap()
+    }
+
+    /// A file of a container's control group.
+    pub(super) fn file(&self, id: &str, name: &str) -> PathBuf {
+        self.groups().join(id).join(name)
+    }
+
+    /// A `docker update` outside of Paceline; returns whether the engine accepts it.
+    pub(super) fn update(&self, id: &str, body: &Value) -> bool {
+        self.state.lock().unwrap().update(&self.groups(), id, body).is_ok()
+    }
+
+    /// A field that the engine keeps for a container.
+    pub(super) fn kept(&self, id: &str, field: &str) -> i64 {
+        self.state.lock().unwrap().field(id, field)
+    }
+
+    /// Starts a container again; returns whether the engine accepts what it keeps for it.
+    pub(super) fn restart(&self, id: &str) -> bool {
+        self.state.lock().unwrap().restart(&self.groups(), id)
+    }
+
+    /// Moves a container's process into a group below its own.
+    pub(super) fn move_process(&self, id: &str, name: &str) {
+        let pid = self.state.lock().unwrap().hosts[id]["Pid"].as_u64().unwrap();
+        let group = self.groups().join(id).join(name);
+        fs::create_dir(&group).unwrap();
+        for (file, value) in
+            [("cpu.cfs_quota_us", "-1"), ("cpu.cfs_period_us", "100000"), ("cpu.shares", "1024")]
+        {
+            fs::write(group.join(file), value).unwrap();
+        }
+        let path = self.folder.path().join(format!("proc/{pid}/cgroup"));
+        fs::write(path, format!("3:cpu,cpuacct:/{id}/{name}\n4:blkio:/{id}/{name}\n")).unwrap();
+    }
+
+    /// Removes a container.
+    pub(super) fn remove(&self, id: &str) {
+        let mut state = self.state.lock().unwrap();
+        state.end_group(&self.groups(), id);
+        state.hosts.remove(id);
+        state.removed.insert(id.to_owned());
+    }
+
+    /// Restarts the engine, which forgets its events and may have another id.
+    pub(super) fn restart_engine(&self, id: &str) {
+        let mut state = self.state.lock().unwrap();
+        state.removed.clear();
+        id.clone_into(&mut state.id);
+    }
+
+    /// Boots the machine with this number of CPUs; all containers are started again.
+    pub(super) fn boot(&self, cpus: u32) {
+        let mut state = self.state.lock().unwrap();
+        (state.cpus, state.ended) = (cpus, state.ended + 1);
+        let boot = self.folder.path().join("proc/sys/kernel/random/boot_id");
+        fs::write(boot, format!("boot {}", state.ended)).unwrap();
+        state.removed.clear();
+        let ids: Vec<String> = state.hosts.keys().cloned().collect();
+        for id in ids {
+            state.restart(&self.groups(), &id);
+        }
+    }
+
+    fn groups(&self) -> PathBuf {
+        self.folder.path().join("cgroup")
+    }
+}
+
+impl State {
+    fn field(&self, id: &str, field: &str) -> i64 {
+        self.hosts[id][field].as_i64().unwrap_or(0)
+    }
+
+    /// Creates a container's control group with what the engine keeps for it.
+    fn begin_group(&self, cgroups: &Path, id: &str) {
+        let group = cgroups.join(id);
+        fs::create_dir_all(&group).unwrap();
+        let field = |name| self.field(id, name);
+        let period = if field("CpuPeriod") > 0 { field("CpuPeriod") } else { 100_000 };
+        let quota = match (field("NanoCpus"), field("CpuQuota")) {
+            (nano @ 1.., _) => nano / 10_000,
+            (_, quota @ 1..) => quota,
+            _ => -1,
+        };
+        let shares = if field("CpuShares") > 0 { field("CpuShares") } else { 1024 };
+        for (file, value) in
+            [("cpu.cfs_quota_us", quota), ("cpu.cfs_period_us", period), ("cpu.shares", shares)]
+        {
+            fs::write(group.join(file), value.to_string()).unwrap();
+        }
+    }
+
+    fn end_group(&mut self, cgroups: &Path, id: &str) {
+        // The folder stays elsewhere, so that its number is not given to another one.
+        self.ended += 1;
+        let elsewhere = cgroups.with_file_name(format!("ended-{}", self.ended));
+        drop(fs::rename(cgroups.join(id), elsewhere));
+    }
+
+    fn restart(&mut self, cgroups: &Path, id: &str) -> bool {
+        self.end_group(cgroups, id);
+        let fits = self.field(id, "NanoCpus") <= i64::from(self.cpus) * 1_000_000_000;
+        self.hosts.get_mut(id).unwrap()["StartedAt"] = json!(self.ended);
+        if fits {
+            self.begin_group(cgroups, id);
+        }
+        fits
+    }
+
+    /// Applies an update by Docker's rules.
+    fn update(&mut self, cgroups: &Path, id: &str, body: &Value) -> Result<(), &'static str> {
+        self.check(id, body)?;
+        let host = self.hosts.get_mut(id).unwrap().as_object_mut().unwrap();
+        host.extend(body.as_object().unwrap().clone());
+        write(cgroups, id, body);
+        Ok(())
+    }
+
+    fn check(&self, id: &str, body: &Value) -> Result<(), &'static str> {
+        let by_quota = self.field(id, "CpuQuota") != 0 || self.field(id, "CpuPeriod") != 0;
+        if let Some(nano) = body["NanoCpus"].as_i64() {
+            if by_quota {
+                return Err("Conflicting options: Nano CPUs cannot be updated as CPU Quota is set");
+            }
+            if !(10_000_000..=i64::from(self.cpus) * 1_000_000_000).contains(&nano) {
+                return Err("Range of CPUs is from 0.01 to the machine's");
+            }
+        }
+        if body["CpuQuota"].is_i64() && self.field(id, "NanoCpus") != 0 {
+            return Err("Conflicting options: CPU Quota cannot be updated as NanoCPUs is set");
+        }
+        Ok(())
+    }
+}
+
+/// Writes an update into the control group.
+fn write(cgroups: &Path, id: &str, body: &Value) {
+    let group = cgroups.join(id);
+    if let Some(nano) = body["NanoCpus"].as_i64() {
+        fs::write(group.join("cpu.cfs_quota_us"), (nano / 10_000).to_string()).unwrap();
+    }
+    if let Some(quota) = body["CpuQuota"].as_i64() {
+        fs::write(group.join("cpu.cfs_quota_us"), quota.to_string()).unwrap();
+    }
+    if let Some(shares) = body["CpuShares"].as_i64() {
+        fs::write(group.join("cpu.shares"), shares.to_string()).unwrap();
+    }
+}
+
+/// A quota of this many microseconds in 100 ms.
+pub(super) fn quota(quota: Option<u64>) -> Quota {
+    Quota { quota, period: 100_000 }
+}
+
+async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
+    let mut request = Vec::new();
+    let (head, body) = loop {
+        let text = String::from_utf8_lossy(&request);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.to_lowercase();
+            let length = length.split("content-length: ").nth(1).and_then(|l| l.lines().next());
+            if body.len() >= length.map_or(0, |length| length.trim().parse().unwrap()) {
+                break (head.to_owned(), body.to_owned());
+            }
+        }
+        let mut piece = [0; 4096];
+        let Ok(read @ 1..) = stream.read(&mut piece).await else { return };
+        request.extend_from_slice(&piece[..read]);
+    };
+    let path = head.split(' ').nth(1).unwrap();
+    let said = if path.contains("/events?") {
+        let state = state.lock().unwrap();
+        let is_it = |id: &&String| path.contains(&format!("%22{id}%22"));
+        let event = |id| json!({"Type": "container", "Action": "destroy", "Actor": {"ID": id}});
+        state.removed.iter().find(is_it).map_or_else(String::new, |id| event(id).to_string())
+    } else {
+        let parts: Vec<&str> =
+            path.split(['/', '?']).skip_while(|part| *part != "containers").skip(1).collect();
+        let (status, said) = state.lock().unwrap().respond(cgroups, &parts, &body);
+        let answer = with_length(status, &said.to_string());
+        drop(stream.write_all(answer.as_bytes()).await);
+        return;
+    };
+    drop(stream.write_all(with_length(200, &said).as_bytes()).await);
+}
+
+fn with_length(status: u16, said: &str) -> String {
+    let length = said.len();
+    format!(
+        "HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n\r\n{said}"
+    )
+}
+
+impl State {
+    fn respond(&mut self, cgroups: &Path, parts: &[&str], body: &str) -> (u16, Value) {
+        let host = self.hosts.get(parts[0]).filter(|_| !self.lost).cloned();
+        let Some(host) = host else {
+            return (404, json!({"message": "no such container"}));
+        };
+        if parts[1] == "json" {
+            self.inspections += 1;
+            let runs = cgroups.join(parts[0]).exists();
+            let started = host["StartedAt"].to_string();
+            let running = json!({"Running": runs, "Pid": host["Pid"], "StartedAt": started});
+            return (
+                200,
+                json!({"Id": parts[0], "Name": parts[0], "State": running, "HostConfig": host}),
+            );
+        }
+        let body: Value = serde_json::from_str(body).unwrap();
+        self.updates.push((parts[0].to_owned(), body.clone()));
+        match self.behavior {
+            Behavior::Honest => {
+                if let Err(message) = self.update(cgroups, parts[0], &body) {
+                    return (400, json!({ "message": message }));
+                }
+            }
+            Behavior::FailsLate => {
+                if self.check(parts[0], &body).is_ok() {
+                    write(cgroups, parts[0], &body);
+                }
+                return (500, json!({"message": "something came in between"}));
+            }
+            Behavior::Idle => {}
+        }
+        (200, json!({"Warnings": []}))
+    }
+}

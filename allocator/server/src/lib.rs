@@ -1,0 +1,5 @@
+//! The servers of the daemon: page, JSON API and metrics ([`web`]), and the socket for orders
+//! ([`control`]).
+
+pub mod control;
+pub mod web;

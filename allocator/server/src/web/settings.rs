@@ -1,0 +1,123 @@
+//! The settings of the page, and their check.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use paceline_api::token::Token;
+use paceline_api::usage::BadUsage;
+use serde::Deserialize;
+
+use super::address::Address;
+use super::listen::Plan;
+use super::routes::Access;
+use super::tls;
+
+/// Address, token and TLS of the page, the API and the metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The address of the page, the API and the metrics: `host:port`, `unix:/path.sock` or
+    /// `none`
+    /// [default: 127.0.0.1:7224]
+    ///
+    /// An address that other machines can reach also needs a token and TLS.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<Address>,
+
+    /// The file with the token that readers must show. Only its owner may have read permission
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// The server's certificate chain, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+
+    /// The certificate's private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Checks the settings for `address`; `None` if the address is `none`.
+    pub(super) async fn plan(&self, address: &Address) -> Result<Option<Plan>, BadUsage> {
+        let token = self.token_file.as_deref();
+        let token = token.map(|path| Token::read("token_file", path)).transpose()?;
+        let tls = match (&self.tls_certificate, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
+            (None, None) => None,
+            (Some(_), None) => return Err(alone("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(alone("tls_key", "tls_certificate")),
+        };
+        let (place, is_loopback) = match address {
+            Address::None => return Ok(None),
+            Address::Unix(path) => (Place::Unix(path.clone()), false),
+            Address::Tcp(name) => {
+                let found = resolve(name).await?;
+                let own = found.iter().all(|address| address.ip().to_canonical().is_loopback());
+                if !own && (token.is_none() || tls.is_none()) {
+                    return Err(BadUsage(format!(
+                        "cannot listen on {name}: other machines can reach it; set token_file, \
+                         tls_certificate and tls_key, or use a loopback address such as {} or \
+                         unix:/path.sock",
+                        Address::default()
+                    )));
+                }
+                (Place::Tcp(found), own)
+            }
+        };
+        let access = Access { token, checks_host: is_loopback };
+        Ok(Some(Plan { asked: address.clone(), place, access, tls }))
+    }
+}
+
+/// The address to bind.
+#[derive(Debug)]
+pub(super) enum Place {
+    Tcp(Vec<SocketAddr>),
+    Unix(PathBuf),
+}
+
+async fn resolve(name: &str) -> Result<Vec<SocketAddr>, BadUsage> {
+    let unknown = |why: &str| BadUsage(format!("cannot listen on {name}: unknown host: {why}"));
+    let found = tokio::net::lookup_host(name).await.map_err(|error| unknown(&error.to_string()))?;
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { Err(unknown("it has no address")) } else { Ok(found) }
+}
+
+fn alone(given: &str, missing: &str) -> BadUsage {
+    BadUsage(format!("cannot use {given} without {missing}: TLS needs both"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    #[test]
+    fn command_line_and_file_give_equal_settings() {
+        let line =
+            "page --listen unix:/run/page.sock --token-file t --tls-certificate c --tls-key k";
+        let given = Line::try_parse_from(line.split_whitespace()).unwrap().settings;
+        let file = "listen = 'unix:/run/page.sock'\ntoken_file = 't'\n\
+                    tls_certificate = 'c'\ntls_key = 'k'";
+        assert_eq!(toml::from_str::<Settings>(file).unwrap(), given);
+        assert_eq!(given.listen, Some(Address::Unix("/run/page.sock".into())));
+    }
+
+    #[test]
+    fn invalid_address_is_refused_with_allowed_forms() {
+        let said = Line::try_parse_from(["page", "--listen", "7224"]).unwrap_err().to_string();
+        assert!(said.contains("7224") && said.contains("unix:/path.sock"), "{said}");
+        let said = toml::from_str::<Settings>("listen = '7224'").unwrap_err().to_string();
+        assert!(said.contains("unix:/path.sock"), "{said}");
+        assert!(toml::from_str::<Settings>("lisen = 'none'").is_err());
+    }
+}

@@ -1,0 +1,51 @@
+//! `replay --suggest`: patterns for lines that look like reports and that nothing reads.
+
+use std::io::{self, Read, Write};
+
+use super::{Pieces, Problem, for_each_read};
+use crate::explain::{Collector, Suggestion};
+use crate::grammar::Reader;
+
+/// The most characters of a line that are printed.
+const MAX_SHOWN: usize = 120;
+
+/// Prints suggestions for a log.
+pub(super) fn print(
+    input: impl Read,
+    reader: &mut Reader,
+    out: &mut impl Write,
+) -> Result<(), Problem> {
+    reader.keep_trace();
+    let mut collector = Collector::default();
+    for_each_read(input, reader, Pieces::Chunks, |reader, _, _| {
+        collector.take(reader.trace());
+        Ok(())
+    })?;
+    let suggestions = collector.suggestions();
+    let printed = if suggestions.is_empty() {
+        nothing(&collector, out)
+    } else {
+        suggestions.iter().try_for_each(|suggestion| write(out, suggestion))
+    };
+    printed.map_err(Problem::Write)
+}
+
+fn nothing(collector: &Collector, out: &mut impl Write) -> io::Result<()> {
+    let unread = collector.unread();
+    if unread == 0 {
+        return writeln!(out, "# nothing to suggest: every line with numbers is read");
+    }
+    writeln!(
+        out,
+        "# nothing to suggest: {unread} lines with numbers are not read, but none repeats with a number \
+         that changes like a loss; see replay --explain"
+    )
+}
+
+fn write(out: &mut impl Write, suggestion: &Suggestion) -> io::Result<()> {
+    let Suggestion { reads, example, losses: (first, last), .. } = suggestion;
+    let example: String = example.chars().take(MAX_SHOWN).collect();
+    writeln!(out, "# {reads} lines such as: {example}")?;
+    writeln!(out, "# the first loss would be {first}, the last {last}")?;
+    writeln!(out, "{}", suggestion.option())
+}

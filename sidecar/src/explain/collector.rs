@@ -1,0 +1,43 @@
+//! Collects the unread lines of a whole log, of which suggestions are made.
+
+use std::collections::BTreeMap;
+
+use super::sample::is_unread_report;
+use super::suggest::{MAX_FORMS, Suggestion, form, suggest};
+use crate::grammar::Traced;
+
+/// The most lines of a form that are kept.
+const MAX_LINES: usize = 500;
+
+/// Unread lines with numbers, by their form: bounded, however long the log is.
+#[derive(Debug, Default)]
+pub struct Collector {
+    forms: BTreeMap<String, Vec<String>>,
+    unread: u64,
+}
+
+impl Collector {
+    /// Takes what was made of the next lines.
+    pub fn take(&mut self, traced: Vec<Traced>) {
+        for Traced { text, .. } in traced.into_iter().filter(is_unread_report) {
+            self.unread += 1;
+            let form = form(&text);
+            if self.forms.len() < MAX_FORMS || self.forms.contains_key(&form) {
+                let lines = self.forms.entry(form).or_default();
+                if lines.len() < MAX_LINES {
+                    lines.push(text);
+                }
+            }
+        }
+    }
+
+    /// The number of unread lines with numbers.
+    pub fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// Patterns for them.
+    pub fn suggestions(&self) -> Vec<Suggestion> {
+        suggest(self.forms.values().flatten().map(String::as_str))
+    }
+}

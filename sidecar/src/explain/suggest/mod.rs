@@ -1,0 +1,101 @@
+//! Suggests patterns for lines that look like reports and that no grammar reads.
+//!
+//! Lines that differ only in their numbers have one form. A form is a report if one of its numbers
+//! behaves like a loss: it is a decimal number that changes, and its name is not that of another
+//! measure. A number that grows from line to line is the step.
+
+mod columns;
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use self::columns::{columns, roles};
+use self::pattern::pattern;
+use super::numbers::numbers;
+use crate::grammar::{Detector, Patterns};
+use crate::terminal::End;
+
+/// A form needs so many lines.
+const MIN_LINES: usize = 3;
+/// The most forms that are looked at.
+pub(super) const MAX_FORMS: usize = 1024;
+/// The most suggestions.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// A pattern for lines of one form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suggestion {
+    /// The regular expression.
+    pub pattern: String,
+    /// How many of the lines it reads.
+    pub reads: usize,
+    /// The first of them.
+    pub example: String,
+    /// The first and the last loss that it reads.
+    pub losses: (f64, f64),
+}
+
+impl Suggestion {
+    /// The option for a shell.
+    pub fn option(&self) -> String {
+        format!("--pattern '{}'", self.pattern.replace('\'', r"'\''"))
+    }
+}
+
+/// Suggests patterns for lines without prefixes; those that read the most lines come first.
+pub fn suggest<'l>(lines: impl IntoIterator<Item = &'l str>) -> Vec<Suggestion> {
+    let mut forms = BTreeMap::<String, Vec<&str>>::new();
+    for line in lines {
+        let form = form(line);
+        if forms.len() < MAX_FORMS || forms.contains_key(&form) {
+            forms.entry(form).or_default().push(line);
+        }
+    }
+    let reports = forms.into_values().filter(|lines| lines.len() >= MIN_LINES);
+    let mut suggestions: Vec<_> = reports.filter_map(|lines| for_form(&lines)).collect();
+    suggestions.sort_by_key(|suggestion| std::cmp::Reverse(suggestion.reads));
+    suggestions.truncate(MAX_SUGGESTIONS);
+    suggestions
+}
+
+/// A line with a placeholder for each number.
+pub(super) fn form(line: &str) -> String {
+    let mut form = String::new();
+    let mut after = 0;
+    for number in numbers(line) {
+        form.extend(line.get(after..number.start).unwrap_or_default().split_ascii_whitespace());
+        form.push('\0');
+        after = number.end();
+    }
+    form.extend(line.get(after..).unwrap_or_default().split_ascii_whitespace());
+    form
+}
+
+/// The pattern for lines of one form, if they are reports.
+fn for_form(lines: &[&str]) -> Option<Suggestion> {
+    let first = lines.first()?;
+    let columns = columns(first, lines);
+    let roles = roles(first, &columns)?;
+    let pattern = pattern(&columns, &roles);
+    let (reads, losses) = read(&pattern, lines)?;
+    // A pattern that misses lines of its own form is no help.
+    (reads * 10 >= lines.len() * 9).then(|| Suggestion {
+        pattern,
+        reads,
+        example: (*first).to_owned(),
+        losses,
+    })
+}
+
+/// How many of the lines a pattern reads, and the first and the last loss.
+fn read(pattern: &str, lines: &[&str]) -> Option<(usize, (f64, f64))> {
+    let mut detector = Detector::new(Patterns::new([pattern]).ok()?);
+    let mut losses = Vec::new();
+    for line in lines {
+        let found = detector.read(line, End::Newline);
+        losses.extend(found.and_then(|found| found.losses.first()).map(|loss| loss.value));
+    }
+    Some((losses.len(), (*losses.first()?, *losses.last()?)))
+}

@@ -1,0 +1,270 @@
+//! Tables: a header with the names of columns, then rows of numbers. spaCy, skorch, scikit-learn,
+//! Chainer, and tables between bars.
+
+use super::draft::Draft;
+use super::keys::{Field, Keys, main_loss_first, put, put_text};
+use super::scan;
+use crate::observation::{Phase, Span};
+
+/// The current table.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    keys: Keys,
+    header: Vec<(String, Field)>,
+    /// Where each name begins and ends in the header.
+    places: Vec<(usize, usize)>,
+    /// The row above, between bars, which may be the first row of a header.
+    above: Vec<String>,
+    parted: Parted,
+    /// Lines since the last row.
+    idle: u32,
+}
+
+/// The characters that part the columns of a table with bars.
+pub(super) const BARS: [char; 3] = ['|', '\u{2502}', '\u{2503}'];
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 32;
+/// Maximum number of digits in the names of a header, such as `top1`.
+const MAX_DIGITS: usize = 8;
+/// Maximum length of a column's name in bytes.
+const MAX_NAME: usize = 40;
+/// Minimum number of cells of a row that has empty ones.
+const MIN_PLACED: usize = 3;
+/// Lines without a row after which the table has ended.
+const MAX_IDLE: u32 = 200;
+
+impl Columns {
+    /// Whether a table has begun.
+    pub(super) fn is_active(&self) -> bool {
+        !self.header.is_empty()
+    }
+
+    /// Takes a line that mentions a loss. Returns whether it is the header of a table.
+    pub(super) fn header(&mut self, line: &str) -> bool {
+        // A line of numbers is no header.
+        if line.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
+            return false;
+        }
+        let parted = Parted::of(line);
+        let above = std::mem::take(&mut self.above);
+        if self.names(parted, &parted.names(line), above) {
+            return true;
+        }
+        // Some columns are only one space apart.
+        let is_narrow = parted == Parted::Gaps && line.contains("  ");
+        is_narrow && self.names(parted, &pieces(line, false), Vec::new())
+    }
+
+    /// Takes the names of columns, each with the place where it begins. Returns whether they are
+    /// those of a table with losses. `above`: the cells of the row above, which may belong to them.
+    fn names(&mut self, parted: Parted, cells: &[(usize, &str)], above: Vec<String>) -> bool {
+        let is_name = |(_, cell): &(usize, &str)| {
+            cell.len() <= MAX_NAME
+                && !cell.contains(['=', ',', '{'])
+                && !cell.contains(": ")
+                && !cell.split(' ').any(|word| scan::number(word).is_some())
+        };
+        if !(2..=MAX_COLUMNS).contains(&cells.len()) || !cells.iter().all(is_name) {
+            return false;
+        }
+        let places = cells.iter().map(|(at, cell)| (*at, at + cell.len())).collect();
+        let mut names: Vec<String> = cells.iter().map(|(_, cell)| (*cell).to_owned()).collect();
+        if above.len() == names.len() {
+            for (name, above) in names.iter_mut().zip(above) {
+                format!("{above} {name}").trim().clone_into(name);
+            }
+        }
+        let columns: Vec<_> = names
+            .into_iter()
+            .map(|name| {
+                let field = self.field(&name);
+                (name, field)
+            })
+            .collect();
+        let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
+        let is_header = has(|field| matches!(field, Field::Loss { .. })) && has(counts);
+        if is_header {
+            (self.header, self.places, self.parted, self.idle) = (columns, places, parted, 0);
+        }
+        is_header
+    }
+
+    /// Takes another line. Returns whether it is a row, whose values are then in `draft`.
+    pub(super) fn row(&mut self, line: &str, draft: &mut Draft) -> bool {
+        if line.starts_with(BARS) {
+            let names = Parted::Bars.names(line).into_iter();
+            self.above = names.map(|(_, name)| name.to_owned()).collect();
+        }
+        if self.header.is_empty() {
+            return false;
+        }
+        self.idle += 1;
+        if self.idle > MAX_IDLE {
+            self.header.clear();
+        }
+        let of_data = self.header.first().is_some_and(|(_, field)| *field == Field::Data);
+        if !of_data && !line.starts_with(|c: char| c.is_ascii_digit() || BARS.contains(&c)) {
+            return false;
+        }
+        let Some(cells) = self.cells(line) else { return false };
+        let counts_steps =
+            self.header.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
+        let usual = if counts_steps { Span::Step } else { Span::Epoch };
+        for ((name, field), cell) in self.header.iter().zip(cells) {
+            let Some(value) = scan::whole(cell) else {
+                if *field == Field::Data {
+                    put_text(*field, cell, draft);
+                }
+                continue;
+            };
+            if let Field::Loss { phase, span } = *field {
+                let usual = if phase == Phase::Train { usual } else { Span::Epoch };
+                draft.push(name, phase, span.unwrap_or(usual), value);
+            } else if counts(field) || matches!(field, Field::BatchTime(_) | Field::BatchRate) {
+                put(*field, name, value, draft);
+            }
+        }
+        draft.settle_data();
+        let found = &mut draft.found;
+        main_loss_first(&mut found.losses);
+        let is_row = !found.losses.is_empty() && (found.step.is_some() || found.epoch.is_some());
+        if is_row {
+            self.idle = 0;
+        } else {
+            draft.clear();
+        }
+        is_row
+    }
+
+    /// The cells of a row, as many as there are columns.
+    fn cells<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
+        let fits = |cells: &Vec<&str>| cells.len() == self.header.len();
+        let most = MAX_COLUMNS + 1;
+        match self.parted {
+            Parted::Bars => {
+                Some(inside(line).split(BARS).take(most).map(str::trim).collect()).filter(fits)
+            }
+            Parted::Commas => Some(line.split(',').take(most).collect()).filter(fits),
+            Parted::Gaps => {
+                let tabs = || line.split('\t').take(most).map(str::trim).collect();
+                let parts =
+                    |is_wide| pieces(line, is_wide).into_iter().map(|(_, cell)| cell).collect();
+                Some(parts(false))
+                    .filter(fits)
+                    .or_else(|| Some(tabs()).filter(fits))
+                    .or_else(|| Some(parts(true)).filter(fits))
+                    .or_else(|| self.placed(line))
+            }
+        }
+    }
+
+    /// The cells of a row of which some are empty: each other one begins or ends where the name of
+    /// its column does.
+    fn placed<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
+        let pieces = pieces(line, false);
+        if !(MIN_PLACED..self.header.len()).contains(&pieces.len()) {
+            return None;
+        }
+        let (_, first_name) = *self.places.first()?;
+        let (at, first) = pieces.first()?;
+        let first_end = at + first.len();
+        let place = |place: fn(&(usize, usize)) -> usize, at: usize| {
+            self.places.iter().position(|known| place(known) == at)
+        };
+        let by_start = pieces.iter().map(|(at, _)| place(|(start, _)| *start, *at));
+        let by_end = pieces.iter().map(|(at, cell)| {
+            let end = (at + cell.len() + first_name).checked_sub(first_end)?;
+            place(|(_, end)| *end, end)
+        });
+        let columns: Vec<usize> =
+            by_start.collect::<Option<_>>().or_else(|| by_end.collect::<Option<_>>())?;
+        let mut cells = vec![""; self.header.len()];
+        for (column, (_, cell)) in columns.into_iter().zip(pieces) {
+            if let Some(place) = cells.get_mut(column) {
+                *place = cell;
+            }
+        }
+        Some(cells)
+    }
+
+    fn field(&mut self, name: &str) -> Field {
+        match name {
+            // spaCy's names.
+            "E" => Field::Epoch,
+            "#" => Field::Step,
+            _ => self.keys.field(name),
+        }
+    }
+}
+
+fn counts(field: &Field) -> bool {
+    matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
+}
+
+/// How the cells of a row are parted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Parted {
+    /// By bars, also around them.
+    Bars,
+    /// By commas.
+    Commas,
+    /// By gaps: of at least two spaces between names.
+    #[default]
+    Gaps,
+}
+
+impl Parted {
+    fn of(line: &str) -> Self {
+        if line.starts_with(BARS) || line.matches(" | ").count() > 1 {
+            Self::Bars
+        } else if line.contains(',') && !line.contains([' ', '\t']) {
+            Self::Commas
+        } else {
+            Self::Gaps
+        }
+    }
+
+    /// The names in a header, and where each begins.
+    fn names(self, line: &str) -> Vec<(usize, &str)> {
+        let most = MAX_COLUMNS + 1;
+        match self {
+            Self::Bars => {
+                inside(line).split(BARS).take(most).map(|name| (0, name.trim())).collect()
+            }
+            Self::Commas => line.split(',').take(most).map(|name| (0, name)).collect(),
+            Self::Gaps => pieces(line, true),
+        }
+    }
+}
+
+/// A row without the bars around it.
+fn inside(line: &str) -> &str {
+    let inside = line.strip_prefix(BARS).unwrap_or(line).trim_end();
+    inside.strip_suffix(BARS).unwrap_or(inside)
+}
+
+/// The pieces of a line between gaps, and where each begins. `is_wide`: a gap is a tab or at least two
+/// spaces.
+fn pieces(line: &str, is_wide: bool) -> Vec<(usize, &str)> {
+    let mut all = Vec::new();
+    let mut rest = line;
+    while all.len() <= MAX_COLUMNS {
+        rest = rest.trim_start();
+        let at = line.len() - rest.len();
+        let end = if is_wide {
+            rest.find('\t').into_iter().chain(rest.find("  ")).min()
+        } else {
+            rest.find(char::is_whitespace)
+        };
+        let Some((piece, after)) = rest.split_at_checked(end.unwrap_or(rest.len())) else { break };
+        if piece.is_empty() {
+            break;
+        }
+        all.push((at, piece));
+        rest = after;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

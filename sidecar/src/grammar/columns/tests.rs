@@ -1,0 +1,112 @@
+use crate::grammar::testing::check;
+
+#[test]
+fn rows_of_tables_are_read() {
+    let spacy = [
+        ("E    #       LOSS TOK2VEC  LOSS NER  ENTS_F  SCORE ", ""),
+        ("---  ------  ------------  --------  ------  ------", ""),
+        (
+            "  0       0          0.50     12.50   45.32    0.45",
+            "epoch 0, step 0, LOSS TOK2VEC=0.5 Step, LOSS NER=12.5 Step",
+        ),
+        (
+            "  1     150          0.25      2.50   45.32    0.45",
+            "epoch 1, step 150, LOSS TOK2VEC=0.25 Step, LOSS NER=2.5 Step",
+        ),
+    ];
+    check("table", false, &spacy);
+    let boosting = [
+        ("      Iter       Train Loss   Remaining Time ", ""),
+        ("         1           1.2500            0.52s", "step 1, Train Loss=1.25 Step"),
+        ("        10           0.5000            1.05m", "step 10, Train Loss=0.5 Step"),
+    ];
+    check("table", false, &boosting);
+    let between_bars = [
+        ("|  Epoch  |  Iteration  |  Time Elapsed  |  Mini-batch  |", ""),
+        ("|         |             |   (hh:mm:ss)   |     Loss     |", ""),
+        ("|=======================================================|", ""),
+        (
+            "|       2 |          50 |       00:00:09 |       1.5000 |",
+            "epoch 2, step 50, Mini-batch Loss=1.5 Step",
+        ),
+    ];
+    check("table", false, &between_bars);
+    let by_epoch = [
+        ("| epoch | train loss | val loss |", ""),
+        ("|-------|------------|----------|", ""),
+        (
+            "|     1 |       0.75 |      0.5 |",
+            "epoch 1, train loss=0.75 Epoch, val loss=0.5 Validation Epoch",
+        ),
+    ];
+    check("table", false, &by_epoch);
+    let other_bars = [
+        ("┃ Epoch ┃ Train Loss ┃", ""),
+        ("│ 1     │ 0.75       │", "epoch 1, Train Loss=0.75 Epoch"),
+    ];
+    check("table", false, &other_bars);
+    let without_outer_bars = [
+        ("Epoch | Train Loss | Time", ""),
+        ("1     | 0.75       | 12.5", "epoch 1, Train Loss=0.75 Epoch"),
+    ];
+    check("table", false, &without_outer_bars);
+    let commas = [("step,loss,lr", ""), ("5,0.75,0.1", "step 5, loss=0.75 Step")];
+    check("table", false, &commas);
+}
+
+#[test]
+fn rows_with_empty_cells_and_words_are_read() {
+    let narrow = [
+        ("  step loss        gnorm    ms/it", ""),
+        ("     4 1.5000e+00   0.75    250.0", "step 4, 0.25 s, loss=1.5 Step"),
+    ];
+    check("table", false, &narrow);
+    let empty_cells = [
+        ("epoch       iteration   main/loss   validation/main/loss  elapsed", ""),
+        (
+            "0           50          1.5                               2.5    ",
+            "epoch 0, step 50, main/loss=1.5 Step",
+        ),
+        (
+            "1           90          1.25        0.75                  4.5    ",
+            "epoch 1, step 90, main/loss=1.25 Step, validation/main/loss=0.75 Validation Epoch",
+        ),
+    ];
+    check("table", false, &empty_cells);
+    let right_aligned = [
+        ("  epoch  train loss  val loss  time", ""),
+        ("      1        1.50             9.5", "epoch 1, train loss=1.5 Epoch"),
+        (
+            "     10        0.50      0.75   9.5",
+            "epoch 10, train loss=0.5 Epoch, val loss=0.75 Validation Epoch",
+        ),
+    ];
+    check("table", false, &right_aligned);
+    let words_in_cells = [
+        ("Epoch\tTraining Loss\tValidation Loss", ""),
+        ("1\tNo log\t0.75", "epoch 1, Validation Loss=0.75 Validation Epoch"),
+        ("2\t0.5\t0.25", "epoch 2, Training Loss=0.5 Epoch, Validation Loss=0.25 Validation Epoch"),
+    ];
+    check("table", false, &words_in_cells);
+    let data_in_cells = [
+        ("| epoch | split | loss |", ""),
+        ("| 1     | train | 0.75 |", "epoch 1, loss=0.75 Epoch"),
+        ("| 1     | valid | 0.5  |", "epoch 1, loss=0.5 Validation Epoch"),
+        ("| 1     | test  | 0.25 |", "epoch 1, loss=0.25 Test Epoch"),
+    ];
+    check("table", false, &data_in_cells);
+    let data_first = [
+        ("split,epoch,loss", ""),
+        ("train,1,0.75", "epoch 1, loss=0.75 Epoch"),
+        ("val,1,0.5", "epoch 1, loss=0.5 Validation Epoch"),
+    ];
+    check("table", false, &data_first);
+}
+
+#[test]
+fn other_lines_are_not_rows() {
+    let mut detector = crate::grammar::Detector::default();
+    for line in ["the    loss", "1  0.5", "loss  scale", "5  6  7"] {
+        assert_eq!(detector.read(line, crate::terminal::End::Newline), None, "{line}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Reports over several lines: a heading with the step, then one value on each line. A block gives
+//! one loss, the main one of its lines.
+
+use super::section::Section;
+use crate::grammar::draft::Draft;
+use crate::names::rank;
+use crate::observation::{Loss, Observation, Phase, Span};
+
+/// Maximum number of lines of a block.
+const MAX_LINES: u32 = 80;
+/// The rank from which a loss is only a part.
+const PART: u8 = 2;
+
+/// The block of the current lines.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The counters of its heading.
+    counters: Option<Observation>,
+    section: Option<Section>,
+    /// Lines since its heading, or since the section began.
+    lines: u32,
+    /// A training loss, and one on held-out data, have been reported.
+    reported: (bool, bool),
+    /// Names in it. A name that comes again begins another report.
+    names: Vec<String>,
+    /// Parts of a loss, until it is clear that their main loss does not follow.
+    held: Option<Observation>,
+    /// Its counters are in rows between bars, so a line without words ends it.
+    of_rows: bool,
+    /// Its step is that of the run, by its name.
+    is_global: bool,
+}
+
+impl Block {
+    /// Begins a block below a heading with counters. Returns the parts that the previous one held.
+    pub(super) fn open(&mut self, heading: &Observation, held_out: bool) -> Option<Observation> {
+        let held = self.close();
+        if held_out {
+            self.section = Some(Section::HeldOut);
+        } else {
+            self.section = self.section.filter(|section| *section == Section::Train);
+            let (step, total_steps) = (heading.step, heading.total_steps);
+            self.counters = Some(Observation {
+                step,
+                total_steps,
+                step_in_epoch: heading.step_in_epoch,
+                epoch: heading.epoch,
+                total_epochs: heading.total_epochs,
+                ..Observation::default()
+            });
+        }
+        held
+    }
+
+    /// Begins a section. Returns the parts that were held.
+    pub(super) fn enter(&mut self, section: Section) -> Option<Observation> {
+        let held = self.close();
+        self.section = Some(section);
+        held
+    }
+
+    /// Adds a counter of the block, from a line of its own.
+    pub(super) fn count(&mut self, step: Option<u64>, is_global: bool) {
+        let known = self.counters.as_ref().is_some_and(|counters| counters.step.is_some());
+        if !known || (is_global && !self.is_global) {
+            self.counters.get_or_insert_default().step = step;
+            (self.of_rows, self.is_global) = (true, is_global);
+        }
+    }
+
+    /// Takes the border of a table. Returns the parts that were held.
+    pub(super) fn border(&mut self) -> Option<Observation> {
+        if self.of_rows { self.close() } else { None }
+    }
+
+    /// Ends the section and the block. Returns the parts that were held.
+    pub(super) fn end(&mut self) -> Option<Observation> {
+        self.section = None;
+        self.close()
+    }
+
+    /// Ends the block. Returns the parts that were held.
+    pub(super) fn close(&mut self) -> Option<Observation> {
+        self.counters = None;
+        (self.of_rows, self.is_global) = (false, false);
+        self.lines = 0;
+        self.reported = (false, false);
+        self.names.clear();
+        self.held.take()
+    }
+
+    /// The current section.
+    pub(super) fn section(&self) -> Option<Section> {
+        self.section
+    }
+
+    /// Whether the section began with the line before.
+    pub(super) fn is_at_start(&self) -> bool {
+        let is_empty = self.reported == (false, false) && self.held.is_none();
+        self.section.is_some() && self.lines == 0 && is_empty
+    }
+
+    /// Whether a loss on held-out data was reported without a step.
+    pub(super) fn has_held_out(&self) -> bool {
+        self.reported.1
+    }
+
+    /// Whether its heading had counters.
+    pub(super) fn has_counters(&self) -> bool {
+        self.counters.is_some()
+    }
+
+    /// Whether the following lines may belong to it.
+    pub(super) fn is_active(&self) -> bool {
+        let reported = self.reported.0 || self.reported.1;
+        reported || self.held.is_some() || self.counters.is_some() || self.section.is_some()
+    }
+
+    /// Takes a line of any kind. Returns the parts that were held, if no main loss can follow them.
+    /// `is_item`: the line is a key with a value, as the lines of a block are.
+    pub(super) fn line(&mut self, is_item: bool) -> Option<Observation> {
+        self.lines += 1;
+        if self.lines > MAX_LINES {
+            return self.end();
+        }
+        if is_item {
+            return None;
+        }
+        self.section = self.section.filter(|section| *section != Section::Summary);
+        if self.counters.is_none() && self.section.is_none() {
+            self.reported = (false, false);
+        }
+        self.held.take()
+    }
+
+    /// Takes the losses of a line without a step; `is_item` as for [`Block::line`]. Returns whether
+    /// to report what is then in `draft`: these losses, or earlier ones.
+    pub(super) fn losses(&mut self, draft: &mut Draft, is_item: bool) -> bool {
+        if self.section == Some(Section::Summary) {
+            if is_item {
+                return false;
+            }
+            self.section = None;
+        }
+        if draft.found.losses.iter().all(|loss| loss.span == Span::Run) {
+            return true;
+        }
+        if self.section == Some(Section::HeldOut) {
+            draft.found.losses.iter_mut().for_each(hold_out);
+        }
+        if self.counters.is_some() {
+            let names = draft.found.losses.iter().map(|loss| &loss.name);
+            if names.clone().any(|name| self.names.contains(name)) {
+                // The next report, without a heading of its own.
+                self.counters = None;
+                self.reported = (false, false);
+            } else {
+                self.names.extend(names.cloned());
+                self.names.truncate(MAX_NAMES);
+            }
+        }
+        if !is_item && self.counters.is_none() && self.section.is_none() {
+            self.reported = (false, false);
+        }
+        let (reported, bounded) = (self.reported, self.counters.is_some());
+        draft.retain(|loss| {
+            let done = if loss.phase == Phase::Train { reported.0 } else { reported.1 };
+            !(done && (bounded || rank(&loss.name) >= PART))
+        });
+        let Some(first) = draft.found.losses.first() else { return false };
+        let is_part = rank(&first.name) >= PART;
+        if let Some(counters) = &self.counters {
+            let found = &mut draft.found;
+            (found.step, found.step_in_epoch) = (counters.step, counters.step_in_epoch);
+            found.total_steps = counters.total_steps;
+            found.epoch = counters.epoch.or(found.epoch);
+            found.total_epochs = counters.total_epochs.or(found.total_epochs);
+            found.batch_seconds = None;
+        }
+        if is_part && is_item {
+            return self.hold(&mut draft.found);
+        }
+        self.held = None;
+        self.reported.0 |= draft.found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        self.reported.1 |= draft.found.losses.iter().any(|loss| loss.phase != Phase::Train);
+        true
+    }
+
+    /// Holds the parts in `found`. Returns whether it then has earlier ones, which are complete.
+    fn hold(&mut self, found: &mut Observation) -> bool {
+        let Some(held) = &mut self.held else {
+            self.held = Some(std::mem::take(found));
+            return false;
+        };
+        let same = |name: &str| held.losses.iter().any(|loss| loss.name == name);
+        let again = found.losses.first().is_some_and(|loss| same(&loss.name));
+        if again {
+            std::mem::swap(held, found);
+        }
+        again
+    }
+}
+
+/// Makes a loss one on held-out data, unless it says that it is of the training.
+pub(super) fn hold_out(loss: &mut Loss) {
+    if loss.phase == Phase::Train && !loss.name.to_ascii_lowercase().contains("train") {
+        (loss.phase, loss.span) = (Phase::Validation, Span::Epoch);
+    }
+}
+
+/// Maximum length of a heading in bytes.
+const MAX_HEADING: usize = 200;
+/// The first words of headings.
+const HEADINGS: [&str; 14] = [
+    "step",
+    "iter",
+    "iteration",
+    "batch",
+    "global",
+    "epoch",
+    "time",
+    "train",
+    "training",
+    "eval",
+    "evaluation",
+    "validation",
+    "val",
+    "test",
+];
+
+/// Whether a line may be the heading of a block: it begins with the name of a counter.
+pub(super) fn may_open(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let word = start.get(..length).unwrap_or_default();
+    let Some(first) = word.bytes().next().map(|first| first.to_ascii_lowercase()) else {
+        return false;
+    };
+    let mut alike = HEADINGS.iter().filter(|heading| heading.as_bytes().first() == Some(&first));
+    let is_heading = alike.any(|heading| word.eq_ignore_ascii_case(heading));
+    // `batch_size: 5` and `training_iteration: 5` are values.
+    let is_longer = start.get(length..).is_some_and(|rest| rest.starts_with(['_', '-']));
+    let is_whole = !is_longer || word.eq_ignore_ascii_case("global");
+    is_heading && is_whole && text.len() <= MAX_HEADING
+}
+
+/// Maximum length of an item in bytes, and maximum number of words of its value.
+const MAX_ITEM: usize = 120;
+const MAX_VALUES: usize = 3;
+
+/// Whether a line is one key with a value, or the name of a group of them: `lr: 0.1`, `stats:`.
+pub(super) fn is_item(text: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let Some((key, value)) = text.split_once([':', '=']).filter(|_| text.len() <= MAX_ITEM) else {
+        return false;
+    };
+    let is_key = key.split_whitespace().count() <= 4 && !key.contains([',', ';']);
+    is_key && !value.contains([',', '=']) && value.split_whitespace().count() <= MAX_VALUES
+}
+
+/// Maximum number of names that are remembered.
+const MAX_NAMES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_begin_with_a_counter() {
+        for line in ["Step 5:", "[batch=1/9]:", "--> TIME: 10:00 -- STEP: 5", "global_step: 5"] {
+            assert!(may_open(line), "{line}");
+        }
+        for line in ["batch_size: 5", "training_iteration: 5", "saved at step 5", ""] {
+            assert!(!may_open(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn items_are_one_key_with_a_value() {
+        for line in ["lr: 0.1", "  a_loss = 5", "| > loss: 3.9 (3.5)", "stats:", "└   loss = 0.5"]
+        {
+            assert!(is_item(line), "{line}");
+        }
+        for line in ["a: 1, b: 2", "step 5 loss 0.5", "loss: 1 a=2", "-----", ""] {
+            assert!(!is_item(line), "{line}");
+        }
+    }
+
+    fn report(block: &mut Block, name: &str) -> Option<String> {
+        let mut draft = Draft::default();
+        draft.push(name, Phase::Train, Span::Step, 1.0);
+        let reported = block.losses(&mut draft, true);
+        reported.then(|| draft.found.losses.iter().map(|loss| loss.name.clone()).collect())
+    }
+
+    #[test]
+    fn main_loss_of_a_block_is_reported_once() {
+        let mut block = Block::default();
+        let heading = Observation { step: Some(5), ..Observation::default() };
+        assert_eq!(block.open(&heading, false), None);
+        assert_eq!(report(&mut block, "box_loss"), None);
+        assert_eq!(report(&mut block, "loss"), Some("loss".to_owned()));
+        assert_eq!(report(&mut block, "cls_loss"), None);
+        assert_eq!(block.open(&heading, false), None);
+        assert_eq!(report(&mut block, "box_loss"), None);
+        let held = block.close().unwrap();
+        assert_eq!((held.step, held.losses[0].name.as_str()), (Some(5), "box_loss"));
+    }
+
+    #[test]
+    fn parts_without_a_main_loss_are_reported() {
+        let mut block = Block::default();
+        assert_eq!(report(&mut block, "policy_loss"), None);
+        assert_eq!(report(&mut block, "value_loss"), None);
+        assert_eq!(report(&mut block, "policy_loss"), Some("policy_loss".to_owned()));
+        assert!(block.line(true).is_none());
+        assert_eq!(block.line(false).unwrap().losses[0].name, "policy_loss");
+    }
+}

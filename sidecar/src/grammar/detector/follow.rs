@@ -1,0 +1,167 @@
+//! What a line means where it stands: in a block, in a section, below a heading or before a dict.
+
+use super::Detector;
+use super::block::{self, is_item};
+use super::line::row_of_two;
+use super::section::Section;
+use crate::grammar::Reading;
+use crate::grammar::draft::Draft;
+use crate::grammar::key_value::KeyValue;
+use crate::observation::{Observation, Phase};
+
+/// Maximum length of the text before a dict that is read for counters, in bytes.
+const MAX_BEFORE_DICT: usize = 200;
+
+impl Detector {
+    /// Follows blocks and sections, and corrects the reading of the line by them. Returns the parts
+    /// of a loss that are complete with this line.
+    pub(super) fn follow_blocks(
+        &mut self,
+        text: &str,
+        index: usize,
+        reading: &mut Reading,
+    ) -> Option<Observation> {
+        let is_of_dicts = self.is_of_dicts(index);
+        let is_plain = index == self.grammars.len() || is_of_dicts;
+        if is_of_dicts
+            && *reading != Reading::Foreign
+            && let Some((before, _)) = text.split_once('{').filter(|(before, _)| !before.is_empty())
+            && KeyValue::held_out(before).is_some()
+        {
+            self.draft.found.losses.iter_mut().for_each(block::hold_out);
+        }
+        if is_of_dicts && *reading != Reading::Foreign && self.count_before_dict(text) {
+            *reading = Reading::Says;
+        }
+        if self.is_of_bars(index) && *reading != Reading::Foreign {
+            if self.block.section() == Some(Section::HeldOut) {
+                match self.bars.held_out(&mut self.draft.found) {
+                    None if *reading == Reading::Says => return self.block.end(),
+                    Some(true) if *reading == Reading::Says => {}
+                    _ => *reading = Reading::Known,
+                }
+                return None;
+            }
+            if *reading == Reading::Says {
+                self.bars.trains(&self.draft.found);
+            }
+        }
+        let found = &self.draft.found;
+        match *reading {
+            Reading::Says if found.losses.is_empty() => None,
+            Reading::Says if is_plain && found.step.is_none() => {
+                if !self.block.losses(&mut self.draft, is_item(text)) {
+                    *reading = Reading::Known;
+                }
+                None
+            }
+            Reading::Says if is_plain => {
+                let place = found.step.map(|step| (step, found.total_steps));
+                // The first steps of the training may follow the results of an evaluation.
+                let begins = self.trained.is_none() && self.block.has_held_out();
+                if self.block.section() == Some(Section::HeldOut) && !begins && !self.goes_on(place)
+                {
+                    self.draft.found.losses.iter_mut().for_each(block::hold_out);
+                    return self.block.close();
+                }
+                if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                    self.trained = place;
+                    return self.block.end();
+                }
+                self.block.close()
+            }
+            // Without a bar, the step may be in a heading above the dict.
+            Reading::SaysBeforeBar if self.block.has_counters() && !self.held.has_bar() => {
+                let is_new = self.block.losses(&mut self.draft, false);
+                *reading = if is_new { Reading::Says } else { Reading::Known };
+                None
+            }
+            Reading::Foreign => self.open_block(text),
+            Reading::Says if found.step.is_some() && !self.is_of_bars(index) => {
+                if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                    self.trained = found.step.map(|step| (step, found.total_steps));
+                }
+                if self.block.is_active() { self.block.line(false) } else { None }
+            }
+            Reading::Says | Reading::SaysBeforeBar | Reading::Bar { .. } | Reading::Known => {
+                if self.block.is_active() { self.block.line(false) } else { None }
+            }
+        }
+    }
+
+    /// Takes the counters before a dict without a step: `step 5: {'loss': 0.5}`. Returns whether there
+    /// is a step.
+    fn count_before_dict(&mut self, text: &str) -> bool {
+        let found = &self.draft.found;
+        if found.step.is_some() || found.losses.is_empty() {
+            return false;
+        }
+        let Some((before, _)) = text.split_once('{') else { return false };
+        // The percentage is that of a bar.
+        if before.len() > MAX_BEFORE_DICT || before.contains('%') {
+            return false;
+        }
+        let mut counters = Draft::default();
+        if !self.general.heading(before, &mut counters) {
+            return false;
+        }
+        let Observation { step, step_in_epoch, total_steps, epoch, total_epochs, .. } =
+            counters.found;
+        let found = &mut self.draft.found;
+        (found.step, found.step_in_epoch) = (step, step_in_epoch);
+        found.total_steps = total_steps.or(found.total_steps);
+        found.epoch = found.epoch.or(epoch);
+        found.total_epochs = found.total_epochs.or(total_epochs);
+        step.is_some()
+    }
+
+    /// Whether a grammar reads bars.
+    pub(super) fn is_of_bars(&self, index: usize) -> bool {
+        self.grammars.get(index).is_some_and(|grammar| grammar.is_of_bars())
+    }
+
+    /// Whether a grammar reads dicts, whose step may be in a heading above them.
+    fn is_of_dicts(&self, index: usize) -> bool {
+        self.grammars.get(index).is_some_and(|grammar| grammar.is_of_dicts())
+    }
+
+    /// Whether a step continues those of the training.
+    fn goes_on(&self, place: Option<(u64, Option<u64>)>) -> bool {
+        let (Some((step, total)), Some((last, last_total))) = (place, self.trained) else {
+            return false;
+        };
+        total == last_total && step > last
+    }
+
+    /// Reads a line without a loss: it may begin or end a block or a section.
+    fn open_block(&mut self, text: &str) -> Option<Observation> {
+        if let Some(section) = Section::parse(text) {
+            return self.block.enter(section);
+        }
+        if block::may_open(text) && self.general.heading(text, &mut self.draft) {
+            let place = self.draft.found.step.map(|step| (step, self.draft.found.total_steps));
+            // Directly below `***** Eval results *****`, the step is that of the evaluation.
+            let is_of_section = self.block.section() == Some(Section::HeldOut)
+                && (self.block.is_at_start() || (self.trained.is_some() && !self.goes_on(place)));
+            let held = if is_of_section {
+                None
+            } else {
+                self.block.open(&self.draft.found, self.draft.held_out)
+            };
+            self.draft.clear();
+            return held.or_else(|| self.queued.take());
+        }
+        if let Some(row) = row_of_two(text)
+            && self.general.heading(&row, &mut self.draft)
+        {
+            self.block.count(self.draft.found.step, self.draft.global);
+            self.draft.clear();
+        }
+        let ended = self.queued.take();
+        if !text.contains(char::is_alphanumeric) {
+            return ended.or_else(|| self.block.border());
+        }
+        let held = if self.block.is_active() { self.block.line(is_item(text)) } else { None };
+        ended.or(held)
+    }
+}

@@ -1,0 +1,152 @@
+//! Which grammar knows a line: all are tried, from the particular to the general.
+
+use std::borrow::Cow;
+
+use super::envelope;
+use super::heading::Heading;
+use super::join::Joined;
+use super::mention::Language;
+use super::{Detector, NO_GRAMMAR, announced};
+use crate::grammar::{Grammar, Reading, columns, scan, translate};
+use crate::terminal::End;
+
+/// Programs announce the length of a training before it starts. After so many lines, announcements
+/// are ignored.
+const PREFACE: u64 = 10_000;
+
+/// The start of lines that repeat earlier values: the summary of Weights & Biases.
+const REPEATS: &str = "wandb:";
+
+impl Detector {
+    /// Reads a frame that is blank or incomplete.
+    pub(super) fn unended(&mut self, text: &str, end: End) -> (usize, Reading) {
+        let bars = self.grammars.iter_mut().enumerate().filter(|(_, grammar)| grammar.is_of_bars());
+        for (index, grammar) in bars {
+            let reading = grammar.read(text, end, &mut self.draft);
+            if reading != Reading::Foreign {
+                return (index, reading);
+            }
+        }
+        (0, Reading::Foreign)
+    }
+
+    /// Reads a complete line or frame. `text` is the line without prefixes.
+    pub(super) fn ended(&mut self, line: &str, text: &str, end: End) -> (usize, Reading) {
+        if self.patterns.read(text, &mut self.draft)
+            || (line.len() != text.len() && self.patterns.read(line, &mut self.draft))
+        {
+            return (self.grammars.len() + 1, Reading::Says);
+        }
+        if text.starts_with(REPEATS) {
+            return (NO_GRAMMAR, Reading::Known);
+        }
+        // The text in an envelope may be part of an object, but not the envelope.
+        if self.join.is_active() && self.is_envelope(text) {
+            return (NO_GRAMMAR, Reading::Known);
+        }
+        match self.join.take(text) {
+            Joined::Alone => self.alone(text, end),
+            Joined::Part => (NO_GRAMMAR, Reading::Known),
+            Joined::Whole => {
+                let whole = self.join.text();
+                self.alone(&whole, end)
+            }
+        }
+    }
+
+    /// Takes the text out of an object of a log collector. Returns whether the line is one.
+    fn is_envelope(&mut self, text: &str) -> bool {
+        let Some(message) =
+            Some(text).filter(|text| text.starts_with('{')).and_then(envelope::message)
+        else {
+            return false;
+        };
+        // The prefix of a launcher is also that of the text.
+        let rank = self.rank.map_or(String::new(), |rank| format!("[rank{rank}]: "));
+        self.message = Some(format!("{rank}{message}"));
+        self.counts.lines -= 1;
+        true
+    }
+
+    /// Reads a line that is no part of a longer text.
+    fn alone(&mut self, text: &str, end: End) -> (usize, Reading) {
+        if let Some(chosen) = self.chosen
+            && let Some(grammar) = self.grammars.get_mut(chosen)
+        {
+            let reading = grammar.read(text, end, &mut self.draft);
+            if reading != Reading::Foreign {
+                return (chosen, reading);
+            }
+        }
+        let first = text.bytes().next().map_or(0, usize::from);
+        for index in self.starts.get(first).into_iter().flatten().copied() {
+            if Some(index) != self.chosen
+                && let Some(grammar) = self.grammars.get_mut(index)
+            {
+                let reading = grammar.read(text, end, &mut self.draft);
+                if reading != Reading::Foreign {
+                    return (index, reading);
+                }
+            }
+        }
+        if self.is_envelope(text) {
+            return (NO_GRAMMAR, Reading::Known);
+        }
+        let near = self.mentions.near(text);
+        let may_speak = near.is_some();
+        if let Some(language) = near
+            && self.general(text, language, end)
+        {
+            return (self.grammars.len(), Reading::Says);
+        }
+        if may_speak && self.columns.header(text) {
+            return (self.grammars.len() + 2, Reading::Known);
+        }
+        if (self.columns.is_active() || text.starts_with(columns::BARS))
+            && self.columns.row(text, &mut self.draft)
+        {
+            return (self.grammars.len() + 2, Reading::Says);
+        }
+        if let Some(heading) = Heading::parse(text) {
+            self.heading = Some(heading);
+            self.queued = self.block.end();
+        } else if self.counts.losses == 0
+            && self.counts.lines < PREFACE
+            && announced::read(text, &mut self.draft.found)
+        {
+            return (self.grammars.len(), Reading::Says);
+        } else if may_speak && self.mentions.a_loss(text) {
+            self.counts.unread += 1;
+        }
+        (0, Reading::Foreign)
+    }
+
+    /// Reads a line with the general grammar, in English and with decimal points.
+    fn general(&mut self, text: &str, language: Language, end: End) -> bool {
+        let mut text = Cow::Borrowed(text);
+        if language == Language::Other {
+            text = translate::labels(&text).map_or(text, Cow::Owned);
+        }
+        if memchr::memchr(b',', text.as_bytes()).is_some()
+            && let Some(points) = translate::commas(&text, self.commas)
+        {
+            self.commas = true;
+            text = Cow::Owned(points);
+        }
+        if let Some(row) = row_of_two(&text) {
+            text = Cow::Owned(row);
+        }
+        self.general.read(&text, end, &mut self.draft) == Reading::Says
+    }
+}
+
+/// The cells of a row with two of them, as `key: value`.
+pub(super) fn row_of_two(text: &str) -> Option<String> {
+    let bars = ['|', '\u{2502}', '\u{2503}'];
+    // The first bar may be gone with the prefix of a logger.
+    let inside = text.strip_prefix(bars).unwrap_or(text).strip_suffix(bars)?;
+    let (key, value) = inside.split_once(bars)?;
+    let (key, value) = (key.trim(), value.trim());
+    let is_row = !key.is_empty() && scan::whole(value).is_some();
+    is_row.then(|| format!("{key}: {value}"))
+}

@@ -1,0 +1,220 @@
+//! The counters of a line: which of them counts the steps, and whether it restarts with each epoch.
+
+use super::pairs::Pair;
+use crate::grammar::draft::Draft;
+use crate::grammar::keys::Field;
+use crate::number::whole;
+use crate::observation::{Observation, Phase};
+
+/// A counter and the number that it counts up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    value: u64,
+    total: Option<u64>,
+}
+
+/// The counters of a line, the first of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    epoch: Option<(f64, Option<u64>)>,
+    /// The number after a word such as "Train", which is the epoch if a counter follows it.
+    lead: Option<Count>,
+    /// Steps of the whole run, by their name.
+    global: Option<Count>,
+    step: Option<Count>,
+    batch: Option<Count>,
+    /// A number without a name: `[5/90]` after an epoch.
+    anonymous: Option<Count>,
+    /// A number at the start of the line: `120 | loss 0.5`.
+    bare: Option<u64>,
+    /// The epoch comes before the steps.
+    epoch_first: bool,
+}
+
+impl Counters {
+    /// Takes a number that is no loss and no time, whose key means `field`.
+    pub(super) fn take(&mut self, pair: &Pair<'_>, field: Field) {
+        let count = whole(pair.value).filter(|_| pair.unit.is_empty());
+        let counted = count.map(|value| Count { value, total: pair.total });
+        match field {
+            Field::Epoch if pair.unit.is_empty() => self.epoch(pair),
+            Field::GlobalStep => self.global = self.global.or(counted),
+            Field::Step => self.step = self.step.or(counted),
+            Field::Batch => self.batch = self.batch.or(counted),
+            Field::Loss { .. }
+            | Field::BatchTime(_)
+            | Field::BatchRate
+            | Field::Epoch
+            | Field::Epochs
+            | Field::Steps
+            | Field::StepOf
+            | Field::At
+            | Field::BesideTime
+            | Field::Rank
+            | Field::Data
+            | Field::Flag(_)
+            | Field::Other => self.unnamed(pair, counted),
+        }
+    }
+
+    fn epoch(&mut self, pair: &Pair<'_>) {
+        if self.epoch.is_none() && pair.value.is_finite() {
+            self.epoch = Some((pair.value, pair.total));
+            self.epoch_first = self.step.is_none();
+        }
+    }
+
+    fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
+        let Some(count) = counted else { return };
+        let words = pair.words.as_slice();
+        if !words.is_empty() {
+            let roles = pair.words.roles();
+            let is_lead = words.len() == 1 && roles.phase().is_some() && self.lead.is_none();
+            if is_lead && self.is_empty() {
+                self.lead = Some(count);
+            } else if count.total.is_some() && roles.phase().is_some_and(|of| of != Phase::Train) {
+                self.anonymous = self.anonymous.or(Some(count));
+            }
+            return;
+        }
+        if count.total.is_some() {
+            // `[3: 5/90]` has the epoch and the batch.
+            if let Some(epoch) = self.bare
+                && self.epoch.is_none()
+                && pair.after.starts_with(']')
+            {
+                (self.epoch, self.bare, self.epoch_first) =
+                    (Some((float(epoch), None)), None, true);
+            }
+            match self.anonymous {
+                None => {
+                    self.anonymous = Some(count);
+                    self.name_lead();
+                }
+                // Two in a row are the epoch and the batch.
+                Some(first)
+                    if self.epoch.is_none() && self.lead.is_none() && self.bare.is_none() =>
+                {
+                    self.epoch = Some((float(first.value), first.total));
+                    (self.anonymous, self.epoch_first) = (Some(count), true);
+                }
+                Some(_) => {}
+            }
+        } else if pair.leads && count.value < 1_000_000_000 && is_parted(pair.after) {
+            self.bare = Some(count.value);
+        }
+    }
+
+    /// The number after "Train" is the epoch, because another counter follows it.
+    fn name_lead(&mut self) {
+        if let Some(lead) = self.lead.filter(|_| self.epoch.is_none()) {
+            self.epoch = Some((float(lead.value), lead.total));
+            self.epoch_first = true;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.epoch.is_none() && self.step.is_none() && self.batch.is_none()
+    }
+
+    /// Whether a step or a batch was named.
+    pub(super) fn has_steps(&self) -> bool {
+        self.global.or(self.step).or(self.batch).is_some()
+    }
+
+    /// Whether the steps are those of the whole run, by their name.
+    pub(super) fn is_global(&self) -> bool {
+        self.global.is_some()
+    }
+
+    /// Whether the steps restart with each epoch in any case, or never.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.global.is_some() || (self.step.is_none() && self.batch.or(self.anonymous).is_some())
+    }
+
+    /// Writes the counters into `draft`.
+    pub(super) fn settle(self, order: &Order, draft: &mut Draft) {
+        let found = &mut draft.found;
+        if let Some((epoch, epochs)) = self.epoch {
+            (found.epoch, found.total_epochs) = (Some(epoch), epochs.or(found.total_epochs));
+        }
+        // Held-out data are counted by themselves: `Test: [5/20]`.
+        let lead = self.lead.filter(|lead| self.epoch.is_none() && lead.total.is_some());
+        let anonymous = self.anonymous.or(lead);
+        if let Some(count) = self.global {
+            count.put(found, false);
+        } else if let Some(count) = self.step {
+            let in_epoch = order.of_steps(count.total, self.epoch, self.epoch_first);
+            count.put(found, in_epoch);
+        } else if let Some(count) = self.batch {
+            count.put(found, true);
+        } else if let Some(count) = anonymous {
+            count.put(found, self.epoch.is_some());
+            draft.steps.below_heading = self.epoch.is_none();
+        } else if let Some(step) = self.bare {
+            found.step = Some(step);
+        }
+    }
+}
+
+impl Count {
+    fn put(self, found: &mut Observation, in_epoch: bool) {
+        found.step = Some(self.value);
+        found.total_steps = self.total.or(found.total_steps.filter(|_| !in_epoch));
+        found.step_in_epoch = in_epoch;
+    }
+}
+
+/// Whether the steps of a program restart with each epoch.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// The last epoch and step of the training.
+    last: Option<(f64, u64)>,
+    /// Once that is known.
+    in_epoch: Option<bool>,
+    /// Epochs have had fractions, so they are computed from the steps of the run.
+    fractions: bool,
+}
+
+impl Order {
+    /// The most likely answer for a step of `total` on a line with this epoch.
+    fn of_steps(
+        &self,
+        total: Option<u64>,
+        epoch: Option<(f64, Option<u64>)>,
+        epoch_first: bool,
+    ) -> bool {
+        let Some((epoch, epochs)) = epoch else { return false };
+        let likely = total.is_some() && (epochs.is_some() || epoch_first);
+        likely && epoch.fract() == 0.0 && !self.fractions
+    }
+
+    /// Corrects whether the steps of `found` restart, by those before it.
+    pub(super) fn correct(&mut self, found: &mut Observation, is_batch: bool) {
+        let (Some(step), Some(epoch)) = (found.step, found.epoch) else { return };
+        self.fractions |= epoch.fract() != 0.0;
+        if is_batch || found.losses.iter().all(|loss| loss.phase != Phase::Train) {
+            return;
+        }
+        if let Some((last_epoch, last_step)) = self.last
+            && last_epoch < epoch
+        {
+            self.in_epoch = Some(step <= last_step);
+        }
+        self.last = Some((epoch, step));
+        found.step_in_epoch = self.in_epoch.unwrap_or(found.step_in_epoch);
+    }
+}
+
+/// Whether a number at the start of a line ends as a counter does.
+fn is_parted(after: &str) -> bool {
+    after.starts_with([':', ',', '|', ')', ']', '\t', ';'])
+        || after.starts_with("  ")
+        || after.starts_with(" |")
+        || after.starts_with(" -")
+        || after.starts_with(" :")
+}
+
+fn float(count: u64) -> f64 {
+    u32::try_from(count).unwrap_or(u32::MAX).into()
+}

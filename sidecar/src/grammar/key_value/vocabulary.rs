@@ -1,0 +1,126 @@
+//! The words around the numbers of a line.
+
+use std::ops::{BitOr, BitOrAssign};
+
+use crate::observation::Phase;
+
+/// The roles of a word; a word may have several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Role(u16);
+
+impl Role {
+    /// May precede "loss" without changing its meaning.
+    pub(super) const BEFORE: Self = Self(1);
+    /// May follow it.
+    pub(super) const AFTER: Self = Self(1 << 1);
+    /// A line with such a word repeats an earlier loss.
+    pub(super) const REPEATS: Self = Self(1 << 2);
+    pub(super) const TRAIN: Self = Self(1 << 3);
+    pub(super) const HELD_OUT: Self = Self(1 << 4);
+    pub(super) const TEST: Self = Self(1 << 5);
+    /// Between a loss and the counter that precedes its value: `cost after step 5: 0.5`.
+    pub(super) const LINK: Self = Self(1 << 6);
+    /// A time beside that of a batch.
+    pub(super) const BESIDE_TIME: Self = Self(1 << 7);
+    /// The values are means, of an epoch if no step is named.
+    pub(super) const MEAN: Self = Self(1 << 8);
+    /// Of the time of something, together with other words.
+    pub(super) const TIMED: Self = Self(1 << 9);
+    /// Where a number belongs to the data that the loss is of.
+    pub(super) const DATA: Self = Self(Self::TRAIN.0 | Self::HELD_OUT.0 | Self::TEST.0);
+
+    /// Whether one of `roles` is among these.
+    pub(super) fn any(self, roles: Self) -> bool {
+        self.0 & roles.0 != 0
+    }
+
+    /// The data that words with these roles speak of.
+    pub(super) fn phase(self) -> Option<Phase> {
+        if self.any(Self::HELD_OUT) {
+            Some(Phase::Validation)
+        } else if self.any(Self::TEST) {
+            Some(Phase::Test)
+        } else {
+            self.any(Self::TRAIN).then_some(Phase::Train)
+        }
+    }
+}
+
+impl BitOr for Role {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Role {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// Maximum length of a known word in bytes.
+const MAX_LEN: usize = 16;
+
+/// The roles of `word`, in any case and without punctuation around it.
+pub(super) fn role(word: &str) -> Role {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let mut small = [0; MAX_LEN];
+    let Some(small) = small.get_mut(..word.len()) else { return Role::default() };
+    small.copy_from_slice(word.as_bytes());
+    small.make_ascii_lowercase();
+    let around = Role::BEFORE | Role::AFTER;
+    match &*small {
+        b"train" | b"training" | b"trn" => around | Role::TRAIN,
+        b"val" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
+        | b"heldout" | b"held-out" | b"cross-validation" => around | Role::HELD_OUT,
+        b"validating" | b"validate" | b"evaluating" | b"evaluate" | b"held" => {
+            Role::BEFORE | Role::HELD_OUT
+        }
+        b"test" => around | Role::TEST,
+        b"testing" => Role::BEFORE | Role::TEST,
+        b"avg" | b"mean" => around | Role::MEAN,
+        b"step" | b"epoch" | b"batch" | b"value" | b"total" => around,
+        b"average" | b"averaged" => Role::BEFORE | Role::MEAN,
+        // Means, counters and units.
+        b"running" | b"smoothed" | b"smooth" | b"moving" | b"ema"
+        | b"overall" | b"iter" | b"iteration" | b"minibatch" | b"mini-batch" | b"current"
+        | b"global" | b"local" | b"final" | b"the" | b"set" | b"lm" | b"hz"
+        // Parts of a loss. They count where no line has a whole one.
+        | b"mlm" | b"nll" | b"ce" | b"cross" | b"cross-entropy" | b"mse" | b"bce" | b"kl"
+        | b"reconstruction" | b"recon" | b"d" | b"g" | b"disc" | b"discriminator" | b"gen"
+        | b"generator" | b"gan" | b"adversarial" | b"policy" | b"actor" | b"critic" | b"content"
+        | b"style" | b"perceptual" | b"cls" | b"classification" | b"box" | b"bbox"
+        | b"regression" | b"contrastive" | b"distillation" | b"ctc" | b"att" | b"attention" => {
+            Role::BEFORE
+        }
+        b"is" => Role::AFTER,
+        b"best" | b"lowest" | b"saved" | b"saving" | b"checkpoint" | b"improved" | b"restored"
+        | b"restoring" | b"early" | b"stopping" | b"loading" | b"loaded" | b"resumed"
+        | b"resuming" | b"previous" | b"initial" | b"optimal" | b"patience" | b"minimum" => {
+            Role::REPEATS
+        }
+        b"at" | b"after" | b"on" | b"over" | b"for" => Role::LINK,
+        b"eta" | b"data_time" => Role::BESIDE_TIME,
+        b"data" => Role::BESIDE_TIME | Role::TIMED,
+        b"t" | b"time" | b"cost" | b"per" | b"s" | b"sec" | b"secs" | b"seconds" | b"ms" | b"took"
+        | b"takes" | b"duration" | b"latency" | b"elapsed" | b"timing" => Role::TIMED,
+        _ => Role::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_in_any_case_and_with_punctuation() {
+        assert_eq!(role("Val."), Role::BEFORE | Role::AFTER | Role::HELD_OUT);
+        assert_eq!(role("BEST"), Role::REPEATS);
+        for word in ["", "unknown", "a_word_that_is_longer_than_any", "é"] {
+            assert_eq!(role(word), Role::default(), "{word}");
+        }
+        assert_eq!((Role::TRAIN | Role::HELD_OUT).phase(), Some(Phase::Validation));
+    }
+}

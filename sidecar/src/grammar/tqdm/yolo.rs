@@ -1,0 +1,126 @@
+//! The bars of YOLO: the columns of a table stand before the bar of an epoch.
+
+use super::frame::Frame;
+use super::rich;
+use crate::grammar::draft::Draft;
+use crate::grammar::{Grammar, Reading, scan};
+use crate::observation::{Observation, Phase, Span};
+use crate::terminal::End;
+
+/// `1/50  2.5G  1.25  0.5  0.75  12  640: 100%|###| 8/8 [00:04<00:00, 2.0it/s]` below a header with
+/// `Epoch  GPU_mem  box_loss  cls_loss  dfl_loss  Instances  Size`.
+#[derive(Debug, Default)]
+pub(in crate::grammar) struct Yolo {
+    columns: Vec<String>,
+    /// The first epoch. Where it is 1, the number after the slash is that of all epochs.
+    first: Option<u64>,
+    /// The epoch and the step of the last frame.
+    last: Option<(u64, u64)>,
+}
+
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 24;
+/// Names of losses that do not say so.
+const LOSSES: [&str; 8] = ["box", "obj", "cls", "dfl", "seg", "pose", "giou", "total"];
+
+impl Grammar for Yolo {
+    fn name(&self) -> &'static str {
+        "yolo"
+    }
+
+    fn is_of_bars(&self) -> bool {
+        true
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'E' || byte.is_ascii_digit()
+    }
+
+    fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
+        if line.starts_with("Epoch ") {
+            let mut columns = line.split_whitespace().take(MAX_COLUMNS);
+            if !columns.clone().nth(1).is_some_and(|name| name.eq_ignore_ascii_case("gpu_mem")) {
+                return Reading::Foreign;
+            }
+            self.columns = columns.by_ref().map(str::to_ascii_lowercase).collect();
+            return Reading::Known;
+        }
+        if self.columns.is_empty() || !line.starts_with(|c: char| c.is_ascii_digit()) {
+            return Reading::Foreign;
+        }
+        if end == End::Flush && !line.ends_with(']') {
+            return Reading::Foreign;
+        }
+        let Some(frame) = Frame::parse(line).or_else(|| rich::parse(line)) else {
+            return Reading::Foreign;
+        };
+        self.frame(&frame, draft)
+    }
+}
+
+impl Yolo {
+    fn frame(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Reading {
+        let epochs = frame.desc.split_whitespace().next().and_then(scan::count);
+        let Some((epoch, rest)) = epochs else { return Reading::Foreign };
+        let Some((epochs, "")) = rest.strip_prefix('/').and_then(scan::count) else {
+            return Reading::Foreign;
+        };
+        if self.last.replace((epoch, frame.n)) == Some((epoch, frame.n)) {
+            return Reading::Known;
+        }
+        let from_one = *self.first.get_or_insert(epoch) == 1;
+        for (name, cell) in self.columns.iter().zip(frame.desc.split_whitespace()) {
+            let is_loss = name.ends_with("loss") || LOSSES.contains(&name.as_str());
+            if let Some(value) = scan::whole(cell).filter(|_| is_loss) {
+                draft.push(name, Phase::Train, Span::EpochSoFar, value);
+            }
+        }
+        let losses = std::mem::take(&mut draft.found.losses);
+        draft.found = Observation {
+            step: Some(frame.n),
+            step_in_epoch: true,
+            total_steps: frame.total,
+            epoch: u32::try_from(epoch).ok().map(f64::from),
+            total_epochs: Some(epochs).filter(|_| from_one),
+            batch_seconds: frame.seconds,
+            losses,
+            ..Observation::default()
+        };
+        // The total is after its parts.
+        draft.found.losses.sort_by_key(|loss| loss.name != "total");
+        if draft.found.losses.is_empty() { Reading::Known } else { Reading::Says }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::testing::check;
+
+    #[test]
+    fn columns_before_bars_are_read() {
+        let table = [
+            (
+                "     Epoch   gpu_mem       box       obj       cls     total    labels  img_size",
+                "",
+            ),
+            (
+                "      0/49     2.61G   0.0625    0.125    0.25   0.4375         7       640: 100%|██████| 50/50 [00:20<00:00,  2.50it/s]",
+                "epoch 0, batch 50/50, 0.4 s, total=0.4375 EpochSoFar, box=0.0625 EpochSoFar, obj=0.125 EpochSoFar, cls=0.25 EpochSoFar",
+            ),
+            (
+                "               Class      Images     Targets           P           R      mAP@.5: 100%|██████| 12/12 [00:04<00:00,  2.71it/s]",
+                "",
+            ),
+            ("                 all         180         180       0.797       0.358", ""),
+        ];
+        check("yolo", false, &table);
+        let table = [
+            ("      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size", ""),
+            (
+                "      1/30      2.25G      1.5      3.25      1.25         32        640: 100% ━━━━━━━━━━━━ 8/8 2.0it/s 4.2s",
+                "epoch 1/30, batch 8/8, 0.5 s, box_loss=1.5 EpochSoFar, cls_loss=3.25 EpochSoFar, dfl_loss=1.25 EpochSoFar",
+            ),
+        ];
+        check("yolo", false, &table);
+    }
+}

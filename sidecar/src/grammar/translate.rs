@@ -1,0 +1,340 @@
+//! Labels in other languages, and numbers with a decimal comma.
+//!
+//! A line with a word for a loss in another language is rewritten: its known words become English
+//! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
+//! its word for "loss" to the needles in `detector/mention.rs`, too.
+
+/// Words and what they mean. Longer words come before those that they begin with. A word without a
+/// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
+/// scripts anywhere.
+const WORDS: [(&str, &str); 149] = [
+    // Chinese.
+    ("损失", "loss"),
+    ("損失", "loss"),
+    ("训练", "train"),
+    ("訓練", "train"),
+    ("验证", "validation"),
+    ("驗證", "validation"),
+    ("测试", "test"),
+    ("測試", "test"),
+    ("平均", "avg"),
+    ("总", "total"),
+    ("總", "total"),
+    ("最佳", "best"),
+    ("最好", "best"),
+    ("最低", "best"),
+    ("轮次", "epoch"),
+    ("轮", "epoch"),
+    ("輪", "epoch"),
+    ("周期", "epoch"),
+    ("批次", "batch"),
+    ("步数", "step"),
+    ("步", "step"),
+    ("迭代", "iteration"),
+    ("耗时", "time"),
+    ("用时", "time"),
+    ("函数", ""),
+    ("值", ""),
+    ("集", ""),
+    // Japanese.
+    ("ロス", "loss"),
+    ("学習", "train"),
+    ("トレーニング", "train"),
+    ("検証", "validation"),
+    ("テスト", "test"),
+    ("バリデーション", "validation"),
+    ("エポック", "epoch"),
+    ("ステップ", "step"),
+    ("バッチ", "batch"),
+    ("反復", "iteration"),
+    ("最良", "best"),
+    ("合計", "total"),
+    // Korean.
+    ("손실", "loss"),
+    ("훈련", "train"),
+    ("학습", "train"),
+    ("검증", "validation"),
+    ("테스트", "test"),
+    ("에포크", "epoch"),
+    ("에폭", "epoch"),
+    ("스텝", "step"),
+    ("단계", "step"),
+    ("배치", "batch"),
+    ("평균", "avg"),
+    ("최고", "best"),
+    ("최저", "best"),
+    // German.
+    ("verlust", "loss"),
+    ("trainingsverlust", "train loss"),
+    ("validierungsverlust", "validation loss"),
+    ("testverlust", "test loss"),
+    ("gesamtverlust", "total loss"),
+    ("validierung", "validation"),
+    ("epoche", "epoch"),
+    ("schritt", "step"),
+    ("stapel", "batch"),
+    ("durchschnittlicher", "avg"),
+    ("mittlerer", "avg"),
+    ("beste", "best"),
+    ("bester", "best"),
+    ("zeit", "time"),
+    ("der", ""),
+    ("des", ""),
+    // French.
+    ("perte", "loss"),
+    ("perte_val", "val_loss"),
+    ("perte_train", "train_loss"),
+    ("entraînement", "train"),
+    ("entrainement", "train"),
+    ("apprentissage", "train"),
+    ("époque", "epoch"),
+    ("epoque", "epoch"),
+    // In another encoding the first letter is lost.
+    ("poque", "epoch"),
+    ("étape", "step"),
+    ("etape", "step"),
+    ("lot", "batch"),
+    ("moyenne", "avg"),
+    ("totale", "total"),
+    ("meilleure", "best"),
+    ("meilleur", "best"),
+    ("temps", "time"),
+    ("de", ""),
+    ("d", ""),
+    ("la", ""),
+    ("en", ""),
+    // Spanish.
+    ("pérdida", "loss"),
+    ("perdida", "loss"),
+    ("pérdida_val", "val_loss"),
+    ("perdida_val", "val_loss"),
+    ("pérdida_entrenamiento", "train_loss"),
+    ("entrenamiento", "train"),
+    ("validación", "validation"),
+    ("validacion", "validation"),
+    ("prueba", "test"),
+    ("época", "epoch"),
+    ("epoca", "epoch"),
+    ("paso", "step"),
+    ("iteración", "iteration"),
+    ("iteracion", "iteration"),
+    ("lote", "batch"),
+    ("promedio", "avg"),
+    ("media", "avg"),
+    ("mejor", "best"),
+    ("tiempo", "time"),
+    // Portuguese.
+    ("perda", "loss"),
+    ("perda_val", "val_loss"),
+    ("perda_treino", "train_loss"),
+    ("treino", "train"),
+    ("treinamento", "train"),
+    ("validação", "validation"),
+    ("validacao", "validation"),
+    ("teste", "test"),
+    ("passo", "step"),
+    ("iteração", "iteration"),
+    ("iteracao", "iteration"),
+    ("média", "avg"),
+    ("melhor", "best"),
+    ("tempo", "time"),
+    ("do", ""),
+    ("da", ""),
+    // Italian, Dutch.
+    ("perdita", "loss"),
+    ("addestramento", "train"),
+    ("validazione", "validation"),
+    ("verlies", "loss"),
+    ("validatie", "validation"),
+    // Russian.
+    ("потери", "loss"),
+    ("потеря", "loss"),
+    ("потерь", "loss"),
+    ("лосс", "loss"),
+    ("обучение", "train"),
+    ("обучения", "train"),
+    ("обучении", "train"),
+    ("валидация", "validation"),
+    ("валидации", "validation"),
+    ("тест", "test"),
+    ("тесте", "test"),
+    ("эпоха", "epoch"),
+    ("эпохи", "epoch"),
+    ("шаг", "step"),
+    ("итерация", "iteration"),
+    ("батч", "batch"),
+    ("средние", "avg"),
+    ("лучшая", "best"),
+    ("лучшие", "best"),
+    ("на", ""),
+];
+
+/// Translates the labels of a line. `None` if it has no word of another language for a loss.
+pub(super) fn labels(line: &str) -> Option<String> {
+    let mut out = String::with_capacity(line.len() + 16);
+    let mut has_loss = false;
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let length =
+            if first.is_alphabetic() { word_len(rest, is_whole(first)) } else { first.len_utf8() };
+        let (word, after) = rest.split_at_checked(length.max(1))?;
+        rest = after;
+        let known = if first.is_alphabetic() { meaning(word) } else { None };
+        match known {
+            Some(("", length)) => {
+                rest = line.get(line.len() - rest.len() - word.len() + length..)?;
+                rest = rest.strip_prefix([' ', '\'', '\u{2019}']).unwrap_or(rest);
+            }
+            Some((meaning, length)) => {
+                has_loss |= meaning.contains("loss");
+                // Scripts without spaces put words side by side.
+                if !is_whole(first) && out.ends_with(|c: char| c.is_alphanumeric()) {
+                    out.push(' ');
+                }
+                out.push_str(meaning);
+                rest = line.get(line.len() - rest.len() - word.len() + length..)?;
+                if !is_whole(first) && rest.starts_with(|c: char| c.is_alphanumeric()) {
+                    out.push(' ');
+                }
+            }
+            // Unknown characters before a known word are another word.
+            None if first.is_alphabetic() && !is_whole(first) => {
+                out.push(first);
+                rest = line.get(line.len() - rest.len() - word.len() + first.len_utf8()..)?;
+            }
+            None => out.push_str(word),
+        }
+    }
+    has_loss.then(|| ordinals(&out))
+}
+
+/// `第3轮`, here already `第3 epoch`: the number before the word.
+fn ordinals(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('第') {
+        out.push_str(before);
+        let number = after.trim_start();
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, word) = number.split_at_checked(digits).unwrap_or((number, ""));
+        let name = ["epoch", "step", "batch", "iteration"]
+            .into_iter()
+            .find_map(|name| Some((name, word.trim_start().strip_prefix(name)?)));
+        match name.filter(|_| digits > 0) {
+            Some((name, after)) => {
+                out.push_str(name);
+                out.push(' ');
+                out.push_str(count);
+                rest = after;
+            }
+            None => rest = after,
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether words of this script have spaces between them.
+fn is_whole(first: char) -> bool {
+    first < '\u{1100}'
+}
+
+/// The length of the word at the start of `text`.
+fn word_len(text: &str, whole: bool) -> usize {
+    let is_part = |c: char| {
+        c.is_alphanumeric() && is_whole(c) == whole || (whole && c == '_') || c == '\u{301}'
+    };
+    text.find(|c| !is_part(c)).unwrap_or(text.len())
+}
+
+/// The meaning of a word, or of its start in a script without spaces, and the length of that.
+fn meaning(word: &str) -> Option<(&'static str, usize)> {
+    let whole = word.chars().next().is_some_and(is_whole);
+    if !whole {
+        let found = WORDS.iter().find(|(known, _)| word.starts_with(known));
+        return found.map(|(known, meaning)| (*meaning, known.len()));
+    }
+    let small = word.to_lowercase();
+    let found = WORDS.iter().find(|(known, _)| *known == small);
+    found.map(|(_, meaning)| (*meaning, word.len()))
+}
+
+/// Rewrites decimal commas as points: `0,5321`. `None` if the line has none for certain; `known`: other
+/// lines of the program have had some.
+pub(super) fn commas(line: &str, known: bool) -> Option<String> {
+    let bytes = line.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_decimal_point = |(at, byte): (usize, &u8)| {
+        *byte == b'.' && at.checked_sub(1).is_some_and(digit) && digit(at + 1)
+    };
+    if bytes.iter().enumerate().any(is_decimal_point) {
+        return None;
+    }
+    let mut certain = false;
+    let mut commas = Vec::new();
+    for at in memchr::memchr_iter(b',', bytes) {
+        let whole = bytes.get(..at)?.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let fraction = bytes.get(at + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let before = (at - whole).checked_sub(1).and_then(|at| bytes.get(at));
+        let is_value = before.is_none_or(|byte| matches!(byte, b' ' | b'=' | b':' | b'-' | b'\t'));
+        let after = bytes.get(at + 1 + fraction);
+        let ends = after.is_none_or(|byte| *byte != b',' && !byte.is_ascii_digit());
+        if whole == 0 || fraction == 0 || !is_value || !ends {
+            continue;
+        }
+        let zero = bytes.get(at - whole) == Some(&b'0');
+        certain |= fraction != 3 || (zero && whole == 1);
+        commas.push(at);
+    }
+    if commas.is_empty() || !(certain || known) {
+        return None;
+    }
+    let mut out = line.to_owned().into_bytes();
+    for at in commas {
+        if let Some(byte) = out.get_mut(at) {
+            *byte = b'.';
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_become_english() {
+        for (line, english) in [
+            ("第2轮 训练损失: 0.5 验证损失: 0.6", "epoch 2 train loss: 0.5 validation loss: 0.6"),
+            ("エポック 1/3 学習損失: 0.5", "epoch 1/3 train loss: 0.5"),
+            ("에포크 1/3 손실: 0.5, 검증 손실: 0.6", "epoch 1/3 loss: 0.5, validation loss: 0.6"),
+            ("Epoche 1 Trainingsverlust: 0.5", "epoch 1 train loss: 0.5"),
+            ("Époque 1/3 - perte: 0.5", "epoch 1/3 - loss: 0.5"),
+            ("Época 1, pérdida_val: 0.5", "epoch 1, val_loss: 0.5"),
+            ("Época 1, perda de validação: 0.5", "epoch 1, loss validation: 0.5"),
+            ("Эпоха 1 потери на обучении: 0.5", "epoch 1 loss train: 0.5"),
+            ("最佳验证损失: 0.5", "best validation loss: 0.5"),
+        ] {
+            assert_eq!(labels(line).as_deref(), Some(english), "{line}");
+        }
+        for line in ["", "loss: 0.5", "轮 5", "la 5", "第"] {
+            assert_eq!(labels(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn decimal_commas_become_points() {
+        for (line, points) in [
+            ("Loss: 0,5321; Val Loss: 12,25", "Loss: 0.5321; Val Loss: 12.25"),
+            ("loss=0,351 lr=0,1", "loss=0.351 lr=0.1"),
+        ] {
+            assert_eq!(commas(line, false).as_deref(), Some(points), "{line}");
+        }
+        for line in
+            ["loss: 1,234", "[1,2] loss: 5", "loss: 0.5, lr: 1", "step 1,000 loss: 0.5", "a,b"]
+        {
+            assert_eq!(commas(line, false), None, "{line}");
+        }
+        assert_eq!(commas("loss: 1,234", true).as_deref(), Some("loss: 1.234"));
+    }
+}

@@ -1,0 +1,66 @@
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::*;
+
+/// Posts a loss as soon as the endpoint accepts a connection.
+fn posts(socket: &Path) -> String {
+    let mut stream = loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => break stream,
+            Err(_) => thread::yield_now(),
+        }
+    };
+    let (body, mut answer) = ("{\"loss\":0.5}", String::new());
+    let length = body.len();
+    let head = "POST /v1/report HTTP/1.0\r\nhost: localhost\r\ncontent-length";
+    write!(stream, "{head}: {length}\r\n\r\n{body}").unwrap();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Starts a job while another thread posts a loss as early as possible. Returns the number of
+/// counted losses.
+fn counted_of_a_start() -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sidecar.sock");
+    let builder = Reporter::builder("vae").listen(&format!("unix:{}", socket.display()));
+    thread::scope(|scope| {
+        let posted = scope.spawn(|| posts(&socket));
+        let job = Job::start(builder, Hints::default()).unwrap();
+        assert!(posted.join().unwrap().contains(" 204 "));
+        let progress = job.progress().unwrap();
+        job.close();
+        progress.eval.count
+    })
+}
+
+/// Stops the busy threads, even if a test fails.
+struct Busy<'a>(&'a AtomicBool);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn loss_that_is_posted_while_the_job_starts_is_counted() {
+    let busy = AtomicBool::new(true);
+    thread::scope(|scope| {
+        let _ends = Busy(&busy);
+        // On a busy machine, a thread that has started another may have to wait.
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while busy.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let counted: Vec<u64> = (0..25).map(|_| counted_of_a_start()).collect();
+        assert_eq!(counted, [1; 25]);
+    });
+}

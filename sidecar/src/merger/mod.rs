@@ -1,0 +1,452 @@
+//! Merges all sources into one job.
+//!
+//! Sources overlap: a log and an event file contain the same losses, each rank prints its own, a
+//! bar is redrawn. The merger takes each step's loss once: from one source at a time, from one
+//! rank, of one kind. Step and total come from one source: that of the losses, or another one if
+//! only that one knows the total. The merger does no I/O and reads no clock.
+
+mod choice;
+mod pace;
+mod pass;
+mod steps;
+
+use std::collections::BTreeMap;
+
+use crate::observation::{Loss, Observation, Phase, Span};
+use choice::Choice;
+use pace::Pace;
+use steps::{Line, Plan, Position, Steps, Total};
+
+/// The kind of a source, in order of preference: losses are taken from the first kind that reports
+/// them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Reports of the job itself, over HTTP or datagrams.
+    Push,
+    /// Printed text.
+    Text,
+    /// Rows of a CSV file.
+    Csv,
+    /// Event files, which are often minutes late.
+    Events,
+}
+
+/// Identifies a source of a merger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceId(usize);
+
+/// One value to report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Entry {
+    /// A training loss, which may be NaN or infinite.
+    Loss(f64),
+    /// A loss on held-out data.
+    Validation(f64),
+    /// How long a batch took, in seconds.
+    Batch(f64),
+    /// The step that has been reached.
+    Step(u64),
+    /// The epoch, counted from 1.
+    Epoch(u64),
+    /// The planned number of steps; `None` if it is no longer known.
+    TotalSteps(Option<u64>),
+    /// How many steps the job expects to need.
+    ExpectedSteps(u64),
+}
+
+/// The origin of the latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyFrom {
+    /// Reported by the framework.
+    Reported,
+    /// Inferred from the times between lines.
+    Inferred,
+}
+
+/// Settings that the user gives for a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hints {
+    /// The name of the loss to report, if there are several.
+    pub loss: Option<String>,
+    /// Samples in a batch, where lines count samples.
+    pub batch_size: Option<u64>,
+    /// The planned number of steps, used if no source reports one.
+    pub total_steps: Option<u64>,
+}
+
+/// Merges the observations of all sources into one job.
+#[derive(Debug, Default)]
+pub struct Merger {
+    hints: Hints,
+    sources: Vec<SourceState>,
+    plan: Plan,
+    /// Where training losses are taken from.
+    loss_from: Option<SourceId>,
+    /// Where losses on held-out data are taken from.
+    validation_from: Option<SourceId>,
+    /// Where steps and their total are taken from.
+    steps_from: Option<SourceId>,
+    /// The last reported step.
+    step: Option<u64>,
+    /// The last reported total.
+    total: Option<u64>,
+}
+
+/// The state of one source.
+#[derive(Debug)]
+struct SourceState {
+    kind: Kind,
+    choice: Choice,
+    ranks: BTreeMap<u32, Process>,
+    /// For lines without a rank.
+    process: Process,
+    /// The number of steps of the leading process.
+    total: Total,
+    /// The last step with a loss.
+    last: Option<Place>,
+    /// Where a higher rank was when the leading one printed its first loss, and how many losses up
+    /// to there may still come.
+    repeats: Option<(Place, u8)>,
+    /// Whether steps have advanced.
+    advances: bool,
+    /// Parts of a loss, until it is clear that no main loss comes with them.
+    waiting: Option<Observation>,
+}
+
+/// A step with a loss, as its source counts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    rank: Option<u32>,
+    epoch: Option<u64>,
+    step: Option<u64>,
+    global: Option<u64>,
+    /// The loss as bits.
+    loss: u64,
+}
+
+/// Maximum number of losses of the leading rank that repeat those of a higher one before it.
+const MAX_REPEATS: u8 = 8;
+
+impl Place {
+    fn is_counted(self) -> bool {
+        self.global.or(self.step).or(self.epoch).is_some()
+    }
+
+    /// Whether it comes after `other` in the run.
+    fn is_beyond(self, other: Self) -> bool {
+        match (self.global, other.global) {
+            (Some(own), Some(other)) => own > other,
+            _ => (self.epoch, self.step) > (other.epoch, other.step),
+        }
+    }
+}
+
+/// The state of one process.
+#[derive(Debug)]
+struct Process {
+    steps: Steps,
+    pace: Pace,
+}
+
+impl Merger {
+    /// Creates a merger without sources.
+    pub fn new(hints: Hints) -> Self {
+        Self { total: hints.total_steps, hints, ..Self::default() }
+    }
+
+    /// Adds a source.
+    pub fn add(&mut self, kind: Kind) -> SourceId {
+        self.sources.push(SourceState {
+            kind,
+            choice: Choice::default(),
+            ranks: BTreeMap::new(),
+            process: Process::new(self.hints.batch_size),
+            total: Total::Unknown,
+            last: None,
+            repeats: None,
+            advances: false,
+            waiting: None,
+        });
+        SourceId(self.sources.len() - 1)
+    }
+
+    /// Takes an observation of `source` at `now`, in seconds. Passes the values to report to
+    /// `report`, in order.
+    pub fn take(
+        &mut self,
+        source: SourceId,
+        observation: &Observation,
+        now: f64,
+        mut report: impl FnMut(Entry),
+    ) {
+        let Some(state) = self.sources.get_mut(source.0) else { return };
+        match state.wait(observation, self.hints.loss.is_some()) {
+            Wait::Take => {}
+            Wait::Later => return,
+            Wait::After(earlier) => self.take_now(source, &earlier, now, &mut report),
+        }
+        self.take_now(source, observation, now, &mut report);
+    }
+
+    fn take_now(
+        &mut self,
+        source: SourceId,
+        observation: &Observation,
+        now: f64,
+        report: &mut impl FnMut(Entry),
+    ) {
+        let Some(state) = self.sources.get_mut(source.0) else { return };
+        let leads = state.choice.leads(observation);
+        let loss = state.choice.train(observation, self.hints.loss.as_deref());
+        let paused = loss.is_none() && !observation.losses.is_empty();
+        let line =
+            Line { span: loss.map(|loss| loss.span), speaks_for_job: state.kind == Kind::Push };
+        self.plan.learn(observation);
+        let process = match observation.rank {
+            Some(rank) => {
+                state.ranks.entry(rank).or_insert_with(|| Process::new(self.hints.batch_size))
+            }
+            None => &mut state.process,
+        };
+        let position = process.steps.place(observation, &self.plan, line);
+        let mut batch = process.took(observation, position, now, paused);
+        if !leads {
+            return;
+        }
+        let loss = loss.filter(|loss| state.is_new(observation, position, loss.value));
+        if loss.is_none() && line.span.is_some() {
+            batch = None;
+        }
+        state.total = position.total;
+        let kind = state.kind;
+        if loss.is_some() && self.prefers(kind, self.loss_from) {
+            self.loss_from = Some(source);
+            self.steps_from = None;
+        }
+        let validation = held_out(observation);
+        if validation.is_some() && self.prefers(kind, self.validation_from) {
+            self.validation_from = Some(source);
+        }
+        if let Some(Loss { value, .. }) =
+            validation.filter(|_| self.validation_from == Some(source))
+        {
+            report(Entry::Validation(*value));
+        }
+        let gives_losses = self.loss_from.is_none_or(|chosen| chosen == source);
+        let counts = self.counts_steps(source, position);
+        if counts && self.take_total(source, position) {
+            report(Entry::TotalSteps(self.total));
+        }
+        if let Some(steps) = observation.expected_steps {
+            report(Entry::ExpectedSteps(steps));
+        }
+        if gives_losses {
+            if let Some(epoch) = position.epoch {
+                report(Entry::Epoch(epoch));
+            }
+            if let Some(seconds) = batch {
+                report(Entry::Batch(seconds));
+            }
+            if let Some(loss) = loss {
+                report(Entry::Loss(loss.value));
+            }
+        }
+        // After the loss, because a loss alone counts as a step.
+        let step = if counts {
+            position.global
+        } else {
+            self.step.filter(|_| gives_losses && loss.is_some())
+        };
+        // A tag of TensorBoard may count epochs as steps.
+        let is_back = kind == Kind::Events && loss.is_none() && step < self.step;
+        if let Some(step) = step.filter(|_| !is_back) {
+            self.step = Some(step);
+            report(Entry::Step(step));
+        }
+    }
+
+    /// Takes the planned number of steps from `source`, which counts the steps. Returns whether it
+    /// has changed.
+    fn take_total(&mut self, source: SourceId, position: Position) -> bool {
+        let is_new = self.steps_from.replace(source) != Some(source);
+        let total = match position.total {
+            Total::Steps(total) => Some(total),
+            Total::Unknown if !is_new => self.total,
+            Total::Unknown | Total::Open => self.hints.total_steps,
+        };
+        std::mem::replace(&mut self.total, total) != total
+    }
+
+    /// Whether `source`, at `position`, counts the steps of the job. The source of the losses does.
+    /// Another source does if only it knows the total and it advances.
+    fn counts_steps(&self, source: SourceId, position: Position) -> bool {
+        let Some(current) = self.steps_from.filter(|current| *current != source) else {
+            return true;
+        };
+        let knows = |id: SourceId| {
+            let state = self.sources.get(id.0);
+            state.is_some_and(|state| matches!(state.total, Total::Steps(_)))
+        };
+        if self.loss_from == Some(source) {
+            return knows(source) || !knows(current);
+        }
+        knows(source) && !knows(current) && position.moved
+    }
+
+    /// Whether a source of this kind is preferred to the chosen one.
+    fn prefers(&self, kind: Kind, chosen: Option<SourceId>) -> bool {
+        chosen.and_then(|chosen| self.sources.get(chosen.0)).is_none_or(|state| kind < state.kind)
+    }
+
+    /// The settings that the user has given.
+    pub fn hints(&self) -> &Hints {
+        &self.hints
+    }
+
+    /// Where training losses are taken from.
+    pub fn loss_from(&self) -> Option<SourceId> {
+        self.loss_from
+    }
+
+    /// The steps over which the reported losses are averaged.
+    pub fn loss_span(&self) -> Option<Span> {
+        self.chosen()?.choice.span()
+    }
+
+    /// The origin of the reported latencies.
+    pub fn latency_from(&self) -> Option<LatencyFrom> {
+        let state = self.chosen()?;
+        let rank = state.choice.rank();
+        rank.map_or(Some(&state.process), |rank| state.ranks.get(&rank))?.pace.from()
+    }
+
+    /// Whether the chosen source's lines arrive in blocks, as from a buffered pipe.
+    pub fn is_block_buffered(&self) -> bool {
+        let text = self.chosen().filter(|state| state.kind == Kind::Text);
+        let processes =
+            text.into_iter().flat_map(|state| state.ranks.values().chain([&state.process]));
+        processes.map(|process| &process.pace).any(Pace::in_blocks)
+    }
+
+    /// Each rank of the chosen source: rank, number of batches, sum of their seconds.
+    pub fn ranks(&self) -> impl Iterator<Item = (u32, u64, f64)> {
+        let ranks = self.chosen().into_iter().flat_map(|state| &state.ranks);
+        ranks.map(|(rank, process)| (*rank, process.pace.count(), process.pace.sum()))
+    }
+
+    fn chosen(&self) -> Option<&SourceState> {
+        self.sources.get(self.loss_from?.0)
+    }
+}
+
+/// What to do with an observation.
+enum Wait {
+    /// Take it.
+    Take,
+    /// Take it later, or never.
+    Later,
+    /// Take this earlier one first.
+    After(Observation),
+}
+
+impl SourceState {
+    /// Whether a loss is not that of the last step again: two loggers may print it, or two processes.
+    fn is_new(&mut self, observation: &Observation, position: Position, loss: f64) -> bool {
+        if self.kind != Kind::Text {
+            return true;
+        }
+        let place = Place {
+            rank: observation.rank,
+            epoch: position.epoch,
+            step: observation.step,
+            global: position.global,
+            loss: loss.to_bits(),
+        };
+        let last = self.last;
+        if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
+            self.last = Some(place);
+        }
+        let Some(last) = last else { return true };
+        if place.rank.is_some() && place.rank < last.rank {
+            self.repeats = Some((last, MAX_REPEATS));
+        }
+        if let Some((until, left)) = self.repeats.take()
+            && let Some(left) = left.checked_sub(1)
+            && !place.is_beyond(until)
+        {
+            // Without counters, one loss is known to be the same.
+            self.repeats = place.is_counted().then_some((until, left));
+            return false;
+        }
+        if observation.step.is_none() {
+            return true;
+        }
+        let same = Place { loss: last.loss, ..place } == last;
+        self.advances |= !same && last.step.is_some();
+        // Without another step so far, the counter may restart after each line.
+        !same || (last.loss != place.loss && !self.advances)
+    }
+
+    /// Each tag of an event file comes by itself, so parts of a loss wait for the main one.
+    fn wait(&mut self, observation: &Observation, is_named: bool) -> Wait {
+        if self.kind != Kind::Events || is_named || observation.losses.is_empty() {
+            return Wait::Take;
+        }
+        if !self.choice.is_partial(observation) {
+            if observation.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                self.waiting = None;
+            }
+            return Wait::Take;
+        }
+        let Some(waiting) = &self.waiting else {
+            self.waiting = Some(observation.clone());
+            return Wait::Later;
+        };
+        // The same part again: there is no main loss.
+        let name =
+            |observation: &Observation| observation.losses.first().map(|loss| loss.name.clone());
+        if name(waiting) != name(observation) {
+            return Wait::Later;
+        }
+        self.waiting.take().map_or(Wait::Take, Wait::After)
+    }
+}
+
+impl Process {
+    fn new(batch_size: Option<u64>) -> Self {
+        Self { steps: Steps::new(batch_size), pace: Pace::default() }
+    }
+
+    /// The duration of a batch in seconds, once it is known. A line about the whole run does not
+    /// count as a batch.
+    fn took(
+        &mut self,
+        observation: &Observation,
+        position: Position,
+        now: f64,
+        paused: bool,
+    ) -> Option<f64> {
+        let Observation { step, batch_seconds, losses, .. } = observation;
+        if step.is_none() && batch_seconds.is_none() && losses.is_empty() {
+            return None;
+        }
+        let step = position.global.filter(|_| step.is_some());
+        // A batch of held-out data is not one of the training.
+        let trains = losses.is_empty() || losses.iter().any(|loss| loss.phase == Phase::Train);
+        self.pace.took(
+            batch_seconds.filter(|_| trains),
+            step,
+            observation.at.unwrap_or(now),
+            paused,
+        )
+    }
+}
+
+/// The loss on held-out data, if there is one.
+fn held_out(observation: &Observation) -> Option<&Loss> {
+    let of = |phase| observation.losses.iter().find(move |loss| loss.phase == phase);
+    of(Phase::Validation).or_else(|| of(Phase::Test))
+}
+
+#[cfg(test)]
+mod tests;

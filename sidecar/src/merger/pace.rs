@@ -1,0 +1,139 @@
+//! Batch latency: reported by the source, or inferred from the times of its lines.
+
+use std::mem;
+
+use super::LatencyFrom;
+
+/// Lines within this many seconds of each other form a group.
+const TOGETHER: f64 = 0.002;
+/// A group of at least so many lines, after so many seconds of silence, is a flushed buffer.
+const BLOCK: (u64, f64) = (8, 0.5);
+/// Number of blocks in a row after which the source is reported as block-buffered.
+const BLOCKS: u32 = 3;
+
+/// The batch latency of one process.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// A latency was reported, so inferred ones are ignored.
+    reported: bool,
+    inferred: bool,
+    /// The end of the group before the last one.
+    mark: Option<Mark>,
+    /// The last group of lines.
+    group: Option<Group>,
+    /// Something other than steps, such as a validation, has taken time since the last group.
+    paused: bool,
+    /// Intervals between groups so far. The first one includes the start of the job.
+    intervals: u64,
+    blocks: u32,
+    count: u64,
+    sum: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: f64,
+    step: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    mark: Mark,
+    lines: u64,
+    /// Something other than steps came before it.
+    paused: bool,
+}
+
+impl Pace {
+    /// Takes a line that arrived at `at` in seconds, with its step and its reported latency, if it
+    /// has them. Returns the duration of a batch in seconds, once it is known. With `paused`, the
+    /// line is about something other than steps.
+    pub(super) fn took(
+        &mut self,
+        reported: Option<f64>,
+        step: Option<u64>,
+        at: f64,
+        paused: bool,
+    ) -> Option<f64> {
+        let inferred = if paused {
+            self.paused = true;
+            None
+        } else {
+            self.infer(step, at)
+        };
+        let took = match reported.filter(|took| took.is_finite() && *took > 0.0) {
+            Some(took) => {
+                // The first latency includes one-time work: loading, compiling, allocating.
+                let warm = self.reported;
+                self.reported = true;
+                Some(took).filter(|_| warm)
+            }
+            None => inferred.filter(|_| !self.reported),
+        }?;
+        self.inferred = !self.reported;
+        self.count += 1;
+        self.sum += took;
+        Some(took)
+    }
+
+    /// The time per step up to the previous group, which only now is known to be complete.
+    fn infer(&mut self, step: Option<u64>, at: f64) -> Option<f64> {
+        let Some(group) = &mut self.group else {
+            self.group = Some(Group::new(at, step.unwrap_or(1), false));
+            return None;
+        };
+        // A line without a step counts as one step.
+        let step = step.unwrap_or(group.mark.step + 1);
+        if (at - group.mark.at).abs() < TOGETHER {
+            group.lines += 1;
+            group.mark.step = step;
+            return None;
+        }
+        let done = *group;
+        let before = self.mark.replace(done.mark);
+        self.group = Some(Group::new(at, step, mem::take(&mut self.paused)));
+        let before = before?;
+        self.intervals += 1;
+        let seconds = done.mark.at - before.at;
+        let steps = done.mark.step.checked_sub(before.step).filter(|steps| *steps > 0)?;
+        let in_block = done.lines >= BLOCK.0 && seconds >= BLOCK.1;
+        self.blocks = if in_block { self.blocks.saturating_add(1) } else { 0 };
+        let counts = seconds > 0.0 && self.intervals > 1 && !done.paused;
+        counts.then(|| seconds / float(steps))
+    }
+
+    /// The origin of the latencies, once there are any.
+    pub(super) fn from(&self) -> Option<LatencyFrom> {
+        if self.reported {
+            Some(LatencyFrom::Reported)
+        } else {
+            self.inferred.then_some(LatencyFrom::Inferred)
+        }
+    }
+
+    /// Whether lines arrive in blocks.
+    pub(super) fn in_blocks(&self) -> bool {
+        self.blocks >= BLOCKS
+    }
+
+    /// Number of batches whose latency is known.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The sum of their latencies in seconds.
+    pub(super) fn sum(&self) -> f64 {
+        self.sum
+    }
+}
+
+impl Group {
+    fn new(at: f64, step: u64, paused: bool) -> Self {
+        Self { mark: Mark { at, step }, lines: 1, paused }
+    }
+}
+
+/// The number of steps between two lines as a float, capped at `u32::MAX`.
+fn float(steps: u64) -> f64 {
+    u32::try_from(steps).unwrap_or(u32::MAX).into()
+}

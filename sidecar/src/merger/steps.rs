@@ -1,0 +1,227 @@
+//! The position of a line in the whole run, and the length of the run.
+
+use super::pass::Pass;
+use crate::number::floor;
+use crate::observation::{Observation, Phase, Span};
+
+/// Number of steps of a run that only reports the fraction done.
+const PERCENT: u64 = 100;
+
+/// The planned length of the run, which may be on lines of its own.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The planned number of epochs.
+    epochs: Option<u64>,
+    /// The same, if it was on a line without a loss.
+    announced: Option<u64>,
+    /// The planned number of steps.
+    steps: Option<u64>,
+}
+
+/// The number of steps of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Total {
+    /// No source has reported it.
+    #[default]
+    Unknown,
+    /// The number is known.
+    Steps(u64),
+    /// Steps are counted per epoch and the number of epochs is unknown.
+    Open,
+}
+
+/// How to place a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line {
+    /// The span of its training loss, if it is reported.
+    pub(super) span: Option<Span>,
+    /// The job itself reports it: each of its losses without a step counts as a step.
+    pub(super) speaks_for_job: bool,
+}
+
+/// A position in the run; unknown values are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Position {
+    /// Steps since the start.
+    pub(super) global: Option<u64>,
+    /// The planned total.
+    pub(super) total: Total,
+    /// The epoch, counted from 1.
+    pub(super) epoch: Option<u64>,
+    /// Whether the step has advanced.
+    pub(super) moved: bool,
+}
+
+/// Converts the counters of a process into steps of the whole run.
+#[derive(Debug)]
+pub(super) struct Steps {
+    batch_size: Option<u64>,
+    /// The number of the first epoch: 0 or 1.
+    first_epoch: Option<f64>,
+    /// The last reported epoch.
+    epoch: Option<f64>,
+    pass: Pass,
+    /// Whether steps have been counted, and not only epochs or fractions of the run.
+    counts: bool,
+    reached: Option<u64>,
+    total: Total,
+    /// A counter without epochs and without a length has gone back.
+    restarted: bool,
+}
+
+impl Plan {
+    /// Records the plan of the whole run, if a line contains it.
+    pub(super) fn learn(&mut self, observation: &Observation) {
+        self.epochs = observation.total_epochs.or(self.epochs);
+        if observation.losses.is_empty() {
+            self.announced = observation.total_epochs.or(self.announced);
+        }
+        if observation.step.is_none() && !observation.step_in_epoch {
+            self.steps = observation.total_steps.or(self.steps);
+        }
+    }
+}
+
+impl Steps {
+    /// With `batch_size`, samples are converted to steps.
+    pub(super) fn new(batch_size: Option<u64>) -> Self {
+        Self {
+            batch_size,
+            first_epoch: None,
+            epoch: None,
+            pass: Pass::default(),
+            counts: false,
+            reached: None,
+            total: Total::Unknown,
+            restarted: false,
+        }
+    }
+
+    /// The position of `observation`.
+    pub(super) fn place(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Position {
+        let epoch = self.enter(observation);
+        let before = self.reached;
+        let step = observation.step.and_then(|step| self.batches(observation, step));
+        let total = observation.total_steps.and_then(|total| self.batches(observation, total));
+        let global = if self.is_beside(observation, total) {
+            None
+        } else if observation.step_in_epoch {
+            step.and_then(|step| self.in_epoch(step, total, plan))
+        } else if observation.step.is_some() {
+            step.map(|step| self.in_run(step, total.or(plan.steps)))
+        } else {
+            self.without_step(observation, plan, line)
+        };
+        self.reached = global.or(self.reached);
+        Position { global, total: self.total, epoch, moved: self.reached > before }
+    }
+
+    /// Takes the epoch, if the line has one. Returns it, counted from 1.
+    fn enter(&mut self, observation: &Observation) -> Option<u64> {
+        let epoch = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0);
+        if let Some(epoch) = epoch
+            && self.epoch != Some(epoch)
+        {
+            // A resumed run that starts at a later epoch is assumed to count from 1, as most do.
+            let first = *self.first_epoch.get_or_insert(if epoch < 1.0 { 0.0 } else { 1.0 });
+            let before = floor(epoch - first);
+            if let Some(before) = before.filter(|before| *before != self.pass.before()) {
+                self.pass.go_to(before);
+            }
+            self.epoch = before.map(|_| epoch);
+        }
+        let is_known = self.epoch.is_some() && observation.epoch.is_some();
+        is_known.then(|| self.pass.before()).and_then(|before| before.checked_add(1))
+    }
+
+    /// Converts a count of `observation` to batches.
+    fn batches(&self, observation: &Observation, count: u64) -> Option<u64> {
+        match self.batch_size {
+            _ if !observation.step_in_samples => Some(count),
+            Some(size) if size > 0 => Some(count.div_ceil(size)),
+            _ => None,
+        }
+    }
+
+    /// Whether a line about held-out data counts the steps of that data, and not of the training.
+    fn is_beside(&self, observation: &Observation, total: Option<u64>) -> bool {
+        let trains = observation.losses.iter().any(|loss| loss.phase == Phase::Train);
+        if observation.losses.is_empty() || trains {
+            return false;
+        }
+        if observation.step_in_epoch {
+            return self.pass.length().is_none() || self.pass.length() != total;
+        }
+        total.is_some_and(|total| self.total != Total::Steps(total))
+    }
+
+    /// Converts `step` of an epoch of `length` steps to a step of the run.
+    fn in_epoch(&mut self, step: u64, length: Option<u64>, plan: &Plan) -> Option<u64> {
+        let says_epochs = self.epoch.is_some();
+        if let Some(length) = length
+            && !says_epochs
+            && self.pass.is_over(step, length)
+        {
+            self.pass.go_to(self.pass.before().saturating_add(1));
+        }
+        if !self.pass.take(step, length) {
+            // Other loops leave the step unchanged.
+            return self.reached;
+        }
+        self.counts = true;
+        if let Some(length) = self.pass.length() {
+            let total = match plan.epochs {
+                // It was announced as that of the run.
+                _ if plan.steps == Some(length) && self.pass.before() == 0 => Some(length),
+                Some(epochs) => self.pass.total(epochs),
+                // A source without epochs has a single one.
+                None => Some(length).filter(|_| !says_epochs && self.pass.before() == 0),
+            };
+            self.total = total.map_or(Total::Open, Total::Steps);
+        } else if !says_epochs {
+            // Without epochs and their length, only the first pass is certain.
+            self.restarted |= self.reached.is_some_and(|reached| step < reached);
+            return Some(step).filter(|_| !self.restarted);
+        }
+        self.pass.begin()?.checked_add(step)
+    }
+
+    /// Takes a step of the run and the total, if that is known.
+    fn in_run(&mut self, step: u64, total: Option<u64>) -> u64 {
+        self.counts = true;
+        self.total = total.map_or(self.total, Total::Steps);
+        step
+    }
+
+    /// The step of a line without one.
+    fn without_step(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Option<u64> {
+        if line.speaks_for_job {
+            self.total = observation.total_steps.map_or(self.total, Total::Steps);
+        }
+        if let Some(done) = observation.done {
+            return self.part(done, plan);
+        }
+        if self.counts {
+            // Its loss does not add a step.
+            return self.reached.filter(|_| line.span.is_some() && !line.speaks_for_job);
+        }
+        // If only epochs are counted and their number was announced, each one is a step.
+        let epochs = plan.announced.filter(|_| line.span == Some(Span::Epoch))?;
+        let epoch = self.epoch.is_some().then(|| self.pass.before().checked_add(1)).flatten()?;
+        self.total = Total::Steps(epochs.max(epoch));
+        Some(epoch)
+    }
+
+    /// Converts the fraction done to a step.
+    fn part(&mut self, done: f64, plan: &Plan) -> Option<u64> {
+        let total = match self.total {
+            Total::Steps(total) => total,
+            // For a run that counts steps, the fraction is useless without the total.
+            Total::Unknown | Total::Open if self.counts => return None,
+            Total::Unknown | Total::Open => plan.steps.unwrap_or(PERCENT),
+        };
+        let step = floor(done * f64::from(u32::try_from(total).ok()?) + 0.5)?;
+        self.total = Total::Steps(total);
+        Some(step.min(total))
+    }
+}

@@ -1,0 +1,134 @@
+//! Signals to the sidecar, which are meant for the command.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open, pidfd_send_signal,
+};
+use rustix::termios::tcgetpgrp;
+use signal_hook::iterator::{Handle, Signals};
+
+use super::family;
+use super::terminal::Terminal;
+
+/// Signals that are forwarded to the command: all whose default is to end or to stop a program, or
+/// that programs use for messages. The others are
+///
+/// - those that cannot be caught (`KILL`, `STOP`), or that a fault of our own causes (`SEGV`, `BUS`,
+///   `ILL`, `FPE`, `ABRT`, `TRAP`, `SYS`);
+/// - those that the kernel sends for our own doing: `CHLD`, `PIPE`, `TTIN`, `TTOU`;
+/// - real-time signals, which have no names.
+const FORWARDED: [Signal; 16] = [
+    Signal::TERM,
+    Signal::INT,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::IO,
+    Signal::URG,
+    Signal::POWER,
+    Signal::XCPU,
+    Signal::WINCH,
+    Signal::TSTP,
+    Signal::CONT,
+];
+/// Signals that a terminal sends for keys and size changes.
+const TERMINAL: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::WINCH, Signal::TSTP];
+/// Signals that ask for the end.
+const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+
+/// Registers the signals, before the command exists, so that none is missed.
+pub(super) fn register() -> io::Result<Signals> {
+    // A file that grows beyond a limit then gives an error, and does not end us.
+    let own = Signal::XFSZ.as_raw();
+    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()).chain([own]))
+}
+
+/// The command's process, which gets the signals.
+#[derive(Debug)]
+pub(super) struct Target {
+    pid: Pid,
+    /// It names the process also after its number was given to another one.
+    descriptor: Option<OwnedFd>,
+    ended: AtomicBool,
+    /// Whether the end was asked for when no process of ours was left.
+    given_up: AtomicBool,
+}
+
+impl Target {
+    /// The process with this number.
+    pub(super) fn new(pid: Pid) -> Self {
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok();
+        Self { pid, descriptor, ended: AtomicBool::new(false), given_up: AtomicBool::new(false) }
+    }
+
+    /// The command has ended: processes that it left behind get the signals now.
+    pub(super) fn set_ended(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end was asked for when no process of ours was left.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    fn send(&self, signal: Signal) {
+        // A process may have ended just now, so errors are ignored.
+        if !self.ended.load(Ordering::Relaxed) {
+            match &self.descriptor {
+                Some(descriptor) => pidfd_send_signal(descriptor, signal),
+                None => kill_process(self.pid, signal),
+            }
+            .ok();
+            return;
+        }
+        let orphans = family::children();
+        for orphan in &orphans {
+            kill_process(orphan.pid, signal).ok();
+        }
+        if orphans.is_empty() && ENDING.contains(&signal) {
+            self.given_up.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Starts the thread that forwards signals.
+pub(super) fn forward(
+    mut signals: Signals,
+    target: Arc<Target>,
+    terminal: Option<Arc<Terminal>>,
+) -> io::Result<Handle> {
+    let handle = signals.handle();
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for signal in signals.forever().filter_map(Signal::from_named_raw) {
+            match &terminal {
+                _ if signal == Signal::XFSZ => continue,
+                // The kernel tells the programs in the command's terminal.
+                Some(terminal) if signal == Signal::WINCH => {
+                    terminal.resize();
+                    continue;
+                }
+                Some(terminal) if signal == Signal::CONT => terminal.resume(),
+                // The terminal signals the whole foreground group, including the command. A second
+                // signal would be harmful: many programs abort on a second Ctrl-C.
+                None if TERMINAL.contains(&signal) && is_in_foreground() => continue,
+                _ => {}
+            }
+            target.send(signal);
+        }
+    })?;
+    Ok(handle)
+}
+
+/// Whether we are in the terminal's foreground group.
+pub(super) fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+}

@@ -1,0 +1,196 @@
+//! Prefixes that name the process: of torchrun, MPI, Horovod, Slurm, pdsh, Ray, compose, syslog.
+
+use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
+use crate::terminal::stamp::stamp;
+
+/// Words before the number of a process.
+const RANKS: [&str; 12] = [
+    "local_rank",
+    "global_rank",
+    "local rank",
+    "global rank",
+    "mpirank",
+    "rank",
+    "worker",
+    "process",
+    "proc",
+    "device",
+    "cuda",
+    "gpu",
+];
+
+/// `[default0]:`, `[rank0]`, `[GPU 3]`, `[node0:rank1]`, `[gpu01:0/2]`, `[1,0]<stdout>:`, `[0]<stderr>:`.
+pub(super) fn bracketed<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
+    let (inside, rest) = found.text.strip_prefix('[')?.split_once(']')?;
+    if inside.len() > MAX_LEN {
+        return None;
+    }
+    let after_stream = rest.strip_prefix("<stdout>:").or_else(|| rest.strip_prefix("<stderr>:"));
+    if let Some(after) = after_stream {
+        found.see_rank(mpi(inside));
+        return Some(after);
+    }
+    if let Some(rank) = all_rank(inside) {
+        found.see_rank(Some(rank));
+        return Some(separator(rest));
+    }
+    if let Some(pod) = inside.strip_prefix("pod/") {
+        found.process = Some(pod);
+        return Some(separator(rest));
+    }
+    let letters = inside.trim_end_matches(|c: char| c.is_ascii_digit());
+    if let Some(after) = rest.strip_prefix(':')
+        && letters.starts_with(|c: char| c.is_alphabetic())
+        && is_host(letters)
+        && let Some(rank) = inside.strip_prefix(letters).and_then(|digits| digits.parse().ok())
+    {
+        found.see_rank(Some(rank));
+        return Some(after);
+    }
+    // A host, and its process of so many.
+    let (host, of) = inside.split_once(':')?;
+    let (rank, of) = number(of)?;
+    let (processes, "") = number(of.strip_prefix('/')?)? else { return None };
+    if !is_host(host) || rank >= processes {
+        return None;
+    }
+    found.see_rank(Some(rank));
+    Some(separator(rest))
+}
+
+/// The rank from the inside of MPI's brackets: the last of its numbers, or the one with a name.
+fn mpi(inside: &str) -> Option<u32> {
+    let named = inside.split(',').find_map(all_rank);
+    named.or_else(|| inside.rsplit(',').find_map(|part| part.trim().parse().ok()))
+}
+
+/// `(RayTrainWorker pid=1234, ip=10.0.0.1)`, `(rank 0)`. Ray may end a line in `[repeated 3x across
+/// cluster]`.
+pub(super) fn parenthesised<'a>(found: &mut Stripped<'a>, before: &Before) -> Option<&'a str> {
+    let (inside, rest) = found.text.strip_prefix('(')?.split_once(')')?;
+    // icefall's `(1/4)` after the place in the code. Elsewhere it counts epochs.
+    if before.place
+        && let Some((rank, of)) = number(inside)
+        && let Some((processes, "")) = of.strip_prefix('/').and_then(number)
+        && rank < processes
+    {
+        found.see_rank(Some(rank));
+        return Some(separator(rest));
+    }
+    if let Some(rank) = all_rank(inside) {
+        found.see_rank(Some(rank));
+        return Some(separator(rest));
+    }
+    // The worker's name may have the form `RayTrainWorker(rank=3)`.
+    let (inside, rest) = match inside.split_once('(') {
+        Some((_, arguments)) => {
+            found.see_rank(rank(arguments).map(|(rank, _)| rank));
+            rest.split_once(')')?
+        }
+        None => (inside, rest),
+    };
+    let (_, process) = inside.split_once("pid=").filter(|_| inside.len() <= MAX_LEN)?;
+    found.process = Some(process);
+    let repeated = rest.ends_with("across cluster]").then(|| rest.rsplit_once("[repeated "));
+    Some(repeated.flatten().map_or(rest, |(text, _)| text.trim_end()))
+}
+
+/// `3: `, as `srun --label` numbers the processes. The text after it shows that this is no step.
+pub(super) fn labelled<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
+    let (rank, rest) = number(found.text)?;
+    let after = rest.strip_prefix(": ")?.trim_ascii_start();
+    let has_prefix =
+        after.starts_with(['[', '{']) || after.starts_with(":::") || stamp(after).is_some();
+    if !has_prefix && !counts(after) {
+        return None;
+    }
+    found.see_rank(Some(rank));
+    Some(after)
+}
+
+/// Whether a counter is at the start of `text`.
+pub(super) fn counts(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| !c.is_alphabetic());
+    let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let word = start.get(..length).unwrap_or_default();
+    ["epoch", "step", "iter", "iteration", "batch", "train", "training", "global"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// `rank0: `, `Rank 2: `, `GPU 0 | `, `trainer/0 `.
+pub(super) fn worded<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
+    if let Some((rank, rest)) = rank(found.text) {
+        let rest = rest.strip_prefix(':').or_else(|| rest.trim_start().strip_prefix(['|', ']']));
+        let rest = rest?;
+        found.see_rank(Some(rank));
+        return Some(rest);
+    }
+    let (name, rest) = numbered_word(found.text)?;
+    let (role, rank) = name.split_once('/')?;
+    let is_role = role.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let rest = rest.strip_prefix(' ').filter(|rest| is_role && starts_text(rest))?;
+    found.see_rank(Some(rank.parse().ok()?));
+    Some(rest)
+}
+
+/// `trainer-1  | ` of compose, `worker-0: ` of pdsh, `name[12345]: ` of syslog.
+pub(super) fn host<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
+    let (name, rest) = numbered_word(found.text)?;
+    if let Some((_, pid)) = name.strip_suffix(']').and_then(|name| name.split_once('['))
+        && pid.bytes().all(|byte| byte.is_ascii_digit())
+        && let Some(rest) = rest.strip_prefix(": ")
+    {
+        found.process = Some(pid);
+        return Some(rest);
+    }
+    if !is_host(name) {
+        return None;
+    }
+    let number = name.rsplit(['-', '_']).next().unwrap_or_default();
+    let is_numbered = number.len() < name.len() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = match rest.trim_start_matches(' ').strip_prefix("| ") {
+        Some(rest) if is_numbered => rest,
+        _ => rest.strip_prefix(": ").filter(|rest| is_parted(name) && starts_text(rest))?,
+    };
+    found.process = Some(name);
+    Some(rest)
+}
+
+fn is_parted(name: &str) -> bool {
+    name.contains(['-', '.'])
+}
+
+/// Whether `text` does not begin with a value.
+fn starts_text(text: &str) -> bool {
+    let unsigned = text.trim_ascii_start().trim_start_matches(['-', '+', '.']);
+    let word = unsigned.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_number = unsigned.starts_with(|c: char| c.is_ascii_digit())
+        || ["nan", "inf", "infinity"].iter().any(|name| word.eq_ignore_ascii_case(name));
+    !unsigned.is_empty() && !is_number
+}
+
+fn is_host(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_part)
+}
+
+/// The rank, if all of `text` is one: `rank0`, `GPU 3`, `node0:rank1`.
+fn all_rank(text: &str) -> Option<u32> {
+    let text = text.trim_ascii();
+    let text = text
+        .rsplit_once(':')
+        .map_or(text, |(node, rank)| if node.starts_with("node") { rank } else { text });
+    rank(text).filter(|(_, rest)| rest.is_empty()).map(|(rank, _)| rank)
+}
+
+/// A rank at the start of `text`, as in `rank0` and `Rank 3`, and the text after it.
+fn rank(text: &str) -> Option<(u32, &str)> {
+    let first = text.bytes().next()?.to_ascii_lowercase();
+    let rest =
+        RANKS.iter().filter(|word| word.as_bytes().first() == Some(&first)).find_map(|word| {
+            let (start, rest) = text.split_at_checked(word.len())?;
+            start.eq_ignore_ascii_case(word).then_some(rest)
+        })?;
+    number(rest.trim_start_matches([' ', '=', ':', '_', '#', '-']))
+}

@@ -1,0 +1,194 @@
+//! Prefixes of loggers: times, levels, names and places in the code.
+
+use super::launchers::counts;
+use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
+use crate::terminal::stamp::{may_be_named, stamp, time};
+
+const LEVELS: [&str; 11] = [
+    "INFO",
+    "WARNING",
+    "WARN",
+    "ERROR",
+    "DEBUG",
+    "CRITICAL",
+    "FATAL",
+    "SUCCESS",
+    "TRACE",
+    "NOTICE",
+    "EXCEPTION",
+];
+/// Names of loggers that give no meaning to a line.
+const NAMES: [&str; 6] = ["root", "main", "titan", "stdout", "stderr", "MainThread"];
+
+/// `[2026-01-01 10:00:00]`, `[01/31 10:00:00 d2.events]`, `[INFO]`, `[INFO|trainer.py:12]`, `[titan]`.
+pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
+    let (inside, rest) = found.text.strip_prefix('[')?.split_once(']')?;
+    if inside.len() > MAX_LEN {
+        return None;
+    }
+    let trimmed = inside.trim();
+    let after_level = leveled(trimmed);
+    let stamped = after_level.map_or(trimmed, |rest| rest.trim_start_matches(['|', ' ', ':']));
+    if let Some((at, _)) = any_stamp(stamped) {
+        found.at = at.or(found.at);
+        before.stamp = true;
+        return Some(after_brackets(rest));
+    }
+    if after_level.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with(['|', ':'])) {
+        return Some(after_brackets(rest));
+    }
+    if trimmed.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("pid")) {
+        return Some(after_brackets(rest));
+    }
+    before.place |= inside.contains(".py:");
+    let is_name = (inside.contains(['.', '_', '/']) && is_name(inside)) || NAMES.contains(&inside);
+    let known = before.stamp || before.anything || any_stamp(rest.trim_start()).is_some();
+    (is_name && known).then(|| after_brackets(rest))
+}
+
+/// The text after brackets and a separator. A bar there begins the program's own text.
+fn after_brackets(text: &str) -> &str {
+    let text = text.trim_ascii_start();
+    if text.starts_with('|') { text } else { separator(text) }
+}
+
+/// A name without a value: `logging.py:96:log_dist`.
+fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:/".contains(&byte);
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.bytes().all(is_part)
+}
+
+/// Strips a date and time, and the separator after it.
+pub(super) fn stamped<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
+    let (at, rest) = any_stamp(found.text)?;
+    if !rest.starts_with([' ', '\t', '|', ']', ':', '-', ',']) {
+        return None;
+    }
+    found.at = at.or(found.at);
+    before.stamp = true;
+    Some(separator(rest.strip_prefix('-').unwrap_or(rest)))
+}
+
+/// `May 01 10:00:00 host name[123]: `, `Fri May  1 10:00:00 2026 `.
+pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
+    if !may_be_named(found.text) {
+        return None;
+    }
+    let (_, rest) = stamp(found.text).filter(|(_, rest)| rest.starts_with(' '))?;
+    before.stamp = true;
+    let rest = rest.trim_start();
+    let year =
+        number(rest).filter(|(year, after)| (1970..9999).contains(year) && after.starts_with(' '));
+    let rest = year.map_or(rest, |(_, after)| after.trim_start());
+    // The host precedes the process.
+    let process = rest.split_once(' ').filter(|(host, process)| {
+        !host.contains([':', '='])
+            && numbered_word(process)
+                .is_some_and(|(name, after)| name.ends_with(']') && after.starts_with(": "))
+    });
+    Some(process.map_or(rest, |(_, process)| process))
+}
+
+/// A date and time, or a time alone.
+fn any_stamp(text: &str) -> Option<(Option<f64>, &str)> {
+    stamp(text).or_else(|| time(text).map(|(_, rest)| (None, rest)))
+}
+
+/// `I0519 16:28:41.434724      12 main.go:136]`.
+pub(super) fn klog(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(['I', 'W', 'E', 'F'])?;
+    let (date, rest) = rest.split_at_checked(4)?;
+    if !date.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (_, rest) = time(rest.strip_prefix(' ')?)?;
+    let (place, rest) = rest.split_once("] ")?;
+    (place.len() <= MAX_LEN).then_some(rest)
+}
+
+/// The text after a level such as `INFO`, or after `INFO:root:`.
+pub(super) fn level(text: &str) -> Option<&str> {
+    if !text.as_bytes().first()?.is_ascii_uppercase() {
+        return None;
+    }
+    let rest = LEVELS.iter().find_map(|level| text.strip_prefix(level))?;
+    if let Some((logger, after)) = rest.strip_prefix(':').and_then(|rest| rest.split_once(':'))
+        && is_identifier(logger)
+    {
+        return Some(after);
+    }
+    (rest.is_empty() || rest.starts_with([' ', '\t', ':', ']', '-', '|'])).then_some(rest)
+}
+
+/// The text after a level in any case.
+fn leveled(text: &str) -> Option<&str> {
+    LEVELS.iter().find_map(|level| {
+        let (start, rest) = text.split_at_checked(level.len())?;
+        let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        (start.eq_ignore_ascii_case(level) && ends).then_some(rest)
+    })
+}
+
+/// `(trainer:464) `, `(main.py 232): ` after a time: a place in the code.
+pub(super) fn place<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
+    let (inside, rest) = text.strip_prefix('(')?.split_once(')').filter(|_| before.stamp)?;
+    let digits = inside.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = digits.strip_suffix([':', ' '])?;
+    let is_place = digits.len() < inside.len() && is_identifier(name) && inside.len() <= MAX_LEN;
+    is_place.then(|| separator(rest))
+}
+
+/// The text after a logger's name: `__main__ - `, `train.py:12 - `, `name - INFO - `, `ppdet.engine INFO: `.
+pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
+    let length =
+        memchr::memchr2(b' ', b'\t', text.as_bytes()).filter(|length| *length <= MAX_LEN)?;
+    let (name, rest) = text.split_at_checked(length)?;
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') || counts(name) {
+        return None;
+    }
+    let after = rest.trim_ascii_start();
+    if before.stamp
+        && !before.level
+        && let Some(rest) = after_level(text)
+    {
+        before.level = true;
+        return Some(rest);
+    }
+    if let Some(name) = name.strip_suffix(':').filter(|_| before.stamp) {
+        return (name.contains('.') && is_name(name) && !name.contains("loss")).then_some(after);
+    }
+    let rest = rest
+        .strip_prefix(" - ")
+        .or_else(|| rest.strip_prefix(" | "))
+        .or_else(|| rest.strip_prefix(" >> "))?;
+    let next_is_level = level(rest).is_some_and(|after| separator(after).len() < after.len());
+    let is_place = || name.starts_with("__") || name.contains(['.', ':', '_']);
+    (next_is_level || is_place() || NAMES.contains(&name)).then_some(rest)
+}
+
+/// The text after a level that follows some names: `host:0 pkg.train:77 INFO text`.
+fn after_level(text: &str) -> Option<&str> {
+    let mut rest = text;
+    for _ in 0..MAX_NAMES {
+        let length =
+            memchr::memchr2(b' ', b'\t', rest.as_bytes()).filter(|length| *length <= MAX_LEN)?;
+        let (name, after) = rest.split_at_checked(length)?;
+        rest = after.trim_ascii_start();
+        if let Some(after) = level(rest) {
+            let is_last = name.contains(['.', ':', '_', '[', '-'])
+                || name.bytes().any(|b| b.is_ascii_digit());
+            return is_last.then(|| separator(after));
+        }
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:/[]()".contains(&byte)) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Maximum number of names before a level.
+const MAX_NAMES: usize = 4;
+
+fn is_identifier(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}

@@ -1,0 +1,147 @@
+//! `exec`: the command's signals, its children, and what it prints.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use paceline_reporter::wire::{Progress, State};
+use rustix::process::Signal;
+
+use crate::program::{Bench, Running, append, line, wait_for};
+
+/// A shell loop that waits for a file `end` in its folder, for two minutes at most.
+const WAIT: &str = "for i in $(seq 12000); do [ ! -e end ] || break; sleep 0.01; done";
+/// What is said once only children of the command hold its output.
+const LEFT: &str = "still holds its output";
+
+/// A script under `exec` in the bench's folder, with a file `said` for its messages.
+fn under_exec(bench: &Bench, options: &[&str], script: &str) -> Command {
+    let words = [&["exec"], options, &["--", "sh", "-c", script]].concat();
+    let mut command = bench.command(&words);
+    command.current_dir(bench.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(File::create(bench.path("said")).unwrap());
+    command
+}
+
+fn said(bench: &Bench) -> String {
+    fs::read_to_string(bench.path("said")).unwrap()
+}
+
+#[test]
+fn child_that_outlives_the_command_is_read_to_its_end() {
+    let bench = Bench::new();
+    let status = bench.path("status.json");
+    let script = format!("({WAIT}; printf %s '{}') & printf %s '{}'; exit 4", line(2), line(1));
+    let mut command = under_exec(&bench, &["--status-file", status.to_str().unwrap()], &script);
+    let mut running = Running(command.spawn().unwrap());
+    wait_for(|| said(&bench).contains(LEFT).then_some(()));
+    assert!(said(&bench).contains("has ended (exit status: 4), but process "), "{}", said(&bench));
+    append(&bench.path("end"), "");
+    assert_eq!(running.0.wait().unwrap().code(), Some(4));
+    let mut printed = String::new();
+    running.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, line(1) + &line(2));
+    let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
+    assert_eq!((last.state, last.eval.count), (State::Failed, 2));
+}
+
+#[test]
+fn children_that_outlive_the_command_get_the_signals() {
+    let bench = Bench::new();
+    let child = "trap 'echo asked; exit' TERM; while true; do sleep 0.05; done";
+    let script = format!("sh -c \"{child}\" & exit 0");
+    let mut running = Running(under_exec(&bench, &[], &script).spawn().unwrap());
+    wait_for(|| said(&bench).contains(LEFT).then_some(()));
+    running.signal(Signal::TERM);
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+    let mut printed = String::new();
+    running.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, "asked\n");
+}
+
+#[test]
+fn signals_that_programs_use_reach_the_command() {
+    let signals = [
+        Signal::HUP,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::URG,
+        Signal::XCPU,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::IO,
+        Signal::POWER,
+        Signal::TERM,
+    ];
+    let bench = Bench::new();
+    let numbers = signals.map(|signal| signal.as_raw().to_string()).join(" ");
+    let script = format!(
+        "for s in {numbers}; do trap \"echo got $s\" $s; done; echo ready; \
+         while [ ! -e end ]; do sleep 0.01; done"
+    );
+    let mut running = Running(under_exec(&bench, &[], &script).spawn().unwrap());
+    let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    for signal in signals {
+        running.signal(signal);
+        assert_eq!(lines.next().unwrap().unwrap(), format!("got {}", signal.as_raw()));
+    }
+    append(&bench.path("end"), "");
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn last_line_of_a_flood_is_read() {
+    let bench = Bench::new();
+    let status = bench.path("status.json");
+    let script = format!("yes '{}' | head -c 40000000; echo; printf %s '{}'", line(1), line(7));
+    let mut command = under_exec(&bench, &["--status-file", status.to_str().unwrap()], &script);
+    assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
+    assert_eq!(last.step, Some(7), "{last:?}");
+}
+
+#[test]
+fn address_that_is_taken_is_an_error_before_the_command_starts() {
+    let bench = Bench::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = under_exec(&bench, &["--listen", &address], "echo ran");
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let expected = format!("cannot listen on {address}: the address is taken");
+    assert!(said(&bench).contains(&expected), "{}", said(&bench));
+    let further = command.env("RANK", "1").env("LOCAL_RANK", "1").output().unwrap();
+    assert_eq!((further.status.code(), further.stdout), (Some(0), b"ran\n".to_vec()));
+    assert!(said(&bench).contains("listening on 127.0.0.1:72"), "{}", said(&bench));
+}
+
+#[test]
+fn command_without_its_dashes_is_refused_with_advice() {
+    let bench = Bench::new();
+    for words in [
+        &["exec", "echo", "hi"][..],
+        &["exec", "--job", "toy", "echo"],
+        &["exec", "--tty", "echo", "--flag"],
+    ] {
+        let output = bench.run(words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("put `--` before the command"), "{words:?}: {said}");
+        assert!(said.contains("exec -- echo"), "{words:?}: {said}");
+    }
+    let said = String::from_utf8(bench.run(&["exec", "--frob", "--", "echo"]).stderr).unwrap();
+    assert!(said.contains("--frob") && !said.contains("put `--`"), "{said}");
+}
+
+#[test]
+fn output_of_which_nothing_is_read_is_spoken_of_at_its_end() {
+    let bench = Bench::new();
+    let script = "for i in $(seq 30); do echo \"round $i: J = 0.$((90 - i))\"; done";
+    assert!(under_exec(&bench, &[], script).status().unwrap().success());
+    let expected = "output: 30 lines with numbers, none read as a loss: try --pattern '^round";
+    assert!(said(&bench).contains(expected), "{}", said(&bench));
+}
