@@ -113,9 +113,14 @@ fn beyond(run: &Run<'_>) -> Vec<Beyond> {
     };
     let equal = level(served.map(participant), run.room);
     let takes = each().any(|((_, claimant), share)| claimant.must && *share > equal);
+    // The kernel shares equally without limits. So a job of large weight would not get its part then.
+    let outweighs = |(at, ((row, _), share)): (usize, ((&super::Row, _), &f64))| {
+        run.served.first != Some(at) && row.left.is_none() && *share > equal
+    };
+    let outweighed = each().enumerate().any(outweighs);
     let beyond = |(at, ((row, claimant), share)): (usize, ((&super::Row, &Claimant), &f64))| {
         let is_first = run.served.first == Some(at);
-        if !row.cap_is_known && (is_first || row.left.is_some() && !takes) {
+        if !row.cap_is_known && (is_first && !outweighed || row.left.is_some() && !takes) {
             Beyond::All
         } else if *share < row.cap && (row.left.is_none() || takes && !claimant.must) {
             Beyond::Nothing

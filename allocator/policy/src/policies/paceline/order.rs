@@ -193,7 +193,9 @@ impl Allocation<'_> {
     /// Gives a job what it can use.
     fn take(&mut self, at: usize, cap: f64) {
         let is_measured = self.first.is_none() && self.may_measure;
-        let kept = self.rows.get(at).filter(|_| is_measured).and_then(Row::kept);
+        // Beside jobs that must run, a job without a limit would take what the promise gives them.
+        let is_free = |kept: &f64| *kept <= self.left || self.left >= self.room;
+        let kept = self.rows.get(at).filter(|_| is_measured).and_then(Row::kept).filter(is_free);
         self.measures |= kept.is_some();
         let cap = kept.unwrap_or(cap);
         let has = self.shares.get(at).copied().unwrap_or(0.0);

@@ -7,6 +7,8 @@ use super::*;
 
 /// The shortest interval: no job ends later than that after its end under equal sharing.
 const EPSILON: f64 = 1.0;
+/// The time until the policy knows a job's size: it needs a second frame.
+const UNTIL_KNOWN: f64 = EPSILON;
 /// The share of all waiting jobs together. It is taken from the jobs before them.
 const LEAK: f64 = 0.05;
 
@@ -66,15 +68,16 @@ proptest! {
     fn no_job_ends_later_than_under_sharing_by_weight(
         tasks in tasks(Just(1.0), 0.25..4.0_f64),
     ) {
+        // A job of small weight may be served first until the size of one of large weight is known.
         let late = latest(&tasks, &run(&mut strict(), &tasks));
-        prop_assert!(late <= EPSILON, "{late}: {tasks:?}");
+        prop_assert!(late <= UNTIL_KNOWN + EPSILON, "{late}: {tasks:?}");
     }
 
     #[test]
     fn share_of_waiting_jobs_delays_others_by_at_most_that_share(
         tasks in tasks(Just(1.0), 0.25..4.0_f64),
     ) {
-        ensure_within(&tasks, &run(&mut policy(&[]), &tasks), 1.0 + LEAK, EPSILON)?;
+        ensure_within(&tasks, &run(&mut policy(&[]), &tasks), 1.0 + LEAK, UNTIL_KNOWN + EPSILON)?;
     }
 
     #[test]
