@@ -41,7 +41,7 @@ fn main() -> anyhow::Result<()> {
         let image = format!("paceline-test/toy-job:{}", std::process::id());
         image_of(&docker, &image, &[env!("CARGO_BIN_EXE_toy-job").as_ref()]).await?;
         let mut outcome = Ok(());
-        for actuator in ["engine", "cgroup"] {
+        for actuator in ["engine", "cgroup", "auto"] {
             let env = Arc::new(TestEnv::new(docker.clone(), &image, actuator)?);
             outcome = outcome.and(measure(&env, actuator).await);
             env.clear().await?;

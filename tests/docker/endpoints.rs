@@ -155,7 +155,28 @@ pub(crate) async fn containers_on_one_network_are_told_apart(
     let stranger = "port 7223 is not the container's own";
     allocator.says(&["WARN", &env.name("thief"), "is not managed", stranger]).await?;
     anyhow::ensure!(!allocator.said().contains("job=thief"), "{}", allocator.said());
-    allocator.end().await
+    allocator.end().await?;
+    let check = |job: &'static str| {
+        let name = env.name(job);
+        async move {
+            let output = Allocator::command(&["check", &name])?.output().await?;
+            anyhow::Ok((output.status.code(), String::from_utf8(output.stdout)?))
+        }
+    };
+    // Alone on its network, the thief would count as reporting.
+    let (code, said) = check("thief").await?;
+    anyhow::ensure!(code == Some(1) && said.contains(stranger), "{said}");
+    let shared = said.lines().find(|line| line.starts_with("network")).unwrap_or_default();
+    for other in ["growing", "mute"] {
+        anyhow::ensure!(shared.contains(&env.name(other)), "{other} is missing: {said}");
+    }
+    for job in ["growing", "mute"] {
+        until(&format!("{job} answers"), || async {
+            Ok((check(job).await?.0 == Some(0)).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Where a toy job's endpoint listens.

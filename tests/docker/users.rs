@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use paceline_system_tests::{Allocator, TestEnv, program, until};
+use paceline_system_tests::{Allocator, LOCKS, TestEnv, program, until};
 use rustix::process::Signal;
 use tokio::process::Command;
 
@@ -76,6 +76,7 @@ pub(crate) fn by_user(env: &TestEnv, image: &str) -> anyhow::Result<Command> {
         .args(["--groups", &docker_group, "--"])
         .arg(copy)
         .env("PACELINE_ALLOCATOR_IMAGE", image)
+        .env(LOCKS, Allocator::locks()?)
         .kill_on_drop(true);
     Ok(command)
 }

@@ -16,7 +16,7 @@ use bollard::query_parameters::{
 use paceline_api::labels::JOB;
 use paceline_api::live::Snapshot;
 
-use crate::allocator::Allocator;
+use crate::allocator::{Allocator, LOCKS};
 use crate::image::program;
 use crate::printed::printed;
 use crate::swarm::{PrivateSwarm, SwarmEngine};
@@ -118,6 +118,7 @@ impl AgentFleet {
         let engine = self.engine(host)?;
         let mut command = engine.command(&program("paceline")?);
         command.args(["agent", "--host", &engine.address(), "--policy"]).args(&self.policy);
+        command.env(LOCKS, Allocator::locks()?);
         command.arg("--token-file").arg(self.file("token"));
         command.arg("--tls-certificate").arg(self.file("agent.pem"));
         command.arg("--tls-key").arg(self.file("agent.key"));

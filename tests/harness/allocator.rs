@@ -12,6 +12,9 @@ use crate::image::program;
 use crate::test_env::TestEnv;
 use crate::wait::{WAIT_TIMEOUT, times_longer, until};
 
+/// The variable with the folder of the machine's locks.
+pub const LOCKS: &str = "PACELINE_LOCKS";
+
 /// `paceline run`, started as a user would, on one test's containers only.
 #[derive(Debug)]
 pub struct Allocator {
@@ -24,8 +27,14 @@ impl Allocator {
     /// `paceline` with the given words, ready to be run.
     pub fn command(words: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(program("paceline")?);
-        command.args(words).kill_on_drop(true);
+        command.args(words).env(LOCKS, Self::locks()?).kill_on_drop(true);
         Ok(command)
+    }
+
+    /// The folder of the locks of all tests of a build, for the variable [`LOCKS`]. Tests leave the
+    /// machine's own locks alone.
+    pub fn locks() -> anyhow::Result<PathBuf> {
+        Ok(program("paceline")?.with_file_name("test-locks"))
     }
 
     /// Runs a command whose output nothing reads; returns its result.

@@ -33,7 +33,7 @@ mod wait;
 mod wall_clock;
 
 pub use agent_fleet::{AgentFleet, OneTask};
-pub use allocator::{Allocator, json_lines};
+pub use allocator::{Allocator, LOCKS, json_lines};
 pub use cost::Cost;
 pub use fake_daemon::{FakeDaemon, example};
 pub use faulty_engine::FaultyEngine;

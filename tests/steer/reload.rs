@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use paceline_system_tests::{Allocator, program, until};
+use paceline_system_tests::{Allocator, LOCKS, program, until};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -260,6 +260,7 @@ async fn closing_the_terminal_ends_the_run_well() {
     let stdio = || Stdio::from(slave.as_ref().unwrap().try_clone().unwrap());
     let mut command = env.with_env(Command::new("setsid"));
     command.args(["--ctty", "--wait"]).arg(program("paceline").unwrap());
+    command.env(LOCKS, Allocator::locks().unwrap());
     command.args(["run", "--policy", "none", "--listen", "none"]).kill_on_drop(true);
     let mut child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
     drop((command, slave));

@@ -1,5 +1,6 @@
 //! `paceline check CONTAINER`: what the allocator finds out about a container, and its problems.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -13,6 +14,8 @@ use paceline_node::endpoint::{self, Reach};
 use paceline_node::limits::first_write;
 use paceline_node::limits::ownership::check_ownership;
 use paceline_node::migration::movable;
+use paceline_node::observe::calls::CallPool;
+use paceline_node::observe::networks::{Member, Networks};
 use paceline_node::observe::node::Machine;
 use paceline_node::runtime::{Container, Runtime};
 use paceline_policy::Share;
@@ -21,6 +24,9 @@ use serde::Serialize;
 use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
 use crate::log::Log;
+
+/// The most names of other containers in one line.
+const MAX_NAMES: usize = 5;
 
 /// Show what the allocator finds out about a container, and its problems
 ///
@@ -55,7 +61,7 @@ pub(super) async fn run(
         let json = args.json.then_some("--json".to_owned());
         let arguments = ["check".to_owned(), args.container].into_iter().chain(json);
         let arguments = arguments.chain(log.given().arguments()).collect();
-        let command = ContainerizedRun { arguments, folders: Vec::new() };
+        let command = ContainerizedRun { arguments, folders: Vec::new(), locks: false };
         return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
     let machine = engine.info(&runtime).await?.machine;
@@ -127,7 +133,11 @@ async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) ->
     );
     let routes = endpoint::routes(&machine.proc, container, &labels.endpoint);
     let job = labels.job.as_deref().unwrap_or(&container.name);
-    let reach = Reach::new(&machine.proc, container).with_sidecars(runtime.clone(), job);
+    let networks = Networks::default();
+    // They are counted on their networks until the end of the check, as in a run.
+    let _members = network(&mut found, (runtime, &networks), &machine.proc, container, pid).await;
+    let reach = Reach::among(&machine.proc, container, &CallPool::default(), &networks)
+        .with_sidecars(runtime.clone(), job);
     for route in &routes {
         match endpoint::read(&reach, std::slice::from_ref(route)).await {
             Ok((_, progress)) => {
@@ -152,6 +162,49 @@ async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) ->
         "no route to its endpoint returns a progress report: the job is left alone".to_owned(),
     );
     found
+}
+
+/// Says who shares the container's network. Returns the other opted-in containers' parts in it.
+async fn network(
+    found: &mut Findings,
+    (runtime, networks): (&Runtime, &Networks),
+    proc: &Path,
+    container: &Container,
+    pid: u32,
+) -> Vec<Member> {
+    let own = networks.enter(proc, pid);
+    let (mut names, mut members) = (Vec::new(), Vec::new());
+    let others = match runtime.opted_in(&[]).await {
+        Ok(ids) => ids,
+        Err(error) => {
+            let error = anyhow::Error::from(error);
+            found.see("network", format!("cannot list other opted-in containers: {error:#}"));
+            Vec::new()
+        }
+    };
+    for id in others.iter().filter(|id| **id != container.id) {
+        // One that has ended meanwhile shares nothing.
+        let Ok(Some(other)) = runtime.inspect(id).await else { continue };
+        let member = other.pid.map(|pid| networks.enter(proc, pid));
+        if let Some(member) = member.filter(|member| own.shares_with(member)) {
+            names.push(other.name);
+            members.push(member);
+        }
+    }
+    let shown = names.iter().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match (own.is_of_the_machine(), names.is_empty()) {
+        (true, true) => found.see("network", "the machine's: who listens is checked"),
+        (true, false) => found
+            .see("network", format!("the machine's, as of {shown}{more}: who listens is checked")),
+        (false, false) => found
+            .see("network", format!("shared with opted-in {shown}{more}: who listens is checked")),
+        (false, true) => {}
+    }
+    members
 }
 
 fn limits(found: &mut Findings, machine: &Machine, container: &Container, pid: u32) {

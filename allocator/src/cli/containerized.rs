@@ -5,17 +5,17 @@
 //! is connected to this process. However this process ends, the input closes; then the allocator
 //! restores every limit and exits.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
-use paceline_node::limits::originals::LOCKS;
 use paceline_node::runtime::Runtime;
 use paceline_node::runtime::docker;
 
 use super::engine::EngineArgs;
+use super::locks;
 use crate::log;
 
 /// The allocator's image of this version. `PACELINE_ALLOCATOR_IMAGE` overrides it.
@@ -28,6 +28,8 @@ pub(super) struct ContainerizedRun {
     pub(super) arguments: Vec<String>,
     /// The folders that it reads and writes.
     pub(super) folders: Vec<PathBuf>,
+    /// Whether it takes locks. Otherwise it only looks at those that are there.
+    pub(super) locks: bool,
 }
 
 /// Whether this process lacks the rights that the allocator needs.
@@ -68,12 +70,13 @@ pub(super) async fn run(
             env.push(format!("{name}={value}"));
         }
     }
-    let locks = Path::new(LOCKS);
-    if let Some(state) =
-        locks.parent().filter(|state| !command.folders.iter().any(|it| it == state))
-    {
+    if let Some(locks) = locks::given() {
+        env.push(format!("{}={}", locks::VARIABLE, locks.display()));
+    }
+    let locks = locks::mounted();
+    if !command.folders.contains(&locks) && (command.locks || locks.exists()) {
         // The engine creates it for root, so that root's allocators and other users' notice each other.
-        binds.push(format!("{0}:{0}", state.display()));
+        binds.push(format!("{0}:{0}", locks.display()));
     }
     for folder in command.folders {
         // Created here, so that it belongs to the user. Docker would create it for root.

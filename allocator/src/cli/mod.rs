@@ -10,6 +10,7 @@ mod doctor;
 mod engine;
 mod explain;
 mod laboratory;
+mod locks;
 mod manager;
 mod node_args;
 mod orders;

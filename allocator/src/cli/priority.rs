@@ -84,13 +84,18 @@ mod tests {
 
     #[test]
     fn raised_thread_has_a_deadline_that_others_do_not_inherit() {
-        let may = thread::spawn(|| reserve().is_ok()).join().unwrap();
         let raised = || {
             raise();
             (policy(), thread::spawn(policy).join().unwrap())
         };
-        let own = if may { SCHED_DEADLINE } else { SCHED_OTHER };
-        assert_eq!(thread::spawn(raised).join().unwrap(), (own, SCHED_OTHER));
+        // Other processes reserve CPU time at any moment, and all of it is soon reserved.
+        let as_allowed = (0..100).any(|_| {
+            let may = thread::spawn(|| reserve().is_ok()).join().unwrap();
+            let (own, inherited) = thread::spawn(raised).join().unwrap();
+            assert_eq!(inherited, SCHED_OTHER);
+            own == if may { SCHED_DEADLINE } else { SCHED_OTHER }
+        });
+        assert!(as_allowed);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use paceline_api::audit::{Audit, Entry};
 use paceline_api::plain::{plain, print};
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
-use paceline_node::limits::originals::{LOCKS, Originals, Scope};
+use paceline_node::limits::originals::{Originals, Scope};
 use paceline_node::limits::{Actuator, Leftover};
 use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::{Folder, JournalError};
@@ -17,6 +17,7 @@ use tracing::warn;
 
 use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
+use super::locks;
 use super::run::absolute;
 use super::state::StateArgs;
 use crate::config;
@@ -56,12 +57,12 @@ pub(super) async fn run(
         let folder = std::path::absolute(folder)?;
         let arguments = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned);
         let arguments = arguments.into_iter().chain(log.given().arguments()).collect();
-        let command = ContainerizedRun { arguments, folders: vec![folder] };
+        let command = ContainerizedRun { arguments, folders: vec![folder], locks: true };
         return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
     let described = engine.info(&runtime).await?;
     let originals = Originals::open(&folder, &described.id, "paceline restore")?.lock_engine(
-        Path::new(LOCKS),
+        &locks::folder(),
         &described.data,
         Scope::Recorded,
     )?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// The folder of the original limits.
-#[derive(Clone, Debug, PartialEq, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(super) struct StateArgs {
     /// The folder of original limits and of the audit log
     /// [default: /var/lib/paceline, or ~/.local/state/paceline for a user who is not root]

@@ -199,7 +199,7 @@ impl EngineLock {
             return Ok(None);
         }
         refuse_older(folder, engine, &own.lock.path)?;
-        let path = folder.join(format!("engine-{engine}{}.lock", suffix(data)));
+        let path = engine_file(folder, engine, data);
         let taken = match scope {
             Scope::All => Lock::take(&path, false).map(Some),
             Scope::Some => Lock::take(&path, true).map(Some),
@@ -289,6 +289,11 @@ impl Claim {
     pub(super) fn release(self) {
         self.0.remove();
     }
+}
+
+/// The file of an engine's lock.
+pub(super) fn engine_file(folder: &Path, engine: &str, data: &str) -> PathBuf {
+    folder.join(format!("engine-{engine}{}.lock", suffix(data)))
 }
 
 /// The end of the name of an engine's lock, by the folder of its data. Engines that are started by hand

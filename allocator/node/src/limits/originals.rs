@@ -47,7 +47,7 @@ use paceline_api::state_folder::StateFolder;
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
-use super::lock::{Claim, EngineLock, FolderLock};
+use super::lock::{self, Claim, EngineLock, FolderLock};
 use super::record_files::{RecordFiles, Seal};
 
 pub use super::lock::Scope;
@@ -56,6 +56,16 @@ pub use error::OriginalsError;
 
 /// The folder of the machine's locks.
 pub const LOCKS: &str = "/var/lib/paceline/locks";
+
+/// The file of an engine's lock in the folder `locks`. `data` is the folder of the engine's data.
+pub fn engine_lock(locks: &Path, engine: &str, data: &str) -> PathBuf {
+    lock::engine_file(locks, &plain_id(engine), data)
+}
+
+/// An engine's id as a part of a file's name.
+fn plain_id(engine: &str) -> String {
+    engine.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
 
 /// The records of one engine's containers. One process at a time holds them.
 #[derive(Debug)]
@@ -94,8 +104,7 @@ impl Originals {
     /// Opens the records for the engine `engine` below `state`, and creates the folder if it is missing.
     /// The lock's file names `purpose`.
     pub fn open(state: &Path, engine: &str, purpose: &str) -> Result<Self, OriginalsError> {
-        let plain: String =
-            engine.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let plain = plain_id(engine);
         // Private, and checked: below it, no other user can have put anything.
         let private = StateFolder::open(state)?;
         let folder = private.subfolder(&plain).map_err(at(&private.path_of(&plain)))?;

@@ -51,6 +51,19 @@ impl Member {
         self.of_the_machine || several
     }
 
+    /// Whether both are on one network.
+    pub fn shares_with(&self, other: &Self) -> bool {
+        match (&self.members, &other.members) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => self.of_the_machine && other.of_the_machine,
+        }
+    }
+
+    /// Whether it is the machine's own network.
+    pub fn is_of_the_machine(&self) -> bool {
+        self.of_the_machine
+    }
+
     /// Waits until an opted-in container has entered or left the network since `seen`.
     pub async fn changed(&self, seen: usize) {
         match &self.members {
@@ -111,6 +124,10 @@ mod tests {
         assert!(!alone.must_be_checked());
         let other = networks.enter(proc.path(), 9);
         assert!(alone.must_be_checked() && other.must_be_checked());
+        assert!(alone.shares_with(&other) && !alone.is_of_the_machine());
+        let machine = networks.enter(proc.path(), 7);
+        assert!(machine.shares_with(&networks.enter(proc.path(), 7)));
+        assert!(!machine.shares_with(&other) && machine.is_of_the_machine());
         drop(other);
         assert!(!alone.must_be_checked());
         assert!(!networks.enter(proc.path(), 10).must_be_checked(), "it has no process");

@@ -7,7 +7,7 @@ use paceline_api::stamp;
 use paceline_node::runtime::{Description, Runtime};
 
 use super::super::engine::EngineArgs;
-use super::report::Finding;
+use super::report::{Finding, number};
 
 /// How long the engine may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,9 +26,16 @@ pub(super) async fn connect(args: &EngineArgs) -> Result<(Runtime, Description),
         Ok(Err(error)) => format!("{error:#}"),
         Err(_) => format!("no answer from {} within {} s", args.host, ANSWER_TIMEOUT.as_secs()),
     };
-    let advice = "start it, or give its address by --host; \
-                  only root and members of its group may use it";
-    Err(Finding::error("engine", why, advice))
+    let denied = why.contains("Permission denied");
+    Err(Finding::error(
+        "engine",
+        why,
+        if denied {
+            "only root and members of its group may use it"
+        } else {
+            "start it, or give its address by --host"
+        },
+    ))
 }
 
 /// The engine's description, and its clock beside ours.
@@ -72,7 +79,7 @@ pub(super) async fn jobs(runtime: &Runtime) -> Finding {
             Finding::ok("jobs", "no running container has the label paceline.enable=true")
         }
         Ok(Ok(ids)) => {
-            let found = format!("{} running containers have opted in", ids.len());
+            let found = format!("opted in: {}", number(ids.len(), "running container"));
             Finding::ok("jobs", found + "; `paceline check NAME` examines one")
         }
         Ok(Err(error)) => {

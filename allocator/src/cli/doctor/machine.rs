@@ -1,7 +1,7 @@
 //! The user, the kernel and the control groups.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use paceline_cgroup::probe::probe;
@@ -44,9 +44,9 @@ pub(super) fn user(proc: &Path) -> Vec<Finding> {
     vec![Finding::ok("user", user), capabilities(&status)]
 }
 
-/// A user who is not root and has no image for the allocator's container.
-pub(super) fn not_root(why: &str) -> Finding {
-    Finding::error("user", format!("not root: {why}"), "run as root, or build the image")
+/// A user who is not root, for whom the allocator cannot run in a container.
+pub(super) fn not_root(why: &str, advice: &str) -> Finding {
+    Finding::error("user", format!("not root: {why}"), advice)
 }
 
 fn capabilities(status: &str) -> Finding {
@@ -91,11 +91,13 @@ pub(super) fn groups(proc: &Path) -> Finding {
     }
 }
 
-/// The kernel's version and features.
-pub(super) fn kernel(proc: &Path) -> Vec<Finding> {
+/// The kernel's version and features. Without root the allocator runs in a container, so what this
+/// process may do says nothing about it.
+pub(super) fn kernel(proc: &Path, is_root: bool) -> Vec<Finding> {
     let release = fs::read_to_string(proc.join("sys/kernel/osrelease")).unwrap_or_default();
     let pressure = proc.join("pressure/cpu").exists();
-    vec![version(release.trim(), pressure), reservation(), files()]
+    let own = is_root.then(|| [reservation(priority::can_reserve()), files()]);
+    std::iter::once(version(release.trim(), pressure)).chain(own.into_iter().flatten()).collect()
 }
 
 fn version(release: &str, pressure: bool) -> Finding {
@@ -111,15 +113,22 @@ fn version(release: &str, pressure: bool) -> Finding {
     Finding::warning("kernel", found, advice)
 }
 
-fn reservation() -> Finding {
-    match priority::can_reserve() {
-        Ok(()) => Finding::ok("priority", "CPU time can be reserved (SCHED_DEADLINE)"),
-        Err(error) => Finding::warning(
-            "priority",
-            format!("no CPU time can be reserved (SCHED_DEADLINE): {error}"),
-            "reactions are slower while jobs use all CPUs; allow CAP_SYS_NICE",
-        ),
+fn reservation(tried: io::Result<()>) -> Finding {
+    let error = match tried {
+        Ok(()) => return Finding::ok("priority", "CPU time can be reserved (SCHED_DEADLINE)"),
+        Err(error) => error,
+    };
+    if error.kind() == io::ErrorKind::ResourceBusy {
+        let found = "all CPU time that can be reserved is reserved (SCHED_DEADLINE)";
+        let advice = "this is normal while allocators run; a further one reacts more slowly while \
+                      jobs use all CPUs";
+        return Finding { advice: Some(advice.to_owned()), ..Finding::ok("priority", found) };
     }
+    Finding::warning(
+        "priority",
+        format!("no CPU time can be reserved (SCHED_DEADLINE): {error}"),
+        "reactions are slower while jobs use all CPUs; allow CAP_SYS_NICE",
+    )
 }
 
 fn files() -> Finding {
@@ -151,6 +160,17 @@ mod tests {
         let without_admin = of(all & !(1 << 21));
         assert_eq!(without_admin.level, Level::Error);
         assert_eq!(capabilities("").level, Level::Error);
+    }
+
+    #[test]
+    fn reservation_of_others_is_normal_and_a_refused_one_is_not() {
+        assert_eq!(reservation(Ok(())).level, Level::Ok);
+        let busy = reservation(Err(io::ErrorKind::ResourceBusy.into()));
+        assert_eq!(busy.level, Level::Ok);
+        assert!(!busy.advice.unwrap().contains("CAP_SYS_NICE"));
+        let refused = reservation(Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(refused.level, Level::Warning);
+        assert!(refused.advice.unwrap().contains("CAP_SYS_NICE"));
     }
 
     #[test]

@@ -17,9 +17,12 @@ use paceline_api::plain::{plain_json, print};
 use paceline_api::signals::Signals;
 use paceline_api::state_folder;
 use paceline_api::usage::BadUsage;
+use paceline_node::limits::originals::engine_lock;
+use paceline_node::runtime::Description;
 
 use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
+use super::locks;
 use super::run::absolute;
 use super::state::StateArgs;
 use crate::config::state_dir;
@@ -72,7 +75,8 @@ pub(super) async fn run(
                 let signals = Signals::listen()?;
                 return containerized::run(runtime, engine, command, &signals).await;
             }
-            Err(error) => findings.push(machine::not_root(&error.to_string())),
+            Err(error) => findings
+                .push(machine::not_root(&error.to_string(), "run as root, or build the image")),
         }
     }
     match &connected {
@@ -86,7 +90,9 @@ pub(super) async fn run(
     let owner = state_folder::owner()?;
     let (found, engines) = state::examine(&folder, owner);
     findings.extend(found);
-    findings.push(others::others(&engine.proc, &engines));
+    findings.extend(others::locks(locks::given().as_deref()));
+    let lock = connected.as_ref().ok().and_then(|(_, description)| lock(description));
+    findings.push(others::others(&engine.proc, &engines, lock.as_deref()));
     let report = Report::new(findings);
     print(&if args.json {
         plain_json(&serde_json::to_string_pretty(&report)?) + "\n"
@@ -96,6 +102,12 @@ pub(super) async fn run(
     Ok(if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The file of the engine's lock.
+fn lock(description: &Description) -> Option<PathBuf> {
+    let data = description.data.as_deref().unwrap_or_default();
+    Some(engine_lock(&locks::folder(), description.id.as_deref()?, data))
+}
+
 fn of_machine(proc: &Path, is_root: bool, has_engine: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     if is_root {
@@ -103,9 +115,9 @@ fn of_machine(proc: &Path, is_root: bool, has_engine: bool) -> Vec<Finding> {
         findings.push(machine::groups(proc));
     } else if !has_engine {
         let why = "the allocator would run in a container, and there is no engine for it";
-        findings.push(machine::not_root(why));
+        findings.push(machine::not_root(why, "run as root, or see to the engine first"));
     }
-    findings.extend(machine::kernel(proc));
+    findings.extend(machine::kernel(proc, is_root));
     findings
 }
 
@@ -116,5 +128,5 @@ fn containerized(folder: &Path, json: bool, log: &Log) -> anyhow::Result<Contain
     let json = json.then_some("--json".to_owned());
     let arguments = arguments.into_iter().chain(json).chain(log.given().arguments()).collect();
     let folders = folder.exists().then_some(folder).into_iter().collect();
-    Ok(ContainerizedRun { arguments, folders })
+    Ok(ContainerizedRun { arguments, folders, locks: false })
 }

@@ -109,7 +109,8 @@ impl fmt::Display for Report {
     }
 }
 
-fn number(count: usize, what: &str) -> String {
+/// So many things, in words.
+pub(super) fn number(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }

@@ -10,7 +10,8 @@ use paceline_api::state_folder::StateFolder;
 use paceline_node::limits::inspection::{EngineState, inspect};
 use rustix::fs::statvfs;
 
-use super::report::Finding;
+use super::super::state::StateArgs;
+use super::report::{Finding, number};
 
 /// Less free space, in bytes, is too little for a day's audit log …
 const LITTLE_SPACE: u64 = 64 << 20;
@@ -43,7 +44,7 @@ pub(super) fn examine(path: &Path, owner: u32) -> (Vec<Finding>, Vec<EngineState
     };
     let mut findings = vec![access(path, (found_owner, owner), mode)];
     findings.extend(space(path));
-    findings.extend(engines.iter().flat_map(of_engine));
+    findings.extend(engines.iter().flat_map(|engine| of_engine(path, engine)));
     findings.push(audit(path));
     (findings, engines)
 }
@@ -80,24 +81,27 @@ fn space(path: &Path) -> Option<Finding> {
     })
 }
 
-fn of_engine(state: &EngineState) -> Vec<Finding> {
+fn of_engine(path: &Path, state: &EngineState) -> Vec<Finding> {
     let EngineState { folder, holder, limited, unreadable, moves } = state;
     let mut findings = Vec::new();
-    let count = limited.len();
+    let (count, restore) = (limited.len(), restore(path));
     match holder {
         Some(holder) => {
             findings.push(Finding::ok("lock", format!("held by {holder}")));
-            let found = format!("{count} containers are limited by this run");
+            let found = format!("limited by this run: {}", number(count, "container"));
             findings.push(Finding::ok("originals", found));
         }
-        None if count == 0 => findings.push(Finding::ok("lock", "free: no allocator runs here")),
+        None if count == 0 => {
+            findings.push(Finding::ok("lock", "free: no allocator uses this state folder"));
+        }
         None => {
             let names = limited.iter().map(|(_, name)| name.as_str());
             let found = format!(
-                "{count} containers have limits of a run that has ended: {} (engine {folder})",
+                "limits of a run that has ended are on {}: {} (engine {folder})",
+                number(count, "container"),
                 some(names)
             );
-            findings.push(Finding::error("leftovers", found, "run paceline restore"));
+            findings.push(Finding::error("leftovers", found, restore.clone()));
         }
     }
     if !unreadable.is_empty() {
@@ -106,10 +110,18 @@ fn of_engine(state: &EngineState) -> Vec<Finding> {
         findings.push(Finding::error("originals", found, advice));
     }
     if *moves > 0 && holder.is_none() {
-        let found = format!("{moves} moves of jobs are unfinished (engine {folder})");
-        findings.push(Finding::error("moves", found, "run paceline restore"));
+        let found = format!("unfinished: {} (engine {folder})", number(*moves, "move"));
+        findings.push(Finding::error("moves", found, restore));
     }
     findings
+}
+
+/// The command that restores the limits of this folder.
+fn restore(path: &Path) -> String {
+    if path == StateArgs::default().folder() {
+        return "run `paceline restore`".to_owned();
+    }
+    format!("run `paceline restore --state-dir {}`", path.display())
 }
 
 /// The first of these, and how many more there are.
@@ -212,18 +224,22 @@ mod tests {
         let limited = |count: u32| -> Vec<(String, String)> {
             (0..count).map(|n| (format!("{n:x}"), format!("job-{n}"))).collect()
         };
+        let path = Path::new("/srv/limits");
         let left = EngineState { limited: limited(7), moves: 1, ..EngineState::default() };
-        let findings = of_engine(&left);
+        let findings = of_engine(path, &left);
         let (level, found) = level_of(&findings, "leftovers");
         assert_eq!(level, Level::Error);
         assert!(found.contains("job-0, job-1, job-2, job-3, job-4 and 2 more"), "{found}");
+        let advice = findings.iter().filter_map(|finding| finding.advice.as_deref());
+        let command = "run `paceline restore --state-dir /srv/limits`";
+        assert!(advice.clone().any(|advice| advice == command), "{findings:?}");
         assert_eq!(level_of(&findings, "moves").0, Level::Error);
         let holder = Some("process 7 on box".to_owned());
         let running = EngineState { holder, ..left };
-        let findings = of_engine(&running);
+        let findings = of_engine(path, &running);
         assert!(findings.iter().all(|finding| finding.level == Level::Ok), "{findings:?}");
         let unreadable = vec!["x.json: EOF".to_owned()];
-        let findings = of_engine(&EngineState { unreadable, ..EngineState::default() });
+        let findings = of_engine(path, &EngineState { unreadable, ..EngineState::default() });
         assert_eq!(level_of(&findings, "originals").0, Level::Error);
     }
 

@@ -69,7 +69,7 @@ impl RunArgs {
         if self.dry_run {
             arguments.push("--dry-run".to_owned());
         }
-        Ok(ContainerizedRun { arguments, folders: self.folders(settings)? })
+        Ok(ContainerizedRun { arguments, folders: self.folders(settings)?, locks: true })
     }
 
     /// The folders of every file that the run reads or creates.

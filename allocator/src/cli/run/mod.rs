@@ -6,7 +6,7 @@ mod reload;
 mod settings;
 mod shown;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use paceline_api::audit::{Audit, Entry};
@@ -17,7 +17,7 @@ use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
 use paceline_node::controller::{Controller, Hooks, Inventory, Records};
 use paceline_node::limits::Actuator;
-use paceline_node::limits::originals::{LOCKS, Originals, Scope};
+use paceline_node::limits::originals::{Originals, Scope};
 use paceline_node::migration::agent_actions::AgentActions;
 use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::Folder;
@@ -30,7 +30,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{debug, info, warn};
 
 use super::engine::{EngineArgs, EngineInfo};
-use super::priority;
+use super::{locks, priority};
 use crate::log::Log;
 use reload::Reloads;
 use settings::Built;
@@ -67,8 +67,12 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     } else {
         let purpose = format!("policy {}", policy.name());
         let scope = if fixed.with_label.is_empty() { Scope::All } else { Scope::Some };
+        if let Some(folder) = locks::given() {
+            let (variable, folder) = (locks::VARIABLE, folder.display());
+            warn!("{variable} is set: allocators whose locks are not in {folder} are not noticed");
+        }
         let originals =
-            Originals::open(&state, &id, &purpose)?.lock_engine(Path::new(LOCKS), &data, scope)?;
+            Originals::open(&state, &id, &purpose)?.lock_engine(&locks::folder(), &data, scope)?;
         let journal = Folder::open(originals.folder())?;
         let actuator =
             Actuator::new(runtime.clone(), originals, machine.proc.clone(), machine.cpus)
