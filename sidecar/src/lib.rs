@@ -18,6 +18,7 @@
 //! `sidecar/frameworks` makes fixtures: it runs real frameworks, each beside a callback that records
 //! the truth. The results in `sidecar/tests/frameworks` test the parsers.
 
+mod bytes;
 pub mod cli;
 pub mod clock;
 pub mod csv;

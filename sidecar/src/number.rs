@@ -2,11 +2,17 @@
 
 /// Converts a float that is a whole number of 0 or more.
 pub(crate) fn whole(value: f64) -> Option<u64> {
-    if value.fract() == 0.0 { floor(value) } else { None }
+    let (count, is_whole) = split(value)?;
+    is_whole.then_some(count)
 }
 
 /// Converts a float of 0 or more and drops its fraction.
 pub(crate) fn floor(value: f64) -> Option<u64> {
+    split(value).map(|(count, _)| count)
+}
+
+/// The whole part of a float of 0 or more, and whether there is no other part.
+fn split(value: f64) -> Option<(u64, bool)> {
     // Beyond 2^53 a double cannot represent every whole number.
     if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
         return None;
@@ -16,7 +22,12 @@ pub(crate) fn floor(value: f64) -> Option<u64> {
     let mantissa = (bits & ((1 << 52) - 1)) | (1 << 52);
     // The exponent of two that scales the mantissa; negative for numbers below one.
     let power = u32::try_from(bits >> 52).ok()?.checked_sub(1023).map_or(0, |power| power + 1);
-    Some(if power > 53 { mantissa << 1 } else { mantissa >> (53 - power) })
+    if power > 53 {
+        return Some((mantissa << 1, true));
+    }
+    let shift = 53 - power;
+    let count = mantissa >> shift;
+    Some((count, count << shift == mantissa || value == 0.0))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod line;
 mod mention;
 mod processes;
 mod section;
+mod starts;
 mod streams;
 mod trace;
 
@@ -34,7 +35,7 @@ use super::{
     vision,
 };
 use crate::observation::Observation;
-use crate::terminal::prefix::{Stripped, strip};
+use crate::terminal::prefix::{Stripped, Stripper};
 use crate::terminal::{End, octal};
 use bars::Bars;
 use block::Block;
@@ -42,6 +43,7 @@ use heading::Heading;
 use join::Join;
 use mention::Mentions;
 use processes::Processes;
+use starts::Starts;
 use streams::Streams;
 pub use trace::{Fate, Traced};
 
@@ -60,8 +62,10 @@ pub struct Detector {
     /// The grammar that is tried last.
     general: KeyValue,
     columns: Columns,
-    /// For each byte, the indices of the grammars whose lines may start with it.
-    starts: Vec<Vec<usize>>,
+    starts: Starts,
+    /// What each grammar reads.
+    kinds: Vec<Kind>,
+    stripper: Stripper,
     /// For each grammar, the number of lines with a loss that it has read. The last three are for the
     /// general grammar, the patterns and the tables.
     explained: Vec<u64>,
@@ -90,6 +94,16 @@ pub struct Detector {
     last: (usize, Reading),
     /// What was made of each line, if a caller asks.
     trace: Option<Vec<Traced>>,
+}
+
+/// What a grammar reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bars,
+    Dicts,
+    /// The general grammar: any line with keys and values.
+    General,
+    Other,
 }
 
 /// In place of the index of a grammar, for lines that belong to none.
@@ -137,17 +151,21 @@ impl Detector {
         grammars.push(Box::new(Tqdm::default()));
         grammars.push(Box::new(Fastprogress::default()));
         let explained = vec![0; grammars.len() + 3];
-        let starting = |byte| {
-            let all = grammars.iter().enumerate().filter(|(_, grammar)| grammar.starts(byte));
-            all.map(|(index, _)| index).collect()
+        let starts = Starts::new(&grammars);
+        let kind = |grammar: &dyn Grammar| match (grammar.is_of_bars(), grammar.is_of_dicts()) {
+            (true, _) => Kind::Bars,
+            (_, true) => Kind::Dicts,
+            _ => Kind::Other,
         };
-        let starts = (0..=u8::MAX).map(starting).collect();
+        let kinds = grammars.iter().map(AsRef::as_ref).map(kind).chain([Kind::General]).collect();
         Self {
             patterns,
             grammars,
             general: KeyValue::default(),
             columns: Columns::default(),
             starts,
+            kinds,
+            stripper: Stripper::default(),
             explained,
             chosen: None,
             heading: None,
@@ -175,10 +193,12 @@ impl Detector {
     /// from [`crate::terminal::LineSplitter`], with the prefixes of launchers and loggers.
     pub fn read(&mut self, line: &str, end: End) -> Option<&Observation> {
         self.draft.clear();
-        (self.queued, self.message) = (None, None);
+        if self.queued.is_some() || self.message.is_some() {
+            (self.queued, self.message) = (None, None);
+        }
         let decoded = octal::decode(line);
         let line = decoded.as_deref().unwrap_or(line);
-        let stripped = strip(line);
+        let stripped = self.stripper.strip(line);
         self.streams.current = None;
         if let Some(at) = self.streams.find(&stripped, &self.patterns) {
             return self.other_stream(at, line, end, stripped.process);
@@ -195,21 +215,26 @@ impl Detector {
         }
         let held = self.follow_blocks(stripped.text, index, &mut reading);
         self.last = (index, reading);
-        let held = held.map(|held| Observation { rank: held.rank.max(stripped.rank), ..held });
         let is_new = self.complete(&stripped, index, reading);
-        match held {
-            Some(held) => {
-                self.explained(self.grammars.len());
-                self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
-                self.draft.found = held;
-                Some(&self.draft.found)
-            }
-            None => is_new.then_some(&self.draft.found),
-        }
+        let Some(mut held) = held else { return is_new.then_some(&self.draft.found) };
+        held.rank = held.rank.max(stripped.rank);
+        self.explained(self.grammars.len());
+        self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
+        self.draft.found = held;
+        Some(&self.draft.found)
+    }
+
+    /// What the grammar at an index reads.
+    fn kind(&self, index: usize) -> Kind {
+        self.kinds.get(index).copied().unwrap_or(Kind::Other)
     }
 
     /// A further observation of the last line, after the one that [`Detector::read`] returned.
+    #[inline]
     pub fn further(&mut self) -> Option<Observation> {
+        if self.streams.current.is_none() && self.queued.is_none() {
+            return None;
+        }
         match self.streams.current() {
             Some(other) => other.further(),
             None => self.queued.take(),
@@ -217,7 +242,11 @@ impl Detector {
     }
 
     /// The text of the program in the last line, if a log collector has wrapped it in an object.
+    #[inline]
     pub(super) fn message(&mut self) -> Option<String> {
+        if self.streams.current.is_none() && self.message.is_none() {
+            return None;
+        }
         match self.streams.current() {
             Some(other) => other.message(),
             None => self.message.take(),
@@ -247,7 +276,8 @@ impl Detector {
         if matches!(reading, Reading::Foreign | Reading::Known) {
             return false;
         }
-        let is_bar = self.is_of_bars(index);
+        let kind = self.kind(index);
+        let is_bar = kind == Kind::Bars;
         let found = &mut self.draft.found;
         found.rank = found.rank.max(stripped.rank);
         found.at = found.at.or(stripped.at);
@@ -257,10 +287,17 @@ impl Detector {
         {
             return false;
         }
+        if kind == Kind::Other && self.heading.is_none() && reading == Reading::Says {
+            found.epoch = found.epoch.or(self.draft.counted_epoch.map(f64::from));
+            if !found.losses.is_empty() {
+                self.explained(index);
+            }
+            return true;
+        }
         if is_bar {
             self.bars.frame(self.heading, reading, found);
         }
-        let is_general = index == self.grammars.len();
+        let is_general = kind == Kind::General;
         if is_general && self.heading.is_some() {
             let counted = found.step.is_some() && found.total_steps.is_some();
             let may_be = self.draft.steps.below_heading || !self.draft.steps.fixed;

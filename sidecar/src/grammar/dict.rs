@@ -241,12 +241,28 @@ fn pass(rest: &[u8]) -> Option<&[u8]> {
         [b'[' | b'{' | b'(', ..] => skip(rest),
         [b',' | b'}' | b':', ..] => None,
         _ => {
-            let ends = |b: &u8| matches!(b, b',' | b'}' | b' ' | b'(' | b'"' | b'\'');
+            let ends = |b: &u8| ENDS.get(usize::from(*b)) == Some(&true);
             let rest = rest.get(rest.iter().position(ends)?..)?;
             if rest.starts_with(b"(") { skip(rest) } else { Some(rest) }
         }
     }
 }
+
+/// The bytes that end a number or a word.
+const ENDS: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut at = 0;
+    while at < ends.len() {
+        #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "below 256")]
+        let byte = at as u8;
+        #[expect(clippy::indexing_slicing, reason = "computed by the compiler")]
+        {
+            ends[at] = matches!(byte, b',' | b'}' | b' ' | b'(' | b'"' | b'\'');
+        }
+        at += 1;
+    }
+    ends
+};
 
 /// Skips a string. Returns the rest from its closing quote on.
 fn end_of_string(inside: &[u8], quote: u8) -> Option<&[u8]> {

@@ -53,6 +53,7 @@ impl Draft {
     }
 
     /// Uses the time beside that of the data as the time of a batch.
+    #[inline]
     pub(super) fn settle_time(&mut self) {
         let time = self.time.filter(|_| self.beside_time && self.found.step.is_some());
         self.found.batch_seconds = self.found.batch_seconds.or(time);
@@ -60,6 +61,7 @@ impl Draft {
 
     /// Makes the losses those of held-out data, if a field of the line says so. A loss whose name
     /// contains its own data keeps them.
+    #[inline]
     pub(super) fn settle_data(&mut self) {
         let Some(phase) = self.data else { return };
         let is_open = |loss: &&mut Loss| {

@@ -4,6 +4,7 @@ use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
 use super::keys::{Field, main_loss_first, put, put_text};
 use super::{Grammar, Reading};
+use crate::bytes;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 
@@ -21,6 +22,10 @@ impl Grammar for HuggingFace {
         if self.trainer { "hugging face" } else { "python dict" }
     }
 
+    fn has_mark(&self) -> bool {
+        true
+    }
+
     fn is_of_dicts(&self) -> bool {
         true
     }
@@ -29,6 +34,9 @@ impl Grammar for HuggingFace {
         // If bars and dicts share a stream, a dict may follow a bar on one line.
         // A JSON object with a dict in it is the envelope of a log collector.
         if line.starts_with("{\"") {
+            return Reading::Foreign;
+        }
+        if !line.starts_with('{') && !bytes::contains(line.as_bytes(), b'{') {
             return Reading::Foreign;
         }
         let mut starts = memchr::memchr_iter(b'{', line.as_bytes());

@@ -4,6 +4,7 @@ use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
 use super::keys::{Field, main_loss_first, put, put_text};
 use super::{Grammar, Reading};
+use crate::bytes;
 use crate::observation::Span;
 use crate::terminal::{End, stamp};
 
@@ -18,16 +19,18 @@ impl Grammar for Json {
         "json lines"
     }
 
+    fn has_mark(&self) -> bool {
+        true
+    }
+
     fn is_of_dicts(&self) -> bool {
         true
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        let bytes = line.as_bytes();
-        let Some(at) = memchr::memchr(b'{', bytes) else { return Reading::Foreign };
-        let Some(text) = line.get(at..).filter(|text| text.starts_with("{\"")) else {
-            return Reading::Foreign;
-        };
+        let first = bytes::find(line.as_bytes(), b'{');
+        let text = first.and_then(|at| line.get(at..)).filter(|text| text.starts_with("{\""));
+        let Some(text) = text else { return Reading::Foreign };
         if self.object(text, draft).is_some() {
             return Reading::Says;
         }

@@ -412,6 +412,9 @@ fn data(line: &str) -> Option<Phase> {
     memchr::memchr2_iter(b'=', b':', line.as_bytes()).find_map(|at| {
         let (key, value) = line.split_at_checked(at)?;
         let key = key.trim_end_matches(['"', '\'']);
+        if !key.ends_with(['e', 't']) {
+            return None;
+        }
         let name = DATA.iter().find(|name| key.ends_with(*name))?;
         let before = key.strip_suffix(name)?.chars().next_back();
         if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {

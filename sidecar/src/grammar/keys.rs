@@ -93,7 +93,7 @@ impl Keys {
 /// Writes the value of `key` into `draft`.
 pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
     let count = || floor(value);
-    let positive = Some(value).filter(|value| *value > 0.0 && value.is_finite());
+    let positive = || Some(value).filter(|value| *value > 0.0 && value.is_finite());
     let found = &mut draft.found;
     match field {
         Field::Loss { phase, span } => {
@@ -101,16 +101,18 @@ pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
                 draft.push(key, phase, span.unwrap_or(Span::Step), value);
             }
         }
-        Field::BatchTime(parts) => found.batch_seconds = positive.map(|value| value / parts),
-        Field::BatchRate => found.batch_seconds = positive.map(|value| 1.0 / value),
+        Field::BatchTime(parts) => found.batch_seconds = positive().map(|value| value / parts),
+        Field::BatchRate => found.batch_seconds = positive().map(|value| 1.0 / value),
         Field::Epoch => found.epoch = Some(value).filter(|epoch| epoch.is_finite()),
         Field::Epochs => found.total_epochs = count(),
-        // fairseq writes a fraction of an epoch under such a name.
-        Field::Step | Field::GlobalStep if value.fract() != 0.0 => {}
-        Field::Step if draft.global => {}
+        // fairseq writes a fraction of an epoch under the name of a step.
         Field::Step | Field::GlobalStep => {
-            (found.step, found.step_in_epoch) = (whole(value), false);
-            draft.global |= field == Field::GlobalStep;
+            let step = whole(value);
+            let is_fraction = step.is_none() && value.fract() != 0.0;
+            if !is_fraction && (field == Field::GlobalStep || !draft.global) {
+                (found.step, found.step_in_epoch) = (step, false);
+                draft.global |= field == Field::GlobalStep;
+            }
         }
         Field::Batch if found.step.is_some() && !found.step_in_epoch => {}
         Field::Batch => {
@@ -120,7 +122,7 @@ pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
         Field::Steps => found.total_steps = count(),
         Field::At => match unix(value) {
             Some(at) => found.at = Some(at),
-            None => draft.time = positive,
+            None => draft.time = positive(),
         },
         Field::BesideTime => draft.beside_time = true,
         Field::Rank => found.rank = count().and_then(|rank| u32::try_from(rank).ok()),
@@ -168,6 +170,7 @@ pub(super) fn unix(value: f64) -> Option<f64> {
 }
 
 /// Sorts the main loss before its parts.
+#[inline]
 pub(super) fn main_loss_first(losses: &mut [Loss]) {
     if losses.len() > 1 {
         losses.sort_by_key(|loss| (loss.phase, names::rank(&loss.name)));

@@ -43,6 +43,9 @@ use crate::observation::Observation;
 use crate::terminal::End;
 use draft::Draft;
 
+/// Bytes of dicts and bars: a brace, a bracket, and the first byte of the characters of bars.
+const MARKS: [u8; 3] = [b'{', b'[', 0xe2];
+
 /// The lines of one program or framework.
 trait Grammar: std::fmt::Debug + Send {
     /// Its common name.
@@ -55,6 +58,16 @@ trait Grammar: std::fmt::Debug + Send {
     /// Whether one of its lines may start with `byte`. It gets only such lines.
     fn starts(&self, _byte: u8) -> bool {
         true
+    }
+
+    /// Whether the second byte of one of its lines may be `byte`.
+    fn goes_on(&self, _byte: u8) -> bool {
+        true
+    }
+
+    /// Whether each of its lines has one of the [`MARKS`].
+    fn has_mark(&self) -> bool {
+        false
     }
 
     /// Whether it reads dicts, whose step may be in a heading above them.

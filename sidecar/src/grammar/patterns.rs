@@ -74,6 +74,11 @@ impl Patterns {
         Ok(Self { patterns: patterns.collect::<Result<_, _>>()? })
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
     /// Whether a pattern matches `line`. Writes the observation of the first match into `draft`.
     pub(super) fn read(&self, line: &str, draft: &mut Draft) -> bool {
         let found = self.patterns.iter().find_map(|pattern| read(pattern, line));

@@ -2,7 +2,7 @@
 
 use super::{Detector, Traced};
 use crate::observation::Observation;
-use crate::terminal::wrapping::{Stream, unwrap};
+use crate::terminal::wrapping::{Stream, may_be_wrapped, unwrap};
 use crate::terminal::{End, Line, LineSplitter};
 
 /// Reads the bytes of one stream, also of a container runtime's log file.
@@ -113,6 +113,9 @@ impl Inner {
         detector: &mut Detector,
         sink: &mut impl FnMut(&Observation),
     ) {
+        if !may_be_wrapped(line.text) {
+            return read(line, None, detector, sink);
+        }
         let Some(piece) = unwrap(line.text) else { return read(line, None, detector, sink) };
         let splitter = self.splitter(piece.stream);
         let mut sink = |line: Line<'_>| read(line, piece.at, detector, &mut *sink);
@@ -139,23 +142,45 @@ fn read(
     detector: &mut Detector,
     sink: &mut impl FnMut(&Observation),
 ) {
-    read_nested(line, at, detector, sink, 0);
+    if let Some(message) = one(line, at, detector, sink, true) {
+        nested(&message, at, detector, sink, 1);
+    }
 }
 
-/// Reads a line, and the text in it if it is an object of a log collector: that has prefixes, colours
-/// and frames of its own.
-fn read_nested(
-    line: Line<'_>,
+/// Reads the text in an object of a log collector: it has prefixes, colours and frames of its own.
+fn nested(
+    message: &str,
     at: Option<f64>,
     detector: &mut Detector,
     sink: &mut impl FnMut(&Observation),
     depth: usize,
 ) {
+    let mut splitter = LineSplitter::new();
+    let mut line = |line: Line<'_>| {
+        if let Some(message) = one(line, at, detector, &mut *sink, depth < MAX_DEPTH) {
+            nested(&message, at, detector, &mut *sink, depth + 1);
+        }
+    };
+    splitter.feed(message.as_bytes(), &mut line);
+    splitter.finish(&mut line);
+}
+
+/// Reads a line. Returns the text in it if it is an object of a log collector; `may_nest`: such a text
+/// is read.
+#[inline]
+fn one(
+    line: Line<'_>,
+    at: Option<f64>,
+    detector: &mut Detector,
+    sink: &mut impl FnMut(&Observation),
+    may_nest: bool,
+) -> Option<String> {
     // The end of a number may have been cut off.
     if line.cut > 0 {
-        return;
+        return None;
     }
-    let unread = if detector.keeps_trace() { detector.counts().unread } else { 0 };
+    let keeps_trace = detector.keeps_trace();
+    let unread = if keeps_trace { detector.counts().unread } else { 0 };
     let mut passed = 0;
     let mut pass = |found: &Observation| {
         passed += 1;
@@ -170,17 +195,12 @@ fn read_nested(
     if let Some(found) = detector.further() {
         pass(&found);
     }
-    let message = detector.message().filter(|_| depth < MAX_DEPTH);
+    let message = detector.message().filter(|_| may_nest);
     // Of an object of a log collector, the text in it is recorded.
-    if message.is_none() && detector.keeps_trace() && line.end != End::Flush {
+    if message.is_none() && keeps_trace && line.end != End::Flush {
         detector.record(line.text, unread, passed);
     }
-    if let Some(message) = message {
-        let mut splitter = LineSplitter::new();
-        let mut nested = |line: Line<'_>| read_nested(line, at, detector, &mut *sink, depth + 1);
-        splitter.feed(message.as_bytes(), &mut nested);
-        splitter.finish(&mut nested);
-    }
+    message
 }
 
 #[cfg(test)]

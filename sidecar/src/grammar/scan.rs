@@ -8,11 +8,15 @@ use crate::number::floor;
 /// an exponent, also after an `f`. Also `nan`, `inf` and `infinity` in any case.
 #[inline]
 pub(crate) fn number(text: &str) -> Option<(f64, &str)> {
-    short(text).or_else(|| long(text))
+    match short(text) {
+        Some(found) => Some(found),
+        None => long(text),
+    }
 }
 
-/// Fast path for most numbers: up to nine digits, with or without a decimal point.
-#[inline]
+/// Fast path for most numbers: up to nine digits, with or without a decimal point or an exponent.
+#[expect(clippy::inline_always, reason = "most values of most lines")]
+#[inline(always)]
 fn short(text: &str) -> Option<(f64, &str)> {
     let bytes = text.as_bytes();
     let (whole, digits) = run(bytes, 0);
@@ -25,7 +29,8 @@ fn short(text: &str) -> Option<(f64, &str)> {
     };
     let digits = digits + fraction;
     let is_longer = match bytes.get(length) {
-        Some(b'e' | b'E' | b'f') => true,
+        Some(b'e' | b'E') => return scaled_by_exponent(text, all, digits, fraction, length),
+        Some(b'f') => true,
         Some(b',') => bytes.get(length + 1).is_some_and(u8::is_ascii_digit),
         _ => false,
     };
@@ -36,6 +41,33 @@ fn short(text: &str) -> Option<(f64, &str)> {
     let value = f64::from(all);
     let value = if fraction == 0 { value } else { value / POWERS.get(fraction)? };
     Some((value, text.get(length..)?))
+}
+
+/// The number `all`, whose last `fraction` of `digits` digits are after the point, with an exponent at
+/// `at`. `None` if the result is not exact, or if there are no digits after the `e`.
+fn scaled_by_exponent(
+    text: &str,
+    all: u32,
+    digits: usize,
+    fraction: usize,
+    at: usize,
+) -> Option<(f64, &str)> {
+    let after = text.as_bytes().get(at + 1..)?;
+    let (negative, unsigned) = match after {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, after),
+    };
+    let (exponent, length) = run(unsigned, 0);
+    if !(1..=9).contains(&digits) || !(1..=3).contains(&length) {
+        return None;
+    }
+    let (exponent, fraction) = (i32::try_from(exponent).ok()?, i32::try_from(fraction).ok()?);
+    let power = if negative { -exponent } else { exponent } - fraction;
+    let factor = POWERS.get(usize::try_from(power.unsigned_abs()).ok()?)?;
+    // Both are exact, so the result is rounded only once.
+    let value = if power < 0 { f64::from(all) / factor } else { f64::from(all) * factor };
+    Some((value, text.get(at + 1 + after.len() - unsigned.len() + length..)?))
 }
 
 /// Appends the digits at the start of `bytes` to `before`. Returns the number and the count of
@@ -55,7 +87,8 @@ fn run(bytes: &[u8], before: u32) -> (u32, usize) {
 }
 
 /// Powers of ten that a double holds exactly.
-const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+const POWERS: [f64; 16] =
+    [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
 fn long(text: &str) -> Option<(f64, &str)> {
     let (negative, unsigned) = sign(text);

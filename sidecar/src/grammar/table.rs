@@ -28,6 +28,10 @@ impl Grammar for Table {
         self.shapes.iter().any(|shape| shape.starts(byte))
     }
 
+    fn goes_on(&self, byte: u8) -> bool {
+        self.shapes.iter().any(|shape| shape.goes_on(byte))
+    }
+
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
         match self.shapes.iter().find(|shape| shape.read(line, draft).is_some()) {
             Some(shape) if shape.is_known() => {

@@ -259,8 +259,10 @@ fn is_control(byte: u8) -> bool {
 /// The longest start of `bytes` that contains only text, tabs and line ends.
 fn plain(bytes: &[u8]) -> &str {
     // Without an early exit within a piece, the compiler can vectorise the loop.
-    let strange = |piece: &&[u8]| piece.iter().fold(false, |any, byte| any | is_strange(*byte));
-    let clean = bytes.chunks(PIECE).take_while(|piece| !strange(piece)).map(<[u8]>::len).sum();
+    let strange =
+        |piece: &&[u8; PIECE]| piece.iter().fold(false, |any, byte| any | is_strange(*byte));
+    let (pieces, _) = bytes.as_chunks();
+    let clean = pieces.iter().take_while(|piece| !strange(piece)).count() * PIECE;
     let (clean, rest) = bytes.split_at(clean);
     let more = rest.iter().take_while(|byte| !is_strange(**byte)).count();
     let (clean, _) = bytes.split_at(clean.len() + more);

@@ -1,9 +1,15 @@
 //! Control characters that a logger has written as `#` and three octal digits.
 
+use crate::bytes;
+
 /// Decodes `#015`, `#033` and the like, as syslog and `SageMaker` write them. Of several frames of a
 /// bar the last one is kept; escape sequences are dropped. `None` if there are none.
+#[inline]
 pub(crate) fn decode(line: &str) -> Option<String> {
-    memchr::memchr(b'#', line.as_bytes())?;
+    if bytes::contains(line.as_bytes(), b'#') { decode_all(line) } else { None }
+}
+
+fn decode_all(line: &str) -> Option<String> {
     let mut out = String::new();
     let mut any = false;
     let mut frame = 0;

@@ -23,10 +23,47 @@ const MAX_LEN: usize = 120;
 
 /// Strips the prefixes of torchrun, MPI, Slurm, Ray, compose, syslog, klog, absl and loggers.
 pub fn strip(line: &str) -> Stripped<'_> {
-    let mut stripped = Stripped { text: line.trim_ascii(), ..Stripped::default() };
-    if has_none(stripped.text.as_bytes()) {
-        return stripped;
+    Stripper::default().strip(line)
+}
+
+/// Strips the prefixes of a program's lines. The first word of a line without a prefix is remembered,
+/// because most lines begin alike.
+#[derive(Debug, Default)]
+pub(crate) struct Stripper {
+    /// The first word and the byte after it, and which bits they are of the first eight bytes.
+    word: u64,
+    mask: u64,
+}
+
+/// Bytes of a line that [`has_none`] looks at in any case.
+const HEAD: usize = 4;
+
+impl Stripper {
+    /// As [`strip`].
+    pub(crate) fn strip<'a>(&mut self, line: &'a str) -> Stripped<'a> {
+        let text = line.trim_ascii();
+        let start = text.as_bytes().first_chunk().map(|start| u64::from_le_bytes(*start));
+        let is_known = start.is_some_and(|start| self.mask != 0 && start & self.mask == self.word);
+        // No prefix begins with a brace.
+        if is_known || text.starts_with('{') {
+            return Stripped { text, ..Stripped::default() };
+        }
+        if !has_none(text.as_bytes()) {
+            return strip_all(text);
+        }
+        let word = text.bytes().take(8).position(|byte| matches!(byte, b' ' | b':' | b'\t'));
+        if let (Some(start), Some(length)) = (start, word) {
+            let bits = 8 * (length + 1).max(HEAD);
+            self.mask = u64::MAX >> (64 - bits);
+            self.word = start & self.mask;
+        }
+        Stripped { text, ..Stripped::default() }
     }
+}
+
+/// Strips the prefixes of a line that may have some.
+fn strip_all(text: &str) -> Stripped<'_> {
+    let mut stripped = Stripped { text, ..Stripped::default() };
     let mut before = Before::default();
     for _ in 0..MAX_PREFIXES {
         let Some(rest) = one(&mut stripped, &mut before) else { break };
@@ -40,7 +77,7 @@ pub fn strip(line: &str) -> Stripped<'_> {
 #[inline]
 fn has_none(text: &[u8]) -> bool {
     let [first, second, _, fourth, ..] = text else { return false };
-    let may_be_rank = b"rlgmwpdc".contains(&first.to_ascii_lowercase());
+    let may_be_rank = launchers::may_be_rank(text);
     let may_be_date = matches!(fourth, b' ' | b',');
     if !first.is_ascii_alphabetic() || !second.is_ascii_lowercase() || may_be_rank || may_be_date {
         return false;
@@ -92,9 +129,13 @@ fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
             rest.or_else(|| launchers::worded(found))
         }
         b'A'..=b'Z' if second.is_ascii_digit() => loggers::klog(text).map(separator),
-        b'A'..=b'Z' | b'a'..=b'z' => loggers::named_stamp(found, before)
-            .or_else(|| launchers::worded(found))
-            .or_else(|| launchers::host(found)),
+        b'A'..=b'Z' | b'a'..=b'z' => loggers::named_stamp(found, before).or_else(|| {
+            let may_be = launchers::may_be_rank(text.as_bytes()) || numbered_word(text).is_some();
+            if !may_be {
+                return None;
+            }
+            launchers::worded(found).or_else(|| launchers::host(found))
+        }),
         _ => None,
     };
     let rest = rest.or_else(|| if before.anything { loggers::name(text, before) } else { None });
@@ -120,16 +161,11 @@ fn separator(text: &str) -> &str {
 /// or without a digit is none.
 #[inline]
 fn numbered_word(text: &str) -> Option<(&str, &str)> {
-    let (mut length, mut has_digit) = (0, false);
-    for byte in text.bytes().take(MAX_LEN) {
-        match byte {
-            b' ' | b':' | b'|' => {
-                return text.split_at_checked(length).filter(|_| has_digit);
-            }
-            _ => (length, has_digit) = (length + 1, has_digit | byte.is_ascii_digit()),
-        }
-    }
-    None
+    let bytes = text.as_bytes();
+    let bytes = bytes.get(..MAX_LEN).unwrap_or(bytes);
+    let length = bytes.iter().position(|byte| matches!(byte, b' ' | b':' | b'|'))?;
+    let (word, rest) = text.split_at_checked(length)?;
+    word.bytes().any(|byte| byte.is_ascii_digit()).then_some((word, rest))
 }
 
 /// The digits at the start of `text` as a number, and the text after them.

@@ -29,11 +29,17 @@ pub struct Piece<'a> {
     pub at: Option<f64>,
 }
 
+/// Whether [`unwrap`] may unpack a line. Fast, for most lines.
+#[inline]
+pub(crate) fn may_be_wrapped(line: &str) -> bool {
+    // The timestamp of a CRI runtime always has this form.
+    matches!(line.as_bytes(), [b'{', b'"', b'l', ..] | [b'0'..=b'9', _, _, _, b'-', ..])
+}
+
 /// Unpacks a line of Docker's json-file driver or of a CRI runtime; `None` for any other line.
 pub fn unwrap(line: &str) -> Option<Piece<'_>> {
     match line.as_bytes() {
         [b'{', ..] => docker(line),
-        // The timestamp of a CRI runtime always has this form.
         [b'0'..=b'9', _, _, _, b'-', _, _, _, _, _, b'T', ..] => cri(line),
         _ => None,
     }

@@ -1,5 +1,9 @@
 //! Lines that announce the number of epochs or steps before the training begins.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::grammar::scan;
 use crate::names::{Meaning, meaning};
 use crate::observation::Observation;
@@ -10,13 +14,14 @@ const WORDS: usize = 3;
 const ENDS: [&str; 7] = ["epochs", "epoch", "steps", "iters", "iterations", "update", "total"];
 /// Words directly before a total, as torchtitan prints it.
 const PLAIN: &str = "total steps ";
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PLAIN));
 
 /// Reads `num_epochs: 3`, `Total optimization steps = 24`, `Namespace(lr=0.1, epochs=14)`: any key
 /// of a total before a colon or an equals sign. Writes the total into `found` and returns whether
 /// there is one.
 pub(super) fn read(line: &str, found: &mut Observation) -> bool {
     let mut any = false;
-    for (at, _) in line.match_indices([':', '=']) {
+    for at in memchr::memchr2_iter(b':', b'=', line.as_bytes()) {
         let Some((before, after)) = line.split_at_checked(at) else { continue };
         let Some(key) = key(before) else { continue };
         let Some(value) = after.get(1..).and_then(value) else { continue };
@@ -27,8 +32,8 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         }
         any = true;
     }
-    if let Some((_, after)) = line.split_once(PLAIN)
-        && let Some(steps) = value(after)
+    if let Some(at) = FINDER.find(line.as_bytes())
+        && let Some(steps) = line.get(at + PLAIN.len()..).and_then(value)
     {
         found.total_steps = Some(steps);
         any = true;
@@ -40,6 +45,10 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
 fn key(text: &str) -> Option<Meaning> {
     let is_quote = |c: char| matches!(c, '"' | '\'' | ' ');
     let text = text.trim_end_matches(is_quote);
+    // The last letters of `ENDS`.
+    if !text.as_bytes().last().is_some_and(|last| b"shelSHEL".contains(last)) {
+        return None;
+    }
     let is_end = ENDS.iter().any(|end| {
         let from = text.len().checked_sub(end.len());
         from.and_then(|from| text.get(from..)).is_some_and(|last| last.eq_ignore_ascii_case(end))

@@ -80,13 +80,16 @@ impl Block {
     }
 
     /// Ends the block. Returns the parts that were held.
+    #[inline]
     pub(super) fn close(&mut self) -> Option<Observation> {
-        self.counters = None;
+        if self.counters.is_some() {
+            self.counters = None;
+        }
         (self.of_rows, self.is_global) = (false, false);
         self.lines = 0;
         self.reported = (false, false);
         self.names.clear();
-        self.held.take()
+        if self.held.is_some() { self.held.take() } else { None }
     }
 
     /// The current section.
@@ -231,13 +234,18 @@ const HEADINGS: [&str; 14] = [
 /// Whether a line may be the heading of a block: it begins with the name of a counter.
 pub(super) fn may_open(text: &str) -> bool {
     let start = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let [first, second, ..] = start.as_bytes() else { return false };
+    // The first letters of `HEADINGS`.
+    let begins = matches!(
+        &[first | 0x20, second | 0x20],
+        b"st" | b"it" | b"ba" | b"gl" | b"ep" | b"ti" | b"tr" | b"ev" | b"va" | b"te"
+    );
+    if !begins {
+        return false;
+    }
     let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
     let word = start.get(..length).unwrap_or_default();
-    let Some(first) = word.bytes().next().map(|first| first.to_ascii_lowercase()) else {
-        return false;
-    };
-    let mut alike = HEADINGS.iter().filter(|heading| heading.as_bytes().first() == Some(&first));
-    let is_heading = alike.any(|heading| word.eq_ignore_ascii_case(heading));
+    let is_heading = HEADINGS.iter().any(|heading| word.eq_ignore_ascii_case(heading));
     // `batch_size: 5` and `training_iteration: 5` are values.
     let is_longer = start.get(length..).is_some_and(|rest| rest.starts_with(['_', '-']));
     let is_whole = !is_longer || word.eq_ignore_ascii_case("global");

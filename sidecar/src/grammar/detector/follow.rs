@@ -1,9 +1,10 @@
 //! What a line means where it stands: in a block, in a section, below a heading or before a dict.
 
-use super::Detector;
 use super::block::{self, is_item};
 use super::line::row_of_two;
 use super::section::Section;
+use super::{Detector, Kind};
+use crate::bytes;
 use crate::grammar::Reading;
 use crate::grammar::draft::Draft;
 use crate::grammar::key_value::KeyValue;
@@ -21,19 +22,21 @@ impl Detector {
         index: usize,
         reading: &mut Reading,
     ) -> Option<Observation> {
-        let is_of_dicts = self.is_of_dicts(index);
-        let is_plain = index == self.grammars.len() || is_of_dicts;
-        if is_of_dicts
+        let kind = self.kind(index);
+        let is_plain = matches!(kind, Kind::Dicts | Kind::General);
+        if kind == Kind::Dicts
             && *reading != Reading::Foreign
-            && let Some((before, _)) = text.split_once('{').filter(|(before, _)| !before.is_empty())
-            && KeyValue::held_out(before).is_some()
+            && !text.starts_with('{')
+            && let Some((before, _)) = text.split_once('{')
         {
-            self.draft.found.losses.iter_mut().for_each(block::hold_out);
+            if KeyValue::held_out(before).is_some() {
+                self.draft.found.losses.iter_mut().for_each(block::hold_out);
+            }
+            if self.count_before_dict(before) {
+                *reading = Reading::Says;
+            }
         }
-        if is_of_dicts && *reading != Reading::Foreign && self.count_before_dict(text) {
-            *reading = Reading::Says;
-        }
-        if self.is_of_bars(index) && *reading != Reading::Foreign {
+        if kind == Kind::Bars && *reading != Reading::Foreign {
             if self.block.section() == Some(Section::HeldOut) {
                 match self.bars.held_out(&mut self.draft.found) {
                     None if *reading == Reading::Says => return self.block.end(),
@@ -77,7 +80,7 @@ impl Detector {
                 None
             }
             Reading::Foreign => self.open_block(text),
-            Reading::Says if found.step.is_some() && !self.is_of_bars(index) => {
+            Reading::Says if found.step.is_some() && kind != Kind::Bars => {
                 if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
                     self.trained = found.step.map(|step| (step, found.total_steps));
                 }
@@ -91,12 +94,11 @@ impl Detector {
 
     /// Takes the counters before a dict without a step: `step 5: {'loss': 0.5}`. Returns whether there
     /// is a step.
-    fn count_before_dict(&mut self, text: &str) -> bool {
+    fn count_before_dict(&mut self, before: &str) -> bool {
         let found = &self.draft.found;
         if found.step.is_some() || found.losses.is_empty() {
             return false;
         }
-        let Some((before, _)) = text.split_once('{') else { return false };
         // The percentage is that of a bar.
         if before.len() > MAX_BEFORE_DICT || before.contains('%') {
             return false;
@@ -115,16 +117,6 @@ impl Detector {
         step.is_some()
     }
 
-    /// Whether a grammar reads bars.
-    pub(super) fn is_of_bars(&self, index: usize) -> bool {
-        self.grammars.get(index).is_some_and(|grammar| grammar.is_of_bars())
-    }
-
-    /// Whether a grammar reads dicts, whose step may be in a heading above them.
-    fn is_of_dicts(&self, index: usize) -> bool {
-        self.grammars.get(index).is_some_and(|grammar| grammar.is_of_dicts())
-    }
-
     /// Whether a step continues those of the training.
     fn goes_on(&self, place: Option<(u64, Option<u64>)>) -> bool {
         let (Some((step, total)), Some((last, last_total))) = (place, self.trained) else {
@@ -135,10 +127,12 @@ impl Detector {
 
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
-        if let Some(section) = Section::parse(text) {
+        // A section has no number, and a heading has one.
+        let has_number = bytes::contains_digit(text.as_bytes());
+        if !has_number && let Some(section) = Section::parse(text) {
             return self.block.enter(section);
         }
-        if block::may_open(text) && self.general.heading(text, &mut self.draft) {
+        if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
             let place = self.draft.found.step.map(|step| (step, self.draft.found.total_steps));
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
             let is_of_section = self.block.section() == Some(Section::HeldOut)
@@ -157,7 +151,7 @@ impl Detector {
             self.block.count(self.draft.found.step, self.draft.global);
             self.draft.clear();
         }
-        let ended = self.queued.take();
+        let ended = if self.queued.is_some() { self.queued.take() } else { None };
         if !text.contains(char::is_alphanumeric) {
             return ended.or_else(|| self.block.border());
         }

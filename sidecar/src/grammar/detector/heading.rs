@@ -34,7 +34,17 @@ impl Heading {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let is_frame =
             |c: char| c.is_ascii_punctuation() || c == ' ' || ('\u{2500}'..'\u{2600}').contains(&c);
-        let line = after_verbs(line.trim_start_matches(is_frame));
+        let line = line.trim_start_matches(is_frame);
+        let [first, second, ..] = line.as_bytes() else { return None };
+        // The first letters of "epoch" and of the verbs.
+        let begins = matches!(
+            &[first | 0x20, second | 0x20],
+            b"ep" | b"st" | b"be" | b"en" | b"ru" | b"tr" | b"of" | b"ne"
+        );
+        if !begins {
+            return None;
+        }
+        let line = after_verbs(line);
         let (word, rest) = line.split_at_checked(5).filter(|_| line.len() <= MAX_LEN)?;
         if !word.eq_ignore_ascii_case("epoch") {
             return None;

@@ -32,7 +32,7 @@ impl Join {
     /// Takes a line.
     #[inline]
     pub(super) fn take(&mut self, line: &str) -> Joined {
-        if self.lines == 0 && !line.ends_with([',', '{']) {
+        if self.lines == 0 && !matches!(line.as_bytes(), [.., b',' | b'{']) {
             return Joined::Alone;
         }
         self.part(line)

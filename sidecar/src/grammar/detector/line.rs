@@ -7,6 +7,7 @@ use super::heading::Heading;
 use super::join::Joined;
 use super::mention::Language;
 use super::{Detector, NO_GRAMMAR, announced};
+use crate::bytes;
 use crate::grammar::{Grammar, Reading, columns, scan, translate};
 use crate::terminal::End;
 
@@ -32,8 +33,9 @@ impl Detector {
 
     /// Reads a complete line or frame. `text` is the line without prefixes.
     pub(super) fn ended(&mut self, line: &str, text: &str, end: End) -> (usize, Reading) {
-        if self.patterns.read(text, &mut self.draft)
-            || (line.len() != text.len() && self.patterns.read(line, &mut self.draft))
+        if !self.patterns.is_empty()
+            && (self.patterns.read(text, &mut self.draft)
+                || (line.len() != text.len() && self.patterns.read(line, &mut self.draft)))
         {
             return (self.grammars.len() + 1, Reading::Says);
         }
@@ -69,6 +71,7 @@ impl Detector {
     }
 
     /// Reads a line that is no part of a longer text.
+    #[inline]
     fn alone(&mut self, text: &str, end: End) -> (usize, Reading) {
         if let Some(chosen) = self.chosen
             && let Some(grammar) = self.grammars.get_mut(chosen)
@@ -78,8 +81,11 @@ impl Detector {
                 return (chosen, reading);
             }
         }
-        let first = text.bytes().next().map_or(0, usize::from);
-        for index in self.starts.get(first).into_iter().flatten().copied() {
+        self.not_of_chosen(text, end)
+    }
+
+    fn not_of_chosen(&mut self, text: &str, end: End) -> (usize, Reading) {
+        for index in self.starts.of(text.as_bytes()) {
             if Some(index) != self.chosen
                 && let Some(grammar) = self.grammars.get_mut(index)
             {
@@ -107,10 +113,12 @@ impl Detector {
         {
             return (self.grammars.len() + 2, Reading::Says);
         }
-        if let Some(heading) = Heading::parse(text) {
+        let has_number = bytes::contains_digit(text.as_bytes());
+        if has_number && let Some(heading) = Heading::parse(text) {
             self.heading = Some(heading);
             self.queued = self.block.end();
-        } else if self.counts.losses == 0
+        } else if has_number
+            && self.counts.losses == 0
             && self.counts.lines < PREFACE
             && announced::read(text, &mut self.draft.found)
         {
@@ -142,6 +150,10 @@ impl Detector {
 
 /// The cells of a row with two of them, as `key: value`.
 pub(super) fn row_of_two(text: &str) -> Option<String> {
+    // The last bytes of the bars.
+    if !matches!(text.as_bytes(), [.., b'|' | 0x82 | 0x83]) {
+        return None;
+    }
     let bars = ['|', '\u{2502}', '\u{2503}'];
     // The first bar may be gone with the prefix of a logger.
     let inside = text.strip_prefix(bars).unwrap_or(text).strip_suffix(bars)?;

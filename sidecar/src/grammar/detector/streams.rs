@@ -30,7 +30,15 @@ enum Key {
 
 impl Streams {
     /// The index of the process of a line; `None` for the first one, and for lines without a prefix.
+    #[inline]
     pub(super) fn find(&mut self, line: &Stripped<'_>, patterns: &Patterns) -> Option<usize> {
+        if line.rank.is_none() && line.process.is_none() {
+            return None;
+        }
+        self.find_process(line, patterns)
+    }
+
+    fn find_process(&mut self, line: &Stripped<'_>, patterns: &Patterns) -> Option<usize> {
         let named = || line.process.map(|name| Key::Process(crc32c::crc32c(name.as_bytes())));
         let key = line.rank.map(Key::Rank).or_else(named).filter(|_| !self.is_one)?;
         if *self.own.get_or_insert(key) == key {

@@ -1,6 +1,7 @@
 //! What was made of each line, for people who ask why.
 
-use super::{Detector, Heading, NO_GRAMMAR, Reading, Stripped, strip};
+use super::{Detector, Heading, NO_GRAMMAR, Reading, Stripped};
+use crate::terminal::prefix::strip;
 
 /// One line, and what was made of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

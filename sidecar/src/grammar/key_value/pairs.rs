@@ -76,14 +76,16 @@ impl Pair<'_> {
 
     /// Whether the number is that of the data that a loss is of: `test loss (100 batches): 0.5`.
     pub(super) fn is_of_data(&self) -> bool {
+        if self.is_separated {
+            return false;
+        }
         let after = |word: &str| self.after.trim_start().get(word.len()..);
-        let closed = self.counted().and_then(after).is_some_and(|after| after.starts_with(')'));
-        closed && !self.is_separated
+        self.counted().and_then(after).is_some_and(|after| after.starts_with(')'))
     }
 
     /// The word after the number, if that counts: `100 steps`.
     pub(super) fn counted(&self) -> Option<&str> {
-        counted(self.after).filter(|_| self.is_digits)
+        if self.is_digits { counted(self.after) } else { None }
     }
 
     /// The value in seconds, if its unit is a time.
@@ -173,7 +175,9 @@ impl<'a> Iterator for Pairs<'a> {
         loop {
             let first = self.rest.chars().next()?;
             if first.is_alphabetic() || first == '_' {
-                if let Some((value, rest)) = number(self.rest, self.words) {
+                if self.words.count > 0
+                    && let Some((value, rest)) = number(self.rest)
+                {
                     return Some(self.pair(value, rest));
                 }
                 let length = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
@@ -216,7 +220,7 @@ impl<'a> Pairs<'a> {
 
     fn pair(&mut self, value: f64, rest: &'a str) -> Pair<'a> {
         let number = self.rest.get(..self.rest.len() - rest.len()).unwrap_or_default();
-        let length = rest.find(|c: char| !c.is_alphanumeric() && !"%µ_".contains(c));
+        let length = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '%' | 'µ' | '_'));
         let (unit, mut after) =
             rest.split_at_checked(length.unwrap_or(rest.len())).unwrap_or((rest, ""));
         let is_scaled = matches!(unit, "k" | "K" | "M");
@@ -233,7 +237,9 @@ impl<'a> Pairs<'a> {
             }
             if !scan::ends_before(after) {
                 // A date, a time, a version: the rest is not a separate number.
-                let length = after.find(|c: char| !c.is_ascii_digit() && !".:-/,".contains(c));
+                let is_part =
+                    |c: char| c.is_ascii_digit() || matches!(c, '.' | ':' | '-' | '/' | ',');
+                let length = after.find(|c| !is_part(c));
                 (unit, after) =
                     after.split_at_checked(length.unwrap_or(after.len())).unwrap_or((after, ""));
             }
@@ -272,7 +278,7 @@ pub(super) fn begins_extent(word: &str) -> bool {
 
 /// The word at the start of `text`, if it names what is counted.
 fn counted(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix(' ')?;
+    let rest = text.strip_prefix(' ').filter(|rest| may_count(rest))?;
     let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
     rest.get(..length).filter(|word| is_counted(word))
 }
@@ -294,7 +300,13 @@ const STEPS: [&str; 10] = [
 /// Whether `word` names what is counted: `steps`, `batches`, `samples`.
 pub(super) fn is_counted(word: &str) -> bool {
     const OTHERS: [&str; 5] = ["epoch", "epochs", "samples", "examples", "minibatches"];
-    STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
+    may_count(word) && STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Whether `word` begins like a word that [`is_counted`].
+fn may_count(word: &str) -> bool {
+    let first = word.as_bytes().first().map(|first| first | 0x20);
+    matches!(first, Some(b's' | b'i' | b'b' | b'u' | b'e' | b'm'))
 }
 
 /// The number after a slash or "of", and the text after it.
@@ -307,6 +319,9 @@ fn denominator(text: &str) -> Option<(u64, &str)> {
 /// A unit of time after a space, and the text after it.
 fn spaced_unit(text: &str) -> (&str, &str) {
     let Some(rest) = text.strip_prefix(' ') else { return ("", text) };
+    if !rest.starts_with(['s', 'm', 'u']) {
+        return ("", text);
+    }
     let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
     let Some((unit, after)) = rest.split_at_checked(length) else { return ("", text) };
     let is_unit = ["s", "sec", "secs", "second", "seconds", "ms", "msec", "us"].contains(&unit);
@@ -320,10 +335,9 @@ fn is_qualified(rest: &str) -> bool {
     inside.is_some_and(|(inside, _)| inside.len() <= 10 && role(inside).any(Role::AFTER))
 }
 
-/// `nan` and `inf` are numbers only after a key.
-fn number<'a>(text: &'a str, words: Words<'_>) -> Option<(f64, &'a str)> {
-    let may_be = text.starts_with(['n', 'N', 'i', 'I']) && words.count > 0;
-    if may_be { scan::number(text) } else { None }
+/// `nan` and `inf`, which are numbers only after a key.
+fn number(text: &str) -> Option<(f64, &str)> {
+    if text.starts_with(['n', 'N', 'i', 'I']) { scan::number(text) } else { None }
 }
 
 /// The time of a step in seconds from `250ms/step`, `0.855 sec/step`, `4.0 it/s`, and the text
@@ -331,6 +345,9 @@ fn number<'a>(text: &'a str, words: Words<'_>) -> Option<(f64, &'a str)> {
 fn per_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a str) {
     let (top, rest) = if unit.is_empty() {
         let rest = after.trim_start_matches(' ');
+        if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
+            return (None, after);
+        }
         let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
         rest.split_at_checked(length).unwrap_or((rest, ""))
     } else {

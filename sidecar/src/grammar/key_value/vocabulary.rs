@@ -65,7 +65,9 @@ const MAX_LEN: usize = 16;
 
 /// The roles of `word`, in any case and without punctuation around it.
 pub(super) fn role(word: &str) -> Role {
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let ends = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_bare = ends(word.as_bytes().first()) && ends(word.as_bytes().last());
+    let word = if is_bare { word } else { word.trim_matches(|c: char| !c.is_alphanumeric()) };
     let mut small = [0; MAX_LEN];
     let Some(small) = small.get_mut(..word.len()) else { return Role::default() };
     small.copy_from_slice(word.as_bytes());

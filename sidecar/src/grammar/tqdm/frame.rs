@@ -1,5 +1,6 @@
 //! The parts of a frame.
 
+use crate::bytes;
 use crate::grammar::scan;
 
 /// `{desc}: {percent}%|{bar}| {n}/{total} [{elapsed}<{remaining}, {rate}, {postfix}]`. Without a
@@ -37,8 +38,10 @@ pub(super) enum Unit {
 impl<'a> Frame<'a> {
     /// Splits a frame into its parts; `None` for any other text.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
+        if !bytes::contains(line.as_bytes(), b'[') {
+            return None;
+        }
         let bytes = line.as_bytes();
-        memchr::memchr(b'[', bytes)?;
         let mut pipes = memchr::memchr_iter(b'|', bytes);
         let first = pipes.clone().next();
         let after_percent =
@@ -65,10 +68,12 @@ impl<'a> Frame<'a> {
             None => scan::scaled_count(rest).map(|(total, rest)| (Some(total), rest))?,
         };
         let inside = rest.strip_prefix(" [")?;
-        if let Some((percent, rest)) = inside.split_once("%] in ") {
-            return Self::alive(desc, n, total, rest).filter(|_| scan::whole(percent).is_some());
+        let mark = inside.bytes().position(|byte| matches!(byte, b'%' | b'<'))?;
+        let (elapsed, rest) = inside.split_at_checked(mark)?;
+        if let Some(rest) = rest.strip_prefix("%] in ") {
+            return Self::alive(desc, n, total, rest).filter(|_| scan::whole(elapsed).is_some());
         }
-        let (elapsed, rest) = inside.split_once('<')?;
+        let rest = rest.strip_prefix('<')?;
         let (_, rest) = rest.split_once([',', ']']).filter(|_| is_time(elapsed))?;
         Some(Self::with_rate(desc, n, total, rest, None))
     }

@@ -84,6 +84,10 @@ impl Grammar for Tqdm {
         }
     }
 
+    fn has_mark(&self) -> bool {
+        true
+    }
+
     fn is_of_bars(&self) -> bool {
         true
     }

@@ -1,6 +1,7 @@
 //! Bars of rich, also as Lightning draws them.
 
 use super::frame::{Form, Frame, Unit, is_time, per};
+use crate::bytes;
 use crate::grammar::scan;
 
 /// The characters of the bar: its parts, and the two halves at its end.
@@ -11,7 +12,9 @@ const FIRST: u8 = 0xe2;
 /// `{desc} {bar} {n}/{total} {elapsed} • {remaining} {rate} {key}: {value} …`. At least one of a
 /// percentage, a time and the rate must be present.
 pub(super) fn parse(line: &str) -> Option<Frame<'_>> {
-    memchr::memchr(FIRST, line.as_bytes())?;
+    if !bytes::contains(line.as_bytes(), FIRST) {
+        return None;
+    }
     let (desc, rest) = line.split_at_checked(line.find(BAR)?)?;
     let rest = scan::spaces(rest.trim_start_matches(BAR).strip_prefix(' ')?);
     let after_percentage = rest.split_once(' ').filter(|(word, _)| is_percentage(word));

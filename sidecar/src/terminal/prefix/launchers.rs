@@ -110,6 +110,11 @@ pub(super) fn labelled<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
 
 /// Whether a counter is at the start of `text`.
 pub(super) fn counts(text: &str) -> bool {
+    let may_count = |first: &u8| b"esibtgESIBTG".contains(first);
+    let first = text.as_bytes().first();
+    if first.is_some_and(|first| first.is_ascii_alphabetic() && !may_count(first)) {
+        return false;
+    }
     let start = text.trim_start_matches(|c: char| !c.is_alphabetic());
     let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
     let word = start.get(..length).unwrap_or_default();
@@ -184,13 +189,25 @@ fn all_rank(text: &str) -> Option<u32> {
     rank(text).filter(|(_, rest)| rest.is_empty()).map(|(rank, _)| rank)
 }
 
+/// Whether `text` begins with the first letters of one of `RANKS`.
+#[inline]
+pub(super) fn may_be_rank(text: &[u8]) -> bool {
+    let [first, second, third, ..] = text else { return false };
+    // In lower case, if they are letters.
+    matches!(
+        &[first | 0x20, second | 0x20, third | 0x20],
+        b"loc" | b"glo" | b"mpi" | b"ran" | b"wor" | b"pro" | b"dev" | b"cud" | b"gpu"
+    )
+}
+
 /// A rank at the start of `text`, as in `rank0` and `Rank 3`, and the text after it.
 fn rank(text: &str) -> Option<(u32, &str)> {
-    let first = text.bytes().next()?.to_ascii_lowercase();
-    let rest =
-        RANKS.iter().filter(|word| word.as_bytes().first() == Some(&first)).find_map(|word| {
-            let (start, rest) = text.split_at_checked(word.len())?;
-            start.eq_ignore_ascii_case(word).then_some(rest)
-        })?;
+    if !may_be_rank(text.as_bytes()) {
+        return None;
+    }
+    let rest = RANKS.iter().find_map(|word| {
+        let (start, rest) = text.split_at_checked(word.len())?;
+        start.eq_ignore_ascii_case(word).then_some(rest)
+    })?;
     number(rest.trim_start_matches([' ', '=', ':', '_', '#', '-']))
 }

@@ -108,10 +108,12 @@ pub(super) fn klog(text: &str) -> Option<&str> {
 
 /// The text after a level such as `INFO`, or after `INFO:root:`.
 pub(super) fn level(text: &str) -> Option<&str> {
-    if !text.as_bytes().first()?.is_ascii_uppercase() {
+    let first = text.as_bytes().first()?;
+    if !matches!(first, b'C'..=b'F' | b'I' | b'N' | b'S' | b'T' | b'W') {
         return None;
     }
-    let rest = LEVELS.iter().find_map(|level| text.strip_prefix(level))?;
+    let alike = LEVELS.iter().filter(|level| level.as_bytes().first() == Some(first));
+    let rest = alike.into_iter().find_map(|level| text.strip_prefix(level))?;
     if let Some((logger, after)) = rest.strip_prefix(':').and_then(|rest| rest.split_once(':'))
         && is_identifier(logger)
     {
@@ -140,22 +142,24 @@ pub(super) fn place<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
 
 /// The text after a logger's name: `__main__ - `, `train.py:12 - `, `name - INFO - `, `ppdet.engine INFO: `.
 pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
-    let length =
-        memchr::memchr2(b' ', b'\t', text.as_bytes()).filter(|length| *length <= MAX_LEN)?;
-    let (name, rest) = text.split_at_checked(length)?;
-    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') || counts(name) {
+    let (name, rest) = first_word(text)?;
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         return None;
     }
-    let after = rest.trim_ascii_start();
     if before.stamp
         && !before.level
         && let Some(rest) = after_level(text)
+        && !counts(name)
     {
         before.level = true;
         return Some(rest);
     }
-    if let Some(name) = name.strip_suffix(':').filter(|_| before.stamp) {
-        return (name.contains('.') && is_name(name) && !name.contains("loss")).then_some(after);
+    if let Some(module) = name.strip_suffix(':').filter(|_| before.stamp) {
+        let is_module = module.contains('.') && is_name(module) && !module.contains("loss");
+        return (is_module && !counts(name)).then(|| rest.trim_ascii_start());
+    }
+    if !matches!(rest.as_bytes(), [b' ', b'-' | b'|' | b'>', ..]) {
+        return None;
     }
     let rest = rest
         .strip_prefix(" - ")
@@ -163,16 +167,15 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         .or_else(|| rest.strip_prefix(" >> "))?;
     let next_is_level = level(rest).is_some_and(|after| separator(after).len() < after.len());
     let is_place = || name.starts_with("__") || name.contains(['.', ':', '_']);
-    (next_is_level || is_place() || NAMES.contains(&name)).then_some(rest)
+    let is_logger = next_is_level || is_place() || NAMES.contains(&name);
+    (is_logger && !counts(name)).then_some(rest)
 }
 
 /// The text after a level that follows some names: `host:0 pkg.train:77 INFO text`.
 fn after_level(text: &str) -> Option<&str> {
     let mut rest = text;
     for _ in 0..MAX_NAMES {
-        let length =
-            memchr::memchr2(b' ', b'\t', rest.as_bytes()).filter(|length| *length <= MAX_LEN)?;
-        let (name, after) = rest.split_at_checked(length)?;
+        let (name, after) = first_word(rest)?;
         rest = after.trim_ascii_start();
         if let Some(after) = level(rest) {
             let is_last = name.contains(['.', ':', '_', '[', '-'])
@@ -184,6 +187,13 @@ fn after_level(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// The word before the first space or tab, and the text from there on.
+fn first_word(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let bytes = bytes.get(..=MAX_LEN).unwrap_or(bytes);
+    text.split_at_checked(bytes.iter().position(|byte| matches!(byte, b' ' | b'\t'))?)
 }
 
 /// Maximum number of names before a level.
