@@ -28,7 +28,7 @@ kvm_works() {
   export -f machine
   export image
   timeout 20 bash -c 'machine "$@"' machine "${kvm[@]}" -serial stdio \
-    -append 'console=ttyS0 rdinit=/none panic=-1' </dev/null 2>&1 | grep -q 'Kernel panic'
+    -append 'console=ttyS0 rdinit=/none panic=-1' </dev/null 2>&1 | grep 'Kernel panic' >/dev/null
 }
 
 # -cx16: QEMU before 8 gets the flags of cmpxchg16b wrong, and the kernel fails. No five-level paging,

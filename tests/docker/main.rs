@@ -18,6 +18,7 @@ mod parent;
 mod policies;
 mod sidecar;
 mod swarm;
+mod systemd;
 mod truth;
 mod users;
 
@@ -87,7 +88,7 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
         println!("skipped because no engine is reachable: {missing}");
     } else if skipped > 0 {
         println!(
-            "skipped for want of root, of dockerd or ip, of tqdm and rich, or of the frameworks (make test-frameworks)"
+            "skipped for want of root, of systemd with cgroup v2 (make test-cgroup2), of dockerd or ip, of tqdm and rich, or of the frameworks (make test-frameworks)"
         );
     }
 }
@@ -212,6 +213,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         truth::frames_agree_with_job_log_and_engine_statistics;
     ];
     trials.extend(of_doctor(engine, is_there));
+    trials.extend(of_systemd(engine, is_there));
     trials.extend(of_the_sidecar(engine, is_there));
     trials.extend(of_users(engine, is_there));
     trials
@@ -222,6 +224,16 @@ fn of_doctor(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
     trials![engine, is_there,
         doctor::healthy_machine_has_no_error needs Root;
         doctor::leftovers_of_a_killed_run_are_named_by_doctor needs Root;
+    ]
+}
+
+/// The tests of an engine that leaves control groups to systemd.
+fn of_systemd(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    trials![engine, is_there,
+        systemd::limits_outlive_a_reload_of_systemd needs Systemd;
+        systemd::property_of_a_scope_is_overruled_and_restored needs Systemd;
+        systemd::restarted_scope_is_limited_again_and_restored needs Systemd;
+        systemd::property_outlives_a_restart_of_its_container needs Systemd;
     ]
 }
 
