@@ -12,7 +12,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 # The commands that start and build the machine, with their packages.
 tools=(qemu-system-x86_64:qemu-system-x86)
-recipe="$(cat "$here/image.sh" "$here/init.sh" | sha256sum | cut -c 1-16)"
+recipe="$(cat "$here"/{image,inside}.sh | sha256sum | cut -c 1-16)"
 image="${XDG_CACHE_HOME:-$HOME/.cache}/paceline/cgroup2/$recipe"
 [ -d "$image" ] || tools+=(mmdebstrap:mmdebstrap mke2fs:e2fsprogs)
 
@@ -54,13 +54,45 @@ trap 'exit 130' INT TERM
 # In some modes mmdebstrap works as another user.
 chmod 755 "$stage"
 
-say "Making a virtual machine of Debian trixie with its Docker engine: a minute or two."
-packages=linux-image-cloud-amd64,docker.io,iptables,iproute2,curl
+say "Making a virtual machine of Debian trixie with systemd and a Docker engine: a minute or two."
+packages=linux-image-cloud-amd64,systemd-sysv,dbus,docker.io,iptables,iproute2,curl
 mmdebstrap --quiet --variant=minbase --include="$packages" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' trixie "$stage/root" ${mirror:+"$mirror"} >&2 ||
   skip "cannot fetch Debian's packages from here"
-install -m 755 "$here/init.sh" "$stage/root/sbin/init"
+settings() { install -D -m 644 /dev/stdin "$stage/root/$1"; }
+install -m 755 "$here/inside.sh" "$stage/root/usr/local/sbin/inside"
+settings etc/systemd/system/paceline-tests.service <<'END'
+[Unit]
+Wants=docker.service limited.slice
+After=docker.service limited.slice
+[Service]
+Type=oneshot
+ExecStart=/usr/local/sbin/inside
+TimeoutStartSec=infinity
+END
+# The kernel patches its own code when a first group gets a quota and when the last one loses it, which
+# happens often in tests. QEMU sometimes runs half-patched code on another processor, and the kernel
+# panics. So one group always has a quota.
+settings etc/systemd/system/limited.slice <<'END'
+[Slice]
+CPUQuota=100%
+END
+settings etc/docker/daemon.json <<<'{"exec-opts": ["native.cgroupdriver=systemd"]}'
+# An emulated machine is slow.
+settings etc/systemd/system.conf.d/slow.conf <<'END'
+[Manager]
+DefaultTimeoutStartSec=600
+END
+# A machine that has its id asks no questions at its first start.
+echo 5061636c696e6520636772757032207632 | cut -c 1-32 >"$stage/root/etc/machine-id"
+units="$stage/root/etc/systemd/system"
+mkdir -p "$units/multi-user.target.wants"
+ln -s ../paceline-tests.service "$units/multi-user.target.wants/"
+for unit in serial-getty@ttyS0.service getty@tty1.service apt-daily.timer apt-daily-upgrade.timer \
+  dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer; do
+  ln -sf /dev/null "$units/$unit"
+done
 mkdir "$stage/image"
 cp "$stage"/root/boot/vmlinuz-* "$stage/image/kernel"
 cp "$stage"/root/boot/initrd.img-* "$stage/image/initrd"

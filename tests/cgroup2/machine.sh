@@ -4,8 +4,7 @@
 # runner.
 set -euo pipefail
 
-# Emulated, since not every machine can use its processor for that: ten times slower, or more.
-limit="${PACELINE_MACHINE_LIMIT:-2400}"
+limit="${PACELINE_MACHINE_LIMIT:-5400}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 program="$(realpath "$1")"
 shift
@@ -14,6 +13,35 @@ image="$("$here/image.sh")"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
+
+# A machine without network that starts the image's kernel.
+machine() {
+  qemu-system-x86_64 "$@" -m 2048 -no-reboot -nic none -display none -monitor none \
+    -kernel "$image/kernel" -initrd "$image/initrd"
+}
+
+# /dev/kvm may be there and not be able to start this kernel. So a first start only panics, which takes
+# a second or two.
+kvm=(-accel kvm -cpu host -smp 2)
+kvm_works() {
+  [ -r /dev/kvm ] && [ -w /dev/kvm ] || return 1
+  export -f machine
+  export image
+  timeout 20 bash -c 'machine "$@"' machine "${kvm[@]}" -serial stdio \
+    -append 'console=ttyS0 rdinit=/none panic=-1' </dev/null 2>&1 | grep 'Kernel panic' >/dev/null
+}
+
+# -cx16: QEMU before 8 gets the flags of cmpxchg16b wrong, and the kernel fails. No five-level paging,
+# which is useless here.
+emulated=(-accel tcg,thread=multi,tb-size=512 -cpu max,-cx16,-la57 -smp 2)
+if kvm_works; then
+  how=("${kvm[@]}") patience=1
+  echo "Starting the virtual machine with KVM: seconds." >&2
+else
+  # Ten times slower, or more.
+  how=("${emulated[@]}") patience=4
+  echo "Starting the virtual machine by emulation, as KVM does not work here: a minute." >&2
+fi
 
 # The tests look for programs where cargo has put them, so they have the same places in the machine.
 target="$(dirname "$(dirname "$program")")"
@@ -24,20 +52,22 @@ done
 cp "$here/tests.sh" "$scratch/root/"
 {
   echo '#!/bin/bash'
+  for variable in PACELINE_KILLS PACELINE_SEED; do
+    [ -z "${!variable:-}" ] || printf 'export %s=%q\n' "$variable" "${!variable}"
+  done
+  printf 'export PACELINE_TEST_PATIENCE=%d\n' "$patience"
   printf 'exec /tests.sh'
   printf ' %q' "$program" "$@"
 } >"$scratch/root/run-tests"
 chmod 755 "$scratch/root/run-tests"
 tar -c -f "$scratch/programs.tar" -C "$scratch/root" --owner=0 --group=0 .
 
-echo "Starting the virtual machine: a quarter of a minute." >&2
-# -cx16: QEMU before 8 gets the flags of cmpxchg16b wrong, and the kernel fails. No five-level paging,
-# which is useless here. Changes to the disk are dropped at the end.
-timeout --foreground "$limit" qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 \
-  -cpu max,-cx16,-la57 -smp 2 -m 2048 -no-reboot -nic none -display none -monitor none \
+# Changes to the disk are dropped at the end.
+export -f machine
+export image
+timeout --foreground "$limit" bash -c 'machine "$@"' machine "${how[@]}" \
   -serial stdio -serial "file:$scratch/status" \
-  -kernel "$image/kernel" -initrd "$image/initrd" \
-  -append 'root=/dev/vda rw init=/sbin/init console=ttyS0 quiet panic=-1' \
+  -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false panic=-1' \
   -drive "file=$image/disk,if=virtio,format=raw,snapshot=on" \
   -drive "file=$scratch/programs.tar,if=virtio,format=raw,readonly=on" \
   </dev/null | sed -u 's|\r||' || echo "The virtual machine has failed, or took longer than $limit s." >&2

@@ -3,8 +3,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Prefixes of test names: observing, limiting and restoring. Each test takes twenty seconds there. Tests
-# that must see short states are left out: the machine is too slow.
+# Prefixes of test names: observing, limiting, restoring, kills, and systemd. Each test takes twenty
+# seconds in an emulated machine, a kill ten. Tests that must see short states are left out: such a
+# machine is too slow. PACELINE_KILLS sets how many kills there are, and PACELINE_SEED repeats them.
 tests=(
   flowcon::cpu_moves
   flowcon::a_job_that_ends
@@ -13,7 +14,10 @@ tests=(
   dependability::after_a_kill
   dependability::next_run
   endpoints::host_network_job
+  systemd::
+  faults::random_kills
 )
+export PACELINE_KILLS="${PACELINE_KILLS:-10}"
 
 code=0
 tests/cgroup2/image.sh >/dev/null || code=$?

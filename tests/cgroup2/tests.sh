@@ -3,7 +3,6 @@
 # after a failure. Ends with 1 when a test failed, or a filter found no test to run.
 program="$1"
 shift
-export PACELINE_TEST_PATIENCE=4
 
 status=0
 for filter in "$@"; do

@@ -1,13 +1,13 @@
 //! The ways to write a limit, and to put back the original.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bollard::models::HostConfig;
-use paceline_cgroup::{Cgroup, Quota};
+use paceline_cgroup::Quota;
 use paceline_system_tests::{Allocator, Job, TestEnv, until};
 
 use crate::flowcon::{QUICK, all_cpus, flat, growing, until_cut};
+use crate::parent::Parent;
 
 /// These tests are about what the engine keeps.
 const BY_ENGINE: [&str; 2] = ["--actuator", "engine"];
@@ -47,56 +47,12 @@ pub(crate) async fn a_container_made_with_cpus_gets_its_cpus_back(
     cut_and_back(&env, host, cut).await
 }
 
-/// A control group with a quota, above a container's own. Removed when it is dropped.
-pub(crate) struct Parent {
-    name: String,
-    folder: PathBuf,
-}
-
-impl Parent {
-    /// Creates it beside the engine's own groups, with a quota of `us` microseconds in 100 ms.
-    pub(crate) fn make(name: String, us: i64) -> anyhow::Result<Self> {
-        let own = Cgroup::for_process(Path::new("/proc"), std::process::id())?;
-        let all = Path::new("/sys/fs/cgroup");
-        // Version 1 has a folder for each controller there, version 2 has the groups themselves.
-        let mut above = own.cpu_folder().ancestors();
-        let controller = above.find(|folder| own.version() == 1 && folder.parent() == Some(all));
-        let folder = controller.unwrap_or(all).join(&name);
-        std::fs::create_dir(&folder)?;
-        let parent = Self { name, folder };
-        if parent.folder.join("cpu.max").exists() {
-            std::fs::write(parent.folder.join("cpu.max"), format!("{us} 100000"))?;
-        } else {
-            std::fs::write(parent.folder.join("cpu.cfs_quota_us"), us.to_string())?;
-        }
-        Ok(parent)
-    }
-
-    /// Its path, as the engine's option `cgroup_parent` takes it.
-    pub(crate) fn path(&self) -> String {
-        format!("/{}", self.name)
-    }
-}
-
-impl Drop for Parent {
-    fn drop(&mut self) {
-        // The engine has created the same group for its other controllers.
-        let siblings = self.folder.parent().and_then(Path::parent).into_iter();
-        let siblings = siblings.flat_map(|mounts| std::fs::read_dir(mounts).into_iter().flatten());
-        for mount in siblings.flatten() {
-            // Most controllers have no such group.
-            drop(std::fs::remove_dir(mount.path().join(&self.name)));
-        }
-        drop(std::fs::remove_dir(&self.folder));
-    }
-}
-
 pub(crate) async fn under_a_parent_group_with_a_quota_no_limit_is_put_back_too(
     env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
     let all = all_cpus(&env).await?;
     // Three quarters of the machine: version 1 refuses a larger quota below it.
-    let parent = Parent::make(env.name("parent"), all / 40_000 * 3)?;
+    let parent = Parent::make(&env, all / 40_000 * 3).await?;
     let host = HostConfig { cgroup_parent: Some(parent.path()), ..HostConfig::default() };
     let flat = env.start(Job { host, ..flat() }).await?;
     env.start(growing()).await?;

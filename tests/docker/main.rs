@@ -14,9 +14,11 @@ mod limits;
 mod moves;
 mod order;
 mod orders;
+mod parent;
 mod policies;
 mod sidecar;
 mod swarm;
+mod systemd;
 mod truth;
 mod users;
 
@@ -86,7 +88,7 @@ fn report(ran: u64, skipped: usize, missing: Option<&str>) {
         println!("skipped because no engine is reachable: {missing}");
     } else if skipped > 0 {
         println!(
-            "skipped for want of root, of dockerd or ip, of tqdm and rich, or of the frameworks (make test-frameworks)"
+            "skipped for want of root, of systemd with cgroup v2 (make test-cgroup2), of dockerd or ip, of tqdm and rich, or of the frameworks (make test-frameworks)"
         );
     }
 }
@@ -155,8 +157,9 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         dependability::owners_update_after_a_kill_outlives_restore needs Root;
         dependability::other_state_folder_makes_no_second_allocator needs Root;
         faults::kills::killed_at_any_step_the_allocator_leaves_a_way_back needs Root;
-        faults::kills::values_are_unchanged_after_twenty_kills needs Root;
-        faults::kills::twenty_kills_of_the_cgroup_actuator_leave_no_trace needs Root;
+        faults::random_kills::owners_words_outlive_kills_of_engine_writes needs Root;
+        faults::random_kills::owners_words_outlive_kills_of_cgroup_writes needs Root;
+        faults::random_kills::owners_words_outlive_kills_of_auto_writes needs Root;
         faults::others::a_container_that_changes_in_mid_update_gets_its_limits_back needs Root;
         faults::others::outside_update_is_overruled_and_restored_at_the_end;
         faults::others::outside_update_stays_where_the_allocator_yields;
@@ -210,6 +213,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         truth::frames_agree_with_job_log_and_engine_statistics;
     ];
     trials.extend(of_doctor(engine, is_there));
+    trials.extend(of_systemd(engine, is_there));
     trials.extend(of_the_sidecar(engine, is_there));
     trials.extend(of_users(engine, is_there));
     trials
@@ -220,6 +224,16 @@ fn of_doctor(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
     trials![engine, is_there,
         doctor::healthy_machine_has_no_error needs Root;
         doctor::leftovers_of_a_killed_run_are_named_by_doctor needs Root;
+    ]
+}
+
+/// The tests of an engine that leaves control groups to systemd.
+fn of_systemd(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    trials![engine, is_there,
+        systemd::limits_outlive_a_reload_of_systemd needs Systemd;
+        systemd::property_of_a_scope_is_overruled_and_restored needs Systemd;
+        systemd::restarted_scope_is_limited_again_and_restored needs Systemd;
+        systemd::property_outlives_a_restart_of_its_container needs Systemd;
     ]
 }
 

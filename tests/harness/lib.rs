@@ -10,8 +10,8 @@
 //! and endpoints are not. `sample_snapshot` makes sample snapshots, which `cargo run -p
 //! paceline-system-tests --example page` serves. `tests/browser` tests that page in Chromium, and
 //! `tests/promtool.rs` tests metrics, alerts and the dashboard's queries. `tests/cgroup2` boots a
-//! small Debian with cgroup v2 in an emulated machine, and runs there what cargo has built. The
-//! programs are on a second disk, the exit status comes over a second serial port, and writes to the
+//! small Debian with cgroup v2 and systemd in a virtual machine, with KVM or emulated, and runs there
+//! what cargo has built. The programs are on a second disk, the exit status comes over a second serial port, and writes to the
 //! system disk are discarded.
 
 mod agent_fleet;

@@ -11,6 +11,7 @@ pub(crate) mod lies;
 pub(crate) mod load;
 pub(crate) mod moves;
 pub(crate) mod others;
+pub(crate) mod random_kills;
 pub(crate) mod room;
 
 use anyhow::Context;

@@ -105,7 +105,7 @@ pub(crate) async fn outside_update_stays_where_the_allocator_yields(
 }
 
 /// How many runs of the policy the audit log has.
-fn decisions(env: &TestEnv) -> anyhow::Result<u64> {
+pub(crate) fn decisions(env: &TestEnv) -> anyhow::Result<u64> {
     let records = read::last(&Allocator::state(env), usize::MAX)?.into_iter();
     let numbers = records.filter_map(|record| {
         let Entry::Decided { number, .. } = record.entry else { return None };
