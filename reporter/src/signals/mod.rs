@@ -52,7 +52,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         activity: activity::activity(history, progress.state, doing, now),
         quiet_seconds: quiet(history, progress, now),
         health: health::health(history, series, progress),
-        loss_smoothed: smooth.map(|smooth| smooth.level),
+        loss_smoothed: smooth.map(|smooth| smooth.level_among(progress.eval.best)),
         loss_slope: smooth.and_then(|smooth| smooth.slope),
         steps_per_second: pace.map(|pace| pace.rate),
         progress_ratio: steps.and_then(|(step, total)| pace::ratio(step, total)),

@@ -250,7 +250,7 @@ pub struct Signals {
     pub quiet_seconds: Option<f64>,
     /// Whether the loss is finite and does not diverge.
     pub health: Health,
-    /// The loss without its noise.
+    /// The loss without its noise, never beyond the losses that were reported.
     pub loss_smoothed: Option<f64>,
     /// The change of the smoothed loss with one step.
     pub loss_slope: Option<f64>,
