@@ -16,8 +16,10 @@ pub(crate) struct Smooth {
     pub(crate) level: f64,
     /// Its change with one step; `None` while there are too few points.
     pub(crate) slope: Option<f64>,
-    /// The smallest and the largest of the losses that it was made from.
+    /// The smallest and the largest of the points that it was made from.
     range: (f64, f64),
+    /// How far the level may have gone on since the last of them.
+    reach: f64,
 }
 
 /// A line at the end of the record.
@@ -62,20 +64,22 @@ impl Smooth {
             Some((line, window)) => (line.level, Some(line.slope * unit), window),
             None => (mean(points)?, None, points.as_slice()),
         };
-        let smooth = Self { level: level * unit, slope, range: range(from, unit) };
+        let since = from.last().map_or(0.0, |last| series.end - last.x);
+        let reach = slope.map_or(0.0, |slope| (slope * since).abs());
+        let smooth = Self { level: level * unit, slope, range: range(from, unit), reach };
         let fine = smooth.level.is_finite() && smooth.slope.is_none_or(f64::is_finite);
         fine.then_some(smooth)
     }
 
     /// The level, kept among the losses; `best` is the best single one.
     ///
-    /// The line ends at the last step, and the losses of the last bucket are a little older. On a steep
-    /// or bent curve it therefore leads beyond every loss that was reported, even below zero.
+    /// Below a steep or bent curve a line leads beyond all losses, even below zero. So the level stays
+    /// among the points of the line. Only towards `best` may it go on from the last of them.
     pub(crate) fn level_among(&self, best: Option<f64>) -> f64 {
         let best = best.filter(|best| best.is_finite());
         let (low, high) = self.range;
-        let low = best.map_or(low, |best| low.min(best));
-        let high = best.map_or(high, |best| high.max(best));
+        let low = best.map_or(low, |best| best.max(low - self.reach).min(low));
+        let high = best.map_or(high, |best| best.min(high + self.reach).max(high));
         self.level.max(low).min(high)
     }
 }

@@ -5,7 +5,9 @@ use crate::signals::samples::{Job, Random};
 
 fn smooth(losses: &[f64]) -> Smooth {
     let job = Job::with_losses(losses, 20.0);
-    Smooth::new(&Series::new(&job.history).unwrap()).unwrap()
+    let smooth = Smooth::new(&Series::new(&job.history).unwrap()).unwrap();
+    let best = losses.iter().copied().fold(f64::INFINITY, f64::min);
+    Smooth { level: smooth.level_among(Some(best)), ..smooth }
 }
 
 fn noisy(steps: u32, noise: f64, level: impl Fn(f64) -> f64) -> Vec<f64> {
@@ -54,7 +56,7 @@ fn a_spike_hardly_counts() {
 
 #[test]
 fn little_is_said_of_few_losses() {
-    assert_eq!(smooth(&[4.0]), Smooth { level: 4.0, slope: None, range: (4.0, 4.0) });
+    assert_eq!(smooth(&[4.0]), Smooth { level: 4.0, slope: None, range: (4.0, 4.0), reach: 0.0 });
     let huge = smooth(&[1e280; 100]);
     assert!((huge.level / 1e280 - 1.0).abs() < 1e-9, "{huge:?}");
 }
