@@ -125,7 +125,7 @@ fn readiness_waits_for_the_first_report_and_health_does_not() {
 #[test]
 fn other_pages_and_methods_are_refused_in_one_line() {
     let reporter = start();
-    for line in ["GET /", "GET /v1/report", "POST /v1/report", "GET /v1/progress/"] {
+    for line in ["GET /page", "GET /v1/report", "POST /v1/report", "GET /v1/progress/"] {
         let answer = ask(&reporter, line, LOCAL);
         assert!(answer.starts_with("HTTP/1.1 404 "), "{line}: {answer}");
         assert_eq!(body(&answer).lines().count(), 1);
