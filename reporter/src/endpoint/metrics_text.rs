@@ -2,7 +2,7 @@
 
 mod writer;
 
-use paceline_wire::{Activity, Direction, Forecast, Health, Progress, State};
+use paceline_wire::{Activity, Cpu, Direction, Forecast, Health, Progress, State};
 
 use self::writer::Text;
 use crate::hot::histogram::Counts;
@@ -192,7 +192,23 @@ fn counters_and_quota(text: &mut Text, progress: &Progress) {
     for (name, help, count) in counters {
         text.known(name, "counter", help, Some(count));
     }
+    cpu_use(text, cpu);
+}
+
+fn cpu_use(text: &mut Text, cpu: &Cpu) {
     text.known("paceline_cpu_quota_cores", "gauge", "The process's CPU quota in cores.", cpu.quota);
+    let periods = cpu.periods;
+    let help = "Periods of the CPU quota in which the control group ran.";
+    text.known("paceline_cpu_periods_total", "counter", help, periods);
+    let throttled = cpu.throttled_periods;
+    let help = "Periods in which the CPU quota was used up.";
+    text.known("paceline_cpu_throttled_periods_total", "counter", help, throttled);
+    let waited = cpu.throttled_seconds;
+    let help = "How long threads waited for the next period, all together.";
+    text.known("paceline_cpu_throttled_seconds_total", "counter", help, waited);
+    let pressure = cpu.pressure;
+    let help = "The part of the last 10 s in which a thread waited for a CPU.";
+    text.known("paceline_cpu_pressure_ratio", "gauge", help, pressure);
 }
 
 fn direction(direction: Direction) -> &'static str {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::doing::Task;
 #[cfg(feature = "page")]
 use crate::endpoint::chart::Chart;
-use crate::endpoint::cpu;
+use crate::endpoint::cpu::CpuMeter;
 use crate::endpoint::events::Listeners;
 use crate::endpoint::status_file::StatusFiles;
 use crate::extension::Extension;
@@ -30,6 +30,7 @@ pub(crate) struct Observer {
     job: Arc<Job>,
     /// Only the reporter's own thread uses this.
     past: Mutex<Past>,
+    cpu: CpuMeter,
     listeners: Listeners,
     files: StatusFiles,
     #[cfg(feature = "metrics")]
@@ -91,6 +92,7 @@ impl Observer {
             #[cfg(feature = "metrics")]
             recorder: Mutex::new(crate::recorder::Recorder::new(&settings.job)),
             past: Mutex::new(past),
+            cpu: CpuMeter::default(),
             listeners: Listeners::default(),
             files,
             job,
@@ -118,7 +120,7 @@ impl Observer {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = past.doing_at(self.job.doing(), &progress);
         progress.signals = signals::derive(&past.history, &progress, doing);
-        progress.cpu = cpu::read();
+        progress.cpu = self.cpu.read(progress.now - progress.started_at);
         progress.sidecar = self.extension().map(Extension::describe);
         (progress, durations)
     }

@@ -340,6 +340,18 @@ pub struct Cpu {
     /// The number of threads that can run at once under its quota and affinity: a hint for thread
     /// pools.
     pub threads: Option<u32>,
+    /// Periods of the quota so far in which its control group ran.
+    pub periods: Option<u64>,
+    /// Those of them in which the quota was used up.
+    pub throttled_periods: Option<u64>,
+    /// How long threads waited for the next period so far, all together, in seconds.
+    pub throttled_seconds: Option<f64>,
+    /// The part of the periods that was throttled, from 0 to 1: since the reading before, at least a
+    /// second ago.
+    pub throttled_ratio: Option<f64>,
+    /// The part of the last 10 s in which a thread waited for a CPU, from 0 to 1; `null` without
+    /// cgroup v2.
+    pub pressure: Option<f64>,
 }
 
 /// The rank of a process among several of one job, numbered by its launcher from 0.
