@@ -1,9 +1,12 @@
-//! The Prometheus text of `GET /metrics`, exposition format 0.0.4.
+//! The text of `GET /metrics`: Prometheus' exposition format 0.0.4, or `OpenMetrics` 1.0.0.
 
+mod accept;
 mod writer;
 
 use paceline_wire::{Activity, Cpu, Direction, Forecast, Health, Progress, State};
 
+pub(crate) use self::accept::wanted;
+pub(crate) use self::writer::Format;
 use self::writer::Text;
 use crate::hot::histogram::Counts;
 
@@ -15,15 +18,15 @@ const BOUNDS: [u64; 17] = [
 ];
 
 /// The metrics of a job. An unknown value has no sample.
-pub(crate) fn render(progress: &Progress, durations: &Counts) -> String {
-    let mut text = Text(String::with_capacity(8192));
+pub(crate) fn render(progress: &Progress, durations: &Counts, format: Format) -> String {
+    let mut text = Text::new(format);
     job(&mut text, progress);
     losses(&mut text, progress);
     steps(&mut text, progress, durations);
     targets(&mut text, progress);
     states(&mut text, progress);
     counters_and_quota(&mut text, progress);
-    text.0
+    text.end()
 }
 
 fn job(text: &mut Text, progress: &Progress) {

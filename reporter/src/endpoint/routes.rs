@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use paceline_local::is_local;
 use tokio::time::timeout;
 
 use crate::endpoint::body::Answer;
-use crate::endpoint::metrics_text;
+use crate::endpoint::metrics_text::{self, Format};
 use crate::endpoint::observer::Observer;
 #[cfg(feature = "page")]
 use crate::endpoint::page;
@@ -26,6 +26,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Answers requests about a job.
@@ -44,8 +45,16 @@ enum Access {
     Write,
 }
 
+/// The parts of a request that its answer depends on.
+#[derive(Clone, Copy)]
+struct Asked<'r> {
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "only the page asks a query"))]
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+}
+
 /// Answers a request from what the observer knows.
-type Route = fn(&Observer, &Uri) -> Response<Answer>;
+type Route = fn(&Observer, Asked<'_>) -> Response<Answer>;
 
 impl Routes {
     /// With `checks_host`, a request that does not name a local host is refused.
@@ -87,16 +96,16 @@ impl Routes {
                 "invalid host: expected an IP address or localhost",
             );
         }
-        let uri = request.uri();
-        let Some((access, route)) = find(uri.path(), request.method()) else {
+        let Some((access, route)) = find(request.uri().path(), request.method()) else {
             return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress");
         };
-        let asked = match *request.method() {
+        let by = match *request.method() {
             Method::GET | Method::HEAD => Some(Access::Read),
             Method::POST => Some(Access::Write),
             _ => None,
         };
-        if asked == Some(access) { route(&self.observer, uri) } else { refuse(access) }
+        let asked = Asked { uri: request.uri(), headers: request.headers() };
+        if by == Some(access) { route(&self.observer, asked) } else { refuse(access) }
     }
 }
 
@@ -141,14 +150,14 @@ async fn read(mut body: Incoming) -> Result<Vec<u8>, Response<Answer>> {
     }
 }
 
-fn progress(observer: &Observer, _: &Uri) -> Response<Answer> {
+fn progress(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     respond(StatusCode::OK, JSON, observer.json() + "\n")
 }
 
 /// The past; with `after=SECONDS` only its points that end later than this Unix time.
 #[cfg(feature = "page")]
-fn history(observer: &Observer, uri: &Uri) -> Response<Answer> {
-    let query = uri.query().unwrap_or_default();
+fn history(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
+    let query = asked.uri.query().unwrap_or_default();
     let given = query.split('&').find_map(|one| one.strip_prefix("after="));
     let Ok(after) = given.map_or(Ok(f64::NEG_INFINITY), str::parse) else {
         let given = given.unwrap_or_default();
@@ -158,21 +167,29 @@ fn history(observer: &Observer, uri: &Uri) -> Response<Answer> {
     respond(StatusCode::OK, JSON, observer.past(after) + "\n")
 }
 
-fn events(observer: &Observer, _: &Uri) -> Response<Answer> {
+fn events(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     let pieces = observer.listeners().add(&observer.json());
     respond(StatusCode::OK, EVENTS, Answer::Pieces(pieces))
 }
 
-fn no_events(_: &Observer, _: &Uri) -> Response<Answer> {
+fn no_events(_: &Observer, _: Asked<'_>) -> Response<Answer> {
     respond(StatusCode::OK, EVENTS, String::new())
 }
 
-fn metrics(observer: &Observer, _: &Uri) -> Response<Answer> {
+fn metrics(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
     let (progress, durations) = observer.read();
-    respond(StatusCode::OK, METRICS, metrics_text::render(&progress, &durations))
+    let format = metrics_text::wanted(asked.headers);
+    let content_type = match format {
+        Format::Prometheus => METRICS,
+        Format::OpenMetrics => OPEN_METRICS,
+    };
+    let text = metrics_text::render(&progress, &durations, format);
+    let mut response = respond(StatusCode::OK, content_type, text);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
-fn ready(observer: &Observer, _: &Uri) -> Response<Answer> {
+fn ready(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     if observer.job().ledger().has_begun() {
         line(StatusCode::OK, "reporting")
     } else {
@@ -181,7 +198,7 @@ fn ready(observer: &Observer, _: &Uri) -> Response<Answer> {
 }
 
 /// Asks the loop for a checkpoint. The outcome shows in the progress.
-fn checkpoint(observer: &Observer, _: &Uri) -> Response<Answer> {
+fn checkpoint(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     let number = observer.job().checkpoints().ask();
     respond(StatusCode::ACCEPTED, JSON, format!("{{\"requested\":{number}}}\n"))
 }
