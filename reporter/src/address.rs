@@ -1,7 +1,7 @@
 //! The address that a reporter listens on, as users write it.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -62,6 +62,22 @@ pub enum LocalAddr {
     Unix(PathBuf),
 }
 
+impl LocalAddr {
+    /// Where a browser on this machine finds the page; `None` for a Unix socket, which no browser opens.
+    pub fn page_url(&self) -> Option<String> {
+        let Self::Tcp(mut address) = self.clone() else { return None };
+        if address.ip().is_unspecified() {
+            address.set_ip(if address.is_ipv4() {
+                Ipv4Addr::LOCALHOST.into()
+            } else {
+                Ipv6Addr::LOCALHOST.into()
+            });
+        }
+        let path = if cfg!(feature = "page") { "" } else { "v1/progress" };
+        Some(format!("http://{address}/{path}"))
+    }
+}
+
 /// As `PACELINE_LISTEN` takes it: `127.0.0.1:7223` or `unix:/path.sock`.
 impl fmt::Display for LocalAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,6 +124,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Address>(), Err(InvalidAddress), "{text:?}");
         }
+    }
+
+    #[test]
+    fn page_of_a_port_has_an_address_for_a_browser() {
+        for (address, url) in [
+            ("127.0.0.1:7223", "http://127.0.0.1:7223/"),
+            ("0.0.0.0:7230", "http://127.0.0.1:7230/"),
+            ("[::]:80", "http://[::1]:80/"),
+            ("10.0.0.7:7223", "http://10.0.0.7:7223/"),
+        ] {
+            let url =
+                if cfg!(feature = "page") { url.to_owned() } else { format!("{url}v1/progress") };
+            assert_eq!(LocalAddr::Tcp(address.parse().unwrap()).page_url(), Some(url));
+        }
+        assert_eq!(LocalAddr::Unix("/run/job.sock".into()).page_url(), None);
     }
 
     proptest! {

@@ -11,7 +11,8 @@ use crate::endpoint::{ServerThread, listen};
 use crate::extension::Extension;
 use crate::handle::Reporter;
 use crate::job::Job;
-use crate::settings::{IfTaken, Settings, environment, refused};
+use crate::say::say_as;
+use crate::settings::{IfTaken, Settings, Shown, environment, refused};
 use crate::start_error::StartError;
 
 /// Describes a job; [`Builder::start`] starts its reporter.
@@ -143,6 +144,12 @@ impl Builder {
         self
     }
 
+    /// Does not print the address of the page at the start.
+    pub fn hide_address(mut self) -> Self {
+        self.settings.address_shown = Shown::No;
+        self
+    }
+
     /// Makes [`Reporter::should_stop`] true once the objective has been reached.
     pub fn stop_at_objective(mut self) -> Self {
         self.settings.stop_at_objective = true;
@@ -174,8 +181,8 @@ impl Builder {
 
     /// Reads `PACELINE_LISTEN`, `PACELINE_JOB`, `PACELINE_ACCEPTABLE`, `PACELINE_OBJECTIVE`,
     /// `PACELINE_BATCH_LATENCY`, `PACELINE_EXPECTED_STEPS`, `PACELINE_STATUS_FILE`,
-    /// `PACELINE_TERMINATION_LOG` and `PACELINE_DISABLED`, and the rank that torchrun, Slurm or Open
-    /// MPI gave the process.
+    /// `PACELINE_TERMINATION_LOG`, `PACELINE_HIDE_ADDRESS` and `PACELINE_DISABLED`, and the rank that
+    /// torchrun, Slurm or Open MPI gave the process.
     ///
     /// They override values set before this call, so that the user who runs the job decides.
     /// `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].
@@ -186,7 +193,8 @@ impl Builder {
         self
     }
 
-    /// Binds the address, then starts the thread that serves it.
+    /// Binds the address, then starts the thread that serves it. The first process of a job on a machine
+    /// prints the address of its page on standard error, unless [`Builder::hide_address`] is set.
     ///
     /// Once this has returned, no failure of the reporter reaches the job.
     pub fn start(self) -> Result<Reporter, StartError> {
@@ -198,9 +206,13 @@ impl Builder {
         }
         self.settings.check()?;
         let bound = listen::bind(&self.settings)?;
+        let page = bound.1.page_url().filter(|_| is_shown(&self.settings));
         let (bell, receiver) = Bell::new().map_err(StartError::Thread)?;
         let job = Arc::new(Job::new(self.settings, bell));
         let thread = ServerThread::start(bound, receiver, Arc::clone(&job))?;
+        if let Some(page) = page {
+            say_as(job.source(), format_args!("loss and progress: {page}"));
+        }
         Ok(Reporter::new(job, thread))
     }
 
@@ -208,6 +220,12 @@ impl Builder {
     fn keep(&mut self, error: StartError) {
         self.error.get_or_insert(error);
     }
+}
+
+/// Whether to print the address. Further ranks stay silent: a job may have many.
+fn is_shown(settings: &Settings) -> bool {
+    let is_further = settings.rank.is_some_and(|rank| rank.local.unwrap_or(rank.global) > 0);
+    settings.address_shown == Shown::Yes && !is_further
 }
 
 #[cfg(test)]

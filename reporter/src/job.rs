@@ -100,6 +100,11 @@ impl Job {
         &self.settings
     }
 
+    /// The measuring program.
+    pub(crate) fn source(&self) -> &str {
+        self.settings.source.as_deref().unwrap_or(SOURCE)
+    }
+
     /// Whether a smaller or a larger loss is better.
     pub(crate) fn direction(&self) -> Direction {
         self.settings.direction
@@ -247,7 +252,7 @@ impl Job {
             job: job.clone(),
             pid: self.pid,
             instance: self.instance.clone(),
-            source: self.settings.source.as_deref().unwrap_or(SOURCE).to_owned(),
+            source: self.source().to_owned(),
             state: self.state(reading.steps > 0 || reading.latency.count > 0),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),

@@ -5,5 +5,10 @@ use std::io::{self, Write};
 
 /// Prints a line to standard error, which may be closed.
 pub(crate) fn say(what: fmt::Arguments<'_>) {
-    drop(writeln!(io::stderr(), "paceline-reporter: {what}"));
+    say_as("reporter", what);
+}
+
+/// The same in the name of the measuring program.
+pub(crate) fn say_as(source: &str, what: fmt::Arguments<'_>) {
+    drop(writeln!(io::stderr(), "paceline-{source}: {what}"));
 }

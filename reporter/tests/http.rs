@@ -112,6 +112,18 @@ fn the_metrics_come_with_their_content_type() {
 }
 
 #[test]
+fn metrics_are_openmetrics_for_a_reader_that_accepts_it() {
+    let reporter = start();
+    reporter.report(2.5);
+    let accept =
+        format!("{LOCAL}accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n");
+    let answer = ask(&reporter, "GET /metrics", &accept);
+    let expected = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert!(head(&answer).contains(expected), "{answer}");
+    assert!(body(&answer).contains("\npaceline_loss 2.5\n") && answer.ends_with("# EOF\n"));
+}
+
+#[test]
 fn readiness_waits_for_the_first_report_and_health_does_not() {
     let reporter = start();
     assert_eq!(
@@ -125,7 +137,7 @@ fn readiness_waits_for_the_first_report_and_health_does_not() {
 #[test]
 fn other_pages_and_methods_are_refused_in_one_line() {
     let reporter = start();
-    for line in ["GET /", "GET /v1/report", "POST /v1/report", "GET /v1/progress/"] {
+    for line in ["GET /page", "GET /v1/report", "POST /v1/report", "GET /v1/progress/"] {
         let answer = ask(&reporter, line, LOCAL);
         assert!(answer.starts_with("HTTP/1.1 404 "), "{line}: {answer}");
         assert_eq!(body(&answer).lines().count(), 1);

@@ -1,4 +1,5 @@
-//! The allocator's page in a real browser, with sample jobs, and with real ones on a real engine.
+//! The allocator's page in a real browser, with sample jobs, and with real ones on a real engine; and the
+//! page of one job.
 //! Without Chromium and its driver, or without an engine, the tests are reported as skipped.
 //!
 //! With `PACELINE_PICTURES=DIR`, screenshots of the page are written there.
@@ -6,6 +7,7 @@
 #![expect(clippy::indexing_slicing, reason = "a missing JSON field is null")]
 
 mod figures;
+mod job;
 mod real;
 mod seen;
 mod webdriver;
@@ -29,6 +31,7 @@ const BEGAN: f64 = 1_760_000_000.0;
 const PAST: u32 = 400;
 
 type Test = fn(&Stage) -> anyhow::Result<()>;
+type JobTest = fn(&Programs) -> anyhow::Result<()>;
 
 const TESTS: [(&str, Test); 10] = [
     ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
@@ -43,6 +46,14 @@ const TESTS: [(&str, Test); 10] = [
     ("lost_connection_is_shown_and_made_again", seen::connection_comes_back),
 ];
 
+/// Tests of the page of one job.
+const JOB_TESTS: [(&str, JobTest); 4] = [
+    ("figures_on_the_page_of_a_job_agree_with_its_endpoint", job::figures_agree),
+    ("charts_of_a_job_show_what_was_before_the_page", job::charts_show_the_past),
+    ("page_of_a_job_is_readable_and_loads_nothing_else", job::page_is_readable_and_its_own),
+    ("page_of_a_job_shows_its_end", job::end_is_shown),
+];
+
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let programs = Programs::find();
@@ -53,6 +64,12 @@ fn main() -> ExitCode {
         Trial::test(name, run).with_ignored_flag(missing)
     });
     let mut trials = Vec::from(trials);
+    trials.extend(JOB_TESTS.map(|(name, test)| {
+        let programs = Programs::find();
+        let missing = programs.is_none();
+        let run = move || Ok(test(&programs.context("there is a browser")?)?);
+        Trial::test(name, run).with_ignored_flag(missing)
+    }));
     let missing = programs.is_none() || !real::has_engine();
     let run = move || Ok(real::a_real_run_is_shown(&programs.context("there is a browser")?)?);
     let name = "page_of_a_real_run_agrees_with_the_api";
@@ -109,11 +126,16 @@ impl Stage {
 
 /// The API's current snapshot.
 fn status(browser: &Browser) -> anyhow::Result<Snapshot> {
-    let text = browser.run(
-        "const ask = new XMLHttpRequest(); ask.open('GET', 'v1/status', false); ask.send();
-         return ask.responseText;",
-    )?;
-    Ok(serde_json::from_str(text.as_str().context("the status is text")?)?)
+    Ok(serde_json::from_str(&ask(browser, "v1/status")?)?)
+}
+
+/// What the page's server answers at a path.
+fn ask(browser: &Browser, path: &str) -> anyhow::Result<String> {
+    let text = browser.run(&format!(
+        "const ask = new XMLHttpRequest(); ask.open('GET', '{path}', false); ask.send();
+         return ask.responseText;"
+    ))?;
+    Ok(text.as_str().context("the answer is text")?.to_owned())
 }
 
 /// Saves a screenshot if `PACELINE_PICTURES` is set.

@@ -94,7 +94,7 @@ pub(super) fn all_is_own(stage: &Stage) -> anyhow::Result<()> {
 }
 
 /// Finds texts with a contrast under 4.5 against their background, and content wider than the screen.
-const UNREADABLE: &str = "
+pub(super) const UNREADABLE: &str = "
     const light = (rgb) => {
       const [r, g, b] = rgb.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -226,9 +226,9 @@ pub(super) fn in_every_light(
 }
 
 /// Finds elements without a name for a screen reader, or out of the keyboard's reach.
-const NAMELESS: &str = "
+pub(super) const NAMELESS: &str = "
     const bad = [];
-    for (const svg of document.querySelectorAll('svg')) if (!svg.getAttribute('aria-label')) bad.push('a chart has no words');
+    for (const svg of document.querySelectorAll('svg:not([aria-hidden])')) if (!svg.getAttribute('aria-label')) bad.push('a chart has no words');
     for (const input of document.querySelectorAll('input')) if (!input.labels.length) bad.push('an input has no label');
     for (const image of document.querySelectorAll('img')) if (!image.hasAttribute('alt')) bad.push('an image has no alt');
     for (const head of document.querySelectorAll('th')) if (!head.scope) bad.push('a heading has no scope');

@@ -22,6 +22,13 @@ impl From<String> for Answer {
     }
 }
 
+#[cfg(feature = "page")]
+impl From<&'static str> for Answer {
+    fn from(text: &'static str) -> Self {
+        Self::Whole(Some(Bytes::from_static(text.as_bytes())))
+    }
+}
+
 impl Body for Answer {
     type Data = Bytes;
     type Error = Infallible;

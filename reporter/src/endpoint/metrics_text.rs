@@ -1,9 +1,12 @@
-//! The Prometheus text of `GET /metrics`, exposition format 0.0.4.
+//! The text of `GET /metrics`: Prometheus' exposition format 0.0.4, or `OpenMetrics` 1.0.0.
 
+mod accept;
 mod writer;
 
-use paceline_wire::{Activity, Direction, Forecast, Health, Progress, State};
+use paceline_wire::{Activity, Cpu, Direction, Forecast, Health, Progress, State};
 
+pub(crate) use self::accept::wanted;
+pub(crate) use self::writer::Format;
 use self::writer::Text;
 use crate::hot::histogram::Counts;
 
@@ -15,15 +18,15 @@ const BOUNDS: [u64; 17] = [
 ];
 
 /// The metrics of a job. An unknown value has no sample.
-pub(crate) fn render(progress: &Progress, durations: &Counts) -> String {
-    let mut text = Text(String::with_capacity(8192));
+pub(crate) fn render(progress: &Progress, durations: &Counts, format: Format) -> String {
+    let mut text = Text::new(format);
     job(&mut text, progress);
     losses(&mut text, progress);
     steps(&mut text, progress, durations);
     targets(&mut text, progress);
     states(&mut text, progress);
     counters_and_quota(&mut text, progress);
-    text.0
+    text.end()
 }
 
 fn job(text: &mut Text, progress: &Progress) {
@@ -192,7 +195,23 @@ fn counters_and_quota(text: &mut Text, progress: &Progress) {
     for (name, help, count) in counters {
         text.known(name, "counter", help, Some(count));
     }
+    cpu_use(text, cpu);
+}
+
+fn cpu_use(text: &mut Text, cpu: &Cpu) {
     text.known("paceline_cpu_quota_cores", "gauge", "The process's CPU quota in cores.", cpu.quota);
+    let periods = cpu.periods;
+    let help = "Periods of the CPU quota in which the control group ran.";
+    text.known("paceline_cpu_periods_total", "counter", help, periods);
+    let throttled = cpu.throttled_periods;
+    let help = "Periods in which the CPU quota was used up.";
+    text.known("paceline_cpu_throttled_periods_total", "counter", help, throttled);
+    let waited = cpu.throttled_seconds;
+    let help = "How long threads waited for the next period, all together.";
+    text.known("paceline_cpu_throttled_seconds_total", "counter", help, waited);
+    let pressure = cpu.pressure;
+    let help = "The part of the last 10 s in which a thread waited for a CPU.";
+    text.known("paceline_cpu_pressure_ratio", "gauge", help, pressure);
 }
 
 fn direction(direction: Direction) -> &'static str {

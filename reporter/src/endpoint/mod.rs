@@ -5,11 +5,15 @@
 //! a finished checkpoint) rings the `bell`. Requests to the loop are one flag that the loop reads.
 
 mod body;
+#[cfg(feature = "page")]
+mod chart;
 mod cpu;
 mod events;
 pub(crate) mod listen;
 mod metrics_text;
 mod observer;
+#[cfg(feature = "page")]
+mod page;
 mod routes;
 mod server;
 mod status_file;

@@ -8,7 +8,9 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::doing::Task;
-use crate::endpoint::cpu;
+#[cfg(feature = "page")]
+use crate::endpoint::chart::Chart;
+use crate::endpoint::cpu::CpuMeter;
 use crate::endpoint::events::Listeners;
 use crate::endpoint::status_file::StatusFiles;
 use crate::extension::Extension;
@@ -28,6 +30,7 @@ pub(crate) struct Observer {
     job: Arc<Job>,
     /// Only the reporter's own thread uses this.
     past: Mutex<Past>,
+    cpu: CpuMeter,
     listeners: Listeners,
     files: StatusFiles,
     #[cfg(feature = "metrics")]
@@ -38,6 +41,8 @@ pub(crate) struct Observer {
 #[derive(Debug)]
 struct Past {
     history: History,
+    #[cfg(feature = "page")]
+    chart: Chart,
     /// What the loop is doing.
     doing: Doing,
     last_sent: Digest,
@@ -71,8 +76,12 @@ impl Observer {
         let settings = job.settings();
         let files =
             StatusFiles::new(settings.status_file.clone(), settings.termination_log.clone());
+        #[cfg(feature = "page")]
+        let (progress, durations) = job.read();
         let past = Past {
             history: History::new(),
+            #[cfg(feature = "page")]
+            chart: Chart::new(&progress, &durations),
             doing: Doing { task: Task::Training, since: 0.0 },
             last_sent: Digest::default(),
             last_sent_at: f64::NEG_INFINITY,
@@ -83,6 +92,7 @@ impl Observer {
             #[cfg(feature = "metrics")]
             recorder: Mutex::new(crate::recorder::Recorder::new(&settings.job)),
             past: Mutex::new(past),
+            cpu: CpuMeter::default(),
             listeners: Listeners::default(),
             files,
             job,
@@ -110,7 +120,7 @@ impl Observer {
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = past.doing_at(self.job.doing(), &progress);
         progress.signals = signals::derive(&past.history, &progress, doing);
-        progress.cpu = cpu::read();
+        progress.cpu = self.cpu.read(progress.now - progress.started_at);
         progress.sidecar = self.extension().map(Extension::describe);
         (progress, durations)
     }
@@ -129,8 +139,8 @@ impl Observer {
     /// Reads the job once; returns when to read it next.
     fn observe(&self) -> Duration {
         let (progress, durations) = self.job.read();
+        let period = self.remember(&progress, &durations);
         self.record(&progress, durations);
-        let period = self.remember(&progress);
         self.job.checkpoints().reconsider(
             progress.eval.value.filter(|_| progress.state == State::Running),
             self.job.direction(),
@@ -159,6 +169,14 @@ impl Observer {
         serde_json::to_string(&self.read().0).unwrap_or_default()
     }
 
+    /// The past as JSON: the points after `after`, in Unix seconds.
+    #[cfg(feature = "page")]
+    pub(crate) fn past(&self, after: f64) -> String {
+        let (progress, _) = self.job.read();
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        serde_json::to_string(&past.chart.read(&progress, after)).unwrap_or_default()
+    }
+
     /// Writes the last progress to the files.
     pub(crate) fn close(&self) {
         let (progress, durations) = self.job.read();
@@ -178,8 +196,13 @@ impl Observer {
     #[expect(clippy::unused_self, reason = "as with the feature")]
     fn record(&self, _: &Progress, _: Counts) {}
 
-    fn remember(&self, progress: &Progress) -> Duration {
+    #[cfg_attr(
+        not(feature = "page"),
+        expect(unused_variables, reason = "only the page shows durations")
+    )]
+    fn remember(&self, progress: &Progress, durations: &Counts) -> Duration {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let past = &mut *past;
         let task = self.job.doing();
         past.doing = past.doing_at(task, progress);
         past.history.push(Sample {
@@ -190,6 +213,8 @@ impl Observer {
             rejected: progress.rejected,
             paused: task != Task::Training,
         });
+        #[cfg(feature = "page")]
+        past.chart.add(progress, durations, || signals::smoothed(&past.history, progress));
         Duration::try_from_secs_f64(past.history.wanted_period()).unwrap_or(MAX_PERIOD)
     }
 }

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use paceline_local::is_local;
 use tokio::time::timeout;
 
 use crate::endpoint::body::Answer;
-use crate::endpoint::metrics_text;
+use crate::endpoint::metrics_text::{self, Format};
 use crate::endpoint::observer::Observer;
+#[cfg(feature = "page")]
+use crate::endpoint::page;
 use crate::extension::Posted;
 
 /// The most bytes of a body: some ten thousand reports.
@@ -24,6 +26,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Answers requests about a job.
@@ -41,6 +44,17 @@ enum Access {
     /// By POST.
     Write,
 }
+
+/// The parts of a request that its answer depends on.
+#[derive(Clone, Copy)]
+struct Asked<'r> {
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "only the page asks a query"))]
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+}
+
+/// Answers a request from what the observer knows.
+type Route = fn(&Observer, Asked<'_>) -> Response<Answer>;
 
 impl Routes {
     /// With `checks_host`, a request that does not name a local host is refused.
@@ -82,24 +96,37 @@ impl Routes {
                 "invalid host: expected an IP address or localhost",
             );
         }
-        let (access, route): (_, fn(&Observer) -> Response<Answer>) = match request.uri().path() {
-            "/v1/progress" => (Access::Read, progress),
-            // HEAD must not add a listener.
-            "/v1/events" if request.method() == Method::HEAD => (Access::Read, no_events),
-            "/v1/events" => (Access::Read, events),
-            "/metrics" => (Access::Read, metrics),
-            "/healthz" => (Access::Read, |_| line(StatusCode::OK, "serving")),
-            "/readyz" => (Access::Read, ready),
-            "/v1/checkpoint" => (Access::Write, checkpoint),
-            _ => return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress"),
+        let Some((access, route)) = find(request.uri().path(), request.method()) else {
+            return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress");
         };
-        let asked = match *request.method() {
+        let by = match *request.method() {
             Method::GET | Method::HEAD => Some(Access::Read),
             Method::POST => Some(Access::Write),
             _ => None,
         };
-        if asked == Some(access) { route(&self.observer) } else { refuse(access) }
+        let asked = Asked { uri: request.uri(), headers: request.headers() };
+        if by == Some(access) { route(&self.observer, asked) } else { refuse(access) }
     }
+}
+
+/// The route of a path.
+fn find(path: &str, method: &Method) -> Option<(Access, Route)> {
+    let route: (_, Route) = match path {
+        #[cfg(feature = "page")]
+        "/" => (Access::Read, |_, _| page::answer()),
+        #[cfg(feature = "page")]
+        "/v1/history" => (Access::Read, history),
+        "/v1/progress" => (Access::Read, progress),
+        // HEAD must not add a listener.
+        "/v1/events" if *method == Method::HEAD => (Access::Read, no_events),
+        "/v1/events" => (Access::Read, events),
+        "/metrics" => (Access::Read, metrics),
+        "/healthz" => (Access::Read, |_, _| line(StatusCode::OK, "serving")),
+        "/readyz" => (Access::Read, ready),
+        "/v1/checkpoint" => (Access::Write, checkpoint),
+        _ => return None,
+    };
+    Some(route)
 }
 
 /// Reads a body, within the limits of size and time.
@@ -123,25 +150,46 @@ async fn read(mut body: Incoming) -> Result<Vec<u8>, Response<Answer>> {
     }
 }
 
-fn progress(observer: &Observer) -> Response<Answer> {
+fn progress(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     respond(StatusCode::OK, JSON, observer.json() + "\n")
 }
 
-fn events(observer: &Observer) -> Response<Answer> {
+/// The past; with `after=SECONDS` only its points that end later than this Unix time.
+#[cfg(feature = "page")]
+fn history(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
+    let query = asked.uri.query().unwrap_or_default();
+    let given = query.split('&').find_map(|one| one.strip_prefix("after="));
+    let Ok(after) = given.map_or(Ok(f64::NEG_INFINITY), str::parse) else {
+        let given = given.unwrap_or_default();
+        let allowed = "expected Unix seconds, for example after=1760000000.5";
+        return line(StatusCode::BAD_REQUEST, &format!("invalid after {given:?}: {allowed}"));
+    };
+    respond(StatusCode::OK, JSON, observer.past(after) + "\n")
+}
+
+fn events(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     let pieces = observer.listeners().add(&observer.json());
     respond(StatusCode::OK, EVENTS, Answer::Pieces(pieces))
 }
 
-fn no_events(_: &Observer) -> Response<Answer> {
+fn no_events(_: &Observer, _: Asked<'_>) -> Response<Answer> {
     respond(StatusCode::OK, EVENTS, String::new())
 }
 
-fn metrics(observer: &Observer) -> Response<Answer> {
+fn metrics(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
     let (progress, durations) = observer.read();
-    respond(StatusCode::OK, METRICS, metrics_text::render(&progress, &durations))
+    let format = metrics_text::wanted(asked.headers);
+    let content_type = match format {
+        Format::Prometheus => METRICS,
+        Format::OpenMetrics => OPEN_METRICS,
+    };
+    let text = metrics_text::render(&progress, &durations, format);
+    let mut response = respond(StatusCode::OK, content_type, text);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
-fn ready(observer: &Observer) -> Response<Answer> {
+fn ready(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     if observer.job().ledger().has_begun() {
         line(StatusCode::OK, "reporting")
     } else {
@@ -150,7 +198,7 @@ fn ready(observer: &Observer) -> Response<Answer> {
 }
 
 /// Asks the loop for a checkpoint. The outcome shows in the progress.
-fn checkpoint(observer: &Observer) -> Response<Answer> {
+fn checkpoint(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
     let number = observer.job().checkpoints().ask();
     respond(StatusCode::ACCEPTED, JSON, format!("{{\"requested\":{number}}}\n"))
 }
@@ -170,7 +218,7 @@ fn line(status: StatusCode, text: &str) -> Response<Answer> {
     respond(status, TEXT, format!("{text}\n"))
 }
 
-fn respond(
+pub(super) fn respond(
     status: StatusCode,
     content_type: &'static str,
     body: impl Into<Answer>,

@@ -53,7 +53,7 @@ impl Histogram {
 }
 
 /// The counts of a [`Histogram`] at one moment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counts(Box<[u64]>);
 
 impl Counts {
@@ -82,6 +82,13 @@ impl Counts {
     /// How many durations are at most `nanos`: exact if that is the bound of a bucket.
     pub(crate) fn at_most(&self, nanos: u64) -> u64 {
         self.0.iter().take(index(nanos) + 1).sum()
+    }
+
+    /// The counts without those of `earlier`.
+    #[cfg(feature = "page")]
+    pub(crate) fn without(&self, earlier: &Self) -> Self {
+        let pairs = self.0.iter().zip(&earlier.0);
+        Self(pairs.map(|(now, before)| now.saturating_sub(*before)).collect())
     }
 
     /// The durations since `earlier`: the middle of each bucket in seconds, and the count.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::address;
-use crate::settings::{EXPECTED_STEPS, Settings, is_latency, rank, refused};
+use crate::settings::{EXPECTED_STEPS, Settings, Shown, is_latency, rank, refused};
 use crate::start_error::StartError;
 
 /// Overrides the settings by the variables. An empty variable counts as unset, since compose files
@@ -25,18 +25,19 @@ pub(crate) fn apply(
         read(name)?.map(parse).transpose()
     };
 
-    let switch = read("PACELINE_DISABLED")?;
-    match switch.as_deref() {
-        None => {}
-        Some("1" | "true") => settings.disabled = true,
-        Some("0" | "false") => settings.disabled = false,
-        Some(text) => {
-            return Err(refused("PACELINE_DISABLED", text, "`1`, `true`, `0` or `false`"));
-        }
-    }
+    let switch = |name: &'static str| match read(name)?.as_deref() {
+        None => Ok(None),
+        Some("1" | "true") => Ok(Some(true)),
+        Some("0" | "false") => Ok(Some(false)),
+        Some(text) => Err(refused(name, text, "`1`, `true`, `0` or `false`")),
+    };
+    settings.disabled = switch("PACELINE_DISABLED")?.unwrap_or(settings.disabled);
     // A disabled reporter must not fail because of other variables.
     if settings.disabled {
         return Ok(());
+    }
+    if let Some(hidden) = switch("PACELINE_HIDE_ADDRESS")? {
+        settings.address_shown = if hidden { Shown::No } else { Shown::Yes };
     }
     if let Some(text) = read("PACELINE_LISTEN")? {
         let parsed = text.parse();
@@ -134,10 +135,19 @@ mod tests {
             ("PACELINE_EXPECTED_STEPS", "-3", EXPECTED_STEPS),
             ("PACELINE_LISTEN", "7223", address::ALLOWED),
             ("PACELINE_DISABLED", "yes", "`1`, `true`, `0` or `false`"),
+            ("PACELINE_HIDE_ADDRESS", "no", "`1`, `true`, `0` or `false`"),
         ] {
             let error = applied(&[(name, value)]).unwrap_err().to_string();
             assert_eq!(error, format!("invalid {name} {value:?}: expected {allowed}"));
         }
+    }
+
+    #[test]
+    fn address_is_hidden_only_where_that_is_set() {
+        let shown = |variables: &[(&str, &str)]| applied(variables).unwrap().address_shown;
+        assert_eq!(shown(&[("PACELINE_HIDE_ADDRESS", "1")]), Shown::No);
+        assert_eq!(shown(&[("PACELINE_HIDE_ADDRESS", "0")]), Shown::Yes);
+        assert_eq!(shown(&[]), Shown::Yes);
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub(crate) enum IfTaken {
     Move,
 }
 
+/// Whether something is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Yes,
+    No,
+}
+
 /// The settings of a reporter.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -56,6 +63,8 @@ pub(crate) struct Settings {
     /// The last progress of an earlier process.
     pub(crate) resumed: Option<Box<Progress>>,
     pub(crate) disabled: bool,
+    /// Whether the address of the page is printed at the start.
+    pub(crate) address_shown: Shown,
 }
 
 impl Settings {
@@ -83,6 +92,7 @@ impl Settings {
             extension: None,
             resumed: None,
             disabled: false,
+            address_shown: Shown::Yes,
         }
     }
 

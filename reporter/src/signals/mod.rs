@@ -19,6 +19,7 @@ use paceline_wire::{Progress, Signals, State};
 
 pub(crate) use self::history::{History, Sample};
 use self::number::finite;
+pub(crate) use self::number::number;
 use self::pace::Pace;
 use self::series::Series;
 use self::smooth::Smooth;
@@ -41,7 +42,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
     let ended = matches!(progress.state, State::Finished | State::Failed);
     let pace = Pace::new(history, now).filter(|_| !ended);
     let steps = progress.step.zip(progress.total_steps);
-    let left = steps.map(|(step, total)| number::number(total.saturating_sub(step)));
+    let left = steps.map(|(step, total)| number(total.saturating_sub(step)));
     // No forecast for a reached target, nor without a pace: such a job has ended.
     let forecast = |target: Option<f64>, reached_at: Option<f64>| {
         let target = target.filter(|_| reached_at.is_none())?;
@@ -52,7 +53,7 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         activity: activity::activity(history, progress.state, doing, now),
         quiet_seconds: quiet(history, progress, now),
         health: health::health(history, series, progress),
-        loss_smoothed: smooth.map(|smooth| smooth.level),
+        loss_smoothed: smooth.map(|smooth| smooth.level_among(progress.eval.best)),
         loss_slope: smooth.and_then(|smooth| smooth.slope),
         steps_per_second: pace.map(|pace| pace.rate),
         progress_ratio: steps.and_then(|(step, total)| pace::ratio(step, total)),
@@ -60,6 +61,13 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         to_acceptable: forecast(targets.acceptable, reached.acceptable_at),
         to_objective: forecast(targets.objective, reached.objective_at),
     }
+}
+
+/// The smoothed loss alone, which costs far less than all signals.
+#[cfg(feature = "page")]
+pub(crate) fn smoothed(history: &History, progress: &Progress) -> Option<f64> {
+    let smooth = Smooth::new(&Series::new(history)?)?;
+    Some(smooth.level_among(progress.eval.best))
 }
 
 /// Seconds since the start, never before the last sample.
@@ -77,6 +85,6 @@ fn quiet(history: &History, progress: &Progress, now: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;

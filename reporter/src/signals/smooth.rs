@@ -16,6 +16,10 @@ pub(crate) struct Smooth {
     pub(crate) level: f64,
     /// Its change with one step; `None` while there are too few points.
     pub(crate) slope: Option<f64>,
+    /// The smallest and the largest of the points that it was made from.
+    range: (f64, f64),
+    /// How far the level may have gone on since the last of them.
+    reach: f64,
 }
 
 /// A line at the end of the record.
@@ -39,7 +43,7 @@ impl Smooth {
         let scatters: Vec<(f64, f64)> =
             series.scattered(0.3).map(|point| (point.scatter, point.triples)).collect();
         let scatter = usual(&scatters).unwrap_or(0.0);
-        let mut chosen: Option<Line> = None;
+        let mut chosen: Option<(Line, &[Point])> = None;
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         let mut size = FEWEST.min(points.len());
         while size >= FEWEST {
@@ -50,19 +54,41 @@ impl Smooth {
             if low > high {
                 break;
             }
-            chosen = Some(line);
+            chosen = Some((line, window));
             if size == points.len() {
                 break;
             }
             size = (size + size.div_ceil(4)).min(points.len());
         }
-        let smooth = match chosen {
-            Some(line) => Self { level: line.level * unit, slope: Some(line.slope * unit) },
-            None => Self { level: mean(points)? * unit, slope: None },
+        let (level, slope, from) = match chosen {
+            Some((line, window)) => (line.level, Some(line.slope * unit), window),
+            None => (mean(points)?, None, points.as_slice()),
         };
+        let since = from.last().map_or(0.0, |last| series.end - last.x);
+        let reach = slope.map_or(0.0, |slope| (slope * since).abs());
+        let smooth = Self { level: level * unit, slope, range: range(from, unit), reach };
         let fine = smooth.level.is_finite() && smooth.slope.is_none_or(f64::is_finite);
         fine.then_some(smooth)
     }
+
+    /// The level, kept among the losses; `best` is the best single one.
+    ///
+    /// Below a steep or bent curve a line leads beyond all losses, even below zero. So the level stays
+    /// among the points of the line. Only towards `best` may it go on from the last of them.
+    pub(crate) fn level_among(&self, best: Option<f64>) -> f64 {
+        let best = best.filter(|best| best.is_finite());
+        let (low, high) = self.range;
+        let low = best.map_or(low, |best| best.max(low - self.reach).min(low));
+        let high = best.map_or(high, |best| best.min(high + self.reach).max(high));
+        self.level.max(low).min(high)
+    }
+}
+
+/// The smallest and the largest of the points.
+fn range(points: &[Point], unit: f64) -> (f64, f64) {
+    points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
+        (low.min(point.y * unit), high.max(point.y * unit))
+    })
 }
 
 /// The mean of all losses.

@@ -154,13 +154,13 @@ fn seconds_follow_the_speed() {
 
 /// Every kind of number, and samples in any order.
 fn any_history() -> impl Strategy<Value = History> {
-    let number = prop_oneof![
+    let value = prop_oneof![
         4 => -10.0..10.0_f64,
         1 => any::<f64>(),
         1 => Just(1e280),
         1 => Just(0.0),
     ];
-    let sample = (number.clone(), number, 0..40_u64, 0..3_u64, any::<bool>(), 0..50_u32);
+    let sample = (value.clone(), value, 0..40_u64, 0..3_u64, any::<bool>(), 0..50_u32);
     let rule = prop_oneof![
         8 => Just(0_u8),
         1 => any::<u8>(),
@@ -172,7 +172,7 @@ fn any_history() -> impl Strategy<Value = History> {
             last.at += if rule == 0 { passed.abs().min(1.0) } else { passed };
             last.step = last.step.saturating_add(if rule == 1 { u64::MAX } else { steps });
             last.count = last.count.saturating_add(if rule == 2 { u64::MAX } else { steps });
-            last.sum += loss * number::number(steps);
+            last.sum += loss * number(steps);
             last.rejected = last.rejected.saturating_add(rejected / 2);
             last.paused = paused && far == 0;
             if rule == 3 {
@@ -274,7 +274,7 @@ proptest! {
         let [one, other] = [0.0, 2_f64.powi(power)].map(|shift| {
             let mut job = Job { history: History::new(), sample: Sample::default() };
             for (quarter, loss) in (1..).zip(&losses) {
-                job.sample.at = shift + 0.25 * number::number(quarter);
+                job.sample.at = shift + 0.25 * number(quarter);
                 job.sample.step += 1;
                 job.sample.count += 1;
                 job.sample.sum += loss;

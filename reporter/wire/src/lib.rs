@@ -1,10 +1,14 @@
-//! The progress of a training job: the body of `GET /v1/progress`.
+//! The progress of a training job: the bodies of `GET /v1/progress` and `GET /v1/history`.
 //!
 //! The reporter and the sidecar write it; the allocator and users' scripts read it. Times are Unix
 //! seconds, durations are seconds. An unknown value is `null`, never 0. This crate has types only, so
 //! that both ends can share it at no cost.
 
+mod history;
+
 use serde::{Deserialize, Serialize};
+
+pub use history::History;
 
 /// The version of the JSON that this crate describes: the value of [`Progress::schema`].
 ///
@@ -250,7 +254,7 @@ pub struct Signals {
     pub quiet_seconds: Option<f64>,
     /// Whether the loss is finite and does not diverge.
     pub health: Health,
-    /// The loss without its noise.
+    /// The loss without its noise, never beyond the losses that were reported.
     pub loss_smoothed: Option<f64>,
     /// The change of the smoothed loss with one step.
     pub loss_slope: Option<f64>,
@@ -336,6 +340,18 @@ pub struct Cpu {
     /// The number of threads that can run at once under its quota and affinity: a hint for thread
     /// pools.
     pub threads: Option<u32>,
+    /// Periods of the quota so far in which its control group ran.
+    pub periods: Option<u64>,
+    /// Those of them in which the quota was used up.
+    pub throttled_periods: Option<u64>,
+    /// How long threads waited for the next period so far, all together, in seconds.
+    pub throttled_seconds: Option<f64>,
+    /// The part of the periods that was throttled, from 0 to 1: since the reading before, at least a
+    /// second ago.
+    pub throttled_ratio: Option<f64>,
+    /// The part of the last 10 s in which a thread waited for a CPU, from 0 to 1; `null` without
+    /// cgroup v2.
+    pub pressure: Option<f64>,
 }
 
 /// The rank of a process among several of one job, numbered by its launcher from 0.

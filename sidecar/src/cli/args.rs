@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use paceline_reporter::wire::Progress;
-use paceline_reporter::{Direction, Reporter};
+use paceline_reporter::{Builder, Direction, Reporter};
 
 use super::{Failure, chain, values};
 use crate::grammar::Patterns;
@@ -131,8 +130,8 @@ impl JobArgs {
         Hints { loss: loss.clone(), batch_size: *batch_size, total_steps: *total_steps }
     }
 
-    /// Starts the job and its endpoint, resuming from an earlier progress.
-    pub(super) fn start(&self, before: Option<Progress>) -> Result<Arc<Job>, Failure> {
+    /// Starts the job and its endpoint; `more` adds to its description.
+    pub(super) fn start(&self, more: impl FnOnce(Builder) -> Builder) -> Result<Arc<Job>, Failure> {
         let direction = match self.direction {
             Way::Minimize => Direction::Minimize,
             Way::Maximize => Direction::Maximize,
@@ -141,9 +140,6 @@ impl JobArgs {
         let mut builder = Reporter::builder("job").direction(direction).from_env();
         if let Some(name) = &self.job {
             builder = builder.job(name);
-        }
-        if let Some(progress) = before {
-            builder = builder.resume(progress);
         }
         if let Some(loss) = self.acceptable {
             builder = builder.acceptable(loss);
@@ -166,6 +162,6 @@ impl JobArgs {
         if let Some(path) = &self.status_file {
             builder = builder.status_file(path);
         }
-        Job::start(builder, self.hints()).map_err(|error| Failure::usage(chain(&error)))
+        Job::start(more(builder), self.hints()).map_err(|error| Failure::usage(chain(&error)))
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("invalid COMMAND \"\": expected a program, for example python"));
     }
     let patterns = args.job.patterns()?;
-    let job = args.job.start(None)?;
+    let job = args.job.start(|builder| builder)?;
     let ended = child::run(&job, &args.command, &patterns, args.tty);
     job.end(ended.as_ref().is_ok_and(ExitStatus::success));
     job.close();

@@ -26,7 +26,14 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT])
         .map_err(|error| Failure::running(format!("cannot handle signals: {}", chain(&error))))?;
-    let job = args.job.start(saved.progress)?;
+    // The address is announced below, also that of a socket.
+    let job = args.job.start(|builder| {
+        let builder = builder.hide_address();
+        match saved.progress {
+            Some(progress) => builder.resume(progress),
+            None => builder,
+        }
+    })?;
     announce(&job);
     for address in &args.statsd {
         datagram::listen(Arc::clone(&job), address).map_err(|error| {

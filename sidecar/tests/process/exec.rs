@@ -120,6 +120,22 @@ fn address_that_is_taken_is_an_error_before_the_command_starts() {
 }
 
 #[test]
+fn address_of_the_page_is_printed_once_unless_hidden() {
+    let bench = Bench::new();
+    let exec = |hidden: &str| {
+        let mut command = under_exec(&bench, &["--listen", "127.0.0.1:0"], "echo ran");
+        let output = command.env("PACELINE_HIDE_ADDRESS", hidden).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout), (Some(0), b"ran\n".to_vec()));
+        said(&bench)
+    };
+    let shown = exec("0");
+    let address = shown.strip_prefix("paceline-sidecar: loss and progress: http://127.0.0.1:");
+    let port = address.and_then(|address| address.strip_suffix("/\n"));
+    assert!(port.is_some_and(|port| port.parse::<u16>().is_ok()), "{shown}");
+    assert_eq!(exec("1"), "");
+}
+
+#[test]
 fn command_without_its_dashes_is_refused_with_advice() {
     let bench = Bench::new();
     for words in [

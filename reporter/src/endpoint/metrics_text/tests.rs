@@ -21,8 +21,12 @@ fn enter(job: &Job, loss: Option<f64>, took: Duration) {
 }
 
 fn rendered(job: &Job) -> String {
+    rendered_as(job, Format::Prometheus)
+}
+
+fn rendered_as(job: &Job, format: Format) -> String {
     let (progress, durations) = job.read();
-    render(&progress, &durations)
+    render(&progress, &durations, format)
 }
 
 fn busy_job() -> Job {
@@ -72,6 +76,37 @@ fn every_sample_follows_the_help_and_type_of_its_family() {
 }
 
 #[test]
+fn openmetrics_has_the_same_samples_and_an_end() {
+    let job = busy_job();
+    let [plain, open] =
+        [Format::Prometheus, Format::OpenMetrics].map(|format| rendered_as(&job, format));
+    let whole = open.strip_suffix("# EOF\n").unwrap();
+    let samples = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    let bounds = |line: &String| line.contains("le=\"");
+    let same =
+        |text: &str| samples(text).into_iter().filter(|line| !bounds(line)).collect::<Vec<_>>();
+    assert_eq!(same(whole), same(&plain));
+    assert_eq!(samples(whole).iter().filter(|line| bounds(line)).count(), BOUNDS.len() + 1);
+    for line in [
+        "# TYPE paceline_steps counter",
+        "# HELP paceline_steps Steps that were made.",
+        "paceline_steps_total 3",
+        "# TYPE paceline_batch_duration_seconds histogram",
+        "paceline_batch_duration_seconds_bucket{le=\"0.05\"} 2",
+        "paceline_batch_duration_seconds_bucket{le=\"600.0\"} 2",
+        "paceline_batch_duration_seconds_bucket{le=\"+Inf\"} 3",
+    ] {
+        assert!(whole.lines().any(|known| known == line), "{line} is not in\n{open}");
+    }
+    let families = whole.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    assert!(
+        families.clone().count() > 20 && !families.clone().any(|name| name.contains("_total "))
+    );
+}
+
+#[test]
 fn samples_match_reports() {
     let text = rendered(&busy_job());
     for line in [
@@ -113,7 +148,7 @@ fn forecast_is_shown_in_seconds_and_in_steps_by_quantile() {
         high: None,
         steps: Some(ForecastSteps { low: Some(205.0), median: Some(600.0), high: None }),
     });
-    let text = render(&progress, &durations);
+    let text = render(&progress, &durations, Format::Prometheus);
     let expected = [
         "paceline_objective_eta_seconds{quantile=\"0.1\"} 20.5",
         "paceline_objective_eta_seconds{quantile=\"0.5\"} 60",
