@@ -111,6 +111,14 @@ struct Before {
     anything: bool,
 }
 
+impl Before {
+    /// A date begins the prefix of a logger, and its level is still to come.
+    fn see_stamp(&mut self) {
+        self.stamp = true;
+        self.level = false;
+    }
+}
+
 /// Strips the first prefix. Returns the text after it, or `None` if there is none.
 fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
     let text = found.text;

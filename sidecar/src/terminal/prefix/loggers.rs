@@ -31,7 +31,7 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Op
     let stamped = after_level.map_or(trimmed, |rest| rest.trim_start_matches(['|', ' ', ':']));
     if let Some((at, _)) = any_stamp(stamped) {
         found.at = at.or(found.at);
-        before.stamp = true;
+        before.see_stamp();
         return Some(after_brackets(rest));
     }
     if after_level.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with(['|', ':'])) {
@@ -65,7 +65,7 @@ pub(super) fn stamped<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Opti
         return None;
     }
     found.at = at.or(found.at);
-    before.stamp = true;
+    before.see_stamp();
     Some(separator(rest.strip_prefix('-').unwrap_or(rest)))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> 
         return None;
     }
     let (_, rest) = stamp(found.text).filter(|(_, rest)| rest.starts_with(' '))?;
-    before.stamp = true;
+    before.see_stamp();
     let rest = rest.trim_start();
     let year =
         number(rest).filter(|(year, after)| (1970..9999).contains(year) && after.starts_with(' '));
