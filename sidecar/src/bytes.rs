@@ -21,7 +21,11 @@ pub(crate) fn find(bytes: &[u8], wanted: u8) -> Option<usize> {
 /// Whether `bytes` contains one of three bytes.
 #[inline]
 pub(crate) fn contains_any(bytes: &[u8], [a, b, c]: [u8; 3]) -> bool {
-    any(bytes, |byte| byte == a || byte == b || byte == c)
+    any(bytes, |byte| {
+        let is = |wanted| byte == wanted;
+        // Without a branch, for the same reason as below.
+        is(a) | is(b) | is(c)
+    })
 }
 
 /// Whether `bytes` contains a digit.
