@@ -14,6 +14,7 @@ use super::error::chain;
 use super::lock::FolderLock;
 use super::originals::{Originals, OriginalsError, Record, ids_in};
 use super::record_files::RecordFiles;
+use super::target::Target;
 use super::{Actuator, LimitError};
 
 /// A record in the folder of another engine that concerns no container of this one.
@@ -62,6 +63,28 @@ impl Actuator {
     /// The records of other engines that stay where they are.
     pub fn leftovers(&self) -> Vec<Leftover> {
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over the record of a container that the engine did not know when leftovers were searched for,
+    /// and knows now. Otherwise a limit of ours would be recorded as the original one.
+    pub(super) async fn adopt_late(&self, target: &Target) -> Result<(), LimitError> {
+        let id = target.id();
+        let Some(leftover) = self.leftovers().into_iter().find(|leftover| leftover.id == id) else {
+            return Ok(());
+        };
+        let folder = leftover.file.parent().unwrap_or(&leftover.file);
+        let _lock = FolderLock::take(folder, "a search for leftovers")
+            .map_err(|error| LimitError::Refused { name: target.name(), refused: chain(&error) })?;
+        // Without the file, another process has restored the container.
+        if leftover.file.exists()
+            && let Err(why) = self.adopt(id, &RecordFiles::new(folder, id)).await
+        {
+            let unusable = OriginalsError::Unreadable { path: leftover.file, why };
+            return Err(LimitError::LeftAlone(target.name(), unusable));
+        }
+        let mut leftovers = self.leftovers.lock().unwrap_or_else(PoisonError::into_inner);
+        leftovers.retain(|leftover| leftover.id != id);
+        Ok(())
     }
 
     async fn adopt_from(&self, folder: &Path) -> Vec<Leftover> {

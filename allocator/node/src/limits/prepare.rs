@@ -46,6 +46,7 @@ impl Actuator {
             Some(target) => target,
             None => self.inspect_and_remember(id).await?,
         };
+        self.adopt_late(&target).await?;
         if self.follow_owner(&target).await? && self.on_drift == OnDrift::Yield {
             self.yield_to_owner(&target).await?;
             return Err(LimitError::Yielded(target.name()));

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::limits::error::chain;
 use crate::limits::originals::Scope;
 
 fn by(stub: &Stub, backend: ActuatorBackend) -> Actuator {
@@ -97,6 +98,36 @@ async fn records_are_found_after_the_engines_id_has_changed() {
     assert!(!stub.state_folder("state").join("stub/a.json").exists());
     assert!(stub.state_folder("state").join("another/moves/a.json").exists());
     assert_eq!(actuator.leftovers(), left);
+}
+
+#[tokio::test]
+async fn record_is_taken_over_once_the_engine_has_its_data_again() {
+    for damaged in [false, true] {
+        let stub = Stub::start(&["a"]);
+        by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();
+        stub.restart_engine("another");
+        stub.state.lock().unwrap().lost = true;
+        let file = stub.state_folder("state").join("stub/a.json");
+        if damaged {
+            fs::write(&file, "{").unwrap();
+        }
+        let actuator = by(&stub, ActuatorBackend::Engine);
+        assert_eq!(actuator.adopt_leftovers().await.len(), 1);
+        stub.state.lock().unwrap().lost = false;
+        let set = actuator.set("a", cap(0.5)).await;
+        if damaged {
+            // Our own limit must not become its original one.
+            let error = set.unwrap_err();
+            assert!(error.leaves_alone() && chain(&error).contains("stub/a.json"), "{error:?}");
+            assert_eq!((actuator.pending(), actuator.leftovers().len()), (vec![], 1));
+            continue;
+        }
+        set.unwrap();
+        assert_eq!((actuator.pending(), actuator.leftovers()), (vec!["a".to_owned()], vec![]));
+        assert!(!file.exists());
+        assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Equivalently));
+        assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+    }
 }
 
 #[tokio::test]
