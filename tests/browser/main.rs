@@ -33,11 +33,12 @@ const PAST: u32 = 400;
 type Test = fn(&Stage) -> anyhow::Result<()>;
 type JobTest = fn(&Programs) -> anyhow::Result<()>;
 
-const TESTS: [(&str, Test); 10] = [
+const TESTS: [(&str, Test); 11] = [
     ("figures_on_the_page_agree_with_the_api", seen::figures_agree),
     ("charts_show_what_was_before_the_page_was_opened", seen::charts_have_a_past),
     ("labels_of_near_targets_do_not_overlap", seen::target_labels_are_apart),
     ("a_name_that_would_be_a_script_stays_text", seen::names_stay_text),
+    ("card_links_to_the_page_of_its_job", seen::card_links_to_the_job),
     ("nothing_comes_from_elsewhere_and_the_browser_has_no_complaint", seen::all_is_own),
     ("text_is_readable_in_light_and_dark_on_wide_and_narrow", seen::is_readable),
     ("order_of_jobs_is_drawn_with_both_ends", seen::order_is_drawn),

@@ -1,5 +1,7 @@
 //! What the page shows.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use paceline_api::live::snapshot::Standing;
 use paceline_system_tests::sample_snapshot::{self, HOSTILE};
@@ -82,6 +84,15 @@ pub(super) fn names_stay_text(stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
+pub(super) fn card_links_to_the_job(stage: &Stage) -> anyhow::Result<()> {
+    let links = stage.browser.run(
+        "return [...document.querySelectorAll('.card .own-page')]
+             .filter((link) => link.checkVisibility()).map((link) => link.href)",
+    )?;
+    ensure!(links == serde_json::json!(["http://127.0.0.1:7230/"]), "{links}");
+    Ok(())
+}
+
 pub(super) fn all_is_own(stage: &Stage) -> anyhow::Result<()> {
     let elsewhere = stage.browser.run(
         "return performance.getEntriesByType('resource').map((entry) => entry.name)
@@ -157,11 +168,17 @@ pub(super) fn order_is_drawn(stage: &Stage) -> anyhow::Result<()> {
         job.waits_for = waits_for.cloned();
     }
     let names = [first, snapshot.jobs[0].job.clone()];
-    stage.show(snapshot);
-    stage.browser.until(
-        "the order is drawn",
-        "return document.querySelectorAll('#order rect.ahead').length === 2",
-    )?;
+    // The past is read from the API, and is drawn with the snapshot after that.
+    let is_drawn = || {
+        stage.show(snapshot.clone());
+        std::thread::park_timeout(Duration::from_millis(100));
+        stage.browser.run(
+            "return document.querySelectorAll('#order rect.ahead').length === 2
+                 && document.querySelectorAll('#order rect.used').length > 10",
+        )
+    };
+    let mut tries = (0..600).map(|_| is_drawn());
+    ensure!(tries.any(|drawn| drawn.is_ok_and(|drawn| drawn == true)), "the order is not drawn");
     let seen = stage.browser.run(
         "const all = (what) => [...document.querySelectorAll('#order svg ' + what)];
          const number = (one, name) => Number(one.getAttribute(name));

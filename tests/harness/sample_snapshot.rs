@@ -174,6 +174,7 @@ fn vae(t: f64, turn: f64) -> JobView {
     let place = usize::try_from(count(turn / 6.0)).unwrap_or(usize::MAX);
     let share = SHARES.get(place).or(SHARES.last()).copied();
     JobView {
+        page: Some("http://127.0.0.1:7230/".to_owned()),
         loss: Some(loss),
         last_loss: Some(loss),
         targets: Targets { acceptable: Some(120.0), objective: Some(107.0), batch_latency: None },
@@ -236,6 +237,7 @@ fn translator(t: f64) -> JobView {
 fn hostile(t: f64) -> JobView {
     let loss = 5.0 + noise(t, 8.0);
     JobView {
+        page: Some("javascript:alert(1)".to_owned()),
         loss: Some(loss),
         last_loss: Some(loss),
         step: Some(count(t)),

@@ -302,6 +302,8 @@ impl World {
             standing: if away { Standing::Moving } else { view.standing },
             unmovable,
             trouble: view.trouble.clone().or_else(|| machine.trouble.clone()),
+            // It is an address of the other machine, which a browser here may not reach.
+            page: None,
             class: said.map(|said| said.class.to_owned()),
             score: said.and_then(|said| said.score),
             why: said.map(|said| said.why.to_string()),

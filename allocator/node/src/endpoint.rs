@@ -20,7 +20,7 @@ mod reach;
 mod unix;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -131,6 +131,18 @@ pub fn routes(proc: &Path, container: &Container, endpoint: &Endpoint) -> Vec<Ro
                 .collect()
         }
     }
+}
+
+/// Where a browser finds the page of a job that answers: at a port of the machine, if the container uses the
+/// machine's network or publishes the port.
+pub fn page(container: &Container, endpoint: &Endpoint) -> Option<String> {
+    let Endpoint::Port(port) = endpoint else { return None };
+    let address = if container.network_mode == "host" {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, *port))
+    } else {
+        container.published.iter().find(|(inside, _)| inside == port)?.1
+    };
+    Some(format!("http://{address}/"))
 }
 
 /// Reads the progress by the first route that answers. Returns that route's index and the progress,

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 fn gru(line: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gru"));
-    command.args(line).env("PACELINE_LISTEN", "127.0.0.1:0").env_remove("PACELINE_CHECKPOINTS");
+    command.args(line).env("PACELINE_LISTEN", "127.0.0.1:0").env("PACELINE_HIDE_ADDRESS", "1");
+    command.env_remove("PACELINE_CHECKPOINTS");
     command.output().unwrap()
 }
 

@@ -159,6 +159,7 @@ impl Program {
             .args(arguments)
             .env("PACELINE_DATA", self.images.path())
             .env("PACELINE_LISTEN", self.listen.as_deref().unwrap_or("127.0.0.1:0"))
+            .env("PACELINE_HIDE_ADDRESS", "1")
             .env_remove("PACELINE_CHECKPOINTS");
         command
     }

@@ -30,7 +30,7 @@ fn resnet50(data: &Path, line: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_resnet50"));
     command.args(["--stem", "imagenet", "--threads", "1", "--batch-size", "2"]).args(line);
     command.args(["--log-interval", "1"]).env("PACELINE_DATA", data);
-    command.env("PACELINE_LISTEN", "127.0.0.1:0");
+    command.env("PACELINE_LISTEN", "127.0.0.1:0").env("PACELINE_HIDE_ADDRESS", "1");
     command.env_remove("PACELINE_CHECKPOINTS").env_remove("PACELINE_BATCH_LATENCY");
     command
 }

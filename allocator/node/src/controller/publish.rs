@@ -14,6 +14,7 @@ use paceline_wire::Progress;
 
 use super::Controller;
 use super::watched::WatchedContainer;
+use crate::endpoint;
 use crate::migration::MigrationMethod;
 use crate::migration::moves::MigrationQueue;
 use crate::observe::node::Machine;
@@ -82,6 +83,7 @@ fn view(
         node: candidate.node().map(str::to_owned),
         unmovable: candidate.node().and_then(|_| candidate.unmovable(method)),
         trouble: candidate.trouble(),
+        page: progress.and_then(|_| endpoint::page(&candidate.container, &labels.endpoint)),
         state: progress.map(|progress| format!("{:?}", progress.state).to_lowercase()),
         loss: figures.loss,
         last_loss: progress.and_then(|progress| progress.eval.value),

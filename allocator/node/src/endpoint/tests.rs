@@ -54,6 +54,26 @@ pub(super) fn progress(schema: u32) -> String {
     )
 }
 
+#[test]
+fn page_of_a_job_is_at_a_port_of_the_machine() {
+    let container = |mode: &str, ports: serde_json::Value| {
+        described(serde_json::json!({
+            "Id": "a",
+            "HostConfig": {"NetworkMode": mode},
+            "NetworkSettings": {"Ports": ports},
+        }))
+    };
+    let port = Endpoint::Port(7223);
+    let none = || serde_json::json!({});
+    let host = page(&container("host", none()), &port);
+    assert_eq!(host.as_deref(), Some("http://127.0.0.1:7223/"));
+    let published = serde_json::json!({"7223/tcp": [{"HostIp": "0.0.0.0", "HostPort": "8000"}]});
+    let published = page(&container("bridge", published), &port);
+    assert_eq!(published.as_deref(), Some("http://127.0.0.1:8000/"));
+    assert_eq!(page(&container("bridge", none()), &port), None);
+    assert_eq!(page(&container("host", none()), &Endpoint::Unix("/job.sock".into())), None);
+}
+
 #[tokio::test]
 async fn report_with_unknown_fields_is_read() {
     let read = answered(ok(&progress(1))).await.unwrap();

@@ -49,6 +49,9 @@ pub struct JobView {
     pub unmovable: Option<String>,
     /// Why it is not managed, or why its figures are not fresh.
     pub trouble: Option<String>,
+    /// Where a browser finds the page of the job's own endpoint, such as `http://127.0.0.1:7223/`; `None` if
+    /// that cannot be reached from outside the container.
+    pub page: Option<String>,
     /// `starting`, `running`, `finished` or `failed`, as the job says.
     pub state: Option<String>,
     /// Mean loss since the sample before.

@@ -35,6 +35,16 @@ function tiers({ acceptable, objective }) {
   return all.filter(([, value]) => value !== null).map(([name, value]) => ({ name, value }));
 }
 
+/** The hosts of this machine, as addresses name them. */
+const OWN_HOSTS = ["127.0.0.1", "[::1]", "localhost"];
+
+/** The address of a job's own page, as this browser reaches it, or null. */
+function reachable(page) {
+  if (!page?.startsWith("http:")) return null;
+  const address = new URL(page);
+  return OWN_HOSTS.includes(address.hostname) && !OWN_HOSTS.includes(location.hostname) ? null : address.href;
+}
+
 /** A job's card; `colour` is the number of its colour, `id` its element id, for links. */
 export class Card {
   constructor(job, colour, id) {
@@ -50,6 +60,7 @@ export class Card {
     const name = label("span", this.job, { id: `${id}-name` });
     this.badge = element("span", { class: "badge" });
     this.about = element("p", { class: "about" });
+    this.page = element("a", { class: "own-page", target: "_blank", rel: "noreferrer" }, "Page of this job");
     this.trouble = element("p", { class: "trouble", role: "note" });
     this.figures = element("dl", { class: "figures" });
     this.why = element("p", { class: "why" });
@@ -71,7 +82,7 @@ export class Card {
     const head = element("header", {}, element("h3", {}, name), this.badge);
     this.root = element(
       "article", { class: `card c${colour % COLOURS}`, id, "aria-labelledby": `${id}-name` },
-      head, this.about, this.trouble, this.figures, loss.root, batch.root, cpu.root, this.why, this.guards, this.details,
+      head, this.about, this.page, this.trouble, this.figures, loss.root, batch.root, cpu.root, this.why, this.guards, this.details,
     );
   }
 
@@ -121,6 +132,9 @@ export class Card {
     const silent = job.reported_at !== null && time.now - job.reported_at > 30 ? `silent for ${span(time.now - job.reported_at)}` : null;
     const about = [job.state, steps, silent, job.container.slice(0, 12)];
     put(this.about, about.filter(Boolean).join(" · "));
+    const page = reachable(job.page);
+    this.page.hidden = page === null;
+    if (page !== null) this.page.href = page;
     this.trouble.hidden = !job.trouble;
     put(this.trouble, job.trouble ?? "");
     const { acceptable, objective, batch_latency: asked } = job.targets;

@@ -67,6 +67,7 @@ fn job(name: &str, t: f64) -> JobView {
         container: "c0ffee".repeat(10),
         name: format!("container-of-{name}"),
         standing: Standing::Managed,
+        page: Some("http://127.0.0.1:7223/".to_owned()),
         state: Some("running".to_owned()),
         loss: Some(100.0 - t),
         last_loss: Some(99.5 - t),
