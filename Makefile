@@ -149,7 +149,7 @@ docker-tests: compile ## tests on the real engine, and of the programs as a whol
 test-faults: compile ## tests on the real engine that kill, fill, restart and contradict: minutes
 	$(call SYSTEM_TESTS,& test(faults::),--test docker -- faults::)
 
-test-cgroup2: ## tests of observing, limiting and restoring under cgroup v2, in a virtual machine: minutes
+test-cgroup2: ## tests of limits under cgroup v2 and systemd, in a virtual machine: minutes, an hour if emulated
 	@$(STOPWATCH)
 	tests/cgroup2/run.sh
 

@@ -230,10 +230,9 @@ fn of_doctor(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
 /// The tests of an engine that leaves control groups to systemd.
 fn of_systemd(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
     trials![engine, is_there,
-        systemd::limits_outlive_a_reload_of_systemd needs Systemd;
+        systemd::limits_outlive_reloads_and_a_restart needs Systemd;
         systemd::property_of_a_scope_is_overruled_and_restored needs Systemd;
-        systemd::restarted_scope_is_limited_again_and_restored needs Systemd;
-        systemd::property_outlives_a_restart_of_its_container needs Systemd;
+        systemd::property_of_a_scope_ends_with_its_restart needs Systemd;
     ]
 }
 

@@ -10,7 +10,7 @@ use paceline_api::audit::{Entry, Record, read};
 use paceline_system_tests::{Allocator, Job, Limits, TestEnv, until};
 
 use crate::faults::others::decisions;
-use crate::flowcon::{all_cpus, cut_job, flat, until_cut};
+use crate::flowcon::{all_cpus, cut_job, until_cut};
 use crate::parent::systemctl;
 
 /// What happens to a container.
@@ -49,7 +49,9 @@ fn is_drift(entry: &Entry) -> bool {
 
 /// Lets `events` happen to a job that is limited, and to its twin that is not managed.
 async fn outlived(env: &TestEnv, actuator: &str, events: &[Event]) -> anyhow::Result<()> {
-    let twin = env.start(Job { name: "twin", stranger: true, ..flat() }).await?;
+    // It only sleeps.
+    let args = vec!["--hold", "/never"];
+    let twin = env.start(Job { name: "twin", args, stranger: true, ..Job::default() }).await?;
     let (flat, allocator) = cut_job(env, &["--actuator", actuator]).await?;
     for event in events {
         let drifts = entries(env, is_drift)?;
@@ -77,6 +79,10 @@ async fn outlived(env: &TestEnv, actuator: &str, events: &[Event]) -> anyhow::Re
     let said = allocator.said();
     allocator.end().await?;
     ensure_alike(env, &flat, &twin, actuator).await.with_context(|| said.clone())?;
+    if actuator == "engine" && events.iter().any(|event| matches!(event, Event::Property)) {
+        // The engine has put its own limit in the property's place. Only files leave that alone.
+        return Ok(());
+    }
     systemctl(&["daemon-reload"])?;
     ensure_alike(env, &flat, &twin, actuator).await.context("after another reload").context(said)
 }
@@ -90,19 +96,16 @@ async fn ensure_alike(env: &TestEnv, flat: &str, twin: &str, actuator: &str) -> 
 }
 
 async fn with_each_actuator(env: &TestEnv, events: &[Event]) -> anyhow::Result<()> {
-    let mut failed = Vec::new();
     for actuator in ["cgroup", "engine", "auto"] {
-        if let Err(error) = outlived(env, actuator, events).await {
-            failed.push(format!("--actuator {actuator}: {error:#}"));
-        }
-        env.clear().await?;
+        let outcome = outlived(env, actuator, events).await;
+        let cleared = env.clear().await.context("clear");
+        outcome.and(cleared).with_context(|| format!("--actuator {actuator}"))?;
     }
-    anyhow::ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }
 
-pub(crate) async fn limits_outlive_a_reload_of_systemd(env: Arc<TestEnv>) -> anyhow::Result<()> {
-    with_each_actuator(&env, &[Event::Reload]).await
+pub(crate) async fn limits_outlive_reloads_and_a_restart(env: Arc<TestEnv>) -> anyhow::Result<()> {
+    with_each_actuator(&env, &[Event::Reload, Event::Restart, Event::Reload]).await
 }
 
 pub(crate) async fn property_of_a_scope_is_overruled_and_restored(
@@ -111,13 +114,7 @@ pub(crate) async fn property_of_a_scope_is_overruled_and_restored(
     with_each_actuator(&env, &[Event::Property, Event::Reload]).await
 }
 
-pub(crate) async fn restarted_scope_is_limited_again_and_restored(
-    env: Arc<TestEnv>,
-) -> anyhow::Result<()> {
-    with_each_actuator(&env, &[Event::Restart, Event::Reload]).await
-}
-
-pub(crate) async fn property_outlives_a_restart_of_its_container(
+pub(crate) async fn property_of_a_scope_ends_with_its_restart(
     env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {
     with_each_actuator(&env, &[Event::Property, Event::Restart]).await
