@@ -93,6 +93,9 @@ async fn run(env: &TestEnv, length: Duration, seed: u64) -> anyhow::Result<()> {
     command.args(["--policy", "flowcon", "--param", "interval=5", "--listen", "none"]);
     command.args(["--host", &engine.host()]);
     let allocator = Allocator::spawn(command)?;
+    // A run that cannot reach its engine at the start ends, as it must.
+    allocator.says(&["allocator runs"]).await?;
+    engine.fail_at_random();
     pin(env).await.with_context(|| allocator.said())?;
     let wanted = witness_quota(env).await?;
     until("the witness has its limit", || async {

@@ -56,13 +56,13 @@ enum Fault {
 }
 
 impl FaultyEngine {
-    /// Starts it before the engine at `engine`, with a socket in `folder`.
+    /// Starts it before the engine at `engine`, with a socket in `folder`. It is calm at first.
     pub fn start(engine: &Path, folder: &Path, seed: u64) -> anyhow::Result<Self> {
         let socket = folder.join("faulty.sock");
         let listener = UnixListener::bind(&socket)?;
         let shared = Arc::new(Shared {
             engine: engine.to_owned(),
-            calm: AtomicBool::new(false),
+            calm: AtomicBool::new(true),
             faults: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             began: Instant::now(),
@@ -75,6 +75,11 @@ impl FaultyEngine {
     /// Its address, for `--host`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket.display())
+    }
+
+    /// From now on, requests meet faults.
+    pub fn fail_at_random(&self) {
+        self.shared.calm.store(false, Ordering::Relaxed);
     }
 
     /// From now on, every request is passed on.
