@@ -14,9 +14,10 @@ scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
-# A machine without network that starts the image's kernel.
+# A machine without network that starts the image's kernel. It takes the place of its shell, so that
+# `timeout` ends it.
 machine() {
-  qemu-system-x86_64 "$@" -m 2048 -no-reboot -nic none -display none -monitor none \
+  exec qemu-system-x86_64 "$@" -m 2048 -no-reboot -nic none -display none -monitor none \
     -kernel "$image/kernel" -initrd "$image/initrd"
 }
 
