@@ -13,6 +13,7 @@ use anyhow::Context;
 use bollard::models::{ContainerUpdateBody, HostConfig};
 use futures_util::future::try_join_all;
 use paceline_api::audit::{Entry, read};
+use paceline_cgroup::Quota;
 use paceline_node::runtime::HostCpu;
 use paceline_system_tests::{Allocator, Job, Limits, Random, TestEnv, until};
 use rustix::process::Signal;
@@ -140,7 +141,9 @@ impl Owners {
         let said = Allocator::restore(env).await?;
         for (name, wanted) in &self.wanted {
             let now = env.limits(name).await?;
-            now.ensure_back(wanted, i64::try_from(self.all)?)
+            let alike = if exactly { now } else { without_quota_of_all(now, self.all) };
+            alike
+                .ensure_back(wanted, i64::try_from(self.all)?)
                 .with_context(|| format!("{name}: {said}"))?;
             anyhow::ensure!(!exactly || now == *wanted, "{name}: {wanted:?} became {now:?}");
         }
@@ -195,6 +198,17 @@ impl Owners {
         );
         Ok(())
     }
+}
+
+/// The engine cannot unset a limit, and keeps all CPUs instead. It writes these into the kernel when an owner
+/// changes something else.
+fn without_quota_of_all(limits: Limits, all: u64) -> Limits {
+    let is_all = |quota: &Quota| {
+        let needed = u128::from(all) * u128::from(quota.period);
+        quota.quota.is_some_and(|us| u128::from(us) * 1_000_000_000 >= needed)
+    };
+    let open = |quota: Quota| if is_all(&quota) { Quota { quota: None, ..quota } } else { quota };
+    Limits { kernel: limits.kernel.map(open), ..limits }
 }
 
 fn number(variable: &str, default: u64) -> anyhow::Result<u64> {
