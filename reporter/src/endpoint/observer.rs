@@ -173,8 +173,10 @@ impl Observer {
     #[cfg(feature = "page")]
     pub(crate) fn past(&self, after: f64) -> String {
         let (progress, _) = self.job.read();
-        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        serde_json::to_string(&past.chart.read(&progress, after)).unwrap_or_default()
+        // The lock is free again before the text is made.
+        let past =
+            self.past.lock().unwrap_or_else(PoisonError::into_inner).chart.read(&progress, after);
+        serde_json::to_string(&past).unwrap_or_default()
     }
 
     /// Writes the last progress to the files.

@@ -203,11 +203,14 @@ impl Owners {
 /// The engine cannot unset a limit, and keeps all CPUs instead. It writes these into the kernel when an owner
 /// changes something else.
 fn without_quota_of_all(limits: Limits, all: u64) -> Limits {
+    let keeps_all = u64::try_from(limits.host.nano_cpus).is_ok_and(|nano| nano >= all);
     let is_all = |quota: &Quota| {
         let needed = u128::from(all) * u128::from(quota.period);
         quota.quota.is_some_and(|us| u128::from(us) * 1_000_000_000 >= needed)
     };
-    let open = |quota: Quota| if is_all(&quota) { Quota { quota: None, ..quota } } else { quota };
+    let open = |quota: Quota| {
+        if keeps_all && is_all(&quota) { Quota { quota: None, ..quota } } else { quota }
+    };
     Limits { kernel: limits.kernel.map(open), ..limits }
 }
 

@@ -19,7 +19,7 @@
 //! - what the machine itself uses, and no job gets, is the node's `background`.
 //!
 //! Frames do not show work done before the job's endpoint first answered. A fitted job arrives with
-//! its first frame, and with the losses that it had reported by then (`told`).
+//! its first frame, and with the losses that it had reported by then (the field `told`).
 //!
 //! A recording becomes windows between frames, in each of which every job's share is known. More
 //! rules of the fit:

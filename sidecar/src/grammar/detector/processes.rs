@@ -4,7 +4,7 @@ use crate::observation::{Observation, Phase};
 
 /// Losses of others after which the leading process is given up, besides two for each of them.
 const PATIENCE: usize = 8;
-/// Maximum number of processes that are told apart.
+/// Maximum number of processes that are distinguished.
 const MAX_PROCESSES: usize = 256;
 
 /// Follows the process whose lines count. Others print the same losses, or only their part of them.

@@ -38,8 +38,8 @@ impl Owners {
     pub(super) fn update(&mut self, stub: &Stub, id: &str, body: &Value) {
         let field = |name: &str, before: i64| body[name].as_i64().unwrap_or(before);
         let before = self.get(id).host;
-        // An owner who sets the same again, to undo an own write past the engine, is not told apart from
-        // an engine that applies what it keeps.
+        // An owner may set the same value again, to undo an own write past the engine. That looks the
+        // same as an engine that applies what it keeps.
         let host = HostCpu {
             nano_cpus: field("NanoCpus", before.nano_cpus),
             cpu_quota: field("CpuQuota", before.cpu_quota),
