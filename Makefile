@@ -5,10 +5,11 @@ SHELL := bash
 # One shell runs a whole recipe, so that a stopwatch can time it.
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sidecar-image images-python data demo smoke cluster-demo fmt lint doc compile unit \
-  docker-tests experiments test test-all test-faults test-cgroup2 test-deny test-images test-images-python \
-  compare-pytorch test-burn test-frameworks test-deploy bench bench-sidecar bench-training bench-reaction \
-  bench-scale bench-cluster soak results check-results clean
+.PHONY: help setup build dist tarballs deb images sidecar-image images-python data demo smoke cluster-demo fmt lint doc \
+  compile unit docker-tests experiments test test-all test-faults test-cgroup2 test-kube test-deny test-images \
+  test-images-python compare-pytorch test-burn test-frameworks test-deploy test-dist check-targets \
+  bench bench-sidecar bench-training bench-exec bench-reaction bench-scale bench-cluster soak results \
+  check-results schemas guide pictures release-check clean
 
 CARGO ?= cargo
 PACELINE := target/release/paceline
@@ -23,15 +24,15 @@ EXPERIMENTS := r-fc3 r-tr5 r-dq10 r-mix r-sp $(if $(FULL),r-fc10)
 # One selection of packages and features for all development builds: with another one cargo would compile
 # the same code again. All of the reporter's features but `tch`, which needs libtorch and is tested with the
 # images.
-ALL := --workspace --locked --features paceline-reporter/metrics,paceline-reporter/sigterm
+ALL := --workspace --locked --features paceline-reporter/metrics,paceline-reporter/sigterm,paceline-reporter/tensorboard
 DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
 # The first line of a recipe: prints the seconds of its target at the end.
 STOPWATCH = source tests/stopwatch.sh $@
 # Tests run under nextest, which is fetched if needed; without it cargo runs the same tests.
 TOOLS = command -v cargo-nextest >/dev/null || ! tools="$$(tests/tools.sh)" || PATH="$$tools:$$PATH"
 # For plain cargo: the integration tests of each crate, and those of the whole system.
-CRATES := allocator $(patsubst %/Cargo.toml,%,$(wildcard allocator/*/Cargo.toml)) reporter reporter/local \
-  reporter/wire sidecar
+CRATES := allocator $(patsubst %/Cargo.toml,%,$(wildcard allocator/*/Cargo.toml)) reporter reporter/https \
+  reporter/local reporter/otlp reporter/tfevents reporter/wire sidecar sidecar/manual sidecar/watch
 UNIT_TESTS := $(foreach crate,$(CRATES),\
   $(wildcard $(crate)/tests/*.rs) $(patsubst %/main.rs,%.rs,$(wildcard $(crate)/tests/*/main.rs)))
 UNIT_TARGETS := --lib --bins $(patsubst %.rs,--test %,$(notdir $(UNIT_TESTS)))
@@ -49,6 +50,18 @@ setup: ## check for Rust and Docker; on Debian, offer to install Docker
 build: ## build the `paceline` and `paceline-sidecar` commands
 	@$(STOPWATCH)
 	$(BUILD) --bin paceline --bin paceline-sidecar
+
+dist: ## the wheels and source archives of Python's packages `paceline` and `paceline-allocator`, into dist/
+	@$(STOPWATCH)
+	sidecar/python/dist.sh
+
+tarballs: dist ## archives of both programs with bills of materials, and SHA256SUMS: writes dist/
+	@$(STOPWATCH)
+	allocator/tarballs/build.sh
+
+deb: build ## the Debian packages of both programs: writes dist/
+	@$(STOPWATCH)
+	allocator/deb/build.sh
 
 images: setup build ## build the container images
 	@$(STOPWATCH)
@@ -149,9 +162,15 @@ docker-tests: compile ## tests on the real engine, and of the programs as a whol
 test-faults: compile ## tests on the real engine that kill, fill, restart and contradict: minutes
 	$(call SYSTEM_TESTS,& test(faults::),--test docker -- faults::)
 
-test-cgroup2: ## tests of limits under cgroup v2 and systemd, in a virtual machine: minutes, an hour if emulated
+test-cgroup2: ## tests under cgroup v2 and systemd, in a virtual machine: an hour if emulated (PART=docker|processes)
 	@$(STOPWATCH)
-	tests/cgroup2/run.sh
+	tests/cgroup2/run.sh "$(PART)"
+
+test-kube: build ## the allocator on a real Kubernetes of two nodes (root): minutes; PART=all adds 10, the first run builds it
+	@$(STOPWATCH)
+	$(CARGO) build --locked --package paceline-system-tests --bin toy-job
+	tests/kube/fetch.sh
+	tests/kube/tests.sh "$(or $(PART),core)" "$(PACELINE)" "$(PACELINE)-sidecar" "$(DEBUG)/toy-job"
 
 test: ## everything but the heavy targets below
 	@$(STOPWATCH)
@@ -160,8 +179,8 @@ test: ## everything but the heavy targets below
 
 test-all: ## everything: hours, and gigabytes to fetch
 	@$(STOPWATCH)
-	$(MAKE) --no-print-directory test test-faults test-deny test-images test-images-python test-deploy test-burn \
-	  test-frameworks test-cgroup2 demo check-results
+	$(MAKE) --no-print-directory PART=all test test-faults test-deny test-images test-images-python test-deploy test-dist \
+	  check-targets test-burn test-frameworks test-cgroup2 test-kube demo check-results
 
 test-deny: ## licences, sources and advisories of all dependencies
 	@$(STOPWATCH)
@@ -204,6 +223,17 @@ test-deploy: ## try examples/deploy and its images, as far as this machine allow
 	@$(STOPWATCH)
 	tests/deploy.sh
 
+test-dist: tarballs ## install the wheels offline in fresh environments and clean containers, train; check the archives and `docker build .`
+	@$(STOPWATCH)
+	allocator/tarballs/test.py
+	sidecar/python/test-dist.sh
+	# 77: this machine lacks a part, which it has named.
+	tests/dockerfile.sh || [ "$$?" = 77 ]
+
+check-targets: ## the reporter and the sidecar for Windows, macOS and 64-bit ARM, as far as this machine can check
+	@$(STOPWATCH)
+	tests/targets.sh
+
 bench: ## speed and memory of the reporter and the sidecar's parsers, speed of every policy's decision
 	$(CARGO) bench --package paceline-reporter --package paceline-policy
 	$(CARGO) bench --package paceline-sidecar --bench parse
@@ -214,6 +244,10 @@ bench-sidecar: ## the whole sidecar: speed (beside `mtail`, if installed), memor
 bench-reaction: ## the time from a reached target to the new quota, beside a bare `docker update`
 	$(BUILD) --locked --bin paceline
 	$(CARGO) bench --package paceline-system-tests --bench reaction
+
+bench-exec: ## the cost of a job's start by `paceline exec`, beside a bare start or `systemd-run --scope` (root)
+	$(BUILD) --locked --bin paceline --bin paceline-sidecar
+	$(CARGO) bench --package paceline-system-tests --bench exec
 
 bench-scale: ## the cost of the allocator beside 60 real containers and beside 1,000 simulated ones
 	$(BUILD) --locked --bin paceline
@@ -239,6 +273,25 @@ results: ## every policy in every scenario beside the best possible: writes allo
 check-results: build ## check that allocator/sim/RESULTS.md is the output of `make results`
 	@$(STOPWATCH)
 	$(PACELINE) scenarios run --check allocator/sim/RESULTS.md
+
+schemas: ## JSON Schemas of files and answers, and their part of the descriptions of both APIs: writes examples/schemas
+	@$(STOPWATCH)
+	PACELINE_BLESS=1 $(CARGO) test $(ALL) --test schemas files::every_file
+
+guide: ## the guide as a book of HTML pages: writes target/guide
+	@$(STOPWATCH)
+	examples/guide/build.sh
+
+pictures: images ## the picture in README.md, from real jobs under `none` and `paceline`: 6 minutes
+	@$(STOPWATCH)
+	data="$$(images/data.sh | tail -n 1)"
+	$(PACELINE) bench examples/schedules/r-fc3.toml --data "$$data" --arm none,paceline --fresh \
+	  --report target/pictures/report.html
+	cp target/pictures/pictures/cpu.svg examples/guide/cpu.svg
+
+release-check: ## what a release needs: versions, packages, a dry run of publishing (DIRTY=1: as it is; FINAL=1: to tag)
+	@$(STOPWATCH)
+	ALL="$(ALL)" tests/release-check.sh
 
 clean: ## remove build outputs, but not the caches of libtorch and data
 	$(CARGO) clean

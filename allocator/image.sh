@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 # Both builds write target/release/paceline. The second build restores the full command there.
 build() { (cd .. && "${CARGO:-cargo}" build --release --locked --target-dir target --bin paceline "$@" >&2); }
 # Without the feature, only the command is compiled again: all else has the features of the full build.
-build --no-default-features
+build --no-default-features --features cri
 program=$(mktemp)
 install ../target/release/paceline "$program"
 build
@@ -21,8 +21,9 @@ install -D "$program" "$context/rootfs/paceline"
 ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
   install -D "$library" "$context/rootfs$library"
 done
-cp Dockerfile "$context"
+packed allocator >"$context/Dockerfile"
 
-docker_build --quiet --build-arg VERSION="$version" \
+docker_build --quiet --target allocator --build-arg VERSION="$version" \
   --tag "paceline/allocator:$version" --tag paceline/allocator:latest "$context" >&2
+forget_packed allocator
 echo "paceline/allocator:$version" >&2

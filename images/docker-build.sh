@@ -15,3 +15,16 @@ docker_build() {
       -e '/^  /b next' -e '/^$/d' -e '}' >&2 3>&-; } 3>&1
   )
 }
+
+# packed NAME: prints a Dockerfile for a program that is compiled already. It is the stage NAME of the repository's
+# Dockerfile, with rootfs/ of the context in place of the stage that compiles. Build it with `--target NAME`, which
+# fails if there is no such stage.
+packed() {
+  local dockerfile
+  dockerfile=$(dirname "${BASH_SOURCE[0]}")/../Dockerfile
+  printf 'FROM scratch AS compiled-%s\nCOPY rootfs/ /rootfs/\nLABEL paceline.packed=%s\n\n' "$1" "$1"
+  sed -n "/^FROM scratch AS $1\$/,/^\$/p" "$dockerfile"
+}
+
+# forget_packed NAME: removes the first stage of `packed NAME`, which Docker's older builder keeps as an image.
+forget_packed() { docker image prune --force --filter "label=paceline.packed=$1" >/dev/null; }

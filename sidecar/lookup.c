@@ -1,6 +1,6 @@
-/* Linked only into the static program, by image.sh. It looks names up with the functions built into
-   the C library. An image's nsswitch.conf may name modules, but they belong to that image's own C
-   library and crash with another one. */
+/* Linked only into static programs, by the Dockerfile, image.sh and python/dist.sh. It looks names up with
+   the functions built into the C library. An image's nsswitch.conf may name modules, but they belong to
+   that image's own C library and crash with another one. */
 
 #include <features.h>
 

@@ -16,8 +16,16 @@ async fn paceline(words: &[&str]) -> (Option<i32>, String, String) {
 async fn without_an_engine_it_ends_with_3_and_one_clear_line() {
     let folder = tempfile::tempdir().unwrap();
     let host = format!("unix://{}/no.sock", folder.path().display());
-    for command in ["run", "restore"] {
-        let (code, _, said) = paceline(&["--host", &host, command]).await;
+    let docker = ["--host", &host];
+    let kubernetes = ["--runtime", "cri", "--cri", &host];
+    for words in [
+        [&docker[..], &["run"]].concat(),
+        [&docker[..], &["restore"]].concat(),
+        [&docker[..], &["check", "vae"]].concat(),
+        [&kubernetes[..], &["agent"]].concat(),
+        [&kubernetes[..], &["restore"]].concat(),
+    ] {
+        let (code, _, said) = paceline(&words).await;
         assert_eq!(code, Some(3), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(&host) && said.contains("cannot reach"), "{said}");
@@ -48,6 +56,7 @@ async fn endless_files_are_refused_with_their_bound() {
         (&["run", "--config", "/dev/zero"][..], "1 MiB, the most for a file of settings"),
         (&["simulate", "/dev/zero"], "16 MiB, the most for a scenario"),
         (&["submit", "/dev/zero"], "1 MiB, the most for a job's file"),
+        (&["inject", "-f", "/dev/zero"], "8 MiB, the most for manifests"),
     ] {
         let (code, _, said) = paceline(words).await;
         assert_eq!(code, Some(2), "{words:?}: {said}");
@@ -75,8 +84,24 @@ async fn bad_usage_ends_with_2_and_names_allowed_values() {
         (&["run", "--variant", "exact"], &["exact", "resolved", "published"]),
         (&["run", "--policy", "kod2"], &["kod2", "cluster", "paceline manager"]),
         (&["run", "--enforcement", "hope"], &["hope", "quota+leftover"]),
+        (&["run", "--runtime", "podman"], &["podman", "docker", "cri"]),
+        (&["run", "--runtime", "cri", "--cri", "tcp://x"], &["\"tcp://x\"", "unix://PATH"]),
+        (&["run", "--runtime", "cri", "--enforcement", "shares"], &["\"shares\"", "Kubernetes"]),
+        (&["agent", "--runtime", "cri", "--node", "a=0"], &["--node", "Kubernetes"]),
+        (&["submit", "--withdraw", "x", "--runtime", "cri"], &["--runtime cri", "needs Docker"]),
         (&["replay", "--policy", "best"], &["best", "none", "tradl", "fifo-gang"]),
-        (&["replay", "no-such-file"], &["no-such-file"]),
+        (&["replay", "no-such-file"], &["cannot read", "no-such-file", "--record FILE"]),
+        (&["run", "--config", "/no/such.toml"], &["cannot read /no/such.toml"]),
+        (&["submit", "/no/such.toml"], &["cannot read /no/such.toml"]),
+        (&["run", "--with-label", ""], &["with_label \"\"", "KEY=VALUE"]),
+        (&["run", "--move-within", "soon"], &["soon", "a number of seconds"]),
+        (&["simulate", "FC-3", "--seeds", "x"], &["'x'", "a whole number from 1 to 10000"]),
+        (&["audit", "tail", "-n", "x"], &["'x'", "a whole number from 0 to 65535"]),
+        (&["top", "--times", "0"], &["'0'", "a whole number from 1 to 1000000000"]),
+        (&["explain", "vae", "-n", "0"], &["'0'", "a whole number from 1 to 1000"]),
+        (&["exec", "python", "train.py"], &["cannot run python", "exec -- python"]),
+        (&["exec", "--acceptable", "x", "--", "true"], &["--acceptable=\"x\"", "a finite number"]),
+        (&["exec", "--label", "paceline.work=x", "--", "true"], &["label paceline.work=\"x\""]),
         (&["pin", "vae", "1.5"], &["\"1.5\"", "above 0 and at most 1"]),
         (&["set", "vae"], &["--acceptable", "--objective", "--batch-latency"]),
         (&["guard", "vae", "luck", "on"], &["luck", "slew, fairness, canary"]),
@@ -151,6 +176,7 @@ async fn every_command_has_help_that_fits_the_page() {
         "check",
         "doctor",
         "policies",
+        "inject",
         "replay",
         "simulate",
         "scenarios",
@@ -175,13 +201,23 @@ async fn replay(words: &[&str], frames: &str) -> (Option<i32>, String, String) {
 }
 
 #[tokio::test]
+async fn a_replay_without_frames_says_that_nothing_was_read() {
+    for frames in ["", "\n\n"] {
+        let (code, said, error) = replay(&["--policy", "tradl"], frames).await;
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{error}");
+        assert!(error.contains("no frames") && error.lines().count() == 1, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_malformed_frame_ends_a_replay_with_2_and_the_lines_number() {
     let good = r#"{"t": 1, "jobs": [{"id": "a"}]}"#;
     for bad in [r#"{"t": 0}"#, r#"{"jobs": []}"#, "{", r#"{"t": 2, "jobs": [{"id": 7}]}"#] {
         let (code, said, error) =
             replay(&["--policy", "tradl"], &format!("{good}\n\n{bad}\n")).await;
         assert_eq!(code, Some(2), "{error}");
-        assert!(error.contains("line 3") && error.lines().count() == 1, "{error}");
+        assert!(error.contains("frames.jsonl: line 3"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
         assert_eq!(said.lines().count(), 1, "the line before is answered: {said}");
     }
 }
@@ -223,4 +259,91 @@ async fn command_line_overrides_configuration_file() {
         assert!(error.contains(&format!("did you mean {meant:?}?")), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+}
+
+const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a # one\n  labels: {paceline.dev/enable: \"true\"}\nspec:\n  containers:\n  - name: a\n    command: [a]\n";
+
+/// Runs `paceline inject` over a manifest on its standard input.
+async fn inject(words: &[&str], manifest: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("manifest.yaml");
+    std::fs::write(&path, manifest).unwrap();
+    let mut command = Allocator::command(&[&["inject"], words].concat()).unwrap();
+    command.stdin(std::fs::File::open(path).unwrap());
+    let Output { status, stdout, stderr } = command.output().await.unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[tokio::test]
+async fn inject_prints_manifests_and_says_what_it_did() {
+    let (code, injected, said) = inject(&["--image", "registry.example/sidecar:2"], POD).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(injected.contains("image: registry.example/sidecar:2"), "{injected}");
+    assert_eq!(said, "paceline: document 1, Pod \"a\": container \"a\" runs under the sidecar\n");
+    let (code, removed, said) = inject(&["--remove", "--quiet"], &injected).await;
+    assert_eq!((code, removed.as_str(), said.as_str()), (Some(0), POD, ""));
+    let other = POD.replace("true", "false");
+    let (code, same, said) = inject(&[], &other).await;
+    assert_eq!((code, same), (Some(0), other));
+    assert_eq!(
+        said,
+        "paceline: no pod was injected; label its template paceline.dev/enable: \"true\"\n"
+    );
+}
+
+#[tokio::test]
+async fn inject_refuses_a_pod_with_2_and_prints_nothing() {
+    let bad = POD.replace("    command: [a]\n", "");
+    let (code, printed, said) = inject(&[], &format!("{POD}---\n{bad}")).await;
+    assert_eq!((code, printed.as_str()), (Some(2), ""), "{said}");
+    assert!(said.starts_with("paceline: cannot inject document 2, Pod \"a\", "), "{said}");
+    let items = POD.replace('\n', "\n  ");
+    let list = format!(
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {}\n",
+        items.replace("  command: [a]", "").trim_end()
+    );
+    let (code, answer, said) = inject(&[], &list).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert!(answer.starts_with(&list) && answer.contains("severity: error"), "{answer}");
+}
+
+#[tokio::test]
+async fn inject_joins_files_and_writes_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (first, second, output) = (path("a.yaml"), path("b.yaml"), path("out.yaml"));
+    std::fs::write(&first, POD).unwrap();
+    std::fs::write(&second, "kind: ConfigMap\n").unwrap();
+    let words = ["inject", "-f", &first, "-f", &second, "-o", &output];
+    let (code, printed, said) = paceline(&words).await;
+    assert_eq!((code, printed.as_str()), (Some(0), ""), "{said}");
+    assert!(said.starts_with(&format!("paceline: {first}: document 1, Pod")), "{said}");
+    let written = std::fs::read_to_string(&output).unwrap();
+    assert!(written.ends_with("\n---\nkind: ConfigMap\n"), "{written}");
+    let (code, _, said) = paceline(&["inject", "-f", &path("none.yaml")]).await;
+    assert_eq!(code, Some(2));
+    assert!(said.contains("cannot read") && said.contains("name a file of manifests"), "{said}");
+}
+
+#[tokio::test]
+async fn completions_and_manual_name_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, said, error) = paceline(&["completions", shell]).await;
+        assert_eq!(code, Some(0), "{error}");
+        assert!(said.contains("simulate") && said.contains("restore"), "{said}");
+    }
+    assert_eq!(paceline(&["completions", "tcsh"]).await.0, Some(2));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_string_lossy();
+    let (code, _, error) = paceline(&["man", "--into", &path]).await;
+    assert_eq!(code, Some(0), "{error}");
+    for name in ["paceline.1", "paceline-run.1", "paceline-simulate.1"] {
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{name}");
+    }
+    let (_, printed, _) = paceline(&["man"]).await;
+    assert_eq!(printed, std::fs::read_to_string(folder.path().join("paceline.1")).unwrap());
+    let (code, _, error) = paceline(&["man", "fly"]).await;
+    assert_eq!(code, Some(2));
+    assert!(error.contains("invalid command \"fly\": expected"), "{error}");
 }

@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 . images/docker-build.sh
 
 deploy=examples/deploy
+kubernetes=$deploy/kubernetes
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/paceline/kubernetes-validate
 validator=1.37.0
 job_image=paceline/python
@@ -197,17 +198,84 @@ validator() {
   fi
 }
 
+# Checks manifests against the schemas of a version of Kubernetes, strictly.
+valid_for() { "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$@"; }
+
 manifests() {
   validator
   local version
   for version in 1.29 "${validator%.*}"; do
-    "$venv/bin/kubernetes-validate" --strict --kubernetes-version "$version" "$deploy"/kubernetes-*.yaml
+    valid_for "$version" "$kubernetes"/sidecar/*.yaml "$kubernetes/function/train.yaml"
   done
-  say "valid for 1.29 and ${validator%.*}, strictly"
+  for version in 1.36 "${validator%.*}"; do
+    valid_for "$version" "$kubernetes"/admission/*.yaml
+  done
+  say "valid for 1.29 and ${validator%.*}, the admission policies for 1.36 and ${validator%.*}"
 }
 
-# Plays a manifest in podman: $1 its name, $2 the pod and container with the endpoint, $3 its program
-# there, $4 the exit code with which SIGTERM ends it.
+need_kustomize() {
+  command -v kubectl >/dev/null || skip "kubectl is missing"
+  kubectl kustomize --help >/dev/null 2>&1 || skip "kubectl is too old for kustomize"
+}
+
+# The DaemonSet has the rights of paceline.service, and none at the API server.
+overlays() {
+  need_kustomize
+  validator
+  local overlay version built unit
+  unit=$(sed -n 's/^CapabilityBoundingSet=//p' "$deploy/paceline.service" | sed 's/CAP_//g' | tr ' ' '\n' | sort | xargs)
+  for overlay in base read-only pod-monitor otlp; do
+    built=$scratch/$overlay.yaml
+    kubectl kustomize "$kubernetes/$overlay" >"$built"
+    for version in 1.30 "${validator%.*}"; do valid_for "$version" "$built"; done
+    "$venv/bin/python" tests/deploy/rights.py "$unit" <"$built"
+  done
+  grep -q -- --dry-run "$scratch/read-only.yaml" || die "the read-only overlay writes limits"
+  say "valid for 1.30 and ${validator%.*}; $unit and no other capability, no role, no token"
+}
+
+# `paceline inject` of the allocator's image.
+inject() { docker run --rm --interactive --network none --read-only --cap-drop ALL --user 65534 paceline/allocator inject --quiet "$@"; }
+
+injected() {
+  need_engine
+  docker image inspect paceline/allocator >/dev/null 2>&1 || skip "the image of the allocator is missing"
+  validator
+  local input pods=0
+  for input in allocator/inject/tests/golden/*; do
+    [[ $input != *.injected.* ]] || continue
+    inject <"$input" >"$scratch/once"
+    cmp "$scratch/once" "${input%.*}.injected.${input##*.}"
+    "$venv/bin/python" tests/deploy/templates.py --old <"$scratch/once" >"$scratch/pods.yaml"
+    valid_for 1.29 --quiet "$scratch/pods.yaml"
+    "$venv/bin/python" tests/deploy/templates.py <"$scratch/once" >"$scratch/pods.yaml"
+    valid_for "${validator%.*}" --quiet "$scratch/pods.yaml"
+    pods=$((pods + $(grep -c '"kind": "Pod"' "$scratch/pods.yaml")))
+  done
+  inject <"$kubernetes/function/train.yaml" >"$scratch/once"
+  valid_for 1.29 "$scratch/once"
+  inject --remove <"$scratch/once" | cmp - "$kubernetes/function/train.yaml"
+  say "$pods pods of all kinds are valid for 1.29 and ${validator%.*}, strictly; remove gives back every byte"
+}
+
+# kustomize runs `paceline inject` in a container while it builds.
+function_of_kustomize() {
+  need_kustomize
+  need_engine
+  docker image inspect paceline/allocator:0.1.0 >/dev/null 2>&1 || skip "the image of the allocator is missing"
+  docker_build --quiet --tag paceline/inject:0.1.0 "$kubernetes/function" >&2
+  kubectl kustomize --enable-alpha-plugins "$kubernetes/function" >"$scratch/built.yaml"
+  docker image rm paceline/inject:0.1.0 >/dev/null
+  mkdir "$scratch/plain"
+  cp "$kubernetes/function/train.yaml" "$scratch/plain"
+  echo 'resources: [train.yaml]' >"$scratch/plain/kustomization.yaml"
+  grep -q paceline-sidecar "$scratch/built.yaml" || die "the sidecar is missing: $(cat "$scratch/built.yaml")"
+  inject --remove <"$scratch/built.yaml" | cmp - <(kubectl kustomize "$scratch/plain")
+  say "kustomize builds with the sidecar; remove gives what it builds without"
+}
+
+# Plays a manifest in podman: $1 its file, $2 the pod and container with the endpoint, $3 its program there,
+# $4 the exit code with which SIGTERM ends it, $5 what its variables or its command must contain.
 play() {
   type -P podman >/dev/null || skip "podman is missing"
   command podman kube play --help >/dev/null 2>&1 || skip "$(command podman --version) is too old"
@@ -219,21 +287,30 @@ play() {
 [containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
 CONF
-  "$venv/bin/python" tests/deploy/pod.py "$deploy/$1.yaml" "$job_image" "$deploy/train.py" \
+  "$venv/bin/python" tests/deploy/pod.py "$1" "$job_image" "$deploy/train.py" \
     >"$scratch/pod.yaml"
   local ours
-  ours=$(sed -n 's/^ *image: \(paceline.*\)/\1/p' "$deploy/$1.yaml")
+  ours=$(sed -n 's/^ *image: \(paceline.*\)/\1/p' "$1" | sort --unique)
   podman image exists "$job_image" || docker save "$ours" "$job_image" | podman load --quiet
   podman kube play --network none "$scratch/pod.yaml"
   within 30 podman exec "$2" "$3" healthcheck --ready
-  local code variables
-  variables=$(podman inspect --format '{{.Config.Env}}' "$2")
-  [[ $variables == *"PACELINE_ACCEPTABLE=0.3"* ]] || die "the pod's labels do not reach it: $variables"
+  local code given
+  given=$(podman inspect --format '{{.Config.Env}} {{.Config.Entrypoint}} {{.Config.Cmd}} {{.Args}}' "$2")
+  [[ $given == *"$5"* ]] || die "the pod's settings do not reach it: $given"
   podman stop --time 10 "$2" >/dev/null
   code=$(podman inspect --format '{{.State.ExitCode}}' "$2")
   podman kube down "$scratch/pod.yaml"
   [ "$code" = "$4" ] || die "SIGTERM ended it with exit code $code, not $4"
   say "$(podman --version): ready, and ends at SIGTERM"
+}
+
+# Plays what `paceline inject` makes of a manifest: $1 to $4 as for `play`.
+play_injected() {
+  type -P podman >/dev/null || skip "podman is missing"
+  need_engine
+  docker image inspect paceline/allocator >/dev/null 2>&1 || skip "the image of the allocator is missing"
+  inject <"$1" >"$scratch/injected.yaml"
+  play "$scratch/injected.yaml" "$2" "$3" "$4" --acceptable=0.3
 }
 
 # Checks a unit without running it: $1 its name, $2 ten times its largest exposure.
@@ -374,13 +451,19 @@ check "restricted container" restricted
 check "install" installed
 check "compose.yaml" by_compose
 check "manifests" manifests
-check "kubernetes-job.yaml, its sidecar as a container" \
-  play kubernetes-job train-sidecar /paceline-sidecar 0
-check "kubernetes-exec-job.yaml" \
-  play kubernetes-exec-job train-exec-job /paceline/paceline-sidecar 143
+check "overlays of the allocator" overlays
+check "sidecar/job.yaml, its sidecar as a container" \
+  play "$kubernetes/sidecar/job.yaml" train-sidecar /paceline-sidecar 0 PACELINE_ACCEPTABLE=0.3
+check "sidecar/exec-job.yaml" \
+  play "$kubernetes/sidecar/exec-job.yaml" train-exec-job /paceline/paceline-sidecar 143 PACELINE_ACCEPTABLE=0.3
 check "paceline-sidecar@.service" unit paceline-sidecar@.service 10
 check "paceline.service" unit paceline.service 39
 check "image of the allocator" allocator_image
+check "inject" injected
+check "inject, as a function of kustomize" function_of_kustomize
+check "inject, a wrapped job" play_injected "$kubernetes/function/train.yaml" train-job /paceline/paceline-sidecar 143
+check "inject, a sidecar that reads a log" \
+  play_injected tests/deploy/follows-log.yaml train-paceline-sidecar /paceline-sidecar 0
 check "allocator-compose.yaml" allocator_by_compose
 check "paceline.service, its confinement" unit_is_enough
 

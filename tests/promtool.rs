@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, ensure};
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     };
     let trials = [
         Trial::test("metrics_of_a_silent_job", trial(|promtool| metrics_of(promtool, &silent()?))),
-        Trial::test("metrics_of_a_busy_job", trial(|promtool| metrics_of(promtool, &busy()?))),
+        Trial::test("metrics_of_a_busy_job", trial(metrics_of_a_busy_job)),
         Trial::test("metrics_of_the_allocator", trial(metrics_of_the_allocator)),
         Trial::test("alert_rules", trial(alert_rules)),
         Trial::test("alerts_fire_when_they_are_to", trial(alerts_fire)),
@@ -46,24 +47,42 @@ fn silent() -> anyhow::Result<Reporter> {
     Ok(Reporter::builder("silent").listen("127.0.0.1:0").start()?)
 }
 
-fn busy() -> anyhow::Result<Reporter> {
+fn metrics_of_a_busy_job(promtool: &str) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    metrics_of(promtool, &busy(folder.path())?)
+}
+
+/// A job with every value, and with event files in this folder.
+fn busy(folder: &Path) -> anyhow::Result<Reporter> {
     let builder =
         Reporter::builder("a \"b\"\\c\nd").acceptable(2.0).objective(1.0).batch_latency(0.1);
-    let reporter = builder.total_steps(1_000).dataset("MNIST").listen("127.0.0.1:0").start()?;
+    let builder = builder.total_steps(1_000).dataset("MNIST").tensorboard(folder);
+    let reporter = builder.listen("127.0.0.1:0").start()?;
     for step in 0..500 {
         reporter.batch().loss(100.0 / f64::from(step + 1));
     }
     reporter.report(f64::NAN);
     reporter.validation(3.0);
     reporter.epoch(2);
+    asked(&address_of(&reporter)?, "POST /v1/checkpoint")?;
+    let request = reporter.checkpoint_requested().context("a checkpoint is asked for")?;
+    request.saved("latest.bin");
+    let text = served(&address_of(&reporter)?)?;
+    for name in ["paceline_last_checkpoint_step 501", "paceline_tensorboard_points_total"] {
+        ensure!(text.contains(name), "{name} is not in {text}");
+    }
     Ok(reporter)
 }
 
+fn address_of(reporter: &Reporter) -> anyhow::Result<String> {
+    match reporter.local_addr() {
+        Some(LocalAddr::Tcp(address)) => Ok(address.to_string()),
+        _ => anyhow::bail!("it listens on a port"),
+    }
+}
+
 fn metrics_of(promtool: &str, reporter: &Reporter) -> anyhow::Result<()> {
-    let Some(LocalAddr::Tcp(address)) = reporter.local_addr() else {
-        anyhow::bail!("it listens on a port");
-    };
-    check_metrics(promtool, &served(&address.to_string())?)
+    check_metrics(promtool, &served(&address_of(reporter)?)?)
 }
 
 fn metrics_of_the_allocator(promtool: &str) -> anyhow::Result<()> {
@@ -132,8 +151,13 @@ fn check_metrics(promtool: &str, text: &str) -> anyhow::Result<()> {
 
 /// The metrics that are served at an address.
 fn served(address: &str) -> anyhow::Result<String> {
+    asked(address, "GET /metrics")
+}
+
+/// The body of the answer to a request.
+fn asked(address: &str, request: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(address)?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    stream.write_all(format!("{request} HTTP/1.0\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (_, body) = answer.split_once("\r\n\r\n").context("the head ends")?;

@@ -179,7 +179,7 @@ async fn invalid_simulation_ends_with_2_and_one_line_of_advice() {
         (&["simulate", "FC-3", "--policy", "flocon"], &["did you mean \"flowcon\"?"]),
         (&["simulate", "FC-3", "--policy", "flowcon:exact"], &["exact", "published"]),
         (&["simulate", "FC-3", "--policy", "kod2"], &["kod2", "[[gang]]"]),
-        (&["simulate", "FC-3", "--record", "x"], &["--record", "3 policies", "one policy"]),
+        (&["simulate", "FC-3", "--record", "x"], &["--record", "4 policies", "one policy"]),
         (&["simulate", "DL-3", "--report", "x"], &["--report of DL-3", "nothing over time"]),
         (&sweep("flowcon.alpha"), &["\"flowcon.alpha\"", "POLICY.PARAMETER=VALUES"]),
         (&sweep("flowcon.alhpa=1"), &["alhpa", "did you mean \"alpha\"?"]),

@@ -58,14 +58,14 @@ async fn every_order_reaches_the_allocator_and_its_answer_is_shown() {
 async fn refused_order_gives_one_line_and_exit_code() {
     let daemon = FakeDaemon::open(example()).unwrap();
     for (line, code, part) in [
-        ("pin nobody 0.5", 2, "no running container or job \"nobody\""),
+        ("pin missing 0.5", 2, "unknown job \"missing\""),
         ("manage never", 1, "never is never to be\\u{1b}[31m"),
     ] {
         let (ended, said, error) = paceline(&daemon, line).await;
         assert_eq!((ended, said.as_str(), error.lines().count()), (Some(code), "", 1), "{error}");
         assert!(error.contains(part), "{error}");
     }
-    let (code, said, _) = paceline(&daemon, "pin nobody 0.5 --json").await;
+    let (code, said, _) = paceline(&daemon, "pin missing 0.5 --json").await;
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &said["refused"]["refusal"]), (Some(2), &Value::from("unknown")));
     for command in ["status", "top"] {

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by a panic")]
 
+#[path = "structure/packages.rs"]
+mod packages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -14,8 +17,23 @@ use serde_json::Value;
 const EDGES: &[(&str, &[&str])] = &[
     ("paceline-wire", &[]),
     ("paceline-local", &[]),
-    ("paceline-reporter", &["paceline-local", "paceline-wire"]),
-    ("paceline-sidecar", &["paceline-reporter"]),
+    ("paceline-manual", &[]),
+    ("paceline-https", &[]),
+    ("paceline-otlp", &["paceline-https"]),
+    ("paceline-tfevents", &[]),
+    ("paceline-reporter", &["paceline-local", "paceline-tfevents", "paceline-wire"]),
+    ("paceline-watch", &["paceline-local", "paceline-wire"]),
+    (
+        "paceline-sidecar",
+        &[
+            "paceline-https",
+            "paceline-manual",
+            "paceline-otlp",
+            "paceline-reporter",
+            "paceline-tfevents",
+            "paceline-watch",
+        ],
+    ),
     ("paceline-policy", &["paceline-wire"]),
     ("paceline-sim", &["paceline-policy", "paceline-wire"]),
     ("paceline-api", &["paceline-policy", "paceline-wire"]),
@@ -25,21 +43,25 @@ const EDGES: &[(&str, &[&str])] = &[
         "paceline-cluster",
         &["paceline-api", "paceline-cgroup", "paceline-node", "paceline-policy", "paceline-wire"],
     ),
-    ("paceline-server", &["paceline-api", "paceline-local", "paceline-node"]),
+    ("paceline-server", &["paceline-api", "paceline-local", "paceline-node", "paceline-otlp"]),
+    ("paceline-inject", &[]),
     (
         "paceline-bench",
         &["paceline-api", "paceline-node", "paceline-policy", "paceline-sim", "paceline-wire"],
     ),
     (
-        "paceline-allocator",
+        "paceline",
         &[
             "paceline-api",
             "paceline-bench",
             "paceline-cgroup",
             "paceline-cluster",
+            "paceline-inject",
+            "paceline-manual",
             "paceline-node",
             "paceline-policy",
             "paceline-server",
+            "paceline-watch",
             "paceline-wire",
         ],
     ),
@@ -115,34 +137,45 @@ fn used_by(package: &str, options: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn the_pure_crates_stay_pure() {
-    for pure in ["paceline-policy", "paceline-sim", "paceline-wire"] {
+    for (pure, uses) in [
+        ("paceline-inject", "saphyr-parser"),
+        ("paceline-policy", "serde"),
+        ("paceline-sim", "serde"),
+        ("paceline-wire", "serde"),
+    ] {
         let used = used_by(pure, &[]);
-        assert!(used.contains("serde"), "{used:?}");
+        assert!(used.contains(uses), "{used:?}");
         let impure: Vec<_> = IMPURE.iter().filter(|name| used.contains(**name)).collect();
         assert!(impure.is_empty(), "{pure} uses {impure:?}");
     }
 }
 
-/// What only the bench uses: the daemon, which runs as root, is built without it.
-const BENCH_ONLY: &[&str] = &["paceline-bench", "paceline-sim", "plotters", "indicatif"];
+/// What only the bench and `watch` use: the daemon, which runs as root, is built without them.
+const NOT_IN_DAEMON: &[&str] =
+    &["paceline-bench", "paceline-sim", "plotters", "indicatif", "paceline-watch", "ratatui"];
 
 #[test]
 fn a_daemon_has_neither_charts_nor_simulations() {
-    let all = used_by("paceline-allocator", &[]);
-    let daemon = used_by("paceline-allocator", &["--no-default-features"]);
-    for name in BENCH_ONLY {
+    let all = used_by("paceline", &[]);
+    let daemon = used_by("paceline", &["--no-default-features", "--features", "cri"]);
+    for name in NOT_IN_DAEMON {
         assert!(all.contains(*name) && !daemon.contains(*name), "{name}: {daemon:?}");
     }
 }
 
-/// The most packages that the sidecar is built from: it stands beside every Python job.
+/// The most packages that the sidecar is built from without its features: it stands beside every
+/// Python job.
 const MAX_SIDECAR_PACKAGES: usize = 75;
 
 #[test]
 fn the_sidecar_stays_small_and_knows_no_engine_client() {
-    let used = used_by("paceline-sidecar", &[]);
+    let used = used_by("paceline-sidecar", &["--no-default-features"]);
     assert!(used.len() <= MAX_SIDECAR_PACKAGES, "{}: {used:?}", used.len());
-    assert!(!used.contains("bollard"));
+    let all = used_by("paceline-sidecar", &[]);
+    for optional in ["ratatui", "rustls"] {
+        assert!(all.contains(optional) && !used.contains(optional), "{optional}");
+    }
+    assert!(!all.contains("bollard"));
 }
 
 /// Crates whose folders must not import each other in a circle.
@@ -152,14 +185,19 @@ const FOLDERS: &[&str] = &[
     "allocator/bench",
     "allocator/cgroup",
     "allocator/cluster",
+    "allocator/inject",
     "allocator/node",
     "allocator/policy",
     "allocator/server",
     "allocator/sim",
     "reporter",
+    "reporter/https",
     "reporter/local",
+    "reporter/otlp",
+    "reporter/tfevents",
     "reporter/wire",
     "sidecar",
+    "sidecar/watch",
 ];
 
 /// The product's code of a file: without comments and without the tests at its end.

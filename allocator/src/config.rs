@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use paceline_api::nodes::Cpuset;
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, unreadable};
 use paceline_api::{bounded, toml_error};
 use paceline_node::limits::ownership::Owner;
 use paceline_node::limits::{ActuatorBackend, OnDrift};
@@ -22,15 +22,19 @@ use crate::log::{Filter, Format};
 /// How much of an invalid line an error shows, in characters.
 const MAX_SHOWN: usize = 80;
 
-/// The content of a file.
+/// The settings of `paceline run`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "Configuration"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The policy's name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "paceline_policy::schema::policy"))]
     pub policy: Option<String>,
     /// The variant of the policy.
     pub variant: Option<Variant>,
-    /// The names of shadow policies.
+    /// The names of shadow policies, whose decisions are recorded and never applied.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "paceline_policy::schema::policies"))]
     pub shadow: Vec<String>,
     /// Decide, but write no limit.
     pub dry_run: bool,
@@ -42,7 +46,7 @@ pub struct Config {
     pub on_drift: Option<OnDrift>,
     /// Orchestrators whose containers are managed as well.
     pub adopt: Vec<Owner>,
-    /// The CPU set of each node, by the node's name.
+    /// The CPU set of each node, by the node's name: at least two, or none.
     pub nodes: BTreeMap<String, Cpuset>,
     /// How jobs move between nodes.
     pub migration: migration::Settings,
@@ -80,7 +84,7 @@ pub fn state_dir(path: &Path) -> Result<Option<PathBuf>, BadUsage> {
         state_dir: Option<PathBuf>,
     }
     let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-    let text = bounded::SETTINGS.read(path).map_err(|error| at(&error))?;
+    let text = bounded::SETTINGS.read(path).map_err(|error| unreadable(path, &error))?;
     let state: State = toml::from_str(&text).map_err(|error| {
         let (line, problem) = toml_error::explain(&text, &error);
         at(&ConfigError { line, problem })
@@ -93,7 +97,7 @@ impl Config {
     /// Reads a TOML file. Relative paths in it start at its folder.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
         let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-        let text = bounded::SETTINGS.read(path).map_err(|error| at(&error))?;
+        let text = bounded::SETTINGS.read(path).map_err(|error| unreadable(path, &error))?;
         let mut config = Self::parse(&text).map_err(|error| at(&error))?;
         let folder = std::path::absolute(path).map_err(|error| at(&error))?;
         config.resolve_paths(folder.parent().unwrap_or(Path::new("/")));
@@ -219,7 +223,7 @@ mod tests {
         fs::write(&path, "control = 'none'").unwrap();
         assert_eq!(Config::read(&path).unwrap().control, Some(PathBuf::from("none")));
         let missing = Config::read(Path::new("/no/such.toml")).unwrap_err().to_string();
-        assert!(missing.starts_with("/no/such.toml: "), "{missing}");
+        assert!(missing.starts_with("cannot read /no/such.toml: "), "{missing}");
     }
 
     proptest! {

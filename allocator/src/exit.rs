@@ -13,8 +13,10 @@ pub const NO_ENGINE: u8 = 3;
 
 /// The engine is not reachable.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot reach the Docker engine at {host}: {reason}")]
+#[error("cannot reach {engine} at {host}: {reason}")]
 pub struct NoEngine {
+    /// What it is.
+    pub engine: &'static str,
     /// The engine's address.
     pub host: String,
     /// The reason.
@@ -24,6 +26,11 @@ pub struct NoEngine {
 /// Whether an error comes from the machine, and not from the command line or a file.
 pub fn is_of_the_machine(error: &anyhow::Error) -> bool {
     number(error) != USAGE
+}
+
+/// Whether no engine answers.
+pub fn lacks_engine(error: &anyhow::Error) -> bool {
+    number(error) == NO_ENGINE
 }
 
 /// The exit code for an error.

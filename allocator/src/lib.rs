@@ -6,11 +6,10 @@
 //! Text from jobs and containers (names, reasons, errors) passes through `paceline_api::plain`
 //! before it reaches a terminal. It shows control characters, marks of direction and invisible
 //! characters as text. Tables and screens are pure functions of a snapshot (`cli::status`,
-//! `cli::top`). Only `cli::top`'s `screen` knows the terminal, and it restores the terminal when
-//! dropped.
+//! `cli::top`). `paceline-watch` has the whole terminal, and restores it when dropped.
 //!
-//! A build without the feature `bench` answers the commands of `paceline-bench` with exit code 2,
-//! and says how to get them.
+//! A build without the feature `watch` has no screens: `top` prints lines. One without the feature
+//! `bench` answers the commands of `paceline-bench` with exit code 2, and says how to get them.
 
 pub mod cli;
 pub mod config;

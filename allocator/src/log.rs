@@ -41,6 +41,8 @@ pub struct LogArgs {
 
 /// The format of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "LogFormat"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Time, level and a sentence.

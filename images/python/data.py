@@ -5,10 +5,14 @@ import hashlib
 import os
 import struct
 import zlib
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+import cli
 
 CLASSES = 10
 # MD5 of the labels of the test images: the only difference between drop-in relatives.
@@ -78,6 +82,16 @@ def colour(chosen: Path | None) -> Dataset:
             return Dataset("CIFAR-10", train, cifar_split([place / "test_batch.bin"]))
     dataset = grey(folder)
     return Dataset(dataset.name, padded(dataset.train), padded(dataset.test))
+
+
+def load(read: Callable[[Path | None], Dataset], args: Namespace) -> Dataset:
+    """What a script trains on, which it prints. Wrong data ends the program like a wrong flag."""
+    try:
+        dataset = read(args.data)
+    except DataError as error:
+        cli.fail(error)
+    print(f"{dataset}; batches of {args.batch_size}, {args.threads} threads")
+    return dataset
 
 
 def padded(split: Split) -> Split:

@@ -57,11 +57,7 @@ def main() -> None:
     cli.add_data(flags)
     args = flags.parse_args()
     stop = cli.Stop()
-    try:
-        dataset = data.grey(args.data)
-    except data.DataError as error:
-        cli.fail(error)
-    print(f"{dataset}; batches of {args.batch_size}, {args.threads} threads")
+    dataset = data.load(data.grey, args)
     train(args, dataset, stop)
 
 

@@ -52,11 +52,7 @@ def main() -> None:
     stop = cli.Stop()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    try:
-        dataset = data.grey(args.data)
-    except data.DataError as error:
-        cli.fail(error)
-    print(f"{dataset}; batches of {args.batch_size}, {args.threads} threads")
+    dataset = data.load(data.grey, args)
     images, labels = torch.tensor(dataset.train.images), torch.tensor(dataset.train.labels)
     test = torch.tensor(dataset.test.images), torch.tensor(dataset.test.labels)
 

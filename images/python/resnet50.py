@@ -171,11 +171,7 @@ def main() -> None:
     stop = cli.Stop()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    try:
-        dataset = data.colour(args.data)
-    except data.DataError as error:
-        cli.fail(error)
-    print(f"{dataset}; batches of {args.batch_size}, {args.threads} threads")
+    dataset = data.load(data.colour, args)
     mean, deviation = map(torch.tensor, dataset.train.mean_and_deviation())
     model = ResNet50(args.stem, mean, deviation)
     if args.inference:

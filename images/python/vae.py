@@ -50,11 +50,7 @@ def main() -> None:
     stop = cli.Stop()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    try:
-        dataset = data.grey(args.data)
-    except data.DataError as error:
-        cli.fail(error)
-    print(f"{dataset}; batches of {args.batch_size}, {args.threads} threads")
+    dataset = data.load(data.grey, args)
     train, test = torch.tensor(dataset.train.images), torch.tensor(dataset.test.images)
 
     model = VAE()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use paceline_wire::{Direction, Progress};
 
@@ -172,6 +173,13 @@ impl Builder {
         self
     }
 
+    /// The longest time that dropping the last handle waits until the endpoint's thread has written the last
+    /// progress. The default is 0.2 s, which a busy machine may exceed; a program that only reports may wait longer.
+    pub fn end_timeout(mut self, longest: Duration) -> Self {
+        self.settings.end_timeout = longest;
+        self
+    }
+
     /// A file for Kubernetes' termination message, such as `/dev/termination-log`: the progress in
     /// at most 4096 bytes.
     pub fn termination_log(mut self, path: impl Into<PathBuf>) -> Self {
@@ -179,10 +187,20 @@ impl Builder {
         self
     }
 
+    /// A folder for TensorBoard event files with the losses and the pace at their steps, some seconds old
+    /// at most. Each start has a new file there, and a rank above 0 a folder below it. The reporter's own
+    /// thread writes; a disk that takes nothing holds up no report.
+    #[cfg(feature = "tensorboard")]
+    pub fn tensorboard(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.tensorboard = Some(folder.into());
+        self
+    }
+
     /// Reads `PACELINE_LISTEN`, `PACELINE_JOB`, `PACELINE_ACCEPTABLE`, `PACELINE_OBJECTIVE`,
     /// `PACELINE_BATCH_LATENCY`, `PACELINE_EXPECTED_STEPS`, `PACELINE_STATUS_FILE`,
-    /// `PACELINE_TERMINATION_LOG`, `PACELINE_HIDE_ADDRESS` and `PACELINE_DISABLED`, and the rank that
-    /// torchrun, Slurm or Open MPI gave the process.
+    /// `PACELINE_TERMINATION_LOG`, `PACELINE_HIDE_ADDRESS` and `PACELINE_DISABLED`, with the feature
+    /// `tensorboard` also `PACELINE_TENSORBOARD`, and the rank that torchrun, Slurm or Open MPI gave the
+    /// process.
     ///
     /// They override values set before this call, so that the user who runs the job decides.
     /// `PACELINE_DISABLED=1` makes [`Builder::start`] return [`Reporter::disabled`].

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use paceline_wire::Sidecar;
+use paceline_wire::{Progress, Sidecar};
 
 /// A program that reports on behalf of a job, such as the sidecar.
 ///
@@ -13,6 +13,15 @@ pub trait Extension: Debug + Send + Sync {
 
     /// Takes the body of a POST to `path`; `None` if the path is unknown.
     fn post(&self, path: &str, body: &[u8]) -> Option<Posted>;
+
+    /// Whether it wants readings by [`Extension::publish`].
+    fn is_subscribed(&self) -> bool {
+        false
+    }
+
+    /// Takes a reading: at once after an urgent change, else about once a second, also if nothing has
+    /// changed; and a last one when the endpoint closes.
+    fn publish(&self, _progress: &Progress, _is_last: bool) {}
 }
 
 /// The outcome of a POST.

@@ -15,6 +15,7 @@ use crate::endpoint::ServerThread;
 use crate::hot::clock::{Clock, Moment};
 use crate::hot::ledger::Entry;
 use crate::job::Job;
+use crate::meter::Meter;
 
 /// A handle to a running reporter, or to none.
 ///
@@ -114,6 +115,11 @@ impl Reporter {
     /// disabled.
     pub fn progress(&self) -> Option<Progress> {
         self.job().map(|job| job.read().0)
+    }
+
+    /// What renders the metrics outside of the endpoint; `None` if the reporter is disabled.
+    pub fn meter(&self) -> Option<Meter> {
+        self.job().map(|job| Meter::new(Arc::clone(job)))
     }
 
     /// Sets the epoch, counted from 1.

@@ -172,8 +172,8 @@ impl Job {
     }
 
     /// One more sending end of the bell.
-    #[cfg(feature = "sigterm")]
-    pub(crate) fn bell(&self) -> std::io::Result<std::os::unix::net::UnixStream> {
+    #[cfg(all(feature = "sigterm", unix))]
+    pub(crate) fn bell(&self) -> std::io::Result<crate::bell::End> {
         self.bell.another()
     }
 
@@ -220,7 +220,7 @@ impl Job {
     /// Records how the job ended, unless that has been recorded.
     pub(crate) fn end(&self, well: bool) {
         let ending = if well { FINISHED } else { FAILED };
-        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let (set, fetch) = (Ordering::Release, Ordering::Relaxed);
         // If it fails, the ending was recorded before.
         if self.ending.compare_exchange(NOT_ENDED, ending, set, fetch).is_ok() {
             self.ring();
@@ -235,9 +235,11 @@ impl Job {
 
     /// Reads the progress, and the counts of durations, which only the metrics show.
     ///
-    /// `signals`, `cpu` and `sidecar` come from elsewhere and are left at their defaults.
+    /// `signals`, `cpu`, `sidecar` and `tensorboard` come from elsewhere and are left at their defaults.
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let Settings { job, loss_name, window, targets, dataset, rank, .. } = &self.settings;
+        // The end comes first: all reports of a job that has ended are then in the reading.
+        let ending = self.ending.load(Ordering::Acquire);
         let reading = self.ledger.read(loss_name, *window);
         let known =
             |count: &AtomicU64| Some(count.load(Ordering::Relaxed)).filter(|count| *count > 0);
@@ -253,7 +255,7 @@ impl Job {
             pid: self.pid,
             instance: self.instance.clone(),
             source: self.source().to_owned(),
-            state: self.state(reading.steps > 0 || reading.latency.count > 0),
+            state: state(ending, reading.steps > 0 || reading.latency.count > 0),
             started_at: clock.unix(Duration::ZERO),
             now: clock.unix(clock.elapsed()),
             step: (step > 0).then_some(step),
@@ -274,19 +276,20 @@ impl Job {
             cpu: Cpu::default(),
             rank: *rank,
             sidecar: None,
+            tensorboard: None,
             dropped: reading.dropped,
             rejected: reading.rejected,
         };
         (progress, reading.durations)
     }
+}
 
-    fn state(&self, has_begun: bool) -> State {
-        match self.ending.load(Ordering::Relaxed) {
-            FINISHED => State::Finished,
-            FAILED => State::Failed,
-            _ if has_begun => State::Running,
-            _ => State::Starting,
-        }
+fn state(ending: u8, has_begun: bool) -> State {
+    match ending {
+        FINISHED => State::Finished,
+        FAILED => State::Failed,
+        _ if has_begun => State::Running,
+        _ => State::Starting,
     }
 }
 

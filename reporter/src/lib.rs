@@ -13,6 +13,7 @@ mod hot;
 mod instance;
 mod job;
 mod later;
+mod meter;
 #[cfg(feature = "metrics")]
 mod recorder;
 mod say;
@@ -23,6 +24,8 @@ mod sigterm;
 mod start_error;
 #[cfg(feature = "tch")]
 mod tensor;
+#[cfg(feature = "tensorboard")]
+mod tensorboard;
 
 pub use paceline_wire as wire;
 pub use paceline_wire::Direction;
@@ -31,6 +34,10 @@ pub use crate::address::LocalAddr;
 pub use crate::builder::Builder;
 pub use crate::checkpoint_log::Reason;
 pub use crate::checkpoint_request::CheckpointRequest;
+// For the test of the endpoint's description.
+#[doc(hidden)]
+pub use crate::endpoint::all_routes;
 pub use crate::extension::{Extension, Posted};
 pub use crate::handle::{Batch, Evaluation, Reporter};
+pub use crate::meter::Meter;
 pub use crate::start_error::StartError;

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use signal_hook::consts::SIGTERM;
-use signal_hook::{flag, low_level};
+use signal_hook::flag;
+#[cfg(unix)]
+use signal_hook::low_level;
 
 use crate::job::Job;
 
@@ -12,6 +14,8 @@ use crate::job::Job;
 pub(crate) fn watch(job: &Job) -> io::Result<()> {
     if job.settings().stop_on_sigterm {
         flag::register(SIGTERM, Arc::clone(job.stop()))?;
+        // Elsewhere the loop sees the flag alone.
+        #[cfg(unix)]
         low_level::pipe::register(SIGTERM, job.bell()?)?;
     }
     Ok(())

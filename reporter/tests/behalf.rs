@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use client::{ask, connect, progress};
 use paceline_reporter::{Extension, Posted, Reporter};
-use paceline_wire::{Reached, Sidecar};
+use paceline_wire::{Progress, Reached, Sidecar, State};
 
 #[derive(Debug, Default)]
 struct Proxy(Mutex<Vec<String>>);
@@ -30,6 +30,28 @@ impl Extension for Proxy {
             }
             _ => None,
         }
+    }
+}
+
+/// An extension that takes readings.
+#[derive(Debug, Default)]
+struct Subscriber(Mutex<Vec<(Progress, bool)>>);
+
+impl Extension for Subscriber {
+    fn describe(&self) -> Sidecar {
+        Sidecar::default()
+    }
+
+    fn post(&self, _: &str, _: &[u8]) -> Option<Posted> {
+        None
+    }
+
+    fn is_subscribed(&self) -> bool {
+        true
+    }
+
+    fn publish(&self, progress: &Progress, is_last: bool) {
+        self.0.lock().unwrap().push((progress.clone(), is_last));
     }
 }
 
@@ -65,6 +87,32 @@ fn posts_reach_the_extension_and_its_answer_is_shown() {
     assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
     let foreign = ask(&reporter, "POST /v1/report", "host: evil.example\r\n");
     assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
+}
+
+#[test]
+fn subscriber_gets_readings_without_news_and_a_last_one() {
+    let subscriber = Arc::new(Subscriber::default());
+    let extension: Arc<dyn Extension> = subscriber.clone();
+    let builder = Reporter::builder("vae").on_behalf("sidecar", extension);
+    // A busy machine may need more than the default for the last one.
+    let builder = builder.end_timeout(Duration::from_secs(60));
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    let count = || subscriber.0.lock().unwrap().len();
+    // Nothing happens, and a stall would show all the same.
+    let mut looks = (0..6000).map(|_| {
+        std::thread::park_timeout(Duration::from_millis(10));
+        count() >= 3
+    });
+    assert!(looks.any(|enough| enough));
+    reporter.report(2.5);
+    reporter.fail();
+    drop(reporter);
+    let readings = subscriber.0.lock().unwrap();
+    let (last, is_last) = readings.last().unwrap();
+    assert_eq!((*is_last, last.state, last.eval.count), (true, State::Failed, 1));
+    assert!(readings.iter().rev().skip(1).all(|(_, is_last)| !is_last));
+    // The signals are derived.
+    assert!(last.signals.quiet_seconds.is_some());
 }
 
 #[test]

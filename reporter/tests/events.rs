@@ -33,6 +33,16 @@ fn listener_gets_the_current_state_and_then_changes() {
 }
 
 #[test]
+fn job_that_ends_at_once_still_says_how() {
+    let reporter = start();
+    let mut events = Events::listen(&reporter);
+    assert_eq!(events.next().unwrap().state, State::Starting);
+    reporter.fail();
+    drop(reporter);
+    assert_eq!(events.last().unwrap().state, State::Failed);
+}
+
+#[test]
 fn total_that_is_set_before_a_step_is_an_event() {
     let reporter = start();
     let mut events = Events::listen(&reporter);

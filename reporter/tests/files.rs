@@ -49,3 +49,48 @@ fn unwritable_file_does_not_fail_the_job() {
     let reporter = builder.listen("127.0.0.1:0").start().unwrap();
     reporter.report(1.0);
 }
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_in_the_place_of_files_are_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let [status, new, termination] =
+        ["status.json", "status.json.new", "termination-log"].map(|name| folder.path().join(name));
+    for pipe in [&new, &termination] {
+        let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
+        assert!(made.success());
+    }
+    let builder = Reporter::builder("vae").status_file(&status).termination_log(&termination);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    reporter.report(3.0);
+    wait_for(&status, |progress| progress.step == Some(1));
+    let other = folder.path().join("other");
+    fs::write(&other, "another file").unwrap();
+    std::os::unix::fs::symlink(&other, &new).unwrap();
+    reporter.report(5.0);
+    reporter.finish();
+    drop(reporter);
+    wait_for(&status, |progress| progress.state == State::Finished);
+    assert_eq!(fs::read_to_string(&other).unwrap(), "another file");
+}
+
+#[cfg(unix)]
+#[test]
+fn termination_log_may_be_a_pipe_that_is_read() {
+    use std::io::{BufRead, BufReader};
+
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("termination-log");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    // For writing as well, so that opening it waits for no other end.
+    let reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let builder = Reporter::builder("vae").termination_log(&pipe);
+    let reporter = builder.listen("127.0.0.1:0").start().unwrap();
+    reporter.report(3.0);
+    reporter.finish();
+    drop(reporter);
+    let mut line = String::new();
+    BufReader::new(reader).read_line(&mut line).unwrap();
+    assert!(line.contains("\"job\":\"vae\""), "{line}");
+}

@@ -35,6 +35,17 @@ fn page_is_html_that_may_load_nothing_else() {
 }
 
 #[test]
+fn page_may_be_framed_by_pages_of_this_machine_only() {
+    let answer = ask(&start(), "GET /", LOCAL);
+    let (_, policy) = answer.split_once("frame-ancestors ").expect("the policy names them");
+    let (ancestors, _) = policy.split_once(';').expect("more follows");
+    for origin in ancestors.split(' ') {
+        let (_, host) = origin.split_once("://").expect("each has a scheme");
+        assert!(["127.0.0.1:*", "localhost:*"].contains(&host), "{origin}");
+    }
+}
+
+#[test]
 fn history_has_the_reports_of_each_reading() {
     let reporter = start();
     assert_eq!(past(&reporter, "").to, Vec::<f64>::new());

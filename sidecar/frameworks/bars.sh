@@ -3,7 +3,7 @@
 #
 #   bars.sh FOLDER
 #
-# Without Python 3.9 or PyPI it says so and ends with exit code 0: the tests that need it are then
+# Without Python 3.9 or PyPI it prints why and ends with exit code 0: the tests that need it are then
 # reported as skipped. PYTHON is the path of Python; PIP_INDEX_URL and similar variables configure pip.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -4,11 +4,14 @@ mod source_lock;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use paceline_reporter::wire::{Progress, RankLatency, Sidecar, Source};
-use paceline_reporter::{Builder, Extension, LocalAddr, Posted, Reporter, StartError};
+use paceline_reporter::wire::{Forward, Progress, RankLatency, Sidecar, Source};
+use paceline_reporter::{Builder, Extension, LocalAddr, Meter, Posted, Reporter, StartError};
 
 use crate::clock::Clock;
+#[cfg(feature = "forward")]
+use crate::forward::Forwarding;
 use crate::merger::{Hints, Kind, LatencyFrom, Merger, SourceId};
 use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
@@ -16,6 +19,9 @@ pub use source_lock::SourceLock;
 
 /// The source name that the progress shows for posted reports.
 const PUSH: &str = "push";
+/// The longest wait for the last progress to be written. Nothing else is left to do then, and a reader of the status
+/// file relies on it, however busy the machine is.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A job that is observed from outside: sources read it, a reporter publishes it.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub struct Job {
     turn: Mutex<()>,
     state: Mutex<State>,
     push: SourceId,
+    #[cfg(feature = "forward")]
+    forwarding: std::sync::OnceLock<Forwarding>,
 }
 
 #[derive(Debug)]
@@ -46,13 +54,28 @@ impl Job {
             turn: Mutex::default(),
             state: Mutex::new(State { merger, sources: BTreeMap::new(), reporter: None }),
             push,
+            #[cfg(feature = "forward")]
+            forwarding: std::sync::OnceLock::new(),
         });
         let extension: Arc<dyn Extension> = Arc::<Self>::clone(&job);
         // The endpoint answers before `start` returns. Reports posted until then wait for the lock.
         let mut state = job.state();
-        state.reporter = Some(builder.on_behalf("sidecar", extension).start()?);
+        let builder = builder.on_behalf("sidecar", extension).end_timeout(END_TIMEOUT);
+        state.reporter = Some(builder.start()?);
         drop(state);
         Ok(job)
+    }
+
+    /// Forwards the progress from now on. Only the first call counts.
+    #[cfg(feature = "forward")]
+    pub fn forward_to(&self, forwarding: Forwarding) {
+        drop(self.forwarding.set(forwarding));
+    }
+
+    /// What the progress is forwarded to, if anything.
+    #[cfg(feature = "forward")]
+    pub fn forwarding(&self) -> Option<&Forwarding> {
+        self.forwarding.get()
     }
 
     /// Adds a source. The progress shows it as `name`.
@@ -101,6 +124,11 @@ impl Job {
         reporter?.progress()
     }
 
+    /// What renders the metrics outside of the endpoint; `None` if reporting is switched off.
+    pub fn meter(&self) -> Option<Meter> {
+        self.state().reporter.as_ref()?.meter()
+    }
+
     /// Marks the job as ended; `well` is false after an error.
     pub fn end(&self, well: bool) {
         if let Some(reporter) = &self.state().reporter {
@@ -128,6 +156,17 @@ impl Job {
         state
     }
 
+    #[cfg(feature = "forward")]
+    fn forwards(&self) -> Vec<Forward> {
+        self.forwarding.get().map(Forwarding::describe).unwrap_or_default()
+    }
+
+    #[cfg(not(feature = "forward"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn forwards(&self) -> Vec<Forward> {
+        Vec::new()
+    }
+
     /// Takes all observations of one request.
     fn push(&self, observations: &[Observation]) {
         let count = u64::try_from(observations.len()).unwrap_or(u64::MAX);
@@ -138,6 +177,20 @@ impl Job {
             lock.take(observation);
         }
     }
+}
+
+/// Reads a body; an error is one line.
+type Read = fn(&[u8]) -> Result<Vec<Observation>, String>;
+
+/// The paths that take a body by POST, and how each is read.
+const POSTS: [(&str, Read); 2] = [
+    ("/v1/report", |body| report::parse(body).map_err(|error| error.to_string())),
+    ("/v1/trainer-status", |body| trainer_status::parse(body).map(|one| vec![one])),
+];
+
+/// The method and the path of each request that a sidecar adds to a job's endpoint.
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    POSTS.iter().map(|(path, _)| ("POST", *path))
 }
 
 impl Extension for Job {
@@ -158,16 +211,25 @@ impl Extension for Job {
                 .ranks()
                 .map(|(rank, count, sum)| RankLatency { rank, count, sum })
                 .collect(),
+            forwards: self.forwards(),
+        }
+    }
+
+    #[cfg(feature = "forward")]
+    fn is_subscribed(&self) -> bool {
+        self.forwarding.get().is_some()
+    }
+
+    #[cfg(feature = "forward")]
+    fn publish(&self, progress: &Progress, is_last: bool) {
+        if let Some(forwarding) = self.forwarding.get() {
+            forwarding.publish(progress, is_last);
         }
     }
 
     fn post(&self, path: &str, body: &[u8]) -> Option<Posted> {
-        let read = match path {
-            "/v1/report" => report::parse(body).map_err(|error| error.to_string()),
-            "/v1/trainer-status" => trainer_status::parse(body).map(|one| vec![one]),
-            _ => return None,
-        };
-        Some(match read {
+        let (_, read) = POSTS.iter().find(|(name, _)| *name == path)?;
+        Some(match read(body) {
             Ok(observations) => {
                 self.push(&observations);
                 Posted::Taken

@@ -13,6 +13,8 @@
 //! `Reporter`, which is the endpoint. The position in the input and the reported counts go to disk
 //! together ([`state`]), so a successor counts nothing twice.
 //!
+//! [`forward`] passes the progress on to other systems, on request and on threads of its own.
+//!
 //! [`explain`] tells people what is read of a log and why, and suggests patterns for other lines.
 //!
 //! `sidecar/frameworks` makes fixtures: it runs real frameworks, each beside a callback that records
@@ -24,12 +26,16 @@ pub mod clock;
 pub mod csv;
 pub mod explain;
 pub mod follow;
+#[cfg(feature = "forward")]
+pub mod forward;
 pub mod grammar;
 pub mod job;
 pub mod merger;
 pub mod names;
 mod number;
 pub mod observation;
+mod own_children;
+mod own_program;
 pub mod push;
 mod say;
 pub mod source;

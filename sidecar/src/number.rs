@@ -11,7 +11,7 @@ pub(crate) fn floor(value: f64) -> Option<u64> {
     split(value).map(|(count, _)| count)
 }
 
-/// The whole part of a float of 0 or more, and whether there is no other part.
+/// The whole part of a float of 0 or more, and whether that is all of it.
 fn split(value: f64) -> Option<(u64, bool)> {
     // Beyond 2^53 a double cannot represent every whole number.
     if !(0.0..=9_007_199_254_740_992.0).contains(&value) {

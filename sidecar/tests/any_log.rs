@@ -7,14 +7,18 @@ use std::fs;
 use std::path::Path;
 
 use paceline_sidecar::grammar::Reader;
-use paceline_sidecar::merger::{Entry, Kind, Merger};
+use paceline_sidecar::merger::{Entry, Hints, Kind, Merger};
 use paceline_sidecar::observation::Observation;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 /// The reports of a log, one line each, as `paceline-sidecar replay` prints them.
 fn reports(bytes: &[u8]) -> Vec<String> {
-    let mut merger = Merger::default();
+    reports_of(bytes, Hints::default())
+}
+
+fn reports_of(bytes: &[u8], hints: Hints) -> Vec<String> {
+    let mut merger = Merger::new(hints);
     let source = merger.add(Kind::Text);
     let mut lines = Vec::new();
     let mut take = |observation: &Observation| {
@@ -91,6 +95,31 @@ fn every_log_is_read_as_expected() {
 }
 
 #[test]
+fn text_in_objects_of_a_collector_is_read() {
+    for case in cases().iter().filter(|case| case.is_of_lines()) {
+        let log = Around::Collector.put_all(&case.log);
+        assert_eq!(reports(log.as_bytes()), case.expected, "{}", case.name);
+    }
+}
+
+#[test]
+fn named_part_of_a_loss_is_found_on_its_own_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs");
+    let log = fs::read(folder.join("lines_of_one_step.log")).unwrap();
+    let short = b"step 10, mel_loss: 2.5\nstep 10, stop_loss: 0.5\n";
+    for (log, name, expected) in [
+        (log.as_slice(), "train/stop_loss", ["loss 0.75", "loss 0.5"].as_slice()),
+        (short, "stop_loss", &["loss 0.5"]),
+    ] {
+        let hints = Hints { loss: Some(name.to_owned()), ..Hints::default() };
+        let found = reports_of(log, hints).join(", ");
+        let losses: Vec<&str> =
+            found.split(", ").filter(|word| word.starts_with("loss ")).collect();
+        assert_eq!(losses, expected, "{name}");
+    }
+}
+
+#[test]
 fn lines_without_a_loss_give_none() {
     let text = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs/without_a_loss.log"),
@@ -161,6 +190,35 @@ fn with_other_losses(line: &str) -> String {
     line.chars().map(other).collect()
 }
 
+/// Prefixes of launchers, with the rank in the braces.
+const LAUNCHERS: [&str; 5] =
+    ["[rank{}]: ", "[default{}]:", "[1,{}]<stdout>:", "rank{}: ", "[{}]<stdout>:"];
+
+/// A log of rank 0 with that of rank 1 between its lines. Rank 1 is `lags` lines late, in turn.
+fn interleaved(log: &str, launcher: &str, lags: &[usize]) -> String {
+    let of = |rank: &str, line: &str| format!("{}{line}\n", launcher.replace("{}", rank));
+    let (mut text, mut written) = (String::new(), 0);
+    for (index, (line, lag)) in log.lines().zip(lags.iter().cycle()).enumerate() {
+        text += &of("0", line);
+        let reached = (index + 1).saturating_sub(*lag).max(written);
+        for late in log.lines().take(reached).skip(written) {
+            text += &of("1", &with_other_losses(late));
+        }
+        written = reached;
+    }
+    text
+}
+
+#[test]
+fn lowest_of_two_ranks_is_reported() {
+    for case in cases().iter().filter(|case| case.is_of_lines()) {
+        for launcher in LAUNCHERS {
+            let text = interleaved(&case.log, launcher, &[0]);
+            assert_eq!(reports(text.as_bytes()), case.expected, "{} {launcher}", case.name);
+        }
+    }
+}
+
 /// Ways to write the pairs of a line.
 const STYLES: [(&str, &str); 6] =
     [(": ", ", "), ("=", " "), (" ", " | "), (": ", " - "), (" = ", "; "), (": ", "  ")];
@@ -188,21 +246,10 @@ proptest! {
     fn lowest_of_interleaved_ranks_is_reported(
         case in select(cases()),
         ahead in prop::collection::vec(0..3_usize, 64),
-        launcher in select(vec!["[rank{}]: ", "[default{}]:", "[1,{}]<stdout>:", "rank{}: ", "[{}]<stdout>:"]),
+        launcher in select(LAUNCHERS.to_vec()),
     ) {
         prop_assume!(case.is_of_lines());
-        let of = |rank: &str, line: &str| format!("{}{line}\n", launcher.replace("{}", rank));
-        // Rank 1 lags behind by up to two lines.
-        let lines: Vec<&str> = case.log.lines().collect();
-        let (mut text, mut written) = (String::new(), 0);
-        for (index, line) in lines.iter().enumerate() {
-            text += &of("0", line);
-            let lag = ahead.get(index % ahead.len()).copied().unwrap_or_default();
-            while written + lag <= index {
-                text += &of("1", &with_other_losses(lines[written]));
-                written += 1;
-            }
-        }
+        let text = interleaved(&case.log, launcher, &ahead);
         prop_assert_eq!(reports(text.as_bytes()), case.expected, "{}", case.name);
     }
 

@@ -1,5 +1,5 @@
 //! The allocator's page in a real browser, with sample jobs, and with real ones on a real engine; and the
-//! page of one job.
+//! pages of one job and of all local jobs.
 //! Without Chromium and its driver, or without an engine, the tests are reported as skipped.
 //!
 //! With `PACELINE_PICTURES=DIR`, screenshots of the page are written there.
@@ -10,6 +10,7 @@ mod figures;
 mod job;
 mod real;
 mod seen;
+mod serve;
 mod webdriver;
 
 use std::path::PathBuf;
@@ -47,12 +48,15 @@ const TESTS: [(&str, Test); 11] = [
     ("lost_connection_is_shown_and_made_again", seen::connection_comes_back),
 ];
 
-/// Tests of the page of one job.
-const JOB_TESTS: [(&str, JobTest); 4] = [
+/// Tests of the page of one job, and of the page that lists the jobs of a machine.
+const JOB_TESTS: [(&str, JobTest); 7] = [
     ("figures_on_the_page_of_a_job_agree_with_its_endpoint", job::figures_agree),
     ("charts_of_a_job_show_what_was_before_the_page", job::charts_show_the_past),
     ("page_of_a_job_is_readable_and_loads_nothing_else", job::page_is_readable_and_its_own),
     ("page_of_a_job_shows_its_end", job::end_is_shown),
+    ("list_of_jobs_agrees_with_their_endpoints", serve::figures_agree),
+    ("list_of_jobs_shows_starts_and_ends", serve::starts_and_ends_are_shown),
+    ("list_of_jobs_is_readable_and_loads_nothing_else", serve::page_is_readable_and_its_own),
 ];
 
 fn main() -> ExitCode {

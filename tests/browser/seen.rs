@@ -243,7 +243,7 @@ pub(super) fn in_every_light(
 }
 
 /// Finds elements without a name for a screen reader, or out of the keyboard's reach.
-pub(super) const NAMELESS: &str = "
+const NAMELESS: &str = "
     const bad = [];
     for (const svg of document.querySelectorAll('svg:not([aria-hidden])')) if (!svg.getAttribute('aria-label')) bad.push('a chart has no words');
     for (const input of document.querySelectorAll('input')) if (!input.labels.length) bad.push('an input has no label');
@@ -303,5 +303,21 @@ pub(super) fn connection_comes_back(stage: &Stage) -> anyhow::Result<()> {
     let waiting = status.jobs.iter().filter(|job| job.standing == Standing::Waiting).count();
     let summary = stage.browser.run("return document.querySelector('#summary').textContent")?;
     ensure!(text(&summary).contains(&format!("{waiting} waiting")), "{summary}");
+    Ok(())
+}
+
+/// Each part has a name, nothing comes from elsewhere, no text of a job became an image, and nothing is complained of.
+pub(super) fn ensure_own(browser: &Browser) -> anyhow::Result<()> {
+    let bad = browser.run(NAMELESS)?;
+    ensure!(list(&bad).is_empty(), "{bad}");
+    let images = browser.run("return document.querySelectorAll('img').length")?;
+    ensure!(images == 0, "{images} images");
+    let elsewhere = browser.run(
+        "return performance.getEntriesByType('resource').map((entry) => entry.name)
+             .filter((name) => !name.startsWith(location.origin + '/') && !name.startsWith('data:'))",
+    )?;
+    ensure!(list(&elsewhere).is_empty(), "{elsewhere}");
+    let complaints = browser.complaints()?;
+    ensure!(list(&complaints).is_empty(), "{complaints}");
     Ok(())
 }

@@ -55,10 +55,14 @@ trap 'exit 130' INT TERM
 chmod 755 "$stage"
 
 say "Making a virtual machine of Debian trixie with systemd and a Docker engine: a minute or two."
+# libpam-systemd gives each login a session, and dbus-user-session a bus to the user's manager.
 packages=linux-image-cloud-amd64,systemd-sysv,dbus,docker.io,iptables,iproute2,curl
+packages+=,libpam-systemd,dbus-user-session
 mmdebstrap --quiet --variant=minbase --include="$packages" \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-  --dpkgopt='path-exclude=/usr/share/locale/*' trixie "$stage/root" ${mirror:+"$mirror"} >&2 ||
+  --dpkgopt='path-exclude=/usr/share/locale/*' \
+  --customize-hook='for user in first second; do chroot "$1" useradd --create-home --shell /bin/bash $user; done' \
+  trixie "$stage/root" ${mirror:+"$mirror"} >&2 ||
   skip "cannot fetch Debian's packages from here"
 settings() { install -D -m 644 /dev/stdin "$stage/root/$1"; }
 install -m 755 "$here/inside.sh" "$stage/root/usr/local/sbin/inside"

@@ -20,16 +20,21 @@ fail() {
 [ -f /sys/fs/cgroup/limited.slice/cpu.max ] || fail "cgroup v2 has no CPU controller"
 tar -x --no-overwrite-dir -f /dev/vdb -C / || fail "cannot read the second disk"
 
-for _ in $(seq 1 300); do
-  info="$(curl -s --unix-socket /run/docker.sock http://engine/info)" && break
-  sleep 1
-done
-[ -n "$info" ] || { journalctl -n 20 -u docker; fail "the engine does not start"; }
-field() { sed "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/" <<<"$info"; }
-driver="$(field CgroupDriver)"
-[ "$driver" = systemd ] || fail "the engine has the cgroup driver $driver"
-echo "Linux $(uname -r), $(systemctl --version | head -n 1), cgroup v2, Docker $(field ServerVersion)" \
-  "with the driver $driver: up after $(cut -d ' ' -f 1 /proc/uptime) s"
+# Tests without containers mask the engine, which takes long to start.
+engine="no engine"
+if [ "$(systemctl is-enabled docker)" = enabled ]; then
+  for _ in $(seq 1 300); do
+    info="$(curl -s --unix-socket /run/docker.sock http://engine/info)" && break
+    sleep 1
+  done
+  [ -n "$info" ] || { journalctl -n 20 -u docker; fail "the engine does not start"; }
+  field() { sed "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/" <<<"$info"; }
+  driver="$(field CgroupDriver)"
+  [ "$driver" = systemd ] || fail "the engine has the cgroup driver $driver"
+  engine="Docker $(field ServerVersion) with the driver $driver"
+fi
+echo "Linux $(uname -r), $(systemctl --version | head -n 1), cgroup v2, $engine: up after" \
+  "$(cut -d ' ' -f 1 /proc/uptime) s"
 
 /run-tests
 finish $?

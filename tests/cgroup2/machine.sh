@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# machine.sh PROGRAM FILTER…: runs a program of tests in the virtual machine, once for each filter,
+# machine.sh PROGRAM [FILTER…]: runs a program of tests in the virtual machine, once for each filter,
 # with the programs that cargo has put beside it; ends with the tests' status. Cargo calls it as a
-# runner.
+# runner. PACELINE_MACHINE_ENGINE=no starts no container engine there.
 set -euo pipefail
 
 limit="${PACELINE_MACHINE_LIMIT:-5400}"
@@ -57,11 +57,16 @@ cp "$here/tests.sh" "$scratch/root/"
     [ -z "${!variable:-}" ] || printf 'export %s=%q\n' "$variable" "${!variable}"
   done
   printf 'export PACELINE_TEST_PATIENCE=%d\n' "$patience"
+  # The image has these users.
+  printf 'export PACELINE_TEST_USERS=%q\n' 'first second'
   printf 'exec /tests.sh'
   printf ' %q' "$program" "$@"
 } >"$scratch/root/run-tests"
 chmod 755 "$scratch/root/run-tests"
 tar -c -f "$scratch/programs.tar" -C "$scratch/root" --owner=0 --group=0 .
+
+engine=()
+[ "${PACELINE_MACHINE_ENGINE:-}" != no ] || engine=(systemd.mask=docker.service systemd.mask=docker.socket)
 
 # Changes to the disk are dropped at the end. A busy machine is too slow for the kernel's check of its
 # timer, which ends in a panic.
@@ -69,7 +74,7 @@ export -f machine
 export image
 timeout --foreground "$limit" bash -c 'machine "$@"' machine "${how[@]}" \
   -serial stdio -serial "file:$scratch/status" \
-  -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false panic=-1 no_timer_check' \
+  -append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false panic=-1 no_timer_check'" ${engine[*]}" \
   -drive "file=$image/disk,if=virtio,format=raw,snapshot=on" \
   -drive "file=$scratch/programs.tar,if=virtio,format=raw,readonly=on" \
   </dev/null | sed -u 's|\r||' || echo "The virtual machine has failed, or took longer than $limit s." >&2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the Docker tests that cgroup v2 matters to where the engine has it: in a virtual machine.
+# run.sh [PART]: runs the tests that cgroup v2 and systemd matter to where they are: in a virtual machine.
+# PART is `docker` or `processes`, which needs no container engine; both by default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -15,8 +16,14 @@ tests=(
   dependability::next_run
   endpoints::host_network_job
   systemd::
+  processes::
   faults::random_kills
 )
+part="${1:-all}"
+case "$part" in
+  all | docker | processes) ;;
+  *) echo "invalid PART \"$part\": expected all, docker or processes" >&2; exit 2 ;;
+esac
 export PACELINE_KILLS="${PACELINE_KILLS:-10}"
 
 code=0
@@ -30,4 +37,11 @@ fi
 cargo="${CARGO:-cargo}"
 "$cargo" build --locked --bin paceline --bin paceline-sidecar --bin toy-job
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$PWD/tests/cgroup2/machine.sh"
-exec "$cargo" test --locked --package paceline-system-tests --test docker -- "${tests[@]}"
+status=0
+if [ "$part" != docker ]; then
+  PACELINE_MACHINE_ENGINE=no "$cargo" test --locked --package paceline-system-tests --test processes || status=1
+fi
+if [ "$part" != processes ]; then
+  "$cargo" test --locked --package paceline-system-tests --test docker -- "${tests[@]}" || status=1
+fi
+exit "$status"

@@ -85,7 +85,7 @@ impl FakeDaemon {
 async fn answer(mut channels: DaemonChannels, orders: Orders, mut log: Audit) {
     while let Some(Order { command, who, answer }) = channels.orders.recv().await {
         let result = match command.name() {
-            Some("nobody") => Err(Refusal::Unknown("nobody".to_owned())),
+            Some("missing") => Err(Refusal::Unknown("missing".to_owned())),
             Some("never") => Err(Refusal::Impossible("never is never to be\x1b[31m".to_owned())),
             _ => Ok(format!("done: {command}")),
         };

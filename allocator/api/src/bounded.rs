@@ -31,6 +31,8 @@ pub const JOB: Bound = Bound { what: "a job's file", most: 1 << 20 };
 pub const SCHEDULE: Bound = Bound { what: "a schedule", most: 1 << 20 };
 /// A scenario. A fitted one lists the residuals of its jobs.
 pub const SCENARIO: Bound = Bound { what: "a scenario", most: 16 << 20 };
+/// A stream of Kubernetes manifests.
+pub const MANIFESTS: Bound = Bound { what: "manifests", most: 8 << 20 };
 /// Recorded frames or samples of a run: a day of some ten jobs.
 pub const RECORDING: Bound = Bound { what: "a recording", most: 512 << 20 };
 /// A record or result that a bench has written.

@@ -22,6 +22,32 @@ pub const WORK: &str = "paceline.work";
 /// The label that names the folder or file of a job's checkpoints.
 pub const CHECKPOINT: &str = "paceline.checkpoint";
 
+/// The prefix of our labels and annotations on a pod of Kubernetes.
+pub const POD_PREFIX: &str = "paceline.dev/";
+/// The label that opts a pod in.
+pub const POD_ENABLE: &str = "paceline.dev/enable";
+/// The annotation that names the container of a pod that trains.
+pub const POD_CONTAINER: &str = "paceline.dev/container";
+/// The prefix of our labels on a container.
+pub const PREFIX: &str = "paceline.";
+
+/// The labels of a container that has these labels and annotations on its pod. `paceline.dev/NAME` means
+/// `paceline.NAME`, and an annotation overrides a label. Only a label opts in.
+pub fn of_pod<'a>(
+    labels: impl Iterator<Item = (&'a String, &'a String)> + Clone,
+    annotations: impl Iterator<Item = (&'a String, &'a String)>,
+) -> BTreeMap<String, String> {
+    let own = |(key, value): (&String, &String)| {
+        let name = key.strip_prefix(POD_PREFIX)?;
+        Some((format!("{PREFIX}{name}"), value.clone()))
+    };
+    let mut all: BTreeMap<String, String> =
+        labels.clone().map(|(key, value)| (key.clone(), value.clone())).collect();
+    all.extend(labels.filter_map(own));
+    all.extend(annotations.filter_map(own).filter(|(name, _)| name != ENABLE));
+    all
+}
+
 /// The settings in the labels of one container, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
@@ -94,6 +120,41 @@ const CHECKPOINT_PATH: &str = "an absolute path of at most 1024 printable charac
 const ENDPOINT: &str = "a port or unix:/path of at most 1024 printable characters";
 /// The most characters of an invalid value that an error shows.
 const MAX_SHOWN: usize = 64;
+
+impl LabelError {
+    /// The error in the words of a pod's owner, whose settings are annotations.
+    pub fn of_pod(&self) -> String {
+        self.renamed("annotation", POD_PREFIX)
+    }
+
+    /// The error in the words of a command line, whose settings are options.
+    pub fn of_options(&self) -> String {
+        self.renamed("option", "--")
+    }
+
+    /// The labels that it is about.
+    pub fn labels(&self) -> Vec<&'static str> {
+        match self {
+            Self::Value { label, .. } => vec![label],
+            Self::Order { low, high, .. } => vec![low, high],
+        }
+    }
+
+    fn renamed(&self, kind: &str, prefix: &str) -> String {
+        let name = |label: &str| label.replacen(PREFIX, prefix, 1);
+        match self {
+            Self::Value { label, value, allowed } => {
+                format!("invalid {kind} {}={value:?}: expected {allowed}", name(label))
+            }
+            Self::Order { low, low_value, high, high_value } => format!(
+                "invalid {kind}s {}={low_value} and {}={high_value}: expected the first to be at most \
+                 the second",
+                name(low),
+                name(high)
+            ),
+        }
+    }
+}
 
 impl Labels {
     /// Whether the labels opt the container in.
@@ -282,6 +343,49 @@ mod tests {
         let [acceptable, objective] = targets;
         let up = [acceptable, objective, ("paceline.direction", "maximize")];
         assert!(Labels::parse(&labels(&up)).is_ok());
+    }
+
+    #[test]
+    fn annotations_of_a_pod_override_its_labels() {
+        let label = labels(&[
+            ("paceline.dev/enable", "true"),
+            ("paceline.enable", "false"),
+            ("paceline.dev/weight", "2"),
+            ("paceline.min-cpus", "0.5"),
+            ("app", "vae"),
+        ]);
+        let annotations = labels(&[
+            ("paceline.dev/acceptable", "-0.3"),
+            ("paceline.dev/weight", "3"),
+            ("paceline.dev/enable", "false"),
+            ("other.dev/weight", "9"),
+        ]);
+        let read = of_pod(label.iter(), annotations.iter());
+        assert!(Labels::opted_in(&read) && read.get("app").is_some_and(|app| app == "vae"));
+        let read = Labels::parse(&read).unwrap();
+        assert_eq!((read.targets.acceptable, read.weight), (Some(-0.3), 3.0));
+        assert_eq!(read.min_cpus, Some(0.5));
+    }
+
+    #[test]
+    fn annotation_does_not_opt_a_pod_in() {
+        let annotations = labels(&[(POD_ENABLE, "true")]);
+        assert!(!Labels::opted_in(&of_pod(BTreeMap::new().iter(), annotations.iter())));
+    }
+
+    #[test]
+    fn invalid_annotation_is_named_as_one() {
+        let read = labels(&[("paceline.min-cpus", "-1")]);
+        assert_eq!(
+            Labels::parse(&read).unwrap_err().of_pod(),
+            r#"invalid annotation paceline.dev/min-cpus="-1": expected a number above 0"#
+        );
+        let order = labels(&[("paceline.min-cpus", "2"), ("paceline.max-cpus", "1")]);
+        assert_eq!(
+            Labels::parse(&order).unwrap_err().of_pod(),
+            "invalid annotations paceline.dev/min-cpus=2 and paceline.dev/max-cpus=1: expected the \
+             first to be at most the second"
+        );
     }
 
     proptest! {

@@ -90,6 +90,14 @@ impl Signals {
         self.asked.subscribe()
     }
 
+    /// Waits for the first signal to end.
+    pub async fn ended(&self) -> Ending {
+        let mut asked = self.ending();
+        let first = asked.wait_for(Option::is_some).await;
+        // The sender lives as long as this does.
+        first.ok().and_then(|ending| *ending).unwrap_or(Ending::Terminated)
+    }
+
     /// Changes with each request to read the configuration again, those before this call included.
     pub fn reloads(&self) -> watch::Receiver<u64> {
         self.reloads.clone()

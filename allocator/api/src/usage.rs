@@ -1,8 +1,10 @@
 //! Errors of a user, and the exit code of a run that was interrupted.
 
 use std::fmt::Display;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use crate::signals::Ending;
 
@@ -21,6 +23,11 @@ impl BadUsage {
     }
 }
 
+/// A file of the user cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> BadUsage {
+    BadUsage(format!("cannot read {}: {error}", path.display()))
+}
+
 impl From<Ending> for ExitCode {
     fn from(ending: Ending) -> Self {
         match ending {
@@ -30,9 +37,39 @@ impl From<Ending> for ExitCode {
     }
 }
 
+/// Reads the whole number of an option. The error says which numbers are allowed.
+pub fn whole_number<N>(
+    least: N,
+    most: N,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
+where
+    N: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
+{
+    move |text| {
+        let holds = |number: &N| *number >= least && *number <= most;
+        let number = text.parse().ok().filter(holds);
+        number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+    }
+}
+
 /// An error and its causes, joined into one line.
 pub fn in_one_line(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| (*error).source());
     let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
     text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_number_names_what_is_allowed() {
+        let seeds = whole_number(1_u32, 10_000);
+        assert_eq!(seeds("10000"), Ok(10_000));
+        for wrong in ["abc", "", "0", "10001", "1.5", "-1"] {
+            let why = "expected a whole number from 1 to 10000";
+            assert_eq!(seeds(wrong), Err(why.to_owned()), "{wrong}");
+        }
+    }
 }

@@ -4,10 +4,10 @@ mod figures;
 mod notes;
 mod verdicts;
 
+use paceline_api::table::Table;
 use paceline_sim::metrics::Better;
 
 use super::outcome::Figure;
-use crate::text::blocks::Table;
 pub(crate) use figures::{all_of_jobs, figures, jobs};
 pub(crate) use notes::{MARK, notes};
 pub(crate) use verdicts::{NOT_JUDGED, claims, fidelity, runs};
@@ -88,11 +88,7 @@ impl Grid {
     /// The table without tones.
     pub(crate) fn table(&self) -> Table {
         let row = |row: &Vec<Cell>| row.iter().map(|cell| cell.text.clone()).collect();
-        Table {
-            head: self.head.clone(),
-            rows: self.rows.iter().map(row).collect(),
-            words: self.words,
-        }
+        Table::new(self.words, &self.head, self.rows.iter().map(row).collect())
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod block_io;
 mod instance;
+pub mod job_group;
 mod knobs;
 pub mod mounts;
 pub mod own;

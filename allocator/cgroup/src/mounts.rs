@@ -41,9 +41,7 @@ pub fn folders(cgroup: &str, mountinfo: &str) -> Option<Folders> {
     if let (Some(cpu), Some(cpuacct)) = (v1("cpu"), v1("cpuacct")) {
         return Some(Folders::V1 { cpu, cpuacct, memory: v1("memory") });
     }
-    let (_, path) = cgroup.lines().filter_map(group).find(|(of, _)| of.is_empty())?;
-    let mut unified = mounts.iter().filter(|mount| mount.controllers.is_none());
-    unified.find_map(|mount| mount.place(path)).map(Folders::V2)
+    unified(cgroup, &mounts).map(Folders::V2)
 }
 
 /// The text of `/proc/PID/cgroup` with each path cut after the group of container `id`; `None` if no
@@ -78,6 +76,18 @@ pub fn path_of_limit(cgroup: &str, folders: &Folders) -> Option<PathBuf> {
         Folders::V2(_) => of.is_empty(),
     };
     cgroup.lines().filter_map(group).find(|(of, _)| holds(of)).map(|(_, path)| path.into())
+}
+
+/// Finds the folder in the unified hierarchy of version 2.
+pub fn unified_folder(cgroup: &str, mountinfo: &str) -> Option<PathBuf> {
+    let mounts: Vec<Mount> = mountinfo.lines().filter_map(mount).collect();
+    unified(cgroup, &mounts)
+}
+
+fn unified(cgroup: &str, mounts: &[Mount]) -> Option<PathBuf> {
+    let (_, path) = cgroup.lines().filter_map(group).find(|(of, _)| of.is_empty())?;
+    let mut unified = mounts.iter().filter(|mount| mount.controllers.is_none());
+    unified.find_map(|mount| mount.place(path))
 }
 
 /// Finds the folder of one version-1 controller; `None` if it is missing or of version 2.

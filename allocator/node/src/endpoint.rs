@@ -38,6 +38,8 @@ pub use reach::Reach;
 /// How long a whole answer may take; it comes from the same machine. Tests allow more, because many
 /// of them run at once.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 800 });
+/// How often a job is asked for a checkpoint that does not answer in time.
+const CHECKPOINT_TRIES: usize = 5;
 /// The longest answer in bytes; a longer one is an error.
 const MAX_ANSWER: usize = 64 * 1024;
 
@@ -188,8 +190,31 @@ async fn read_by(reach: &Reach, route: &Route) -> Result<Progress, EndpointError
 }
 
 /// Asks a job to save a checkpoint, by the first route that answers. Returns that route and the
-/// request's number.
+/// request's number. A job with little CPU may answer late, so it is asked several times: each request
+/// more makes it save once more at most.
 pub async fn request_checkpoint<'a>(
+    reach: &Reach,
+    routes: &'a [Route],
+) -> Result<(&'a Route, u64), EndpointError> {
+    while_late(|| request_checkpoint_once(reach, routes)).await
+}
+
+/// Asks again while the answer is late, a bounded number of times.
+async fn while_late<T, A>(mut ask: impl FnMut() -> A) -> Result<T, EndpointError>
+where
+    A: Future<Output = Result<T, EndpointError>>,
+{
+    for _ in 1..CHECKPOINT_TRIES {
+        match ask().await {
+            Err(EndpointError::Unreachable { source, .. })
+                if source.kind() == io::ErrorKind::TimedOut => {}
+            answer => return answer,
+        }
+    }
+    ask().await
+}
+
+async fn request_checkpoint_once<'a>(
     reach: &Reach,
     routes: &'a [Route],
 ) -> Result<(&'a Route, u64), EndpointError> {

@@ -17,19 +17,23 @@ pub const MAX_TASKS: u32 = 10_000;
 
 /// The jobs and nodes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frame {
     /// Monotonic seconds since the run began.
     pub t: f64,
     /// The nodes; a policy of a single node does not read them.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Node>>"))]
     pub nodes: Vec<Node>,
     /// The running managed jobs, in any order.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Job>>"))]
     pub jobs: Vec<Job>,
 }
 
 /// A machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Its name.
     pub name: NodeName,
@@ -41,11 +45,13 @@ pub struct Node {
     pub memory: Option<f64>,
     /// The usage of everything that runs there, as fractions of the node.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Usage>"))]
     pub usage: Usage,
 }
 
 /// A running job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Job {
     /// Its id.
     pub id: JobId,
@@ -60,6 +66,7 @@ pub struct Job {
     pub loss_max: Option<f64>,
     /// Whether a smaller or a larger loss is better.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Direction>"))]
     pub direction: Direction,
     /// The mean duration in seconds of the batches that both began and ended since the previous
     /// frame or the job's last change of limit, whichever is later.
@@ -67,9 +74,11 @@ pub struct Job {
     pub batch_latency: Option<f64>,
     /// Its usage since the previous frame, as fractions of the node.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Usage>"))]
     pub usage: Usage,
     /// Its limit.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Limit>"))]
     pub limit: Limit,
     /// The fraction of the time since the previous frame in which it was throttled at its cap.
     #[serde(default)]
@@ -109,9 +118,11 @@ pub struct Job {
     pub steps_to_objective: Option<f64>,
     /// The targets that the job reports as reached.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Reached>"))]
     pub reached: Reached,
     /// Its targets.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Targets>"))]
     pub targets: Targets,
 }
 
@@ -146,6 +157,7 @@ impl Job {
 
 /// Resources in use, as fractions of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// CPU time.
     #[serde(default)]
@@ -163,6 +175,7 @@ pub struct Usage {
 
 /// A job's CPU limit, as fractions of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The policy's last choice; 1 at first.
     #[serde(default)]
@@ -181,6 +194,7 @@ pub struct Limit {
     pub max_slowdown: Option<f64>,
     /// Whether the limit is kept because the job no longer reports.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_false")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<bool>"))]
     pub held: bool,
 }
 
@@ -193,12 +207,15 @@ impl Limit {
 
 /// The targets that a job reports as reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reached {
     /// The acceptable loss.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<bool>"))]
     pub acceptable: bool,
     /// The objective.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<bool>"))]
     pub objective: bool,
 }
 

@@ -24,6 +24,8 @@ pub mod policies;
 pub mod policy;
 pub mod reason;
 pub mod replay;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod shadow;
 pub mod signal;
 pub mod unit;
@@ -39,3 +41,9 @@ pub use policy::Policy;
 pub use shadow::Shadow;
 pub use unit::{JobId, Moment, NodeName, Share};
 pub use variant::Variant;
+
+/// The code of the page is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+#[derive(Debug)]
+pub struct Readme;

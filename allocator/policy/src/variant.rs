@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 /// How closely a policy follows its paper as printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        description = "How closely a policy follows its paper: with our corrections, or as printed.",
+        extend("enum" = ["resolved", "published"])
+    )
+)]
 pub enum Variant {
     /// The paper with its errors and gaps corrected.
     #[default]

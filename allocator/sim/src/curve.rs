@@ -14,6 +14,7 @@ const SHORT_BATCH: f64 = 0.05;
 
 /// The shape of a loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "curve", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
     /// `end + (start − end) · exp(−u/tau)`.

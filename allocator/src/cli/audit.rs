@@ -8,6 +8,7 @@ use paceline_api::audit::verify::{End, Verdict, verify};
 use paceline_api::audit::{Link, read};
 use paceline_api::figures::moment;
 use paceline_api::plain::{plain, print};
+use paceline_api::usage::whole_number;
 
 use super::explain::{Source, as_json, as_sentences, no_audit_log, unreadable};
 use super::state::StateArgs;
@@ -56,7 +57,10 @@ struct VerifyArgs {
 #[derive(Debug, Args)]
 struct TailArgs {
     /// The number of entries
-    #[arg(short = 'n', long = "entries", value_name = "NUMBER", default_value_t = 20)]
+    #[arg(
+        short = 'n', long = "entries", value_name = "NUMBER", default_value_t = 20,
+        value_parser = whole_number(0, u16::MAX)
+    )]
     entries: u16,
 
     /// Print JSON, one object per line

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use paceline_api::labels::{ENABLE, Labels};
+use paceline_api::labels::{ENABLE, Labels, POD_ENABLE, POD_PREFIX, PREFIX};
 use paceline_api::plain::{plain, plain_json, print};
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
@@ -17,7 +17,7 @@ use paceline_node::migration::movable;
 use paceline_node::observe::calls::CallPool;
 use paceline_node::observe::networks::{Member, Networks};
 use paceline_node::observe::node::Machine;
-use paceline_node::runtime::{Container, Runtime};
+use paceline_node::runtime::{Container, Pod, Runtime};
 use paceline_policy::Share;
 use serde::Serialize;
 
@@ -57,18 +57,20 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let runtime = engine.connect().await?;
     // Check from inside the container that `run` would use, or from here without its image.
-    if containerized::is_needed() && containerized::image(&runtime).await.is_ok() {
+    if engine.lacks_rights() && containerized::image(&runtime).await.is_ok() {
         let json = args.json.then_some("--json".to_owned());
         let arguments = ["check".to_owned(), args.container].into_iter().chain(json);
         let arguments = arguments.chain(log.given().arguments()).collect();
-        let command = ContainerizedRun { arguments, folders: Vec::new(), locks: false };
+        let command =
+            ContainerizedRun { arguments, folders: Vec::new(), locks: false, otlp: false };
         return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
     let machine = engine.info(&runtime).await?.machine;
     let found = runtime.inspect(&args.container).await;
-    let container = found
-        .context("cannot describe the container")?
-        .ok_or_else(|| BadUsage(format!("unknown container {:?}", args.container)))?;
+    let container = found.context("cannot describe the container")?.ok_or_else(|| {
+        let (name, list) = (&args.container, engine.how_to_list());
+        BadUsage(format!("unknown container {name:?}: expected a name or an id; {list} shows all"))
+    })?;
     let findings = examine(&runtime, &machine, &container).await;
     print(&if args.json {
         plain_json(&serde_json::to_string_pretty(&findings)?) + "\n"
@@ -92,47 +94,81 @@ impl Findings {
     }
 }
 
+/// Whether the container opted in, and may be managed.
+fn ownership(found: &mut Findings, machine: &Machine, container: &Container) {
+    let label = if container.pod.is_some() { POD_ENABLE } else { ENABLE };
+    if Labels::opted_in(&container.labels) {
+        found.see("opted in", format!("{label}=true"));
+    } else {
+        let given = container.labels.get(ENABLE).map(|value| format!("{label}={value:?}"));
+        let given = given.map_or(format!("the label {label}=true is missing"), |given| {
+            format!("invalid label {given}: expected \"true\"")
+        });
+        found.wrong.push(format!("{given}: the container is never touched"));
+    }
+    let refused = match &container.pod {
+        Some(pod) => pod.left_alone.clone().or_else(|| pod.watched_only.clone()),
+        None => check_ownership(&container.labels, container.host_config, machine.cpus, &[])
+            .err()
+            .map(|refused| refused.to_string()),
+    };
+    if let Some(refused) = refused {
+        found.wrong.push(format!("the container is left alone: {refused}"));
+    }
+}
+
+/// What Kubernetes says of the container's limits.
+fn pod_bounds(found: &mut Findings, pod: &Pod, labels: &Labels) {
+    found.see(
+        "request",
+        match pod.request {
+            request if request > 0.0 => {
+                format!("{request} CPUs: its limit is never below")
+            }
+            _ => "none".to_owned(),
+        },
+    );
+    if labels.terminate {
+        let why = "paceline.dev/terminate is ignored: its controller would start it again";
+        found.see("terminate", why);
+    }
+}
+
 async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) -> Findings {
     let mut found = Findings::default();
     found.see(
         "container",
         format!("{} ({})", container.name, paceline_node::runtime::short(&container.id)),
     );
-    if Labels::opted_in(&container.labels) {
-        found.see("opted in", format!("{ENABLE}=true"));
-    } else {
-        found
-            .wrong
-            .push(format!("the label {ENABLE}=true is missing: the container is never touched"));
-    }
-    if let Err(refused) =
-        check_ownership(&container.labels, container.host_config, machine.cpus, &[])
-    {
-        found.wrong.push(format!("the container is left alone: {refused}"));
-    }
+    ownership(&mut found, machine, container);
     let labels = match Labels::parse(&container.labels) {
         Ok(labels) => labels,
         Err(error) => {
-            found.wrong.push(error.to_string());
+            let of_pod = container.pod.is_some();
+            found.wrong.push(if of_pod { error.of_pod() } else { error.to_string() });
             return found;
         }
     };
-    found.see("job", labels.job.as_deref().unwrap_or(&container.name));
+    let own_name = container.pod.as_ref().map_or(&container.name, |pod| &pod.name);
+    let job = labels.job.as_deref().unwrap_or(own_name);
+    found.see("job", job);
     let Some(pid) = container.pid else {
         found.wrong.push("the container is not running".to_owned());
         return found;
     };
     found.see("process", pid.to_string());
     limits(&mut found, machine, container, pid);
-    found.see(
-        "can move",
-        match movable::checkpoints(container, &labels, &[]) {
-            Ok(folder) => format!("by its checkpoints in {}", folder.display()),
-            Err(why) => format!("no: {why}"),
-        },
-    );
+    match &container.pod {
+        Some(pod) => pod_bounds(&mut found, pod, &labels),
+        None => found.see(
+            "can move",
+            match movable::checkpoints(container, &labels, &[]) {
+                Ok(folder) => format!("by its checkpoints in {}", folder.display()),
+                Err(why) => format!("no: {why}"),
+            },
+        ),
+    }
     let routes = endpoint::routes(&machine.proc, container, &labels.endpoint);
-    let job = labels.job.as_deref().unwrap_or(&container.name);
     let networks = Networks::default();
     // They are counted on their networks until the end of the check, as in a run.
     let _members = network(&mut found, (runtime, &networks), &machine.proc, container, pid).await;
@@ -158,9 +194,11 @@ async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) ->
             Err(error) => found.see("endpoint", format!("{:#}", anyhow::Error::from(error))),
         }
     }
-    found.wrong.push(
-        "no route to its endpoint returns a progress report: the job is left alone".to_owned(),
-    );
+    let prefix = if container.pod.is_some() { POD_PREFIX } else { PREFIX };
+    found.wrong.push(format!(
+        "no progress report comes from its endpoint: the job is left alone; start it by \
+         `paceline-sidecar exec`, embed the reporter, or name its port by {prefix}endpoint"
+    ));
     found
 }
 
@@ -219,6 +257,7 @@ fn limits(found: &mut Findings, machine: &Machine, container: &Container, pid: u
                 found.see("CPU time", format!("{:.1} s so far", used.cpu_seconds));
             }
             match cgroup.check_writable() {
+                Ok(()) if container.pod.is_some() => "the container runtime".to_owned(),
                 Ok(()) => "its control group's files".to_owned(),
                 Err(error) => format!("the engine (cannot write its control group: {error})"),
             }

@@ -30,6 +30,8 @@ pub(super) struct ContainerizedRun {
     pub(super) folders: Vec<PathBuf>,
     /// Whether it takes locks. Otherwise it only looks at those that are there.
     pub(super) locks: bool,
+    /// Whether it gets the variables of OpenTelemetry. They may hold secrets.
+    pub(super) otlp: bool,
 }
 
 /// Whether this process lacks the rights that the allocator needs.
@@ -70,6 +72,13 @@ pub(super) async fn run(
             env.push(format!("{name}={value}"));
         }
     }
+    if command.otlp {
+        let given = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        let of_otel = given.filter(|(name, _)| name.starts_with("OTEL_"));
+        env.extend(of_otel.map(|(name, value)| format!("{name}={value}")));
+    }
     if let Some(locks) = locks::given() {
         env.push(format!("{}={}", locks::VARIABLE, locks.display()));
     }
@@ -87,5 +96,22 @@ pub(super) async fn run(
     let run = docker::ContainerizedRun { image, arguments: command.arguments, env, binds };
     match engine {
         Runtime::Docker(docker) => docker.run(run, signals).await,
+        Runtime::Processes(_) => Err(BadUsage(
+            "cannot manage containers and processes together as a user: run it as root, or with --user for \
+             your own processes alone"
+                .to_owned(),
+        )
+        .into()),
+        #[cfg(feature = "cri")]
+        Runtime::Cri(_) => Err(on_kubernetes().into()),
     }
+}
+
+/// The error of a user who is not root, on a Kubernetes node.
+pub(super) fn on_kubernetes() -> BadUsage {
+    BadUsage(
+        "cannot enter the jobs' network namespaces: this needs root; on a Kubernetes node, run it as root or \
+         as a pod"
+            .to_owned(),
+    )
 }

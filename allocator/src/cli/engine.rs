@@ -3,19 +3,58 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use paceline_api::usage::BadUsage;
 use paceline_node::observe::node::Machine;
 use paceline_node::runtime::Runtime;
 use paceline_node::runtime::docker::Docker;
+use paceline_node::runtime::processes::{ManagerError, Managing, Processes};
+use tracing::warn;
 
+use super::containerized;
 use crate::exit::NoEngine;
 
 /// Docker's default socket.
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
+/// Containerd's default socket.
+const DEFAULT_CRI: &str = "unix:///run/containerd/containerd.sock";
+/// What is at the address of a Docker engine.
+const DOCKER: &str = "the Docker engine";
+
+/// What runs the jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    /// Containers of Docker, or of an engine with the same API
+    Docker,
+    /// Jobs that `paceline exec` has started
+    Processes,
+    /// Pods of a Kubernetes node, by the CRI socket of its container runtime; alone
+    Cri,
+}
 
 /// The container engine to use.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EngineArgs {
+    /// What runs the jobs: containers, jobs of `paceline exec`, or both under one policy; or a Kubernetes node
+    #[arg(
+        long,
+        global = true,
+        env = "PACELINE_RUNTIME",
+        value_name = "KIND,…",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "docker"
+    )]
+    runtime: Vec<Kind>,
+
+    /// Only this user's jobs of `paceline exec`: it needs no root. With `exec`, use the user's systemd
+    #[arg(long, global = true)]
+    pub(super) user: bool,
+
+    /// The CRI socket of a Kubernetes node's container runtime, for `--runtime cri`
+    #[arg(long, global = true, env = "CONTAINER_RUNTIME_ENDPOINT", value_name = "unix://PATH", default_value = DEFAULT_CRI)]
+    pub(super) cri: String,
+
     /// The socket or address of the Docker engine
     #[arg(long, global = true, env = "DOCKER_HOST", value_name = "unix://PATH|tcp://HOST:PORT", default_value = DEFAULT_HOST)]
     pub(super) host: String,
@@ -42,19 +81,156 @@ pub(super) struct EngineInfo {
 impl EngineArgs {
     /// Connects, and checks that the engine answers.
     pub(super) async fn connect(&self) -> anyhow::Result<Runtime> {
-        self.docker().await.map(Runtime::from)
+        if self.is_of_kubernetes() {
+            return self.kubernetes().await;
+        }
+        let containers = self.runtime.contains(&Kind::Docker) && !self.is_of_user();
+        let docker = if containers { Some(self.docker().await?) } else { None };
+        match docker {
+            Some(docker) if !self.runtime.contains(&Kind::Processes) => Ok(docker.into()),
+            beside => {
+                let uid = rustix::process::geteuid().as_raw();
+                Ok(Processes::new(&self.proc, uid, beside).into())
+            }
+        }
+    }
+
+    /// The runtime of a Kubernetes node.
+    #[cfg(feature = "cri")]
+    async fn kubernetes(&self) -> anyhow::Result<Runtime> {
+        use paceline_node::runtime::cri::Cri;
+
+        self.check_kinds()?;
+        let cri = Cri::at(&self.cri, &self.proc).map_err(|error| BadUsage(error.to_string()))?;
+        let runtime = Runtime::from(cri);
+        runtime.describe().await.map_err(|error| NoEngine {
+            engine: "the container runtime",
+            host: self.cri.clone(),
+            reason: innermost(&error),
+        })?;
+        Ok(runtime)
+    }
+
+    /// The runtime of a Kubernetes node, which this program is built without.
+    #[cfg(not(feature = "cri"))]
+    #[expect(clippy::unused_async, reason = "it replaces an async function")]
+    async fn kubernetes(&self) -> anyhow::Result<Runtime> {
+        Err(BadUsage(
+            "cannot use --runtime cri: this paceline is built without it; build it with the \
+             feature cri"
+                .to_owned(),
+        )
+        .into())
+    }
+
+    /// A Kubernetes node is managed alone: its pods have bounds of their own.
+    #[cfg(feature = "cri")]
+    fn check_kinds(&self) -> Result<(), BadUsage> {
+        if self.runtime.iter().all(|kind| *kind == Kind::Cri) && !self.user {
+            return Ok(());
+        }
+        Err(BadUsage(
+            "cannot manage a Kubernetes node together with other jobs: give --runtime cri alone"
+                .to_owned(),
+        ))
+    }
+
+    /// Whether this is the runtime of a Kubernetes node.
+    pub(super) fn is_of_kubernetes(&self) -> bool {
+        self.runtime.contains(&Kind::Cri)
+    }
+
+    /// Whether this is about containers of an engine, alone or beside other jobs.
+    pub(super) fn has_containers(&self) -> bool {
+        !self.is_of_user() && self.runtime.iter().any(|kind| *kind != Kind::Processes)
+    }
+
+    /// Whether this is about jobs outside containers, alone or beside containers.
+    pub(super) fn has_processes(&self) -> bool {
+        self.user || self.runtime.contains(&Kind::Processes)
+    }
+
+    /// The options that name the same jobs in another command; empty for Docker alone.
+    pub(super) fn as_options(&self) -> String {
+        if self.is_of_user() {
+            return " --user".to_owned();
+        }
+        match (self.has_processes(), self.runtime.contains(&Kind::Docker)) {
+            (true, true) => " --runtime docker,processes".to_owned(),
+            (true, false) => " --runtime processes".to_owned(),
+            (false, _) => String::new(),
+        }
+    }
+
+    /// The command that lists what can be managed.
+    pub(super) fn how_to_list(&self) -> &'static str {
+        if self.is_of_kubernetes() {
+            "`crictl ps`"
+        } else if self.has_containers() {
+            "`docker ps`"
+        } else {
+            "`paceline watch`"
+        }
+    }
+
+    /// The address of the engine.
+    pub(super) fn address(&self) -> &str {
+        if self.is_of_kubernetes() { &self.cri } else { &self.host }
+    }
+
+    /// Begins to manage jobs outside containers, if that is asked for. Others notice it until the
+    /// result is dropped.
+    pub(super) fn manage_processes(&self) -> anyhow::Result<Option<Managing>> {
+        if !self.has_processes() {
+            return Ok(None);
+        }
+        let uid = rustix::process::geteuid().as_raw();
+        match Managing::begin(uid) {
+            // For root, the locks of the engine decide.
+            Err(error @ ManagerError::Own(0)) => {
+                warn!("{error}");
+                Ok(None)
+            }
+            managing => Ok(Some(managing?)),
+        }
+    }
+
+    /// Whether this is about one user's own jobs, which needs no root.
+    pub(super) fn is_of_user(&self) -> bool {
+        let only_processes = self.runtime.iter().all(|kind| *kind == Kind::Processes);
+        !rustix::process::geteuid().is_root() && (self.user || only_processes)
+    }
+
+    /// Whether this process lacks the rights that it needs.
+    pub(super) fn lacks_rights(&self) -> bool {
+        containerized::is_needed() && !self.is_of_user()
+    }
+
+    /// Whether this process lacks the rights that it needs, and runs in a container of its own instead. On a
+    /// Kubernetes node only root can do that.
+    pub(super) fn needs_container(&self) -> Result<bool, BadUsage> {
+        if self.lacks_rights() && self.is_of_kubernetes() {
+            return Err(containerized::on_kubernetes());
+        }
+        Ok(self.lacks_rights())
     }
 
     /// The same, for functions that only Docker has.
     pub(super) async fn docker(&self) -> anyhow::Result<Docker> {
-        Docker::connect(&self.host)
-            .await
-            .map_err(|error| NoEngine { host: self.host.clone(), reason: innermost(&error) }.into())
+        if self.is_of_kubernetes() {
+            return Err(BadUsage(
+                "cannot use --runtime cri here: this command needs Docker".to_owned(),
+            )
+            .into());
+        }
+        Docker::connect(&self.host).await.map_err(|error| {
+            NoEngine { engine: DOCKER, host: self.host.clone(), reason: innermost(&error) }.into()
+        })
     }
 
     /// The path of the engine's socket, if it has one.
     pub(super) fn socket(&self) -> Option<PathBuf> {
-        self.host.strip_prefix("unix://").map(PathBuf::from)
+        self.address().strip_prefix("unix://").map(PathBuf::from)
     }
 
     /// Asks the engine for its machine.

@@ -8,7 +8,7 @@ use clap::Args;
 use paceline_api::audit::{Entry, Record, read};
 use paceline_api::figures::moment;
 use paceline_api::plain::{plain, plain_json, print};
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, whole_number};
 use paceline_server::control::{Reply, Request, Tail};
 
 use super::control_args::ControlArgs;
@@ -30,7 +30,7 @@ pub(super) struct ExplainArgs {
     /// The number of decisions
     #[arg(
         short = 'n', long = "decisions", value_name = "NUMBER", default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..=1000)
+        value_parser = whole_number(1_u16, 1000)
     )]
     decisions: u16,
 
@@ -98,6 +98,11 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let story = args.source.tail(args.decisions, Some(&args.job)).await?;
     if story.is_empty() {
         let (job, others) = (plain(&args.job), args.source.jobs());
+        let others = if others.is_empty() {
+            format!("; `paceline check {job}` shows what is missing")
+        } else {
+            others
+        };
         return Err(BadUsage(format!("the audit log contains no job {job}{others}")).into());
     }
     print(&if args.json { as_json(&story)? } else { as_sentences(&story) })?;

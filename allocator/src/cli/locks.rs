@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use paceline_node::limits::originals::LOCKS;
+use paceline_node::runtime::processes::folder::Place;
 
 /// The variable that overrides the folder. It is for tests: allocators with different folders do not
 /// notice each other.
@@ -10,7 +11,14 @@ pub(super) const VARIABLE: &str = "PACELINE_LOCKS";
 
 /// The folder of the machine's locks.
 pub(super) fn folder() -> PathBuf {
-    given().unwrap_or_else(|| PathBuf::from(LOCKS))
+    given().unwrap_or_else(|| {
+        let user = rustix::process::geteuid();
+        if user.is_root() {
+            return PathBuf::from(LOCKS);
+        }
+        // Without root there are only the user's own jobs.
+        Place::own(user.as_raw()).path().join(format!("locks-{}", user.as_raw()))
+    })
 }
 
 /// The folder that the environment sets.

@@ -11,7 +11,7 @@ use paceline_api::json_lines::JsonLines;
 use paceline_api::live;
 use paceline_api::live::snapshot::{PolicyView, SCHEMA, Snapshot};
 use paceline_api::signals::Signals;
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, whole_number};
 use paceline_cluster::gangs::PlacementPolicy;
 use paceline_cluster::{AgentClient, Manager, Records, agent_client, swarm};
 use paceline_node::migration;
@@ -23,6 +23,7 @@ use tracing::info;
 
 use super::control_args::ControlArgs;
 use super::engine::EngineArgs;
+use super::node_args::seconds;
 use super::state::StateArgs;
 use crate::log::Log;
 
@@ -67,11 +68,17 @@ pub(super) struct ManagerArgs {
     /// Time limit for a job to save its checkpoint, and again to report from its new machine.
     /// After
     /// it the job stays on its old machine
-    #[arg(long, value_name = "SECONDS", default_value_t = migration::Settings::default().within)]
+    #[arg(
+        long, value_name = "SECONDS", default_value_t = migration::Settings::default().within,
+        value_parser = seconds
+    )]
     move_within: f64,
 
     /// The largest number of moves for one job
-    #[arg(long, value_name = "N", default_value_t = migration::Settings::default().most)]
+    #[arg(
+        long, value_name = "N", default_value_t = migration::Settings::default().most,
+        value_parser = whole_number(0, u32::MAX)
+    )]
     moves: u32,
 
     #[command(flatten)]
@@ -100,12 +107,21 @@ pub(super) async fn run(
     let settings = args.migration();
     settings.check().map_err(|error| BadUsage(error.to_string()))?;
     let client = AgentClient::new(&args.agents)?;
+    let export = web::Export::new(&args.web)?;
     log.set_filter(&log.given().level.clone().unwrap_or_default())?;
     let signals = Signals::listen()?;
-    let docker = engine.docker().await?.client().clone();
-    let found = swarm::read(&docker).await.context(
-        "cannot read the Swarm from Docker: run `paceline manager` on a manager node of the Swarm",
-    )?;
+    // An engine that does not answer must not delay the end.
+    let connected = async {
+        let docker = engine.docker().await?.client().clone();
+        let found = swarm::read(&docker).await.context(
+            "cannot read the Swarm from Docker: run `paceline manager` on a manager node of the Swarm",
+        )?;
+        anyhow::Ok((docker, found))
+    };
+    let (docker, found) = tokio::select! {
+        connected = connected => connected?,
+        ending = signals.ended() => return Ok(ending.into()),
+    };
     let state = args.state.folder().join("manager");
     let audit = Some(Audit::open(&state)?);
     let frames = args.record.as_ref().map(|path| {
@@ -124,7 +140,8 @@ pub(super) async fn run(
     let web = web::Settings { listen: Some(listen), ..args.web.clone() };
     let snapshots = Snapshots::from(live);
     let _page = web::serve(&web, snapshots.clone(), None).await?;
-    let _control = args.control.over(Some(&SOCKET.into())).serve(snapshots, state)?;
+    let _exporting = export.map(|export| export.start(&snapshots));
+    let _control = args.control.over(Some(&SOCKET.into())).serve(snapshots, state, None)?;
     info!(policy = args.policy, machines = found.members.len(), "manager runs");
     let manager = Manager::new((docker.clone(), found), client, policy, records, channels);
     // Unfinished moves of an earlier manager are completed or undone under any policy.

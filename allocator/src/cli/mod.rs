@@ -4,11 +4,14 @@ mod actuator_arg;
 mod agent;
 mod audit;
 mod check;
+mod config;
 mod containerized;
 mod control_args;
 mod doctor;
 mod engine;
+mod exec;
 mod explain;
+mod inject;
 mod laboratory;
 mod locks;
 mod manager;
@@ -24,13 +27,18 @@ mod state;
 mod status;
 mod submit;
 mod top;
+mod watch;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use paceline_api::plain;
 use paceline_api::usage::BadUsage;
+use paceline_manual::{CompletionsArgs, ManArgs, ManError};
 
 use crate::exit;
 use crate::log::{self, Log, LogArgs};
@@ -57,14 +65,18 @@ const EXAMPLES: &str = "\
 Examples:
   paceline run                             manage all opted-in containers of this machine
   paceline run --dry-run                   decide and report, but write no limit
+  paceline exec -- python train.py         run a job outside containers
   paceline check vae                       examine container vae
   paceline doctor                          find out what is wrong with this machine
   paceline status                          show all jobs; `top` updates continuously
+  paceline watch                           show single jobs, without an allocator
   paceline explain vae                     show the last decisions on job vae
   paceline pin vae 25%                     hold its limit; `release`, `manage`, `set`, `guard` …
   paceline restore                         restore limits after a crash
   paceline agent, paceline manager         manage each machine of a Swarm, and all together
   paceline submit job.toml                 submit a distributed job to the Swarm
+  paceline config check paceline.toml      check a configuration file; `show` prints all settings
+  paceline inject -f train.yaml            put the sidecar into Kubernetes manifests
   paceline policies                        list the policies
   paceline replay --policy tradl frames.jsonl
   paceline simulate FC-3                   compare policies with each other and with the optimum
@@ -78,11 +90,15 @@ Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 engine not reachable, 130 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::RunArgs>),
+    Exec(Box<exec::ExecArgs>),
+    #[command(name = exec::REMOVE, hide = true)]
+    RemoveJob(exec::RemoveArgs),
     Agent(Box<agent::AgentArgs>),
     Manager(Box<manager::ManagerArgs>),
     Submit(submit::SubmitArgs),
     Status(status::StatusArgs),
     Top(top::TopArgs),
+    Watch(watch::WatchArgs),
     Explain(explain::ExplainArgs),
     #[command(flatten)]
     Orders(orders::Orders),
@@ -90,8 +106,12 @@ enum Command {
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
+    Inject(inject::InjectArgs),
     Policies(policies::PoliciesArgs),
     Replay(replay::ReplayArgs),
+    Config(config::ConfigArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
     #[command(flatten)]
     Laboratory(laboratory::Laboratory),
 }
@@ -101,12 +121,23 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(error) = stray_command(&error) {
+                print_error(&error);
+                return exit::code(&error);
+            }
             let wrong = error.use_stderr();
             // A closed output is ignored, since errors are reported there.
             drop(error.print());
             return ExitCode::from(if wrong { exit::USAGE } else { 0 });
         }
     };
+    // The command takes the place of this process, so nothing else is started before.
+    if let Command::Exec(args) = &cli.command {
+        return exec::run(args, &cli.engine);
+    }
+    if let Command::RemoveJob(args) = &cli.command {
+        return exec::remove(args, &cli.engine.proc);
+    }
     let log = match log::to_stderr(cli.log) {
         Ok(log) => log,
         Err(error) => {
@@ -115,12 +146,13 @@ pub fn main() -> ExitCode {
             return exit::code(&error);
         }
     };
-    // The command that finds out more, where a limit may be left behind or the machine is not as it
-    // must be.
+    // The command that finds out more, where a limit may be left behind, the machine is not as it must
+    // be, or no engine answers.
     let writes_limits =
         matches!(cli.command, Command::Run(_) | Command::Agent(_) | Command::Restore(_));
     let code = cli.start(log.clone()).unwrap_or_else(|error| {
-        let may_help = writes_limits && exit::is_of_the_machine(&error);
+        let may_help =
+            exit::lacks_engine(&error) || writes_limits && exit::is_of_the_machine(&error);
         let hint = if may_help { "; run `paceline doctor` to find out more" } else { "" };
         log.print(&words(&error, hint));
         exit::code(&error)
@@ -141,21 +173,59 @@ impl Cli {
     async fn dispatch(self, log: Log) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Run(args) => run::run(*args, &self.engine, log).await,
+            Command::Exec(args) => Ok(exec::run(&args, &self.engine)),
+            Command::RemoveJob(args) => Ok(exec::remove(&args, &self.engine.proc)),
             Command::Agent(args) => agent::run(*args, &self.engine, log).await,
             Command::Manager(args) => Box::pin(manager::run(*args, &self.engine, &log)).await,
             Command::Submit(args) => submit::run(args, &self.engine).await,
             Command::Status(args) => status::run(args).await,
             Command::Top(args) => top::run(args).await,
+            Command::Watch(args) => Box::pin(watch::run(args)).await,
             Command::Explain(args) => explain::run(args).await,
             Command::Orders(orders) => orders::run(orders).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Restore(args) => restore::run(args, &self.engine, &log).await,
             Command::Check(args) => check::run(args, &self.engine, &log).await,
             Command::Doctor(args) => doctor::run(args, &self.engine, &log).await,
+            Command::Inject(args) => inject::run(&args, &log),
             Command::Policies(args) => policies::run(&args),
-            Command::Replay(args) => replay::run(&args),
+            Command::Replay(args) => replay::run(&args, &log),
+            Command::Config(args) => config::run(&args, &log),
+            Command::Completions(args) => manual(args.run(Cli::command())),
+            Command::Man(args) => manual(args.run(Cli::command())),
             Command::Laboratory(laboratory) => laboratory.run(&self.engine).await,
         }
+    }
+}
+
+/// The error for `exec python train.py`, which lacks the `--` before the command.
+fn stray_command(error: &clap::Error) -> Option<anyhow::Error> {
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    if error.kind() != ErrorKind::UnknownArgument || words.iter().any(|word| word == "--") {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    // The first word that is one of our commands is the one that was given.
+    let is_command = |word: &OsString| {
+        let commands = Cli::command();
+        word.to_str().is_some_and(|word| commands.find_subcommand(word).is_some())
+    };
+    let given = words.iter().position(is_command)?;
+    if words.get(given)? != "exec" {
+        return None;
+    }
+    let is_after = words.get(given + 1..)?.iter().any(|given| given == word.as_str());
+    (is_after && !word.starts_with('-')).then(|| {
+        let why = "expected `--` before the command, for example paceline exec --";
+        BadUsage(format!("cannot run {word}: {why} {word}")).into()
+    })
+}
+
+fn manual(written: Result<(), ManError>) -> anyhow::Result<ExitCode> {
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error @ ManError::Unknown(_)) => Err(BadUsage(error.to_string()).into()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -166,15 +236,13 @@ fn words(error: &anyhow::Error, hint: &str) -> String {
     format!("paceline: {}\n", lines.join("\n"))
 }
 
-#[expect(clippy::print_stderr, reason = "there is no log yet")]
+#[expect(clippy::print_stderr, reason = "the log is not open yet")]
 fn print_error(error: &anyhow::Error) {
     eprint!("{}", words(error, ""));
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use paceline_api::nodes::Node;
+use paceline_api::usage::whole_number;
 use paceline_node::migration;
 
 /// The nodes into which the machine's CPUs are split, and how jobs move between them.
@@ -22,12 +23,17 @@ pub(super) struct NodeArgs {
     /// Time limit for a job to save its checkpoint, and again to report from its new node.
     /// After it
     /// the job stays on its old node [default: 60]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) move_within: Option<f64>,
 
     /// The largest number of moves for one job [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number(0, u32::MAX))]
     pub(super) moves: Option<u32>,
+}
+
+/// A time limit. Its bounds are checked with those of a file.
+pub(super) fn seconds(text: &str) -> Result<f64, &'static str> {
+    text.parse().map_err(|_| "expected a number of seconds, for example 60")
 }
 
 impl NodeArgs {

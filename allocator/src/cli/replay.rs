@@ -15,6 +15,7 @@ use paceline_policy::replay::{Answer, Replay};
 use serde::Serialize;
 
 use super::policy_args::PolicyArgs;
+use crate::log::Log;
 
 /// Run a policy over recorded frames, and print one decision for each
 ///
@@ -43,17 +44,28 @@ pub(super) struct ReplayArgs {
     frames: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+/// Where frames come from.
+const RECORD: &str =
+    "`paceline run --record FILE` and `paceline simulate --record FILE` write them";
+
+pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
     let chosen = args.policy.chosen()?;
     let mut replay = Replay::new(chosen.build()?);
     let mut limited = args.effective.then_some(Limited { settings: chosen.limiter, limiter: None });
     let frames = open(args.frames.as_deref())?;
+    let bad_line = |number, error: &dyn std::error::Error| {
+        let file =
+            args.frames.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+        BadUsage(format!("{file}line {number}: {}", in_one_line(error)))
+    };
     let mut out = BufWriter::new(io::stdout().lock());
+    let mut has_frames = false;
     for (number, line) in (1_u64..).zip(Lines::new(frames)) {
         let answer = line.map_err(|error| bad_line(number, &error));
         let answer =
             answer.and_then(|line| replay.line(&line).map_err(|error| bad_line(number, &error)));
         let Some(answer) = answer.inspect_err(|_| drop(out.flush()))? else { continue };
+        has_frames = true;
         let effective =
             limited.as_mut().map(|limited| limited.apply(&answer)).transpose()?.flatten();
         let written = if args.explain {
@@ -71,6 +83,10 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         }
     }
     out.flush()?;
+    if !has_frames {
+        // A run that ended before its first decision leaves an empty record, so this is no failure.
+        log.print(&format!("paceline: nothing to replay: the input has no frames; {RECORD}\n"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,12 +134,11 @@ fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
     match path {
         Some(path) => match File::open(path) {
             Ok(file) => Ok(Box::new(BufReader::new(file))),
-            Err(error) => Err(BadUsage(format!("cannot read {}: {error}", path.display()))),
+            Err(error) => {
+                let shown = path.display();
+                Err(BadUsage(format!("cannot read the frames {shown}: {error}; {RECORD}")))
+            }
         },
         None => Ok(Box::new(BufReader::new(io::stdin()))),
     }
-}
-
-fn bad_line(number: u64, error: &dyn std::error::Error) -> BadUsage {
-    BadUsage(format!("line {number}: {}", in_one_line(error)))
 }

@@ -53,11 +53,12 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let folder = args.folder()?;
     let runtime = engine.connect().await?;
-    if containerized::is_needed() {
+    if engine.needs_container()? {
         let folder = std::path::absolute(folder)?;
         let arguments = ["restore", "--state-dir", &absolute(&folder)?].map(str::to_owned);
         let arguments = arguments.into_iter().chain(log.given().arguments()).collect();
-        let command = ContainerizedRun { arguments, folders: vec![folder], locks: true };
+        let command =
+            ContainerizedRun { arguments, folders: vec![folder], locks: true, otlp: false };
         return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
     let described = engine.info(&runtime).await?;

@@ -8,7 +8,8 @@ use clap::Args;
 use paceline_api::figures::{latency, number, share, span, steps, until};
 use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
-use paceline_api::plain::{fit, left, plain_json, print, right};
+use paceline_api::plain::{fit, plain_json, print};
+use paceline_api::table::{Column, Table};
 use paceline_server::control::{Reply, Request};
 
 use super::control_args::ControlArgs;
@@ -59,17 +60,20 @@ pub(super) async fn snapshot(control: &ControlArgs) -> anyhow::Result<Snapshot> 
 const WIDTH: usize = 100;
 /// The longest shown name, in columns.
 const NAME: usize = 20;
+/// The width of a column of such names.
+const NAMES: u16 = 20;
 
-/// A table of jobs: its columns with their widths, and the cells of a row.
+/// A table of jobs: its columns with their fixed widths, so that nothing moves from one call to the next, and
+/// the cells of a row.
 struct Columns {
-    head: &'static [(&'static str, usize)],
+    head: &'static [(&'static str, u16)],
     cells: fn(&JobView, now: f64) -> Vec<String>,
 }
 
 /// The table for policies that use losses and targets.
 const BY_LOSS: Columns = Columns {
     head: &[
-        ("job", NAME),
+        ("job", NAMES),
         ("standing", 8),
         ("loss", 10),
         ("target", 10),
@@ -181,20 +185,25 @@ fn guards(on: &[Guard]) -> String {
 fn table(snapshot: &Snapshot) -> Vec<String> {
     let plans = snapshot.jobs.iter().any(|job| job.ends_at.is_some() || job.waits_for.is_some());
     let Columns { head, cells } = if plans { BY_WORK } else { BY_LOSS };
-    let names: Vec<String> = head.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let first = line(head, &names);
-    let rule = "-".repeat(first.len());
-    let rows = snapshot.jobs.iter().map(|job| line(head, &cells(job, snapshot.now)));
-    [first, rule].into_iter().chain(rows).collect()
+    let column = |(title, width): &(&str, u16)| {
+        let column = match *title {
+            "job" | "standing" | "class" => Column::text(*title),
+            _ => Column::figures(*title),
+        };
+        column.wide(*width)
+    };
+    let rows = snapshot.jobs.iter().map(|job| cells(job, snapshot.now)).collect();
+    listing(Table { columns: head.iter().map(column).collect(), rows })
 }
 
-/// A line of the table. Words are aligned left, figures right.
-fn line(head: &[(&str, usize)], cells: &[String]) -> String {
-    let cells = cells.iter().zip(head).map(|(cell, (name, width))| match *name {
-        "job" | "standing" | "class" => left(cell, *width),
-        _ => right(cell, *width),
-    });
-    cells.collect::<Vec<_>>().join(" ")
+/// The lines of a table whose columns have fixed widths: cells are escaped, and cut to them.
+fn listing(mut table: Table) -> Vec<String> {
+    for row in &mut table.rows {
+        for (cell, column) in row.iter_mut().zip(&table.columns) {
+            *cell = fit(cell, column.width.map_or(WIDTH, usize::from));
+        }
+    }
+    table.listing().lines().map(str::to_owned).collect()
 }
 
 /// A standing in one word.

@@ -81,7 +81,10 @@ pub(super) async fn run(args: SubmitArgs, engine: &EngineArgs) -> anyhow::Result
             )
         }
         (None, Some(name)) => match submit::withdraw(&docker, name).await? {
-            0 => return Err(BadUsage(format!("unknown job {name}")).into()),
+            0 => return Err(BadUsage(format!(
+                "unknown job {name:?}: expected a submitted one; `paceline status --cluster` shows all"
+            ))
+            .into()),
             services => format!("{name} is removed, with {services} services\n"),
         },
         (None, None) => String::new(),

@@ -30,6 +30,20 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 /// A valid filter.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        with = "String",
+        rename = "LogFilter",
+        description = "Levels of the log, separated by commas: off, error, warn, info, debug or trace for \
+            our own modules, and MODULE=LEVEL for a library.",
+        extend(
+            "pattern" = "^( *([a-zA-Z0-9_:]+=)?[a-zA-Z]+ *)(, *([a-zA-Z0-9_:]+=)?[a-zA-Z]+ *)*$",
+            "examples" = ["info", "debug", "info,hyper=debug"]
+        )
+    )
+)]
 pub struct Filter {
     text: String,
     targets: Targets,

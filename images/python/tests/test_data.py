@@ -1,9 +1,12 @@
 """What is read of files of images, whole and damaged."""
 
+import contextlib
 import gzip
+import io
 import struct
 import tempfile
 import unittest
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +46,26 @@ class Files(unittest.TestCase):
         self.assertTrue((dataset.train.images[33] == 33).all())
         self.assertEqual(dataset.train.labels[33], 3)
         self.assertEqual(dataset.name, "custom IDX")
+
+    def test_loaded_data_is_printed(self) -> None:
+        self.images("t10k", 50)
+        args = Namespace(data=self.folder, batch_size=8, threads=2)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            self.assertEqual(len(data.load(data.grey, args).train), 45)
+        self.assertEqual(
+            printed.getvalue(),
+            "custom IDX t10k, split 9:1: 45 images to train on, 5 to test on; "
+            "batches of 8, 2 threads\n",
+        )
+
+    def test_wrong_data_ends_the_program_with_one_line(self) -> None:
+        args = Namespace(data=self.folder, batch_size=8, threads=2)
+        with contextlib.redirect_stderr(io.StringIO()) as printed:
+            with self.assertRaises(SystemExit) as end:
+                data.load(data.grey, args)
+        self.assertEqual(end.exception.code, 2)
+        self.assertEqual(printed.getvalue().count("\n"), 1)
+        self.assertIn("t10k-images-idx3-ubyte", printed.getvalue())
 
     def test_test_images_alone_are_split(self) -> None:
         self.images("t10k", 50)

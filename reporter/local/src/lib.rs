@@ -11,5 +11,7 @@ mod write_timeout;
 
 pub use host::{is_cross_site, is_local};
 pub use server::{Acceptor, Connection, HEAD_TIMEOUT, Stream, answer};
-pub use socket::{SocketFile, bind_unix};
+pub use socket::SocketFile;
+#[cfg(unix)]
+pub use socket::bind_unix;
 pub use write_timeout::WriteTimeout;

@@ -11,7 +11,9 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -45,6 +47,7 @@ pub enum Acceptor {
     /// On a port.
     Tcp(TcpListener),
     /// On a socket's file.
+    #[cfg(unix)]
     Unix(UnixListener),
 }
 
@@ -72,6 +75,7 @@ impl Acceptor {
     async fn accept(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
+            #[cfg(unix)]
             Self::Unix(listener) => Box::new(listener.accept().await?.0),
         })
     }

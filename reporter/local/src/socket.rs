@@ -1,9 +1,15 @@
 //! A Unix socket and its file, which exists as long as the socket listens.
 
+use std::fs;
+#[cfg(unix)]
+use std::io;
+#[cfg(unix)]
 use std::os::unix::fs::FileTypeExt;
+#[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 
 /// A Unix socket's file. Dropping this removes it. Drop it before the listener, so that it cannot be
 /// the file of a successor.
@@ -19,6 +25,7 @@ impl Drop for SocketFile {
 
 /// Listens at `path`, in non-blocking mode. The socket of a dead process is replaced. A live socket,
 /// or a file that is not a socket, is left alone: the error is then [`io::ErrorKind::AddrInUse`].
+#[cfg(unix)]
 pub fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let listener = UnixListener::bind(path).or_else(|error| {
         if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path) {
@@ -33,6 +40,7 @@ pub fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
 }
 
 /// Whether this is the socket of a process that ended without removing it.
+#[cfg(unix)]
 fn is_left_over(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;

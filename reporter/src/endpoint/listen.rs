@@ -3,9 +3,11 @@
 use std::io;
 use std::net::TcpListener;
 use std::ops::RangeInclusive;
+#[cfg(unix)]
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+#[cfg(unix)]
 use paceline_local::{SocketFile, bind_unix};
 use paceline_wire::{DEFAULT_PORT, Rank};
 
@@ -22,6 +24,7 @@ const FURTHER_PORTS: RangeInclusive<u16> = 7230..=7299;
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
+    #[cfg(unix)]
     Unix(UnixListener, SocketFile),
 }
 
@@ -33,9 +36,11 @@ pub(crate) fn bind(settings: &Settings) -> Result<(Listener, LocalAddr), StartEr
     let rank = settings.rank;
     let own_port = rank.and_then(|rank| rank.local).and_then(port_of_rank);
     let Some(given) = &settings.listen else { return bind_default(own_port) };
-    if let (Address::Tcp(address), Some(port)) = (given, own_port)
-        && let Some(host) = host(address).filter(|_| !address.ends_with(":0"))
-    {
+    let elsewhere = match given {
+        Address::Tcp(address) if !address.ends_with(":0") => host(address).zip(own_port),
+        Address::Tcp(_) | Address::Unix(_) => None,
+    };
+    if let Some((host, port)) = elsewhere {
         let further = bind_further(host, Some(port));
         return further.inspect(|bound| announce(given, "is for local rank 0", &bound.1));
     }
@@ -126,9 +131,15 @@ fn tcp(listener: TcpListener) -> io::Result<(Listener, LocalAddr)> {
     Ok((Listener::Tcp(listener), address))
 }
 
+#[cfg(unix)]
 fn unix(path: &Path) -> io::Result<(Listener, LocalAddr)> {
     let (listener, file) = bind_unix(path)?;
     Ok((Listener::Unix(listener, file), LocalAddr::Unix(path.to_owned())))
+}
+
+#[cfg(not(unix))]
+fn unix(_: &Path) -> io::Result<(Listener, LocalAddr)> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "Unix sockets need Linux or macOS"))
 }
 
 #[cfg(test)]

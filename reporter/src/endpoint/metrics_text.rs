@@ -3,7 +3,7 @@
 mod accept;
 mod writer;
 
-use paceline_wire::{Activity, Cpu, Direction, Forecast, Health, Progress, State};
+use paceline_wire::{Activity, Cpu, Direction, Forecast, Forward, Health, Progress, State};
 
 pub(crate) use self::accept::wanted;
 pub(crate) use self::writer::Format;
@@ -26,6 +26,7 @@ pub(crate) fn render(progress: &Progress, durations: &Counts, format: Format) ->
     targets(&mut text, progress);
     states(&mut text, progress);
     counters_and_quota(&mut text, progress);
+    forwards(&mut text, progress);
     text.end()
 }
 
@@ -195,7 +196,31 @@ fn counters_and_quota(text: &mut Text, progress: &Progress) {
     for (name, help, count) in counters {
         text.known(name, "counter", help, Some(count));
     }
+    let at = checkpoint.at;
+    let help = "When the last checkpoint was saved.";
+    text.known("paceline_last_checkpoint_timestamp_seconds", "gauge", help, at);
+    let step = checkpoint.step;
+    let help = "The step of the last checkpoint.";
+    text.known("paceline_last_checkpoint_step", "gauge", help, step);
+    points(text, progress.tensorboard.as_ref());
     cpu_use(text, cpu);
+}
+
+/// The points in event files, if any are written.
+fn points(text: &mut Text, written: Option<&Forward>) {
+    let Some(Forward { sent, failed, dropped, .. }) = written else { return };
+    let counters = [
+        ("paceline_tensorboard_points_total", "Points that the event files have.", sent),
+        (
+            "paceline_tensorboard_points_dropped_total",
+            "Points that were lost because the disk took none.",
+            dropped,
+        ),
+        ("paceline_tensorboard_failures_total", "Writes of points that failed.", failed),
+    ];
+    for (name, help, count) in counters {
+        text.known(name, "counter", help, Some(count));
+    }
 }
 
 fn cpu_use(text: &mut Text, cpu: &Cpu) {
@@ -212,6 +237,30 @@ fn cpu_use(text: &mut Text, cpu: &Cpu) {
     let pressure = cpu.pressure;
     let help = "The part of the last 10 s in which a thread waited for a CPU.";
     text.known("paceline_cpu_pressure_ratio", "gauge", help, pressure);
+}
+
+/// A count of a target.
+type Count = fn(&Forward) -> u64;
+
+/// What a sidecar has forwarded; nothing where it forwards nothing.
+fn forwards(text: &mut Text, progress: &Progress) {
+    let targets = progress.sidecar.as_ref().map(|sidecar| sidecar.forwards.as_slice());
+    let targets = targets.unwrap_or_default();
+    let families: [(_, _, Count); 3] = [
+        ("paceline_forward_sent_total", "Readings or events sent to a target.", |one| one.sent),
+        ("paceline_forward_failed_total", "Those that could not be sent.", |one| one.failed),
+        (
+            "paceline_forward_dropped_total",
+            "Those that newer ones replaced because the target was too slow.",
+            |one| one.dropped,
+        ),
+    ];
+    for (name, help, count) in families.into_iter().filter(|_| !targets.is_empty()) {
+        text.family(name, "counter", help);
+        for target in targets {
+            text.sample(name, &[("target", &target.name)], &count(target));
+        }
+    }
 }
 
 fn direction(direction: Direction) -> &'static str {

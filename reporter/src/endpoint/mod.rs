@@ -19,4 +19,6 @@ mod server;
 mod status_file;
 mod thread;
 
+pub(crate) use metrics_text::{Format, render};
+pub use routes::all_routes;
 pub(crate) use thread::ServerThread;

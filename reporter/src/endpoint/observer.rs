@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use paceline_wire::{Progress, State};
-use tokio::net::UnixStream;
+use paceline_wire::{Forward, Progress, State};
 use tokio::time::timeout;
 
+use crate::bell::AsyncEnd;
 use crate::doing::Task;
 #[cfg(feature = "page")]
 use crate::endpoint::chart::Chart;
@@ -35,6 +35,8 @@ pub(crate) struct Observer {
     files: StatusFiles,
     #[cfg(feature = "metrics")]
     recorder: Mutex<crate::recorder::Recorder>,
+    #[cfg(feature = "tensorboard")]
+    board: Option<Mutex<crate::tensorboard::Board>>,
 }
 
 /// What earlier readings showed.
@@ -49,6 +51,10 @@ struct Past {
     last_sent_at: f64,
     last_written: Digest,
     last_written_at: f64,
+    last_published: Urgent,
+    last_published_at: f64,
+    /// Whether the last reading was published: connections may still be served, but nothing follows it.
+    is_closed: bool,
 }
 
 /// The parts of a reading whose change is published.
@@ -76,8 +82,13 @@ impl Observer {
         let settings = job.settings();
         let files =
             StatusFiles::new(settings.status_file.clone(), settings.termination_log.clone());
-        #[cfg(feature = "page")]
+        #[cfg(any(feature = "page", feature = "tensorboard"))]
         let (progress, durations) = job.read();
+        #[cfg(feature = "tensorboard")]
+        let board = settings
+            .tensorboard
+            .as_deref()
+            .map(|folder| crate::tensorboard::Board::new(folder, settings.rank, &progress));
         let past = Past {
             history: History::new(),
             #[cfg(feature = "page")]
@@ -87,10 +98,15 @@ impl Observer {
             last_sent_at: f64::NEG_INFINITY,
             last_written: Digest::default(),
             last_written_at: f64::NEG_INFINITY,
+            last_published: Urgent::default(),
+            last_published_at: f64::NEG_INFINITY,
+            is_closed: false,
         };
         Self {
             #[cfg(feature = "metrics")]
             recorder: Mutex::new(crate::recorder::Recorder::new(&settings.job)),
+            #[cfg(feature = "tensorboard")]
+            board: board.map(Mutex::new),
             past: Mutex::new(past),
             cpu: CpuMeter::default(),
             listeners: Listeners::default(),
@@ -117,6 +133,7 @@ impl Observer {
     /// Reads the progress, with the derived signals.
     pub(crate) fn read(&self) -> (Progress, Counts) {
         let (mut progress, durations) = self.job.read();
+        progress.tensorboard = self.drawn();
         let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         let doing = past.doing_at(self.job.doing(), &progress);
         progress.signals = signals::derive(&past.history, &progress, doing);
@@ -126,8 +143,8 @@ impl Observer {
     }
 
     /// Reads the job whenever the bell rings, and periodically.
-    pub(crate) async fn run(&self, bell: UnixStream) {
-        loop {
+    pub(crate) async fn run(&self, bell: AsyncEnd) {
+        while !self.is_closed() {
             let period = self.observe();
             // Both a ring and a timeout lead to the next reading.
             if let Ok(Ok(())) = timeout(period, bell.readable()).await {
@@ -136,11 +153,16 @@ impl Observer {
         }
     }
 
+    fn is_closed(&self) -> bool {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).is_closed
+    }
+
     /// Reads the job once; returns when to read it next.
     fn observe(&self) -> Duration {
         let (progress, durations) = self.job.read();
         let period = self.remember(&progress, &durations);
         self.record(&progress, durations);
+        self.draw(&progress, false);
         self.job.checkpoints().reconsider(
             progress.eval.value.filter(|_| progress.state == State::Running),
             self.job.direction(),
@@ -161,7 +183,22 @@ impl Observer {
         if write && !self.files.is_empty() {
             self.files.write(&self.read().0);
         }
+        self.publish(now.urgent, progress.now);
         period
+    }
+
+    /// Gives a reading to the extension, if it wants one. A stall is no news to listeners, because
+    /// nothing changes, so this does not depend on news.
+    fn publish(&self, urgent: Urgent, now: f64) {
+        let Some(extension) = self.extension().filter(|one| one.is_subscribed()) else { return };
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        if urgent == past.last_published && now - past.last_published_at < MIN_INTERVAL {
+            return;
+        }
+        (past.last_published, past.last_published_at) = (urgent, now);
+        // Reading takes the lock as well.
+        drop(past);
+        extension.publish(&self.read().0, false);
     }
 
     /// The progress as one line of JSON.
@@ -179,12 +216,25 @@ impl Observer {
         serde_json::to_string(&past).unwrap_or_default()
     }
 
-    /// Writes the last progress to the files.
+    /// Writes the last progress to the files, and sends it to the listeners unless they have it: they learn
+    /// how the job ended.
     pub(crate) fn close(&self) {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         let (progress, durations) = self.job.read();
         self.record(&progress, durations);
+        self.draw(&progress, true);
         if !self.files.is_empty() {
             self.files.write(&self.read().0);
+        }
+        if let Some(extension) = self.extension().filter(|one| one.is_subscribed()) {
+            extension.publish(&self.read().0, true);
+        }
+        let is_sent = {
+            let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+            past.last_sent == Digest::from_progress(&progress)
+        };
+        if !is_sent && !self.listeners.is_empty() {
+            self.listeners.send(&self.json());
         }
     }
 
@@ -197,6 +247,35 @@ impl Observer {
     #[cfg(not(feature = "metrics"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
     fn record(&self, _: &Progress, _: Counts) {}
+
+    /// Writes a point of the event files.
+    #[cfg(feature = "tensorboard")]
+    fn draw(&self, progress: &Progress, is_last: bool) {
+        let Some(board) = &self.board else { return };
+        let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock of the past is free again before the disk is written.
+        board.add(progress, is_last, || {
+            let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+            signals::smoothed(&past.history, progress)
+        });
+    }
+
+    #[cfg(not(feature = "tensorboard"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn draw(&self, _: &Progress, _: bool) {}
+
+    /// The points of the event files so far.
+    #[cfg(feature = "tensorboard")]
+    fn drawn(&self) -> Option<Forward> {
+        let board = self.board.as_ref()?;
+        Some(board.lock().unwrap_or_else(PoisonError::into_inner).describe())
+    }
+
+    #[cfg(not(feature = "tensorboard"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn drawn(&self) -> Option<Forward> {
+        None
+    }
 
     #[cfg_attr(
         not(feature = "page"),
@@ -255,7 +334,7 @@ impl Digest {
 }
 
 /// Discards the rings so far.
-fn silence(bell: &UnixStream) {
+fn silence(bell: &AsyncEnd) {
     let mut rings = [0; 64];
     while bell.try_read(&mut rings).is_ok_and(|read| read > 0) {}
 }

@@ -10,11 +10,13 @@ use crate::endpoint::routes::respond;
 const HTML: &str = "text/html; charset=utf-8";
 const PAGE: &str = include_str!("page/index.html");
 
-/// The page may load nothing but this endpoint's JSON, and no other page may embed it. Text can never
-/// become a script or an element.
+/// The page may load nothing but this endpoint's JSON. Text can never become a script or an element.
+/// Only pages of this machine may embed it: a notebook does. The page has nothing that a click could
+/// change, and who embeds it cannot read it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      frame-ancestors http://127.0.0.1:* http://localhost:* https://127.0.0.1:* \
+                      https://localhost:*; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
 /// Headers of the page.

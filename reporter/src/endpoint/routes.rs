@@ -23,6 +23,8 @@ const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// The time within which a body must have arrived.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
+const CHECKPOINT: &str = "/v1/checkpoint";
+
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -51,6 +53,7 @@ struct Asked<'r> {
     #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "only the page asks a query"))]
     uri: &'r Uri,
     headers: &'r HeaderMap,
+    is_head: bool,
 }
 
 /// Answers a request from what the observer knows.
@@ -69,7 +72,7 @@ impl Routes {
         else {
             return self.answer_head(&request);
         };
-        if request.uri().path() == "/v1/checkpoint" || self.refuses_host(&request) {
+        if request.uri().path() == CHECKPOINT || self.refuses_host(&request) {
             return self.answer_head(&request);
         }
         let (head, body) = request.into_parts();
@@ -96,7 +99,7 @@ impl Routes {
                 "invalid host: expected an IP address or localhost",
             );
         }
-        let Some((access, route)) = find(request.uri().path(), request.method()) else {
+        let Some((access, route)) = find(request.uri().path()) else {
             return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress");
         };
         let by = match *request.method() {
@@ -104,29 +107,38 @@ impl Routes {
             Method::POST => Some(Access::Write),
             _ => None,
         };
-        let asked = Asked { uri: request.uri(), headers: request.headers() };
+        let is_head = *request.method() == Method::HEAD;
+        let asked = Asked { uri: request.uri(), headers: request.headers(), is_head };
         if by == Some(access) { route(&self.observer, asked) } else { refuse(access) }
     }
 }
 
-/// The route of a path.
-fn find(path: &str, method: &Method) -> Option<(Access, Route)> {
-    let route: (_, Route) = match path {
-        #[cfg(feature = "page")]
-        "/" => (Access::Read, |_, _| page::answer()),
-        #[cfg(feature = "page")]
-        "/v1/history" => (Access::Read, history),
-        "/v1/progress" => (Access::Read, progress),
-        // HEAD must not add a listener.
-        "/v1/events" if *method == Method::HEAD => (Access::Read, no_events),
-        "/v1/events" => (Access::Read, events),
-        "/metrics" => (Access::Read, metrics),
-        "/healthz" => (Access::Read, |_, _| line(StatusCode::OK, "serving")),
-        "/readyz" => (Access::Read, ready),
-        "/v1/checkpoint" => (Access::Write, checkpoint),
-        _ => return None,
+/// The paths, how each may be requested, and what answers it.
+const TABLE: &[(&str, Access, Route)] = &[
+    #[cfg(feature = "page")]
+    ("/", Access::Read, |_, _| page::answer()),
+    #[cfg(feature = "page")]
+    ("/v1/history", Access::Read, history),
+    ("/v1/progress", Access::Read, progress),
+    ("/v1/events", Access::Read, events),
+    ("/metrics", Access::Read, metrics),
+    ("/healthz", Access::Read, |_, _| line(StatusCode::OK, "serving")),
+    ("/readyz", Access::Read, ready),
+    (CHECKPOINT, Access::Write, checkpoint),
+];
+
+/// The method and the path of each request that the endpoint answers, without those of an extension.
+pub fn all_routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let method = |access: &Access| match access {
+        Access::Read => "GET",
+        Access::Write => "POST",
     };
-    Some(route)
+    TABLE.iter().map(move |(path, access, _)| (method(access), *path))
+}
+
+fn find(path: &str) -> Option<(Access, Route)> {
+    let found = TABLE.iter().find(|(name, ..)| *name == path);
+    found.map(|(_, access, route)| (*access, *route))
 }
 
 /// Reads a body, within the limits of size and time.
@@ -167,13 +179,13 @@ fn history(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
     respond(StatusCode::OK, JSON, observer.past(after) + "\n")
 }
 
-fn events(observer: &Observer, _: Asked<'_>) -> Response<Answer> {
+fn events(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {
+    // HEAD must not add a listener.
+    if asked.is_head {
+        return respond(StatusCode::OK, EVENTS, String::new());
+    }
     let pieces = observer.listeners().add(&observer.json());
     respond(StatusCode::OK, EVENTS, Answer::Pieces(pieces))
-}
-
-fn no_events(_: &Observer, _: Asked<'_>) -> Response<Answer> {
-    respond(StatusCode::OK, EVENTS, String::new())
 }
 
 fn metrics(observer: &Observer, asked: Asked<'_>) -> Response<Answer> {

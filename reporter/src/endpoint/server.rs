@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use paceline_local::{Acceptor, SocketFile, answer};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
 
 use crate::endpoint::listen::Listener;
 use crate::endpoint::observer::Observer;
@@ -32,6 +34,7 @@ impl Server {
                 let checks_host = is_loopback(listener.local_addr()?);
                 (Acceptor::Tcp(TcpListener::from_std(listener)?), checks_host, None)
             }
+            #[cfg(unix)]
             Listener::Unix(listener, file) => {
                 (Acceptor::Unix(UnixListener::from_std(listener)?), false, Some(file))
             }

@@ -73,7 +73,9 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    let mut file = File::create(&new)?;
+    // What another user put there is neither followed nor waited for: a link, or a pipe without a reader.
+    drop(fs::remove_file(&new));
+    let mut file = File::create_new(&new)?;
     file.write_all(text.as_bytes())?;
     drop(file);
     fs::rename(&new, path)
@@ -90,7 +92,20 @@ fn write_termination(path: &Path, progress: &Progress) -> io::Result<()> {
     if text.len() > MAX_TERMINATION_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    fs::write(path, text)
+    // One write, which a pipe takes whole or not at all: the text is never longer than its buffer.
+    without_waiting().open(path)?.write_all(text.as_bytes())
+}
+
+/// How to open a file that may be a pipe. Without a reader, it is an error in place of a wait, in which
+/// nothing else would be answered.
+fn without_waiting() -> fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    if let Ok(nonblock) = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()) {
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nonblock);
+    }
+    options
 }
 
 fn json(progress: &Progress) -> String {

@@ -3,17 +3,17 @@
 //! A failure on it does not affect the job: a panic ends the endpoint only.
 
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use paceline_local::SocketFile;
+use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio::{net, runtime};
 
 use crate::address::LocalAddr;
+use crate::bell;
 use crate::endpoint::listen::Listener;
 use crate::endpoint::observer::Observer;
 use crate::endpoint::server::Server;
@@ -22,9 +22,9 @@ use crate::start_error::StartError;
 
 /// The thread's name, which the system cuts to 15 bytes.
 const NAME: &str = "paceline-reporter";
-/// The longest time that a job's exit waits for the thread, which normally ends in well under a
-/// millisecond. After that the thread ends by itself.
-const STOP_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// The turns that connections get to send what they have at the end.
+const LAST_TURNS: u32 = 8;
 
 /// The thread that serves an endpoint; dropping it ends the endpoint.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct ServerThread {
     /// Disconnected when the thread ends. Only [`Drop`] uses it, so the lock is never contended.
     ended: Mutex<Receiver<io::Result<()>>>,
     handle: Option<JoinHandle<()>>,
+    /// How long [`Drop`] waits. After that the thread ends by itself.
+    end_timeout: Duration,
 }
 
 impl ServerThread {
@@ -43,9 +45,10 @@ impl ServerThread {
     /// rings.
     pub(crate) fn start(
         (listener, address): (Listener, LocalAddr),
-        bell: UnixStream,
+        bell: bell::End,
         job: Arc<Job>,
     ) -> Result<Self, StartError> {
+        let end_timeout = job.settings().end_timeout;
         let (stop, stopped) = oneshot::channel();
         let (started, ended) = sync_channel(1);
         let handle = thread::Builder::new()
@@ -56,7 +59,7 @@ impl ServerThread {
         ended.recv().unwrap_or_else(lost).map_err(StartError::Thread)?;
         let pid = std::process::id();
         let ended = Mutex::new(ended);
-        Ok(Self { address, pid, stop: Some(stop), ended, handle: Some(handle) })
+        Ok(Self { address, pid, stop: Some(stop), ended, handle: Some(handle), end_timeout })
     }
 
     /// Where the endpoint is.
@@ -75,7 +78,7 @@ impl Drop for ServerThread {
         drop(self.stop.take());
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         let is_over =
-            matches!(ended.recv_timeout(STOP_TIMEOUT), Err(RecvTimeoutError::Disconnected));
+            matches!(ended.recv_timeout(self.end_timeout), Err(RecvTimeoutError::Disconnected));
         if let Some(handle) = self.handle.take().filter(|_| is_over) {
             // A panic of the thread has already been printed and does not concern the job.
             drop(handle.join());
@@ -93,7 +96,7 @@ struct Serving {
 /// The thread's main function: serves until `stopped`.
 fn run(
     listener: Listener,
-    bell: UnixStream,
+    bell: bell::End,
     job: Arc<Job>,
     stopped: oneshot::Receiver<()>,
     started: &SyncSender<io::Result<()>>,
@@ -107,15 +110,22 @@ fn run(
         drop(runtime.block_on(stopped));
     }
     observer.close();
+    // The connections pass the last event on to the system, which keeps it for listeners. None is waited
+    // for.
+    runtime.block_on(async {
+        for _ in 0..LAST_TURNS {
+            tokio::task::yield_now().await;
+        }
+    });
     // The file is removed before the socket closes, so that it cannot be a successor's.
     drop(file);
 }
 
-fn serve(listener: Listener, bell: UnixStream, job: Arc<Job>) -> io::Result<Serving> {
+fn serve(listener: Listener, bell: bell::End, job: Arc<Job>) -> io::Result<Serving> {
     // Made on this thread: the caller may be within a runtime that forbids dropping another.
     let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let context = runtime.enter();
-    let bell = net::UnixStream::from_std(bell)?;
+    let bell = bell::AsyncEnd::from_std(bell)?;
     #[cfg(feature = "sigterm")]
     crate::sigterm::watch(&job)?;
     let observer = Arc::new(Observer::new(job));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+#[cfg(unix)]
 use rustix::time::{ClockId, clock_gettime};
 
 /// Monotonic time since a reporter started, tied to wall time once.
@@ -24,12 +25,22 @@ impl Clock {
 
     /// This moment, as a plain count. The checked arithmetic of `Instant` would cost a third of a
     /// report's time without its two readings of the clock.
+    #[cfg(unix)]
     #[inline]
     pub(crate) fn now() -> Moment {
         let now = clock_gettime(ClockId::Monotonic);
         // The time since boot is not negative, and 64 bits hold 584 years.
-        let [seconds, nanos] = [now.tv_sec, now.tv_nsec].map(i64::cast_unsigned);
+        let unsigned = |part: i64| u64::from_ne_bytes(part.to_ne_bytes());
+        let [seconds, nanos] = [now.tv_sec, now.tv_nsec].map(unsigned);
         Moment(seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos))
+    }
+
+    /// This moment, counted from the first one.
+    #[cfg(not(unix))]
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads clocks")]
+    pub(crate) fn now() -> Moment {
+        static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        Moment(nanos(FIRST.get_or_init(std::time::Instant::now).elapsed()))
     }
 
     /// Monotonic time from the start to `moment`.

@@ -133,7 +133,7 @@ impl Stripe {
     /// Claims the stripe, unless another thread has it. Returns the version for [`Stripe::publish`].
     fn claim(&self) -> Option<u64> {
         let version = self.version.load(Relaxed);
-        let free = version.is_multiple_of(2);
+        let free = version % 2 == 0;
         let swap = || self.version.compare_exchange(version, version + 1, Acquire, Relaxed);
         (free && swap().is_ok()).then_some(version)
     }
@@ -170,7 +170,7 @@ impl Stripe {
 
     fn words(&self, version: u64) -> &[AtomicU64; WORDS] {
         let [even, odd] = &self.pages;
-        if (version / 2).is_multiple_of(2) { even } else { odd }
+        if (version / 2) % 2 == 0 { even } else { odd }
     }
 }
 

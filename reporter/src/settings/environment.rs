@@ -53,6 +53,10 @@ pub(crate) fn apply(
     if let Some(path) = read("PACELINE_TERMINATION_LOG")? {
         settings.termination_log = Some(path.into());
     }
+    #[cfg(feature = "tensorboard")]
+    if let Some(path) = read("PACELINE_TENSORBOARD")? {
+        settings.tensorboard = Some(path.into());
+    }
     // Launchers set these for many programs, so an invalid one is not the user's mistake.
     let count = |name: &str| variable(name)?.into_string().ok()?.trim().parse().ok();
     settings.rank = rank::find(count).or(settings.rank);

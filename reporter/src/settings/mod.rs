@@ -5,6 +5,7 @@ mod rank;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use paceline_wire::{Direction, Progress, Rank, Targets};
 
@@ -14,6 +15,8 @@ use crate::start_error::StartError;
 
 /// The default number of reports in the published mean.
 pub(crate) const DEFAULT_WINDOW: u32 = 5;
+/// The default of [`Settings::end_timeout`]. The thread normally ends in well under a millisecond.
+pub(crate) const END_TIMEOUT: Duration = Duration::from_millis(200);
 /// The allowed values of [`Settings::expected_steps`].
 pub(crate) const EXPECTED_STEPS: &str = "a whole number from 1 on";
 /// The largest window. With targets, every report computes its mean, so it must stay short.
@@ -56,6 +59,9 @@ pub(crate) struct Settings {
     pub(crate) stop_on_sigterm: bool,
     pub(crate) status_file: Option<PathBuf>,
     pub(crate) termination_log: Option<PathBuf>,
+    /// The folder of event files.
+    #[cfg(feature = "tensorboard")]
+    pub(crate) tensorboard: Option<PathBuf>,
     pub(crate) rank: Option<Rank>,
     /// The measuring program, if it is not this crate alone.
     pub(crate) source: Option<String>,
@@ -65,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) disabled: bool,
     /// Whether the address of the page is printed at the start.
     pub(crate) address_shown: Shown,
+    /// The longest time that the job's exit waits for the thread, which writes the last progress.
+    pub(crate) end_timeout: Duration,
 }
 
 impl Settings {
@@ -87,12 +95,15 @@ impl Settings {
             stop_on_sigterm: false,
             status_file: None,
             termination_log: None,
+            #[cfg(feature = "tensorboard")]
+            tensorboard: None,
             rank: None,
             source: None,
             extension: None,
             resumed: None,
             disabled: false,
             address_shown: Shown::Yes,
+            end_timeout: END_TIMEOUT,
         }
     }
 
@@ -116,10 +127,14 @@ impl Settings {
         if let Some(target) = batch_latency.filter(|target| !is_latency(*target)) {
             return Err(refused("batch_latency", &target, "a finite number of seconds above 0"));
         }
-        if let (Some(acceptable), Some(objective)) = (acceptable, objective)
-            && !self.direction.reached(objective, acceptable)
-        {
-            return Err(StartError::Targets { acceptable, objective, direction: self.direction });
+        if let (Some(acceptable), Some(objective)) = (acceptable, objective) {
+            if !self.direction.reached(objective, acceptable) {
+                return Err(StartError::Targets {
+                    acceptable,
+                    objective,
+                    direction: self.direction,
+                });
+            }
         }
         Ok(())
     }

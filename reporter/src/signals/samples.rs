@@ -140,6 +140,7 @@ pub(crate) fn progress() -> Progress {
         cpu: Cpu::default(),
         rank: None,
         sidecar: None,
+        tensorboard: None,
         dropped: 0,
         rejected: 0,
     }

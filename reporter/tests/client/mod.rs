@@ -10,7 +10,7 @@ use std::time::Duration;
 use paceline_reporter::{LocalAddr, Reporter};
 
 /// The longest wait for anything.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -21,7 +21,7 @@ record() {
     "$bin/$workload" --threads 1 --log-interval 1 --data "$data" "$@" >"$log"
   {
     echo "# $workload $*, on $(sed -n '1s/ from .*//p' "$log")"
-    # Four significant digits; what is no finite number stays as it is.
+    # Four significant digits; anything but a finite number stays unchanged.
     awk -F '\t' '/^Train Epoch/ { sub("Loss: ", "", $2); printf "%.4g\n", $2 }' "$log"
   } >"$here/$name.txt"
   rm -f "$log"

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A point is what was reported in a stretch of time. When there are too many, neighbours are merged,
 /// so a run of any length fits. Values have six significant digits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct History {
     /// [`SCHEMA`](crate::SCHEMA).

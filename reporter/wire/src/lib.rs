@@ -23,6 +23,7 @@ pub const DEFAULT_PORT: u16 = 7223;
 /// The counts and sums only grow while [`Progress::instance`] stays the same, so
 /// two readings give the exact mean over the time between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -78,6 +79,9 @@ pub struct Progress {
     /// The sources of a sidecar; `null` from a reporter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar: Option<Sidecar>,
+    /// The points in TensorBoard's event files; left out if none are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensorboard: Option<Forward>,
     /// Reports lost because too many came at once.
     pub dropped: u64,
     /// Reports refused because the value was not finite.
@@ -86,6 +90,7 @@ pub struct Progress {
 
 /// What a job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// No report has arrived yet.
@@ -100,6 +105,7 @@ pub enum State {
 
 /// Whether a smaller or a larger value is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Smaller is better: a loss.
@@ -129,6 +135,7 @@ impl Direction {
 
 /// The loss since the process began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Eval {
     /// The name of the loss.
     pub name: String,
@@ -154,6 +161,7 @@ pub struct Eval {
 
 /// Durations of batches, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Number of batches that have ended.
     pub count: u64,
@@ -171,6 +179,7 @@ pub struct Latency {
 
 /// The targets of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Targets {
     /// The loss from which on the model is usable.
     pub acceptable: Option<f64>,
@@ -182,6 +191,7 @@ pub struct Targets {
 
 /// When the targets were reached, in Unix seconds. Once set, it stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reached {
     /// When [`Targets::acceptable`] was.
     pub acceptable_at: Option<f64>,
@@ -194,6 +204,7 @@ pub struct Reached {
 /// A request has a number, counted from 1, which the answer to `POST /v1/checkpoint` returns. Once
 /// [`Checkpoint::answered`] is that number or more, it has been saved or has failed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     /// Number of requests.
     pub requested: u64,
@@ -220,6 +231,7 @@ pub struct Checkpoint {
 
 /// A checkpoint that is kept because the model is usable from there on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kept {
     /// Its path.
     pub path: String,
@@ -233,6 +245,7 @@ pub struct Kept {
 
 /// The loss on held-out data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// The last one.
     pub value: f64,
@@ -246,6 +259,7 @@ pub struct Validation {
 
 /// Values derived from the reports, computed on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Signals {
     /// What the job is doing.
@@ -276,6 +290,7 @@ pub struct Signals {
 /// The seconds are those at the present pace. A job that waits for CPU is slow, so its seconds say
 /// little about its remaining work; use [`Forecast::steps`] for that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Median of the seconds from now; `null` if it is more likely never reached.
     pub seconds: Option<f64>,
@@ -290,6 +305,7 @@ pub struct Forecast {
 
 /// Remaining steps until a loss reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForecastSteps {
     /// Steps with 10 % probability of being fewer; `null` if it is most likely never reached.
     pub low: Option<f64>,
@@ -301,6 +317,7 @@ pub struct ForecastSteps {
 
 /// What a job is at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Activity {
     /// No report yet: the job loads data or compiles code.
@@ -320,6 +337,7 @@ pub enum Activity {
 
 /// Whether a loss is finite and does not diverge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
     /// It is finite and does not diverge.
@@ -333,6 +351,7 @@ pub enum Health {
 
 /// The CPU that a process may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Cpu {
     /// Its quota in cores; `null` without one.
@@ -356,6 +375,7 @@ pub struct Cpu {
 
 /// The rank of a process among several of one job, numbered by its launcher from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rank {
     /// Rank among all processes.
     pub global: u32,
@@ -367,6 +387,7 @@ pub struct Rank {
 
 /// The sources that a sidecar reads, and how well it reads them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Sidecar {
     /// The name of the source of the training loss.
@@ -383,10 +404,31 @@ pub struct Sidecar {
     pub sources: Vec<Source>,
     /// The batch latency of each rank, if several ranks print into one source.
     pub ranks: Vec<RankLatency>,
+    /// Where the progress is forwarded to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwards: Vec<Forward>,
+}
+
+/// A target that the progress is forwarded to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Forward {
+    /// Its name, such as `katib`.
+    pub name: String,
+    /// Readings, events or points that were sent.
+    pub sent: u64,
+    /// Those that could not be sent.
+    pub failed: u64,
+    /// Those that were lost because the target was too slow: newer ones replaced them, or too many waited.
+    pub dropped: u64,
+    /// Why the last one could not be sent; `null` once one was.
+    pub error: Option<String>,
 }
 
 /// A source that a sidecar reads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Source {
     /// Its name, such as `log:/logs/train.log`.
@@ -418,6 +460,7 @@ pub struct Source {
 
 /// The batch latency of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RankLatency {
     /// The rank.

@@ -34,12 +34,15 @@ const ADDITIONS: &str = r#"{
  "cpu": {"quota": 1.5, "threads": 2, "periods": 400, "throttled_periods": 100,
          "throttled_seconds": 12.5, "throttled_ratio": 0.25, "pressure": 0.125},
  "rank": {"global": 3, "local": 1, "world": 8},
+ "tensorboard": {"name": "/logs/run", "sent": 40, "failed": 1, "dropped": 0, "error": null},
  "sidecar": {"loss_from": "log:/logs/train.log", "loss_span": "step", "latency_from": "inferred",
              "block_buffered": false, "ranks": [{"rank": 0, "count": 10, "sum": 0.5}],
              "sources": [{"name": "log:/logs/train.log", "up": true, "grammar": "keras bar",
                           "confidence": 1.0, "bytes": 100, "lines": 9, "observations": 8,
                           "errors": 0, "dropped": 0, "updated_at": 1760000042.4, "error": null,
-                          "hint": null}]}}"#;
+                          "hint": null}],
+             "forwards": [{"name": "katib", "sent": 3, "failed": 1, "dropped": 0,
+                           "error": "cannot write"}]}}"#;
 
 #[test]
 fn every_field_of_the_body_is_read_and_written_under_its_name() {

@@ -6,6 +6,8 @@
 
 mod events;
 mod figures;
+#[cfg(feature = "forward")]
+mod forward;
 mod latency;
 mod memory;
 mod mtail;
@@ -21,20 +23,26 @@ use std::path::Path;
 /// Measures one thing with files in a temporary folder, and prints it.
 type Part = fn(&Path) -> io::Result<()>;
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: &[(&str, Part)] = &[
     ("throughput", throughput::print),
     ("latency", latency::print_delays),
     ("memory", memory::print),
     ("start", rest::print_start),
     ("idle", rest::print_idle),
     ("size", rest::print_size),
+    #[cfg(feature = "forward")]
+    ("forward", forward::print),
 ];
 
 fn main() -> io::Result<()> {
+    #[cfg(feature = "forward")]
+    if let Some(path) = std::env::var_os(forward::JOB) {
+        return forward::run_job(Path::new(&path));
+    }
     // Cargo adds `--bench`.
     let wanted: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     print_machine()?;
-    for (name, part) in PARTS {
+    for &(name, part) in PARTS {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             part(tempfile::tempdir()?.path())?;
         }

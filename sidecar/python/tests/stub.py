@@ -1,4 +1,4 @@
-"""A fake sidecar, and a function that runs a program against it."""
+"""A fake sidecar, a job that it serves, and a function that runs a program against it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
+sys.path.insert(0, str(SOURCE))
 
 # Timeout in seconds; only a hang takes so long.
 LIMIT = 60.0
@@ -26,15 +27,59 @@ LIMIT = 60.0
 LONG_FLUSH = f"import paceline; paceline.flush.__defaults__ = ({LIMIT},)\n"
 
 
+# A job in the middle of its training.
+PROGRESS: dict[str, Any] = {
+    "schema": 1,
+    "job": "vae <b>&",
+    "state": "running",
+    "now": 1003.5,
+    "step": 30,
+    "total_steps": 120,
+    "eval": {"name": "loss", "value": 0.25, "best": 0.2},
+    "validation": {"value": 0.5},
+    "batch_latency": {"p50": 0.04, "p95": 0.05, "p99": 0.06},
+    "signals": {"activity": "training", "health": "fine", "eta_seconds": 90, "loss_smoothed": 0.3},
+}
+# Its past, in three points.
+HISTORY: dict[str, Any] = {
+    "schema": 1,
+    "instance": "a",
+    "started_at": 1000.0,
+    "from": [1000.0, 1001.0, 1002.0],
+    "to": [1001.0, 1002.0, 1003.0],
+    "step": [10, 20, 30],
+    "loss": [1.0, 0.5, 0.25],
+    "loss_low": [0.9, 0.4, 0.2],
+    "loss_high": [1.1, 0.6, 0.3],
+    "loss_smoothed": [1.0, 0.7, 0.4],
+    "validation": [None, None, 0.5],
+    "batch_p50": [0.04, 0.04, None],
+    "batch_p95": [0.05, 0.05, None],
+    "batch_p99": [0.06, 0.06, None],
+}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # A Unix socket has no peer address.
     client_address = ("local", 0)
 
+    def do_GET(self) -> None:
+        stub = self.server.stub  # type: ignore[attr-defined]
+        stub.gets.append(self.path)
+        value = stub.answers.get(self.path)
+        body = b"unknown path" if value is None else json.dumps(value).encode()
+        self.send_response(404 if value is None else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def do_POST(self) -> None:
         stub = self.server.stub  # type: ignore[attr-defined]
         body = self.rfile.read(int(self.headers["Content-Length"]))
         stub.hold.wait()
+        if self.path == "/end":
+            stub.ends()
         stub.requests.append((self.path, dict(self.headers), body))
         stub.connections.add(self.connection)
         status, answer = stub.answer
@@ -76,6 +121,11 @@ class Stub:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections: set[socket.socket] = set()
         self.answer = (204, b"")
+        # The objects that are read by GET, and the paths that were asked for.
+        self.answers: dict[str, Any] = {}
+        self.gets: list[str] = []
+        # Called by a post to /end.
+        self.ends: Callable[[], None] = lambda: None
         # Requests that contain this are rejected.
         self.refuses = b"refused"
         # While cleared, all requests wait.

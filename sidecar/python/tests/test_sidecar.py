@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import socket
 import subprocess
+import sys
+import tempfile
 import unittest
 import urllib.request
 from typing import Any
 
-from stub import LIMIT, run, until
+from stub import LIMIT, SOURCE, run, until
+
+import paceline
 
 BINARY = os.environ.get("PACELINE_SIDECAR")
 
@@ -45,15 +51,46 @@ class Sidecar(unittest.TestCase):
                 return progress["step"] == 40 and progress["validation"] is not None
 
             self.assertTrue(until(is_whole), progress)
+            # The last reading of the past comes a moment after its reports.
+            self.assertTrue(until(lambda: paceline.history(address)["step"][-1:] == [40]))
+            past = paceline.history(address)
+            with contextlib.redirect_stdout(io.StringIO()) as shown:
+                paceline.show(address)
         finally:
             sidecar.terminate()
             sidecar.wait()
+        self.assertEqual(len({len(column) for column in past.values()}), 1)
+        lows = [value for value in past["loss_low"] if value is not None]
+        self.assertTrue(lows and min(lows) >= 0.05)
+        self.assertIn(0.25, past["validation"])
+        self.assertIn("step 40", shown.getvalue())
+        self.assertIn(f"http://{address}/", shown.getvalue())
         self.assertEqual((progress["step"], progress["rejected"]), (40, 2))
         self.assertEqual((progress["eval"]["count"], progress["eval"]["best"]), (38, 0.05))
         self.assertEqual(progress["validation"]["value"], 0.25)
         # The first batch may be ignored, because it is the slowest in many programs.
         self.assertIn(progress["batch_latency"]["count"], (39, 40))
         self.assertTrue(0.01 <= progress["batch_latency"]["p50"] < LIMIT)
+
+    def test_log_is_read_as_the_sidecar_reads_it(self) -> None:
+        lines = "".join(f"step {step}/20 loss {1 / step:.6f}\n" for step in range(1, 21))
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(lines)
+            log.flush()
+            past = paceline.history(log.name)
+        self.assertEqual(past["step"], list(range(1, 21)))
+        self.assertEqual(past["loss"], [round(1 / step, 6) for step in range(1, 21)])
+
+    def test_module_is_the_program(self) -> None:
+        kept = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        module = subprocess.run(
+            [sys.executable, "-m", "paceline", "--version"],
+            env=kept,
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual((module.returncode, module.stderr), (0, ""))
+        self.assertEqual(module.stdout, f"paceline-sidecar {paceline.__version__}\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 //! Arguments that commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use paceline_reporter::{Builder, Direction, Reporter};
 
+use super::forward::ForwardArgs;
 use super::{Failure, chain, values};
 use crate::grammar::Patterns;
 use crate::job::Job;
@@ -37,6 +38,8 @@ pub(super) struct SourceArgs {
     pub(super) state: Option<PathBuf>,
     #[command(flatten)]
     pub(super) job: JobArgs,
+    #[command(flatten)]
+    pub(super) forward: ForwardArgs,
 }
 
 /// The settings of the job.
@@ -53,7 +56,7 @@ pub(super) struct JobArgs {
     #[arg(long, value_name = "NAME", value_parser = values::text())]
     loss: Option<String>,
     /// Samples per batch, for logs that count samples instead of steps
-    #[arg(long, value_name = "N", value_parser = values::count)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::count)]
     batch_size: Option<u64>,
     /// The loss at which the model becomes usable [env: `PACELINE_ACCEPTABLE`]
     #[arg(long, value_name = "LOSS", allow_hyphen_values = true, value_parser = values::loss)]
@@ -62,17 +65,17 @@ pub(super) struct JobArgs {
     #[arg(long, value_name = "LOSS", allow_hyphen_values = true, value_parser = values::loss)]
     objective: Option<f64>,
     /// The target time per batch [env: `PACELINE_BATCH_LATENCY`]
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = values::seconds)]
     batch_latency: Option<f64>,
     /// Whether a lower or a higher loss is better
     #[arg(long, value_enum, default_value_t = Way::Minimize)]
     direction: Way,
     /// The planned number of steps, if the job does not report it
-    #[arg(long, value_name = "N", value_parser = values::count)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::count)]
     total_steps: Option<u64>,
     /// The number of steps that the job expects to need, if it may stop early; at least 1
     /// [env: `PACELINE_EXPECTED_STEPS`]
-    #[arg(long, value_name = "N", value_parser = values::count)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::count)]
     expected_steps: Option<u64>,
     /// Where to listen: `host:port` or `unix:/path.sock`. It must be free; without it the first free
     /// port from 7230 serves if 7223 is taken [default: 127.0.0.1:7223] [env: `PACELINE_LISTEN`]
@@ -82,6 +85,10 @@ pub(super) struct JobArgs {
     /// [env: `PACELINE_STATUS_FILE`]
     #[arg(long, value_name = "FILE", value_parser = values::path())]
     status_file: Option<PathBuf>,
+    /// A folder to write TensorBoard event files into, with the losses and the pace at their steps
+    /// [env: `PACELINE_TENSORBOARD`]
+    #[arg(long, value_name = "DIR", value_parser = values::path())]
+    tensorboard_out: Option<PathBuf>,
 }
 
 /// Whether a lower or a higher loss is better.
@@ -95,6 +102,32 @@ impl SourceArgs {
     /// The files to follow.
     pub(super) fn files(&self) -> Wanted {
         Wanted { logs: self.log.clone(), csvs: self.csv.clone(), events: self.tfevents.clone() }
+    }
+
+    /// What a user may not expect of the sources, one line each.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let Self { log, tfevents, csv, docker, statsd, .. } = self;
+        if [log, tfevents, csv].iter().all(|paths| paths.is_empty())
+            && docker.is_empty()
+            && statsd.is_empty()
+        {
+            return vec![
+                "no source is given, so only posted reports are read; `paceline-sidecar --help` lists the \
+                 sources"
+                    .to_owned(),
+            ];
+        }
+        let named = [("--log", log), ("--tfevents", tfevents), ("--csv", csv)];
+        let named = named
+            .into_iter()
+            .flat_map(|(option, paths)| paths.iter().map(move |path| (option, path)));
+        let is_missing = |path: &Path| matches!(path.try_exists(), Ok(false));
+        let missing = named.filter(|(_, path)| path.as_os_str() != "-" && is_missing(path));
+        missing
+            .map(|(option, path)| {
+                format!("{option} {} does not exist yet: waiting for it", path.display())
+            })
+            .collect()
     }
 
     /// Reads the state of the previous sidecar. Without a whole one, everything begins again.
@@ -161,6 +194,9 @@ impl JobArgs {
         }
         if let Some(path) = &self.status_file {
             builder = builder.status_file(path);
+        }
+        if let Some(folder) = &self.tensorboard_out {
+            builder = builder.tensorboard(folder);
         }
         Job::start(more(builder), self.hints()).map_err(|error| Failure::usage(chain(&error)))
     }

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use clap::Args;
 
 use super::args::JobArgs;
+use super::forward::ForwardArgs;
 use super::{Failure, chain};
 use crate::source::child;
 
@@ -22,6 +24,9 @@ pub(super) struct ExecArgs {
     /// The command, after `--`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+    // The last, because its heading is that of all arguments that follow.
+    #[command(flatten)]
+    forward: ForwardArgs,
 }
 
 /// The arguments of the hidden command that enters a terminal.
@@ -37,10 +42,13 @@ pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("invalid COMMAND \"\": expected a program, for example python"));
     }
     let patterns = args.job.patterns()?;
+    let plan = args.forward.plan()?;
     let job = args.job.start(|builder| builder)?;
+    let flush = plan.start(&job)?;
     let ended = child::run(&job, &args.command, &patterns, args.tty);
     job.end(ended.as_ref().is_ok_and(ExitStatus::success));
     job.close();
+    flush.run(&job);
     let status = ended.map_err(|error| cannot_run(&args.command, &error))?;
     Ok(ExitCode::from(child::exit_code(status)))
 }
@@ -50,9 +58,24 @@ pub(super) fn enter(args: &EnterArgs) -> Failure {
     cannot_run(&args.command, &child::enter(&args.command))
 }
 
+/// Becomes the command of `--on`, in a session of its own.
+#[cfg(feature = "forward")]
+pub(super) fn run_hook(args: &EnterArgs) -> Failure {
+    cannot_run(&args.command, &crate::forward::hook::become_command(&args.command))
+}
+
 fn cannot_run(command: &[OsString], error: &io::Error) -> Failure {
     let program = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
     // The exit codes of a shell: 127 if the program is missing, 126 if it cannot be run.
-    let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    Failure { code, message: format!("cannot run {program}: {}", chain(error)) }
+    let is_file = command.first().is_some_and(|program| Path::new(program).is_file());
+    let (code, advice) = if error.kind() == io::ErrorKind::NotFound && is_file {
+        (127, "; check the interpreter that its first line names")
+    } else if error.kind() == io::ErrorKind::NotFound {
+        (127, "; check its name and the PATH")
+    } else if error.kind() == io::ErrorKind::PermissionDenied {
+        (126, "; make it executable, or put its interpreter before it, for example python")
+    } else {
+        (126, "")
+    };
+    Failure { code, message: format!("cannot run {program}: {}{advice}", chain(error)) }
 }

@@ -1,6 +1,6 @@
 //! `healthcheck`: asks an endpoint whether it is healthy.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -10,9 +10,12 @@ use clap::Args;
 use paceline_reporter::wire::DEFAULT_PORT;
 
 use super::Failure;
+use crate::clock::Clock;
 
 /// Timeout for the answer of an endpoint.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// The most bytes of an answer that are read; one has some hundred.
+const MAX_ANSWER: usize = 16 * 1024;
 
 /// The arguments of `healthcheck`.
 #[derive(Clone, Debug, Args)]
@@ -32,8 +35,7 @@ pub(super) fn run(args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
     let given = args.listen.clone().filter(|address| !address.trim().is_empty());
     let address = given.unwrap_or_else(default);
     let page = if args.ready { "/readyz" } else { "/healthz" };
-    let failed =
-        |error: std::io::Error| Failure::running(format!("cannot query {address}: {error}"));
+    let failed = |error: io::Error| Failure::running(format!("cannot query {address}: {error}"));
     let answer = ask(&address, page).map_err(failed)?;
     let line = answer.lines().next().unwrap_or_default();
     if line.split(' ').nth(1) == Some("200") {
@@ -43,19 +45,43 @@ pub(super) fn run(args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
     Err(Failure::running(format!("{address} is not healthy: {body}")))
 }
 
-fn ask(address: &str, page: &str) -> std::io::Result<String> {
-    let mut answer = String::new();
+fn ask(address: &str, page: &str) -> io::Result<String> {
     let request = format!("GET {page} HTTP/1.0\r\nhost: localhost\r\n\r\n");
     if let Some(path) = address.strip_prefix("unix:") {
         let mut stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.write_all(request.as_bytes())?;
-        stream.read_to_string(&mut answer)?;
+        answer(&mut stream, |stream, left| stream.set_read_timeout(Some(left)))
     } else {
         let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.write_all(request.as_bytes())?;
-        stream.read_to_string(&mut answer)?;
+        answer(&mut stream, |stream, left| stream.set_read_timeout(Some(left)))
     }
-    Ok(answer)
+}
+
+/// Reads an answer to its end. Another program may listen at the address, so length and time are bounded.
+fn answer<S: Read>(
+    stream: &mut S,
+    wait: impl Fn(&S, Duration) -> io::Result<()>,
+) -> io::Result<String> {
+    let clock = Clock::start();
+    let mut answer = Vec::new();
+    let mut piece = [0; 1024];
+    while answer.len() < MAX_ANSWER {
+        let left = ANSWER_TIMEOUT.saturating_sub(clock.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        wait(stream, left)?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => answer.extend_from_slice(piece.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // On Unix, a read that takes too long would block.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use tempfile::NamedTempFile;
 
 use super::Failure;
+use crate::own_program::own_program;
 
 /// The name of the copy.
 const NAME: &str = "paceline-sidecar";
@@ -35,7 +36,7 @@ pub(super) fn run(args: &InstallArgs) -> Result<ExitCode, Failure> {
 /// Creates the copy atomically. An existing copy is replaced, even while it runs.
 fn install(folder: &Path) -> io::Result<PathBuf> {
     // The running program, even if its file has been replaced since.
-    let mut ours = File::open("/proc/self/exe")?;
+    let mut ours = File::open(own_program()?)?;
     let mut copy = NamedTempFile::with_prefix_in(format!(".{NAME}-"), folder)?;
     io::copy(&mut ours, &mut copy)?;
     // Any user may run it, whatever the umask is.

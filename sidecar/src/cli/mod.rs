@@ -2,16 +2,23 @@
 
 mod args;
 mod exec;
+mod forward;
 mod healthcheck;
 mod install;
+#[cfg(feature = "forward")]
+mod otlp;
 mod replay;
 mod run;
+#[cfg(feature = "watch")]
+mod show;
 mod values;
 
 use std::env;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
+#[cfg(feature = "manual")]
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
@@ -37,8 +44,11 @@ Examples:
   paceline-sidecar --log /logs/train.log          follow a log of another container
   paceline-sidecar --tfevents runs/ --csv metrics.csv
   paceline-sidecar --docker trainer               attach to a container on this host
+  paceline-sidecar exec --on 'stalled,failed=mail -s training me' -- python train.py
   paceline-sidecar replay train.log               show what would be reported
   paceline-sidecar replay --explain train.log     show what is read of each line, and why
+  paceline-sidecar watch                          show all jobs of this machine in the terminal
+  paceline-sidecar serve                          show them on one page
   curl -s http://127.0.0.1:7223/v1/progress";
 
 #[derive(Debug, Subcommand)]
@@ -47,13 +57,29 @@ enum Command {
     Exec(exec::ExecArgs),
     /// Print what would be reported for a log, line by line, and why
     Replay(replay::ReplayArgs),
+    /// Show the jobs of this machine in the terminal: loss, progress, time left, CPU
+    #[cfg(feature = "watch")]
+    #[command(after_help = show::WATCH_EXAMPLES)]
+    Watch(paceline_watch::WatchArgs),
+    /// Show the jobs of this machine on one page, on loopback
+    #[cfg(feature = "watch")]
+    #[command(after_help = show::SERVE_EXAMPLES)]
+    Serve(paceline_watch::ServeArgs),
     /// Check that a sidecar or reporter is healthy; for exec probes
     Healthcheck(healthcheck::HealthcheckArgs),
     /// Copy this program into a folder; for init containers, because the image has no `cp`
     Install(install::InstallArgs),
+    #[cfg(feature = "manual")]
+    Completions(paceline_manual::CompletionsArgs),
+    #[cfg(feature = "manual")]
+    Man(paceline_manual::ManArgs),
     /// Become a command in a new session with standard output as its terminal; for `exec --tty`
     #[command(name = child::ENTER, hide = true)]
     Enter(exec::EnterArgs),
+    /// Become a command in a new session; for `exec --on`
+    #[cfg(feature = "forward")]
+    #[command(name = crate::forward::hook::RUN, hide = true)]
+    RunHook(exec::EnterArgs),
 }
 
 /// Runs the command line of this process.
@@ -69,11 +95,32 @@ pub fn main() -> ExitCode {
         None => run::run(&sources),
         Some(Command::Exec(args)) => exec::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),
+        #[cfg(feature = "watch")]
+        Some(Command::Watch(args)) => show::watch(args),
+        #[cfg(feature = "watch")]
+        Some(Command::Serve(args)) => show::serve(args),
         Some(Command::Healthcheck(args)) => healthcheck::run(&args),
         Some(Command::Install(args)) => install::run(&args),
+        #[cfg(feature = "manual")]
+        Some(Command::Completions(args)) => manual(args.run(Cli::command())),
+        #[cfg(feature = "manual")]
+        Some(Command::Man(args)) => manual(args.run(Cli::command())),
         Some(Command::Enter(args)) => Err(exec::enter(&args)),
+        #[cfg(feature = "forward")]
+        Some(Command::RunHook(args)) => Err(exec::run_hook(&args)),
     };
     result.unwrap_or_else(Failure::exit)
+}
+
+#[cfg(feature = "manual")]
+fn manual(written: Result<(), paceline_manual::ManError>) -> Result<ExitCode, Failure> {
+    use paceline_manual::ManError;
+
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error @ ManError::Unknown(_)) => Err(Failure::usage(error.to_string())),
+        Err(error) => Err(Failure::running(error.to_string())),
+    }
 }
 
 /// The failure for `exec python train.py`, which lacks the `--` before the command.

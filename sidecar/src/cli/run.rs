@@ -23,6 +23,7 @@ use crate::state::Saved;
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
     let saved = args.saved()?;
+    let plan = args.forward.plan()?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT])
         .map_err(|error| Failure::running(format!("cannot handle signals: {}", chain(&error))))?;
@@ -35,6 +36,10 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
         }
     })?;
     announce(&job);
+    for remark in args.remarks() {
+        say(format_args!("{remark}"));
+    }
+    let flush = plan.start(&job)?;
     for address in &args.statsd {
         datagram::listen(Arc::clone(&job), address).map_err(|error| {
             Failure::usage(format!("cannot listen on --statsd {address}: {error}"))
@@ -92,6 +97,7 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     // A name that is still being resolved must not delay the end.
     runtime.shutdown_background();
     job.close();
+    flush.run(&job);
     Ok(ExitCode::SUCCESS)
 }
 

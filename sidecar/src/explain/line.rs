@@ -96,7 +96,7 @@ impl Explainer {
                 format!("its loss is not reported: rank {rank} is not the lowest that reports one")
             }
             _ if loss.span == Span::Run => {
-                "its loss is not reported: a mean over the whole run is no loss of a step"
+                "its loss is not reported: a mean over the whole run is not the loss of a step"
                     .to_owned()
             }
             _ => {

@@ -26,7 +26,7 @@ impl Number<'_> {
 /// The longest unit after a number in bytes, as in `20ms`.
 const MAX_UNIT: usize = 3;
 
-/// The numbers of a line. Digits in words, versions, dates and times of day are no numbers.
+/// The numbers of a line. Digits in words, versions, dates and times of day do not count.
 pub(super) fn numbers(line: &str) -> Vec<Number<'_>> {
     let mut found = Vec::new();
     let mut at = 0;

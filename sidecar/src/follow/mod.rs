@@ -8,12 +8,13 @@ mod fingerprint;
 mod open;
 mod stream;
 mod tail;
+#[cfg_attr(not(target_os = "linux"), path = "no_wake.rs")]
 pub mod wake;
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) use fingerprint::{Fingerprint, read_at};
 use open::Mark;
@@ -173,6 +174,15 @@ impl Follower {
             Source::Path(_) => None,
             Source::Stream(stream) => Some(stream.as_fd()),
         }
+    }
+}
+
+/// Opens a regular file without waiting. Opening a named pipe would block until someone writes to it.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    match tail::open(path)? {
+        Some((file, metadata)) if metadata.is_file() => Ok(file),
+        Some(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        None => Err(io::ErrorKind::NotFound.into()),
     }
 }
 

@@ -162,7 +162,7 @@ enum Opened {
 }
 
 /// Opens without waiting for the other end of a pipe. `None` if it does not exist.
-fn open(path: &Path) -> io::Result<Option<(File, fs::Metadata)>> {
+pub(super) fn open(path: &Path) -> io::Result<Option<(File, fs::Metadata)>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => {

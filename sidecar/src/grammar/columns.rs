@@ -18,6 +18,8 @@ pub(super) struct Columns {
     parted: Parted,
     /// Lines since the last row.
     idle: u32,
+    /// The table stands below a heading that says that it is of held-out data.
+    pub(super) held_out: bool,
 }
 
 /// The characters that part the columns of a table with bars.
@@ -41,6 +43,7 @@ impl Columns {
 
     /// Takes a line that mentions a loss. Returns whether it is the header of a table.
     pub(super) fn header(&mut self, line: &str) -> bool {
+        let line = line.strip_prefix("# ").unwrap_or(line);
         // A line of numbers is no header.
         if line.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
             return false;
@@ -111,7 +114,7 @@ impl Columns {
             self.header.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
         let usual = if counts_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in self.header.iter().zip(cells) {
-            let Some(value) = scan::whole(cell) else {
+            let Some(value) = scan::whole(cell).or_else(|| self.sum(cell)) else {
                 if *field == Field::Data {
                     put_text(*field, cell, draft);
                 }
@@ -134,6 +137,13 @@ impl Columns {
             draft.clear();
         }
         is_row
+    }
+
+    /// The sum of a list of parts: `[0.25, 0.5]`. Lists between bars have other meanings, too.
+    fn sum(&self, cell: &str) -> Option<f64> {
+        let inside = cell.strip_prefix('[')?.strip_suffix(']')?;
+        let is_of_parts = self.parted == Parted::Gaps;
+        inside.split(',').map(scan::whole).sum::<Option<f64>>().filter(|_| is_of_parts)
     }
 
     /// The cells of a row, as many as there are columns.

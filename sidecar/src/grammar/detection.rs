@@ -7,7 +7,7 @@ use crate::observation::Span::{Interval, Step};
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(darknet()), Box::new(caffe()), Box::new(paddleseg())]
+    vec![Box::new(darknet()), Box::new(caffe()), Box::new(paddleseg()), Box::new(faster_rcnn())]
 }
 
 /// The lines of single layers print parts of the loss of a batch.
@@ -40,6 +40,11 @@ fn paddleseg() -> Table {
         "[TRAIN] epoch: {epoch}, iter: {step}/{total}, loss: {loss}, lr: {_}, batch_cost: {s}",
     );
     Table::new("paddleseg", [shape.train("loss", Step)])
+}
+
+/// The time of a step, below the losses.
+fn faster_rcnn() -> Table {
+    Table::new("faster r-cnn", [Shape::new("speed: {s}s / iter")])
 }
 
 #[cfg(test)]

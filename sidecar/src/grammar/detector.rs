@@ -10,6 +10,7 @@ mod join;
 mod line;
 mod mention;
 mod processes;
+mod score;
 mod section;
 mod starts;
 mod streams;
@@ -30,9 +31,12 @@ use super::{
     key_value::KeyValue,
     language, megatron,
     mllog::MlLog,
-    older, others, pytorch, speech,
-    tqdm::{Tqdm, Yolo},
+    older, others, pytorch,
+    restoration::BasicSr,
+    speech,
+    tqdm::{Loggable, Tqdm, Yolo},
     vision,
+    vowpal::VowpalWabbit,
 };
 use crate::observation::Observation;
 use crate::terminal::prefix::{Stripped, Stripper};
@@ -43,12 +47,10 @@ use heading::Heading;
 use join::Join;
 use mention::Mentions;
 use processes::Processes;
+pub use score::{Counts, Match};
 use starts::Starts;
 use streams::Streams;
 pub use trace::{Fate, Traced};
-
-/// A grammar that has read so many lines more than any other is tried first.
-const ENOUGH: u64 = 8;
 
 /// Reads lines of any program.
 ///
@@ -77,8 +79,8 @@ pub struct Detector {
     block: Block,
     join: Join,
     processes: Processes,
-    /// The step and the total of the last line of the training without a bar.
-    trained: Option<(u64, Option<u64>)>,
+    /// The counters of the last line of the training without a bar.
+    trained: Option<Place>,
     /// Numbers have a decimal comma.
     commas: bool,
     counts: Counts,
@@ -106,28 +108,23 @@ enum Kind {
     Other,
 }
 
+/// A place in the training: the step and its total, and the epoch if the line names one.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    step: u64,
+    total: Option<u64>,
+    epoch: Option<f64>,
+}
+
+impl Place {
+    fn of(found: &Observation) -> Option<Self> {
+        let (total, epoch) = (found.total_steps, found.epoch);
+        found.step.map(|step| Self { step, total, epoch })
+    }
+}
+
 /// In place of the index of a grammar, for lines that belong to none.
 const NO_GRAMMAR: usize = usize::MAX;
-
-/// The grammar of most lines.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Match {
-    /// Its name, such as `keras bar` and `hugging face`; `pattern` for a user's own.
-    pub name: &'static str,
-    /// Its share of the lines with a new loss or an unread mention of one: between 0 and 1.
-    pub confidence: f64,
-}
-
-/// Counts of lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Lines and frames, except blank and incomplete ones.
-    pub lines: u64,
-    /// Lines with a new loss.
-    pub losses: u64,
-    /// Lines that mention a loss and a number but that no grammar knows.
-    pub unread: u64,
-}
 
 impl Detector {
     /// Creates a detector. `patterns` are tried before its own grammars.
@@ -147,8 +144,11 @@ impl Detector {
         grammars.extend(flax::grammars());
         grammars.extend(boosting::grammars());
         grammars.extend(others::grammars());
+        grammars.push(Box::new(BasicSr::new()));
+        grammars.push(Box::new(VowpalWabbit::default()));
         grammars.push(Box::new(Yolo::default()));
         grammars.push(Box::new(Tqdm::default()));
+        grammars.push(Box::new(Loggable::default()));
         grammars.push(Box::new(Fastprogress::default()));
         let explained = vec![0; grammars.len() + 3];
         let starts = Starts::new(&grammars);
@@ -294,6 +294,9 @@ impl Detector {
             }
             return true;
         }
+        if let Some(heading) = &mut self.heading {
+            heading.count_as(found);
+        }
         if is_bar {
             self.bars.frame(self.heading, reading, found);
         }
@@ -331,49 +334,6 @@ impl Detector {
         let own = self.held.flush().or_else(|| self.block.line(false).map(of_rank));
         own.or_else(|| self.streams.others().find_map(Self::flush))
     }
-
-    /// The grammar of most lines; `None` until a line contained a loss.
-    pub fn matched(&self) -> Option<Match> {
-        let (at, most) =
-            self.explained.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
-        let name = self.name(at);
-        let all = self.counts.losses + self.counts.unread;
-        (*most > 0).then(|| Match { name, confidence: ratio(*most, all) })
-    }
-
-    /// The name of the grammar at an index of `explained`.
-    fn name(&self, at: usize) -> &'static str {
-        match self.grammars.get(at) {
-            Some(grammar) => grammar.name(),
-            None if at == self.grammars.len() => self.general.name(),
-            None if at == self.grammars.len() + 1 => "pattern",
-            None => "table",
-        }
-    }
-
-    /// Counts of lines.
-    pub fn counts(&self) -> Counts {
-        self.streams.counts().fold(self.counts, |all, one| Counts {
-            lines: all.lines + one.lines,
-            losses: all.losses + one.losses,
-            unread: all.unread + one.unread,
-        })
-    }
-
-    fn explained(&mut self, index: usize) {
-        self.counts.losses += 1;
-        if let Some(count) = self.explained.get_mut(index) {
-            *count += 1;
-            let is_particular = index < self.grammars.len();
-            if is_particular && *count >= ENOUGH && self.chosen != Some(index) {
-                let count = *count;
-                let chosen = self.chosen.and_then(|chosen| self.explained.get(chosen));
-                if chosen.is_none_or(|chosen| *chosen + ENOUGH <= count) {
-                    self.chosen = Some(index);
-                }
-            }
-        }
-    }
 }
 
 impl Default for Detector {
@@ -398,13 +358,6 @@ fn fill_epoch(
         found.total_epochs = found.total_epochs.or(epochs.filter(|_| !is_global));
     }
     found.epoch = found.epoch.or(counted.map(f64::from));
-}
-
-/// `part / all` as a float; above 2^32, the last digits are dropped.
-fn ratio(part: u64, all: u64) -> f64 {
-    let shift = (u64::BITS - all.leading_zeros()).saturating_sub(u32::BITS);
-    let float = |count: u64| u32::try_from(count >> shift).map_or(f64::NAN, f64::from);
-    float(part) / float(all)
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ pub(super) enum Value<'a> {
 }
 
 /// Receives the values of a dict.
-pub(super) trait Take {
+pub(super) trait Take<'a> {
     /// Whether the value of a key without a general meaning is wanted.
     fn wants(&self, key: &str) -> bool;
 
     /// Takes the value under `key`. In a nested dict, `key` is prefixed by the outer key and a
     /// slash.
-    fn take(&mut self, field: Field, key: &str, value: Value<'_>);
+    fn take(&mut self, field: Field, key: &str, value: Value<'a>);
 
     /// Discards all values taken so far.
     fn clear(&mut self);
@@ -67,7 +67,7 @@ impl Dicts {
 
     /// Passes the values of the dict at the start of `text` to `to`, including those of nested
     /// dicts. Returns the text after the dict; `None` if it is malformed.
-    pub(super) fn walk<'a>(&mut self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
+    pub(super) fn walk<'a>(&mut self, text: &'a str, to: &mut impl Take<'a>) -> Option<&'a str> {
         if !self.parts.is_empty() {
             if let Some(rest) = self.alike(text, to) {
                 self.misses = 0;
@@ -96,7 +96,7 @@ impl Dicts {
 
     /// Reads a dict with the same text between the values as the remembered one. Returns the text
     /// after it.
-    fn alike<'a>(&self, text: &'a str, to: &mut impl Take) -> Option<&'a str> {
+    fn alike<'a>(&self, text: &'a str, to: &mut impl Take<'a>) -> Option<&'a str> {
         let mut rest = text.as_bytes();
         for part in &self.parts {
             rest = rest.strip_prefix(part.before.as_bytes())?;
@@ -142,7 +142,7 @@ struct Walk<'a, 'w, T> {
     to: &'w mut T,
 }
 
-impl<'a, T: Take> Walk<'a, '_, T> {
+impl<'a, T: Take<'a>> Walk<'a, '_, T> {
     fn entries(&mut self, rest: &'a [u8], around: Option<&str>) -> Option<&'a [u8]> {
         let mut rest = rest.strip_prefix(b"{")?;
         loop {

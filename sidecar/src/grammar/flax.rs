@@ -1,4 +1,4 @@
-//! JAX: the examples of flax and gemma, and clu's metric writer.
+//! JAX: the examples of flax and gemma, trax, and clu's metric writer.
 
 use super::draft::Draft;
 use super::keys::{Keys, main_loss_first};
@@ -6,7 +6,7 @@ use super::shape::Shape;
 use super::table::Table;
 use super::{Grammar, Reading, scan};
 use crate::names::phase_of_folder;
-use crate::observation::Span::{Epoch, Step};
+use crate::observation::Span::{Epoch, Interval, Step};
 use crate::observation::{Observation, Phase};
 use crate::terminal::End;
 
@@ -27,6 +27,8 @@ fn flax() -> Table {
         Shape::new("eval step: {step}, loss: {loss}").validation("loss"),
         Shape::new("Finished training step {step}. Batch size: {_}, Loss: {loss}")
             .train("Loss", Step),
+        Shape::new("Step {step}: train {..}Loss | {loss}").train("train loss", Interval),
+        Shape::new("Step {step}: eval {..}Loss | {loss}").validation("eval loss"),
     ];
     Table::new("flax", shapes)
 }

@@ -3,7 +3,7 @@
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
 use super::keys::{Field, main_loss_first, put, put_text};
-use super::{Grammar, Reading};
+use super::{Grammar, Reading, scan};
 use crate::bytes;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
@@ -44,12 +44,43 @@ impl Grammar for HuggingFace {
         let Some(text) = text else { return Reading::Foreign };
         let Some(ended) = self.dict(text, draft) else {
             draft.clear();
-            return Reading::Foreign;
+            let before = line.get(..line.len() - text.len()).unwrap_or_default();
+            return if parts(before, text, draft) { Reading::Says } else { Reading::Foreign };
         };
         let waits = self.trainer && !ended && draft.found.step.is_none();
         if waits { Reading::SaysBeforeBar } else { Reading::Says }
     }
 }
+
+/// Reads a dict of parts after the word for a loss: `losses={'total': 0.75, 'box': 0.25}`.
+fn parts(before: &str, text: &str, draft: &mut Draft) -> bool {
+    let name = before.trim_end_matches([' ', ':', '=']);
+    let start = name.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    let word = name.get(start..).unwrap_or_default();
+    // `Losses {'ner': 0.5}` alone is that of spaCy.
+    let is_alone = start == 0 && word.eq_ignore_ascii_case("losses");
+    if is_alone
+        || !["loss", "losses", "train_loss", "loss_dict"]
+            .iter()
+            .any(|n| word.eq_ignore_ascii_case(n))
+    {
+        return false;
+    }
+    let inside = text.trim_start_matches('{').split('}').next().unwrap_or_default();
+    for entry in scan::listed(inside).take(MAX_PARTS) {
+        if let Some((part, value)) = entry.split_once("':")
+            && let Some(value) = scan::whole(value)
+        {
+            let part = part.trim_start_matches('\'');
+            draft.push(&format!("loss/{part}"), Phase::Train, Span::Step, value);
+        }
+    }
+    main_loss_first(&mut draft.found.losses);
+    !draft.found.losses.is_empty()
+}
+
+/// Maximum number of parts of a loss.
+const MAX_PARTS: usize = 16;
 
 impl HuggingFace {
     /// Reads a dict. Returns whether the training has ended with it; `None` if it has no loss.
@@ -88,12 +119,12 @@ struct Entries<'h> {
 
 const OF_TRAINER: [&str; 3] = ["learning_rate", "grad_norm", "eval_runtime"];
 
-impl Take for Entries<'_> {
+impl<'a> Take<'a> for Entries<'_> {
     fn wants(&self, key: &str) -> bool {
         OF_TRAINER.contains(&key) || ["train_runtime", "train_steps_per_second"].contains(&key)
     }
 
-    fn take(&mut self, field: Field, key: &str, value: Value<'_>) {
+    fn take(&mut self, field: Field, key: &str, value: Value<'a>) {
         let number = match value {
             Value::Number(number) => number,
             Value::Text(text) => return put_text(field, text, self.draft),

@@ -41,9 +41,15 @@ impl Grammar for Json {
 
 impl Json {
     fn object(&mut self, text: &str, draft: &mut Draft) -> Option<()> {
-        let mut entries = Entries { draft, any: false };
+        let mut entries = Entries { draft, any: false, name: None, value: None };
         let rest = self.dicts.walk(text, &mut entries)?;
-        let any = entries.any;
+        let Entries { draft, mut any, name, value } = entries;
+        if let (Some(name), Some(value)) = (name, value)
+            && draft.found.losses.is_empty()
+        {
+            any = true;
+            self.dicts.keys().put(name, value, draft);
+        }
         draft.settle_time();
         draft.settle_data();
         let found = &mut draft.found;
@@ -60,18 +66,30 @@ impl Json {
     }
 }
 
-struct Entries<'j> {
+struct Entries<'j, 'a> {
     draft: &'j mut Draft,
     any: bool,
+    /// The name of a metric whose value is under another key.
+    name: Option<&'a str>,
+    value: Option<f64>,
 }
 
-impl Take for Entries<'_> {
-    fn wants(&self, _: &str) -> bool {
-        false
+/// Keys of the name of a metric, and of its value: `{"name": "loss", "value": 0.5}`.
+const NAMES: [&str; 6] = ["name", "key", "metric", "metric_name", "tag", "scalar"];
+const VALUE: &str = "value";
+
+impl<'a> Take<'a> for Entries<'_, 'a> {
+    fn wants(&self, key: &str) -> bool {
+        NAMES.contains(&key) || key.rsplit('/').next() == Some(VALUE)
     }
 
-    fn take(&mut self, field: Field, key: &str, value: Value<'_>) {
+    fn take(&mut self, field: Field, key: &str, value: Value<'a>) {
         match value {
+            Value::Number(number) if field == Field::Other => {
+                let is_value = key.rsplit('/').next() == Some(VALUE);
+                self.value = self.value.or(Some(number).filter(|_| is_value));
+            }
+            Value::Text(text) if field == Field::Other => self.name = self.name.or(Some(text)),
             Value::Number(number) => {
                 put(field, key, number, self.draft);
                 self.any = true;
@@ -92,7 +110,7 @@ impl Take for Entries<'_> {
 
     fn clear(&mut self) {
         self.draft.clear();
-        self.any = false;
+        (self.any, self.name, self.value) = (false, None, None);
     }
 }
 

@@ -5,19 +5,23 @@
 //! improved from 0.5` are ignored. [`vocabulary`] has the words, [`counters`] the counters.
 
 mod counters;
+mod field;
+mod held_out;
+mod loss;
+mod numbers;
 mod pairs;
 mod vocabulary;
-
-use std::borrow::Cow;
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading};
-use crate::names::{self, rank};
+use crate::names::rank;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 use counters::{Counters, Order};
-use pairs::{Pair, Pairs, begins_extent, is_counted};
+use held_out::{abbreviated, data, inherit, is_summary};
+use numbers::{begins_extent, is_counted, lettered};
+use pairs::{Form, Pair, Pairs};
 use vocabulary::{Role, role};
 
 /// What is known of the program's lines.
@@ -106,6 +110,9 @@ impl KeyValue {
     fn line(&mut self, line: &str, draft: &mut Draft) -> bool {
         let mut now = Now::default();
         for pair in Pairs::new(line) {
+            if !pair.list.is_empty() && self.list(&pair, draft) {
+                continue;
+            }
             let roles = pair.words.roles();
             if (roles | pair.context).any(Role::REPEATS) {
                 if draft.found.losses.is_empty() {
@@ -115,9 +122,17 @@ impl KeyValue {
             }
             now.beside_time |= (roles | pair.context).any(Role::BESIDE_TIME);
             now.mean |= pair.context.any(Role::MEAN);
+            if pair.words.as_slice().is_empty() && draft.found.losses.is_empty() {
+                let end = line.len() - pair.after.len();
+                self.before_counter(line.get(..end).unwrap_or_default(), &mut now);
+            }
             self.pair(&pair, roles, &mut now, draft);
         }
         self.settle(&now, draft);
+        if line.starts_with("* ") && is_summary(line) {
+            draft.data = Some(Phase::Validation);
+            draft.settle_data();
+        }
         if draft.found.losses.iter().any(|loss| loss.phase == Phase::Train) {
             draft.data = data(line);
             draft.settle_data();
@@ -135,7 +150,7 @@ impl KeyValue {
         // In `loss after 5 steps: 0.5` the name of the counter comes after it.
         let goes_on = match words {
             [] => true,
-            [word] => pair.is_separated && is_counted(word),
+            [word] => (pair.is_separated && is_counted(word)) || word.eq_ignore_ascii_case("is"),
             _ => false,
         };
         if let Some((phase, span)) = now.pending.take_if(|_| goes_on)
@@ -178,11 +193,21 @@ impl KeyValue {
 
     /// A counter, a time, or a number without a meaning.
     fn other(&mut self, pair: &Pair<'_>, roles: Role, now: &mut Now, draft: &mut Draft) {
-        let words = pair.words.as_slice();
+        let words = match pair.words.as_slice() {
+            // `Epoch is [1/20]`.
+            [words @ .., last] if !words.is_empty() && last.eq_ignore_ascii_case("is") => words,
+            words => words,
+        };
         let Some((last, before)) = words.split_last() else {
             now.bare(pair);
             return now.counters.take(pair, Field::Other);
         };
+        if last.eq_ignore_ascii_case("dt")
+            && let Some(seconds) = pair.clock()
+        {
+            draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
+            return;
+        }
         if pair.unit == "ms" && before.is_empty() && last.eq_ignore_ascii_case("took") {
             return now.bare(pair);
         }
@@ -192,12 +217,32 @@ impl KeyValue {
         {
             return self.link_before(pair, counted, now);
         }
-        let field = self.field(last, before, pair.unit, roles);
+        if let Some(end) = pair.range_end() {
+            let field = self.keys.field(last);
+            if matches!(field, Field::Step | Field::Batch) {
+                return now.counters.take(&end, field);
+            }
+        }
+        if pair.total.is_some() && self.two(last, pair, now) {
+            return;
+        }
+        let letter = if pair.total.is_some() && before.is_empty() { lettered(last) } else { None };
+        let field = self.field(letter.unwrap_or(last), before, pair.unit, roles);
+        // Beside the time of the data, `Batch: 0.25s` and `Batch 0.25 (0.5)` are times, too.
+        if field == Field::Batch && pair.form == Form::Other {
+            let plain =
+                || Some(pair.value).filter(|value| pair.unit.is_empty() && value.fract() != 0.0);
+            if let Some(seconds) = pair.in_seconds().or_else(plain) {
+                draft.time = draft.time.or(Some(seconds).filter(|seconds| *seconds > 0.0));
+                return;
+            }
+        }
         match field {
             Field::BatchTime(parts) => {
-                let seconds = pair.in_seconds().unwrap_or(pair.value / parts);
+                let plain = || Some(pair.value / parts).filter(|_| pair.unit.is_empty());
+                let seconds = pair.in_seconds().or_else(plain);
                 draft.found.batch_seconds =
-                    Some(seconds).filter(|seconds| *seconds > 0.0 && seconds.is_finite());
+                    seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite());
             }
             Field::At if last.eq_ignore_ascii_case("time") => {
                 let seconds =
@@ -226,149 +271,6 @@ impl KeyValue {
         }
     }
 
-    /// The meaning of a key: of its last word, or of several words together.
-    fn field(&mut self, last: &str, before: &[&str], unit: &str, roles: Role) -> Field {
-        // `Iter(train) 5` is a counter like `Iter 5`.
-        let (last, before) = match before.split_last() {
-            Some((word, rest)) if role(last).any(Role::DATA) => (*word, rest),
-            _ => (last, before),
-        };
-        let field = self.keys.field(last);
-        let is_timed = matches!(unit, "s" | "ms" | "sec" | "secs" | "us");
-        let previous = before.last();
-        match field {
-            Field::Step | Field::Batch
-                if previous.is_some_and(|word| word.eq_ignore_ascii_case("global")) =>
-            {
-                Field::GlobalStep
-            }
-            Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch if !is_timed => field,
-            Field::BatchTime(_)
-            | Field::BatchRate
-            | Field::BesideTime
-            | Field::Rank
-            | Field::Steps
-            | Field::Epochs => field,
-            Field::Loss { .. }
-            | Field::Epoch
-            | Field::Step
-            | Field::GlobalStep
-            | Field::Batch
-            | Field::StepOf
-            | Field::At
-            | Field::Data
-            | Field::Flag(_)
-            | Field::Other => {
-                let together = is_timed || (!before.is_empty() && roles.any(Role::TIMED));
-                let field_together =
-                    if together { self.together(last, before, unit, is_timed) } else { None };
-                field_together.unwrap_or(field)
-            }
-        }
-    }
-
-    /// The meaning of the last words together: `elapsed time per iteration (ms)`, `data time`.
-    fn together(
-        &mut self,
-        last: &str,
-        before: &[&str],
-        unit: &str,
-        is_timed: bool,
-    ) -> Option<Field> {
-        if is_timed && last.eq_ignore_ascii_case("dt") {
-            return Some(Field::BatchTime(1.0));
-        }
-        let unit = if is_timed { unit } else { "" };
-        let first = before.len().saturating_sub(4);
-        (first..=before.len()).find_map(|from| {
-            let words = before.get(from..)?.iter().chain([&last, &unit]);
-            let name = words.copied().collect::<Vec<_>>().join(" ");
-            let field = self.keys.field(name.trim_end());
-            matches!(field, Field::BatchTime(_) | Field::BatchRate | Field::BesideTime)
-                .then_some(field)
-        })
-    }
-
-    /// Takes a counter whose name follows it, and notes the loss whose value comes after both:
-    /// `loss after 100 steps: 0.5`.
-    fn link_before(&mut self, pair: &Pair<'_>, counted: &str, now: &mut Now) {
-        let singular = counted.trim_end_matches('s');
-        let field = self.keys.field(singular);
-        let is_other = matches!(field, Field::Epoch | Field::Batch);
-        now.counters.take(pair, if is_other { field } else { Field::Step });
-        let name = pair.words.as_slice().split_last().map(|(_, name)| name.join(" "));
-        let after = pair.after.trim_start();
-        let is_followed = after
-            .get(counted.len()..)
-            .is_some_and(|after| after.trim_start_matches([' ', ')']).starts_with([':', '=']));
-        if is_followed
-            && let Some(name) = name
-            && let Field::Loss { phase, span } = self.keys.field(&name)
-        {
-            now.pending = Some((phase, span));
-        }
-    }
-
-    /// Notes a loss whose value comes after the counter of `pair`.
-    fn link(&mut self, pair: &Pair<'_>, now: &mut Now) {
-        let words = pair.words.as_slice();
-        let Some(at) = words.iter().position(|word| role(word).any(Role::LINK)) else { return };
-        let Some((name, _)) = words.split_at_checked(at) else { return };
-        let name = name.join(" ");
-        let is_followed = pair.after.trim_start().starts_with([':', '=', '|']);
-        if let Field::Loss { phase, span } = self.keys.field(&name)
-            && is_followed
-        {
-            now.pending = Some((phase, span));
-        }
-    }
-
-    /// The loss of a pair: its name, the data, and the span if the name gives it.
-    fn loss<'a>(
-        &mut self,
-        pair: &Pair<'a>,
-        now: &Now,
-    ) -> Option<(Cow<'a, str>, Phase, Option<Span>)> {
-        if !pair.unit.is_empty() || pair.total.is_some() {
-            return None;
-        }
-        let words = pair.words.as_slice();
-        // `the loss is nan` is said about an earlier one.
-        if pair.value.is_nan() && words.last().is_some_and(|word| word.eq_ignore_ascii_case("is")) {
-            return None;
-        }
-        let is_loss = |keys: &mut Keys, word: &str| {
-            word.eq_ignore_ascii_case("entropy") || matches!(keys.field(word), Field::Loss { .. })
-        };
-        let at = words.iter().rposition(|word| is_loss(&mut self.keys, word))?;
-        let (before, rest) = words.split_at_checked(at)?;
-        let known = |words: &[&str], roles| words.iter().all(|word| role(word).any(roles));
-        let repeated =
-            |word: &&str| rest.first().is_some_and(|loss| word.eq_ignore_ascii_case(loss));
-        let before_is_known = before.iter().all(|word| {
-            role(word).any(Role::BEFORE)
-                || repeated(word)
-                || matches!(self.keys.field(word), Field::Loss { .. })
-        });
-        // The steps that a mean is of: `loss over the last 100 steps: 0.5`.
-        let after = rest.get(1..)?;
-        let is_mean = !after.is_empty() && pair.is_separated && !pair.is_digits && is_extent(after);
-        if !before_is_known || !(is_mean || known(after, Role::AFTER)) {
-            return None;
-        }
-        let words = if is_mean { words.get(..=at)? } else { words };
-        let name = match words {
-            [word] => Cow::Borrowed(*word),
-            words => Cow::Owned(words.join(" ")),
-        };
-        let Field::Loss { mut phase, span } = self.keys.field(&name) else { return None };
-        if phase == Phase::Train && !pair.words.roles().any(Role::TRAIN) {
-            let held_out = |phase: &Phase| *phase != Phase::Train;
-            phase = pair.context.phase().filter(held_out).or(now.phase).unwrap_or(phase);
-        }
-        Some((name, phase, span))
-    }
-
     fn settle(&mut self, now: &Now, draft: &mut Draft) {
         draft.steps.named = now.counters.has_steps();
         draft.global = now.counters.is_global();
@@ -382,6 +284,7 @@ impl KeyValue {
             found.batch_seconds = found.batch_seconds.or(now.bare_time);
         }
         if found.losses.len() > 1 {
+            abbreviated(&mut found.losses);
             main_loss_first(&mut found.losses);
             inherit(&mut found.losses);
             // Another name of a loss counts only where no loss has its own name.
@@ -404,56 +307,8 @@ impl Now {
     }
 }
 
-/// Names of fields whose text says which data a line is about.
-const DATA: [&str; 5] = ["mode", "split", "phase", "subset", "stage"];
-
-/// The held-out data that a field such as `split=valid` names, anywhere in a line.
-fn data(line: &str) -> Option<Phase> {
-    memchr::memchr2_iter(b'=', b':', line.as_bytes()).find_map(|at| {
-        let (key, value) = line.split_at_checked(at)?;
-        let key = key.trim_end_matches(['"', '\'']);
-        if !key.ends_with(['e', 't']) {
-            return None;
-        }
-        let name = DATA.iter().find(|name| key.ends_with(*name))?;
-        let before = key.strip_suffix(name)?.chars().next_back();
-        if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
-            return None;
-        }
-        let value = value.get(1..)?.trim_start_matches([' ', '"', '\'']);
-        let length = value.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(value.len());
-        names::held_out_by(value.get(..length)?)
-    })
-}
-
-/// Whether words after "loss" say which steps it is of: `over the last 100 steps`.
-fn is_extent(words: &[&str]) -> bool {
-    let is_between = |word: &&str| {
-        let known =
-            ["the", "one", "of", "all"].iter().any(|known| word.eq_ignore_ascii_case(known));
-        known || begins_extent(word) || word.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let Some((last, between)) = words.split_last() else { return false };
-    is_counted(last)
-        && between.first().is_some_and(|word| begins_extent(word))
-        && between.iter().all(is_between)
-}
-
 /// The rank of other names of a loss.
 const WEAK: u8 = 4;
-
-/// Parts of a loss on held-out data need not repeat that they are: `valid loss 0.5, box loss 0.1`.
-fn inherit(losses: &mut [Loss]) {
-    let is_part = |loss: &Loss| loss.phase == Phase::Train && rank(&loss.name) >= 2;
-    let held_out = losses.iter().find(|loss| loss.phase != Phase::Train).map(|loss| loss.phase);
-    let trains = losses.iter().any(|loss| loss.phase == Phase::Train && !is_part(loss));
-    if let Some(phase) = held_out.filter(|_| !trains) {
-        for loss in losses.iter_mut().filter(|loss| is_part(loss)) {
-            (loss.phase, loss.span) = (phase, Span::Epoch);
-        }
-        main_loss_first(losses);
-    }
-}
 
 fn usual(phase: Phase) -> Span {
     if phase == Phase::Train { Span::Step } else { Span::Epoch }

@@ -198,7 +198,18 @@ const DATA: [&str; 17] = [
     "loop",
 ];
 
+/// Names of objects around the values of an event, which have no meaning of their own.
+const AROUND: [&str; 8] =
+    ["data/", "payload/", "fields/", "extra/", "attributes/", "progress/", "counters/", "metrics/"];
+
 fn field(key: &str) -> Field {
+    let field = plain(key);
+    let inside = || AROUND.iter().find_map(|around| key.strip_prefix(around));
+    if field == Field::Other { inside().map_or(field, plain) } else { field }
+}
+
+/// The meaning of a key as it is.
+fn plain(key: &str) -> Field {
     let last = key.rsplit(['/', '.']).next().unwrap_or_default().trim();
     let is = |names: &[&str]| names.iter().any(|name| last.eq_ignore_ascii_case(name));
     if is(&["rank", "global_rank"]) {
@@ -215,6 +226,10 @@ fn field(key: &str) -> Field {
     }
     if is(&["time", "ts", "@timestamp", "asctime", "timestamp"]) {
         return Field::At;
+    }
+    // The time of a batch in programs built on the same detectors.
+    if key.eq_ignore_ascii_case("timer") {
+        return Field::BatchTime(1.0);
     }
     if is(&["data_time", "data", "data_cost", "reader_cost", "loader_time", "eta", "eta_seconds"]) {
         return Field::BesideTime;

@@ -25,6 +25,7 @@ mod others;
 mod patterns;
 mod pytorch;
 mod reader;
+mod restoration;
 pub(crate) mod scan;
 mod shape;
 mod speech;
@@ -34,6 +35,7 @@ mod testing;
 mod tqdm;
 mod translate;
 mod vision;
+mod vowpal;
 
 pub use detector::{Counts, Detector, Fate, Match, Traced};
 pub use patterns::{PatternError, Patterns};

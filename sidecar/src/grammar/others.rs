@@ -103,7 +103,7 @@ impl Grammar for Spacy {
 fn metrics(text: &str) -> impl Iterator<Item = (&str, f64)> {
     text.split_whitespace().take(16).filter_map(|field| {
         let (name, value) = field.split_once('=')?;
-        Some((name, scan::whole(value)?))
+        Some((name, scan::whole(value.trim_end_matches(','))?))
     })
 }
 

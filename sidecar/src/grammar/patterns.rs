@@ -34,12 +34,12 @@ pub struct Patterns {
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PatternError {
     /// It is not a regular expression, or too large.
-    #[error("invalid pattern {pattern:?}: expected a regular expression")]
+    #[error("invalid pattern {pattern:?}: expected a regular expression: {cause}")]
     Invalid {
         /// The pattern.
         pattern: String,
-        /// The cause.
-        source: regex::Error,
+        /// The cause, in one line.
+        cause: String,
     },
     /// One of its groups has an unknown name.
     #[error(
@@ -88,8 +88,10 @@ impl Patterns {
 
 fn compile(pattern: &str) -> Result<Regex, PatternError> {
     let named = || pattern.to_owned();
-    let regex =
-        Regex::new(pattern).map_err(|source| PatternError::Invalid { pattern: named(), source })?;
+    let regex = Regex::new(pattern).map_err(|error| {
+        let cause = cause(&error);
+        PatternError::Invalid { pattern: named(), cause }
+    })?;
     let mut names = regex.capture_names().flatten().peekable();
     if names.peek().is_none() {
         return Err(PatternError::NoGroup { pattern: named() });
@@ -100,6 +102,13 @@ fn compile(pattern: &str) -> Result<Regex, PatternError> {
         }
         None => Ok(regex),
     }
+}
+
+/// The last line of an error: those before it show the pattern again, with a mark below.
+fn cause(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
 fn read(pattern: &Regex, line: &str) -> Option<Observation> {
@@ -156,12 +165,13 @@ mod tests {
     #[test]
     fn invalid_pattern_is_named_in_the_error() {
         for (pattern, expected) in [
-            ("(?P<loss>[0-9", "expected a regular expression"),
+            ("(?P<loss>[0-9", "expected a regular expression: unclosed character class"),
             ("(?P<los>.*)", "unknown group \"los\"; expected any of loss, val_loss"),
             ("loss: (.*)", "expected a named group"),
         ] {
             let error = Patterns::new(["(?P<loss>x)", pattern]).unwrap_err().to_string();
             assert!(error.contains(&format!("{pattern:?}")) && error.contains(expected), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
 }

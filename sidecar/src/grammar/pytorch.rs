@@ -23,11 +23,13 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
     ]
 }
 
-/// Also `siamese_network`, `vae`, and `mnist_hogwild`, which puts the process id before the line.
+/// Also `siamese_network`, `vae`, and `mnist_hogwild`, which puts the process id before the line. Earlier versions of
+/// `open_clip` add times.
 fn mnist() -> Table {
     let shapes = [
         Shape::new("Train Epoch: {epoch} [{sample}/{total} ({_}%)]\tLoss: {loss}")
-            .train("Loss", Step),
+            .train("Loss", Step)
+            .timed("Batch (t): "),
         Shape::new("{_} Train Epoch: {epoch} [{sample}/{total} ({_}%)]\tLoss: {loss}")
             .train("Loss", Step),
         // Called "test", but evaluated after every epoch.
@@ -98,6 +100,9 @@ fn tutorials() -> Table {
         Shape::new("train Loss: {loss} Acc:").train("train Loss", Epoch),
         Shape::new("val Loss: {loss} Acc:").validation("val Loss"),
         Shape::new("[{epoch}, {batch}] loss: {loss}").train("loss", Interval),
+        // Translation and names with a recurrent network: the time, the step and its percentage.
+        Shape::new("{_}m {_}s (- {_}m {_}s) ({step} {_}%) {loss}").train("loss", Interval),
+        Shape::new("{step} {_}% ({_}m {_}s) {loss} ").train("loss", Step),
     ];
     Table::new("pytorch tutorial", shapes)
 }

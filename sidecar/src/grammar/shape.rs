@@ -28,6 +28,8 @@ pub(super) struct Shape {
     parts: Vec<Part>,
     losses: Vec<Named>,
     is_known: bool,
+    /// What precedes the time of the batch in the text after the shape, if it is there.
+    timed: Option<Box<Finder<'static>>>,
 }
 
 /// A field and the text after it.
@@ -83,7 +85,7 @@ impl Shape {
                 Part { field: field(name), after }
             });
         }
-        Self { start, parts, losses: Vec::new(), is_known: false }
+        Self { start, parts, losses: Vec::new(), is_known: false, timed: None }
     }
 
     /// Names the next loss as a training loss.
@@ -105,6 +107,12 @@ impl Shape {
     /// Declares that such a line contains nothing to report.
     pub(super) fn known(mut self) -> Self {
         self.is_known = true;
+        self
+    }
+
+    /// Reads the time of the batch after `mark`, in seconds, from lines that have it.
+    pub(super) fn timed(mut self, mark: &'static str) -> Self {
+        self.timed = Some(Box::new(Finder::new(mark)));
         self
     }
 
@@ -143,11 +151,17 @@ impl Shape {
             return None;
         }
         let rest = literal(line, self.start)?;
-        let rest = self.fields(rest, draft);
-        if rest.is_none() {
+        let Some(rest) = self.fields(rest, draft) else {
             draft.clear();
+            return None;
+        };
+        if let Some(mark) = &self.timed
+            && let Some(at) = mark.find(rest.as_bytes())
+            && let Some((seconds, _)) = rest.get(at + mark.needle().len()..).and_then(scan::number)
+        {
+            draft.found.batch_seconds = positive(seconds);
         }
-        rest
+        Some(rest)
     }
 
     fn fields<'a>(&self, line: &'a str, draft: &mut Draft) -> Option<&'a str> {

@@ -33,12 +33,18 @@ impl Grammar for Table {
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        match self.shapes.iter().find(|shape| shape.read(line, draft).is_some()) {
-            Some(shape) if shape.is_known() => {
+        let mut read = |shape: &Shape| Some((shape.is_known(), shape.read(line, draft)?));
+        match self.shapes.iter().find_map(&mut read) {
+            Some((true, _)) => {
                 draft.clear();
                 Reading::Known
             }
-            Some(_) => Reading::Says,
+            // It is the description of a bar, which knows the counter and the rate, too.
+            Some((false, after)) if after.ends_with(']') && after.contains("%|") => {
+                draft.clear();
+                Reading::Foreign
+            }
+            Some((false, _)) => Reading::Says,
             None => Reading::Foreign,
         }
     }

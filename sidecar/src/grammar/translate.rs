@@ -7,7 +7,7 @@
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
-const WORDS: [(&str, &str); 149] = [
+const WORDS: [(&str, &str); 173] = [
     // Chinese.
     ("损失", "loss"),
     ("損失", "loss"),
@@ -16,6 +16,11 @@ const WORDS: [(&str, &str); 149] = [
     ("验证", "validation"),
     ("驗證", "validation"),
     ("测试", "test"),
+    ("评估", "evaluation"),
+    ("評估", "evaluation"),
+    ("当前", "current"),
+    ("當前", "current"),
+    ("完成", ""),
     ("測試", "test"),
     ("平均", "avg"),
     ("总", "total"),
@@ -28,11 +33,15 @@ const WORDS: [(&str, &str); 149] = [
     ("輪", "epoch"),
     ("周期", "epoch"),
     ("批次", "batch"),
+    ("批", "batch"),
     ("步数", "step"),
+    ("步骤", "step"),
     ("步", "step"),
     ("迭代", "iteration"),
     ("耗时", "time"),
     ("用时", "time"),
+    ("次数", ""),
+    ("次", ""),
     ("函数", ""),
     ("值", ""),
     ("集", ""),
@@ -41,6 +50,9 @@ const WORDS: [(&str, &str); 149] = [
     ("学習", "train"),
     ("トレーニング", "train"),
     ("検証", "validation"),
+    ("評価", "evaluation"),
+    ("現在", "current"),
+    ("完了", ""),
     ("テスト", "test"),
     ("バリデーション", "validation"),
     ("エポック", "epoch"),
@@ -54,6 +66,9 @@ const WORDS: [(&str, &str); 149] = [
     ("훈련", "train"),
     ("학습", "train"),
     ("검증", "validation"),
+    ("평가", "evaluation"),
+    ("현재", "current"),
+    ("완료", ""),
     ("테스트", "test"),
     ("에포크", "epoch"),
     ("에폭", "epoch"),
@@ -69,6 +84,8 @@ const WORDS: [(&str, &str); 149] = [
     ("validierungsverlust", "validation loss"),
     ("testverlust", "test loss"),
     ("gesamtverlust", "total loss"),
+    ("durchschnittsverlust", "avg loss"),
+    ("auswertung", "evaluation"),
     ("validierung", "validation"),
     ("epoche", "epoch"),
     ("schritt", "step"),
@@ -97,6 +114,7 @@ const WORDS: [(&str, &str); 149] = [
     ("moyenne", "avg"),
     ("totale", "total"),
     ("meilleure", "best"),
+    ("évaluation", "evaluation"),
     ("meilleur", "best"),
     ("temps", "time"),
     ("de", ""),
@@ -122,6 +140,8 @@ const WORDS: [(&str, &str); 149] = [
     ("promedio", "avg"),
     ("media", "avg"),
     ("mejor", "best"),
+    ("evaluación", "evaluation"),
+    ("evaluacion", "evaluation"),
     ("tiempo", "time"),
     // Portuguese.
     ("perda", "loss"),
@@ -130,6 +150,8 @@ const WORDS: [(&str, &str); 149] = [
     ("treino", "train"),
     ("treinamento", "train"),
     ("validação", "validation"),
+    ("avaliação", "evaluation"),
+    ("avaliacao", "evaluation"),
     ("validacao", "validation"),
     ("teste", "test"),
     ("passo", "step"),
@@ -157,12 +179,14 @@ const WORDS: [(&str, &str); 149] = [
     ("валидация", "validation"),
     ("валидации", "validation"),
     ("тест", "test"),
+    ("оценка", "evaluation"),
     ("тесте", "test"),
     ("эпоха", "epoch"),
     ("эпохи", "epoch"),
     ("шаг", "step"),
     ("итерация", "iteration"),
     ("батч", "batch"),
+    ("время", "time"),
     ("средние", "avg"),
     ("лучшая", "best"),
     ("лучшие", "best"),
@@ -171,6 +195,11 @@ const WORDS: [(&str, &str); 149] = [
 
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
 pub(super) fn labels(line: &str) -> Option<String> {
+    rewrite(line).filter(|(_, has_loss)| *has_loss).map(|(english, _)| ordinals(&english))
+}
+
+/// A line with English words, and whether one of them is that of a loss.
+fn rewrite(line: &str) -> Option<(String, bool)> {
     let mut out = String::with_capacity(line.len() + 16);
     let mut has_loss = false;
     let mut rest = line;
@@ -202,10 +231,39 @@ pub(super) fn labels(line: &str) -> Option<String> {
                 out.push(first);
                 rest = line.get(line.len() - rest.len() - word.len() + first.len_utf8()..)?;
             }
-            None => out.push_str(word),
+            None => out.push_str(narrow(first).unwrap_or(word)),
         }
     }
-    has_loss.then(|| ordinals(&out))
+    Some((out, has_loss))
+}
+
+/// A line that may begin with the word for an epoch in another language, in English.
+pub(super) fn heading(line: &str) -> Option<String> {
+    // Most lines are in English.
+    let first = line.chars().find(|c| c.is_alphanumeric())?;
+    if first.is_ascii() && !matches!(first, 'e' | 'E' | 'p') {
+        return None;
+    }
+    let english = rewrite(line)?.0;
+    english.contains("epoch").then(|| ordinals(&english))
+}
+
+/// A mark as wide as a Chinese character, as the one that programs print elsewhere.
+fn narrow(mark: char) -> Option<&'static str> {
+    Some(match mark {
+        '\u{ff1a}' => ": ",
+        '\u{ff0c}' | '\u{3001}' | '\u{3002}' => ", ",
+        '\u{ff1b}' => "; ",
+        '\u{ff08}' => " (",
+        '\u{ff09}' => ") ",
+        '\u{ff0f}' => "/",
+        '\u{ff1d}' => "=",
+        '\u{ff05}' => "%",
+        '\u{ff5c}' => " | ",
+        '\u{3010}' => "[",
+        '\u{3011}' => "] ",
+        _ => return None,
+    })
 }
 
 /// `第3轮`, here already `第3 epoch`: the number before the word.
@@ -239,8 +297,13 @@ fn is_whole(first: char) -> bool {
     first < '\u{1100}'
 }
 
+/// Maximum length of a word of a script without spaces, in characters.
+const MAX_WORD: usize = 16;
+
 /// The length of the word at the start of `text`.
 fn word_len(text: &str, whole: bool) -> usize {
+    let end = if whole { None } else { text.char_indices().nth(MAX_WORD) };
+    let text = end.and_then(|(end, _)| text.get(..end)).unwrap_or(text);
     let is_part = |c: char| {
         c.is_alphanumeric() && is_whole(c) == whole || (whole && c == '_') || c == '\u{301}'
     };
@@ -314,11 +377,38 @@ mod tests {
             ("Época 1, perda de validação: 0.5", "epoch 1, loss validation: 0.5"),
             ("Эпоха 1 потери на обучении: 0.5", "epoch 1 loss train: 0.5"),
             ("最佳验证损失: 0.5", "best validation loss: 0.5"),
+            ("第3批，训练损失：0.5", "batch 3, train loss: 0.5"),
+            ("第40次迭代（损失：0.5）", "iteration 40 (loss: 0.5) "),
         ] {
             assert_eq!(labels(line).as_deref(), Some(english), "{line}");
         }
         for line in ["", "loss: 0.5", "轮 5", "la 5", "第"] {
             assert_eq!(labels(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_without_spaces_are_short_enough() {
+        let long = WORDS.iter().filter(|(word, _)| !is_whole(word.chars().next().unwrap()));
+        assert!(long.into_iter().all(|(word, _)| word.chars().count() <= MAX_WORD));
+        let line = format!("损失 0.5 {}轮 5", "字".repeat(40));
+        let english = format!("loss 0.5 {} epoch 5", "字".repeat(40));
+        assert_eq!(labels(&line), Some(english));
+    }
+
+    #[test]
+    fn headings_become_english() {
+        for (line, english) in [
+            ("Epoche 3/10", "epoch 3/10"),
+            ("=== Époque 3 ===", "=== epoch 3 ==="),
+            ("エポック 3/10", "epoch 3/10"),
+            ("Эпоха: 3/10, время: 5", "epoch: 3/10, time: 5"),
+            ("第3轮训练", "epoch 3 train"),
+        ] {
+            assert_eq!(heading(line).as_deref(), Some(english), "{line}");
+        }
+        for line in ["", "Schritt 3", "Epochs", "第3批", "第", "schritt 3", "3"] {
+            assert_eq!(heading(line), None, "{line}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::observation::Span::{EpochSoFar, Interval, Step};
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(imagenet()), Box::new(torchvision())]
+    vec![Box::new(imagenet()), Box::new(torchvision()), Box::new(face_swapping())]
 }
 
 fn imagenet() -> Table {
@@ -33,6 +33,18 @@ fn torchvision() -> Table {
             .loss("loss", Validation, EpochSoFar),
     ];
     Table::new("torchvision", shapes)
+}
+
+/// The iteration, its time and the losses of both sides, in brackets alone.
+fn face_swapping() -> Table {
+    let shapes = [
+        Shape::new("[#{step}][{ms}ms][{loss}]").train("loss", Step),
+        Shape::new("[#{step}][{s}s][{loss}]").train("loss", Step),
+        // A logger's time is already gone; this one is the program's own.
+        Shape::new("[{_}:{_}:{_}][#{step}][{ms}ms][{loss}]").train("loss", Step),
+        Shape::new("[{_}:{_}:{_}][#{step}][{s}s][{loss}]").train("loss", Step),
+    ];
+    Table::new("face swapping", shapes)
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@
 mod choice;
 mod pace;
 mod pass;
+mod said;
+mod source;
 mod steps;
 
-use std::collections::BTreeMap;
-
 use crate::observation::{Loss, Observation, Phase, Span};
-use choice::Choice;
 use pace::Pace;
-use steps::{Line, Plan, Position, Steps, Total};
+use source::{Process, SourceState, Wait};
+use steps::{Line, Plan, Position, Total};
 
 /// The kind of a source, in order of preference: losses are taken from the first kind that reports
 /// them.
@@ -92,62 +92,6 @@ pub struct Merger {
     total: Option<u64>,
 }
 
-/// The state of one source.
-#[derive(Debug)]
-struct SourceState {
-    kind: Kind,
-    choice: Choice,
-    ranks: BTreeMap<u32, Process>,
-    /// For lines without a rank.
-    process: Process,
-    /// The number of steps of the leading process.
-    total: Total,
-    /// The last step with a loss.
-    last: Option<Place>,
-    /// Where a higher rank was when the leading one printed its first loss, and how many losses up
-    /// to there may still come.
-    repeats: Option<(Place, u8)>,
-    /// Whether steps have advanced.
-    advances: bool,
-    /// Parts of a loss, until it is clear that no main loss comes with them.
-    waiting: Option<Observation>,
-}
-
-/// A step with a loss, as its source counts it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
-    rank: Option<u32>,
-    epoch: Option<u64>,
-    step: Option<u64>,
-    global: Option<u64>,
-    /// The loss as bits.
-    loss: u64,
-}
-
-/// Maximum number of losses of the leading rank that repeat those of a higher one before it.
-const MAX_REPEATS: u8 = 8;
-
-impl Place {
-    fn is_counted(self) -> bool {
-        self.global.or(self.step).or(self.epoch).is_some()
-    }
-
-    /// Whether it comes after `other` in the run.
-    fn is_beyond(self, other: Self) -> bool {
-        match (self.global, other.global) {
-            (Some(own), Some(other)) => own > other,
-            _ => (self.epoch, self.step) > (other.epoch, other.step),
-        }
-    }
-}
-
-/// The state of one process.
-#[derive(Debug)]
-struct Process {
-    steps: Steps,
-    pace: Pace,
-}
-
 impl Merger {
     /// Creates a merger without sources.
     pub fn new(hints: Hints) -> Self {
@@ -156,17 +100,7 @@ impl Merger {
 
     /// Adds a source.
     pub fn add(&mut self, kind: Kind) -> SourceId {
-        self.sources.push(SourceState {
-            kind,
-            choice: Choice::default(),
-            ranks: BTreeMap::new(),
-            process: Process::new(self.hints.batch_size),
-            total: Total::Unknown,
-            last: None,
-            repeats: None,
-            advances: false,
-            waiting: None,
-        });
+        self.sources.push(SourceState::new(kind, self.hints.batch_size));
         SourceId(self.sources.len() - 1)
     }
 
@@ -197,7 +131,9 @@ impl Merger {
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
         let leads = state.choice.leads(observation);
-        let loss = state.choice.train(observation, self.hints.loss.as_deref());
+        let named = self.hints.loss.as_deref();
+        let repeats = leads && named.is_none() && state.has_said(observation);
+        let loss = if repeats { None } else { state.choice.train(observation, named) };
         let paused = loss.is_none() && !observation.losses.is_empty();
         let line =
             Line { span: loss.map(|loss| loss.span), speaks_for_job: state.kind == Kind::Push };
@@ -209,7 +145,9 @@ impl Merger {
             None => &mut state.process,
         };
         let position = process.steps.place(observation, &self.plan, line);
-        let mut batch = process.took(observation, position, now, paused);
+        // Another part of a loss comes with the time of the first.
+        let mut batch =
+            if repeats { None } else { process.took(observation, position, now, paused) };
         if !leads {
             return;
         }
@@ -336,109 +274,6 @@ impl Merger {
 
     fn chosen(&self) -> Option<&SourceState> {
         self.sources.get(self.loss_from?.0)
-    }
-}
-
-/// What to do with an observation.
-enum Wait {
-    /// Take it.
-    Take,
-    /// Take it later, or never.
-    Later,
-    /// Take this earlier one first.
-    After(Observation),
-}
-
-impl SourceState {
-    /// Whether a loss is not that of the last step again: two loggers may print it, or two processes.
-    fn is_new(&mut self, observation: &Observation, position: Position, loss: f64) -> bool {
-        if self.kind != Kind::Text {
-            return true;
-        }
-        let place = Place {
-            rank: observation.rank,
-            epoch: position.epoch,
-            step: observation.step,
-            global: position.global,
-            loss: loss.to_bits(),
-        };
-        let last = self.last;
-        if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
-            self.last = Some(place);
-        }
-        let Some(last) = last else { return true };
-        if place.rank.is_some() && place.rank < last.rank {
-            self.repeats = Some((last, MAX_REPEATS));
-        }
-        if let Some((until, left)) = self.repeats.take()
-            && let Some(left) = left.checked_sub(1)
-            && !place.is_beyond(until)
-        {
-            // Without counters, one loss is known to be the same.
-            self.repeats = place.is_counted().then_some((until, left));
-            return false;
-        }
-        if observation.step.is_none() {
-            return true;
-        }
-        let same = Place { loss: last.loss, ..place } == last;
-        self.advances |= !same && last.step.is_some();
-        // Without another step so far, the counter may restart after each line.
-        !same || (last.loss != place.loss && !self.advances)
-    }
-
-    /// Each tag of an event file comes by itself, so parts of a loss wait for the main one.
-    fn wait(&mut self, observation: &Observation, is_named: bool) -> Wait {
-        if self.kind != Kind::Events || is_named || observation.losses.is_empty() {
-            return Wait::Take;
-        }
-        if !self.choice.is_partial(observation) {
-            if observation.losses.iter().any(|loss| loss.phase == Phase::Train) {
-                self.waiting = None;
-            }
-            return Wait::Take;
-        }
-        let Some(waiting) = &self.waiting else {
-            self.waiting = Some(observation.clone());
-            return Wait::Later;
-        };
-        // The same part again: there is no main loss.
-        let name =
-            |observation: &Observation| observation.losses.first().map(|loss| loss.name.clone());
-        if name(waiting) != name(observation) {
-            return Wait::Later;
-        }
-        self.waiting.take().map_or(Wait::Take, Wait::After)
-    }
-}
-
-impl Process {
-    fn new(batch_size: Option<u64>) -> Self {
-        Self { steps: Steps::new(batch_size), pace: Pace::default() }
-    }
-
-    /// The duration of a batch in seconds, once it is known. A line about the whole run does not
-    /// count as a batch.
-    fn took(
-        &mut self,
-        observation: &Observation,
-        position: Position,
-        now: f64,
-        paused: bool,
-    ) -> Option<f64> {
-        let Observation { step, batch_seconds, losses, .. } = observation;
-        if step.is_none() && batch_seconds.is_none() && losses.is_empty() {
-            return None;
-        }
-        let step = position.global.filter(|_| step.is_some());
-        // A batch of held-out data is not one of the training.
-        let trains = losses.is_empty() || losses.iter().any(|loss| loss.phase == Phase::Train);
-        self.pace.took(
-            batch_seconds.filter(|_| trains),
-            step,
-            observation.at.unwrap_or(now),
-            paused,
-        )
     }
 }
 

@@ -83,7 +83,7 @@ impl Pace {
             return None;
         };
         // A line without a step counts as one step.
-        let step = step.unwrap_or(group.mark.step + 1);
+        let step = step.unwrap_or(group.mark.step.saturating_add(1));
         if (at - group.mark.at).abs() < TOGETHER {
             group.lines += 1;
             group.mark.step = step;

@@ -123,7 +123,9 @@ impl Steps {
             && self.epoch != Some(epoch)
         {
             // A resumed run that starts at a later epoch is assumed to count from 1, as most do.
-            let first = *self.first_epoch.get_or_insert(if epoch < 1.0 { 0.0 } else { 1.0 });
+            // Fractions begin at 0.
+            let from_zero = epoch < 1.0 || epoch.fract() != 0.0;
+            let first = *self.first_epoch.get_or_insert(if from_zero { 0.0 } else { 1.0 });
             let before = floor(epoch - first);
             if let Some(before) = before.filter(|before| *before != self.pass.before()) {
                 self.pass.go_to(before);

@@ -56,6 +56,17 @@ fn losses_on_held_out_data_are_kept_apart() {
 }
 
 #[test]
+fn largest_step_is_followed_by_lines_without_a_step() {
+    let mut merger = Merger::default();
+    let text = merger.add(Kind::Text);
+    take(&mut merger, text, &step(u64::MAX, 6.0), 0.0);
+    let without = Observation { step: None, ..step(0, 5.0) };
+    for now in [1.0, 1.001, 2.0] {
+        assert_eq!(take(&mut merger, text, &without, now).first(), Some(&Entry::Loss(5.0)));
+    }
+}
+
+#[test]
 fn same_step_from_two_loggers_is_reported_once() {
     let mut merger = Merger::default();
     let text = merger.add(Kind::Text);
@@ -78,7 +89,7 @@ fn counter_that_has_not_advanced_may_be_of_other_epochs() {
 }
 
 #[test]
-fn parts_of_a_loss_give_way_to_the_main_one() {
+fn main_loss_replaces_parts_of_a_loss() {
     let of = |names: &[&str], number| {
         let losses = names
             .iter()
@@ -143,6 +154,22 @@ fn time_of_an_evaluation_is_not_that_of_a_batch() {
     let entries =
         take(&mut merger, text, &said(Observation { losses, ..Observation::default() }), 1.0);
     assert_eq!(entries, [Entry::Validation(2.0)]);
+}
+
+#[test]
+fn time_beside_another_part_of_a_loss_is_not_counted_again() {
+    let mut merger = Merger::default();
+    let text = merger.add(Kind::Text);
+    let part = |number, name| Observation {
+        batch_seconds: Some(0.25),
+        losses: vec![loss(name, Phase::Train, Span::Step, 2.0)],
+        ..step(number, 0.0)
+    };
+    take(&mut merger, text, &part(1, "mel_loss"), 0.0);
+    assert_eq!(take(&mut merger, text, &part(1, "stop_loss"), 0.0), [Entry::Step(1)]);
+    let first = take(&mut merger, text, &part(2, "mel_loss"), 0.0);
+    assert_eq!(first, [Entry::Batch(0.25), Entry::Loss(2.0), Entry::Step(2)]);
+    assert_eq!(take(&mut merger, text, &part(2, "stop_loss"), 0.0), [Entry::Step(2)]);
 }
 
 #[test]

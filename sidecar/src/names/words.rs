@@ -48,11 +48,11 @@ impl Kinds {
             b"runningloss" => Self::LOSS | Self::RUNNING,
             b"xent" | b"crossentropy" | b"nll" | b"objective" | b"objf" => Self::WEAK,
             b"cost" | b"costs" => Self::WEAK | Self::COST,
-            b"train" | b"training" | b"trn" | b"trained" => Self::TRAIN,
+            b"train" | b"training" | b"trn" | b"tr" | b"trained" => Self::TRAIN,
             b"trainloss" | b"trainingloss" | b"tloss" => Self::TRAIN | Self::LOSS,
-            b"val" | b"valid" | b"validation" | b"validate" | b"validating" | b"dev" | b"eval"
-            | b"evals" | b"evaluate" | b"evaluating" | b"evaluation" | b"held" | b"heldout"
-            | b"holdout" | b"cv" => Self::HELD_OUT,
+            b"val" | b"vld" | b"valid" | b"validation" | b"validate" | b"validating" | b"dev"
+            | b"eval" | b"evals" | b"evaluate" | b"evaluating" | b"evaluation" | b"held"
+            | b"heldout" | b"holdout" | b"cv" => Self::HELD_OUT,
             b"valloss" | b"evalloss" | b"validloss" | b"validationloss" | b"vloss" | b"devloss" => {
                 Self::HELD_OUT | Self::LOSS
             }
@@ -63,26 +63,28 @@ impl Kinds {
             | b"decay" | b"decrease" | b"delta" | b"diff" | b"entropy" | b"eps" | b"epsilon"
             | b"every" | b"factor" | b"fn" | b"freq" | b"frequency" | b"from" | b"function"
             | b"gamma" | b"gap" | b"grad" | b"gradient" | b"gradnorm" | b"highest" | b"hp"
-            | b"hparam" | b"hparams" | b"improvement" | b"initial" | b"lam" | b"lambda"
-            | b"lossless" | b"lowest" | b"lr" | b"margin" | b"mask" | b"max" | b"min" | b"mode"
-            | b"mult" | b"multiplier" | b"name" | b"norm" | b"num" | b"packet" | b"patience"
-            | b"prev" | b"previous" | b"ramp" | b"rampup" | b"ratio" | b"reduction"
-            | b"runtime" | b"scale" | b"scaler" | b"scaling" | b"schedule" | b"start" | b"std"
-            | b"stddev" | b"target" | b"temperature" | b"threshold" | b"tol" | b"tolerance"
-            | b"type" | b"until" | b"use" | b"var" | b"variance" | b"warmup" | b"weight"
-            | b"weighting" | b"weights" | b"window" => Self::NO_LOSS,
+            | b"hparam" | b"hparams" | b"improvement" | b"init" | b"initial" | b"lam"
+            | b"lambda" | b"lossless" | b"lowest" | b"lr" | b"margin" | b"mask" | b"max"
+            | b"min" | b"mode" | b"mult" | b"multiplier" | b"name" | b"norm" | b"num"
+            | b"packet" | b"patience" | b"prev" | b"previous" | b"ramp" | b"rampup" | b"ratio"
+            | b"reduction" | b"runtime" | b"scale" | b"scaler" | b"scaling" | b"schedule"
+            | b"start" | b"std" | b"stddev" | b"target" | b"temperature" | b"threshold"
+            | b"tol" | b"tolerance" | b"type" | b"until" | b"use" | b"var" | b"variance"
+            | b"warmup" | b"weight" | b"weighting" | b"weights" | b"window" => Self::NO_LOSS,
             b"ema" | b"ewma" | b"moving" | b"running" | b"smooth" | b"smoothed" => Self::RUNNING,
             b"batch" | b"it" | b"ite" | b"iter" | b"iteration" | b"minibatch" | b"step"
             | b"update" => Self::STEP,
             b"batches" | b"iterations" | b"iters" | b"its" | b"steps" | b"updates" => {
                 Self::MANY_STEPS | Self::SETTING
             }
-            b"after" | b"beta" | b"bins" | b"bits" | b"bound" | b"buffer" | b"cache" | b"chunk"
-            | b"chunks" | b"clamp" | b"delay" | b"dim" | b"dtype" | b"enabled" | b"end"
-            | b"epochs" | b"history" | b"id" | b"index" | b"level" | b"limit" | b"log" | b"k"
-            | b"lag" | b"len" | b"length" | b"order" | b"parallel" | b"period" | b"power"
-            | b"rate" | b"seed" | b"sigma" | b"size" | b"smoothing" | b"stop" | b"tau"
-            | b"topk" | b"version" | b"width" => Self::SETTING,
+            b"after" | b"backend" | b"beta" | b"bins" | b"bits" | b"bound" | b"buffer"
+            | b"cache" | b"capacity" | b"chunk" | b"chunks" | b"clamp" | b"cnt" | b"delay"
+            | b"dim" | b"dtype" | b"enabled" | b"end" | b"epochs" | b"examples" | b"history"
+            | b"id" | b"idx" | b"index" | b"items" | b"k" | b"lag" | b"layers" | b"len"
+            | b"length" | b"level" | b"limit" | b"log" | b"n" | b"offset" | b"option"
+            | b"order" | b"parallel" | b"period" | b"power" | b"print" | b"rate" | b"samples"
+            | b"save" | b"seed" | b"sigma" | b"size" | b"smoothing" | b"stop" | b"tau"
+            | b"terms" | b"topk" | b"ver" | b"version" | b"width" => Self::SETTING,
             b"interval" => Self::BESIDE | Self::SETTING,
             b"epoch" => Self::EPOCH,
             b"dt" | b"duration" | b"elapsed" | b"latency" | b"takes" | b"timing" | b"took" => {
@@ -95,8 +97,9 @@ impl Kinds {
             b"us" | b"micros" | b"microseconds" => Self::MICRO,
             b"per" => Self::PER,
             b"average" | b"avg" | b"global" | b"mean" | b"total" => Self::BESIDE | Self::WHOLE,
-            b"avr" | b"cross" | b"current" | b"final" | b"lm" | b"out" | b"overall"
-            | b"reduced" | b"set" | b"sum" | b"tot" => Self::WHOLE,
+            b"all" | b"avr" | b"combined" | b"cross" | b"cur" | b"curr" | b"current" | b"full"
+            | b"joint" | b"final" | b"lm" | b"out" | b"overall" | b"reduced" | b"set" | b"sum"
+            | b"tot" => Self::WHOLE,
             b"device" | b"in" | b"metrics" | b"perf" | b"performance" | b"speed"
             | b"throughput" => Self::BESIDE,
             _ => Self::default(),

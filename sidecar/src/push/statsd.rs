@@ -35,7 +35,7 @@ fn take(found: &mut Observation, line: &str) -> Option<()> {
     let seconds = if kind == "ms" { value / 1000.0 } else { value };
     match name {
         "batch_seconds" | "batch" | "step_seconds" => found.batch_seconds = Some(seconds),
-        // A timing of steps is no counter.
+        // A timing of steps does not count them.
         "step" | "iteration" | "iter" if kind == "ms" => found.batch_seconds = Some(seconds),
         "step" => found.step = whole(value),
         "total_steps" => found.total_steps = whole(value),

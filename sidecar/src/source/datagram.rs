@@ -1,9 +1,11 @@
 //! Datagrams in statsd format, over UDP or a Unix socket.
 
+use std::fs;
 use std::io;
 use std::net::UdpSocket;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -23,16 +25,32 @@ pub fn listen(job: Arc<Job>, address: &str) -> io::Result<()> {
     });
     let name = thread::Builder::new().name("statsd".to_owned());
     if let Some(path) = address.strip_prefix("unix:") {
-        let path = PathBuf::from(path);
-        // Remove a socket that an earlier process left behind.
-        drop(std::fs::remove_file(&path));
-        let socket = UnixDatagram::bind(&path)?;
+        let socket = bind(Path::new(path))?;
         name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
     } else {
         let socket = UdpSocket::bind(address)?;
         name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
     }
     Ok(())
+}
+
+/// Binds the socket at `path`. It replaces the socket of a process that has ended, and nothing else: the
+/// path may be mistyped.
+fn bind(path: &Path) -> io::Result<UnixDatagram> {
+    UnixDatagram::bind(path).or_else(|error| {
+        if error.kind() == io::ErrorKind::AddrInUse && is_left_over(path)? {
+            fs::remove_file(path)?;
+            return UnixDatagram::bind(path);
+        }
+        Err(error)
+    })
+}
+
+/// Whether this is the socket of a process that ended without removing it.
+fn is_left_over(path: &Path) -> io::Result<bool> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    Ok(is_socket && UnixDatagram::unbound()?.connect(path).is_err_and(refused))
 }
 
 fn receive(job: &Job, source: SourceId, mut next: impl FnMut(&mut [u8]) -> io::Result<usize>) {
@@ -46,5 +64,35 @@ fn receive(job: &Job, source: SourceId, mut next: impl FnMut(&mut [u8]) -> io::R
             known.errors += bad;
         });
         job.take(source, &observation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn socket_of_a_dead_process_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("statsd.sock");
+        drop(bind(&path).unwrap());
+        assert!(path.exists());
+        let socket = bind(&path).unwrap();
+        UnixDatagram::unbound().unwrap().send_to(b"loss:1|g", &path).unwrap();
+        assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 8);
+    }
+
+    #[test]
+    fn live_socket_and_plain_file_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [live, plain] = ["live.sock", "model.pt"].map(|name| folder.path().join(name));
+        let first = bind(&live).unwrap();
+        fs::write(&plain, "weights").unwrap();
+        for path in [&live, &plain] {
+            assert_eq!(bind(path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        }
+        assert_eq!(fs::read_to_string(&plain).unwrap(), "weights");
+        UnixDatagram::unbound().unwrap().send_to(b"loss:1|g", &live).unwrap();
+        assert_eq!(first.recv(&mut [0; 16]).unwrap(), 8);
     }
 }

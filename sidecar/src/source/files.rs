@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use paceline_reporter::wire::Source;
 
+use crate::clock::Clock;
 use crate::csv;
 use crate::follow::wake::Wake;
 use crate::follow::{self, Follower, Piece, State};
 use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::{Kind, SourceId};
+use crate::say::say;
 use crate::source::text::Text;
 use crate::state::{Saved, SavedFiles};
 use crate::tfevents::folder::Folder;
@@ -22,6 +24,9 @@ use crate::tfevents::folder::Folder;
 const PERIOD: Duration = Duration::from_millis(250);
 /// An incomplete line is read after this much silence: progress bars are drawn without a newline.
 const SILENCE: Duration = Duration::from_millis(40);
+
+/// How long the last read may take, after the end was asked for: Docker kills a container after 10 s.
+const MAX_LAST_READ: Duration = Duration::from_secs(8);
 
 /// The files to read.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +110,8 @@ impl Files {
         Ok(Self { job: Arc::clone(job), wake, all: files })
     }
 
-    /// Reads until `stop`, and then once more to the end. Calls `save` whenever it has caught up, and at the end.
+    /// Reads until `stop`, and then once more to the end, for some seconds at most. Calls `save`
+    /// whenever it has caught up, and at the end.
     pub fn run(&mut self, stop: &AtomicBool, mut save: impl FnMut(&Self)) {
         while !stop.load(Ordering::Relaxed) {
             let round = self.round();
@@ -118,7 +124,19 @@ impl Files {
                 self.texts().for_each(Text::flush);
             }
         }
-        while self.round().more {}
+        // What is written faster than it is read, or is endless, must not delay the end.
+        let clock = Clock::start();
+        while self.round().more {
+            if clock.elapsed() >= MAX_LAST_READ {
+                say(format_args!(
+                    "ending with unread text: the sources have more than {} s can read",
+                    MAX_LAST_READ.as_secs()
+                ));
+                // The last line may be cut at the end of a piece: it is no report.
+                save(self);
+                return;
+            }
+        }
         self.texts().for_each(Text::finish);
         save(self);
     }

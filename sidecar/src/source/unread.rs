@@ -1,4 +1,4 @@
-//! Notices a log of which nothing is read, and says so within a minute.
+//! Notices a log of which nothing is read, and reports that within a minute.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn few_lines_are_no_reason_to_speak() {
+    fn few_lines_cause_no_message() {
         let mut unread = Unread::new(Patterns::default());
         for line in 0..MIN_LINES - 1 {
             unread.feed(Some(Stream::Stdout), format!("x {line}.5\n").as_bytes(), seconds(1));

@@ -15,7 +15,7 @@ fn decode_all(line: &str) -> Option<String> {
     let mut frame = 0;
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('#') {
-        let code = after.get(..3).filter(|code| code.starts_with('0'));
+        let code = after.get(..3).filter(|code| CODES.contains(code) && !is_number(after));
         out.push_str(before);
         rest = after;
         let Some(code) = code.and_then(|code| u8::from_str_radix(code, 8).ok()) else {
@@ -41,6 +41,15 @@ fn decode_all(line: &str) -> Option<String> {
     any.then_some(out)
 }
 
+/// The codes of the control characters that programs print.
+const CODES: [&str; 8] = ["007", "010", "011", "012", "013", "014", "015", "033"];
+
+/// Whether `text` is a counter of more than three digits: `#012345]`.
+fn is_number(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 3 && text.as_bytes().get(digits).is_some_and(|end| matches!(end, b']' | b')'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,7 +63,9 @@ mod tests {
         ] {
             assert_eq!(decode(line).as_deref(), Some(text), "{line}");
         }
-        for line in ["", "# 5", "50%|####| 5/10", "#9", "#0", "#é"] {
+        for line in
+            ["", "# 5", "50%|####| 5/10", "#9", "#0", "#é", "[#000123]", "[#012345][1]", "#001 x"]
+        {
             assert_eq!(decode(line), None, "{line}");
         }
     }

@@ -72,7 +72,7 @@ fn strip_all(text: &str) -> Stripped<'_> {
     stripped
 }
 
-/// Whether a line has no prefix for certain: its first word is one without a digit. Fast, for most
+/// Whether a line has no prefix for certain: its first word is one without a digit or a point. Fast, for most
 /// lines of programs.
 #[inline]
 fn has_none(text: &[u8]) -> bool {
@@ -85,7 +85,7 @@ fn has_none(text: &[u8]) -> bool {
     for byte in text.iter().take(MAX_LEN) {
         match byte {
             b' ' | b':' | b'\t' => return true,
-            b'0'..=b'9' | b'|' => return false,
+            b'0'..=b'9' | b'|' | b'.' => return false,
             _ => {}
         }
     }
@@ -130,7 +130,9 @@ fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
         b'{' => return None,
         b'[' => launchers::bracketed(found).or_else(|| loggers::bracketed(found, before)),
         b'(' => launchers::parenthesised(found, before).or_else(|| loggers::place(text, before)),
-        b'0'..=b'9' => loggers::stamped(found, before).or_else(|| launchers::labelled(found)),
+        b'0'..=b'9' => loggers::stamped(found, before)
+            .or_else(|| launchers::labelled(found))
+            .or_else(|| loggers::indexed(text, before)),
         b'A'..=b'Z' if second.is_ascii_uppercase() => {
             let rest = loggers::level(text).map(separator);
             before.level |= rest.is_some();
@@ -138,6 +140,11 @@ fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
         }
         b'A'..=b'Z' if second.is_ascii_digit() => loggers::klog(text).map(separator),
         b'A'..=b'Z' | b'a'..=b'z' => loggers::named_stamp(found, before).or_else(|| {
+            if !before.anything
+                && let Some(rest) = loggers::module(text)
+            {
+                return Some(rest);
+            }
             let may_be = launchers::may_be_rank(text.as_bytes()) || numbered_word(text).is_some();
             if !may_be {
                 return None;
@@ -158,7 +165,7 @@ fn separator(text: &str) -> &str {
         // A row of a table begins and ends with a bar.
         [b'|', b' ', .., b'|'] => 0,
         [b'-' | b'|' | b':' | b',', b' ', ..] => 2,
-        [b'>', b'>', b' ', ..] => 3,
+        [b'>', b'>', b' ', ..] | [b':', b':', b' ', ..] => 3,
         [b':', ..] => 1,
         _ => 0,
     };

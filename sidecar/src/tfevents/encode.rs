@@ -1,6 +1,6 @@
 //! Encodes event files as the frameworks do, for tests.
 
-use super::record::masked;
+use paceline_tfevents::record::masked;
 
 /// A record around `data`.
 pub(crate) fn record(data: &[u8]) -> Vec<u8> {

@@ -1,12 +1,11 @@
 //! The read position of one event file.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use super::event::{Event, Malformed};
 use super::record::{HEADER, Met, Outcome, Records};
-use crate::follow::{Fingerprint, read_at};
+use crate::follow::{Fingerprint, open_regular, read_at};
 
 const CHUNK: usize = 64 * 1024;
 /// Length of the fingerprint in bytes: the first record, with its time, distinguishes files.
@@ -43,7 +42,7 @@ impl Place {
         met: &mut Met,
         sink: &mut dyn FnMut(Result<Event, Malformed>),
     ) -> io::Result<End> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         if let Some(head) = self.head
             && head.find(&file, 0)?.is_none()
         {

@@ -1,5 +1,7 @@
 //! The records of an event file: a length, its checksum, that many bytes, their checksum.
 
+use paceline_tfevents::record::masked;
+
 /// Maximum length of a record in bytes; a longer one is skipped. A record with scalars takes about
 /// a hundred bytes. Long ones contain images or a graph.
 pub const MAX_RECORD_LEN: u64 = 2 * 1024 * 1024;
@@ -179,12 +181,6 @@ fn frame(bytes: &[u8]) -> Frame<'_> {
     } else {
         Frame::Damaged { end }
     }
-}
-
-/// The masked CRC32C of the format: rotated and shifted, so that data may contain its own
-/// checksums.
-pub(super) fn masked(bytes: &[u8]) -> [u8; 4] {
-    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
 fn length(bytes: usize) -> u64 {

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use paceline_tfevents::OWN_SUFFIX;
+
 /// Maximum depth of folders.
 const MAX_DEPTH: u32 = 8;
 /// Maximum number of entries per scan.
@@ -63,7 +65,7 @@ pub(super) fn scan(root: &Path) -> Scan {
             // Checkpoints have many files, so only folders and links get a second check.
             let may_be_folder = kind.is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
             let path = path.join(&name);
-            if name.to_string_lossy().contains("tfevents") && path.is_file() {
+            if is_of_job(&name.to_string_lossy()) && path.is_file() {
                 scan.take(&path, relative.clone(), &name);
             } else if depth < MAX_DEPTH && may_be_folder && path.is_dir() {
                 let name = name.to_string_lossy();
@@ -89,6 +91,12 @@ impl Scan {
     fn is_new(&mut self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|folder| self.seen.insert((folder.dev(), folder.ino())))
     }
+}
+
+/// Whether this is an event file, and none that Paceline itself writes: what was read must not be read
+/// back.
+fn is_of_job(name: &str) -> bool {
+    name.contains("tfevents") && !name.ends_with(OWN_SUFFIX)
 }
 
 /// The ten digits of `events.out.tfevents.1700000000.host`.

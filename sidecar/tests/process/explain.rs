@@ -74,6 +74,19 @@ fn suggested_pattern_reads_the_log() {
 }
 
 #[test]
+fn empty_log_and_folder_are_named_as_such() {
+    let bench = Bench::new();
+    assert_eq!(replay(&bench, "", &[]), "no loss was recognised: the log is empty\n");
+    let text = replay(&bench, "", &["--suggest"]);
+    assert_eq!(text, "# nothing to suggest: the log is empty\n");
+    let folder = bench.path("");
+    let output = bench.run(&["replay", folder.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&*folder.to_string_lossy()) && said.contains("it is a folder"), "{said}");
+}
+
+#[test]
 fn log_that_is_read_gets_no_suggestion() {
     let bench = Bench::new();
     let log: String = (1..=9).map(line).collect();

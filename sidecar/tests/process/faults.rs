@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 use std::thread;
+use std::time::Duration;
 
 use paceline_reporter::wire::{Progress, State};
 use rustix::process::Signal;
@@ -141,4 +142,58 @@ fn killed_command_is_reported_as_failed() {
     assert_eq!(running.0.wait().unwrap().code(), Some(137));
     let last: Progress = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
     assert_eq!((last.state, last.eval.count), (State::Failed, 1));
+}
+
+#[test]
+fn endless_log_does_not_delay_the_end() {
+    let bench = Bench::new();
+    let said = bench.path("said");
+    let mut command = bench.command(&["--log", "/dev/zero"]);
+    let mut running = Running(command.stderr(File::create(&said).unwrap()).spawn().unwrap());
+    bench.until(|progress| {
+        progress.sidecar.as_ref().is_some_and(|sidecar| sidecar.sources.iter().any(|one| one.up))
+    });
+    running.signal(Signal::TERM);
+    let status = wait_for(|| running.0.try_wait().unwrap());
+    let said = fs::read_to_string(said).unwrap();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(said.contains("ending with unread text"), "{said}");
+}
+
+#[test]
+fn file_in_the_place_of_a_statsd_socket_is_kept_and_named() {
+    let bench = Bench::new();
+    let model = bench.path("model.pt");
+    fs::write(&model, "weights").unwrap();
+    let refused = bench.run(&["--statsd", &format!("unix:{}", model.display())]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("Address already in use"), "{said}");
+    assert_eq!(fs::read_to_string(&model).unwrap(), "weights");
+}
+
+#[test]
+fn healthcheck_ends_whatever_answers() {
+    for endless in [true, false] {
+        let bench = Bench::new();
+        let listener = UnixListener::bind(bench.path("sidecar.sock")).unwrap();
+        let answers = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Fast and without end, or slowly and without end.
+            while stream.write_all(if endless { &[b'x'; 16_384] } else { b"x" }).is_ok() {
+                if !endless {
+                    thread::park_timeout(Duration::from_millis(100));
+                }
+            }
+        });
+        let mut checking = Running(bench.command(&["healthcheck"]).spawn().unwrap());
+        let mut looks = 0;
+        let status = wait_for(|| {
+            looks += 1;
+            assert!(looks < 2000, "it ends within some seconds");
+            checking.0.try_wait().unwrap()
+        });
+        assert_eq!(status.code(), Some(1));
+        answers.join().unwrap();
+    }
 }

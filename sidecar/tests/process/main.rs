@@ -5,9 +5,15 @@
 mod exec;
 mod explain;
 mod faults;
+#[cfg(feature = "forward")]
+mod forward;
 mod install;
+#[cfg(feature = "manual")]
+mod manual;
 mod program;
 mod tty;
+#[cfg(feature = "watch")]
+mod watch;
 
 use std::fs;
 use std::io::Read;
@@ -29,6 +35,12 @@ fn command_runs_the_same_with_and_without_exec() {
     assert_eq!(watched.status.code(), Some(7));
     let missing = bench.run(&["exec", "--", "/no/such/program"]);
     assert_eq!(missing.status.code(), Some(127));
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(said.contains("cannot run /no/such/program") && said.contains("PATH"), "{said}");
+    let folder = bench.run(&["exec", "--", bench.path("").to_str().unwrap()]);
+    assert_eq!(folder.status.code(), Some(126));
+    let said = String::from_utf8(folder.stderr).unwrap();
+    assert!(said.contains("make it executable"), "{said}");
     let killed = bench.run(&["exec", "--", "sh", "-c", "kill -9 $$"]);
     assert_eq!(killed.status.code(), Some(137));
 }
@@ -166,16 +178,33 @@ fn option_overrides_environment_and_empty_variable_is_unset() {
 }
 
 #[test]
+fn missing_source_is_said_at_the_start() {
+    let bench = Bench::new();
+    let (log, said) = (bench.path("later.log"), bench.path("said"));
+    let waits = format!("--log {} does not exist yet", log.display());
+    for (words, part) in
+        [(&["--log", log.to_str().unwrap()][..], &*waits), (&[], "no source is given")]
+    {
+        let mut command = bench.command(words);
+        let running = Running(command.stderr(fs::File::create(&said).unwrap()).spawn().unwrap());
+        wait_for(|| fs::read_to_string(&said).unwrap().contains(part).then_some(()));
+        drop(running);
+    }
+}
+
+#[test]
 fn bad_usage_exits_with_2_and_names_the_cause() {
     let bench = Bench::new();
     for (words, part) in [
-        (&["--pattern", "loss (", "--log", "x"][..], "loss ("),
+        (&["--pattern", "loss (", "--log", "x"][..], "expression: unclosed group"),
         (&["--pattern", "(?P<lass>.*)"], "lass"),
         (&["replay", "/no/such/log"], "/no/such/log"),
         (&["--listen", "nowhere"], "nowhere"),
         (&["exec"], "COMMAND"),
         (&["--batch-size", "0"], "--batch-size"),
         (&["--total-steps", "0"], "--total-steps"),
+        (&["--total-steps", "-5"], "a whole number from 1 on"),
+        (&["--batch-latency", "-1"], "a number of seconds above 0"),
         (&["--expected-steps", "0"], "--expected-steps"),
         (&["--batch-latency", "0"], "--batch-latency"),
         (&["--acceptable", "nan"], "--acceptable"),

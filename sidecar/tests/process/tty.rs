@@ -14,7 +14,7 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use crate::program::{Bench, Running, line, wait_for};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_paceline-sidecar");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_paceline-sidecar");
 
 fn in_terminal(bench: &Bench, script: &str) -> Command {
     let mut command = bench.command(&["exec", "--tty", "--", "sh", "-c", script]);
@@ -55,17 +55,17 @@ fn command_in_a_terminal_is_read_and_gets_signals() {
 }
 
 /// A user's terminal with a program in its foreground.
-struct User {
+pub(crate) struct User {
     keys: File,
     shown: Arc<Mutex<String>>,
     /// The program's end, which stays open so that what was shown can be read.
-    theirs: OwnedFd,
-    program: Running,
+    pub(crate) theirs: OwnedFd,
+    pub(crate) program: Running,
 }
 
 impl User {
     /// Runs a command.
-    fn runs(bench: &Bench, command: &[&str]) -> Self {
+    pub(crate) fn runs(bench: &Bench, command: &[&str]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let ours = openpt(flags).unwrap();
         unlockpt(&ours).unwrap();
@@ -86,11 +86,11 @@ impl User {
         Self { keys: ours.into(), shown, theirs, program }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn sees(&self, text: &str) {
+    pub(crate) fn sees(&self, text: &str) {
         wait_for(|| self.shown.lock().unwrap().contains(text).then_some(()));
     }
 }

@@ -9,7 +9,7 @@ use paceline_api::audit::verify::verify;
 use paceline_api::audit::{Entry, read};
 use paceline_api::live::Command;
 use paceline_policy::Share;
-use paceline_system_tests::{Allocator, TestEnv, until};
+use paceline_system_tests::{Allocator, LOCKS, TestEnv, until};
 
 use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 use crate::orders::{order, until_quota};
@@ -34,6 +34,7 @@ impl Cramped {
         let paceline = Allocator::running(env)?;
         command.arg(paceline.as_std().get_program()).args(paceline.as_std().get_args());
         command.args(["--listen", "none"]).args(QUICK).kill_on_drop(true);
+        command.env(LOCKS, Allocator::locks()?);
         let allocator = Allocator::spawn(command)?;
         let disk = format!("/proc/{}/root{}", allocator.id()?, state.display());
         Ok(Self { allocator, disk: disk.into() })

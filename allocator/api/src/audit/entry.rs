@@ -8,6 +8,7 @@ use crate::live::{Command, Who};
 /// One action, decision or observation. Shares are fractions of the node; `container` is the
 /// container engine's full id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Entry {
     /// A run of the allocator began.
@@ -235,6 +236,7 @@ pub enum Entry {
 
 /// Why an entry says that the log's head is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
     /// The log begins here, or was written by a version that kept no head.

@@ -178,7 +178,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Removes files beyond those that are kept. The head says so before: a log that has more than
+    /// Removes files beyond those that are kept. The head records that before: a log that has more than
     /// the head requires is not broken.
     fn forget_oldest(&mut self) {
         let older = files::older(&self.folder).unwrap_or_default();

@@ -14,6 +14,15 @@ use super::Entry;
 /// A line's hash, in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        rename = "Hash",
+        description = "A hash: 64 hexadecimal digits in lower case.",
+        extend("pattern" = "^[0-9a-f]{64}$")
+    )
+)]
 pub struct Link(String);
 
 /// A text that is not a hash.
@@ -67,6 +76,8 @@ impl fmt::Display for Link {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "AuditRecord"))]
 pub struct Record {
     /// Its number, from 1.
     pub seq: u64,

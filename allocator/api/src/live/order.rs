@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 /// One order. `name` is a job's name, a container's name, a container's id or its beginning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
     /// Opt a running container in, or take a released or pinned job back under the policy.
@@ -52,6 +53,7 @@ pub enum Command {
 
 /// Who gave an order, for the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Who {
     /// The user's id.
     pub uid: u32,
@@ -75,10 +77,13 @@ pub type Answer = Result<String, Refusal>;
 
 /// Why an order was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "refusal", content = "detail", rename_all = "kebab-case")]
 pub enum Refusal {
     /// No running job or container has that name.
-    #[error("there is no running container or job {0:?}")]
+    #[error(
+        "unknown job {0:?}: expected a job that `paceline status` shows, or a running container"
+    )]
     Unknown(String),
     /// The name fits more than one container: a sentence with their ids.
     #[error("{0}; give an id instead")]

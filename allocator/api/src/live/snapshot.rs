@@ -18,6 +18,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The state of the allocator and of everything that it manages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Snapshot {
     /// [`SCHEMA`].
@@ -73,6 +74,7 @@ impl Snapshot {
 
 /// A machine, or a CPU set of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NodeView {
     /// Its name.
@@ -89,6 +91,7 @@ pub struct NodeView {
 
 /// The policy and how its choices are enforced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PolicyView {
     /// Its name.
@@ -109,6 +112,7 @@ pub struct PolicyView {
 
 /// A move that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MoveView {
     /// The job.
@@ -128,6 +132,7 @@ pub struct MoveView {
 
 /// One decision: its number and its times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DecisionView {
     /// Its number, from 1.
@@ -140,6 +145,7 @@ pub struct DecisionView {
 
 /// A shadow policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ShadowView {
     /// Its name.
@@ -157,6 +163,7 @@ pub struct ShadowView {
 
 /// What control has cost since the run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CostView {
     /// The allocator's own CPU time, in seconds.

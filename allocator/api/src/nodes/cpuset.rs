@@ -10,6 +10,18 @@ const MAX_CPU: u32 = 8192;
 /// A set of CPUs, as the kernel and the container engine write one: `0-3,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        with = "String",
+        description = "A set of CPUs, numbered from 0: numbers and ranges, such as `0-3,8`.",
+        extend(
+            "pattern" = "^ *[0-9]+ *(- *[0-9]+ *)?(, *[0-9]+ *(- *[0-9]+ *)?)*$",
+            "examples" = ["0-3", "0-3,8"]
+        )
+    )
+)]
 pub struct Cpuset(BTreeSet<u32>);
 
 /// A text that is not a set of CPUs.

@@ -133,7 +133,7 @@ impl StateFolder {
         Ok(Self::new(self.path_of(name), place, open, self.0.owner))
     }
 
-    /// The folder `name` in it for reading; `None` if it is missing, or is no folder.
+    /// The folder `name` in it for reading; `None` if it is missing, or not a folder.
     pub fn existing_subfolder(&self, name: &str) -> io::Result<Option<Self>> {
         let folder = self.folder()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -266,7 +266,7 @@ impl StateFolder {
         Ok(fsync(&*self.folder()?)?)
     }
 
-    /// Opens a regular file that is no link. Opening never waits, whatever stands there.
+    /// Opens a regular file, and follows no link. Opening never waits, whatever the path names.
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let folder = self.folder()?;

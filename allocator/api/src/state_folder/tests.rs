@@ -62,6 +62,26 @@ fn folder_that_others_could_read_is_made_private() {
 }
 
 #[test]
+fn folder_with_locks_alone_is_made_private() {
+    // As Docker leaves it, if a user who is not root is the first to run the allocator.
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("state");
+    fs::create_dir_all(path.join("locks")).unwrap();
+    for file in ["locks/engine-AB-CD.lock", "locks/4f2a.claim"] {
+        fs::write(path.join(file), "").unwrap();
+    }
+    set_mode(&path, 0o755);
+    drop(StateFolder::open(&path).unwrap());
+    assert_eq!(mode(&path), 0o700);
+
+    // Another folder of that name is no sign of a state folder.
+    fs::write(path.join("locks/thesis.tex"), "").unwrap();
+    set_mode(&path, 0o755);
+    let error = StateFolder::open(&path).unwrap_err().to_string();
+    assert!(error.contains("files of another kind"), "{error}");
+}
+
+#[test]
 fn shared_folder_is_refused_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("shared");

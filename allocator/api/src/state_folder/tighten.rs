@@ -1,7 +1,9 @@
-//! Makes a state folder private that version 0.1.0 has left open to other users.
+//! Makes a state folder private that version 0.1.0 has left open to other users, or that Docker has
+//! made for a mount.
 //!
 //! Only what is certainly of a state folder is changed: `--state-dir` may name any folder by mistake.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -48,12 +50,12 @@ pub(super) fn tighten(folder: &OwnedFd, path: &Path) -> Result<Option<String>, S
 }
 
 /// The names of our files and folders in it, and whether it holds others.
-fn contents(folder: &OwnedFd) -> io::Result<(Vec<std::ffi::OsString>, bool)> {
+fn contents(folder: &OwnedFd) -> io::Result<(Vec<OsString>, bool)> {
     let (mut ours, mut others) = (Vec::new(), false);
     for name in entries(folder)? {
         let text = name.to_string_lossy();
         let log = text == "audit.jsonl" || text == "audit.lock" || text.starts_with("audit-");
-        if log || text == "audit.head" || is_of_an_engine(folder, &name)? {
+        if log || text == "audit.head" || is_folder_of_ours(folder, &name)? {
             ours.push(name);
         } else {
             others = true;
@@ -62,31 +64,36 @@ fn contents(folder: &OwnedFd) -> io::Result<(Vec<std::ffi::OsString>, bool)> {
     Ok((ours, others))
 }
 
-/// Whether this is the folder of one engine's originals: it holds a lock, or a container's record.
-fn is_of_an_engine(folder: &OwnedFd, name: &std::ffi::OsStr) -> io::Result<bool> {
+/// Whether this is the folder of one engine's originals, which holds a lock or a container's record,
+/// or the machine's folder of locks. Docker makes the folder around the latter, with mode 0755, where
+/// a user who is not root is the first to run the allocator.
+fn is_folder_of_ours(folder: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let below = match openat(folder, name, flags, Mode::empty()) {
         Ok(below) => below,
         Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT | Errno::ACCESS) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    Ok(entries(&below)?.iter().any(|name| name == "lock" || is_record(name)))
+    let below = entries(&below)?;
+    let has_locks_alone = || below.iter().all(|name| is_lock(name));
+    Ok(below.iter().any(|name| name == "lock" || is_record(name))
+        || name == "locks" && has_locks_alone())
+}
+
+/// Whether a file has the name of an engine's or a container's lock.
+fn is_lock(name: &OsStr) -> bool {
+    Path::new(name).extension().is_some_and(|kind| kind == "lock" || kind == "claim")
 }
 
 /// Whether a file has the name of a container's record.
-fn is_record(name: &std::ffi::OsStr) -> bool {
+fn is_record(name: &OsStr) -> bool {
     let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
     id.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Makes a file or folder private, and what is below it. A link is left as it is: no file is opened
 /// through one.
-fn close(
-    folder: impl AsFd,
-    name: &std::ffi::OsStr,
-    depth: u32,
-    changed: &mut usize,
-) -> io::Result<()> {
+fn close(folder: impl AsFd, name: &OsStr, depth: u32, changed: &mut usize) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = match openat(folder, name, flags, Mode::empty()) {
         Ok(open) => open,

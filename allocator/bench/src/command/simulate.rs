@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 use paceline_api::plain;
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, whole_number};
 use paceline_policy::policies::AnyPolicy;
 use paceline_sim::compare::compare_noting;
 use paceline_sim::scenario::Arm;
@@ -56,7 +56,7 @@ pub struct SimulateArgs {
     policy: Vec<String>,
 
     /// Number of seeds; the first is 1 [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = whole_number(1_u32, 10_000))]
     seeds: Option<u32>,
 
     /// Print JSON, with every job of every run

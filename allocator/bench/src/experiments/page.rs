@@ -1,12 +1,14 @@
 //! The page's parts, computed from the findings alone.
 
+use paceline_api::table::Table;
+
 use super::super::grid::{self, Grid, percent};
 use super::super::outcome::{ArmFindings, BASELINE, Findings, Measure};
 use super::super::remarks::remarks;
 use super::super::report::file_name;
 use super::{FOLDER, shown};
 use crate::figure::scale::mark_text;
-use crate::text::blocks::{Block, Table};
+use crate::text::blocks::Block;
 
 /// The pictures of an arm that are shown, by the beginnings of their files' names.
 const OF_ARMS: [(&str, &str); 3] = [
@@ -82,7 +84,7 @@ fn summary(all: &[&Findings]) -> Table {
     let rows = all.iter().flat_map(|findings| {
         findings.arms.iter().filter_map(move |arm| row(findings, arm)).collect::<Vec<_>>()
     });
-    Table { head: head.map(str::to_owned).to_vec(), rows: rows.collect(), words: 2 }
+    Table::new(2, head, rows.collect())
 }
 
 fn of_bench(findings: &Findings, there: &impl Fn(&str, &str) -> bool) -> Vec<Block> {

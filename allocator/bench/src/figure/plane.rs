@@ -1,5 +1,6 @@
 //! What all pictures with two axes share.
 
+use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::prelude::*;
 
@@ -38,7 +39,19 @@ impl Plane<'_> {
     ) -> anyhow::Result<String> {
         let mut svg = String::new();
         let root = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
-        let mut chart = ChartBuilder::on(&root)
+        self.draw_on(&root, contents)?;
+        root.present()?;
+        drop(root);
+        Ok(inline(&svg, alt))
+    }
+
+    /// Draws the axes on a part of a picture, and `contents` between them.
+    pub(crate) fn draw_on(
+        &self,
+        area: &DrawingArea<SVGBackend<'_>, Shift>,
+        contents: impl FnOnce(&mut Canvas<'_>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut chart = ChartBuilder::on(area)
             .margin_top(14)
             .margin_right(24)
             .x_label_area_size(100)
@@ -60,11 +73,7 @@ impl Plane<'_> {
             mesh.y_desc(self.y.title.as_str());
         }
         mesh.draw()?;
-        contents(&mut chart)?;
-        root.present()?;
-        drop(chart);
-        drop(root);
-        Ok(inline(&svg, alt))
+        contents(&mut chart)
     }
 }
 

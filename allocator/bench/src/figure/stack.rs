@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::Axis;
 use super::chart::NARROW;
-use super::plane::Plane;
+use super::plane::{Canvas, Plane};
 
 /// The room for the vertical axis.
 const LEFT: u32 = 136;
@@ -26,14 +26,21 @@ pub(crate) fn draw(
     spans: &[Span],
     alt: &str,
 ) -> anyhow::Result<String> {
-    Plane { size: NARROW, left: LEFT, x, y, named: false }.draw(alt, |canvas| {
-        for (band, colour) in colours.iter().enumerate() {
-            let areas = outlines(spans, band);
-            canvas
-                .draw_series(areas.into_iter().map(|area| Polygon::new(area, colour.filled())))?;
-        }
-        Ok(())
-    })
+    Plane { size: NARROW, left: LEFT, x, y, named: false }
+        .draw(alt, |canvas| draw_bands(canvas, colours, spans))
+}
+
+/// Draws the bands between axes.
+pub(crate) fn draw_bands(
+    canvas: &mut Canvas<'_>,
+    colours: &[RGBColor],
+    spans: &[Span],
+) -> anyhow::Result<()> {
+    for (band, colour) in colours.iter().enumerate() {
+        let areas = outlines(spans, band);
+        canvas.draw_series(areas.into_iter().map(|area| Polygon::new(area, colour.filled())))?;
+    }
+    Ok(())
 }
 
 /// The outline of each stretch in which a band is not empty.

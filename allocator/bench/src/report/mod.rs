@@ -2,6 +2,7 @@
 //! its pictures and the fitted scenario.
 
 mod bars;
+mod cpu_shares;
 mod gantt;
 mod page;
 mod pictures;

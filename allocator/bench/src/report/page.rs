@@ -83,10 +83,13 @@ fn completion(findings: &Findings, pictures: &[Picture]) -> String {
          the interval that contains the true mean with 95 % probability. A ring is the simulator's \
          prediction.</p>\n{colours}<div class=\"pictures\">{}</div>\n{}\
          <h2>When each job ran</h2>\n<p class=\"note\">From arrival to end, in the median run of each \
-         arm. The first arm's bars are pale.</p>\n{}",
+         arm. The first arm's bars are pale.</p>\n{}\
+         <h2>Who had the CPU</h2>\n<p class=\"note\">What each job used, as a part of the machine, in the \
+         median run of each arm.</p>\n{}",
         of_all("completion"),
         tables::notes(&grid::notes(findings)),
         of_all("runs"),
+        of_all("cpu"),
     )
 }
 

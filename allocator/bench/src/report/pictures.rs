@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::super::outcome::{ArmFindings, Findings, Observed};
 use super::traces::{Traces, loss_axis, traces};
-use super::{bars, gantt, sets};
+use super::{bars, cpu_shares, gantt, sets};
 use crate::figure::Axis;
 use crate::figure::chart::{self, Line, Points, side_by_side};
 use crate::figure::palette::{GREY, colour};
@@ -87,6 +87,9 @@ pub(crate) fn pictures(findings: &Findings, observed: &[Observed<'_>]) -> Result
         all.push(of_all("completion", "Completion times", svg));
     }
     all.push(of_all("runs", "When each job ran", gantt::draw(findings, &shown, end)?));
+    if let Some(svg) = cpu_shares::draw(findings, &shown, end)? {
+        all.push(of_all("cpu", "Who had the CPU", svg));
+    }
     for (shown, its) in shown.iter().zip(&traces) {
         all.extend(of_arm(findings, shown, its, &loss, end)?);
     }

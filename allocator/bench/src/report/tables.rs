@@ -9,14 +9,17 @@ use crate::figure::scale::mark_text;
 
 /// The HTML table of `grid`.
 pub(super) fn grid(grid: &Grid) -> String {
-    let head = each(&grid.head, |text| format!("<th>{}</th>", escape(text)));
-    let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", each(row, cell));
+    let open = format!("<table><caption>{}</caption>\n", escape(&grid.title));
+    let rows = grid.rows.iter().map(|row| each(row, cell));
+    html(&open, &grid.head, rows) + &notes(&grid.notes)
+}
+
+/// A table that begins with `open`, with the HTML of the cells of each row.
+fn html<T: AsRef<str>>(open: &str, head: &[T], rows: impl Iterator<Item = String>) -> String {
+    let head = each(head, |text| format!("<th>{}</th>", escape(text.as_ref())));
+    let rows = each(rows, |cells| format!("<tr>{cells}</tr>\n"));
     format!(
-        "<div class=\"wide\"><table><caption>{}</caption>\n<thead><tr>{head}</tr></thead>\n\
-         <tbody>{}</tbody></table></div>\n{}",
-        escape(&grid.title),
-        each(&grid.rows, row),
-        notes(&grid.notes),
+        "<div class=\"wide\">{open}<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
 }
 
@@ -41,7 +44,6 @@ fn cell(cell: &Cell) -> String {
 /// The schedule, with the calibration's results.
 pub(super) fn schedule(jobs: &[JobFacts]) -> String {
     let head = ["job", "image", "command", "arrives", "work", "solo rate", "steps"];
-    let head = each(head, |text| format!("<th>{text}</th>"));
     let row = |facts: &JobFacts| {
         let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned());
         let job = &facts.job;
@@ -54,13 +56,10 @@ pub(super) fn schedule(jobs: &[JobFacts]) -> String {
             or_dash(facts.solo_rate.map(|rate| format!("{rate:.1} steps/s"))),
             or_dash(facts.steps.map(|steps| steps.to_string())),
         ];
-        format!("<tr>{}</tr>\n", each(cells, |text| format!("<td>{}</td>", escape(&text))))
+        each(cells, |text| format!("<td>{}</td>", escape(&text)))
     };
-    format!(
-        "<h2>Schedule</h2>\n<div class=\"wide\"><table class=\"schedule\">\
-         <thead><tr>{head}</tr></thead>\n<tbody>{}</tbody></table></div>\n",
-        each(jobs, row)
-    )
+    let table = html("<table class=\"schedule\">", &head, jobs.iter().map(row));
+    format!("<h2>Schedule</h2>\n{table}")
 }
 
 /// A policy's parameters on one line.

@@ -18,7 +18,11 @@ fn every_chart_shows_every_job_in_its_own_colour() {
     let page = page_of(&["none", "flowcon"], &["a", "b", "c"], |_| {});
     let charts: Vec<&str> =
         page.split("<figure>").skip(1).filter_map(|rest| rest.split("</figure>").next()).collect();
-    assert_eq!(charts.len(), 2 + 2 * 3, "bars, when jobs ran, and three charts for each arm");
+    assert_eq!(
+        charts.len(),
+        3 + 2 * 3,
+        "bars, runs, who had the CPU, and three charts for each arm"
+    );
     for chart in &charts[1..] {
         for colour in ["#0072B2", "#D55E00", "#009E73"] {
             assert!(chart.contains(colour), "{colour} is not in\n{chart}");

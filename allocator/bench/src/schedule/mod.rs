@@ -79,6 +79,12 @@ pub(crate) struct Job {
     pub(crate) labels: BTreeMap<String, String>,
 }
 
+/// The JSON Schema of a schedule's file.
+#[cfg(feature = "schema")]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(file::ScheduleFile)
+}
+
 impl Schedule {
     /// Reads `file`.
     pub(crate) fn read(file: &Path) -> Result<Self, ScheduleError> {

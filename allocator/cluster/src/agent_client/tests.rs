@@ -38,6 +38,7 @@ impl Agent {
             token_file: Some(token.clone()),
             tls_certificate: Some(certificate.clone()),
             tls_key: Some(file(folder.path(), "key", &made.signing_key.serialize_pem())),
+            otlp: false,
         };
         let (live, channels) = pair(Snapshot { schema: SCHEMA, pid: 7, ..Snapshot::default() });
         let socket = folder.path().join("docker.sock");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use paceline_api::labels::{LabelError, Labels};
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, unreadable};
 use paceline_api::{bounded, toml_error};
 use paceline_policy::cluster::Role;
 use serde::Deserialize;
@@ -103,53 +103,101 @@ pub enum GangError {
     Label(#[from] LabelError),
 }
 
+/// A distributed job: parameter servers and workers, each task a service of its own.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "Distributed job"))]
 #[serde(deny_unknown_fields)]
 struct File {
+    /// The name: at most 40 lower-case letters, digits and inner hyphens.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(regex(pattern = "^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$"))
+    )]
     name: String,
+    /// The image of all its tasks.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "[^ ]")))]
     image: String,
+    /// The network of its tasks. By default it is one of its own.
     network: Option<String>,
+    /// The environment of all its tasks. `{index}` (from 0), `{number}` (from 1), `{count}` and `{servers}`
+    /// differ by task.
     #[serde(default)]
     env: BTreeMap<String, String>,
+    /// Labels of all its containers.
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    /// Folders and volumes of all its tasks: `SOURCE:/TARGET`, or `SOURCE:/TARGET:ro`.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[^:]+:/[^:]*(:ro)?$"))))]
     mounts: Vec<String>,
+    /// Its parameter servers, which hold the model.
     ps: Option<Servers>,
+    /// Its workers, which train.
     worker: Workers,
 }
 
+/// The parameter servers of a distributed job.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Servers {
+    /// How many.
+    #[cfg_attr(feature = "schema", schemars(range(max = MAX_TASKS)))]
     count: u32,
+    /// The CPUs that each needs.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     cpus: f64,
+    /// The memory that each needs, in bytes.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     memory: Option<f64>,
+    /// The port of each. The default is 7300.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     port: Option<u16>,
+    /// The command of each, after the image's entry point, with the placeholders of `env`.
     #[serde(default)]
     args: Vec<String>,
+    /// The machine of each by name, if the owner chooses it instead of a policy.
     #[serde(default)]
     nodes: Vec<String>,
 }
 
+/// The workers of a distributed job.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Workers {
+    /// The least number with which it can run.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_TASKS)))]
     min: u32,
+    /// The largest number that it can use. The default is `min`.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_TASKS)))]
     max: Option<u32>,
+    /// The CPUs that each needs.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     cpus: f64,
+    /// The memory that each needs, in bytes.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     memory: Option<f64>,
+    /// The command of each, after the image's entry point, with the placeholders of `env`.
     #[serde(default)]
     args: Vec<String>,
+    /// The machine of each by name, if the owner chooses it instead of a policy.
     #[serde(default)]
     nodes: Vec<String>,
+}
+
+/// The JSON Schema of a file.
+#[cfg(feature = "schema")]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(File)
 }
 
 impl Gang {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
         let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-        let text = bounded::JOB.read(path).map_err(|error| at(&error))?;
+        let text = bounded::JOB.read(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(&text).map_err(|error| at(&error))
     }
 

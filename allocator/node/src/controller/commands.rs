@@ -10,6 +10,7 @@ use paceline_api::audit::Entry;
 use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::Standing;
 use paceline_api::live::{Answer, Command, Order, Refusal};
+use paceline_api::plain::plain;
 use paceline_policy::limiter::{Change, Setting, Why};
 use paceline_policy::{Event, JobId, Share};
 use paceline_wire::Targets;
@@ -90,7 +91,8 @@ impl Controller {
         let Order { command, who, answer: to } = order;
         let done = answer.is_ok();
         let outcome = answer.as_ref().map_or_else(ToString::to_string, Clone::clone);
-        tracing::info!(uid = who.uid, done, "order {command:?}: {outcome}");
+        let order = plain(&command.to_string());
+        tracing::info!(uid = who.uid, done, "order to {order}: {outcome}");
         self.recorder.write(&Entry::Ordered { who, command, outcome, done });
         // The client may have disconnected already.
         drop(to.send(answer));
@@ -178,6 +180,9 @@ impl Controller {
         let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
         let job = candidate.job().clone();
         if let Some(why) = candidate.outside() {
+            return Err(Refusal::Impossible(format!("cannot pin job {job}: {why}")));
+        }
+        if let Some(why) = candidate.beyond_its_pod(share, &machine) {
             return Err(Refusal::Impossible(format!("cannot pin job {job}: {why}")));
         }
         match candidate.standing {

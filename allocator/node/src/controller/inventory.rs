@@ -61,6 +61,8 @@ pub(super) struct Refused {
     pub(super) name: String,
     pub(super) why: String,
     started_at: String,
+    /// Whether the reason is its pod's, which may change.
+    by_pod: bool,
 }
 
 /// The differences between two surveys.
@@ -218,14 +220,24 @@ impl Inventory {
             known.contains(id)
                 && (!present.contains(id) || described.get(id).is_some_and(restarted))
         };
+        // Another container came into its pod, so that it may not be the job's any more; or one went.
+        let barred = |id: &str| {
+            let pod = described.get(id).and_then(|now| now.pod.as_ref());
+            pod.map(|pod| pod.left_alone.is_some())
+        };
         let mut change = Change::default();
-        let gone = |id: &String, one: &mut WatchedContainer| ended(id, &one.container.started_at);
+        let gone = |id: &String, one: &mut WatchedContainer| {
+            ended(id, &one.container.started_at) || barred(id) == Some(true)
+        };
         for (id, candidate) in self.candidates.extract_if(.., gone) {
             self.replacements.record_settings(&id, &candidate.orders());
             let (job, standing) = (candidate.job().clone(), candidate.standing);
             change.gone.push(Departed { container: id, job, standing });
         }
-        self.refused.retain(|id, refused| !ended(id, &refused.started_at));
+        self.refused.retain(|id, refused| {
+            let free = refused.by_pod && barred(id) == Some(false);
+            !ended(id, &refused.started_at) && !free
+        });
         self.adopted.retain(|id| !missing.contains(id));
         for container in described.into_values() {
             self.admit(&container);

@@ -59,6 +59,8 @@ use paceline_api::audit::{Audit, Entry};
 use paceline_api::clock::Clock;
 use paceline_api::json_lines::JsonLines;
 use paceline_api::live::DaemonChannels;
+use paceline_api::live::snapshot::Standing;
+use paceline_api::service_manager::ServiceManager;
 use paceline_api::signals::Ending;
 use paceline_policy::{AnyEngine, Event, JobId, Moment, Shadow};
 use tokio::sync::{mpsc, watch};
@@ -103,6 +105,7 @@ pub struct Controller {
     node_cpu: Option<f64>,
     /// Known containers that the next survey describes again.
     touched: Touched,
+    service_manager: ServiceManager,
     /// Why the limits of containers could not be restored, by container.
     unrestored: BTreeMap<String, String>,
 }
@@ -145,6 +148,7 @@ impl Controller {
             node_used: None,
             node_cpu: None,
             touched: Touched::Any,
+            service_manager: ServiceManager::default(),
             unrestored: BTreeMap::new(),
         }
     }
@@ -162,6 +166,12 @@ impl Controller {
         Self { hooks, ..self }
     }
 
+    /// Adds the service manager that waits for signs of life.
+    #[must_use]
+    pub fn served_by(self, service_manager: ServiceManager) -> Self {
+        Self { service_manager, ..self }
+    }
+
     /// Runs until a signal comes, then restores every limit.
     pub async fn run(
         mut self,
@@ -172,7 +182,9 @@ impl Controller {
         let wake = self.inventory.wake();
         let ended = loop {
             // The timer has a resolution of one millisecond.
-            let timer = self.clock.instant(self.timetable.next());
+            let due =
+                self.service_manager.due().into_iter().fold(self.timetable.next(), Moment::min);
+            let timer = self.clock.instant(due);
             // Every future here can be dropped without losing anything.
             tokio::select! {
                 biased;
@@ -195,6 +207,7 @@ impl Controller {
                 () = tokio::time::sleep_until(timer) => self.turn(&events),
             }
         };
+        self.service_manager.stopping("restores limits");
         drop(events);
         self.end_moves().await;
         let left = self.restore_all().await;
@@ -214,6 +227,11 @@ impl Controller {
     /// One turn of the loop: does what is due.
     fn turn(&mut self, events: &EngineEvents) {
         let now = self.clock.now();
+        // It works once the engine has said which containers exist.
+        if self.inventory.was_listed() {
+            let status = self.status();
+            self.service_manager.turn(now, &status);
+        }
         let inputs = Inputs {
             answered: self.inventory.has_answered(),
             awaits_batches: self.engine.awaits_batches(),
@@ -233,6 +251,15 @@ impl Controller {
             self.step(Event::Tick);
         }
         self.publish();
+    }
+
+    /// One line for people who ask the service manager.
+    fn status(&self) -> String {
+        let standings = self.inventory.candidates().map(|(_, candidate)| candidate.standing);
+        let managed = standings.filter(|standing| *standing == Standing::Managed).count();
+        let policy = &self.channels.snapshots.borrow().policy;
+        let dry_run = if policy.dry_run { ", dry run" } else { "" };
+        format!("policy {}{dry_run}: {managed} managed jobs", policy.name)
     }
 
     /// Schedules a run of the policy as soon as possible.

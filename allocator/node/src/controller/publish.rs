@@ -18,6 +18,7 @@ use crate::endpoint;
 use crate::migration::MigrationMethod;
 use crate::migration::moves::MigrationQueue;
 use crate::observe::node::Machine;
+use crate::runtime::processes;
 
 impl Controller {
     /// Publishes the present state.
@@ -103,7 +104,7 @@ fn view(
         net: figures.metered.net,
         limit: Some(candidate.last_in_force(machine).get()),
         chosen: status.as_ref().filter(|_| free).map(|status| status.chosen.get()),
-        min: labels.min_cpus.map(share),
+        min: candidate.floor().map(share),
         max: candidate.ceiling(machine).map(Share::get),
         weight: labels.weight,
         guards: status.map(|status| status.guards).unwrap_or_default().into_iter().collect(),
@@ -119,6 +120,7 @@ fn view(
         max_slowdown: labels.max_slowdown,
         may_terminate: labels.terminate,
         work: labels.work,
+        owner: processes::owner(&candidate.container),
     }
 }
 

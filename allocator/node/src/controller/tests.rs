@@ -3,6 +3,8 @@
 mod bounds;
 mod cgroup_backend;
 mod moves;
+#[cfg(feature = "cri")]
+mod pods;
 mod reload;
 mod test_env;
 

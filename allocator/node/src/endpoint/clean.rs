@@ -15,6 +15,7 @@ pub(super) fn cleaned(mut progress: Progress) -> Progress {
         eval,
         checkpoint,
         sidecar,
+        tensorboard,
         schema: _,
         pid: _,
         state: _,
@@ -46,6 +47,7 @@ pub(super) fn cleaned(mut progress: Progress) -> Progress {
         *text = message(text);
     }
     *sidecar = None;
+    *tensorboard = None;
     progress
 }
 

@@ -13,7 +13,7 @@ use crate::observe::calls::{CallPool, JobCalls};
 use crate::observe::namespace;
 use crate::observe::networks::{Member, Networks};
 use crate::observe::owner::{self, NotOwned, SearchBudget};
-use crate::runtime::{Container, Runtime, Stage};
+use crate::runtime::{Container, Runtime, Stage, processes};
 
 /// The most sidecars of one job that are looked at.
 const MAX_SIDECARS: usize = 8;
@@ -23,6 +23,8 @@ const MAX_SIDECARS: usize = 8;
 pub struct Reach {
     proc: PathBuf,
     container: String,
+    /// The user who must answer on a socket, if the job is no container.
+    owner: Option<u32>,
     calls: JobCalls,
     /// `None` if the container is not running.
     network: Option<Arc<Member>>,
@@ -44,6 +46,7 @@ impl Reach {
         Self {
             proc: proc.to_owned(),
             container: container.id.clone(),
+            owner: processes::owner(container),
             calls: pool.of_job(),
             network: container.pid.map(|pid| Arc::new(networks.enter(proc, pid))),
             budget: SearchBudget::default(),
@@ -95,7 +98,15 @@ impl Reach {
     ) -> std::io::Result<UnixStream> {
         let (root, path) = (root.to_owned(), path.to_owned());
         let stream = self.calls.run(move |_| unix::connect(&root, &path)).await?;
-        UnixStream::from_std(stream)
+        let stream = UnixStream::from_std(stream)?;
+        // Without a container around it, the path may lead to any socket of the machine.
+        match self.owner {
+            Some(owner) if stream.peer_cred()?.uid() != owner => {
+                let why = "the socket belongs to another user than the job";
+                Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why))
+            }
+            _ => Ok(stream),
+        }
     }
 
     /// Fails unless the container itself or one of its sidecars listens on the port.

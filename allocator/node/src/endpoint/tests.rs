@@ -217,3 +217,49 @@ async fn file_system_that_hangs_blocks_one_job_alone() {
         tokio::task::yield_now().await;
     }
 }
+
+/// Without a container around the job, a path may lead to any socket of the machine.
+#[tokio::test]
+async fn socket_of_another_user_than_the_jobs_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = tokio::net::UnixListener::bind(folder.path().join("job.sock")).unwrap();
+    let this = rustix::process::geteuid().as_raw();
+    let route = Route::Unix { root: folder.path().to_owned(), path: "/job.sock".into() };
+    for (owner, refused) in [(this, false), (this + 1, true)] {
+        let json = serde_json::json!({"Id": "job-0123456789abcdef",
+            "Config": {"Labels": {"paceline.owner": owner.to_string()}}});
+        let reach = Reach::new(Path::new("/proc"), &described(json));
+        let body = progress(SCHEMA);
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // An answer before the request would break the connection.
+            if stream.read(&mut [0; 1024]).await.is_ok_and(|read| read > 0) {
+                drop(stream.write_all(&ok(&body)).await);
+            }
+        };
+        let routes = [route.clone()];
+        let (read, ()) = tokio::join!(read(&reach, &routes), serve);
+        assert_eq!(read.is_err(), refused, "{owner}: {read:?}");
+    }
+}
+
+#[tokio::test]
+async fn late_answer_is_asked_for_again_and_a_refusal_is_not() {
+    let failed = |kind: io::ErrorKind| EndpointError::Unreachable {
+        route: "port 1".to_owned(),
+        source: kind.into(),
+    };
+    for (kind, late, tries) in [
+        (io::ErrorKind::TimedOut, 2, 3),
+        (io::ErrorKind::TimedOut, usize::MAX, CHECKPOINT_TRIES),
+        (io::ErrorKind::ConnectionRefused, 2, 1),
+    ] {
+        let mut asked = 0;
+        let answer = while_late(|| {
+            asked += 1;
+            std::future::ready(if asked > late { Ok(()) } else { Err(failed(kind)) })
+        });
+        let answer = answer.await;
+        assert_eq!((answer.is_ok(), asked), (tries > late, tries), "{kind:?}");
+    }
+}

@@ -3,8 +3,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use paceline_cgroup::Cgroup;
+use paceline_cgroup::{Cgroup, Quota};
 use paceline_policy::limiter::Setting;
+use tracing::info;
 
 use super::backend::{ActuatorBackend, OnDrift};
 use super::block_io::set_block_io_weight;
@@ -68,6 +69,13 @@ impl Actuator {
     /// The same, writing through `backend` and answering outside changes as `on_drift` says.
     #[must_use]
     pub fn with_backend(self, backend: ActuatorBackend, on_drift: OnDrift) -> Self {
+        let backend = match backend {
+            ActuatorBackend::Auto if self.runtime.is_of_kubernetes() => {
+                info!("limits are written by the container runtime: the kubelet keeps those");
+                ActuatorBackend::Engine
+            }
+            ActuatorBackend::Auto | ActuatorBackend::Cgroup | ActuatorBackend::Engine => backend,
+        };
         Self { backend, on_drift, ..self }
     }
 
@@ -122,7 +130,19 @@ impl Actuator {
         means: Means,
     ) -> Result<Setting, LimitError> {
         let host = target.container.host_config;
+        let whole = match setting {
+            Setting::Cap(share) if share.is_all() => self.pods_quota(target),
+            Setting::Cap(_) | Setting::Weight(_) => None,
+        };
         let writes = match (setting, means) {
+            (Setting::Cap(_), Means::Engine) if whole.is_some() => {
+                whole.map(LimitWrite::CpuQuota).into_iter().collect()
+            }
+            (Setting::Cap(_), Means::Files) if whole.is_some() => {
+                let now = target.quota().ok_or_else(|| unseen(target))?;
+                let quota = whole.and_then(|quota| u64::try_from(quota).ok());
+                vec![LimitWrite::File(Quota { quota, ..now })]
+            }
             (Setting::Cap(share), Means::Engine) => plan_writes::to_limit(host, share, self.cpus),
             (Setting::Cap(share), Means::Files) => {
                 let now = target.quota().ok_or_else(|| unseen(target))?;
@@ -157,6 +177,15 @@ impl Actuator {
                 Ok(setting)
             }
         }
+    }
+
+    /// The quota of a pod's container by its owner. It may be as large as the machine or larger, and in
+    /// the place of it the kernel must not have none.
+    fn pods_quota(&self, target: &Target) -> Option<i64> {
+        target.container.pod.as_ref()?;
+        let record = self.originals.get(target.id()).ok().flatten();
+        let owned = record.map_or(target.container.host_config, |it| it.original.host_config);
+        Some(owned.cpu_quota).filter(|quota| *quota > 0)
     }
 
     /// Makes the first write that is accepted. All values that may be left are recorded before, and

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How limits are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ActuatorBackend {
     /// To the control group's files where they can be written and read back, else through the engine.
@@ -18,6 +19,7 @@ pub enum ActuatorBackend {
 
 /// What to do when a limit was changed outside of Paceline or lost by a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDrift {
     /// Write the limit again.

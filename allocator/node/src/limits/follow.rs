@@ -33,24 +33,49 @@ pub(super) fn follow(record: &Record, now: &Observed) -> Option<Followed> {
 /// Follows a change of the cap; returns whether the owner made it.
 fn cap(original: &mut Original, last: &LastWrite, now: &Observed, restarted: bool) -> bool {
     let was = original.host_config;
-    let engines = engines_quota(now.host);
     let original_quota = original.cgroup;
     let is_original = |quota: Quota| original_quota.is_some_and(|was| was.is_near(quota));
     let ours = |quota: Quota| {
         let asked = last.host.iter().filter(|_| last.engine).map(|host| engines_quota(*host));
         last.quota.iter().copied().chain(asked).any(|one| one.is_near(quota))
     };
+    // In version 1 of control groups, a request for another period leaves our quota where it is.
+    let ours_in_another_period = |quota: Quota| {
+        let same = |one: &Quota| one.quota == quota.quota && one.period != quota.period;
+        let is_whole = || last.quota.contains(&quota) || original_quota == Some(quota);
+        !restarted && last.quota.iter().any(same) && !is_whole()
+    };
+    let kept = engines_quota(now.host);
     if !hosts(last, was).any(|one| one.caps() == now.host.caps()) {
         // The owner's request came last, unless the kernel has yet another value: then that one did. A
         // value of ours there was written past the request; the original one can only be the owner's.
-        let past = now.quota.filter(|quota| restarted || is_original(*quota) || !ours(*quota));
-        original.host_config = HostCpu { cpu_shares: was.cpu_shares, ..now.host };
-        original.cgroup = original.cgroup.and(Some(past.unwrap_or(engines)));
+        let owners = owners_caps(last, was, now.host);
+        let past = now.quota.filter(|quota| {
+            let ours = if restarted {
+                owners != now.host.caps() && quota.is_near(kept)
+            } else {
+                ours_in_another_period(*quota) || (!is_original(*quota) && ours(*quota))
+            };
+            !ours
+        });
+        let period_alone = HostCpu { cpu_period: was.cpu_period, ..owners } == was.caps();
+        let mut asked = engines_quota(owners);
+        if let Some(original) = original_quota.filter(|_| period_alone && !restarted) {
+            asked.quota = original.quota;
+        }
+        original.host_config = HostCpu { cpu_shares: was.cpu_shares, ..owners };
+        original.cgroup = original.cgroup.and(Some(past.unwrap_or(asked)));
         return true;
     }
     let Some(quota) = now.quota else { return false };
+    // Version 2 has both in one file, so that its writer has chosen both.
+    let period_alone = now.same_scale && ours_in_another_period(quota);
+    if let Some(original_quota) = original_quota.filter(|_| period_alone) {
+        original.cgroup = Some(Quota { period: quota.period, ..original_quota });
+        return true;
+    }
     let by_owner = if restarted {
-        !quota.is_near(engines)
+        !quota.is_near(kept)
     } else {
         !last.quota.is_empty() && !is_original(quota) && !ours(quota)
     };
@@ -106,6 +131,21 @@ fn io_weight(original: &mut Original, last: &LastWrite, now: &Observed, restarte
 /// What the engine may keep without a change by the owner.
 fn hosts(last: &LastWrite, was: HostCpu) -> impl Iterator<Item = HostCpu> {
     last.host.iter().copied().chain([was])
+}
+
+/// The owner's part of the caps that the engine keeps. A request may change one of them alone: then the
+/// others may still be ours.
+fn owners_caps(last: &LastWrite, was: HostCpu, now: HostCpu) -> HostCpu {
+    let part = |of: fn(HostCpu) -> i64| {
+        let is_ours = last.host.iter().any(|one| of(*one) == of(now));
+        if is_ours { of(was) } else { of(now) }
+    };
+    HostCpu {
+        nano_cpus: part(|host| host.nano_cpus),
+        cpu_quota: part(|host| host.cpu_quota),
+        cpu_period: part(|host| host.cpu_period),
+        cpu_shares: 0,
+    }
 }
 
 /// The engine's weight: 0 is the default.

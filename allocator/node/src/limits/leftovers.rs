@@ -11,38 +11,54 @@ use paceline_cgroup::Found;
 use tracing::{info, warn};
 
 use super::error::chain;
-use super::lock::FolderLock;
+use super::lock::{Abandoned, FolderLock};
 use super::originals::{Originals, OriginalsError, Record, ids_in};
 use super::record_files::RecordFiles;
 use super::target::Target;
 use super::{Actuator, LimitError};
 
-/// A record in the folder of another engine that concerns no container of this one.
+/// A record in the folder of another engine that concerns no container of this one, or one that is
+/// missing from its state folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// The container's id.
     pub id: String,
-    /// The file of the record.
+    /// The file of the record, or the state folder that it is missing from.
     pub file: PathBuf,
     /// Why it was not taken over.
-    pub why: String,
+    pub why: NotTaken,
+}
+
+/// Why a record was not taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// It cannot be used.
+    Unusable(String),
+    /// It is missing from its state folder. The container's lock, this file, names the folder.
+    Lost(PathBuf),
 }
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, file, why } = self;
-        let id = crate::runtime::short(id);
-        write!(
-            f,
-            "cannot restore container {id}: {why}; its original limits are in {}",
-            file.display()
-        )
+        let (id, file) = (crate::runtime::short(id), file.display());
+        write!(f, "cannot restore container {id}: ")?;
+        match why {
+            NotTaken::Unusable(why) => write!(f, "{why}; its original limits are in {file}"),
+            NotTaken::Lost(lock) => write!(
+                f,
+                "an earlier run has limited it, and the state folder {file} has no record of it; put the \
+                 folder back and restore from it, or remove {} if the limits are right",
+                lock.display()
+            ),
+        }
     }
 }
 
 impl Actuator {
     /// Takes over the records and unfinished moves of containers that this engine knows from the folders
-    /// of other engines, unless another allocator uses these. Returns the records that stay there.
+    /// of other engines, unless another allocator uses these. Returns the records that stay there, and those
+    /// whose state folder is missing.
     pub async fn adopt_leftovers(&self) -> Vec<Leftover> {
         let mut left = Vec::new();
         for folder in self.originals.other_folders() {
@@ -55,12 +71,12 @@ impl Actuator {
                 Err(error) => warn!("cannot search for leftovers: {}", chain(&error)),
             }
         }
-        self.forget_claims().await;
+        left.extend(self.forget_claims().await);
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&left);
         left
     }
 
-    /// The records of other engines that stay where they are.
+    /// The records of other engines that stay where they are, and those that are lost.
     pub fn leftovers(&self) -> Vec<Leftover> {
         self.leftovers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -69,7 +85,8 @@ impl Actuator {
     /// and knows now. Otherwise a limit of ours would be recorded as the original one.
     pub(super) async fn adopt_late(&self, target: &Target) -> Result<(), LimitError> {
         let id = target.id();
-        let Some(leftover) = self.leftovers().into_iter().find(|leftover| leftover.id == id) else {
+        let usable = |it: &Leftover| it.id == id && matches!(it.why, NotTaken::Unusable(_));
+        let Some(leftover) = self.leftovers().into_iter().find(usable) else {
             return Ok(());
         };
         let folder = leftover.file.parent().unwrap_or(&leftover.file);
@@ -93,7 +110,7 @@ impl Actuator {
             let files = RecordFiles::new(folder, &id);
             if let Err(why) = self.adopt(&id, &files).await {
                 let file = files.path().to_owned();
-                left.push(Leftover { id, file, why });
+                left.push(Leftover { id, file, why: NotTaken::Unusable(why) });
             }
         }
         left
@@ -114,7 +131,11 @@ impl Actuator {
             Err(LimitError::Gone(_)) => match group {
                 Some(Found::Here(_)) => {}
                 Some(Found::Ended | Found::Replaced(_)) => {
-                    return files.remove().map_err(|error| chain(&error));
+                    files.remove().map_err(|error| chain(&error))?;
+                    if let Some(engine_lock) = self.originals.engine_lock() {
+                        engine_lock.remove_claim(id);
+                    }
+                    return Ok(());
                 }
                 Some(Found::Unseen) | None => {
                     return Err("its control group cannot be seen from here".to_owned());
@@ -150,14 +171,23 @@ impl Actuator {
         }
     }
 
-    /// Removes the locks of containers that do not exist any more and whose state folder is lost.
-    async fn forget_claims(&self) {
-        let Some(engine_lock) = self.originals.engine_lock() else { return };
-        for id in engine_lock.abandoned() {
-            if matches!(self.inspect(&id).await, Err(LimitError::Gone(_))) {
-                engine_lock.remove_claim(&id);
+    /// Removes the locks of containers that do not exist any more and whose state folder is lost. Returns
+    /// those that do exist: they have limits of ours, and no one here knows the original ones.
+    async fn forget_claims(&self) -> Vec<Leftover> {
+        let Some(engine_lock) = self.originals.engine_lock() else { return Vec::new() };
+        let mut lost = Vec::new();
+        for Abandoned { id, state, claim } in engine_lock.abandoned() {
+            match self.inspect(&id).await {
+                Err(LimitError::Gone(_)) => engine_lock.remove_claim(&id),
+                // Each further request to an engine that does not answer would take as long.
+                Err(error) => {
+                    warn!("cannot search for lost records: {}", chain(&error));
+                    break;
+                }
+                Ok(_) => lost.push(Leftover { id, file: state, why: NotTaken::Lost(claim) }),
             }
         }
+        lost
     }
 }
 

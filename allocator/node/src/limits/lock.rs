@@ -25,6 +25,10 @@ use super::originals::{OriginalsError, at};
 
 /// How often a lock whose file is replaced meanwhile is tried again.
 const MAX_TRIES: usize = 16;
+/// How often the empty file of a lock is read again that another process has just taken, and the pause. It
+/// is short: on a full disk the file stays empty, and the caller may be the controller.
+const MAX_LOOKS: u32 = 20;
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
 /// The longest text of a lock's file that is read, in bytes.
 const MAX_TEXT: u64 = 4096;
 /// The most characters of an engine's data folder in the name of its lock.
@@ -32,6 +36,10 @@ const MAX_SUFFIX: usize = 100;
 /// The second line of a folder's lock, of a version that knows the engine's lock: version 0.1.0 locks
 /// its folder alone.
 const KNOWS_ENGINE_LOCK: &str = "locks 2";
+
+/// The first line of a container's lock while no state folder needs to have its originals: before its
+/// record is written, and after its limits were restored.
+const NO_STATE: &str = "-";
 
 /// Which containers of an engine an allocator manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +62,8 @@ struct Lock {
 
 /// Why a lock cannot be taken.
 enum Failed {
-    /// Another process has it: the text of its file.
-    Held(String),
+    /// Another process has it: its file.
+    Held(File),
     Io(io::Error),
 }
 
@@ -69,7 +77,7 @@ impl Lock {
             let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
             match locked {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(Failed::Held(text(&file))),
+                Err(TryLockError::WouldBlock) => return Err(Failed::Held(file)),
                 Err(TryLockError::Error(error)) => return Err(Failed::Io(error)),
             }
             // Its last holder may have removed the file between our two calls.
@@ -106,6 +114,20 @@ fn text(file: &File) -> String {
     let mut text = String::new();
     let _ignored: Result<usize, io::Error> = file.take(MAX_TEXT).read_to_string(&mut text);
     text.trim().to_owned()
+}
+
+/// The text of a lock's file that another process holds. It writes the text after it has taken the lock,
+/// so an empty file is read again, `looks` times at most.
+fn text_of_holder(mut file: &File, looks: u32) -> String {
+    let mut found = text(file);
+    for _ in 0..looks {
+        if !found.is_empty() || io::Seek::rewind(&mut file).is_err() {
+            break;
+        }
+        std::thread::park_timeout(LOOK_PAUSE);
+        found = text(file);
+    }
+    found
 }
 
 fn first_line(text: &str) -> &str {
@@ -158,7 +180,10 @@ impl Failed {
     fn at(self, path: &Path) -> OriginalsError {
         let lock = path.to_owned();
         match self {
-            Self::Held(text) => OriginalsError::Held { holder: first_line(&text).to_owned(), lock },
+            Self::Held(file) => {
+                let holder = text_of_holder(&file, MAX_LOOKS);
+                OriginalsError::Held { holder: first_line(&holder).to_owned(), lock }
+            }
             Self::Io(error) => OriginalsError::Io(lock, error),
         }
     }
@@ -176,7 +201,19 @@ pub(super) struct EngineLock {
 
 /// The lock of one container.
 #[derive(Debug)]
-pub(super) struct Claim(Lock);
+pub(super) struct Claim {
+    lock: Lock,
+    /// The state folder with its originals, and the lines after it.
+    text: String,
+}
+
+/// A container whose lock no process has, and whose record is missing.
+pub(super) struct Abandoned {
+    pub(super) id: String,
+    pub(super) state: PathBuf,
+    /// The file of its lock.
+    pub(super) claim: PathBuf,
+}
 
 impl EngineLock {
     /// Takes the lock of `engine` in `folder`. Returns `None`, with a warning, if the folder cannot be
@@ -215,7 +252,7 @@ impl EngineLock {
         };
         let state = fs::canonicalize(state).unwrap_or_else(|_| state.to_owned());
         let holder = first_line(&own.text);
-        let text = format!("{}\n{holder}\n", state.display());
+        let text = format!("{}\nengine {engine}\n{holder}\n", state.display());
         let named = format!("{holder}, state folder {}\n", state.display());
         if let Some(lock) = &mut lock
             && let Err(error) = lock.write(&named)
@@ -226,40 +263,56 @@ impl EngineLock {
     }
 
     /// Takes the lock of container `id`. It is refused while another process has it, and while another
-    /// state folder has the container's originals.
-    pub(super) fn claim(&self, id: &str) -> Result<Claim, OriginalsError> {
+    /// state folder has the container's originals, or our own one has lost them. With `recorded`, our own
+    /// one has them: if the other one is missing, it was moved here.
+    pub(super) fn claim(&self, id: &str, recorded: bool) -> Result<Claim, OriginalsError> {
         let path = self.claim_of(id);
         let mut lock = Lock::take(&path, false).map_err(|failed| match failed {
-            Failed::Held(holder) => {
+            Failed::Held(file) => {
+                let holder = text_of_holder(&file, MAX_LOOKS);
                 let holder = holder.lines().last().unwrap_or_default().to_owned();
                 OriginalsError::Claimed { holder, claim: path.clone() }
             }
             Failed::Io(error) => OriginalsError::Io(path.clone(), error),
         })?;
         let before = text(&lock.file);
-        if let Some(state) = before.lines().next().map(Path::new)
-            && Some(state) != self.text.lines().next().map(Path::new)
-            && may_have_record(state, id)
-        {
-            return Err(OriginalsError::LeftBehind { state: state.to_owned(), claim: path });
+        if let Some(state) = before.lines().next().filter(|state| *state != NO_STATE) {
+            let is_own = self.text.lines().next() == Some(state);
+            let state = Path::new(state);
+            let is_lost = is_own && !recorded;
+            let is_elsewhere =
+                !is_own && may_have_record(state, id) && (!recorded || state.exists());
+            if is_lost || is_elsewhere {
+                return Err(OriginalsError::LeftBehind { state: state.to_owned(), claim: path });
+            }
         }
-        lock.write(&self.text).map_err(at(&path))?;
-        Ok(Claim(lock))
+        let text = self.text.clone();
+        let begun = if recorded { text.clone() } else { without_state(&text) };
+        lock.write(&begun).map_err(at(&path))?;
+        Ok(Claim { lock, text })
     }
 
-    /// The containers whose locks no process has, and whose state folder is not here.
-    pub(super) fn abandoned(&self) -> Vec<String> {
+    /// The containers of this engine whose locks no process has, and whose records are not where the locks
+    /// say.
+    pub(super) fn abandoned(&self) -> Vec<Abandoned> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let id = |file: fs::DirEntry| {
             let name = file.file_name();
             let id = name.to_str()?.strip_suffix(".claim")?.to_owned();
             let lock = Lock::take(&file.path(), false).ok()?;
-            let state = PathBuf::from(text(&lock.file).lines().next()?);
-            if state.exists() && !may_have_record(&state, &id) {
+            let text = text(&lock.file);
+            let mut lines = text.lines();
+            let state = lines.next()?;
+            if lines.next() != self.text.lines().nth(1) {
+                return None;
+            }
+            if state == NO_STATE {
                 lock.remove();
                 return None;
             }
-            (!state.exists()).then_some(id)
+            let state = PathBuf::from(state);
+            let is_lost = !state.exists() || !may_have_record(&state, &id);
+            is_lost.then(|| Abandoned { id, state, claim: file.path() })
         };
         files.filter_map(id).collect()
     }
@@ -285,10 +338,31 @@ impl Drop for EngineLock {
 }
 
 impl Claim {
-    /// Ends it: nothing of ours is left in the container.
-    pub(super) fn release(self) {
-        self.0.remove();
+    /// From now on the state folder has the container's originals.
+    pub(super) fn is_recorded(&mut self) {
+        self.say(&self.text.clone());
     }
+
+    /// From now on no state folder needs to have them: nothing of ours is left in the container.
+    pub(super) fn is_restored(&mut self) {
+        self.say(&without_state(&self.text));
+    }
+
+    fn say(&mut self, text: &str) {
+        if let Err(error) = self.lock.write(text) {
+            warn!("cannot write {}: {error}", self.lock.path.display());
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn release(self) {
+        self.lock.remove();
+    }
+}
+
+/// The text of a container's lock without its state folder.
+fn without_state(text: &str) -> String {
+    text.split_once('\n').map_or_else(String::new, |(_, rest)| format!("{NO_STATE}\n{rest}"))
 }
 
 /// The file of an engine's lock.
@@ -332,11 +406,35 @@ fn refuse_older(folder: &Path, engine: &str, own: &Path) -> Result<(), Originals
     };
     let same = fs::canonicalize(&path).ok() == fs::canonicalize(own).ok();
     let Ok(file) = File::open(&path) else { return Ok(()) };
-    let holder = text(&file);
     match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) if !same && !holder.contains(KNOWS_ENGINE_LOCK) => {
+        Err(TryLockError::WouldBlock) if !same => {
+            let holder = text_of_holder(&file, MAX_LOOKS);
+            if holder.contains(KNOWS_ENGINE_LOCK) {
+                return Ok(());
+            }
             Err(OriginalsError::Held { holder, lock: path })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holder_that_has_just_taken_a_lock_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let Ok(mut first) = Lock::take(&path, false) else { panic!("it is free") };
+        let writing = std::thread::spawn(move || {
+            std::thread::park_timeout(LOOK_PAUSE * 3);
+            first.write("process 7\n").unwrap();
+            first
+        });
+        let Err(Failed::Held(file)) = Lock::take(&path, false) else { panic!("it is held") };
+        // As many looks as a busy machine may need.
+        assert_eq!(text_of_holder(&file, 10_000), "process 7");
+        drop(writing.join());
     }
 }

@@ -6,6 +6,7 @@ use tracing::{info, warn};
 
 use super::target::Target;
 use super::{Actuator, ActuatorBackend};
+use crate::runtime::processes::is_job;
 
 /// The means by which a limit is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,10 @@ pub(super) enum Means {
 impl Actuator {
     /// The means for a container. Why it is this one is logged once.
     pub(super) fn means(&self, target: &Target) -> Means {
+        // A job outside containers has nothing else.
+        if is_job(target.id()) {
+            return Means::Files;
+        }
         match self.backend {
             ActuatorBackend::Cgroup => Means::Files,
             ActuatorBackend::Engine => Means::Engine,
@@ -42,7 +47,7 @@ impl Actuator {
 
     /// The means after the files have failed for this reason; `None` if there are no others.
     pub(super) fn after_files(&self, target: &Target, why: &str) -> Option<Means> {
-        if self.backend != ActuatorBackend::Auto {
+        if self.backend != ActuatorBackend::Auto || is_job(target.id()) {
             return None;
         }
         self.log_engine(target, why);

@@ -55,7 +55,7 @@ pub use actuator::Actuator;
 pub use backend::{ActuatorBackend, OnDrift};
 pub use drift::Drift;
 pub use error::LimitError;
-pub use leftovers::Leftover;
+pub use leftovers::{Leftover, NotTaken};
 pub use plan_writes::first_write;
 pub use restored::{Report, Restored, Values};
 

@@ -237,14 +237,14 @@ impl Originals {
     fn claim(&self, id: &str) -> Result<(), OriginalsError> {
         let has = |kept: &Kept| matches!(kept, Kept::Known(known) if known.claim.is_none());
         if self.kept().get(id).is_some_and(has) {
-            let claim = self.take_claim(id)?;
+            let claim = self.take_claim(id, true)?;
             self.change(id, |known| known.claim = claim);
         }
         Ok(())
     }
 
-    fn take_claim(&self, id: &str) -> Result<Option<Claim>, OriginalsError> {
-        self.engine_lock.as_ref().map(|engine| engine.claim(id)).transpose()
+    fn take_claim(&self, id: &str, recorded: bool) -> Result<Option<Claim>, OriginalsError> {
+        self.engine_lock.as_ref().map(|engine| engine.claim(id, recorded)).transpose()
     }
 
     fn change(&self, id: &str, change: impl FnOnce(&mut Known)) {

@@ -10,6 +10,7 @@ use crate::runtime::HostCpu;
 
 /// An orchestrator, which starts containers and sets their limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
     /// Docker Swarm, which restarts a task when its service changes.

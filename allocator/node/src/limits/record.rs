@@ -46,6 +46,9 @@ pub struct Absence {
     pub since: f64,
     /// How often it was asked.
     pub times: u32,
+    /// When the machine was started, in Unix seconds as they were counted at the last time.
+    #[serde(default)]
+    pub booted: Option<f64>,
 }
 
 /// The values that may be in force because of us. Any other value is a change by the owner.

@@ -35,6 +35,7 @@ pub enum AgentAction {
 
 /// The result of an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Done {
     /// The step of the checkpoint, if the job counts its steps.
@@ -67,6 +68,11 @@ impl AgentAction {
     /// The path of the `POST` request for it; `id` is that of the container or service.
     pub fn path(self, id: &str) -> String {
         format!("/v1/{}/{id}/{}", self.kind(), self.name())
+    }
+
+    /// The path of each, with `{id}` for that of the container or service.
+    pub fn paths() -> impl Iterator<Item = String> {
+        Self::ALL.into_iter().map(|action| action.path("{id}"))
     }
 
     /// Parses a path: the action, and the id of its container or service.

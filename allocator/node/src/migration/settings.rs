@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// How jobs are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "MigrationSettings"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The method.
     pub by: MigrationMethod,
     /// How many seconds a job may take to save a checkpoint, and again to report from its new node.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 86_400)))]
     pub within: f64,
     /// How often one job may be moved, failed moves included.
     pub most: u32,
@@ -17,6 +20,7 @@ pub struct Settings {
 
 /// The method by which jobs are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MigrationMethod {
     /// Start a new container from a checkpoint, as between machines.

@@ -37,6 +37,23 @@ pub struct Container {
     pub network_mode: String,
     /// Whether it is running, and how it ended.
     pub state: State,
+    /// What Kubernetes says of it; `None` if it is in no pod.
+    pub pod: Option<Pod>,
+}
+
+/// The pod of a container on a Kubernetes node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The CPUs that the container requested: what its limit never goes below.
+    pub request: f64,
+    /// Why the container is watched, and its limit never changed.
+    pub watched_only: Option<String>,
+    /// Why the container is left alone.
+    pub left_alone: Option<String>,
 }
 
 /// Whether a container is running, and how it ended.

@@ -2,23 +2,30 @@
 //!
 //! An engine lists and describes containers, reports their starts and ends, and keeps their limits. It
 //! also creates, starts, pauses, ends and removes them. The first engine is [`docker`]; its types
-//! stay there. The manager of a Swarm uses Docker directly, because only Docker has Swarms.
+//! stay there. The manager of a Swarm uses Docker directly, because only Docker has Swarms. On a Kubernetes
+//! node the runtime is asked by CRI (`cri`); there, the kubelet alone creates and ends containers.
 //!
 //! A type of an engine's client never leaves that engine's folder: in this crate, `docker` alone
 //! names the client of Docker.
 
 mod container;
+#[cfg(feature = "cri")]
+pub mod cri;
 pub mod docker;
 mod error;
+pub mod processes;
 mod stats;
 
 use std::collections::BTreeMap;
 
 use paceline_cgroup::Used;
 
-pub use container::{Container, DEFAULT_PERIOD, HostCpu, State};
+pub use container::{Container, DEFAULT_PERIOD, HostCpu, Pod, State};
+#[cfg(feature = "cri")]
+use cri::Cri;
 use docker::Docker;
 pub use error::{Cause, RuntimeError};
+use processes::Processes;
 pub use stats::Stats;
 
 /// A container engine.
@@ -26,6 +33,11 @@ pub use stats::Stats;
 pub enum Runtime {
     /// Docker, or an engine with the same API.
     Docker(Docker),
+    /// Jobs outside containers, alone or together with containers.
+    Processes(Processes),
+    /// The container runtime of a Kubernetes node.
+    #[cfg(feature = "cri")]
+    Cri(Cri),
 }
 
 /// The description of an engine and its machine.
@@ -144,10 +156,23 @@ pub struct CopyError {
 }
 
 impl Runtime {
+    /// Whether this is the runtime of a Kubernetes node. Its limits are written by the runtime if the
+    /// choice is automatic: what is written past it, the kubelet's static CPU manager undoes.
+    pub fn is_of_kubernetes(&self) -> bool {
+        match self {
+            Self::Docker(_) | Self::Processes(_) => false,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => true,
+        }
+    }
+
     /// Describes the engine and its machine.
     pub async fn describe(&self) -> Result<Description, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.describe().await,
+            Self::Processes(processes) => processes.describe().await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.describe().await,
         }
     }
 
@@ -155,6 +180,9 @@ impl Runtime {
     pub async fn opted_in(&self, labels: &[String]) -> Result<Vec<String>, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.opted_in(labels).await,
+            Self::Processes(processes) => processes.opted_in(labels).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.opted_in(labels).await,
         }
     }
 
@@ -162,6 +190,9 @@ impl Runtime {
     pub async fn list(&self, labels: &[&str]) -> Result<Vec<Listed>, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.list(labels).await,
+            Self::Processes(processes) => processes.list(labels).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.list(labels).await,
         }
     }
 
@@ -169,6 +200,9 @@ impl Runtime {
     pub async fn inspect(&self, name: &str) -> Result<Option<Container>, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.inspect(name).await,
+            Self::Processes(processes) => processes.inspect(name).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.inspect(name).await,
         }
     }
 
@@ -176,6 +210,9 @@ impl Runtime {
     pub async fn image(&self, name: &str) -> Result<Option<String>, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.image(name).await,
+            Self::Processes(processes) => processes.engine()?.image(name).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Ok(None),
         }
     }
 
@@ -183,6 +220,9 @@ impl Runtime {
     pub async fn follow(&self, on_event: impl FnMut(ContainerEvent)) {
         match self {
             Self::Docker(docker) => docker.follow(on_event).await,
+            Self::Processes(processes) => processes.follow(on_event).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.follow(on_event).await,
         }
     }
 
@@ -191,6 +231,9 @@ impl Runtime {
     pub async fn was_removed(&self, id: &str, since: f64, now: f64) -> Result<bool, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.was_removed(id, since, now).await,
+            Self::Processes(processes) => processes.was_removed(id, since, now).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.was_removed(id).await,
         }
     }
 
@@ -198,6 +241,9 @@ impl Runtime {
     async fn follow_use(&self, id: &str, on_event: impl FnMut(Used)) {
         match self {
             Self::Docker(docker) => docker.follow_use(id, on_event).await,
+            Self::Processes(processes) => processes.follow_use(id, on_event).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.follow_use(id, on_event).await,
         }
     }
 
@@ -205,6 +251,9 @@ impl Runtime {
     pub async fn update(&self, id: &str, change: Change) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.update(id, change).await,
+            Self::Processes(processes) => processes.update(id, change).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(cri) => cri.update(id, change).await,
         }
     }
 
@@ -212,6 +261,9 @@ impl Runtime {
     pub async fn create(&self, spec: Spec) -> Result<String, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.create(spec).await,
+            Self::Processes(processes) => processes.engine()?.create(spec).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("create a container")),
         }
     }
 
@@ -219,6 +271,16 @@ impl Runtime {
     pub async fn copy(&self, source: &str, copy: &Successor) -> Result<String, CopyError> {
         match self {
             Self::Docker(docker) => docker.copy(source, copy).await,
+            Self::Processes(processes) => match processes.engine_of(source) {
+                Ok(Some(docker)) => docker.copy(source, copy).await,
+                Ok(None) => Err(CopyError::of_a_job()),
+                Err(source) => Err(CopyError { what: "create a container", source }),
+            },
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(CopyError {
+                what: "copy the container",
+                source: cri::impossible("create a container"),
+            }),
         }
     }
 
@@ -226,6 +288,9 @@ impl Runtime {
     pub async fn start(&self, name: &str) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.start(name).await,
+            Self::Processes(processes) => processes.container(name)?.start(name).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("start a container")),
         }
     }
 
@@ -233,6 +298,9 @@ impl Runtime {
     pub async fn stop(&self, id: &str, seconds: i32) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.stop(id, seconds).await,
+            Self::Processes(processes) => processes.stop(id, seconds).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("stop a container")),
         }
     }
 
@@ -240,6 +308,9 @@ impl Runtime {
     pub async fn pause(&self, id: &str) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.pause(id).await,
+            Self::Processes(processes) => processes.container(id)?.pause(id).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("pause a container")),
         }
     }
 
@@ -247,6 +318,9 @@ impl Runtime {
     pub async fn resume(&self, id: &str) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.resume(id).await,
+            Self::Processes(processes) => processes.container(id)?.resume(id).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("resume a container")),
         }
     }
 
@@ -254,6 +328,9 @@ impl Runtime {
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.rename(from, to).await,
+            Self::Processes(processes) => processes.container(from)?.rename(from, to).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("rename a container")),
         }
     }
 
@@ -261,6 +338,9 @@ impl Runtime {
     pub async fn remove(&self, id: &str, volumes: bool) -> Result<(), RuntimeError> {
         match self {
             Self::Docker(docker) => docker.remove(id, volumes).await,
+            Self::Processes(processes) => processes.container(id)?.remove(id, volumes).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("remove a container")),
         }
     }
 
@@ -272,7 +352,16 @@ impl Runtime {
     ) -> Result<Result<(), E>, RuntimeError> {
         match self {
             Self::Docker(docker) => docker.output(id, take).await,
+            Self::Processes(processes) => processes.container(id)?.output(id, take).await,
+            #[cfg(feature = "cri")]
+            Self::Cri(_) => Err(cri::impossible("read a container's output")),
         }
+    }
+}
+
+impl CopyError {
+    fn of_a_job() -> Self {
+        Self { what: "create a container", source: processes::only_containers("be copied") }
     }
 }
 
@@ -284,5 +373,18 @@ pub fn short(id: &str) -> &str {
 impl From<Docker> for Runtime {
     fn from(docker: Docker) -> Self {
         Self::Docker(docker)
+    }
+}
+
+impl From<Processes> for Runtime {
+    fn from(processes: Processes) -> Self {
+        Self::Processes(processes)
+    }
+}
+
+#[cfg(feature = "cri")]
+impl From<Cri> for Runtime {
+    fn from(cri: Cri) -> Self {
+        Self::Cri(cri)
     }
 }

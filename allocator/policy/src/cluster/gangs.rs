@@ -11,19 +11,23 @@ use crate::unit::JobId;
 
 /// A cluster's nodes and its distributed jobs at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GangFrame {
     /// Monotonic seconds since the run began.
     pub t: f64,
     /// The nodes, with their whole capacity.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Node>>"))]
     pub nodes: Vec<Node>,
     /// The jobs, in any order.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Gang>>"))]
     pub jobs: Vec<Gang>,
 }
 
 /// A distributed job: parameter servers and workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gang {
     /// Its id.
     pub id: JobId,
@@ -32,20 +36,25 @@ pub struct Gang {
     pub submitted: Option<f64>,
     /// Its state.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<State>"))]
     pub state: State,
     /// Its parameter servers, which hold the model.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Servers>"))]
     pub ps: Servers,
     /// Its workers, which train.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Workers>"))]
     pub worker: Workers,
     /// Where its tasks run.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Layout>"))]
     pub placement: Layout,
 }
 
 /// The state of a distributed job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// It was submitted and waits to be started.
@@ -59,9 +68,11 @@ pub enum State {
 
 /// A job's parameter servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Servers {
     /// The number that it needs.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     pub count: u32,
     /// The cores that each needs.
     #[serde(default)]
@@ -73,9 +84,11 @@ pub struct Servers {
 
 /// A job's workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workers {
     /// The least number with which it can run.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u32>"))]
     pub min: u32,
     /// The largest number that it can use; `null` means `min`.
     #[serde(default)]
@@ -90,12 +103,15 @@ pub struct Workers {
 
 /// How many of a job's tasks are on which node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layout {
     /// Parameter servers by node.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, u32>>"))]
     pub ps: BTreeMap<String, u32>,
     /// Workers by node.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, u32>>"))]
     pub workers: BTreeMap<String, u32>,
 }
 

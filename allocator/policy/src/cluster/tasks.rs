@@ -8,19 +8,23 @@ use crate::unit::JobId;
 
 /// A cluster's nodes and the tasks of its jobs at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskFrame {
     /// Monotonic seconds since the run began.
     pub t: f64,
     /// The nodes, with their whole capacity.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Node>>"))]
     pub nodes: Vec<Node>,
     /// All running and waiting tasks, in any order.
     #[serde(default, deserialize_with = "or_default")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Task>>"))]
     pub tasks: Vec<Task>,
 }
 
 /// One process of a distributed job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Task {
     /// Its id.
     pub id: JobId,
@@ -41,6 +45,7 @@ pub struct Task {
 
 /// A task's part in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// A parameter server: it holds a part of the model.

@@ -8,11 +8,14 @@ use crate::unit::saturate;
 
 /// When a cut is undone, and for how long the job is not cut again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Canary {
     /// The number of batch latency measurements after a cut that must meet the job's target.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub reports: u32,
     /// How long a job is not cut again after an undone cut, in seconds.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub quarantine: f64,
 }
 

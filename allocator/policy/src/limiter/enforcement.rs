@@ -10,6 +10,14 @@ use super::settings::SettingError;
 /// The papers describe soft limits but use `--cpus`, which is hard (X2). So this can be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        description = "What a share means to the kernel: a hard cap, a weight, or a hard cap with loans of unused CPU.",
+        extend("enum" = ["quota", "shares", "quota+leftover"])
+    )
+)]
 pub enum Enforcement {
     /// A hard cap: CPU that the job leaves unused stays idle.
     Quota,

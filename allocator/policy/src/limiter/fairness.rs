@@ -12,10 +12,12 @@ const RELEASE: f64 = 1.1;
 
 /// How far a job may fall behind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Fairness {
     /// ρ: a job receives at least 1/ρ of the CPU time that an equal share would have given it. A job's own
     /// value overrides this one, and turns the guard on for that job.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_slowdown: f64,
 }
 

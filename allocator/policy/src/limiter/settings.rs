@@ -21,6 +21,7 @@ pub struct LimiterSettings {
 /// The limiter's settings in a configuration. Without an enforcement, each policy's own default
 /// applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LimiterOptions {
     /// What a share means to the kernel.

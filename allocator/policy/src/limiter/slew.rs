@@ -6,11 +6,14 @@ use super::settings::{SettingError, require};
 
 /// Bounds of one decision's change, relative to the share after the previous decision.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Slew {
     /// The largest decrease, as a fraction of the share before.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     pub max_decrease: f64,
     /// The largest increase, as a fraction of the share before; `None` means unlimited.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_increase: Option<f64>,
 }
 

@@ -8,6 +8,7 @@ use super::LimiterSettings;
 
 /// A guard of the limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
     /// Bounds the size of a step.

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 /// The name that identifies a job across frames. Never empty, cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "The name that identifies a job.", extend("minLength" = 1))
+)]
 pub struct JobId(Arc<str>);
 
 /// The id of a job is empty.

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 /// The name of a node. Cheap to clone, since every job of every frame carries its node's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "The name of a node.")
+)]
 pub struct NodeName(Arc<str>);
 
 impl NodeName {

@@ -5,6 +5,14 @@ use serde::{Deserialize, Serialize};
 /// A fraction of one node's CPU capacity: above 0, at most 1. A share of 1 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        description = "A fraction of one node's CPU capacity; 1 means no limit.",
+        extend("exclusiveMinimum" = 0, "maximum" = 1)
+    )
+)]
 pub struct Share(f64);
 
 /// A number that is not a valid share.

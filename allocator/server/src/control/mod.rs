@@ -18,7 +18,8 @@
 //! unreadable audit log has 500.
 //!
 //! Every process that can connect may read. Only root and the user who runs the allocator may give
-//! orders; the kernel identifies the user (`SO_PEERCRED`).
+//! orders; the kernel identifies the user (`SO_PEERCRED`). The owner of a job outside containers may
+//! give some orders about that job (`owners`).
 //!
 //! The socket's file is created under another name, closed to others, and then renamed: it is never
 //! open and never incomplete. A lock beside it refuses a second allocator, and lets a successor
@@ -28,6 +29,7 @@
 //! (`places`). At most 8 connections have events.
 
 mod client;
+mod owners;
 mod places;
 mod requests;
 mod server;
@@ -38,6 +40,7 @@ use paceline_api::live::{Command, Refusal, Snapshot};
 use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
+pub use requests::routes;
 pub use server::{Control, serve};
 pub use socket::SocketError;
 
@@ -69,6 +72,7 @@ pub struct Tail {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     /// The order was carried out; the controller's sentence.

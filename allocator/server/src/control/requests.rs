@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{self, DefaultBodyLimit, FromRequest, Query, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -14,6 +14,7 @@ use paceline_api::audit::read;
 use paceline_api::live::{Command, DaemonHandle, Refusal, Who};
 use tokio::time::timeout;
 
+use super::owners;
 use super::server::{MAX_LEN, READ_TIMEOUT};
 use super::{Reply, Request, Tail};
 use crate::web::{JSON, json, whole};
@@ -64,25 +65,22 @@ impl Requests {
 
     /// The routes that only the control socket has.
     pub(super) fn routes(self) -> Router {
-        let expected = |methods: &str| {
-            let why = format!("invalid method: expected {methods}");
-            Answer::failed(StatusCode::METHOD_NOT_ALLOWED, why)
-        };
-        Router::new()
-            .route("/v1/orders", post(order).fallback(async move || expected("POST")))
-            .route("/v1/audit", get(audit).fallback(async move || expected("GET or HEAD")))
-            .layer(DefaultBodyLimit::max(MAX_LEN.into()))
-            .with_state(self)
+        let router =
+            table().into_iter().fold(Router::new(), |all, (_, path, route)| all.route(path, route));
+        router.layer(DefaultBodyLimit::max(MAX_LEN.into())).with_state(self)
     }
 
     async fn order(&self, command: Command, who: Who) -> Answer {
-        if ![0, self.owner].contains(&who.uid) {
+        let privileged = [0, self.owner].contains(&who.uid);
+        let of_own_job = || owners::for_own_job(command.clone(), who.uid, &self.live.now());
+        let Some(command) = (if privileged { Some(command.clone()) } else { of_own_job() }) else {
             let why = format!(
-                "user {} may not give orders to this allocator: only root and user {} may",
+                "user {} may not give this order to this allocator: only root and user {} may; `set`, \
+                 `manage` and `release` are also for the owner of a job of `paceline exec`",
                 who.uid, self.owner
             );
             return Answer(StatusCode::FORBIDDEN, Reply::Denied(why));
-        }
+        };
         match timeout(ORDER_TIMEOUT, self.live.order(command, who)).await {
             Ok(Ok(sentence)) => Answer(StatusCode::OK, Reply::Done(sentence)),
             Ok(Err(refusal)) => {
@@ -116,6 +114,23 @@ impl Requests {
 }
 
 type Of = State<Requests>;
+
+/// Method, path and answer of each request.
+fn table() -> [(&'static str, &'static str, MethodRouter<Requests>); 2] {
+    let expected = |methods: &str| {
+        let why = format!("invalid method: expected {methods}");
+        Answer::failed(StatusCode::METHOD_NOT_ALLOWED, why)
+    };
+    [
+        ("POST", "/v1/orders", post(order).fallback(async move || expected("POST"))),
+        ("GET", "/v1/audit", get(audit).fallback(async move || expected("GET or HEAD"))),
+    ]
+}
+
+/// The method and the path of each request that only the control socket answers.
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    table().into_iter().map(|(method, path, _)| (method, path))
+}
 
 async fn order(State(requests): Of, who: Extension<Who>, request: extract::Request) -> Answer {
     match command(request).await {

@@ -13,6 +13,18 @@ const DEFAULT: &str = "127.0.0.1:7224";
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(
+        with = "String",
+        description = "An address to listen on: `host:port`, `unix:/path.sock` or `none`.",
+        extend(
+            "pattern" = "^(none|unix:/.*[^/]|.+:[0-9]{1,5})$",
+            "examples" = [DEFAULT, "unix:/run/paceline/page.sock", "none"]
+        )
+    )
+)]
 pub enum Address {
     /// Nowhere.
     None,

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::export::ExportCounts;
 use super::history::History;
 use super::metrics;
 
@@ -46,6 +47,7 @@ pub(crate) struct SnapshotCache {
     sampled_at: Mutex<Option<Instant>>,
     status: Made,
     metrics: Made,
+    pub(super) exports: ExportCounts,
 }
 
 /// The answer for the latest snapshot, cached so that frequent requests cost little.
@@ -71,7 +73,8 @@ impl SnapshotCache {
         let events = watch::Sender::new(event(&live.now()));
         let (status, metrics) = (Made::default(), Made::default());
         let (history, sampled_at) = (Mutex::default(), Mutex::new(None));
-        Self { live, history, events, sampled_at, status, metrics }
+        let exports = ExportCounts::default();
+        Self { live, history, events, sampled_at, status, metrics, exports }
     }
 
     /// Follows the snapshots until the controller ends.
@@ -121,7 +124,9 @@ impl SnapshotCache {
     /// The latest figures, for Prometheus.
     pub(super) fn metrics(&self) -> Bytes {
         let decided = |job: &str| lock(&self.history).decided(job);
-        self.metrics.get(self.live.now(), |snapshot| metrics::render(snapshot, decided).into())
+        let exports = self.exports.read();
+        self.metrics
+            .get(self.live.now(), |snapshot| metrics::render(snapshot, decided, exports).into())
     }
 
     /// The events, for another listener.

@@ -27,6 +27,7 @@
 
 mod address;
 mod answer;
+mod export;
 mod history;
 mod keeper;
 mod listen;
@@ -49,10 +50,19 @@ use listen::Bound;
 
 pub use address::{Address, NoAddress};
 pub(crate) use answer::{JSON, whole};
+pub use export::{Export, Exporting};
 pub use keeper::Snapshots;
 pub(crate) use keeper::json;
+pub use routes::routes;
 pub(crate) use routes::{Access, router};
 pub use settings::Settings;
+
+/// Adds the schemas of the answers that only this server makes: `Decisions` and `JobHistory`.
+#[cfg(feature = "schema")]
+pub fn add_schemas(generator: &mut schemars::SchemaGenerator) {
+    generator.subschema_for::<history::Record<'static>>();
+    generator.subschema_for::<history::Figures<'static>>();
+}
 
 /// How many listeners of events the page may have.
 const MAX_LISTENERS: usize = 32;

@@ -20,6 +20,11 @@ const FILES: [(&str, &str, &str); 11] = [
     ("/text.js", SCRIPT, include_str!("page/text.js")),
 ];
 
+/// The paths of all files.
+pub(super) fn paths() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(path, ..)| *path)
+}
+
 /// The type and the content of the file at `path`.
 pub(super) fn file(path: &str) -> Option<(&'static str, &'static str)> {
     let found = FILES.iter().find(|(name, ..)| *name == path);

@@ -7,7 +7,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use paceline_api::token::Token;
@@ -19,6 +19,9 @@ use tokio::sync::Semaphore;
 use super::answer::{self, JSON, METRICS, line, whole};
 use super::keeper::{SnapshotCache, Snapshots};
 use super::page;
+
+/// The paths that begin with a job's name, which may contain slashes.
+const OF_JOB: &str = "/v1/jobs/{*rest}";
 
 /// The conditions for a request. Every client that reaches the server may read, or only clients
 /// with a token.
@@ -60,20 +63,35 @@ pub(crate) fn router(
 ) -> Router {
     let places = Arc::new(Semaphore::new(listeners));
     let source = Arc::new(Source { snapshots, access, places, actions });
-    let routes = Router::new()
-        .route("/healthz", get(async || line(StatusCode::OK, "serving")))
-        .route("/readyz", get(ready))
-        .route("/v1/status", get(async |State(from): Shared| whole(JSON, from.cache().status())))
-        .route("/v1/events", get(events))
-        .route("/v1/decisions", get(decisions))
-        .route("/v1/jobs/{*rest}", get(history))
-        .route("/metrics", get(async |State(from): Shared| whole(METRICS, from.cache().metrics())))
+    let routes = reads().into_iter().fold(Router::new(), |all, (path, read)| all.route(path, read));
+    let routes = routes
         .method_not_allowed_fallback(answer::not_allowed)
         .fallback(get(file).post(act).fallback(answer::not_allowed))
         .with_state(Arc::clone(&source))
         .merge(more);
     // A refusal comes before all of the routes, and has none of their headers.
     Router::new().fallback_service(routes).layer(from_fn_with_state(source, check))
+}
+
+/// What is read, apart from the page's files.
+fn reads() -> [(&'static str, MethodRouter<Arc<Source>>); 7] {
+    [
+        ("/healthz", get(async || line(StatusCode::OK, "serving"))),
+        ("/readyz", get(ready)),
+        ("/v1/status", get(async |State(from): Shared| whole(JSON, from.cache().status()))),
+        ("/v1/events", get(events)),
+        ("/v1/decisions", get(decisions)),
+        (OF_JOB, get(history)),
+        ("/metrics", get(async |State(from): Shared| whole(METRICS, from.cache().metrics()))),
+    ]
+}
+
+/// The method and the path of each request that a server answers, as in its description.
+pub fn routes() -> Vec<(&'static str, String)> {
+    let documented = |path| if path == OF_JOB { "/v1/jobs/{job}/history" } else { path };
+    let read = reads().map(|(path, _)| documented(path));
+    let read = read.into_iter().chain(page::paths()).map(|path| ("GET", path.to_owned()));
+    read.chain(AgentAction::paths().map(|path| ("POST", path))).collect()
 }
 
 impl Source {

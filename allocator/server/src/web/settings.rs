@@ -15,6 +15,8 @@ use super::tls;
 
 /// Address, token and TLS of the page, the API and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "WebSettings"))]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The address of the page, the API and the metrics: `host:port`, `unix:/path.sock` or
@@ -36,6 +38,11 @@ pub struct Settings {
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
+
+    /// Also send the metrics to an OpenTelemetry receiver, by OTLP over HTTP. The `OTEL_EXPORTER_OTLP_…`
+    /// variables say where to
+    #[arg(long)]
+    pub otlp: bool,
 }
 
 impl Settings {
@@ -103,11 +110,10 @@ mod tests {
 
     #[test]
     fn command_line_and_file_give_equal_settings() {
-        let line =
-            "page --listen unix:/run/page.sock --token-file t --tls-certificate c --tls-key k";
+        let line = "page --listen unix:/run/page.sock --token-file t --tls-certificate c --tls-key k --otlp";
         let given = Line::try_parse_from(line.split_whitespace()).unwrap().settings;
         let file = "listen = 'unix:/run/page.sock'\ntoken_file = 't'\n\
-                    tls_certificate = 'c'\ntls_key = 'k'";
+                    tls_certificate = 'c'\ntls_key = 'k'\notlp = true";
         assert_eq!(toml::from_str::<Settings>(file).unwrap(), given);
         assert_eq!(given.listen, Some(Address::Unix("/run/page.sock".into())));
     }

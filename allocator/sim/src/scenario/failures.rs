@@ -4,10 +4,12 @@ use crate::random::LazyStream;
 
 /// When a node or a job fails (at random or at given moments), and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Failures {
     /// At random: the mean seconds from a start to a failure. The times are exponential, so they do
     /// not depend on how long it has worked.
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e9)))]
     pub every: Option<f64>,
     /// At these moments: seconds of the run for a node, seconds after its arrival for a job.
     /// Failures while it is down are ignored.
@@ -15,6 +17,7 @@ pub struct Failures {
     pub at: Vec<f64>,
     /// For how many seconds it is down.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1e9)))]
     pub down: f64,
 }
 

@@ -37,6 +37,7 @@ fn part_or_never<S: Serializer>(part: &Option<f64>, serializer: S) -> Result<S::
 /// What a job has reported of its loss before its first frame: real jobs begin before they are
 /// observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EarlyReports {
     /// The mean of its reports.
@@ -48,6 +49,7 @@ pub struct EarlyReports {
 /// The start of a job's process before it is observed: it reads its data and builds its model,
 /// without a limit and without reports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Start {
     /// Work, as seconds of a whole node.

@@ -66,6 +66,12 @@ pub struct Scenario {
     groups: Vec<JobFile>,
 }
 
+/// The JSON Schema of a scenario's file.
+#[cfg(feature = "schema")]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(ScenarioFile)
+}
+
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {

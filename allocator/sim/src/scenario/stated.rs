@@ -8,6 +8,7 @@ use crate::random::Stream;
 
 /// The number of steps that jobs state, `stated_total` in a scenario's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stated {
     /// The true number.

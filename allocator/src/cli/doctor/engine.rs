@@ -24,7 +24,9 @@ pub(super) async fn connect(args: &EngineArgs) -> Result<(Runtime, Description),
     let why = match tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
         Ok(Ok(connected)) => return Ok(connected),
         Ok(Err(error)) => format!("{error:#}"),
-        Err(_) => format!("no answer from {} within {} s", args.host, ANSWER_TIMEOUT.as_secs()),
+        Err(_) => {
+            format!("no answer from {} within {} s", args.address(), ANSWER_TIMEOUT.as_secs())
+        }
     };
     let denied = why.contains("Permission denied");
     Err(Finding::error(
@@ -33,7 +35,7 @@ pub(super) async fn connect(args: &EngineArgs) -> Result<(Runtime, Description),
         if denied {
             "only root and members of its group may use it"
         } else {
-            "start it, or give its address by --host"
+            "start it, or give its address by --host (Docker) or --cri (Kubernetes)"
         },
     ))
 }
@@ -75,9 +77,14 @@ fn clock(engine: Option<&str>, now: f64) -> Finding {
 /// The containers that have opted in.
 pub(super) async fn jobs(runtime: &Runtime) -> Finding {
     match tokio::time::timeout(ANSWER_TIMEOUT, runtime.opted_in(&[])).await {
-        Ok(Ok(ids)) if ids.is_empty() => {
-            Finding::ok("jobs", "no running container has the label paceline.enable=true")
-        }
+        Ok(Ok(ids)) if ids.is_empty() => Finding::ok(
+            "jobs",
+            if runtime.is_of_kubernetes() {
+                "no running pod has the label paceline.dev/enable=true"
+            } else {
+                "no running container has the label paceline.enable=true"
+            },
+        ),
         Ok(Ok(ids)) => {
             let found = format!("opted in: {}", number(ids.len(), "running container"));
             Finding::ok("jobs", found + "; `paceline check NAME` examines one")

@@ -70,9 +70,13 @@ fn capabilities(status: &str) -> Finding {
     }
 }
 
-/// Whether limits can be written to control-group files.
-pub(super) fn groups(proc: &Path) -> Finding {
+/// Whether limits can be written to control-group files. On a Kubernetes node the runtime writes them.
+pub(super) fn groups(proc: &Path, of_kubernetes: bool) -> Finding {
     match probe(proc) {
+        Ok(place) if of_kubernetes => Finding::ok(
+            "control groups",
+            format!("{place}: can be read and written; `--actuator auto` takes the runtime"),
+        ),
         Ok(place) => Finding::ok(
             "control groups",
             format!(

@@ -6,6 +6,7 @@
 mod engine;
 mod machine;
 mod others;
+mod processes;
 mod report;
 mod state;
 
@@ -66,7 +67,7 @@ pub(super) async fn run(
     let folder = args.folder()?;
     let connected = engine::connect(engine).await;
     let mut findings = Vec::new();
-    let is_root = !containerized::is_needed();
+    let is_root = !engine.lacks_rights();
     if let (false, Ok((runtime, _))) = (is_root, &connected) {
         // Check from inside the container that `run` would use, or from here without its image.
         match containerized::image(runtime).await {
@@ -80,15 +81,19 @@ pub(super) async fn run(
         }
     }
     match &connected {
+        Ok((runtime, description)) if !engine.has_containers() => {
+            findings.push(processes::machine(description));
+            findings.push(processes::jobs(runtime).await);
+        }
         Ok((runtime, description)) => {
             findings.extend(engine::findings(description));
             findings.push(engine::jobs(runtime).await);
         }
         Err(finding) => findings.push(finding.clone()),
     }
-    findings.extend(of_machine(&engine.proc, is_root, connected.is_ok()));
+    findings.extend(of_machine(engine, is_root, connected.is_ok()));
     let owner = state_folder::owner()?;
-    let (found, engines) = state::examine(&folder, owner);
+    let (found, engines) = state::examine(&folder, owner, &engine.as_options());
     findings.extend(found);
     findings.extend(others::locks(locks::given().as_deref()));
     let lock = connected.as_ref().ok().and_then(|(_, description)| lock(description));
@@ -108,16 +113,24 @@ fn lock(description: &Description) -> Option<PathBuf> {
     Some(engine_lock(&locks::folder(), description.id.as_deref()?, data))
 }
 
-fn of_machine(proc: &Path, is_root: bool, has_engine: bool) -> Vec<Finding> {
+fn of_machine(args: &EngineArgs, is_root: bool, has_engine: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if is_root {
-        findings.extend(machine::user(proc));
-        findings.push(machine::groups(proc));
+    if args.is_of_user() {
+        findings.push(processes::user(rustix::process::geteuid().as_raw()));
+    } else if is_root {
+        findings.extend(machine::user(&args.proc));
+        // Without an engine there is no other actuator: the finding about `exec` says whether it works.
+        if args.has_containers() {
+            findings.push(machine::groups(&args.proc, args.is_of_kubernetes()));
+        }
     } else if !has_engine {
-        let why = "the allocator would run in a container, and there is no engine for it";
+        let why = "the allocator would run in a container, and no engine for it was found";
         findings.push(machine::not_root(why, "run as root, or see to the engine first"));
     }
-    findings.extend(machine::kernel(proc, is_root));
+    if args.has_processes() {
+        findings.extend(processes::exec(args));
+    }
+    findings.extend(machine::kernel(&args.proc, is_root));
     findings
 }
 
@@ -128,5 +141,5 @@ fn containerized(folder: &Path, json: bool, log: &Log) -> anyhow::Result<Contain
     let json = json.then_some("--json".to_owned());
     let arguments = arguments.into_iter().chain(json).chain(log.given().arguments()).collect();
     let folders = folder.exists().then_some(folder).into_iter().collect();
-    Ok(ContainerizedRun { arguments, folders, locks: false })
+    Ok(ContainerizedRun { arguments, folders, locks: false, otlp: false })
 }

@@ -22,9 +22,9 @@ const MAX_NAMES: usize = 5;
 /// An entry that is later than now by more seconds shows that the clock was set back.
 const MAX_AHEAD: f64 = 60.0;
 
-/// Examines the folder at `path`; `owner` is the user to whom it must belong. Also returns what it
-/// holds for each engine.
-pub(super) fn examine(path: &Path, owner: u32) -> (Vec<Finding>, Vec<EngineState>) {
+/// Examines the folder at `path`; `owner` is the user to whom it must belong. Commands that restore take
+/// `options`. Also returns what it holds for each engine.
+pub(super) fn examine(path: &Path, owner: u32, options: &str) -> (Vec<Finding>, Vec<EngineState>) {
     let unusable = |error: std::io::Error| {
         let found = format!("cannot read {}: {error}", path.display());
         let advice = "run as its owner, or choose another --state-dir";
@@ -44,7 +44,7 @@ pub(super) fn examine(path: &Path, owner: u32) -> (Vec<Finding>, Vec<EngineState
     };
     let mut findings = vec![access(path, (found_owner, owner), mode)];
     findings.extend(space(path));
-    findings.extend(engines.iter().flat_map(|engine| of_engine(path, engine)));
+    findings.extend(engines.iter().flat_map(|engine| of_engine(engine, &restore(path, options))));
     findings.push(audit(path));
     (findings, engines)
 }
@@ -81,10 +81,10 @@ fn space(path: &Path) -> Option<Finding> {
     })
 }
 
-fn of_engine(path: &Path, state: &EngineState) -> Vec<Finding> {
+fn of_engine(state: &EngineState, restore: &str) -> Vec<Finding> {
     let EngineState { folder, holder, limited, unreadable, moves } = state;
     let mut findings = Vec::new();
-    let (count, restore) = (limited.len(), restore(path));
+    let count = limited.len();
     match holder {
         Some(holder) => {
             findings.push(Finding::ok("lock", format!("held by {holder}")));
@@ -101,7 +101,7 @@ fn of_engine(path: &Path, state: &EngineState) -> Vec<Finding> {
                 number(count, "container"),
                 some(names)
             );
-            findings.push(Finding::error("leftovers", found, restore.clone()));
+            findings.push(Finding::error("leftovers", found, restore));
         }
     }
     if !unreadable.is_empty() {
@@ -117,11 +117,11 @@ fn of_engine(path: &Path, state: &EngineState) -> Vec<Finding> {
 }
 
 /// The command that restores the limits of this folder.
-fn restore(path: &Path) -> String {
+fn restore(path: &Path, options: &str) -> String {
     if path == StateArgs::default().folder() {
-        return "run `paceline restore`".to_owned();
+        return format!("run `paceline restore{options}`");
     }
-    format!("run `paceline restore --state-dir {}`", path.display())
+    format!("run `paceline restore{options} --state-dir {}`", path.display())
 }
 
 /// The first of these, and how many more there are.
@@ -197,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn missing_folder_is_no_problem_and_is_not_made() {
+    fn missing_folder_is_sound_and_is_not_made() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("state");
-        let (findings, _) = examine(&path, own());
+        let (findings, _) = examine(&path, own(), "");
         assert_eq!(level_of(&findings, "state folder").0, Level::Ok);
         assert!(!path.exists());
     }
@@ -210,7 +210,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let level = |mode: u32, owner: u32| {
             fs::set_permissions(place.path(), PermissionsExt::from_mode(mode)).unwrap();
-            let (findings, _) = examine(place.path(), owner);
+            let (findings, _) = examine(place.path(), owner, "");
             level_of(&findings, "state folder").0
         };
         assert_eq!(level(0o700, own()), Level::Ok);
@@ -226,7 +226,7 @@ mod tests {
         };
         let path = Path::new("/srv/limits");
         let left = EngineState { limited: limited(7), moves: 1, ..EngineState::default() };
-        let findings = of_engine(path, &left);
+        let findings = of_engine(&left, &restore(path, ""));
         let (level, found) = level_of(&findings, "leftovers");
         assert_eq!(level, Level::Error);
         assert!(found.contains("job-0, job-1, job-2, job-3, job-4 and 2 more"), "{found}");
@@ -236,10 +236,10 @@ mod tests {
         assert_eq!(level_of(&findings, "moves").0, Level::Error);
         let holder = Some("process 7 on box".to_owned());
         let running = EngineState { holder, ..left };
-        let findings = of_engine(path, &running);
+        let findings = of_engine(&running, &restore(path, ""));
         assert!(findings.iter().all(|finding| finding.level == Level::Ok), "{findings:?}");
         let unreadable = vec!["x.json: EOF".to_owned()];
-        let findings = of_engine(path, &EngineState { unreadable, ..EngineState::default() });
+        let findings = of_engine(&EngineState { unreadable, ..EngineState::default() }, "");
         assert_eq!(level_of(&findings, "originals").0, Level::Error);
     }
 

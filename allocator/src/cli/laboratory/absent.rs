@@ -15,18 +15,23 @@ pub(in crate::cli) struct Words {
     _words: Vec<OsString>,
 }
 
+// `--help` is a word of the missing commands. For the enum, the attribute would take it from all commands.
 #[derive(Debug, Subcommand)]
-#[command(disable_help_flag = true)]
 pub(in crate::cli) enum Laboratory {
     /// Not in this build: simulate a scenario under several policies
+    #[command(disable_help_flag = true)]
     Simulate(Words),
     /// Not in this build: run every policy in each scenario
+    #[command(disable_help_flag = true)]
     Scenarios(Words),
     /// Not in this build: fit a scenario to recorded frames
+    #[command(disable_help_flag = true)]
     Fit(Words),
     /// Not in this build: run schedules of real containers under policies
+    #[command(disable_help_flag = true)]
     Bench(Words),
     /// Not in this build: collect benchmark results in one page
+    #[command(disable_help_flag = true)]
     Experiments(Words),
 }
 
@@ -42,7 +47,7 @@ impl Laboratory {
         };
         Err(BadUsage(format!(
             "cannot run `paceline {command}`: this build lacks the feature `bench`; build with it \
-             by `make build` or `cargo build --release --package paceline-allocator`"
+             by `make build` or `cargo build --release --package paceline`"
         ))
         .into())
     }

@@ -1,8 +1,8 @@
 //! The command line of `paceline run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, Parser};
 use paceline_server::web;
 
 use super::super::actuator_arg::ActuatorArgs;
@@ -22,6 +22,9 @@ use super::super::state::StateArgs;
   paceline run --policy none --samples samples.jsonl
   paceline run --config /etc/paceline/paceline.toml
   paceline run --policy specon --node a=0 --node b=1
+  paceline run --runtime docker,processes      containers, and all users' jobs of `paceline exec`
+  paceline run --user                          one's own jobs of `paceline exec`, without root
+  paceline run --runtime cri
 
 SIGHUP reloads the --config file. An invalid file is logged and ignored.")]
 pub(in crate::cli) struct RunArgs {
@@ -61,21 +64,53 @@ pub(in crate::cli) struct RunArgs {
     #[command(flatten)]
     pub(super) control: ControlArgs,
 
+    /// Let members of this group open the control socket: a name, or a number. They may read, and give
+    /// orders about their own jobs of `paceline exec`
+    #[arg(long, env = "PACELINE_CONTROL_GROUP", value_name = "GROUP")]
+    pub(super) control_group: Option<String>,
+
     #[command(flatten)]
     pub(super) web: web::Settings,
 
     #[command(flatten)]
     pub(super) state: StateArgs,
 
-    /// Whether this is `paceline agent`, on a machine of a cluster.
+    /// Whose containers these are.
     #[arg(skip)]
-    pub(super) of_cluster: bool,
+    pub(super) place: Place,
+}
+
+/// Whose containers a run manages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Those of one machine.
+    #[default]
+    Machine,
+    /// Those of a machine of a Swarm: this is `paceline agent`.
+    Swarm,
+    /// The pods of a Kubernetes node.
+    Kubernetes,
+}
+
+/// The options of a run alone.
+#[derive(Debug, Parser)]
+struct Alone {
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 impl RunArgs {
+    /// A run with this configuration file, and no other option.
+    pub(in crate::cli) fn with_file(path: &Path) -> Self {
+        // No argument is parsed, so only the environment can be invalid: its options take any text.
+        let Alone { mut run } = Alone::parse_from(["paceline"]);
+        run.policy.config = Some(path.to_owned());
+        run
+    }
+
     /// The same for a machine of a cluster. It also manages containers of the Swarm, and
     /// accepts the cluster's manager.
     pub(in crate::cli) fn of_cluster(self) -> Self {
-        Self { of_cluster: true, ..self }
+        Self { place: Place::Swarm, ..self }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use paceline_server::web::Address;
+use paceline_server::web::{Address, Export};
 
 use super::super::containerized::ContainerizedRun;
-use super::RunArgs;
 use super::settings::Settings;
+use super::{Place, RunArgs};
 use crate::log::Given;
 
 impl RunArgs {
@@ -20,7 +20,7 @@ impl RunArgs {
         settings: &Settings,
         log: &Given,
     ) -> anyhow::Result<ContainerizedRun> {
-        let command = if self.of_cluster { "agent" } else { "run" };
+        let command = if self.place == Place::Swarm { "agent" } else { "run" };
         let mut arguments = vec![command.to_owned(), "--until-stdin-closes".to_owned()];
         let mut add = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
         let policy = &self.policy;
@@ -66,10 +66,13 @@ impl RunArgs {
         arguments.extend(self.actuator.arguments());
         arguments.extend(self.node.arguments());
         arguments.extend(log.arguments());
-        if self.dry_run {
-            arguments.push("--dry-run".to_owned());
+        for (name, is_given) in [("--dry-run", self.dry_run), ("--otlp", self.web.otlp)] {
+            if is_given {
+                arguments.push(name.to_owned());
+            }
         }
-        Ok(ContainerizedRun { arguments, folders: self.folders(settings)?, locks: true })
+        let (folders, otlp) = (self.folders(settings)?, settings.fixed.web.otlp);
+        Ok(ContainerizedRun { arguments, folders, locks: true, otlp })
     }
 
     /// The folders of every file that the run reads or creates.
@@ -82,7 +85,9 @@ impl RunArgs {
         };
         let web = [&fixed.web.token_file, &fixed.web.tls_certificate, &fixed.web.tls_key];
         let own = [&self.record, &self.samples, &self.policy.config];
+        let otlp = if fixed.web.otlp { Export::files() } else { Vec::new() };
         let files = own.into_iter().chain(web).flatten().cloned().chain(socket).chain(page);
+        let files = files.chain(otlp);
         let mut folders = BTreeSet::from([std::path::absolute(fixed.state.folder())?]);
         for file in files {
             folders.extend(std::path::absolute(file)?.parent().map(Path::to_owned));
@@ -130,7 +135,7 @@ mod tests {
              --param alpha=0.05 --param beta=2 --with-label a=b --record /tmp/frames \
              --samples /tmp/samples --listen 127.0.0.1:7225 --token-file /tmp/token \
              --state-dir /tmp/state --control /tmp/control.sock --log-format json \
-             --actuator cgroup --on-drift yield --adopt swarm,compose --dry-run \
+             --actuator cgroup --on-drift yield --adopt swarm,compose --dry-run --otlp \
              --migration cpuset --move-within 2.5 --moves 3 --until-stdin-closes",
         );
         assert_eq!(command.folders, [Path::new("/tmp"), Path::new("/tmp/state")]);

@@ -13,6 +13,7 @@ use paceline_api::audit::{Audit, Entry};
 use paceline_api::json_lines::JsonLines;
 use paceline_api::live;
 use paceline_api::nodes::Nodes;
+use paceline_api::service_manager::ServiceManager;
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
 use paceline_node::controller::{Controller, Hooks, Inventory, Records};
@@ -23,6 +24,7 @@ use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::Folder;
 use paceline_node::migration::{self, Ended};
 use paceline_node::observe::node::Machine;
+use paceline_node::runtime::Runtime;
 use paceline_policy::limiter::{LimiterSettings, SettingError};
 use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
 use paceline_server::web::{self, Snapshots};
@@ -33,79 +35,81 @@ use super::engine::{EngineArgs, EngineInfo};
 use super::{locks, priority};
 use crate::log::Log;
 use reload::Reloads;
-use settings::Built;
+use settings::{Built, Fixed};
 
+use args::Place;
 pub(super) use args::RunArgs;
 pub(super) use containerized::absolute;
 
 pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow::Result<ExitCode> {
+    let place = if engine.is_of_kubernetes() { Place::Kubernetes } else { args.place };
+    let args = RunArgs { place, ..args };
     let settings = args.settings(log.given())?;
     let Built { policy, shadows, nodes } = settings.build()?;
     log.set_filter(&settings.log_level)?;
     log.set_format(settings.log_format)?;
+    let export = web::Export::new(&settings.fixed.web)?;
     let signals = Signals::listen_as_a_service()?;
     if args.until_stdin_closes {
         signals.end_with_stdin()?;
     }
     allow_many_files();
     priority::raise();
-    let runtime = engine.connect().await?;
-    if super::containerized::is_needed() {
+    // An engine that does not answer must not delay the end.
+    let runtime = tokio::select! {
+        runtime = engine.connect() => runtime?,
+        ending = signals.ended() => return Ok(ending.into()),
+    };
+    if engine.needs_container()? {
         let command = args.containerized(&settings, log.given())?;
         return super::containerized::run(&runtime, engine, command, &signals).await;
     }
-    let described = engine.info(&runtime).await?;
+    let _managing = engine.manage_processes()?;
+    let described = tokio::select! {
+        described = engine.info(&runtime) => described?,
+        ending = signals.ended() => return Ok(ending.into()),
+    };
     let by = settings.policy_view(&policy.params());
     nodes.check_against(described.machine.cpus).map_err(|error| BadUsage(error.to_string()))?;
     let (live, channels) = live::pair(shown::first_snapshot(&described, &nodes, by));
-    let EngineInfo { id, data, name, machine } = described;
     let fixed = &settings.fixed;
     let state = fixed.state.folder();
-    let containers = Containers::new(runtime.clone(), machine.proc.clone());
+    let control = if engine.is_of_user() { fixed.control.of_user() } else { fixed.control.clone() };
+    let containers = Containers::new(runtime.clone(), described.machine.proc.clone());
     let (actuator, journal, audit) = if fixed.dry_run {
         (None, None, None)
     } else {
         let purpose = format!("policy {}", policy.name());
-        let scope = if fixed.with_label.is_empty() { Scope::All } else { Scope::Some };
-        if let Some(folder) = locks::given() {
-            let (variable, folder) = (locks::VARIABLE, folder.display());
-            warn!("{variable} is set: allocators whose locks are not in {folder} are not noticed");
-        }
-        let originals =
-            Originals::open(&state, &id, &purpose)?.lock_engine(&locks::folder(), &data, scope)?;
-        let journal = Folder::open(originals.folder())?;
-        let actuator =
-            Actuator::new(runtime.clone(), originals, machine.proc.clone(), machine.cpus)
-                .with_backend(fixed.actuator, fixed.on_drift);
-        let mut audit = Audit::open(&state)?;
-        for leftover in actuator.adopt_leftovers().await {
-            warn!("{leftover}");
-        }
-        end_moves(&containers, &journal, &mut audit).await;
-        put_back_leftovers(&actuator, &mut audit).await;
+        let (actuator, journal, mut audit) =
+            write_limits(fixed, &described, &purpose, runtime.clone(), &containers).await?;
+        put_back_leftovers(&actuator, &mut audit, &signals).await;
         (Some(actuator), Some(journal), Some(audit))
     };
+    let EngineInfo { name, machine, .. } = described;
     let frames = create(args.record.as_ref())?;
     let records = Records { frames, samples: create(args.samples.as_ref())?, audit };
     info!(policy = policy.name(), node = name, cpus = machine.cpus, "allocator runs");
     let engine = decision_engine(name, &machine, &nodes, policy, settings.chosen.limiter)
         .map_err(|error| BadUsage(error.to_string()))?;
     let migration = journal.filter(|_| !nodes.is_empty()).map(|it| (it, fixed.migration));
-    let actions = args.of_cluster.then(|| AgentActions::new(runtime.clone(), machine.proc.clone()));
+    let actions = (args.place == Place::Swarm)
+        .then(|| AgentActions::new(runtime.clone(), machine.proc.clone()));
     let inventory = Inventory::new(runtime, machine, fixed.with_label.clone())
         .adopting(fixed.adopt.clone())
         .on(nodes);
     // Both live to the end, after the limits are restored.
     let snapshots = Snapshots::from(live);
     let _page = web::serve(&fixed.web, snapshots.clone(), actions).await?;
-    let _control = fixed.control.serve(snapshots, state)?;
+    let _exporting = export.map(|export| export.start(&snapshots));
+    let _control = control.serve(snapshots, state, args.control_group.as_deref())?;
     let level = log.clone();
     let hooks = Hooks { log_level: Some(Box::new(move |it| level.set_level(it))) };
     let (reloads, renewals) = Reloads::new(args, settings, log);
     let controller = Controller::new(engine, inventory, actuator, records, channels)
         .shadowed_by(shadows)
         .with_reloads(renewals)
-        .with_hooks(hooks);
+        .with_hooks(hooks)
+        .served_by(ServiceManager::from_env());
     let controller = match migration {
         Some((journal, settings)) => controller.moving_by(containers, journal, settings),
         None => controller,
@@ -114,6 +118,37 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         ended = Box::pin(controller.run(signals.ending())) => Ok(ended?.into()),
         never = Box::pin(reloads.follow(signals.reloads())) => match never {},
     }
+}
+
+/// Takes the locks, and what earlier runs have left: originals and moves.
+async fn write_limits(
+    fixed: &Fixed,
+    described: &EngineInfo,
+    purpose: &str,
+    runtime: Runtime,
+    containers: &Containers,
+) -> anyhow::Result<(Actuator, Folder, Audit)> {
+    let scope = if fixed.with_label.is_empty() { Scope::All } else { Scope::Some };
+    if let Some(folder) = locks::given() {
+        let (variable, folder) = (locks::VARIABLE, folder.display());
+        warn!("{variable} is set: allocators whose locks are not in {folder} are not noticed");
+    }
+    let state = fixed.state.folder();
+    let originals = Originals::open(&state, &described.id, purpose)?.lock_engine(
+        &locks::folder(),
+        &described.data,
+        scope,
+    )?;
+    let journal = Folder::open(originals.folder())?;
+    let machine = &described.machine;
+    let actuator = Actuator::new(runtime, originals, machine.proc.clone(), machine.cpus)
+        .with_backend(fixed.actuator, fixed.on_drift);
+    let mut audit = Audit::open(&state)?;
+    for leftover in actuator.adopt_leftovers().await {
+        warn!("{leftover}");
+    }
+    end_moves(containers, &journal, &mut audit).await;
+    Ok((actuator, journal, audit))
 }
 
 /// Raises the limit of open files as far as allowed: each job's connection takes one.
@@ -159,9 +194,13 @@ async fn end_moves(containers: &Containers, journal: &Folder, audit: &mut Audit)
 }
 
 /// Restores the limits of a killed run before new ones are written. A container for which that fails
-/// does not stop the run; it is tried again later.
-async fn put_back_leftovers(actuator: &Actuator, audit: &mut Audit) {
+/// does not stop the run; it is tried again later. After a signal to end, the rest is left to the end of
+/// the run, which restores several side by side, each in a bounded time.
+async fn put_back_leftovers(actuator: &Actuator, audit: &mut Audit, signals: &Signals) {
     for id in actuator.pending() {
+        if signals.ending().borrow().is_some() {
+            return;
+        }
         let name = actuator.name_of(&id);
         match actuator.restore_and_report(&id).await {
             Ok(Some(report)) => {

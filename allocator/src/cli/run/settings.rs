@@ -8,6 +8,7 @@ use paceline_api::usage::BadUsage;
 use paceline_node::limits::ownership::Owner;
 use paceline_node::limits::{ActuatorBackend, OnDrift};
 use paceline_node::migration;
+use paceline_policy::limiter::Enforcement;
 use paceline_policy::policies::{self, AnyPolicy, Scope, SpeCon, Unlimited};
 use paceline_policy::{Params, Policy, Shadow, Variant};
 use paceline_server::web::{self, Address};
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use super::super::control_args::ControlArgs;
 use super::super::policy_args::Chosen;
 use super::super::state::StateArgs;
-use super::RunArgs;
+use super::{Place, RunArgs};
 use crate::config::Config;
 use crate::log::{Filter, Format, Given};
 
@@ -31,6 +32,8 @@ pub(super) struct Settings {
     pub(super) log_level: Filter,
     pub(super) log_format: Format,
     pub(super) fixed: Fixed,
+    /// Whether the containers are those of a Kubernetes node.
+    pub(super) of_kubernetes: bool,
 }
 
 /// Settings that need a restart.
@@ -70,15 +73,21 @@ impl RunArgs {
         Ok(settings)
     }
 
+    /// The merged and checked settings, as a configuration file has them.
+    pub(in crate::cli) fn shown(&self, log: &Given) -> Result<Value, BadUsage> {
+        Ok(self.settings(log)?.as_file())
+    }
+
     fn over(&self, file: &Config, log: &Given) -> Settings {
         let web = self.web.clone();
         let mut adopt = given_or(&self.actuator.adopt, &file.adopt);
         let mut listen = web.listen.or_else(|| file.web.listen.clone());
-        if self.of_cluster {
+        if self.place == Place::Swarm {
             adopt.extend((!adopt.contains(&Owner::Swarm)).then_some(Owner::Swarm));
             listen.get_or_insert_with(|| Address::Tcp(AGENT_ADDRESS.to_owned()));
         }
         Settings {
+            of_kubernetes: self.place == Place::Kubernetes,
             chosen: self.policy.over(file),
             shadow: given_or(&self.shadow, &file.shadow),
             log_level: log.level.as_ref().or(file.log_level.as_ref()).cloned().unwrap_or_default(),
@@ -99,6 +108,7 @@ impl RunArgs {
                         .tls_certificate
                         .or_else(|| file.web.tls_certificate.clone()),
                     tls_key: web.tls_key.or_else(|| file.web.tls_key.clone()),
+                    otlp: web.otlp || file.web.otlp,
                 },
                 state: self.state.over(file.state_dir.as_ref()),
             },
@@ -121,6 +131,15 @@ impl Settings {
     pub(super) fn build(&self) -> Result<Built, BadUsage> {
         self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
         self.fixed.migration.check().map_err(|error| BadUsage(error.to_string()))?;
+        // An engine that is asked for a label without a name lists all containers.
+        let has_name = |label: &&String| label.split('=').next().is_some_and(|key| !key.is_empty());
+        if let Some(label) = self.fixed.with_label.iter().find(|label| !has_name(label)) {
+            let expected = "expected KEY=VALUE, for example team=vision";
+            return Err(BadUsage(format!("invalid with_label {label:?}: {expected}")));
+        }
+        if self.of_kubernetes {
+            self.check_kubernetes()?;
+        }
         let nodes = Nodes::new(self.fixed.nodes.clone());
         let nodes = nodes.map_err(|error| BadUsage(error.to_string()))?;
         let fitting: Fitting = if nodes.is_empty() { of_one_node } else { of_several };
@@ -132,6 +151,24 @@ impl Settings {
         };
         let shadows = self.shadow.iter().map(shadow).collect::<Result<_, BadUsage>>()?;
         Ok(Built { policy, shadows, nodes })
+    }
+
+    /// The kubelet sets the weights of pods, and their CPUs.
+    fn check_kubernetes(&self) -> Result<(), BadUsage> {
+        if self.chosen.limiter.enforcement == Enforcement::Shares {
+            return Err(BadUsage(
+                "invalid enforcement \"shares\" on Kubernetes: expected quota or quota+leftover, \
+                 because a pod's weight is its request"
+                    .to_owned(),
+            ));
+        }
+        if !self.fixed.nodes.is_empty() {
+            return Err(BadUsage(
+                "cannot split a Kubernetes node by --node: the kubelet moves and starts its pods"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// The differences in settings that a reload can apply, as `key: before -> after`.
@@ -148,9 +185,46 @@ impl Settings {
             .collect()
     }
 
+    /// All settings, as a configuration file has them. What is not set is missing.
+    fn as_file(&self) -> Value {
+        let Self { chosen, shadow, log_level, log_format, fixed, of_kubernetes: _ } = self;
+        let Fixed { actuator, on_drift, adopt, dry_run, with_label, nodes, migration, .. } = fixed;
+        let web::Settings { listen, token_file, tls_certificate, tls_key, otlp } = &fixed.web;
+        let nodes: BTreeMap<_, _> =
+            nodes.iter().map(|node| (node.name.clone(), node.cpus.to_string())).collect();
+        let control = fixed.control.socket().unwrap_or_else(|| "none".into());
+        let mut all = json!({
+            "policy": chosen.policy,
+            "variant": chosen.variant.to_string(),
+            "shadow": shadow,
+            "log_level": log_level.to_string(),
+            "log_format": log_format.to_string(),
+            "dry_run": dry_run,
+            "with_label": with_label,
+            "actuator": actuator,
+            "on_drift": on_drift,
+            "adopt": adopt,
+            "nodes": nodes,
+            "migration": migration,
+            "state_dir": fixed.state.folder(),
+            "control": control,
+            "params": chosen.params.iter().collect::<BTreeMap<_, _>>(),
+            "limiter": chosen.limiter,
+            "web": {
+                "listen": listen.clone().unwrap_or_default().to_string(),
+                "token_file": token_file,
+                "tls_certificate": tls_certificate,
+                "tls_key": tls_key,
+                "otlp": otlp,
+            },
+        });
+        remove_unset(&mut all);
+        all
+    }
+
     /// The settings that a reload can apply, by the file's keys.
     fn by_key(&self) -> BTreeMap<String, String> {
-        let Self { chosen, shadow, log_level, log_format, fixed: _ } = self;
+        let Self { chosen, shadow, log_level, log_format, fixed: _, of_kubernetes: _ } = self;
         let Chosen { policy, variant, params, limiter } = chosen;
         let mut keys = BTreeMap::new();
         let all = json!({
@@ -164,6 +238,14 @@ impl Settings {
         });
         flatten("", &all, &mut keys);
         keys
+    }
+}
+
+/// Removes members without a value: TOML has none.
+fn remove_unset(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.retain(|_, member| !member.is_null());
+        members.values_mut().for_each(remove_unset);
     }
 }
 
@@ -190,7 +272,7 @@ impl Fixed {
     pub(super) fn differences(&self, new: &Self) -> Vec<&'static str> {
         let Self { actuator, on_drift, adopt, dry_run, with_label, .. } = self;
         let Self { nodes, migration, control, web, state, .. } = self;
-        let web::Settings { listen, token_file, tls_certificate, tls_key } = web;
+        let web::Settings { listen, token_file, tls_certificate, tls_key, otlp } = web;
         let usual = |address: &Option<Address>| address.clone().unwrap_or_default();
         let all = [
             ("actuator", *actuator == new.actuator),
@@ -206,6 +288,7 @@ impl Fixed {
             ("web.token_file", *token_file == new.web.token_file),
             ("web.tls_certificate", *tls_certificate == new.web.tls_certificate),
             ("web.tls_key", *tls_key == new.web.tls_key),
+            ("web.otlp", *otlp == new.web.otlp),
         ];
         all.into_iter().filter_map(|(key, same)| (!same).then_some(key)).collect()
     }

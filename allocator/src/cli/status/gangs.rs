@@ -2,28 +2,29 @@
 
 use paceline_api::figures::span;
 use paceline_api::live::snapshot::{GangState, GangView, PlaceView, Snapshot};
-use paceline_api::plain::{fit, left, right};
+use paceline_api::plain::fit;
+use paceline_api::table::{Column, Table};
 
-use super::NAME;
+use super::{NAME, NAMES, listing};
 
 /// The distributed jobs: a table, and remarks on each.
 pub(super) fn gangs(snapshot: &Snapshot) -> Vec<String> {
-    let row = |cells: [&str; 5]| {
-        let [job, state, age, ps, workers] = cells;
-        let (job, state) = (left(job, NAME), left(state, 10));
-        format!("{job} {state} {} {} {}", right(age, 12), right(ps, 12), right(workers, 16))
-    };
-    let head = row(["distributed job", "state", "submitted", "servers", "workers"]);
-    let rule = "-".repeat(head.len());
-    let mut lines = vec![head, rule];
-    for gang in &snapshot.gangs {
+    let row = |gang: &GangView| {
         let GangView { ps, workers, least, .. } = gang;
         let age = gang.submitted.map_or("-".to_owned(), |at| span(snapshot.now - at));
         let servers = format!("{} of {}", ps.placed, ps.of);
         let range = if *least < workers.of { format!("{least} to ") } else { String::new() };
         let placed = format!("{} of {range}{}", workers.placed, workers.of);
-        lines.push(row([&gang.job, gang.state.name(), &age, &servers, &placed]));
-    }
+        vec![gang.job.clone(), gang.state.name().to_owned(), age, servers, placed]
+    };
+    let columns = vec![
+        Column::text("distributed job").wide(NAMES),
+        Column::text("state").wide(10),
+        Column::figures("submitted").wide(12),
+        Column::figures("servers").wide(12),
+        Column::figures("workers").wide(16),
+    ];
+    let mut lines = listing(Table { columns, rows: snapshot.gangs.iter().map(row).collect() });
     lines.push(String::new());
     for gang in &snapshot.gangs {
         let name = fit(&gang.job, NAME);

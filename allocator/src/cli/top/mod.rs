@@ -1,22 +1,30 @@
 //! `paceline top`: the jobs, updated continuously.
 
+#[cfg(not(feature = "watch"))]
+mod absent;
+#[cfg(feature = "watch")]
 mod history;
+#[cfg(feature = "watch")]
 mod screen;
+#[cfg(feature = "watch")]
 mod view;
 
-use std::io::{self, IsTerminal, Read};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use paceline_api::plain::{plain, print};
+use paceline_api::figures::{moment, number, share};
+use paceline_api::live::snapshot::{JobView, Snapshot};
+use paceline_api::plain::{fit, print};
 use paceline_api::signals::{Ending, Signals};
-use tokio::sync::mpsc;
-use tracing::debug;
+use paceline_api::usage::whole_number;
 
 use super::control_args::ControlArgs;
-use super::status::snapshot;
-use history::History;
+use super::status::{snapshot, standing};
+#[cfg(not(feature = "watch"))]
+use absent::Screen;
+#[cfg(feature = "watch")]
 use screen::Screen;
 
 /// Watch the jobs of the running allocator: loss, limit and CPU use
@@ -33,7 +41,7 @@ pub(super) struct TopArgs {
     every: Duration,
 
     /// Quit after this number of updates
-    #[arg(short = 'n', long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "NUMBER", value_parser = whole_number(1_u64, 1_000_000_000))]
     times: Option<u64>,
 
     #[command(flatten)]
@@ -49,26 +57,14 @@ fn pace(text: &str) -> Result<Duration, String> {
 pub(super) async fn run(args: TopArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::listen()?;
     let mut ending = signals.ending();
-    // A missing allocator is reported before the screen is cleared.
+    // A missing allocator is reported before the screen is taken.
     let mut seen = Ok(snapshot(&args.control).await?);
-    let mut history = History::default();
-    let (mut screen, mut asked) = if io::stdout().is_terminal() {
-        (Some(Screen::enter()?), keys()?)
-    } else {
-        (None, mpsc::channel(1).1)
-    };
+    let mut output = Output::open()?;
     let mut updates = 0_u64;
     loop {
-        if let Ok(snapshot) = &seen {
-            history.add(snapshot);
-        }
-        match (&mut screen, &seen) {
-            (Some(screen), seen) => {
-                let trouble = seen.as_ref().err().map(|error| plain(&format!("{error:#}")));
-                screen.draw(|size| view::screen(&history, trouble.as_deref(), size))?;
-            }
-            (None, Ok(snapshot)) => print(&view::lines(snapshot))?,
-            (None, Err(_)) => return seen.map(|_| ExitCode::SUCCESS),
+        match &mut output {
+            Output::Screen(screen) => screen.show(&seen)?,
+            Output::Lines => print(&lines(&seen?))?,
         }
         updates += 1;
         if args.times.is_some_and(|times| updates >= times) {
@@ -79,7 +75,7 @@ pub(super) async fn run(args: TopArgs) -> anyhow::Result<ExitCode> {
             // Cancel safe: a watch keeps its value.
             ended = ending.wait_for(Option::is_some) => ended.ok().and_then(|ended| *ended),
             // Cancel safe: an unread key stays in the channel.
-            Some(ended) = asked.recv() => Some(ended),
+            ended = output.ended() => Some(ended?),
             () = tokio::time::sleep(args.every) => None,
         };
         match ended {
@@ -89,22 +85,53 @@ pub(super) async fn run(args: TopArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Reports the key that quits: q or Ctrl-C. In raw mode Ctrl-C sends no signal.
-fn keys() -> io::Result<mpsc::Receiver<Ending>> {
-    let (ask, asked) = mpsc::channel(1);
-    // A thread of its own: a read from a terminal cannot be cancelled.
-    std::thread::Builder::new().name("paceline-keys".to_owned()).spawn(move || {
-        let ending = io::stdin().lock().bytes().map_while(Result::ok).find_map(|key| match key {
-            b'q' | b'Q' => Some(Ending::Terminated),
-            CTRL_C => Some(Ending::Interrupted),
-            _ => None,
-        });
-        if ending.is_some_and(|ending| ask.blocking_send(ending).is_err()) {
-            debug!("top is already ending");
-        }
-    })?;
-    Ok(asked)
+/// Where the jobs are shown.
+enum Output {
+    Screen(Box<Screen>),
+    /// Standard output is a pipe or a file, or this build has no screen.
+    Lines,
 }
 
-/// The byte that a terminal sends for Ctrl-C.
-const CTRL_C: u8 = 3;
+impl Output {
+    fn open() -> io::Result<Self> {
+        Ok(Screen::open()?.map_or(Self::Lines, |screen| Self::Screen(Box::new(screen))))
+    }
+
+    /// Waits for the key that quits. Lines have none.
+    async fn ended(&mut self) -> io::Result<Ending> {
+        match self {
+            Self::Screen(screen) => screen.ended().await,
+            Self::Lines => std::future::pending().await,
+        }
+    }
+}
+
+/// One line for each job, for files and pipes.
+fn lines(snapshot: &Snapshot) -> String {
+    let line = |job: &JobView| {
+        format!(
+            "{} {} {} loss {} use {} limit {}\n",
+            moment(snapshot.now),
+            fit(&job.job, 40),
+            standing(job.standing),
+            number(job.loss),
+            share(job.cpu),
+            share(job.limit),
+        )
+    };
+    snapshot.jobs.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::status::tests::example;
+
+    #[test]
+    fn lines_are_one_a_job_and_escaped() {
+        let text = lines(&example());
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains(" vae managed loss 118.20 use 48.0 % limit 50.0 %\n"), "{text}");
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    }
+}

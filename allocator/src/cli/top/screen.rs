@@ -1,73 +1,95 @@
-//! The terminal screen, which is restored at the end.
+//! The screen: what is drawn, and the keys that are pressed.
 
-use std::io::{self, Stdout, Write};
+use std::io::{self, IsTerminal};
 
-use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::style::{Attribute, Print, SetAttribute};
-use crossterm::terminal::{
-    self, BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
-    LeaveAlternateScreen,
-};
-use crossterm::{execute, queue};
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use paceline_api::live::snapshot::Snapshot;
+use paceline_api::plain::plain;
+use paceline_api::signals::Ending;
+use paceline_watch::{FullScreen, events};
+use tokio::sync::mpsc::Receiver;
 
-/// The style of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    Bold,
-    Dim,
-}
+use super::history::History;
+use super::view;
 
-/// A line that fits the screen, without line end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) tone: Tone,
-    pub(super) text: String,
-}
-
-/// The whole terminal. It is restored when this is dropped.
+/// The whole terminal, with the jobs seen last. It is restored when this is dropped.
 #[derive(Debug)]
-pub(super) struct Screen(Stdout);
+pub(super) struct Screen {
+    terminal: FullScreen,
+    events: Receiver<Event>,
+    history: History,
+    /// Why the allocator does not answer now.
+    trouble: Option<String>,
+}
 
 impl Screen {
-    pub(super) fn enter() -> io::Result<Self> {
-        terminal::enable_raw_mode()?;
-        let mut screen = Self(io::stdout());
-        execute!(screen.0, EnterAlternateScreen, Hide)?;
-        Ok(screen)
+    /// Takes the terminal; `None` if standard output is none.
+    pub(super) fn open() -> io::Result<Option<Self>> {
+        if !io::stdout().is_terminal() {
+            return Ok(None);
+        }
+        let (terminal, events) = (FullScreen::enter()?, events()?);
+        Ok(Some(Self { terminal, events, history: History::default(), trouble: None }))
     }
 
-    /// Draws the lines that `lines` returns for the terminal's size in columns and rows.
-    pub(super) fn draw(
-        &mut self,
-        lines: impl FnOnce((usize, usize)) -> Vec<Line>,
-    ) -> io::Result<()> {
-        let (columns, rows) = match terminal::size()? {
-            // A serial line reports no size.
-            (0, _) | (_, 0) => (80, 24),
-            size => size,
-        };
-        let out = &mut self.0;
-        queue!(out, BeginSynchronizedUpdate)?;
-        for (row, Line { tone, text }) in (0..rows).zip(lines((columns.into(), rows.into()))) {
-            queue!(out, MoveTo(0, row))?;
-            match tone {
-                Tone::Plain => {}
-                Tone::Bold => queue!(out, SetAttribute(Attribute::Bold))?,
-                Tone::Dim => queue!(out, SetAttribute(Attribute::Dim))?,
-            }
-            queue!(out, Print(text), SetAttribute(Attribute::Reset))?;
-            queue!(out, Clear(ClearType::UntilNewLine))?;
+    /// Draws what was seen, or why nothing was.
+    pub(super) fn show(&mut self, seen: &anyhow::Result<Snapshot>) -> io::Result<()> {
+        if let Ok(snapshot) = seen {
+            self.history.add(snapshot);
         }
-        queue!(out, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
-        out.flush()
+        self.trouble = seen.as_ref().err().map(|error| plain(&format!("{error:#}")));
+        self.draw()
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let Self { terminal, history, trouble, .. } = self;
+        terminal.draw(|frame| view::draw(frame, history, trouble.as_deref()))
+    }
+
+    /// Waits for the key that quits. A change of size is answered at once.
+    pub(super) async fn ended(&mut self) -> io::Result<Ending> {
+        // Once the terminal cannot be read, only a signal quits.
+        while let Some(event) = self.events.recv().await {
+            if matches!(event, Event::Resize(..)) {
+                self.draw()?;
+            } else if let Some(ending) = ending(&event) {
+                return Ok(ending);
+            }
+        }
+        std::future::pending().await
     }
 }
 
-impl Drop for Screen {
-    fn drop(&mut self) {
-        // Errors are ignored: a closed terminal needs no restoring.
-        drop(execute!(self.0, Show, LeaveAlternateScreen));
-        drop(terminal::disable_raw_mode());
+/// What the key asks for: q or Ctrl-C quits. In raw mode Ctrl-C sends no signal.
+fn ending(event: &Event) -> Option<Ending> {
+    let key = event.as_key_event().filter(|key| key.kind != KeyEventKind::Release)?;
+    let KeyCode::Char(letter) = key.code else { return None };
+    match letter {
+        'c' if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Ending::Interrupted),
+        'q' | 'Q' => Some(Ending::Terminated),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyEvent;
+
+    use super::*;
+
+    #[test]
+    fn q_and_ctrl_c_quit_and_other_keys_do_not() {
+        let pressed = |letter, modifiers| {
+            ending(&Event::Key(KeyEvent::new(KeyCode::Char(letter), modifiers)))
+        };
+        assert_eq!(pressed('q', KeyModifiers::NONE), Some(Ending::Terminated));
+        assert_eq!(pressed('Q', KeyModifiers::SHIFT), Some(Ending::Terminated));
+        assert_eq!(pressed('c', KeyModifiers::CONTROL), Some(Ending::Interrupted));
+        assert_eq!(pressed('c', KeyModifiers::NONE), None);
+        assert_eq!(pressed('x', KeyModifiers::CONTROL), None);
+        assert_eq!(ending(&Event::Resize(80, 24)), None);
+        let release =
+            KeyEvent::new_with_kind(KeyCode::Char('q'), KeyModifiers::NONE, KeyEventKind::Release);
+        assert_eq!(ending(&Event::Key(release)), None);
     }
 }

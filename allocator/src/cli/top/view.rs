@@ -1,114 +1,129 @@
-//! The content of the screen as text, independent of a terminal.
+//! The content of the screen, whatever it is drawn on.
 
-use paceline_api::figures::{moment, number, share, span};
-use paceline_api::live::snapshot::{JobView, Snapshot};
-use paceline_api::plain::{fit, left, right};
+use paceline_api::figures::{number, share, span};
+use paceline_api::live::snapshot::JobView;
+use paceline_api::plain::{fit, left};
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::Line;
+use ratatui::widgets::{Row, Table};
 
 use super::history::History;
-use super::screen::{Line, Tone};
 use crate::cli::status::{heading, standing};
 
-/// A full screen of the given columns and rows.
-pub(super) fn screen(
-    history: &History,
-    trouble: Option<&str>,
-    (columns, rows): (usize, usize),
-) -> Vec<Line> {
+/// Draws the jobs seen last. `trouble` replaces the first line, which is out of date then.
+pub(super) fn draw(frame: &mut Frame<'_>, history: &History, trouble: Option<&str>) {
+    let area = frame.area();
+    let columns = usize::from(area.width);
     let snapshot = &history.last;
-    let widths = Widths::for_columns(columns);
-    let mut lines: Vec<_> = heading(snapshot).into_iter().map(|text| (Tone::Plain, text)).collect();
-    // A problem replaces the first line, which is out of date then.
-    if let (Some(trouble), Some(first)) = (trouble, lines.first_mut()) {
-        *first = (Tone::Bold, trouble.to_owned());
-    }
-    lines.push((Tone::Bold, widths.head()));
-    let room = rows.saturating_sub(lines.len() + 1);
-    let shown = if snapshot.jobs.len() > room { room.saturating_sub(1) } else { room };
-    for job in snapshot.jobs.iter().take(shown) {
-        lines.push((
-            Tone::Plain,
-            widths.row(job, &history.losses(&job.container, widths.curve), snapshot.now),
-        ));
-    }
-    match snapshot.jobs.len().saturating_sub(shown) {
-        0 if snapshot.jobs.is_empty() => {
-            lines.push((Tone::Dim, "no container has opted in".to_owned()));
-        }
-        0 => {}
-        more => lines.push((Tone::Dim, format!("and {more} more, for a taller terminal"))),
-    }
-    lines.push((Tone::Dim, "█ used  ░ up to the limit    q quits".to_owned()));
-    lines.truncate(rows);
-    let fitted = |(tone, text): (Tone, String)| Line { tone, text: fit(text.trim_end(), columns) };
-    lines.into_iter().map(fitted).collect()
-}
-
-/// One line for each job, for files and pipes.
-pub(super) fn lines(snapshot: &Snapshot) -> String {
-    let line = |job: &JobView| {
-        format!(
-            "{} {} {} loss {} use {} limit {}\n",
-            moment(snapshot.now),
-            fit(&job.job, 40),
-            standing(job.standing),
-            number(job.loss),
-            share(job.cpu),
-            share(job.limit),
-        )
+    let mut row = 0;
+    let mut add = |frame: &mut Frame<'_>, line: Line<'static>| {
+        frame.render_widget(line, rows(area, row, 1));
+        row += 1;
     };
-    snapshot.jobs.iter().map(line).collect()
+    for (at, text) in heading(snapshot).into_iter().enumerate() {
+        let line = match trouble.filter(|_| at == 0) {
+            Some(trouble) => Line::from(fit(trouble, columns)).bold(),
+            None => Line::from(fit(&text, columns)),
+        };
+        add(frame, line);
+    }
+    // The head of the table and the last line.
+    let room = usize::from(area.height).saturating_sub(usize::from(row) + 2);
+    let jobs = snapshot.jobs.len();
+    let shown = if jobs > room { room.saturating_sub(1) } else { room }.min(jobs);
+    let table = Columns::for_width(area.width).table(history, shown);
+    let height = u16::try_from(shown + 1).unwrap_or(u16::MAX);
+    frame.render_widget(table, rows(area, row, height));
+    row = row.saturating_add(height);
+    let mut add = |frame: &mut Frame<'_>, text: &str| {
+        frame.render_widget(Line::from(fit(text, columns)).dim(), rows(area, row, 1));
+        row = row.saturating_add(1);
+    };
+    match jobs - shown {
+        0 if jobs == 0 => add(frame, "no container has opted in"),
+        0 => {}
+        more => add(frame, &format!("and {more} more, for a taller terminal")),
+    }
+    add(frame, "█ used  ░ up to the limit    q quits");
 }
 
-/// The widths of the columns that grow with the terminal.
-#[derive(Clone, Copy, Debug)]
-struct Widths {
-    name: usize,
+/// The rows of the area from `first` on, as many of them as there are.
+fn rows(area: Rect, first: u16, count: u16) -> Rect {
+    let first = first.min(area.height);
+    Rect { y: area.y + first, height: count.min(area.height - first), ..area }
+}
+
+/// The columns of the table: their widths grow with the terminal.
+struct Columns {
     curve: usize,
     bar: usize,
+    /// The width and the alignment of each column that fits, at least in part.
+    shown: Vec<(u16, Alignment)>,
 }
 
-impl Widths {
-    fn for_columns(columns: usize) -> Self {
-        if columns >= 110 {
-            Self { name: 20, curve: 16, bar: 24 }
-        } else {
-            Self { name: 14, curve: 10, bar: 12 }
+impl Columns {
+    fn for_width(width: u16) -> Self {
+        let (name, curve, bar) = if width >= 110 { (20, 16, 24) } else { (14, 10, 12) };
+        let (left, right) = (Alignment::Left, Alignment::Right);
+        let wanted = [
+            (name, left),
+            (8, left),
+            (9, right),
+            (curve, left),
+            (bar, left),
+            (7, right),
+            (7, right),
+            (width, left),
+        ];
+        let mut shown = Vec::new();
+        let mut free = width;
+        for (wanted, alignment) in wanted {
+            shown.push((wanted.min(free), alignment));
+            // A space follows each column.
+            free = free.saturating_sub(wanted + 1);
+            if free == 0 {
+                break;
+            }
         }
+        Self { curve: curve.into(), bar: bar.into(), shown }
     }
 
-    fn head(self) -> String {
-        self.cells(["job", "standing", "loss", "", "use of CPU", "use", "limit", "class  why"])
+    /// The table of the first jobs.
+    fn table(&self, history: &History, jobs: usize) -> Table<'static> {
+        let head = ["job", "standing", "loss", "", "use of CPU", "use", "limit", "class  why"];
+        let now = history.last.now;
+        let rows =
+            history.last.jobs.iter().take(jobs).map(|job| {
+                self.row(self.cells(job, &history.losses(&job.container, self.curve), now))
+            });
+        Table::new(rows, self.shown.iter().map(|(width, _)| Constraint::Length(*width)))
+            .header(self.row(head.map(str::to_owned)).bold())
+            .column_spacing(1)
     }
 
-    fn row(self, job: &JobView, losses: &[f64], now: f64) -> String {
+    fn row(&self, cells: [String; 8]) -> Row<'static> {
+        Row::new(self.shown.iter().zip(cells).map(|((width, alignment), text)| {
+            Line::from(fit(&text, usize::from(*width))).alignment(*alignment)
+        }))
+    }
+
+    fn cells(&self, job: &JobView, losses: &[f64], now: f64) -> [String; 8] {
         let class = job.class.as_deref().unwrap_or("-");
         let class = left(class, class.chars().count().clamp(5, 7));
         // A current problem matters more than the last decision's reason.
         let why = job.trouble.as_deref().or(job.why.as_deref()).unwrap_or_default();
-        self.cells([
-            &job.job,
-            standing(job.standing),
-            &number(job.loss),
-            &curve(losses),
-            &bar(job.cpu, job.limit, self.bar),
-            &share(job.cpu),
-            &share(job.limit),
-            &format!("{class}  {}{why}", ends(job, now)),
-        ])
-    }
-
-    fn cells(self, [job, standing, loss, curve, bar, cpu, limit, rest]: [&str; 8]) -> String {
         [
-            &left(job, self.name),
-            &left(standing, 8),
-            &right(loss, 9),
-            &left(curve, self.curve),
-            &left(bar, self.bar),
-            &right(cpu, 7),
-            &right(limit, 7),
-            rest,
+            job.job.clone(),
+            standing(job.standing).to_owned(),
+            number(job.loss),
+            curve(losses),
+            bar(job.cpu, job.limit, self.bar),
+            share(job.cpu),
+            share(job.limit),
+            format!("{class}  {}{why}", ends(job, now)),
         ]
-        .join(" ")
     }
 }
 
@@ -152,12 +167,26 @@ fn bar(used: Option<f64>, limit: Option<f64>, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use paceline_api::live::snapshot::Snapshot;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use ratatui::buffer::Cell;
+
     use super::*;
     use crate::cli::status::tests::example;
 
-    fn text(history: &History, trouble: Option<&str>, size: (usize, usize)) -> String {
-        let lines = screen(history, trouble, size).into_iter();
-        lines.map(|line| line.text + "\n").collect()
+    /// The rows of a terminal of this size, without the spaces at their ends.
+    fn drawn(history: &History, trouble: Option<&str>, size: (u16, u16)) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| draw(frame, history, trouble)).unwrap();
+        let cells = terminal.backend().buffer().content();
+        let rows = cells.chunks(usize::from(size.0.max(1)));
+        let rows = rows.map(|row| row.iter().map(Cell::symbol).collect::<String>());
+        rows.map(|row| row.trim_end().to_owned()).collect()
+    }
+
+    fn text(history: &History, trouble: Option<&str>, size: (u16, u16)) -> String {
+        drawn(history, trouble, size).join("\n").trim_end().to_owned() + "\n"
     }
 
     fn watched() -> History {
@@ -197,18 +226,41 @@ x\\u{1b}]0;own… waiting          -                               -       - -  
     }
 
     #[test]
-    fn lines_fit_any_terminal_and_names_are_escaped() {
-        let history = watched();
-        for size in [(0, 0), (1, 1), (20, 4), (80, 24), (300, 100)] {
-            let lines = screen(&history, None, size);
-            assert!(lines.len() <= size.1);
-            for Line { text, .. } in lines {
-                assert!(unicode_width::UnicodeWidthStr::width(&*text) <= size.0.max(1), "{text}");
-                assert!(!text.chars().any(char::is_control), "{text:?}");
+    fn screen_fits_any_terminal_and_names_are_escaped() {
+        let mut history = watched();
+        let wide = JobView { job: "学".repeat(40), ..JobView::default() };
+        history.last.jobs.push(wide);
+        for size in [(1, 1), (9, 3), (20, 4), (60, 9), (80, 24), (300, 100)] {
+            for row in drawn(&history, Some("no\x1b[31m answer"), size) {
+                assert!(!row.chars().any(char::is_control), "{row:?}");
             }
         }
-        assert!(text(&history, None, (80, 5)).contains("and 2 more"));
-        assert!(!lines(&history.last).trim_end().chars().any(|c| c.is_control() && c != '\n'));
+        assert!(text(&history, None, (80, 5)).contains("and 3 more"));
+        let rows = drawn(&watched(), None, (100, 24));
+        assert!(rows.iter().skip(6).all(String::is_empty), "{rows:?}");
+        let narrow = text(&watched(), None, (33, 24));
+        assert!(narrow.contains("vae            managed     118.20\n"), "{narrow}");
+    }
+
+    #[test]
+    fn screen_without_jobs_has_a_remark() {
+        let text = text(&History::default(), None, (100, 24));
+        assert!(text.contains("no container has opted in\n█ used"), "{text}");
+    }
+
+    #[test]
+    fn smaller_terminal_is_drawn_in_its_new_size() {
+        let history = watched();
+        let mut terminal = Terminal::new(TestBackend::new(100, 24)).unwrap();
+        for size in [(100, 24), (30, 6), (140, 30)] {
+            terminal.backend_mut().resize(size.0, size.1);
+            terminal.draw(|frame| draw(frame, &history, None)).unwrap();
+            let buffer = terminal.backend().buffer();
+            assert_eq!((buffer.area.width, buffer.area.height), size);
+            let last = buffer.content().chunks(usize::from(size.0)).nth(5).unwrap();
+            let last: String = last.iter().map(Cell::symbol).collect();
+            assert!(last.starts_with("█ used  ░ up to the limit"), "{last}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use paceline_wire::ForecastSteps;
+use paceline_wire::{Checkpoint, ForecastSteps};
 use proptest::prelude::*;
 
 use super::writer::escaped;
@@ -160,6 +160,27 @@ fn forecast_is_shown_in_seconds_and_in_steps_by_quantile() {
 }
 
 #[test]
+fn last_checkpoint_and_written_points_are_shown() {
+    let (mut progress, durations) = job(Settings::new("vae".to_owned())).read();
+    let before = render(&progress, &durations, Format::Prometheus);
+    assert!(!before.contains("paceline_tensorboard"), "{before}");
+    assert!(!before.lines().any(|line| line.starts_with("paceline_last_checkpoint")), "{before}");
+    progress.checkpoint =
+        Checkpoint { step: Some(1200), at: Some(1_760_000_041.5), ..Checkpoint::default() };
+    progress.tensorboard = Some(Forward { sent: 7, failed: 2, dropped: 1, ..Forward::default() });
+    let text = render(&progress, &durations, Format::Prometheus);
+    for line in [
+        "paceline_last_checkpoint_timestamp_seconds 1760000041.5",
+        "paceline_last_checkpoint_step 1200",
+        "paceline_tensorboard_points_total 7",
+        "paceline_tensorboard_failures_total 2",
+        "paceline_tensorboard_points_dropped_total 1",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
 fn unknown_value_has_no_sample() {
     let text = rendered(&job(Settings::new("vae".to_owned())));
     for name in ["paceline_loss", "paceline_epoch", "paceline_target_loss"] {
@@ -192,5 +213,25 @@ proptest! {
             });
         }
         prop_assert_eq!(read, text);
+    }
+}
+
+#[test]
+fn forwards_are_counted_for_each_target_and_absent_without() {
+    let job = busy_job();
+    let (mut progress, durations) = job.read();
+    assert!(!render(&progress, &durations, Format::Prometheus).contains("paceline_forward"));
+    let forward =
+        |name: &str, sent| Forward { name: name.to_owned(), sent, failed: 2, ..Forward::default() };
+    let forwards = vec![forward("katib", 3), forward("on:failed", 0)];
+    progress.sidecar = Some(paceline_wire::Sidecar { forwards, ..Default::default() });
+    let text = render(&progress, &durations, Format::Prometheus);
+    for line in [
+        "# TYPE paceline_forward_sent_total counter",
+        "paceline_forward_sent_total{target=\"katib\"} 3",
+        "paceline_forward_failed_total{target=\"on:failed\"} 2",
+        "paceline_forward_dropped_total{target=\"katib\"} 0",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line} is missing in {text}");
     }
 }

@@ -1,4 +1,4 @@
-"""One persistent connection to the sidecar."""
+"""Connections to the sidecar."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+def connection(address: Address) -> http.client.HTTPConnection:
+    """A connection that is opened by its first request. It ignores proxies."""
+    host, port, path = address
+    if path is not None:
+        return _UnixConnection(path, TIMEOUT)
+    return http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+
+
 class Connection:
     """Connects on demand. It ignores proxies: a sidecar is never behind one."""
 
@@ -41,31 +49,25 @@ class Connection:
             except BaseException:
                 self.close()
                 raise
-        self._connection = connection = self._open()
+        self._connection = opened = connection(self._address)
         try:
-            return self._post(connection, path, body)
+            return self._post(opened, path, body)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Closes the connection."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _open(self) -> http.client.HTTPConnection:
-        host, port, path = self._address
-        if path is not None:
-            return _UnixConnection(path, TIMEOUT)
-        return http.client.HTTPConnection(host, port, timeout=TIMEOUT)
+        opened, self._connection = self._connection, None
+        if opened is not None:
+            opened.close()
 
     @staticmethod
-    def _post(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[int, str]:
-        connection.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
-        answer = connection.getresponse()
+    def _post(opened: http.client.HTTPConnection, path: str, body: bytes) -> tuple[int, str]:
+        opened.request("POST", path, body, {"Content-Type": "application/x-ndjson"})
+        answer = opened.getresponse()
         text = answer.read(4096)
         # The answer is longer than needed: close the connection instead of reading the rest.
         if not answer.isclosed():
-            connection.close()
+            opened.close()
         return answer.status, text.decode("utf-8", "replace")

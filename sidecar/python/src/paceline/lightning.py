@@ -15,11 +15,8 @@ else:
         from pytorch_lightning.callbacks import Callback
 
 from ._clock import Clock
+from ._names import TEST, VALIDATION, first
 from ._reporting import report
-
-# Common names of the validation and test losses, in order of preference.
-VALIDATION = ("val_loss", "val/loss", "valid_loss", "validation_loss", "loss/val", "eval_loss")
-TEST = ("test_loss", "test/loss", "loss/test")
 
 
 class PacelineCallback(Callback):
@@ -66,15 +63,11 @@ class PacelineCallback(Callback):
         self._clock.pause()
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        loss = _first(trainer.callback_metrics, self._validation)
+        loss = first(trainer.callback_metrics, self._validation)
         if loss is not None and not trainer.sanity_checking:
             report(val_loss=loss, step=trainer.global_step, epoch=trainer.current_epoch)
 
     def on_test_end(self, trainer: Any, pl_module: Any) -> None:
-        loss = _first(trainer.callback_metrics, self._test)
+        loss = first(trainer.callback_metrics, self._test)
         if loss is not None:
             report(test_loss=loss)
-
-
-def _first(metrics: Any, names: tuple[str, ...]) -> Any:
-    return next((metrics[name] for name in names if name in metrics), None)

@@ -4,6 +4,7 @@ mod explained;
 mod form;
 mod suggested;
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -42,13 +43,18 @@ pub(super) struct ReplayArgs {
 /// Prints the reports of a log, and the grammar that was recognised.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let mut reader = Reader::new(Detector::new(args.job.patterns()?));
-    let input: Box<dyn Read> =
-        match &args.file {
-            Some(path) => Box::new(File::open(path).map_err(|error| {
-                Failure::usage(format!("cannot open {}: {error}", path.display()))
-            })?),
-            None => Box::new(io::stdin()),
-        };
+    let input: Box<dyn Read> = match &args.file {
+        Some(path) => {
+            let unusable = |why: &dyn Display| {
+                Failure::usage(format!("cannot read {}: {why}; name a log", path.display()))
+            };
+            if path.is_dir() {
+                return Err(unusable(&"it is a folder"));
+            }
+            Box::new(File::open(path).map_err(|error| unusable(&error))?)
+        }
+        None => Box::new(io::stdin()),
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     let merger = Merger::new(args.job.hints());
     let printed = if args.suggest {
@@ -157,6 +163,7 @@ fn summary(reader: &Reader, out: &mut impl Write) -> Result<(), Problem> {
             "read as {}, confidence {:.2}: {} lines, {} of them with a new loss",
             matched.name, matched.confidence, counts.lines, counts.losses
         ),
+        None if counts.lines == 0 => writeln!(out, "no loss was recognised: the log is empty"),
         None => writeln!(
             out,
             "no loss was recognised in {} lines; try replay --suggest, or replay --explain",

@@ -23,14 +23,17 @@ pub(super) fn print(
     })?;
     let suggestions = collector.suggestions();
     let printed = if suggestions.is_empty() {
-        nothing(&collector, out)
+        nothing(&collector, reader.detector().counts().lines, out)
     } else {
         suggestions.iter().try_for_each(|suggestion| write(out, suggestion))
     };
     printed.map_err(Problem::Write)
 }
 
-fn nothing(collector: &Collector, out: &mut impl Write) -> io::Result<()> {
+fn nothing(collector: &Collector, lines: u64, out: &mut impl Write) -> io::Result<()> {
+    if lines == 0 {
+        return writeln!(out, "# nothing to suggest: the log is empty");
+    }
     let unread = collector.unread();
     if unread == 0 {
         return writeln!(out, "# nothing to suggest: every line with numbers is read");

@@ -36,7 +36,7 @@ const LOSSES: [&str; 31] = [
     "kl",
     "risk",
 ];
-/// Names of decimal numbers that are no losses.
+/// Names of decimal numbers that are not losses.
 const OTHERS: [&str; 46] = [
     "lr",
     "learning",

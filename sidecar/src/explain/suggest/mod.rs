@@ -80,7 +80,7 @@ fn for_form(lines: &[&str]) -> Option<Suggestion> {
     let roles = roles(first, &columns)?;
     let pattern = pattern(&columns, &roles);
     let (reads, losses) = read(&pattern, lines)?;
-    // A pattern that misses lines of its own form is no help.
+    // A pattern that misses lines of its own form does not help.
     (reads * 10 >= lines.len() * 9).then(|| Suggestion {
         pattern,
         reads,

@@ -33,7 +33,7 @@ fn held_out_data_get_a_group_of_their_own() {
 }
 
 #[test]
-fn lines_that_are_no_reports_get_none() {
+fn lines_without_a_report_get_none() {
     for log in [
         "",
         "loaded 5 files\nloaded 6 files\nloaded 7 files\n",

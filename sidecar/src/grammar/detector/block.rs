@@ -29,22 +29,27 @@ pub(super) struct Block {
     of_rows: bool,
     /// Its step is that of the run, by its name.
     is_global: bool,
+    /// It is a table with one value on each row. Its step may come after its losses.
+    in_rows: bool,
 }
 
 impl Block {
     /// Begins a block below a heading with counters. Returns the parts that the previous one held.
     pub(super) fn open(&mut self, heading: &Observation, held_out: bool) -> Option<Observation> {
+        let before = self.counters.take();
         let held = self.close();
         if held_out {
             self.section = Some(Section::HeldOut);
         } else {
             self.section = self.section.filter(|section| *section == Section::Train);
             let (step, total_steps) = (heading.step, heading.total_steps);
+            // Several lines may name the same step.
+            let above = before.filter(|before| before.step == step && step.is_some());
             self.counters = Some(Observation {
                 step,
                 total_steps,
                 step_in_epoch: heading.step_in_epoch,
-                epoch: heading.epoch,
+                epoch: heading.epoch.or(above.and_then(|above| above.epoch)),
                 total_epochs: heading.total_epochs,
                 ..Observation::default()
             });
@@ -65,12 +70,36 @@ impl Block {
         if !known || (is_global && !self.is_global) {
             self.counters.get_or_insert_default().step = step;
             (self.of_rows, self.is_global) = (true, is_global);
+            self.reported.0 |= self.in_rows && self.held.is_some();
         }
+    }
+
+    /// Takes the losses of a row of a table without a step so far, and keeps the main one until the
+    /// table ends. Returns whether `found` then has those of another table.
+    pub(super) fn row(&mut self, found: &mut Observation) -> bool {
+        let first = |found: &Observation| found.losses.first().map(|loss| rank(&loss.name));
+        if self.in_rows
+            && let Some(held) = &mut self.held
+        {
+            let same = |held: &Observation| {
+                held.losses.iter().zip(&found.losses).any(|(held, loss)| held.name == loss.name)
+            };
+            if same(held) {
+                std::mem::swap(held, found);
+                return true;
+            }
+            if first(found) >= first(held) {
+                return false;
+            }
+        }
+        self.in_rows = true;
+        self.held = Some(std::mem::take(found));
+        false
     }
 
     /// Takes the border of a table. Returns the parts that were held.
     pub(super) fn border(&mut self) -> Option<Observation> {
-        if self.of_rows { self.close() } else { None }
+        if self.of_rows || self.in_rows { self.close() } else { None }
     }
 
     /// Ends the section and the block. Returns the parts that were held.
@@ -82,14 +111,24 @@ impl Block {
     /// Ends the block. Returns the parts that were held.
     #[inline]
     pub(super) fn close(&mut self) -> Option<Observation> {
+        if self.in_rows && self.counters.is_some() {
+            self.count_row();
+        }
         if self.counters.is_some() {
             self.counters = None;
         }
-        (self.of_rows, self.is_global) = (false, false);
+        (self.of_rows, self.is_global, self.in_rows) = (false, false, false);
         self.lines = 0;
         self.reported = (false, false);
         self.names.clear();
         if self.held.is_some() { self.held.take() } else { None }
+    }
+
+    /// Gives the loss of a table the step that came after it.
+    fn count_row(&mut self) {
+        if let (Some(held), Some(counters)) = (&mut self.held, &self.counters) {
+            held.step = held.step.or(counters.step);
+        }
     }
 
     /// The current section.
@@ -199,6 +238,9 @@ impl Block {
         let again = found.losses.first().is_some_and(|loss| same(&loss.name));
         if again {
             std::mem::swap(held, found);
+        } else if !held.losses.iter().any(|loss| loss.phase != Phase::Train) {
+            // Beside a part of the training loss, one on held-out data is another value.
+            held.losses.extend(found.losses.drain(..).filter(|loss| loss.phase != Phase::Train));
         }
         again
     }
@@ -214,13 +256,15 @@ pub(super) fn hold_out(loss: &mut Loss) {
 /// Maximum length of a heading in bytes.
 const MAX_HEADING: usize = 200;
 /// The first words of headings.
-const HEADINGS: [&str; 14] = [
+const HEADINGS: [&str; 16] = [
     "step",
     "iter",
     "iteration",
     "batch",
     "global",
+    "globalstep",
     "epoch",
+    "learning",
     "time",
     "train",
     "training",
@@ -238,7 +282,7 @@ pub(super) fn may_open(text: &str) -> bool {
     // The first letters of `HEADINGS`.
     let begins = matches!(
         &[first | 0x20, second | 0x20],
-        b"st" | b"it" | b"ba" | b"gl" | b"ep" | b"ti" | b"tr" | b"ev" | b"va" | b"te"
+        b"st" | b"it" | b"ba" | b"gl" | b"ep" | b"ti" | b"tr" | b"ev" | b"va" | b"te" | b"le"
     );
     if !begins {
         return false;

@@ -3,12 +3,13 @@
 use super::block::{self, is_item};
 use super::line::row_of_two;
 use super::section::Section;
-use super::{Detector, Kind};
+use super::{Detector, Kind, Place, fill_epoch};
 use crate::bytes;
 use crate::grammar::Reading;
 use crate::grammar::draft::Draft;
 use crate::grammar::key_value::KeyValue;
 use crate::observation::{Observation, Phase};
+use crate::terminal::End;
 
 /// Maximum length of the text before a dict that is read for counters, in bytes.
 const MAX_BEFORE_DICT: usize = 200;
@@ -32,6 +33,9 @@ impl Detector {
             if KeyValue::held_out(before).is_some() {
                 self.draft.found.losses.iter_mut().for_each(block::hold_out);
             }
+            if before.ends_with(']') && before.contains('%') {
+                return self.bar_before_dict(before);
+            }
             if self.count_before_dict(before) {
                 *reading = Reading::Says;
             }
@@ -53,26 +57,19 @@ impl Detector {
         match *reading {
             Reading::Says if found.losses.is_empty() => None,
             Reading::Says if is_plain && found.step.is_none() => {
-                if !self.block.losses(&mut self.draft, is_item(text)) {
+                fill_epoch(self.heading, None, true, &mut self.draft.found);
+                let is_row = !self.block.has_counters() && row_of_two(text).is_some();
+                let is_new = if is_row {
+                    self.block.row(&mut self.draft.found)
+                } else {
+                    self.block.losses(&mut self.draft, is_item(text))
+                };
+                if !is_new {
                     *reading = Reading::Known;
                 }
                 None
             }
-            Reading::Says if is_plain => {
-                let place = found.step.map(|step| (step, found.total_steps));
-                // The first steps of the training may follow the results of an evaluation.
-                let begins = self.trained.is_none() && self.block.has_held_out();
-                if self.block.section() == Some(Section::HeldOut) && !begins && !self.goes_on(place)
-                {
-                    self.draft.found.losses.iter_mut().for_each(block::hold_out);
-                    return self.block.close();
-                }
-                if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
-                    self.trained = place;
-                    return self.block.end();
-                }
-                self.block.close()
-            }
+            Reading::Says if is_plain => self.with_step(),
             // Without a bar, the step may be in a heading above the dict.
             Reading::SaysBeforeBar if self.block.has_counters() && !self.held.has_bar() => {
                 let is_new = self.block.losses(&mut self.draft, false);
@@ -80,9 +77,15 @@ impl Detector {
                 None
             }
             Reading::Foreign => self.open_block(text),
+            Reading::Says if index == self.table() && self.columns.held_out => {
+                let found = &mut self.draft.found;
+                found.losses.iter_mut().for_each(block::hold_out);
+                (found.step, found.total_steps, found.step_in_epoch) = (None, None, false);
+                None
+            }
             Reading::Says if found.step.is_some() && kind != Kind::Bars => {
                 if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
-                    self.trained = found.step.map(|step| (step, found.total_steps));
+                    self.trained = Place::of(found);
                 }
                 if self.block.is_active() { self.block.line(false) } else { None }
             }
@@ -90,6 +93,47 @@ impl Detector {
                 if self.block.is_active() { self.block.line(false) } else { None }
             }
         }
+    }
+
+    /// Takes the losses and the step of a line.
+    fn with_step(&mut self) -> Option<Observation> {
+        let found = &self.draft.found;
+        let place = Place::of(found);
+        // The first steps of the training may follow the results of an evaluation.
+        let begins = self.trained.is_none() && self.block.has_held_out();
+        if self.block.section() == Some(Section::HeldOut) && !begins && !self.goes_on(place) {
+            let found = &mut self.draft.found;
+            found.losses.iter_mut().for_each(block::hold_out);
+            // The counters are those of the evaluation.
+            if self.trained.is_some_and(|last| found.step != Some(last.step)) {
+                (found.step, found.total_steps, found.step_in_epoch) = (None, None, false);
+            }
+            return self.block.close();
+        }
+        if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+            self.trained = place;
+            return self.block.end();
+        }
+        self.block.close()
+    }
+
+    /// Takes a bar on the line of a dict, before it. Returns the losses that waited for its step.
+    fn bar_before_dict(&mut self, before: &str) -> Option<Observation> {
+        let mut draft = Draft::default();
+        let bars = self.grammars.iter_mut().filter(|grammar| grammar.is_of_bars());
+        for grammar in bars {
+            let reading = grammar.read(before, End::Newline, &mut draft);
+            if let Reading::Bar { moved } = reading {
+                let mut found = draft.found;
+                self.bars.frame(self.heading, reading, &mut found);
+                let is_new = self.held.bar(&mut found, moved);
+                return Some(found).filter(|found| is_new && !found.losses.is_empty());
+            }
+            if reading != Reading::Foreign {
+                break;
+            }
+        }
+        None
     }
 
     /// Takes the counters before a dict without a step: `step 5: {'loss': 0.5}`. Returns whether there
@@ -117,23 +161,28 @@ impl Detector {
         step.is_some()
     }
 
-    /// Whether a step continues those of the training.
-    fn goes_on(&self, place: Option<(u64, Option<u64>)>) -> bool {
-        let (Some((step, total)), Some((last, last_total))) = (place, self.trained) else {
-            return false;
+    /// Whether a step continues those of the training, also in its next epoch.
+    fn goes_on(&self, place: Option<Place>) -> bool {
+        let (Some(place), Some(last)) = (place, self.trained) else { return false };
+        // After the result of an evaluation, not within it: its lines may have an epoch of their own.
+        let is_next_epoch = || {
+            let epochs = place.epoch.zip(last.epoch);
+            self.block.has_held_out() && epochs.is_some_and(|(next, last)| next > last)
         };
-        total == last_total && step > last
+        place.total == last.total && (place.step > last.step || is_next_epoch())
     }
 
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
-        // A section has no number, and a heading has one.
         let has_number = bytes::contains_digit(text.as_bytes());
-        if !has_number && let Some(section) = Section::parse(text) {
-            return self.block.enter(section);
+        if (!has_number || Section::may_be_numbered(text))
+            && let Some(section) = Section::parse(text)
+        {
+            let held = self.block.enter(section);
+            return held.or_else(|| self.queued.take());
         }
         if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
-            let place = self.draft.found.step.map(|step| (step, self.draft.found.total_steps));
+            let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
             let is_of_section = self.block.section() == Some(Section::HeldOut)
                 && (self.block.is_at_start() || (self.trained.is_some() && !self.goes_on(place)));
@@ -145,8 +194,9 @@ impl Detector {
             self.draft.clear();
             return held.or_else(|| self.queued.take());
         }
-        if let Some(row) = row_of_two(text)
-            && self.general.heading(&row, &mut self.draft)
+        let row = row_of_two(text);
+        if let Some(row) = &row
+            && self.general.heading(row, &mut self.draft)
         {
             self.block.count(self.draft.found.step, self.draft.global);
             self.draft.clear();
@@ -155,7 +205,11 @@ impl Detector {
         if !text.contains(char::is_alphanumeric) {
             return ended.or_else(|| self.block.border());
         }
-        let held = if self.block.is_active() { self.block.line(is_item(text)) } else { None };
+        let held = if self.block.is_active() {
+            self.block.line(row.is_some() || is_item(text))
+        } else {
+            None
+        };
         ended.or(held)
     }
 }

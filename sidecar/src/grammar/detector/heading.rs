@@ -1,6 +1,7 @@
 //! Lines that contain only the epoch, which applies to the lines below.
 
 use crate::grammar::scan;
+use crate::observation::{Observation, Phase};
 
 /// `Epoch 3/10`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +15,9 @@ const MAX_LEN: usize = 80;
 /// What else a heading may say with a number.
 const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
 /// Words before the epoch, and how many of them there may be.
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 13] = [
+    "going",
+    "into",
     "start",
     "starting",
     "started",
@@ -35,11 +38,13 @@ impl Heading {
         let is_frame =
             |c: char| c.is_ascii_punctuation() || c == ' ' || ('\u{2500}'..'\u{2600}').contains(&c);
         let line = line.trim_start_matches(is_frame);
+        // The level of a message over several lines, as loggers of Julia write it: `┌ Info: Epoch 3`.
+        let line = line.strip_prefix("Info: ").unwrap_or(line);
         let [first, second, ..] = line.as_bytes() else { return None };
         // The first letters of "epoch" and of the verbs.
         let begins = matches!(
             &[first | 0x20, second | 0x20],
-            b"ep" | b"st" | b"be" | b"en" | b"ru" | b"tr" | b"of" | b"ne"
+            b"ep" | b"st" | b"be" | b"en" | b"ru" | b"tr" | b"of" | b"ne" | b"go"
         );
         if !begins {
             return None;
@@ -57,6 +62,7 @@ impl Heading {
             Some((epochs, rest)) => (Some(epochs), rest),
             None => (None, rest),
         };
+        let rest = without_percentage(rest);
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
         let noted = || {
             let rest = rest.to_ascii_lowercase();
@@ -65,6 +71,25 @@ impl Heading {
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
         (!more || noted()).then_some(Self { epoch, epochs })
     }
+
+    /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
+    /// headings from 1.
+    pub(super) fn count_as(&mut self, found: &Observation) {
+        let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        if let Some(epoch) = found.epoch.filter(|_| trains)
+            && self.epoch.total_cmp(&(epoch + 1.0)).is_eq()
+        {
+            self.epoch = epoch;
+        }
+    }
+}
+
+/// The text after the part that is done: `[20%]`.
+fn without_percentage(text: &str) -> &str {
+    let inside = text.trim_start().strip_prefix(['[', '(']);
+    let after = inside.and_then(|inside| scan::number(inside.trim_start()));
+    let after = after.and_then(|(_, rest)| rest.strip_prefix('%'));
+    after.and_then(|rest| rest.strip_prefix([']', ')'])).unwrap_or(text)
 }
 
 /// The text after words such as those of `Start of epoch 3`.
@@ -97,6 +122,9 @@ mod tests {
             ("Epoch 2 of 30 took 1.5s", 2.0, Some(30)),
             ("│   epoch = 4", 4.0, None),
             ("Start of epoch 6", 6.0, None),
+            ("Going into epoch 8", 8.0, None),
+            ("┌ Info: Epoch 5", 5.0, None),
+            ("Train Epoch: 9 [20%]", 9.0, None),
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
         ] {
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");

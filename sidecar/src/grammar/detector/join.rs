@@ -44,7 +44,8 @@ impl Join {
                 .find("{'")
                 .or_else(|| line.find("{\""))
                 .or_else(|| line.strip_suffix('{').map(str::len));
-            let Some(text) = start.and_then(|start| line.get(start..)) else {
+            let Some(text) = start.or_else(|| spaced(line)).and_then(|start| line.get(start..))
+            else {
                 return Joined::Alone;
             };
             self.depth = depth(text);
@@ -52,7 +53,8 @@ impl Join {
                 return Joined::Alone;
             }
             self.text.clear();
-            self.text.push_str(text);
+            self.text.push('{');
+            self.text.push_str(text.strip_prefix('{').unwrap_or(text).trim_start());
             self.lines = 1;
             return Joined::Part;
         }
@@ -77,6 +79,13 @@ impl Join {
     pub(super) fn text(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
+}
+
+/// Where an object with spaces after its brace begins: `{ 'loss': 0.5,`.
+fn spaced(line: &str) -> Option<usize> {
+    let brace = line.find('{')?;
+    let inside = line.get(brace + 1..)?;
+    inside.trim_start().starts_with(['\'', '"']).then_some(brace)
 }
 
 /// How many more objects begin in `text` than end in it.

@@ -6,6 +6,7 @@ use super::envelope;
 use super::heading::Heading;
 use super::join::Joined;
 use super::mention::Language;
+use super::section::Section;
 use super::{Detector, NO_GRAMMAR, announced};
 use crate::bytes;
 use crate::grammar::{Grammar, Reading, columns, scan, translate};
@@ -85,7 +86,7 @@ impl Detector {
     }
 
     fn not_of_chosen(&mut self, text: &str, end: End) -> (usize, Reading) {
-        for index in self.starts.of(text.as_bytes()) {
+        for index in self.starts.of(&self.grammars, text.as_bytes()) {
             if Some(index) != self.chosen
                 && let Some(grammar) = self.grammars.get_mut(index)
             {
@@ -101,20 +102,22 @@ impl Detector {
         let near = self.mentions.near(text);
         let may_speak = near.is_some();
         if let Some(language) = near
-            && self.general(text, language, end)
+            && let Some(found) = self.general(text, language, end)
         {
-            return (self.grammars.len(), Reading::Says);
+            return found;
         }
         if may_speak && self.columns.header(text) {
-            return (self.grammars.len() + 2, Reading::Known);
+            let is_below = self.block.section() == Some(Section::HeldOut);
+            self.columns.held_out = is_below && self.block.is_at_start();
+            return (self.table(), Reading::Known);
         }
         if (self.columns.is_active() || text.starts_with(columns::BARS))
             && self.columns.row(text, &mut self.draft)
         {
-            return (self.grammars.len() + 2, Reading::Says);
+            return (self.table(), Reading::Says);
         }
         let has_number = bytes::contains_digit(text.as_bytes());
-        if has_number && let Some(heading) = Heading::parse(text) {
+        if has_number && let Some(heading) = heading(text) {
             self.heading = Some(heading);
             self.queued = self.block.end();
         } else if has_number
@@ -129,11 +132,21 @@ impl Detector {
         (0, Reading::Foreign)
     }
 
-    /// Reads a line with the general grammar, in English and with decimal points.
-    fn general(&mut self, text: &str, language: Language, end: End) -> bool {
+    /// Reads a line with the general grammar, in English and with decimal points. A line that was in
+    /// another language may then have one of the known forms, too.
+    fn general(&mut self, text: &str, language: Language, end: End) -> Option<(usize, Reading)> {
         let mut text = Cow::Borrowed(text);
-        if language == Language::Other {
-            text = translate::labels(&text).map_or(text, Cow::Owned);
+        if language == Language::Other
+            && let Some(english) = translate::labels(&text)
+        {
+            for index in self.starts.of(&self.grammars, english.as_bytes()) {
+                let Some(grammar) = self.grammars.get_mut(index) else { continue };
+                let reading = grammar.read(&english, end, &mut self.draft);
+                if reading != Reading::Foreign {
+                    return Some((index, reading));
+                }
+            }
+            text = Cow::Owned(english);
         }
         if memchr::memchr(b',', text.as_bytes()).is_some()
             && let Some(points) = translate::commas(&text, self.commas)
@@ -141,12 +154,28 @@ impl Detector {
             self.commas = true;
             text = Cow::Owned(points);
         }
+        // Python 2 prints the arguments as a tuple: `('step', 5, 'loss', 0.5)`.
+        if text.starts_with("('") && text.ends_with(')') {
+            text = Cow::Owned(text.replace("', ", "': "));
+        }
         if let Some(row) = row_of_two(&text) {
             text = Cow::Owned(row);
         }
-        self.general.read(&text, end, &mut self.draft) == Reading::Says
+        let reading = self.general.read(&text, end, &mut self.draft);
+        (reading == Reading::Says).then_some((self.grammars.len(), reading))
     }
 }
+
+/// The heading of an epoch, in any language.
+fn heading(text: &str) -> Option<Heading> {
+    Heading::parse(text).or_else(|| {
+        let english = if text.len() <= MAX_HEADING { translate::heading(text) } else { None };
+        Heading::parse(&english?)
+    })
+}
+
+/// Maximum length of a heading in another language, in bytes.
+const MAX_HEADING: usize = 100;
 
 /// The cells of a row with two of them, as `key: value`.
 pub(super) fn row_of_two(text: &str) -> Option<String> {

@@ -14,6 +14,8 @@ pub(super) enum Section {
 
 /// Maximum length of such a line in bytes.
 const MAX_LEN: usize = 60;
+/// Maximum number of marks before the first word of such a line with a number.
+const MAX_FRAME: usize = 16;
 /// Words of an evaluation, of the training and of a summary.
 const HELD_OUT: [&str; 13] = [
     "validation",
@@ -32,8 +34,10 @@ const HELD_OUT: [&str; 13] = [
 ];
 const TRAIN: [&str; 3] = ["training", "train", "trainer"];
 const SUMMARY: [&str; 5] = ["metrics", "summary", "history", "hyperparameters", "best"];
+/// Words of counters, which may have a number.
+const COUNTERS: [&str; 5] = ["epoch", "step", "iteration", "iter", "batch"];
 /// Words that may accompany them.
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 30] = [
     "run",
     "running",
     "start",
@@ -55,23 +59,46 @@ const OTHERS: [&str; 27] = [
     "result",
     "for",
     "of",
-    "epoch",
+    "at",
+    "after",
+    "in",
     "mode",
     "net",
     "now",
     "stage",
     "final",
+    "cross",
 ];
+/// Words of results. They may accompany the others between marks, as in `*** Evaluating perplexity ***`. Elsewhere
+/// the line has the result itself, or the values of groups follow it.
+const METRICS: [&str; 4] = ["accuracy", "perplexity", "score", "scores"];
+/// Marks around a heading.
+const MARKS: [char; 4] = ['*', '=', '#', '-'];
 
 impl Section {
+    /// Whether a line with a number may open a section, by its first letters.
+    #[inline]
+    pub(super) fn may_be_numbered(line: &str) -> bool {
+        let bytes = line.as_bytes();
+        let Some(start) = bytes.iter().take(MAX_FRAME).position(u8::is_ascii_alphabetic) else {
+            return false;
+        };
+        let [first, second, ..] = bytes.get(start..).unwrap_or_default() else { return false };
+        // Those of evaluations, of the training, of `best`, `running`, `computing`, `results`, `epoch` and `starting`.
+        matches!(
+            &[first | 0x20, second | 0x20],
+            b"va" | b"ev" | b"te" | b"tr" | b"de" | b"be" | b"ru" | b"co" | b"re" | b"ep" | b"st"
+        )
+    }
+
     /// The section that `line` opens.
     pub(super) fn parse(line: &str) -> Option<Self> {
         // A row between bars names a group of values.
-        if line.len() > MAX_LEN || line.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|') {
+        if line.len() > MAX_LEN || line.bytes().any(|byte| byte == b'|') {
             return None;
         }
-        let mut found = None;
-        let mut summary = false;
+        let (mut found, mut summary, mut counts) = (None, false, false);
+        let (mut trains, mut metric) = (false, false);
         let words = line.split(|c: char| !c.is_alphabetic() && c != '-');
         for word in words.map(|word| word.trim_matches('-')).filter(|word| !word.is_empty()) {
             let is = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
@@ -79,15 +106,65 @@ impl Section {
                 found = Some(Self::HeldOut);
             } else if is(&TRAIN) {
                 found = found.or(Some(Self::Train));
+                trains = true;
             } else if is(&SUMMARY) {
                 summary = true;
+            } else if is(&COUNTERS) {
+                counts = true;
+            } else if is(&METRICS) {
+                metric = true;
             } else if !is(&OTHERS) {
                 return None;
             }
         }
+        let is_framed = line.starts_with(MARKS) && line.ends_with(MARKS);
+        // `Train/Val` is about both.
+        let of_both = trains && found == Some(Self::HeldOut) && has_two_names(line);
+        if of_both || (metric && !is_framed) {
+            return None;
+        }
+        if line.bytes().any(|byte| byte.is_ascii_digit()) {
+            if is_numbered(line) {
+                return found;
+            }
+            // `Validation at epoch 5`. Below a number of the training are its own values.
+            // The marks around a heading are none of a number: `***** Evaluation, epoch 1/3 *****`.
+            let inside = line.trim_matches(|c| MARKS.contains(&c) || c == ' ');
+            let has_value = inside.contains(['.', '%', '=']) || has_result(inside);
+            if !counts || has_value || (!is_framed && line.contains('/')) {
+                return None;
+            }
+            let summary = Some(Self::Summary).filter(|_| summary && line.ends_with(':'));
+            return summary.or(found.filter(|found| *found == Self::HeldOut));
+        }
         // `eval metrics` repeat an evaluation, too.
         if summary { Some(Self::Summary) } else { found }
     }
+}
+
+/// Whether a slash stands between two words: `Train/Val`.
+fn has_two_names(line: &str) -> bool {
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+    memchr::memchr_iter(b'/', line.as_bytes()).any(|at| {
+        let (before, after) = line.as_bytes().split_at(at);
+        is_letter(before.last()) && is_letter(after.get(1))
+    })
+}
+
+/// Whether a value follows the counter: `Test error after epoch 1: 5`.
+fn has_result(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(counter, value)| {
+        counter.trim_end().ends_with(|c: char| c.is_ascii_digit())
+            && value.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// A word, a hyphen and a number, and nothing else: `Eval-2`.
+fn is_numbered(line: &str) -> bool {
+    line.split_once('-').is_some_and(|(word, number)| {
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+    })
 }
 
 #[cfg(test)]
@@ -106,7 +183,25 @@ mod tests {
             ("***** train metrics *****", Some(Section::Summary)),
             ("Run summary:", Some(Section::Summary)),
             ("Loading the validation set", None),
+            ("Validation at epoch 5", Some(Section::HeldOut)),
+            ("--- Evaluating (step 500) ---", Some(Section::HeldOut)),
+            ("Best model at step 500:", Some(Section::Summary)),
+            ("Training epoch 5", None),
+            ("Validation epoch 5/10", None),
+            ("***** Evaluating perplexity, Epoch 5/10 *****", Some(Section::HeldOut)),
+            ("Cross validation...", Some(Section::HeldOut)),
+            ("Eval-2", Some(Section::HeldOut)),
+            ("Train-2", Some(Section::Train)),
+            ("=== Training epoch 5/10 ===", None),
             ("Testing 5", None),
+            ("Test accuracy after epoch 1: 95", None),
+            ("Test error after epoch 1: 5", None),
+            ("Test error after epoch 1:", Some(Section::HeldOut)),
+            ("Validation score:", None),
+            ("Validation score at epoch 1: 31", None),
+            ("*** Evaluating perplexity ***", Some(Section::HeldOut)),
+            ("=== Train/Val Epoch 1/3 ===", None),
+            ("Train/Val", None),
             ("| train/ |  |", None),
             ("the model", None),
             ("", None),

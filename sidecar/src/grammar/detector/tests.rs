@@ -1,3 +1,4 @@
+use super::score::ratio;
 use super::*;
 use crate::observation::Phase;
 use crate::terminal::End::{Flush, Newline};

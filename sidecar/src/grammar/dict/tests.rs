@@ -5,12 +5,12 @@ use super::*;
 #[derive(Default)]
 struct All(Vec<String>);
 
-impl Take for All {
+impl<'a> Take<'a> for All {
     fn wants(&self, key: &str) -> bool {
         key != "unwanted"
     }
 
-    fn take(&mut self, _: Field, key: &str, value: Value<'_>) {
+    fn take(&mut self, _: Field, key: &str, value: Value<'a>) {
         self.0.push(format!("{key}={value:?}"));
     }
 

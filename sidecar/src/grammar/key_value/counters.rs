@@ -1,6 +1,6 @@
 //! The counters of a line: which of them counts the steps, and whether it restarts with each epoch.
 
-use super::pairs::Pair;
+use super::pairs::{Form, Pair};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::Field;
 use crate::number::whole;
@@ -27,6 +27,8 @@ pub(super) struct Counters {
     anonymous: Option<Count>,
     /// A number at the start of the line: `120 | loss 0.5`.
     bare: Option<u64>,
+    /// A rounded step: `Step: 12k`. It counts where no other counter does.
+    rough: Option<Count>,
     /// The epoch comes before the steps.
     epoch_first: bool,
 }
@@ -38,6 +40,9 @@ impl Counters {
         let counted = count.map(|value| Count { value, total: pair.total });
         match field {
             Field::Epoch if pair.unit.is_empty() => self.epoch(pair),
+            Field::GlobalStep | Field::Step if pair.form == Form::Scaled => {
+                self.rough = self.rough.or(counted);
+            }
             Field::GlobalStep => self.global = self.global.or(counted),
             Field::Step => self.step = self.step.or(counted),
             Field::Batch => self.batch = self.batch.or(counted),
@@ -69,12 +74,21 @@ impl Counters {
         let words = pair.words.as_slice();
         if !words.is_empty() {
             let roles = pair.words.roles();
+            let is_index = matches!(words, [word] if ["i", "n", "idx"].contains(word));
+            if is_index && count.total.is_some() {
+                self.anonymous = self.anonymous.or(Some(count));
+                return;
+            }
             let is_lead = words.len() == 1 && roles.phase().is_some() && self.lead.is_none();
             if is_lead && self.is_empty() {
                 self.lead = Some(count);
             } else if count.total.is_some() && roles.phase().is_some_and(|of| of != Phase::Train) {
                 self.anonymous = self.anonymous.or(Some(count));
             }
+            return;
+        }
+        // `57.00` is a time or a value.
+        if pair.form == Form::Other && count.total.is_none() {
             return;
         }
         if count.total.is_some() {
@@ -100,6 +114,12 @@ impl Counters {
                 }
                 Some(_) => {}
             }
+        } else if self.bare.is_some() && self.is_empty() && pair.after.starts_with(']') {
+            // `[3,  5]` has the epoch and the batch, too.
+            let bare = self.bare.take().filter(|_| self.anonymous.is_none());
+            self.epoch = bare.map(|epoch| (float(epoch), None));
+            self.anonymous = self.anonymous.or(bare.map(|_| count));
+            self.epoch_first = true;
         } else if pair.leads && count.value < 1_000_000_000 && is_parted(pair.after) {
             self.bare = Some(count.value);
         }
@@ -119,7 +139,7 @@ impl Counters {
 
     /// Whether a step or a batch was named.
     pub(super) fn has_steps(&self) -> bool {
-        self.global.or(self.step).or(self.batch).is_some()
+        self.global.or(self.step).or(self.batch).or(self.rough).is_some()
     }
 
     /// Whether the steps are those of the whole run, by their name.
@@ -132,6 +152,20 @@ impl Counters {
         self.global.is_some() || (self.step.is_none() && self.batch.or(self.anonymous).is_some())
     }
 
+    /// The length of the run from the lengths of its epochs, if `step` of the run is where `beside`, a
+    /// counter of the epoch, says. It is not if several batches are one step.
+    fn total_of_run(self, step: u64, beside: Count) -> Option<u64> {
+        let (epoch, epochs) = self.epoch?;
+        let (length, epochs) = (beside.total?, epochs?);
+        let epoch = whole(epoch)?;
+        let is_at = |passed: u64| {
+            let place = passed.checked_mul(length).and_then(|done| done.checked_add(beside.value));
+            place.is_some_and(|place| place.abs_diff(step) <= 1)
+        };
+        let is_there = is_at(epoch) || epoch.checked_sub(1).is_some_and(is_at);
+        length.checked_mul(epochs).filter(|_| is_there)
+    }
+
     /// Writes the counters into `draft`.
     pub(super) fn settle(self, order: &Order, draft: &mut Draft) {
         let found = &mut draft.found;
@@ -142,17 +176,23 @@ impl Counters {
         let lead = self.lead.filter(|lead| self.epoch.is_none() && lead.total.is_some());
         let anonymous = self.anonymous.or(lead);
         if let Some(count) = self.global {
-            count.put(found, false);
+            let beside = self.step.or(self.batch).or(anonymous);
+            let total = count.total.or_else(|| self.total_of_run(count.value, beside?));
+            Count { total, ..count }.put(found, false);
         } else if let Some(count) = self.step {
             let in_epoch = order.of_steps(count.total, self.epoch, self.epoch_first);
             count.put(found, in_epoch);
         } else if let Some(count) = self.batch {
             count.put(found, true);
         } else if let Some(count) = anonymous {
-            count.put(found, self.epoch.is_some());
+            // An epoch with a fraction is computed from the steps of the run.
+            let in_epoch = self.epoch.is_some_and(|(epoch, _)| epoch.fract() == 0.0);
+            count.put(found, in_epoch);
             draft.steps.below_heading = self.epoch.is_none();
         } else if let Some(step) = self.bare {
             found.step = Some(step);
+        } else if let Some(count) = self.rough {
+            count.put(found, false);
         }
     }
 }

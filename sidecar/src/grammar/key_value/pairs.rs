@@ -1,5 +1,8 @@
-//! Numbers and the words before them.
+//! Numbers and the words before them. [`super::numbers`] has what stands beside them.
 
+use super::numbers::{
+    attached, begins_extent, counted, denominator, further, is_digits, per_step, spaced_unit,
+};
 use super::vocabulary::{Role, role};
 use crate::grammar::scan;
 
@@ -34,6 +37,17 @@ impl<'a> Words<'a> {
     }
 }
 
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As digits alone, as counters are.
+    Digits,
+    /// Scaled, and so rounded: `12k`.
+    Scaled,
+    /// With a point, a sign or an exponent.
+    Other,
+}
+
 /// A number in a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
@@ -44,12 +58,13 @@ pub(super) struct Pair<'a> {
     /// Whether it is the first thing in its line.
     pub(super) leads: bool,
     pub(super) value: f64,
-    /// It consists of digits alone, as counters do.
-    pub(super) is_digits: bool,
+    pub(super) form: Form,
     /// `:` or `=` is between the words and the number.
     pub(super) is_separated: bool,
     /// The number after a slash.
     pub(super) total: Option<u64>,
+    /// Further values after slashes: `/0.25` in `train/val loss: 0.5/0.25`.
+    pub(super) list: &'a str,
     /// The letters directly after the number, such as `ms` and `%`, or a unit of time after a space.
     pub(super) unit: &'a str,
     /// The time of a step in seconds, if the unit shows that it is one: `0.5 sec/step`.
@@ -63,7 +78,11 @@ impl Pair<'_> {
     /// `loss 100 0.5`, `Loss (step 5): 0.25`, `loss [20]: 0.5`. `has_steps`: the line has another
     /// counter of steps, so that a number without a mark is no counter.
     pub(super) fn precedes_value(&self, has_steps: bool) -> bool {
-        if !self.is_digits || self.is_separated || self.total.is_some() || !self.unit.is_empty() {
+        if self.form != Form::Digits
+            || self.is_separated
+            || self.total.is_some()
+            || !self.unit.is_empty()
+        {
             return false;
         }
         let rest = self.after.trim_start_matches([')', ']']).trim_start_matches([' ', '\t']);
@@ -83,9 +102,33 @@ impl Pair<'_> {
         self.counted().and_then(after).is_some_and(|after| after.starts_with(')'))
     }
 
+    /// The end of a range of counters, in place of the number: `Minibatch[ 501-1000]`.
+    pub(super) fn range_end(&self) -> Option<Self> {
+        if self.form != Form::Digits {
+            return None;
+        }
+        let is_spaced = self.unit.is_empty();
+        let text = if is_spaced { self.after } else { self.unit };
+        let (end, after) = scan::count(text.strip_prefix('-')?.trim_start())?;
+        // Without the bracket, `3-100` may be a counter and its total.
+        let closed = |text: &str| text.starts_with([']', ')']);
+        let is_whole =
+            if is_spaced { closed(after) } else { after.is_empty() && closed(self.after) };
+        let value = u32::try_from(end).ok().map(f64::from)?;
+        (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
+    }
+
     /// The word after the number, if that counts: `100 steps`.
     pub(super) fn counted(&self) -> Option<&str> {
-        if self.is_digits { counted(self.after) } else { None }
+        if self.form == Form::Digits { counted(self.after) } else { None }
+    }
+
+    /// The seconds of `00:04:59`.
+    pub(super) fn clock(&self) -> Option<f64> {
+        let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;
+        let (seconds, "") = scan::count(rest.strip_prefix(':')?)? else { return None };
+        let seconds = u32::try_from(minutes.checked_mul(60)?.checked_add(seconds)?).ok()?;
+        Some(self.value * 3600.0 + f64::from(seconds)).filter(|all| *all > 0.0 && all.is_finite())
     }
 
     /// The value in seconds, if its unit is a time.
@@ -146,12 +189,24 @@ impl<'a> Pairs<'a> {
         self.words.push(word);
     }
 
+    /// Whether the last word is "loss" or ends with it.
+    fn names_loss(&self) -> bool {
+        let last = self.words.as_slice().last();
+        !self.separated && last.is_some_and(|word| word.ends_with("oss") || word.ends_with("OSS"))
+    }
+
     /// Handles the character `first`, after which `self.rest` begins.
     fn mark(&mut self, first: char) {
         self.equals = first == '=' || (self.equals && matches!(first, '"' | '\''));
         match first {
             ':' | '=' => self.separated = self.words.count > 0,
-            ' ' if self.rest.starts_with("- ") || self.rest.starts_with("-> ") => self.abandon(),
+            ' ' if self.rest.starts_with("- ") || self.rest.starts_with("-> ") => {
+                // `Loss - 0.5`.
+                match after_dash(self.rest).filter(|_| self.names_loss()) {
+                    Some(value) => (self.separated, self.rest) = (true, value),
+                    None => self.abandon(),
+                }
+            }
             // A gap parts columns, unless it is before a number.
             ' ' | '\t'
                 if !self.separated && (first == '\t' || self.rest.starts_with([' ', '\t'])) =>
@@ -160,6 +215,9 @@ impl<'a> Pairs<'a> {
                 if next.starts_with(|c: char| c.is_alphabetic() || c == '_') {
                     self.abandon();
                 }
+                // Its last blank stays: a mark may follow.
+                let gap = self.rest.len() - next.len();
+                self.rest = self.rest.get(gap.saturating_sub(1)..).unwrap_or_default();
             }
             ' ' | '\t' | '[' | ']' | '(' | ')' | '<' | '>' | '"' | '\'' | '{' | '}' | '*' | '#' => {
             }
@@ -182,10 +240,23 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 let length = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
                 let (word, rest) = self.rest.split_at_checked(length)?;
+                if let Some((name, number)) = attached(word) {
+                    if self.words.count > 0 {
+                        self.abandon();
+                    }
+                    self.words.push(name);
+                    self.rest = self.rest.get(word.len() - number.len()..)?;
+                    let (value, rest) = scan::number(self.rest)?;
+                    return Some(self.pair(value, rest));
+                }
                 self.rest = rest;
                 self.leads = false;
+                // In `training's loss` the letter is no word.
+                if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
+                    self.rest = rest.get(3..)?;
+                }
                 // `tensor(0.5, device=…)`, unlike other calls, is a value.
-                if word != "tensor" {
+                if !(rest.starts_with('(') && is_number_type(word)) {
                     self.word(word);
                     if rest.starts_with('(') && !is_qualified(rest) {
                         self.abandon();
@@ -221,8 +292,16 @@ impl<'a> Pairs<'a> {
     fn pair(&mut self, value: f64, rest: &'a str) -> Pair<'a> {
         let number = self.rest.get(..self.rest.len() - rest.len()).unwrap_or_default();
         let length = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '%' | 'µ' | '_'));
-        let (unit, mut after) =
+        let (mut unit, mut after) =
             rest.split_at_checked(length.unwrap_or(rest.len())).unwrap_or((rest, ""));
+        // In `12s:345ms` the first part is not the whole time.
+        if let [b':', b'0'..=b'9', ..] = after.as_bytes()
+            && !unit.is_empty()
+        {
+            let is_part = |c: char| c.is_alphanumeric() || matches!(c, ':' | '.');
+            let length = after.find(|c| !is_part(c)).unwrap_or(after.len()) + unit.len();
+            (unit, after) = rest.split_at_checked(length).unwrap_or((unit, after));
+        }
         let is_scaled = matches!(unit, "k" | "K" | "M");
         let (factor, unit) = match unit {
             "k" | "K" => (1e3, ""),
@@ -231,8 +310,14 @@ impl<'a> Pairs<'a> {
         };
         let mut unit = unit;
         let mut total = None;
+        let mut list = "";
         if unit.is_empty() {
-            if let Some((count, rest)) = denominator(after) {
+            if matches!(after.as_bytes(), [b'/', ..] | [b' ', b'/', ..])
+                && !is_digits(number)
+                && let Some(length) = further(after)
+            {
+                (list, after) = after.split_at_checked(length).unwrap_or(("", after));
+            } else if let Some((count, rest)) = denominator(after) {
                 (total, after) = (Some(count), rest);
             }
             if !scan::ends_before(after) {
@@ -253,13 +338,18 @@ impl<'a> Pairs<'a> {
         let is_separated = std::mem::take(&mut self.separated);
         self.equals = false;
         Pair {
-            is_digits: is_digits(number) && !is_scaled,
+            form: match (is_scaled, is_digits(number)) {
+                (true, _) => Form::Scaled,
+                (false, true) => Form::Digits,
+                (false, false) => Form::Other,
+            },
             is_separated,
             words: std::mem::take(&mut self.words),
             context: self.context,
             leads: std::mem::take(&mut self.leads),
             value: value * factor,
             total,
+            list,
             unit,
             seconds,
             after: self.rest,
@@ -267,66 +357,19 @@ impl<'a> Pairs<'a> {
     }
 }
 
-fn is_digits(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
+/// The value after a dash or an arrow between spaces. A whole number there is a count.
+fn after_dash(text: &str) -> Option<&str> {
+    let value = text.trim_start_matches(['-', '>']).trim_start_matches(' ');
+    let (_, after) = scan::number(value)?;
+    let number = value.get(..value.len() - after.len())?;
+    number.contains(['.', 'e', 'E']).then_some(value)
 }
 
-/// Whether the steps that a mean is of follow `word`.
-pub(super) fn begins_extent(word: &str) -> bool {
-    ["for", "over", "last", "past", "during"].iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// The word at the start of `text`, if it names what is counted.
-fn counted(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix(' ').filter(|rest| may_count(rest))?;
-    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-    rest.get(..length).filter(|word| is_counted(word))
-}
-
-/// Words for a step.
-const STEPS: [&str; 10] = [
-    "step",
-    "steps",
-    "iter",
-    "iters",
-    "iteration",
-    "iterations",
-    "batch",
-    "batches",
-    "update",
-    "updates",
-];
-
-/// Whether `word` names what is counted: `steps`, `batches`, `samples`.
-pub(super) fn is_counted(word: &str) -> bool {
-    const OTHERS: [&str; 5] = ["epoch", "epochs", "samples", "examples", "minibatches"];
-    may_count(word) && STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// Whether `word` begins like a word that [`is_counted`].
-fn may_count(word: &str) -> bool {
-    let first = word.as_bytes().first().map(|first| first | 0x20);
-    matches!(first, Some(b's' | b'i' | b'b' | b'u' | b'e' | b'm'))
-}
-
-/// The number after a slash or "of", and the text after it.
-fn denominator(text: &str) -> Option<(u64, &str)> {
-    let trimmed = text.trim_start_matches(' ');
-    let of = trimmed.strip_prefix("of ").filter(|_| trimmed.len() < text.len());
-    scan::count(trimmed.strip_prefix('/').or(of)?.trim_start_matches(' '))
-}
-
-/// A unit of time after a space, and the text after it.
-fn spaced_unit(text: &str) -> (&str, &str) {
-    let Some(rest) = text.strip_prefix(' ') else { return ("", text) };
-    if !rest.starts_with(['s', 'm', 'u']) {
-        return ("", text);
-    }
-    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-    let Some((unit, after)) = rest.split_at_checked(length) else { return ("", text) };
-    let is_unit = ["s", "sec", "secs", "second", "seconds", "ms", "msec", "us"].contains(&unit);
-    // In `0.5 s: 3` it is a key.
-    if is_unit && !after.starts_with([':', '=', '/', '_']) { (unit, after) } else { ("", text) }
+/// Whether `word` is a type of numbers or of arrays, by its last part: `np.float32`.
+fn is_number_type(word: &str) -> bool {
+    let name = word.rsplit('.').next().unwrap_or_default();
+    ["tensor", "Tensor", "Array", "DeviceArray", "array", "float16", "float32", "float64"]
+        .contains(&name)
 }
 
 /// Whether parentheses after a word contain the data or the mean that it is of: `Epoch(train)`.
@@ -338,38 +381,6 @@ fn is_qualified(rest: &str) -> bool {
 /// `nan` and `inf`, which are numbers only after a key.
 fn number(text: &str) -> Option<(f64, &str)> {
     if text.starts_with(['n', 'N', 'i', 'I']) { scan::number(text) } else { None }
-}
-
-/// The time of a step in seconds from `250ms/step`, `0.855 sec/step`, `4.0 it/s`, and the text
-/// after it.
-fn per_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a str) {
-    let (top, rest) = if unit.is_empty() {
-        let rest = after.trim_start_matches(' ');
-        if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
-            return (None, after);
-        }
-        let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-        rest.split_at_checked(length).unwrap_or((rest, ""))
-    } else {
-        (unit, after)
-    };
-    let per = rest.strip_prefix('/').or_else(|| rest.strip_prefix(" per "));
-    let Some(rest) = per else { return (None, after) };
-    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-    let Some((bottom, rest)) = rest.split_at_checked(length) else { return (None, after) };
-    // `iter/s: 4` is a key.
-    if rest.starts_with([':', '=', '_']) || rest.starts_with(" =") {
-        return (None, after);
-    }
-    let is_step = |word: &str| STEPS.contains(&word) || ["it", "its"].contains(&word);
-    let seconds = match (top, bottom) {
-        ("s" | "sec" | "secs" | "seconds", step) if is_step(step) => value,
-        ("ms" | "msec", step) if is_step(step) => value / 1e3,
-        ("us", step) if is_step(step) => value / 1e6,
-        (step, "s" | "sec" | "second") if is_step(step) => 1.0 / value,
-        _ => return (None, after),
-    };
-    (Some(seconds).filter(|seconds| *seconds > 0.0 && seconds.is_finite()), rest)
 }
 
 fn may_start_number(c: char) -> bool {

@@ -37,6 +37,15 @@ fn lines_of_keys_and_values_are_read() {
         ("eval loss 0.25 at step 7", "step 7, eval loss=0.25 Validation Epoch"),
         ("total_loss: 5 cls_loss: 2 step: 3", "step 3, total_loss=5 Step, cls_loss=2 Step"),
         ("loss: 0,5", "loss=0.5 Step"),
+        ("step/total: 5/90 loss: 2.4", "step 5/90, loss=2.4 Step"),
+        ("loss 2.5 batch/gpu: 4/8", "loss=2.5 Step"),
+        ("batch/size: 16/32 loss: 2.4", "loss=2.4 Step"),
+        ("step 1 ts_loss 0.5", "step 1, ts_loss=0.5 Step"),
+        ("step 2 te_loss 0.5 unet_loss 0.3", "step 2, te_loss=0.5 Step, unet_loss=0.3 Step"),
+        ("step 2 te_loss 0.5 tr_loss 0.3", "step 2, tr_loss=0.3 Step, te_loss=0.5 Test Epoch"),
+        ("step 10 loss - 0.5", "step 10, loss=0.5 Step"),
+        ("step 10 policy loss - -0.0125", "step 10, policy loss=-0.0125 Step"),
+        ("step 10   loss  - 0.5", "step 10, loss=0.5 Step"),
     ];
     check("key value", true, &table);
 }
@@ -50,6 +59,8 @@ fn lines_without_a_current_loss_are_ignored() {
         "loss_scale=65536",
         "Current loss scale 1024",
         "criterion: CrossEntropyLoss() 5",
+        "Criterion: CrossEntropyLoss - 1000 classes",
+        "step 10 loss - 5 samples skipped",
         "best val loss: 0.3 at epoch 5",
         "New best! loss: 0.3",
         "Saved checkpoint with loss 0.5",

@@ -74,27 +74,37 @@ pub(super) fn role(word: &str) -> Role {
     small.make_ascii_lowercase();
     let around = Role::BEFORE | Role::AFTER;
     match &*small {
-        b"train" | b"training" | b"trn" => around | Role::TRAIN,
-        b"val" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
+        b"train" | b"training" | b"trn" | b"tr" => around | Role::TRAIN,
+        b"val" | b"vld" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
         | b"heldout" | b"held-out" | b"cross-validation" => around | Role::HELD_OUT,
         b"validating" | b"validate" | b"evaluating" | b"evaluate" | b"held" => {
             Role::BEFORE | Role::HELD_OUT
         }
-        b"test" => around | Role::TEST,
+        b"test" | b"tst" => around | Role::TEST,
         b"testing" => Role::BEFORE | Role::TEST,
         b"avg" | b"mean" => around | Role::MEAN,
-        b"step" | b"epoch" | b"batch" | b"value" | b"total" => around,
+        b"step" | b"epoch" | b"batch" | b"value" | b"total" | b"current" | b"curr" | b"cur" => around,
         b"average" | b"averaged" => Role::BEFORE | Role::MEAN,
         // Means, counters and units.
-        b"running" | b"smoothed" | b"smooth" | b"moving" | b"ema"
-        | b"overall" | b"iter" | b"iteration" | b"minibatch" | b"mini-batch" | b"current"
-        | b"global" | b"local" | b"final" | b"the" | b"set" | b"lm" | b"hz"
+        b"running" | b"smoothed" | b"smooth" | b"moving" | b"ema" | b"last" | b"latest"
+        | b"overall" | b"iter" | b"iteration" | b"minibatch" | b"mini-batch" | b"global" | b"local" | b"final" | b"the" | b"set" | b"lm" | b"hz" | b"log" | b"sum"
+        | b"tot" | b"all" | b"combined" | b"joint" | b"full" | b"raw" | b"weighted" | b"accumulated" | b"cumulative"
         // Parts of a loss. They count where no line has a whole one.
-        | b"mlm" | b"nll" | b"ce" | b"cross" | b"cross-entropy" | b"mse" | b"bce" | b"kl"
-        | b"reconstruction" | b"recon" | b"d" | b"g" | b"disc" | b"discriminator" | b"gen"
-        | b"generator" | b"gan" | b"adversarial" | b"policy" | b"actor" | b"critic" | b"content"
-        | b"style" | b"perceptual" | b"cls" | b"classification" | b"box" | b"bbox"
-        | b"regression" | b"contrastive" | b"distillation" | b"ctc" | b"att" | b"attention" => {
+        | b"mlm" | b"nll" | b"ce" | b"cross" | b"cross-entropy" | b"mse" | b"bce" | b"kl" | b"l1"
+        | b"l2" | b"mae" | b"rmse" | b"huber" | b"hinge" | b"focal" | b"dice" | b"triplet"
+        | b"reconstruction" | b"recon" | b"rec" | b"d" | b"g" | b"disc" | b"discriminator"
+        | b"gen" | b"generator" | b"gan" | b"adversarial" | b"adv" | b"policy" | b"actor"
+        | b"critic" | b"surrogate" | b"function" | b"q" | b"v" | b"pi" | b"vf" | b"pg" | b"reward"
+        | b"model" | b"world" | b"dynamics" | b"content" | b"style" | b"perceptual" | b"feature"
+        | b"cls" | b"classification" | b"classifier" | b"box" | b"bbox" | b"obj" | b"objectness"
+        | b"conf" | b"iou" | b"giou" | b"rpn" | b"seg" | b"segmentation" | b"depth" | b"pose"
+        | b"localization" | b"loc" | b"landmark" | b"keypoint" | b"heatmap" | b"regression"
+        | b"contrastive" | b"distillation" | b"distill" | b"kd" | b"student" | b"consistency"
+        | b"supervised" | b"unsupervised" | b"sup" | b"unsup" | b"domain" | b"encoder"
+        | b"decoder" | b"vq" | b"commit" | b"commitment" | b"codebook" | b"vae" | b"elbo"
+        | b"mel" | b"stop" | b"pitch" | b"energy" | b"postnet" | b"aux"
+        | b"auxiliary" | b"reg" | b"regularization" | b"meta" | b"inner" | b"outer" | b"task"
+        | b"main" | b"ctc" | b"att" | b"attention" | b"ranking" | b"router" | b"balancing" => {
             Role::BEFORE
         }
         b"is" => Role::AFTER,
@@ -108,6 +118,55 @@ pub(super) fn role(word: &str) -> Role {
         b"data" => Role::BESIDE_TIME | Role::TIMED,
         b"t" | b"time" | b"cost" | b"per" | b"s" | b"sec" | b"secs" | b"seconds" | b"ms" | b"took"
         | b"takes" | b"duration" | b"latency" | b"elapsed" | b"timing" => Role::TIMED,
+        [word @ .., b'0'..=b'9'] => of_numbered(word),
+        _ => Role::default(),
+    }
+}
+
+/// Words before "loss" that make it something else than a loss of a training.
+const OTHERS: [&str; 22] = [
+    "data",
+    "heat",
+    "hearing",
+    "information",
+    "insertion",
+    "insulation",
+    "job",
+    "memory",
+    "message",
+    "packet",
+    "packets",
+    "path",
+    "power",
+    "precision",
+    "return",
+    "stop",
+    "take",
+    "signal",
+    "water",
+    "weight",
+    "to",
+    "no",
+];
+
+/// Whether an unknown `word` may be the name of a part: `KGE loss: 0.5`.
+pub(super) fn may_be_part(word: &str) -> bool {
+    let is_other = OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other));
+    (2..=MAX_LEN).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && role(word) == Role::default()
+        && !is_other
+}
+
+/// The roles of `valid_1` and `test0`: those of the word before the number, if it is one of data.
+fn of_numbered(word: &[u8]) -> Role {
+    let is_end = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
+    let length = word.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
+    match word.get(..length).and_then(|word| str::from_utf8(word).ok()) {
+        Some(
+            word
+            @ ("train" | "training" | "val" | "valid" | "validation" | "eval" | "test" | "dev"),
+        ) => role(word),
         _ => Role::default(),
     }
 }

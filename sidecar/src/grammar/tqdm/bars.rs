@@ -26,6 +26,24 @@ pub(super) struct Bar {
     /// Its counter in the last frame without a loss.
     pub(super) n: Option<u64>,
     pub(super) restarted: bool,
+    /// The epoch in the description of the last frame, and its counter.
+    last: Option<(f64, u64)>,
+    /// Both have moved together, so the bar counts epochs.
+    pub(super) of_epochs: bool,
+    ends: Ends,
+}
+
+/// What is known of the last frames of a bar, where a log has kept only these.
+#[derive(Debug, Default)]
+struct Ends {
+    /// There was a frame that was not a last one.
+    others: bool,
+    /// The frame before was a last one.
+    before: bool,
+    /// The epoch in the description of the frame before.
+    epoch: Option<f64>,
+    /// A checksum of the losses in the frame before, and its rate as bits.
+    shown: (u32, Option<u64>),
 }
 
 /// All bars of one program.
@@ -69,6 +87,9 @@ impl Bars {
             others: Vec::new(),
             n: None,
             restarted: false,
+            last: None,
+            of_epochs: false,
+            ends: Ends::default(),
         });
         (self.bars.len() - 1, true)
     }
@@ -88,6 +109,50 @@ impl Bars {
 }
 
 impl Bar {
+    /// Compares the epoch in the description with the counter `n`. Where both move on together, the
+    /// bar counts epochs, and each of them is a step of the run.
+    pub(super) fn compare(&mut self, epoch: f64, n: u64) {
+        let count = u32::try_from(n).map_or(f64::INFINITY, f64::from);
+        let is_near = count >= epoch && count - epoch <= 1.0;
+        match self.last.replace((epoch, n)) {
+            Some((last, before)) if last < epoch => {
+                let moves = epoch - last <= 1.0 && Some(n) == before.checked_add(1);
+                self.of_epochs = is_near && (moves || self.of_epochs);
+            }
+            Some((_, before)) => self.of_epochs &= is_near && before <= n,
+            None => {}
+        }
+    }
+
+    /// Begins another pass where the log shows only the last frame of each, or where the epoch in the
+    /// description has moved on. A bar of something else may have no loss and the same name. The same
+    /// frame again is a redraw. `ended`: the line ends with the frame. `tells`: it has a loss.
+    pub(super) fn renew(
+        &mut self,
+        frame: &Frame<'_>,
+        epoch: Option<f64>,
+        ended: bool,
+        tells: bool,
+    ) {
+        let is_last = ended && frame.total.is_none_or(|total| frame.n >= total);
+        if !tells {
+            self.ends.others |= !is_last;
+            return;
+        }
+        let losses =
+            crc32c::crc32c_append(crc32c::crc32c(frame.desc.as_bytes()), frame.postfix.as_bytes());
+        let shown = (losses, frame.seconds.map(f64::to_bits));
+        let is_new = std::mem::replace(&mut self.ends.shown, shown) != shown;
+        let later = epoch.zip(self.ends.epoch).is_some_and(|(now, before)| now > before);
+        let alone = frame.total.is_some_and(|total| total > 1) && !self.ends.others;
+        let again = later || (alone && is_new);
+        if is_last && self.ends.before && frame.n == self.counter.n() && again {
+            self.counter.restart();
+        }
+        self.ends.others |= !is_last;
+        (self.ends.before, self.ends.epoch) = (is_last, epoch.or(self.ends.epoch));
+    }
+
     fn is(&self, frame: &Frame<'_>) -> bool {
         self.total == frame.total && self.is_called_as(frame)
     }

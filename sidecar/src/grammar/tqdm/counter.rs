@@ -56,8 +56,7 @@ impl Counter {
         again: bool,
     ) -> Option<u64> {
         if n < self.n {
-            (self.n, self.step, self.frames) = (0, 0, 0);
-            self.restarts = self.restarts.saturating_add(1);
+            self.restart();
         }
         self.from_start |= n == 0;
         let moved = n - self.n;
@@ -85,6 +84,12 @@ impl Counter {
         Some(step)
     }
 
+    /// Begins another pass.
+    pub(super) fn restart(&mut self) {
+        (self.n, self.step, self.frames) = (0, 0, 0);
+        self.restarts = self.restarts.saturating_add(1);
+    }
+
     /// Whether the last frame has moved the counter, beyond the last reported step, without another
     /// loss: a loss of few digits often stays the same.
     pub(super) fn has_moved_beyond_losses(&self) -> bool {
@@ -109,13 +114,17 @@ impl Counter {
                 Redraws::Steps => changed || !again,
                 Redraws::More => false,
             };
-            return is_step.then_some(self.step + 1);
+            return is_step.then_some(self.step.saturating_add(1));
         }
         if self.step > n {
             self.redraws = Redraws::More;
             self.step = n;
         } else if self.redraws != Redraws::More {
             self.redraws = if self.frames == moved { Redraws::Steps } else { Redraws::Same };
+        }
+        if n == self.step && changed && self.redraws != Redraws::More {
+            // The frame without the next loss was not drawn.
+            return Some(self.step.saturating_add(1));
         }
         (n > self.step).then_some(n)
     }
@@ -143,6 +152,12 @@ mod tests {
         let frames =
             [(0, -1.0), (0, 5.0), (0, 4.0), (2, 4.0), (2, 3.0), (2, 2.0), (4, 2.0), (4, 2.0)];
         assert_eq!(steps(4, &frames), [(1, 5.0), (2, 4.0), (3, 3.0), (4, 2.0)]);
+    }
+
+    #[test]
+    fn loss_of_the_next_step_may_come_with_the_counter() {
+        let frames = [(0, 5.0), (1, 4.0), (2, 3.0), (3, 3.0)];
+        assert_eq!(steps(3, &frames), [(1, 5.0), (2, 4.0), (3, 3.0)]);
     }
 
     #[test]
@@ -189,5 +204,11 @@ mod tests {
             let loss = loss.map(f64::to_bits);
             assert_eq!(counter.frame(n, Some(9), loss, again), expected, "{n} {loss:?}");
         }
+    }
+
+    #[test]
+    fn largest_number_is_no_more_than_a_number() {
+        let frames = [(u64::MAX, 0.5), (u64::MAX, 0.4), (u64::MAX, 0.3)];
+        assert!(steps(u64::MAX, &frames).iter().all(|(step, _)| *step == u64::MAX));
     }
 }

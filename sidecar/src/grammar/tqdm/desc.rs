@@ -16,6 +16,8 @@ pub(super) struct Desc {
     pub(super) rehearsal: bool,
     /// Whether it counts the steps of the run: `Steps`, and nothing else.
     pub(super) of_steps: bool,
+    /// The number of steps of an epoch, beside a counter of them: `Epoch 0: 12/40`.
+    pub(super) inner: Option<u64>,
 }
 
 const HELD_OUT: [&str; 9] = [
@@ -77,29 +79,38 @@ impl Desc {
         if !any {
             phase = Some(Phase::Train);
         }
-        let (epoch, epochs) = epoch(text);
+        let (epoch, epochs, inner) = epoch(text);
         let letters = text.trim_matches(|c: char| !c.is_alphabetic());
         let of_steps = ["steps", "step"].iter().any(|word| letters.eq_ignore_ascii_case(word));
         let of_epochs = of_epochs && epoch.is_none();
-        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps }
+        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps, inner }
     }
 }
 
-/// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`, `Train 1`, and the number of epochs.
-/// torchtune's `1|25|Loss: 0.5` begins with the epoch and the step.
-fn epoch(text: &str) -> (Option<f64>, Option<u64>) {
+/// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`, `Train 1`, the number of epochs,
+/// and that of the steps of an epoch beside their counter. torchtune's `1|25|Loss: 0.5` begins with the epoch and the step.
+fn epoch(text: &str) -> (Option<f64>, Option<u64>, Option<u64>) {
     let bytes = text.as_bytes();
     let word = |name: &[u8]| {
         let at = bytes.windows(name.len()).position(|word| word.eq_ignore_ascii_case(name))?;
         text.get(at + name.len()..)
     };
     let Some(rest) = word(b"epochs").or_else(|| word(b"epoch")) else {
-        return (lead(text), None);
+        return (lead(text), None, None);
     };
     let rest = rest.trim_start_matches([' ', ':', '[', '#', '(', '=']);
-    let Some((epoch, rest)) = scan::number(rest) else { return (None, None) };
-    let epochs = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
-    (Some(epoch).filter(|epoch| epoch.is_finite()), epochs.map(|(epochs, _)| epochs))
+    let Some((epoch, rest)) = scan::number(rest) else { return (None, None, None) };
+    let total = |rest: &'_ str| {
+        let (total, rest) = scan::count(rest.trim_start().strip_prefix('/')?.trim_start())?;
+        Some((total, rest.len()))
+    };
+    let epochs = total(rest);
+    let after = epochs.map_or(rest.len(), |(_, left)| left);
+    let rest = rest.get(rest.len() - after..).unwrap_or_default();
+    let counter = rest.trim_start_matches([' ', ':', '[', ']', '(', ')', ',']);
+    let inner = scan::count(counter).and_then(|(_, rest)| total(rest));
+    let epoch = Some(epoch).filter(|epoch| epoch.is_finite());
+    (epoch, epochs.map(|(epochs, _)| epochs), inner.map(|(inner, _)| inner))
 }
 
 /// The epoch in `Train 3`, and in `3|25|Loss`.
@@ -144,6 +155,9 @@ mod tests {
             assert_eq!((found.epoch, found.epochs, found.phase), (epoch, epochs, phase), "{text}");
         }
         assert!(Desc::parse("Epochs").of_epochs && !Desc::parse("Epoch 1").of_epochs);
+        assert_eq!(Desc::parse("[Epoch 0: 12/40]loss: 0.5").inner, Some(40));
+        assert_eq!(Desc::parse("Epoch 1/3 [5/90]").inner, Some(90));
+        assert_eq!(Desc::parse("Epoch 1/3").inner, None);
         assert!(Desc::parse("Sanity Checking DataLoader 0").rehearsal);
     }
 }

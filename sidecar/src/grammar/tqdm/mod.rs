@@ -4,6 +4,7 @@ mod bars;
 mod counter;
 mod desc;
 mod frame;
+mod loggable;
 mod outer;
 mod rich;
 mod yolo;
@@ -19,6 +20,7 @@ use desc::Desc;
 use frame::{Form, Frame, Unit};
 use outer::Outer;
 
+pub(super) use loggable::Loggable;
 pub(super) use yolo::Yolo;
 
 /// The bars of one program.
@@ -100,6 +102,10 @@ impl Grammar for Tqdm {
         if end == End::Flush && !line.ends_with(']') {
             return Reading::Foreign;
         }
+        // An object of a collector, whose text may be a frame.
+        if line.starts_with("{\"") && line.ends_with('}') {
+            return Reading::Foreign;
+        }
         let Some(frame) = Frame::parse(line).or_else(|| rich::parse(line)) else {
             return Reading::Foreign;
         };
@@ -111,9 +117,22 @@ impl Grammar for Tqdm {
         } else if frame.form == Form::Rich {
             self.by = self.by.max(By::Rich);
         }
-        let desc = self.desc(&frame);
+        let mut desc = self.desc(&frame);
         self.losses(&frame, draft);
+        // `Loss: 0.5, val loss: 0.25` describes the training, although it names other data.
+        let names_both = frame.desc.matches("oss").count() > 1;
+        if names_both && desc.phase.is_some_and(|phase| phase != Phase::Train) {
+            let trains = |loss: &Loss| loss.phase == Phase::Train;
+            let mut losses = draft.found.losses.iter();
+            if losses.clone().any(trains) && losses.any(|loss| !trains(loss)) {
+                desc.phase = Some(Phase::Train);
+            }
+        }
         let (at, of_epochs) = self.bar(&frame, desc, before);
+        if let Some(bar) = self.bars.get_mut(at) {
+            let tells = !draft.found.losses.is_empty();
+            bar.renew(&frame, desc.epoch, end == End::Newline, tells);
+        }
         // rich draws frames by the clock.
         let again = before != Before::Frame || frame.form == Form::Rich;
         let seen = Seen { frame, desc, at, of_epochs, again };
@@ -153,6 +172,9 @@ impl Tqdm {
         let trains = counts && desc.phase == Some(Phase::Train) && !desc.rehearsal;
         let guess = self.outer.as_ref().and_then(Outer::guess);
         let (at, is_new) = self.bars.find(frame, trains, [self.steps, guess]);
+        if let (Some(epoch), Some(bar)) = (desc.epoch, self.bars.get_mut(at)) {
+            bar.compare(epoch, frame.n);
+        }
         if desc.of_epochs || frame.unit == Unit::Epochs {
             self.outer = Some(Outer::said(frame));
             return (at, true);
@@ -252,7 +274,7 @@ impl Tqdm {
         bar.n = Some(frame.n);
         draft.found = Observation {
             step: Some(frame.n),
-            step_in_epoch: epoch.is_some() || bar.restarted,
+            step_in_epoch: (epoch.is_some() && !bar.of_epochs) || bar.restarted,
             total_steps: frame.total,
             epoch,
             total_epochs: epochs,
@@ -309,11 +331,16 @@ impl Tqdm {
             return Some(());
         }
         found.step = Some(step);
-        found.step_in_epoch = !desc.of_steps || bar.counter.epoch().is_some();
+        // Beside a counter of the epoch, a bar of another length counts those of the run.
+        let is_around = desc.inner.is_some() && desc.inner != frame.total;
+        let is_global = desc.of_steps || bar.of_epochs || is_around;
+        found.step_in_epoch = !is_global || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
         // After the last step, the rate includes the time of the validation.
-        let of_steps = frame.unit == Unit::Steps && found.losses.iter().any(is_step);
+        let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
+        let is_last = frame.total.is_none_or(|total| frame.n >= total);
+        let of_steps = of_steps && found.losses.iter().any(|loss| !is_last || is_step(loss));
         found.batch_seconds = frame.seconds.filter(|_| of_steps);
         draft.counted_epoch = bar.counter.epoch();
         Some(())

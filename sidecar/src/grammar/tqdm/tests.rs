@@ -132,6 +132,19 @@ fn restarted_bar_is_of_the_next_epoch() {
 }
 
 #[test]
+fn last_frames_of_other_bars_and_redraws_are_no_epochs() {
+    let train = "100%|##########| 10/10 [00:10<00:00,  1.00s/it, loss=0.50]";
+    let frames = [
+        (train, Newline),
+        (train, Newline),
+        ("100%|##########| 10/10 [00:02<00:00,  5.00it/s]", Newline),
+        ("100%|##########| 10/10 [00:10<00:00,  1.00s/it, loss=0.45]", Newline),
+    ];
+    let expected = ["batch 10/10, 1 s, loss=0.5 Step", "epoch 2, batch 10/10, 1 s, loss=0.45 Step"];
+    assert_eq!(read_all(&frames), expected);
+}
+
+#[test]
 fn other_forms_of_bars_are_read() {
     let table = [
         (

@@ -9,10 +9,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
+#[cfg(target_os = "linux")]
+use rustix::process::set_child_subreaper;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
 use super::flow::Flow;
 use super::signals::{Target, is_in_foreground};
+use crate::own_children;
 use crate::say::say;
 
 /// Time between two looks at what still runs.
@@ -29,7 +32,8 @@ const STOPPING: [Signal; 3] = [Signal::TSTP, Signal::TTIN, Signal::TTOU];
 /// Makes processes whose parent ends children of ours, so that signals still reach them and none
 /// stays as a zombie.
 pub(super) fn adopt() {
-    // Linux knows it since 3.4; without it, orphans go to the first process as usual.
+    // Linux has it since 3.4; without it, orphans go to the first process as usual.
+    #[cfg(target_os = "linux")]
     set_child_subreaper(Some(getpid())).ok();
 }
 
@@ -43,7 +47,8 @@ pub(super) fn wait_for(launcher: Pid) -> io::Result<ExitStatus> {
             Ok(Some((pid, status))) if pid == launcher => {
                 return Ok(ExitStatus::from_raw(status.as_raw()));
             }
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(Some((pid, status))) => own_children::reaped(pid, status),
+            Ok(None) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -58,7 +63,7 @@ fn stopped(by: Option<Signal>) {
 }
 
 /// Waits until no process holds the command's output any more. A process that outlives the command
-/// would be killed by its next line if nobody read it.
+/// would be killed by its next line if that were not read.
 ///
 /// The first process of a container takes all others with it. There, a command that has failed ends
 /// its container after a second of silence, so that a worker that hangs does not hide the failure.
@@ -93,7 +98,9 @@ pub(super) fn wait_for_heirs(
 
 /// Reaps orphans that have ended.
 fn reap() {
-    while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        own_children::reaped(pid, status);
+    }
 }
 
 /// A process.
@@ -103,7 +110,7 @@ pub(super) struct Process {
     name: String,
 }
 
-/// Our children, except those that have ended.
+/// Our children, except those that have ended and those that do not belong to the job. Only Linux lists them.
 pub(super) fn children() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let ours = getpid();
@@ -114,7 +121,7 @@ pub(super) fn children() -> Vec<Process> {
         (Pid::from_raw(parent) == Some(ours)).then_some((pid, name.to_owned()))
     });
     let pids = processes.filter_map(|(pid, name)| Some(Process { pid: Pid::from_raw(pid)?, name }));
-    pids.collect()
+    pids.filter(|process| !own_children::contains(process.pid)).collect()
 }
 
 /// The name and the parent of a process that has not ended, from `/proc/PID/stat`.

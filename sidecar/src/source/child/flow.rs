@@ -53,9 +53,9 @@ impl Flow {
         self.lost.fetch_add(pieces, Ordering::Relaxed);
     }
 
-    /// Sets why the output called `name` cannot be written, and says so.
+    /// Sets why the output called `name` cannot be written, and prints it.
     pub(super) fn fail(&self, name: &str, error: &io::Error) {
-        // A reader that has seen enough, such as `head`, is no failure to speak of.
+        // A reader that has seen enough, such as `head`, is not a failure to report.
         if error.kind() != ErrorKind::BrokenPipe {
             say(format_args!(
                 "cannot write {name}: {error}; the command runs on, free space or redirect its output"

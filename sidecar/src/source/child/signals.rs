@@ -1,14 +1,15 @@
 //! Signals to the sidecar, which are meant for the command.
 
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 use signal_hook::iterator::{Handle, Signals};
 
@@ -22,7 +23,7 @@ use super::terminal::Terminal;
 ///   `ILL`, `FPE`, `ABRT`, `TRAP`, `SYS`);
 /// - those that the kernel sends for our own doing: `CHLD`, `PIPE`, `TTIN`, `TTOU`;
 /// - real-time signals, which have no names.
-const FORWARDED: [Signal; 16] = [
+const FORWARDED: &[Signal] = &[
     Signal::TERM,
     Signal::INT,
     Signal::HUP,
@@ -34,6 +35,7 @@ const FORWARDED: [Signal; 16] = [
     Signal::PROF,
     Signal::IO,
     Signal::URG,
+    #[cfg(target_os = "linux")]
     Signal::POWER,
     Signal::XCPU,
     Signal::WINCH,
@@ -57,6 +59,7 @@ pub(super) fn register() -> io::Result<Signals> {
 pub(super) struct Target {
     pid: Pid,
     /// It names the process also after its number was given to another one.
+    #[cfg(target_os = "linux")]
     descriptor: Option<OwnedFd>,
     ended: AtomicBool,
     /// Whether the end was asked for when no process of ours was left.
@@ -66,8 +69,13 @@ pub(super) struct Target {
 impl Target {
     /// The process with this number.
     pub(super) fn new(pid: Pid) -> Self {
-        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok();
-        Self { pid, descriptor, ended: AtomicBool::new(false), given_up: AtomicBool::new(false) }
+        Self {
+            pid,
+            #[cfg(target_os = "linux")]
+            descriptor: pidfd_open(pid, PidfdFlags::empty()).ok(),
+            ended: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
+        }
     }
 
     /// The command has ended: processes that it left behind get the signals now.
@@ -83,11 +91,7 @@ impl Target {
     fn send(&self, signal: Signal) {
         // A process may have ended just now, so errors are ignored.
         if !self.ended.load(Ordering::Relaxed) {
-            match &self.descriptor {
-                Some(descriptor) => pidfd_send_signal(descriptor, signal),
-                None => kill_process(self.pid, signal),
-            }
-            .ok();
+            self.send_to_command(signal).ok();
             return;
         }
         let orphans = family::children();
@@ -97,6 +101,21 @@ impl Target {
         if orphans.is_empty() && ENDING.contains(&signal) {
             self.given_up.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+impl Target {
+    #[cfg(target_os = "linux")]
+    fn send_to_command(&self, signal: Signal) -> rustix::io::Result<()> {
+        match &self.descriptor {
+            Some(descriptor) => pidfd_send_signal(descriptor, signal),
+            None => kill_process(self.pid, signal),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn send_to_command(&self, signal: Signal) -> rustix::io::Result<()> {
+        kill_process(self.pid, signal)
     }
 }
 

@@ -16,13 +16,16 @@ use std::{env, thread};
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{ioctl_tiocsctty, setsid};
-use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
+#[cfg(target_os = "linux")]
+use rustix::pty::ioctl_tiocgptpeer;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use rustix::termios::{
     OptionalActions, OutputModes, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr,
     tcsetwinsize,
 };
 
 use super::signals::is_in_foreground;
+use crate::own_program::own_program;
 use crate::say;
 
 /// The name of the hidden command that enters the terminal.
@@ -46,14 +49,7 @@ pub(super) struct Terminal {
 impl Terminal {
     /// Opens a terminal. Returns it with the command's end of it.
     pub(super) fn open() -> io::Result<(Self, OwnedFd)> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = openpt(flags)?;
-        unlockpt(&ours)?;
-        // By its name where the kernel is older than 4.13.
-        let theirs = match ioctl_tiocgptpeer(&ours, flags) {
-            Ok(theirs) => theirs,
-            Err(_) => by_name(&ours)?,
-        };
+        let (ours, theirs) = pair()?;
         let user = user_terminal();
         if let Some((_, settings)) = &user {
             tcsetattr(&theirs, OptionalActions::Now, settings)?;
@@ -71,7 +67,7 @@ impl Terminal {
     pub(super) fn command(&self, command: &[OsString], theirs: &OwnedFd) -> io::Result<Command> {
         let end = || theirs.try_clone().map(Stdio::from);
         // Only a process of its own can become the first of a session. It then becomes the command.
-        let mut entering = Command::new("/proc/self/exe");
+        let mut entering = Command::new(own_program()?);
         entering.arg(ENTER).arg("--").args(command).stdout(end()?).stderr(end()?);
         if self.user.is_some() {
             entering.stdin(end()?);
@@ -179,6 +175,30 @@ fn user_terminal() -> Option<(OwnedFd, Termios)> {
     }
     let settings = tcgetattr(&input).ok()?;
     Some((input.as_fd().try_clone_to_owned().ok()?, settings))
+}
+
+/// Both ends of a new terminal.
+#[cfg(target_os = "linux")]
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    unlockpt(&ours)?;
+    // By its name where the kernel is older than 4.13.
+    let theirs = match ioctl_tiocgptpeer(&ours, flags) {
+        Ok(theirs) => theirs,
+        Err(_) => by_name(&ours)?,
+    };
+    Ok((ours, theirs))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::pty::grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let theirs = by_name(&ours)?;
+    Ok((ours, theirs))
 }
 
 fn by_name(ours: &OwnedFd) -> io::Result<OwnedFd> {

@@ -1,7 +1,7 @@
 //! The engine's frames of an attached container's output.
 //!
 //! Without a terminal, each piece has a header of eight bytes: its stream (1 is stdout, 2 stderr),
-//! three zeros and its length in bytes (big endian). With a terminal there are no headers.
+//! three zeros and its length in bytes (big endian). With a terminal the headers are absent.
 
 use crate::terminal::wrapping::Stream;
 

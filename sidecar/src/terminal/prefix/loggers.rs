@@ -29,7 +29,7 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Op
     let trimmed = inside.trim();
     let after_level = leveled(trimmed);
     let stamped = after_level.map_or(trimmed, |rest| rest.trim_start_matches(['|', ' ', ':']));
-    if let Some((at, _)) = any_stamp(stamped) {
+    if let Some((at, _)) = any_stamp(month_and_day(stamped)) {
         found.at = at.or(found.at);
         before.see_stamp();
         return Some(after_brackets(rest));
@@ -44,6 +44,14 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Op
     let is_name = (inside.contains(['.', '_', '/']) && is_name(inside)) || NAMES.contains(&inside);
     let known = before.stamp || before.anything || any_stamp(rest.trim_start()).is_some();
     (is_name && known).then(|| after_brackets(rest))
+}
+
+/// The time after a month and a day without a mark: `0131 10:00:00 @base.py:12`.
+#[inline(never)]
+fn month_and_day(text: &str) -> &str {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let after = text.get(4..).filter(|after| digits == 4 && after.starts_with(' '));
+    after.map_or(text, str::trim_start)
 }
 
 /// The text after brackets and a separator. A bar there begins the program's own text.
@@ -136,7 +144,11 @@ pub(super) fn place<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
     let (inside, rest) = text.strip_prefix('(')?.split_once(')').filter(|_| before.stamp)?;
     let digits = inside.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = digits.strip_suffix([':', ' '])?;
-    let is_place = digits.len() < inside.len() && is_identifier(name) && inside.len() <= MAX_LEN;
+    // `(Epoch 3)` is the program's own text.
+    let is_place = digits.len() < inside.len()
+        && is_identifier(name)
+        && inside.len() <= MAX_LEN
+        && !counts(name);
     is_place.then(|| separator(rest))
 }
 
@@ -169,6 +181,39 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
     let is_place = || name.starts_with("__") || name.contains(['.', ':', '_']);
     let is_logger = next_is_level || is_place() || NAMES.contains(&name);
     (is_logger && !counts(name)).then_some(rest)
+}
+
+/// The text after the number of a process before names and a level: `0 - pkg.mod - mod.py:12 - INFO`.
+#[inline(never)]
+pub(super) fn indexed<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
+    let (_, rest) = number(text).filter(|_| before.stamp)?;
+    let names = rest.strip_prefix(" - ")?;
+    let mut rest = names;
+    for _ in 0..MAX_NAMES {
+        let (name, after) = rest.split_once(" - ")?;
+        if !is_name(name) {
+            return None;
+        }
+        if level(after).is_some() {
+            return Some(names);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// The text after the name of a module at the start of a line: `pkg.train.loop - `.
+#[inline(never)]
+pub(super) fn module(text: &str) -> Option<&str> {
+    let (name, rest) = first_word(text)?;
+    let rest = rest.strip_prefix(" - ")?;
+    let mut parts = name.split('.');
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let is_module = parts.clone().nth(1).is_some() && parts.all(is_part);
+    is_module.then_some(rest)
 }
 
 /// The text after a level that follows some names: `host:0 pkg.train:77 INFO text`.

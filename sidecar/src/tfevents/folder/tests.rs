@@ -2,10 +2,14 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use paceline_tfevents::{OWN_SUFFIX, Scalar, Writer};
 use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::encode::{self, record, series, simple, tensor, version};
-use super::super::record::MAX_RECORD_LEN;
+use super::super::event::Event;
+use super::super::file::Place;
+use super::super::record::{MAX_RECORD_LEN, Records};
 use super::*;
 use crate::observation::{Phase, Span};
 
@@ -62,6 +66,17 @@ impl Logs {
     }
 }
 
+/// A file may become another one after its folder was scanned.
+#[test]
+fn file_that_has_become_a_pipe_is_an_error_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join(FIRST);
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let (mut place, mut met) = (Place::default(), Met::default());
+    let error = place.read(&pipe, &mut { BUDGET }, &mut met, &mut |_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "it is not a regular file");
+}
+
 #[test]
 fn losses_have_time_step_and_phase() {
     let mut logs = Logs::new();
@@ -77,6 +92,74 @@ fn losses_have_time_step_and_phase() {
     assert_eq!((loss.name.as_str(), loss.value), ("Loss/train", 0.5));
     assert_eq!((loss.phase, loss.span), (Phase::Train, Span::Step));
     assert_eq!(logs.poll(), []);
+}
+
+#[test]
+fn what_paceline_writes_is_not_read_back() {
+    let mut logs = Logs::new();
+    let folder = logs.folder.path().join("logs");
+    let mut writer = Writer::new(&folder, "host");
+    let losses = [Scalar { tag: "loss/train", value: 0.5 }];
+    for step in 1..=3 {
+        writer.write(1.7e9, step, &losses).unwrap();
+    }
+    assert_eq!(logs.poll(), []);
+    // The job's own files beside it are read, and the writer makes room for them.
+    logs.append(FIRST, &series("loss", 1..3, 0.0));
+    Writer::new(&folder, "host").write(1.7e9, 4, &losses).unwrap();
+    assert_eq!(logs.steps(), "1 2");
+    // The reader understands it: a file that is named itself is read.
+    let mut files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let own = files.find(|path| path.to_string_lossy().ends_with(OWN_SUFFIX)).unwrap();
+    let mut steps = Vec::new();
+    let mut take = |found: Found<'_>| steps.push(found.observation.step.unwrap());
+    Folder::new(own, 0).poll(Duration::ZERO, &mut take);
+    assert_eq!(steps, [1, 2, 3]);
+}
+
+proptest! {
+    #[test]
+    fn any_written_event_is_read_as_it_was(
+        written in prop::collection::vec(
+            (0_u64..1 << 40, 0.0_f64..4e9, prop::collection::vec(("[a-z/_]{1,20}", any::<f32>()), 0..8)),
+            1..20,
+        ),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::new(folder.path(), "host");
+        let mut expected = Vec::new();
+        for (step, time, values) in &written {
+            let scalars = values.iter().map(|(tag, value)| Scalar { tag, value: (*value).into() });
+            writer.write(*time, *step, &scalars.collect::<Vec<_>>()).unwrap();
+            let bits = values.iter().map(|(tag, value)| (tag.clone(), f64::from(*value).to_bits()));
+            expected.push((i64::try_from(*step).unwrap(), *time, bits.collect::<Vec<_>>()));
+        }
+        let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let mut events = Vec::new();
+        let mut records = Records::default();
+        records.feed(&fs::read(file).unwrap(), &mut |data| events.push(Event::read(data).unwrap()));
+        let version = events.remove(0);
+        prop_assert_eq!(version.file_version.as_deref(), Some("brain.Event:2"));
+        let seen: Vec<_> = events
+            .into_iter()
+            .filter(|event| !event.starts)
+            .map(|event| {
+                let scalars = event.scalars.into_iter();
+                let bits = scalars.map(|scalar| (scalar.tag, scalar.value.to_bits()));
+                (event.step, event.wall_time, bits.collect::<Vec<_>>())
+            })
+            .collect();
+        // What a NaN is made of may change on the way from one precision to the other.
+        let is_nan = |bits: u64| f64::from_bits(bits).is_nan();
+        prop_assert_eq!(seen.len(), expected.len());
+        for (seen, expected) in seen.iter().zip(&expected) {
+            prop_assert_eq!((seen.0, seen.1), (expected.0, expected.1));
+            for ((tag, value), (known, truth)) in seen.2.iter().zip(&expected.2) {
+                prop_assert_eq!(tag, known);
+                prop_assert!(value == truth || is_nan(*value) && is_nan(*truth));
+            }
+        }
+    }
 }
 
 #[test]

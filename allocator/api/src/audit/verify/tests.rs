@@ -212,7 +212,7 @@ fn before_last_boot(folder: &Path, synced: u64) {
 }
 
 #[test]
-fn entries_lost_with_the_machine_are_no_tampering() {
+fn entries_lost_with_the_machine_are_not_tampering() {
     for (synced, holds) in [(7, true), (8, false)] {
         let folder = log();
         let last = paths(folder.path()).pop().unwrap();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A gang, and where its tasks are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GangView {
     /// Its name.
@@ -30,6 +31,7 @@ pub struct GangView {
 
 /// The state of a gang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum GangState {
     /// It is being submitted.
@@ -60,6 +62,7 @@ impl GangState {
 
 /// How many tasks of one kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TaskCountsView {
     /// Placed tasks that have not ended.
@@ -72,6 +75,7 @@ pub struct TaskCountsView {
 
 /// How many tasks of a gang a machine runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PlaceView {
     /// Parameter servers.

@@ -7,6 +7,7 @@ use crate::live::order::Guard;
 
 /// Whether a container is managed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Its endpoint has not answered yet, or it is refused: see [`JobView::trouble`].
@@ -33,6 +34,7 @@ impl Standing {
 
 /// One container and its job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct JobView {
     /// The job's name.
@@ -122,10 +124,14 @@ pub struct JobView {
     pub may_terminate: bool,
     /// Its whole work in seconds of the whole node, if its owner declares it.
     pub work: Option<f64>,
+    /// The user who owns it, if it is not a container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u32>,
 }
 
 /// A job's counters since its process began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CountsView {
     /// New with every start of the job's process.
@@ -146,6 +152,7 @@ pub struct CountsView {
 
 /// One reading of a container's control group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct UsedView {
     /// When it was read, in seconds since the run began.
@@ -158,6 +165,7 @@ pub struct UsedView {
 
 /// A task of a Swarm, by the labels that the engine gives its container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TaskView {
     /// The service's id.

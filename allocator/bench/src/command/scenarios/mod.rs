@@ -48,6 +48,12 @@ enum ScenariosCommand {
     Run(RunArgs),
 }
 
+/// The text without its first line, which names the schema by a path from the file's own folder.
+fn without_schema(text: &str) -> &str {
+    let rest = text.strip_prefix("#:schema ").and_then(|rest| rest.split_once('\n'));
+    rest.map_or(text, |(_, rest)| rest)
+}
+
 /// Lists the scenarios, or runs every policy in each.
 pub fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
     if let Some(ScenariosCommand::Run(args)) = &args.command {
@@ -55,7 +61,7 @@ pub fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
     }
     if let Some(name) = &args.name {
         let listed = listed(name).ok_or_else(|| unknown(name))?;
-        plain::print(listed.text)?;
+        plain::print(without_schema(listed.text))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (mut all, mut text) = (Vec::new(), String::new());

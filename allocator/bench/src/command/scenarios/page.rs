@@ -1,11 +1,12 @@
 //! The page of results.
 
+use paceline_api::table::Table;
 use paceline_sim::claims::Checked;
 use paceline_sim::gangs::Exchange;
 
 use super::results::{Entry, Figures};
 use super::{standing, verdicts, wrong};
-use crate::text::blocks::{self, Block, Table};
+use crate::text::blocks::{self, Block};
 
 /// The metrics of jobs that end, with their titles.
 const ENDING: &[(&str, &str)] = &[
@@ -147,8 +148,7 @@ fn placements(entry: &Entry, all: &[Exchange], fewest: &[Option<u32>]) -> Table 
         ]
     };
     let head = ["placement", "gang", "pairs", "across nodes", "fewest", "MB a step"];
-    let head = head.map(ToOwned::to_owned).to_vec();
-    Table { head, rows: all.iter().map(row).collect(), words: 2 }
+    Table::new(2, head, all.iter().map(row).collect())
 }
 
 #[cfg(test)]

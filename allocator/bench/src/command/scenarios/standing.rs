@@ -1,12 +1,12 @@
 //! Tables of the policies' figures, and which policy is best by which metric.
 
+use paceline_api::table::Table;
 use paceline_sim::claims::compact;
 use paceline_sim::compare::{Comparison, Results};
 use paceline_sim::metrics::{Better, Metric};
 use paceline_sim::scenario::Arm;
 
 use super::results::{Entry, Figures};
-use crate::text::blocks::Table;
 
 /// The metrics that have a column, with the column's title.
 const COLUMNS: &[(&str, &str)] = &[
@@ -38,9 +38,8 @@ pub(super) fn short(arm: &Arm) -> String {
 /// results equal those of the first, since nothing in this scenario affects them.
 pub(super) fn table(all: &Comparison) -> (Table, Vec<String>) {
     let columns = columns(all);
-    let titles = columns.iter().map(|(_, title)| (*title).to_owned());
-    let mut table = Table { words: 1, ..Table::default() };
-    table.head = std::iter::once("policy".to_owned()).chain(titles).collect();
+    let titles = std::iter::once("policy").chain(columns.iter().map(|(_, title)| *title));
+    let mut table = Table::new(1, titles, Vec::new());
     let mut idle = Vec::new();
     for (number, results) in all.results.iter().enumerate() {
         if number > 0 && all.results.first().is_some_and(|first| same(first, results)) {
@@ -105,8 +104,7 @@ fn bound(all: &Comparison, metric: &Metric) -> String {
 /// A row for each scenario that has some of these metrics: the best policy by each, and how far it is
 /// from the bound.
 pub(super) fn summary(entries: &[Entry], metrics: &[(&str, &str)]) -> Table {
-    let titles = metrics.iter().map(|(_, title)| (*title).to_owned());
-    let head = std::iter::once("scenario".to_owned()).chain(titles).collect();
+    let head = std::iter::once("scenario").chain(metrics.iter().map(|(_, title)| *title));
     let row = |entry: &Entry| {
         let Figures::Runs(all) = &entry.figures else { return None };
         let metrics = metrics.iter().filter_map(|(name, _)| Metric::named(name));
@@ -115,7 +113,7 @@ pub(super) fn summary(entries: &[Entry], metrics: &[(&str, &str)]) -> Table {
         any.then(|| std::iter::once(entry.scenario.name.clone()).chain(cells).collect())
     };
     let rows = entries.iter().filter_map(row).collect();
-    Table { head, rows, words: metrics.len() + 1 }
+    Table::new(metrics.len() + 1, head, rows)
 }
 
 /// The policies of the table of gaps, in their resolved variants.
@@ -126,9 +124,7 @@ const OWN: &str = "paceline";
 /// A row for each scenario with a bound of the mean completion time. It has the part of the gap between
 /// the first policy and the bound that each policy closes, and `paceline`'s finish-time fairness.
 pub(super) fn gaps(entries: &[Entry]) -> Table {
-    let closing = CLOSING.map(ToOwned::to_owned);
-    let fairness = ["worst ρ", "mean ρ"].map(ToOwned::to_owned);
-    let head = std::iter::once("scenario".to_owned()).chain(closing).chain(fairness).collect();
+    let head = std::iter::once("scenario").chain(CLOSING).chain(["worst ρ", "mean ρ"]);
     let row = |entry: &Entry| {
         let Figures::Runs(all) = &entry.figures else { return None };
         let completion = Metric::named("completion_mean")?;
@@ -143,7 +139,7 @@ pub(super) fn gaps(entries: &[Entry]) -> Table {
         let name = std::iter::once(entry.scenario.name.clone());
         Some(name.chain(closed).chain([worst_fairness(own), mean]).collect())
     };
-    Table { head, rows: entries.iter().filter_map(row).collect(), words: 1 }
+    Table::new(1, head, entries.iter().filter_map(row).collect())
 }
 
 /// A part as a percentage.

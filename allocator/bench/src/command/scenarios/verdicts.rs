@@ -1,8 +1,9 @@
 //! The papers' claims beside the results here.
 
+use paceline_api::table::Table;
 use paceline_sim::claims::{Checked, Verdict};
 
-use crate::text::blocks::{Block, Table};
+use crate::text::blocks::Block;
 
 /// A table of claims, and numbered remarks about the flaws of some claims.
 pub(super) fn blocks(claims: &[&Checked]) -> Vec<Block> {
@@ -31,8 +32,7 @@ pub(super) fn blocks(claims: &[&Checked]) -> Vec<Block> {
         ]);
     }
     let head = ["scenario", "policy", "figure", "section", "printed", "here", "bound", "verdict"];
-    let head = head.map(ToOwned::to_owned).to_vec();
-    let table = Block::Table(Table { head, rows, words: 4 });
+    let table = Block::Table(Table::new(4, head, rows));
     let remarks = remarks.into_iter().enumerate();
     let remarks = remarks.map(|(at, remark)| Block::Remark(at + 1, remark.to_owned()));
     std::iter::once(table).chain(remarks).collect()

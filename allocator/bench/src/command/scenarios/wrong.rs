@@ -1,5 +1,6 @@
 //! Results with wrong totals: jobs that state more or fewer steps than they take, or none.
 
+use paceline_api::table::Table;
 use paceline_policy::Variant;
 use paceline_policy::policies::Paceline;
 use paceline_sim::compare::{Comparison, Results, runs};
@@ -9,7 +10,6 @@ use paceline_sim::{Scenario, ScenarioError};
 
 use super::results::Entry;
 use super::standing::{part, worst_fairness};
-use crate::text::blocks::Table;
 
 /// The scenarios that are run with wrong totals.
 const SCENARIOS: [&str; 3] = ["FC-5", "FC-10", "FC-15"];
@@ -54,12 +54,12 @@ pub(super) fn run_cases(
 pub(super) fn table(entries: &[Entry]) -> Table {
     let with: Vec<&Entry> = entries.iter().filter(|entry| !entry.wrong.is_empty()).collect();
     let titles = with.iter().map(|entry| format!("{}, worst ρ", entry.scenario.name));
-    let head = std::iter::once("jobs state".to_owned()).chain(titles).collect();
+    let head = std::iter::once("jobs state".to_owned()).chain(titles);
     let rows = CASES.iter().enumerate().filter(|_| !with.is_empty()).map(|(at, (states, _))| {
         let cells = with.iter().map(|entry| cell(entry, at).unwrap_or_default());
         std::iter::once((*states).to_owned()).chain(cells).collect()
     });
-    Table { head, rows: rows.collect(), words: 1 }
+    Table::new(1, head, rows.collect())
 }
 
 fn cell(entry: &Entry, at: usize) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Columns of text side by side.
 
-use std::fmt::Write;
+use paceline_api::table::Table;
 
 use crate::text::wrap::WIDTH;
 
@@ -42,21 +42,11 @@ fn fitting(names: &[String], columns: &[Column], bound: &[String]) -> Option<usi
 
 /// Names to the left, figures to the right of their columns.
 pub(super) fn write_block(text: &mut String, columns: &[&Column]) {
+    let cell = |column: &Column, row| column.get(row).cloned().unwrap_or_default();
+    let cells = |row| columns.iter().map(|column| cell(column, row)).collect();
     let rows = columns.first().map_or(0, |column| column.len());
-    for row in 0..rows {
-        let mut line = String::new();
-        for (number, column) in columns.iter().enumerate() {
-            let cell = column.get(row).map_or("", String::as_str);
-            let width = width(column);
-            let written = if number == 0 {
-                write!(line, "{cell:<width$}")
-            } else {
-                write!(line, "{:GAP$}{cell:>width$}", "")
-            };
-            written.expect("a string takes whatever is written to it");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let table =
+        Table::new(1, columns.iter().map(|column| cell(column, 0)), (1..rows).map(cells).collect());
+    text.push_str(&table.terminal());
     text.push('\n');
 }

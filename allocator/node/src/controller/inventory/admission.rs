@@ -66,29 +66,37 @@ impl Inventory {
                 self.candidates.insert(id, candidate);
             }
             Err(why) => {
-                let Container { id, name, started_at, .. } = container.clone();
+                let Container { id, name, started_at, pod, .. } = container.clone();
+                let by_pod = pod.is_some_and(|pod| pod.left_alone.is_some());
                 let shown = plain::message(&name);
                 warn!(container = %shown, "it is not managed: {why}");
-                self.refused.insert(id, Refused { name, why, started_at });
+                self.refused.insert(id, Refused { name, why, started_at, by_pod });
             }
         }
     }
 
     /// A container's labels, or why it cannot be managed.
     fn admissible(&self, container: &Container) -> Result<Labels, String> {
-        let Container { labels, host_config, .. } = container;
+        let Container { labels, host_config, pod, .. } = container;
+        if let Some(pod) = pod {
+            return match &pod.left_alone {
+                Some(why) => Err(why.clone()),
+                None => Labels::parse(labels).map_err(|error| error.of_pod()),
+            };
+        }
         check_ownership(labels, *host_config, self.machine.cpus, &self.owners)
             .map_err(|error| error.to_string())?;
         Labels::parse(labels).map_err(|error| error.to_string())
     }
 
-    /// The job's name: the `known` one, else its service's or container's. It is never one that
+    /// The job's name: the `known` one, else its service's, pod's or container's. It is never one that
     /// another job has.
     fn name(&self, container: &Container, known: Option<&str>) -> JobId {
         let taken = |name: &JobId| self.candidates.values().any(|other| other.job() == name);
         // In a Swarm, the container's own name also holds the task's number and id.
         let service = container.labels.get("com.docker.swarm.service.name");
-        let own = service.unwrap_or(&container.name);
+        let pod = container.pod.as_ref().map(|pod| &pod.name);
+        let own = service.or(pod).unwrap_or(&container.name);
         let wanted = known.map_or_else(|| given_name(own, &container.id), str::to_owned);
         let wanted = job_id(&wanted, &container.id);
         if !taken(&wanted) {

@@ -28,6 +28,8 @@ use crate::limits::originals::Originals;
 use crate::limits::{Actuator, ActuatorBackend, OnDrift};
 use crate::observe::node::Machine;
 use crate::runtime::Runtime;
+#[cfg(feature = "cri")]
+use crate::runtime::cri::tests::fake::Fake;
 use crate::runtime::docker::Docker;
 
 /// How long a test waits for anything; only a test that hangs takes this long.
@@ -82,21 +84,41 @@ impl TestEnv {
         jobs: &[&str],
     ) -> Self {
         let woken = Timing { sample: NEVER, reconcile: NEVER, answers: NEVER };
-        Self::make(woken, Some(backend), policy, shadows, jobs)
+        Self::make((woken, docker), Some(backend), policy, shadows, jobs)
     }
 
     /// The same, and the controller also surveys and samples by itself, many times a second.
     pub(super) fn sampling(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
-        Self::make(often(), Some(ActuatorBackend::Engine), policy, Vec::new(), jobs)
+        Self::make((often(), docker), Some(ActuatorBackend::Engine), policy, Vec::new(), jobs)
+    }
+
+    /// The same with a container runtime of Kubernetes, where each job is the container of a pod with its
+    /// name. The names have hexadecimal digits only, as ids do. One whose name begins with `b` has requested
+    /// 1.2 CPUs and may use up to 1.6, one with `c` may use what is free, and one with `9` is guaranteed.
+    #[cfg(feature = "cri")]
+    pub(super) fn pods(policy: Box<dyn Policy>, jobs: &[&str]) -> (Self, Arc<Fake>) {
+        let fake = Arc::new(Fake::start());
+        let serves = {
+            let fake = Arc::clone(&fake);
+            move |place: &Path, containers: &Containers, _: &mut JoinSet<()>| {
+                for (id, container) in &*containers.lock().unwrap() {
+                    add_pod(&fake, id, container);
+                }
+                Runtime::from(fake.cri_with(&place.join("proc")))
+            }
+        };
+        let backend = Some(ActuatorBackend::Auto);
+        (Self::make((often(), serves), backend, policy, Vec::new(), jobs), fake)
     }
 
     /// The same in a dry run, which records its frames.
     pub(super) fn dry_run(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
-        Self::make(often(), None, policy, Vec::new(), jobs)
+        Self::make((often(), docker), None, policy, Vec::new(), jobs)
     }
 
+    /// `serves` starts the container engine.
     fn make(
-        timing: Timing,
+        (timing, serves): (Timing, impl FnOnce(&Path, &Containers, &mut JoinSet<()>) -> Runtime),
         backend: Option<ActuatorBackend>,
         policy: Box<dyn Policy>,
         shadows: Vec<Shadow>,
@@ -129,10 +151,7 @@ impl TestEnv {
             containers.lock().unwrap().insert(id, container);
             endpoints.insert((*name).to_owned(), says);
         }
-        let socket = folder.path().join("engine.sock");
-        tasks.spawn(engine(UnixListener::bind(&socket).unwrap(), Arc::clone(&containers)));
-        let engine = Docker::at(&format!("unix://{}", socket.display())).unwrap();
-        let runtime = Runtime::from(engine);
+        let runtime = serves(folder.path(), &containers, &mut tasks);
         let machine = Machine { cpus: 2.0, memory: 1e9, proc: proc.clone() };
         let originals = Originals::open(&folder.path().join("state"), "engine", "test").unwrap();
         let actuator = Actuator::new(runtime.clone(), originals, proc, 2.0);
@@ -280,6 +299,35 @@ impl TestEnv {
 
 fn often() -> Timing {
     Timing { sample: SAMPLE_INTERVAL, reconcile: 4 * SAMPLE_INTERVAL, answers: NEVER }
+}
+
+/// Starts an engine with Docker's API.
+fn docker(place: &Path, containers: &Containers, tasks: &mut JoinSet<()>) -> Runtime {
+    let socket = place.join("engine.sock");
+    tasks.spawn(engine(UnixListener::bind(&socket).unwrap(), Arc::clone(containers)));
+    Docker::at(&format!("unix://{}", socket.display())).unwrap().into()
+}
+
+/// Makes a container the one of a pod, with the resources that its name stands for.
+#[cfg(feature = "cri")]
+fn add_pod(fake: &Fake, id: &str, container: &Container) {
+    let short = id.trim_end_matches('0');
+    let endpoint = [("paceline.dev/endpoint", "unix:/job.sock")];
+    fake.pod(short, &[("paceline.dev/enable", "true")], &endpoint);
+    fake.container(short, short, "train");
+    let (quota, weight, class) = match short.get(..1) {
+        Some("b") => (160_000, 1228, "burstable/"),
+        Some("9") => (100_000, 1024, ""),
+        _ => (-1, 2, "besteffort/"),
+    };
+    let file = container.group.join("cpu.cfs_quota_us");
+    fs::write(&file, quota.to_string()).unwrap();
+    fake.declare(short, quota, weight);
+    fake.change(short, |one| {
+        one.group = format!("/kubepods/{class}pod{short}/{id}");
+        one.pid = u32::try_from(container.pid).unwrap();
+        one.quota_file = Some(file);
+    });
 }
 
 /// Creates a container's files.

@@ -20,7 +20,7 @@ pub(super) enum Home {
     Machine,
     /// The node with this name.
     Node(String),
-    /// No node has its CPUs: the reason as a sentence.
+    /// No node has its CPUs, or its pod's limits may not be changed: the reason as a sentence.
     Outside(Arc<str>),
 }
 
@@ -33,6 +33,9 @@ pub(in crate::controller) struct Orders {
 
 impl Home {
     pub(super) fn new(container: &Container, nodes: &Nodes) -> Self {
+        if let Some(why) = container.pod.as_ref().and_then(|pod| pod.watched_only.as_deref()) {
+            return Self::Outside(why.into());
+        }
         if nodes.is_empty() {
             return Self::Machine;
         }
@@ -92,13 +95,18 @@ impl WatchedContainer {
             let cpu_shares = host_config.cpu_shares;
             host_config = HostCpu { cpu_shares, ..container.host_config };
         }
+        let floor = self.floor();
         self.container = Container { host_config, ..container.clone() };
         let home = Home::new(container, context.nodes);
-        if home == self.home {
+        if home == self.home && floor == self.floor() {
             return Vec::new();
         }
         match home {
-            Home::Machine => Vec::new(),
+            // Its pod's limits may be changed again, or its request is another one.
+            Home::Machine => {
+                self.home = Home::Machine;
+                self.appear_again(context.machine)
+            }
             Home::Node(node) => {
                 info!(job = %self.job, "its CPUs were changed to those of node {node}");
                 self.settle_on(&node, context.machine)
@@ -124,6 +132,11 @@ impl WatchedContainer {
     /// It runs on another node from now on; returns the events for the decision engine.
     pub(in crate::controller) fn settle_on(&mut self, node: &str, machine: &Machine) -> Vec<Event> {
         self.home = Home::Node(node.to_owned());
+        self.appear_again(machine)
+    }
+
+    /// It is another job to the decision engine from now on; returns the events for it.
+    fn appear_again(&mut self, machine: &Machine) -> Vec<Event> {
         if self.managed().is_none() {
             return Vec::new();
         }

@@ -35,10 +35,45 @@ impl Owned {
 }
 
 impl WatchedContainer {
-    /// The largest share that the owner allows: by the label, or else by the container's own cap.
+    /// The fewest CPUs that it is given: by the label, and in a pod never less than its request.
+    pub(in crate::controller) fn floor(&self) -> Option<f64> {
+        let request = self.container.pod.as_ref().map(|pod| pod.request);
+        let request = request.filter(|request| *request > 0.0);
+        match (self.labels.min_cpus, request) {
+            (Some(label), Some(request)) => Some(label.max(request)),
+            (label, request) => label.or(request),
+        }
+    }
+
+    /// The largest share that the owner allows: by the label, or else by the container's own cap. In a
+    /// pod both bound it, because a quota counts on the cap, and the request comes before the label.
     pub(in crate::controller) fn ceiling(&self, machine: &Machine) -> Option<Share> {
-        let label = self.labels.max_cpus.map(|cpus| Share::nearest(cpus / machine.cpus));
-        label.or_else(|| self.owned.share(machine))
+        let share = |cpus: f64| Share::nearest(cpus / machine.cpus);
+        let (label, own) = (self.labels.max_cpus, self.owned.share(machine));
+        let Some(pod) = &self.container.pod else { return label.map(share).or(own) };
+        let label = label.map(|cpus| share(cpus.max(pod.request)));
+        match (label, own) {
+            (Some(label), Some(own)) if own.get() < label.get() => Some(own),
+            (label, own) => label.or(own),
+        }
+    }
+
+    /// Why its pod does not allow this share: it is below the request, or above the limit.
+    pub(in crate::controller) fn beyond_its_pod(
+        &self,
+        share: Share,
+        machine: &Machine,
+    ) -> Option<String> {
+        /// Shares that differ by less are the same: limits are whole microseconds.
+        const TOLERANCE: f64 = 1e-4;
+        let pod = self.container.pod.as_ref()?;
+        let cpus = share.get() * machine.cpus;
+        if share.get() + TOLERANCE < pod.request / machine.cpus {
+            return Some(format!("{cpus:.2} CPUs are below the request of {} CPUs", pod.request));
+        }
+        let own = self.owned.share(machine).filter(|own| share.get() > own.get() + TOLERANCE)?;
+        let limit = own.get() * machine.cpus;
+        Some(format!("{cpus:.2} CPUs are above the container's own limit of {limit:.2} CPUs"))
     }
 
     /// Takes in the limits that its owner has set. What was written to it is not its owner's, so those
@@ -56,6 +91,7 @@ impl WatchedContainer {
         let own = self.owned.share(machine);
         if let Some((own, most)) = own.zip(self.labels.max_cpus)
             && (!self.said_ceiling || cap != self.owned.cap)
+            && self.container.pod.is_none()
             && most > own.get() * machine.cpus
         {
             let cpus = own.get() * machine.cpus;

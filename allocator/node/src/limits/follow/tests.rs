@@ -105,6 +105,60 @@ fn own_value_over_the_owners_request_does_not_hide_it() {
 }
 
 #[test]
+fn request_for_another_period_leaves_no_quota_of_ours() {
+    // In version 1 of control groups, period and quota are two files.
+    let halved = |us| Quota { quota: us, period: 50_000 };
+    let request = |host: HostCpu| HostCpu { cpu_period: 50_000, ..host };
+    let capped = HostCpu { cpu_quota: 70_000, ..UNSET };
+    for settled in [true, false] {
+        for (host, before) in [(UNSET, FREE), (capped, quota(70_000))] {
+            let record =
+                written(&observed(host, before), &[LimitWrite::File(quota(25_000))], settled);
+            let wanted = Some(halved(before.quota));
+            // By the engine, or past it.
+            for now in [request(host), host] {
+                let now = observed(now, halved(Some(25_000)));
+                let followed = follow(&record, &now).unwrap();
+                assert_eq!(followed.original.host_config, now.host);
+                assert_eq!(followed.original.cgroup, wanted, "{host:?}");
+            }
+            let written_after = observed(request(host), halved(Some(9_000)));
+            let followed = follow(&record, &written_after).unwrap();
+            assert_eq!(followed.original.cgroup, Some(halved(Some(9_000))));
+        }
+        let record =
+            written(&observed(capped, quota(70_000)), &[LimitWrite::CpuQuota(25_000)], settled);
+        let kept = request(HostCpu { cpu_quota: 25_000, ..UNSET });
+        let now = observed(kept, halved(Some(25_000)));
+        for now in [now.clone(), Observed { group: Some(group(2)), ..now }] {
+            let followed = follow(&record, &now).unwrap();
+            assert_eq!(followed.original.host_config, request(capped));
+            assert_eq!(followed.original.cgroup, Some(halved(Some(70_000))));
+        }
+    }
+}
+
+#[test]
+fn own_value_in_the_period_of_the_original_is_not_the_owners() {
+    // Written past the engine, and then by a request of ours that has the same quota in another period.
+    let original = Quota { quota: Some(100_000), period: 50_000 };
+    let ours = LimitWrite::NanoCpus(1_000_000_000);
+    let record = written(&observed(UNSET, original), &[ours], false);
+    for now in [quota(100_000), original] {
+        assert_eq!(follow(&record, &observed(nano(1_000_000_000), now)), None, "{now:?}");
+    }
+}
+
+#[test]
+fn writer_of_version_2_chooses_quota_and_period() {
+    let record = written(&observed(UNSET, FREE), &[LimitWrite::File(quota(100_000))], true);
+    let owners = Quota { quota: Some(100_000), period: 200_000 };
+    let now = Observed { same_scale: false, ..observed(UNSET, owners) };
+    let followed = follow(&record, &now).unwrap();
+    assert_eq!(followed.original.cgroup, Some(owners));
+}
+
+#[test]
 fn settled_write_leaves_the_earlier_values_to_the_owner() {
     let writes = [LimitWrite::NanoCpus(500_000_000), LimitWrite::NanoCpus(250_000_000)];
     let record = written(&observed(UNSET, FREE), &writes, true);

@@ -9,8 +9,14 @@ use paceline_api::state_folder::make_private;
 use tracing::warn;
 
 use super::super::error::chain;
+use super::super::lock::Claim;
 use super::super::record_files::RecordFiles;
-use super::{Absence, Kept, Known, LastWrite, Original, Originals, OriginalsError, Record, at};
+use super::{
+    Absence, Kept, Known, LastWrite, Original, Originals, OriginalsError, Record, at, booted_at,
+};
+
+/// By how many seconds the clock may change between two counts without having been set.
+const MAX_CLOCK_CHANGE: f64 = 5.0;
 
 impl Originals {
     /// Records the values that the next write may leave. The first call for a container records
@@ -35,10 +41,13 @@ impl Originals {
         let Some((before, synced)) = known else {
             // A file that cannot be read is not an absent one.
             self.get(id)?;
-            let claim = self.take_claim(id)?;
+            let mut claim = self.take_claim(id, false)?;
             make_private(&self.folder).map_err(&failed)?;
             files.create_last(1, &last, sync).map_err(&failed)?;
             let seal = files.write_original(original, sync).map_err(&failed)?;
+            if let Some(claim) = &mut claim {
+                claim.is_recorded();
+            }
             let record = Record { original: original.clone(), last: Some(last) };
             let known = Known { record, number: 1, seal: Some(seal), claim };
             self.kept().insert(id.clone(), Kept::Known(Box::new(known)));
@@ -91,7 +100,7 @@ impl Originals {
     ) -> Result<(), OriginalsError> {
         let _busy = self.begin();
         let id = record.original.id.clone();
-        let (files, claim) = (self.files(&id), self.take_claim(&id)?);
+        let (files, claim) = (self.files(&id), self.take_claim(&id, true)?);
         let failed = at(files.path());
         if let Some(last) = &record.last {
             files.create_last(number, last, true).map_err(&failed)?;
@@ -105,6 +114,8 @@ impl Originals {
     /// Removes the record of a container in which nothing of ours is left.
     pub fn forget(&self, id: &str) -> Result<(), OriginalsError> {
         let _busy = self.begin();
+        // Between these two steps, a record that is missing must not be taken for a lost one.
+        self.change(id, |known| known.claim.iter_mut().for_each(Claim::is_restored));
         self.files(id).remove()?;
         let forgotten = self.kept().remove(id);
         if let Some(Kept::Known(known)) = forgotten
@@ -118,12 +129,18 @@ impl Originals {
     /// Counts that the engine does not know a container; returns since when, and how often it was asked.
     pub(in crate::limits) fn count_absence(&self, id: &str) -> Absence {
         let now = unix_seconds();
-        let (engine, mut counted) = (self.engine.clone(), None);
+        let (engine, booted) = (self.engine.clone(), booted_at().as_secs_f64());
+        let mut counted = None;
+        // A clock that was set meanwhile makes no time pass: then the count begins again.
+        let same_clock = |before: &Absence| {
+            before.booted.is_some_and(|at| (at - booted).abs() < MAX_CLOCK_CHANGE)
+        };
         let mut count = |absent: &mut Option<Absence>| {
-            let before = absent.take().filter(|before| before.engine == engine);
+            let before = absent.take().filter(|it| it.engine == engine && same_clock(it));
             let since = before.as_ref().map_or(now, |before| before.since.min(now));
             let times = before.map_or(1, |before| before.times.saturating_add(1));
-            *absent = Some(Absence { engine: engine.clone(), since, times });
+            let engine = engine.clone();
+            *absent = Some(Absence { engine, since, times, booted: Some(booted) });
             counted.clone_from(absent);
         };
         let mut changed = None;
@@ -139,7 +156,8 @@ impl Originals {
         if let Some(error) = changed.and_then(|original| self.replace(&original).err()) {
             warn!("{}", chain(&error));
         }
-        counted.unwrap_or(Absence { engine: self.engine.clone(), since: now, times: 1 })
+        let engine = self.engine.clone();
+        counted.unwrap_or(Absence { engine, since: now, times: 1, booted: Some(booted) })
     }
 
     /// The engine knows the container again.

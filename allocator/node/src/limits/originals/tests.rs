@@ -305,7 +305,7 @@ fn absence_is_counted_for_one_engine() {
     let record = kept(&originals).unwrap();
     originals.end_absence(&record).unwrap();
     assert_eq!(originals.count_absence("4f2a").times, 1);
-    let elsewhere = Absence { engine: "two".to_owned(), since: 0.0, times: 9 };
+    let elsewhere = Absence { engine: "two".to_owned(), since: 0.0, times: 9, booted: None };
     originals.replace(&Original { absent: Some(elsewhere), ..original(0) }).unwrap();
     assert_eq!(originals.count_absence("4f2a").times, 1);
 }

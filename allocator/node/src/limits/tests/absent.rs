@@ -75,6 +75,28 @@ async fn absent_container_is_gone_after_a_long_time() {
 }
 
 #[tokio::test]
+async fn clock_that_is_set_makes_no_absence_long() {
+    let stub = Stub::start(&["a"]);
+    by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();
+    stub.state.lock().unwrap().lost = true;
+    for _ in 0..3 {
+        assert!(stub.actuator().restore("a").await.is_err());
+    }
+    // As if the clock had been set an hour ahead since then.
+    let file = stub.state_folder("state").join("stub/a.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut original: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for field in ["since", "booted"] {
+        let at = original["absent"][field].as_f64().unwrap_or_default();
+        original["absent"][field] = json!(at - 3600.0);
+    }
+    fs::write(&file, original.to_string()).unwrap();
+    assert!(stub.actuator().restore("a").await.is_err(), "the engine was asked for a moment only");
+    stub.state.lock().unwrap().lost = false;
+    assert_eq!(stub.actuator().restore("a").await.unwrap(), Some(Restored::Equivalently));
+}
+
+#[tokio::test]
 async fn records_are_found_after_the_engines_id_has_changed() {
     let stub = Stub::start(&["a", "b"]);
     let actuator = by(&stub, ActuatorBackend::Engine);
@@ -173,4 +195,45 @@ async fn files_that_are_lost_during_a_run_are_not_needed() {
         assert!(actuator.restore("a").await.unwrap().is_some(), "{backend}");
         assert_eq!(stub.cgroup("a").quota().unwrap().share(2.0), Share::ALL, "{backend}");
     }
+}
+
+#[tokio::test]
+async fn container_whose_state_folder_was_moved_is_named() {
+    let stub = Stub::start(&["a", "b"]);
+    let actuator = by(&stub, ActuatorBackend::Auto);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    actuator.set("b", cap(0.25)).await.unwrap();
+    drop(actuator);
+    stub.remove("b");
+    let (state, moved) = (stub.state_folder("state"), stub.state_folder("moved"));
+    fs::rename(&state, &moved).unwrap();
+    let other = stub.allocator("other", Scope::Recorded).unwrap();
+    let [lost] = &other.adopt_leftovers().await[..] else { panic!("one is left") };
+    assert_eq!((lost.id.as_str(), &lost.file), ("a", &state));
+    assert!(lost.to_string().contains("has no record of it; put the folder back"), "{lost}");
+    assert!(!stub.locks().contains(&"b.claim".to_owned()), "the container is gone");
+    drop(other);
+    let found = stub.allocator("moved", Scope::Recorded).unwrap();
+    assert_eq!(found.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(found.adopt_leftovers().await, []);
+}
+
+#[tokio::test]
+async fn container_whose_record_was_removed_is_named_and_left_alone() {
+    let stub = Stub::start(&["a", "b"]);
+    let actuator = by(&stub, ActuatorBackend::Auto);
+    for id in ["a", "b"] {
+        actuator.set(id, cap(0.25)).await.unwrap();
+    }
+    actuator.restore("b").await.unwrap();
+    drop(actuator);
+    fs::remove_dir_all(stub.state_folder("state")).unwrap();
+    let again = stub.allocator("state", Scope::All).unwrap();
+    let [lost] = &again.adopt_leftovers().await[..] else { panic!("one is left") };
+    assert_eq!(lost.id, "a");
+    assert_eq!(again.leftovers().len(), 1, "the end of a run names it, too");
+    let error = again.set("a", cap(0.5)).await.unwrap_err();
+    assert!(error.to_string().contains('a'), "{error}");
+    again.set("b", cap(0.5)).await.unwrap();
+    assert_eq!(again.pending(), ["b"], "our limit is not taken for an original of container a");
 }

@@ -51,6 +51,8 @@ enum Outside {
     /// The owner sets a limit by the engine: billionths of a CPU, or a weight.
     Update(usize, i64),
     Weigh(usize, i64),
+    /// The owner sets another period by the engine, and nothing else.
+    Period(usize, i64),
     /// The owner sets a limit past the engine.
     WriteFile(usize, u64),
     /// A container is started again.
@@ -84,9 +86,12 @@ fn outside() -> impl Strategy<Value = Outside> {
     let nano = prop_oneof![Just(370_000_000), Just(730_000_000), Just(940_000_000)];
     let weight = prop_oneof![Just(300), Just(700)];
     let us = prop_oneof![Just(44_000), Just(86_000)];
+    // With these, too, no limit of an owner is near a tenth of a CPU.
+    let period = prop_oneof![Just(35_000), Just(260_000)];
     prop_oneof![
         3 => (one.clone(), nano).prop_map(|(one, nano)| Outside::Update(one, nano)),
         1 => (one.clone(), weight).prop_map(|(one, weight)| Outside::Weigh(one, weight)),
+        1 => (one.clone(), period).prop_map(|(one, us)| Outside::Period(one, us)),
         1 => (one.clone(), us).prop_map(|(one, us)| Outside::WriteFile(one, us)),
         2 => one.prop_map(Outside::Restart),
         1 => (0..3_u8).prop_map(Outside::RestartEngine),
@@ -219,6 +224,9 @@ impl World {
             Outside::Weigh(one, weight) => {
                 owners.update(stub, CONTAINERS[one], &json!({"CpuShares": weight}));
             }
+            Outside::Period(one, us) => {
+                owners.update(stub, CONTAINERS[one], &json!({"CpuPeriod": us}));
+            }
             Outside::WriteFile(one, us) => owners.write_file(stub, CONTAINERS[one], us),
             Outside::Restart(one) => owners.restart(stub, CONTAINERS[one]),
             Outside::RestartEngine(number) => stub.restart_engine(&format!("engine{number}")),
@@ -349,6 +357,44 @@ fn owner_may_write_the_original_again_after_a_request() {
         Step::Others(Outside::Update(1, 370_000_000)),
         Step::Others(Outside::WriteFile(1, 44_000)),
     ]);
+}
+
+#[test]
+fn restore_without_the_engine_knows_a_quota_of_ours_in_another_period() {
+    run_all(&[
+        Step::Start(0, Scope::All),
+        Step::Write(0, 0, cap(0.1)),
+        Step::Others(Outside::Period(0, 35_000)),
+        Step::Kill(0),
+        Step::Others(Outside::Lose(true)),
+        Step::Restore(0),
+    ]);
+}
+
+#[test]
+fn record_that_ends_in_another_engines_folder_leaves_no_lock() {
+    run_all(&[
+        Step::Start(0, Scope::All),
+        Step::Write(0, 0, cap(0.1)),
+        Step::Others(Outside::Lose(true)),
+        Step::Others(Outside::RestartEngine(0)),
+        Step::Others(Outside::Boot(1)),
+        Step::Start(0, Scope::All),
+    ]);
+}
+
+#[test]
+fn restore_without_the_engine_knows_a_raise_of_ours_in_another_period() {
+    run(
+        ActuatorBackend::Auto,
+        vec![
+            (Step::Start(0, Scope::All), None),
+            (Step::Write(0, 2, cap(1.0)), Some(2)),
+            (Step::Others(Outside::Period(2, 35_000)), None),
+            (Step::Others(Outside::Lose(true)), None),
+            (Step::Restore(0), None),
+        ],
+    );
 }
 
 #[test]

@@ -267,7 +267,8 @@ impl State {
                 return Err("Range of CPUs is from 0.01 to the machine's");
             }
         }
-        if body["CpuQuota"].is_i64() && self.field(id, "NanoCpus") != 0 {
+        let by_quota = body["CpuQuota"].is_i64() || body["CpuPeriod"].is_i64();
+        if by_quota && self.field(id, "NanoCpus") != 0 {
             return Err("Conflicting options: CPU Quota cannot be updated as NanoCPUs is set");
         }
         Ok(())
@@ -282,6 +283,9 @@ fn write(cgroups: &Path, id: &str, body: &Value) {
     }
     if let Some(quota) = body["CpuQuota"].as_i64() {
         fs::write(group.join("cpu.cfs_quota_us"), quota.to_string()).unwrap();
+    }
+    if let Some(period) = body["CpuPeriod"].as_i64() {
+        fs::write(group.join("cpu.cfs_period_us"), period.to_string()).unwrap();
     }
     if let Some(shares) = body["CpuShares"].as_i64() {
         fs::write(group.join("cpu.shares"), shares.to_string()).unwrap();

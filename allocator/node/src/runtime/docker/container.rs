@@ -51,6 +51,7 @@ impl From<ContainerInspectResponse> for Container {
                 exit_code: state.exit_code,
                 out_of_memory: state.oom_killed == Some(true),
             },
+            pod: None,
         }
     }
 }

@@ -39,22 +39,35 @@ struct Past {
 
 /// A decision on one job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Decision"))]
 pub(super) struct Decided {
+    /// Its number, from 1.
     number: u64,
+    /// When it was made, in Unix seconds.
     at: f64,
+    /// The share that the policy chose.
     chosen: f64,
+    /// The limit then in force, as a share; 1 means unlimited.
     limit: Option<f64>,
+    /// The class that the policy gave the job.
     class: Option<String>,
+    /// The figure that the policy classed it by.
     score: Option<f64>,
+    /// Why.
     why: Option<String>,
 }
 
 /// A job's decisions, newest first.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Decisions"))]
 pub(super) struct Record<'a> {
+    /// The job's name.
     job: &'a str,
     /// The number of all decisions, including those that are not kept any more.
     total: u64,
+    /// The latest ones, newest first.
     decisions: &'a VecDeque<Decided>,
 }
 

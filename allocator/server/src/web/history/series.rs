@@ -51,15 +51,24 @@ struct Mean {
 
 /// A job's figures in columns. Times are seconds since the run began. Unknown values are `None`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "JobHistory"))]
 pub(in crate::web) struct Figures<'a> {
+    /// The job's name.
     job: &'a str,
     /// The distance between points, in seconds.
     width: f64,
+    /// The time of each point, in seconds since the run began.
     t: Vec<f64>,
+    /// Mean losses.
     loss: Vec<Option<f64>>,
+    /// Mean durations of a batch, in seconds.
     batch_latency: Vec<Option<f64>>,
+    /// Mean use of CPU, as a fraction of the node.
     cpu: Vec<Option<f64>>,
+    /// Limits in force, as shares; 1 means unlimited.
     limit: Vec<Option<f64>>,
+    /// The shares that the policy chose.
     chosen: Vec<Option<f64>>,
 }
 

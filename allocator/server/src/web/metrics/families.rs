@@ -13,7 +13,7 @@ pub(super) enum Kind {
 use Kind::{Counter, Gauge, Sum};
 
 /// Each metric's name without the common prefix, its kind and its help text.
-pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
+pub(super) const FAMILIES: [(&str, Kind, &str); 49] = [
     ("info", Gauge, "Version, policy and enforcement of the run."),
     ("start_time_seconds", Gauge, "When the run began, in Unix seconds."),
     ("look_time_seconds", Gauge, "When the jobs were last sampled, in Unix seconds."),
@@ -44,6 +44,12 @@ pub(super) const FAMILIES: [(&str, Kind, &str); 47] = [
         "shadow_disagreements_total",
         Counter,
         "Decisions of a shadow policy that gave some job another share.",
+    ),
+    ("otlp_exports_total", Counter, "Messages that an OpenTelemetry receiver has taken."),
+    (
+        "otlp_export_failures_total",
+        Counter,
+        "Messages that an OpenTelemetry receiver has not taken as a whole.",
     ),
     ("job_info", Gauge, "A job's container."),
     ("job_standing", Gauge, "1 for the standing that the job has, 0 for the others."),

@@ -14,8 +14,13 @@ use families::{FAMILIES, Kind};
 /// The common prefix of all names.
 const PREFIX: &str = "paceline_allocator_";
 
-/// The text for `snapshot`; `decided` gives the number of decisions on a job.
-pub(super) fn render(snapshot: &Snapshot, decided: impl Fn(&str) -> u64) -> String {
+/// The text for `snapshot`; `decided` gives the number of decisions on a job. `exports` are the messages
+/// that an OpenTelemetry receiver has taken, and the others.
+pub(super) fn render(
+    snapshot: &Snapshot,
+    decided: impl Fn(&str) -> u64,
+    exports: (u64, u64),
+) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
         for (name, kind, help) in FAMILIES {
@@ -26,6 +31,7 @@ pub(super) fn render(snapshot: &Snapshot, decided: impl Fn(&str) -> u64) -> Stri
             }
         }
         write::all(snapshot, decided);
+        write::exports(exports);
     });
     sums_as_counters(recorder.handle().render())
 }
@@ -53,7 +59,7 @@ pub(super) mod tests {
     }
 
     fn rendered(snapshot: &Snapshot) -> String {
-        render(snapshot, |_| 7)
+        render(snapshot, |_| 7, (0, 0))
     }
 
     #[test]

@@ -40,6 +40,12 @@ pub(super) fn all(snapshot: &Snapshot, decided: impl Fn(&str) -> u64) {
     }
 }
 
+/// Writes how many messages an OpenTelemetry receiver has taken, and the others.
+pub(super) fn exports((sent, failed): (u64, u64)) {
+    count("otlp_exports_total", &[], sent);
+    count("otlp_export_failures_total", &[], failed);
+}
+
 fn run(snapshot: &Snapshot) {
     let policy = &snapshot.policy;
     let dry_run = if policy.dry_run { "true" } else { "false" };

@@ -24,6 +24,7 @@ fn settings(folder: &Path) -> (Settings, TlsConnector) {
         Some(path)
     };
     let settings = Settings {
+        otlp: false,
         listen: Some("0.0.0.0:0".parse().unwrap()),
         token_file: file("token", SECRET),
         tls_certificate: file("certificate.pem", &made.cert.pem()),

@@ -215,7 +215,9 @@ fn several_nodes_need_a_policy_that_moves_jobs() {
 fn example_file_shows_every_key_with_its_default() {
     let shown: Vec<&str> = EXAMPLE
         .lines()
-        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .map(|line| {
+            line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', ':'])).unwrap_or(line)
+        })
         .collect();
     let usual = settings("run", EXAMPLE);
     assert_eq!(usual, settings("run", ""));
@@ -234,4 +236,36 @@ fn example_file_shows_every_key_with_its_default() {
         "web.token_file web.tls_certificate web.tls_key"
     );
     all.build().unwrap();
+}
+
+#[test]
+fn shown_settings_are_a_file_with_the_same_meaning() {
+    let lines = ["run", "run --policy flowcon --param alpha=0.05 --dry-run --control none"];
+    for (line, file) in lines.into_iter().flat_map(|line| [(line, ""), (line, FILE)]) {
+        // FILE's parameter is one of tradl.
+        let file = if line == "run" { file.to_owned() } else { file.replace("hold = 4", "") };
+        let all = settings(line, &file);
+        let text = toml::to_string(&all.as_file()).unwrap();
+        let again = settings("run", &text);
+        assert_eq!(all.fixed.differences(&again.fixed), Vec::<&str>::new(), "{text}");
+        assert_eq!(all.changes(&again), Vec::<String>::new(), "{text}");
+        assert_eq!(again.as_file(), all.as_file());
+    }
+}
+
+#[test]
+fn kubernetes_refuses_weights_and_sets_of_cpus() {
+    let of_kubernetes = |line: &str| {
+        let args = RunArgs { place: Place::Kubernetes, ..args(line) };
+        args.settings(&Given::default()).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(of_kubernetes("run --enforcement quota"), Ok(()));
+    assert_eq!(
+        of_kubernetes("run --enforcement shares").unwrap_err(),
+        "invalid enforcement \"shares\" on Kubernetes: expected quota or quota+leftover, because a \
+         pod's weight is its request"
+    );
+    let error = of_kubernetes("run --policy specon --node a=0 --node b=1").unwrap_err();
+    assert!(error.starts_with("cannot split a Kubernetes node by --node: "), "{error}");
+    assert!(args("run --enforcement shares").settings(&Given::default()).is_ok());
 }

@@ -43,8 +43,8 @@ impl Owners {
         let host = HostCpu {
             nano_cpus: field("NanoCpus", before.nano_cpus),
             cpu_quota: field("CpuQuota", before.cpu_quota),
+            cpu_period: field("CpuPeriod", before.cpu_period),
             cpu_shares: field("CpuShares", before.cpu_shares),
-            ..before
         };
         if host == before || !stub.update(id, body) {
             return;
@@ -52,7 +52,9 @@ impl Owners {
         let wanted = self.get(id);
         wanted.host = host;
         let engines = Wanted::by_engine(wanted.host);
-        if body["CpuShares"].is_null() {
+        if body["CpuPeriod"].is_i64() {
+            wanted.quota.period = engines.quota.period;
+        } else if body["CpuShares"].is_null() {
             wanted.quota = engines.quota;
         }
         if body["CpuShares"].is_i64() {

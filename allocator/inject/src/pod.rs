@@ -1,0 +1,103 @@
+//! One pod template, and what is asked of it.
+
+use crate::cursor::Cursor;
+use crate::keys::{CONTAINER, ENABLE, INJECTED, OLD_ENABLE, SIDECAR};
+use crate::problem::Problem;
+
+/// A pod, or the template of pods.
+#[derive(Debug)]
+pub(crate) struct Pod<'a> {
+    pub(crate) metadata: Cursor<'a>,
+    pub(crate) spec: Cursor<'a>,
+}
+
+impl<'a> Pod<'a> {
+    /// The pod at this place; `None` where it has no metadata or no specification.
+    pub(crate) fn at(place: &Cursor<'a>) -> Result<Option<Self>, Problem> {
+        let (metadata, spec) = (place.map("metadata")?, place.map("spec")?);
+        Ok(metadata.zip(spec).map(|(metadata, spec)| Self { metadata, spec }))
+    }
+
+    /// The containers of users.
+    pub(crate) fn containers(&self) -> Result<Vec<Cursor<'a>>, Problem> {
+        let mut containers = self.spec.list("containers")?;
+        containers.retain(|container| name(container) != SIDECAR);
+        Ok(containers)
+    }
+
+    /// The container of the job: the only one, or the one that the annotation names.
+    pub(crate) fn job(&self) -> Result<Cursor<'a>, Problem> {
+        let mut containers = self.containers()?;
+        let field = self.spec.field_of("containers");
+        if let Some(annotations) = self.metadata.map("annotations")?
+            && let Some(wanted) = annotations.text(CONTAINER)?
+        {
+            let found = containers.iter().position(|container| name(container) == wanted);
+            return found.map(|at| containers.swap_remove(at)).ok_or_else(|| {
+                let cause = format!("no container is called {wanted:?}");
+                Problem::new(annotations.field_of(CONTAINER), cause, advice(&containers))
+            });
+        }
+        match containers.as_slice() {
+            [_] => Ok(containers.swap_remove(0)),
+            [] => Err(Problem::new(field, "there is no container", "add the job's container")),
+            several => {
+                let cause = format!("there are {} containers", several.len());
+                let advice =
+                    format!("name the job's with the annotation {CONTAINER}: {}", advice(several));
+                Err(Problem::new(field, cause, advice))
+            }
+        }
+    }
+
+    /// Whether a sidecar is there that was not injected.
+    pub(crate) fn has_own_sidecar(&self) -> Result<bool, Problem> {
+        let mut all = self.spec.list("containers")?;
+        all.extend(self.spec.list("initContainers")?);
+        for container in all {
+            if name(&container) == SIDECAR || runs_sidecar(&container)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether the metadata opts in.
+pub(crate) fn opts_in(metadata: &Cursor<'_>) -> Result<bool, Problem> {
+    let Some(labels) = metadata.map("labels")? else { return Ok(false) };
+    for key in [ENABLE, OLD_ENABLE] {
+        if labels.scalar(key)? == Some("true") {
+            return labels.text(key).map(|_| true);
+        }
+    }
+    Ok(false)
+}
+
+/// The mark of an earlier injection.
+pub(crate) fn mark<'a>(metadata: &Cursor<'a>) -> Result<Option<&'a str>, Problem> {
+    match metadata.map("annotations")? {
+        Some(annotations) => annotations.text(INJECTED),
+        None => Ok(None),
+    }
+}
+
+/// The name of a container, volume or mount.
+pub(crate) fn name<'a>(item: &Cursor<'a>) -> &'a str {
+    item.scalar("name").ok().flatten().unwrap_or_default()
+}
+
+fn advice(containers: &[Cursor<'_>]) -> String {
+    let names: Vec<_> = containers.iter().map(|one| format!("{:?}", name(one))).collect();
+    match names.as_slice() {
+        [] => "add the job's container".to_owned(),
+        names => names.join(" or "),
+    }
+}
+
+/// Whether a container's command is the sidecar's program.
+fn runs_sidecar(container: &Cursor<'_>) -> Result<bool, Problem> {
+    let command = container.list("command")?;
+    let program = command.first().and_then(|first| first.tree.scalar(first.id));
+    Ok(program.is_some_and(|program| program.rsplit('/').next() == Some(SIDECAR)))
+}

@@ -1,0 +1,151 @@
+//! A job as its record and the kernel describe it. The record belongs to a user, and is trusted for
+//! what that user may do anyway: its control group must belong to the same user.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use paceline_api::labels::ENABLE;
+use paceline_api::plain;
+use paceline_cgroup::job_group::JobGroup;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::folder::{Folder, Place};
+use super::record::{self, Record};
+use crate::runtime::{Container, HostCpu, State};
+
+/// The label with the user who owns a job. The runtime sets it; a record cannot.
+const OWNER: &str = "paceline.owner";
+/// The most settings of one job, and the longest in bytes.
+const MAX_SETTINGS: usize = 64;
+const MAX_LEN: usize = 2048;
+/// The most jobs of one user.
+const MAX_JOBS: usize = 256;
+
+/// A job that is recorded.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) record: Record,
+    pub(super) uid: u32,
+    /// Its control group; `None` if that has ended.
+    pub(super) group: Option<JobGroup>,
+}
+
+impl Job {
+    /// Reads job `id` of a folder.
+    pub(super) fn read(proc: &Path, folder: &Folder, id: &str) -> io::Result<Self> {
+        let (record, uid) = Record::read(folder, id)?;
+        let (owner, shared) = folder.owner()?;
+        let refused = |why: &str| io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned());
+        if uid != owner && !shared {
+            return Err(refused("its record and the folder have different owners"));
+        }
+        let group = match JobGroup::from_text(proc, id, &record.groups) {
+            Ok(group) => Some(group),
+            // The kernel knows no such group. Any other error says only that it cannot be seen from here.
+            Err(error) if is_gone(&error) => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(group) = &group
+            && group.owner()? != uid
+        {
+            return Err(refused("its control group belongs to another user"));
+        }
+        Ok(Self { record, uid, group })
+    }
+
+    /// The processes that are left of it.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        self.group.as_ref().map(JobGroup::processes).unwrap_or_default()
+    }
+
+    /// Its present description; `None` if it has ended.
+    pub(super) fn describe(&self) -> Option<Container> {
+        let processes = self.processes();
+        let first = processes.iter().find(|pid| **pid == self.record.pid);
+        // The first process may end before its children.
+        let pid = first.or_else(|| processes.iter().min()).copied()?;
+        let settings = self.record.labels.iter().take(MAX_SETTINGS);
+        let is_setting =
+            |(key, value): &(&String, &String)| key.len() <= MAX_LEN && value.len() <= MAX_LEN;
+        let mut labels: BTreeMap<String, String> =
+            settings.filter(is_setting).map(|(key, value)| (key.clone(), value.clone())).collect();
+        labels.insert(ENABLE.to_owned(), "true".to_owned());
+        labels.insert(OWNER.to_owned(), self.uid.to_string());
+        Some(Container {
+            id: self.record.id.clone(),
+            name: plain::name(&self.record.name),
+            pid: Some(pid),
+            started_at: self.record.started_at.to_string(),
+            labels,
+            addresses: Vec::new(),
+            published: Vec::new(),
+            host_config: HostCpu::default(),
+            cpuset_cpus: String::new(),
+            mounted: Vec::new(),
+            network_mode: "host".to_owned(),
+            state: State { running: true, ..State::default() },
+            pod: None,
+        })
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::NODEV].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| gone.contains(&code))
+}
+
+/// The user who owns a job outside containers; `None` for a container.
+pub fn owner(container: &Container) -> Option<u32> {
+    let given = container.labels.get(OWNER).filter(|_| record::is_job(&container.id));
+    given.and_then(|uid| uid.parse().ok())
+}
+
+/// The ids of the jobs that are recorded in a folder; at most [`MAX_JOBS`] for each user.
+pub(super) fn ids(folder: &Folder) -> Vec<String> {
+    let names = folder.names().unwrap_or_default();
+    let mut ids: Vec<String> =
+        names.iter().filter_map(|name| record::id_of(name)).map(str::to_owned).collect();
+    ids.sort();
+    let mut count: BTreeMap<u32, usize> = BTreeMap::new();
+    ids.retain(|id| {
+        let file = folder.open_file(&format!("{id}.json"), OFlags::PATH | OFlags::NOFOLLOW);
+        let owner = file.and_then(|file| file.metadata()).map(|about| user(&about));
+        let Ok(owner) = owner else { return false };
+        let jobs = count.entry(owner).or_default();
+        *jobs += 1;
+        *jobs <= MAX_JOBS
+    });
+    ids
+}
+
+fn user(about: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::uid(about)
+}
+
+/// Removes what ended jobs of user `uid` have left in a folder. Root removes it for every user.
+pub fn clean(proc: &Path, place: &Place, uid: u32) {
+    let Ok(folder) = place.open() else { return };
+    for id in ids(&folder) {
+        match Job::read(proc, &folder, &id) {
+            Ok(job) if (uid == 0 || job.uid == uid) && job.processes().is_empty() => {
+                // What cannot be removed now is looked at again.
+                let _gone = job.remove(&folder);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+impl Job {
+    /// Removes its group and its files, after its last process. Returns whether the group is gone.
+    pub(super) fn remove(&self, folder: &Folder) -> bool {
+        let removed = self.group.as_ref().is_none_or(|group| group.remove().is_ok());
+        // A group that has processes again is looked at later.
+        if removed {
+            drop(Record::remove(folder, &self.record.id));
+        }
+        removed
+    }
+}

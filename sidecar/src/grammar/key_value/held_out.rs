@@ -1,0 +1,69 @@
+//! Which losses of a line are those of held-out data, where their names do not say so.
+
+use crate::grammar::keys::main_loss_first;
+use crate::names::{self, rank};
+use crate::observation::{Loss, Phase, Span};
+
+/// Names of fields whose text says which data a line is about.
+const DATA: [&str; 5] = ["mode", "split", "phase", "subset", "stage"];
+
+/// The held-out data that a field such as `split=valid` names, anywhere in a line.
+pub(super) fn data(line: &str) -> Option<Phase> {
+    memchr::memchr2_iter(b'=', b':', line.as_bytes()).find_map(|at| {
+        let (key, value) = line.split_at_checked(at)?;
+        let key = key.trim_end_matches(['"', '\'']);
+        if !key.ends_with(['e', 't']) {
+            return None;
+        }
+        let name = DATA.iter().find(|name| key.ends_with(*name))?;
+        let before = key.strip_suffix(name)?.chars().next_back();
+        if before.is_some_and(|before| before.is_alphanumeric() || before == '_') {
+            return None;
+        }
+        let value = value.get(1..)?.trim_start_matches([' ', '"', '\'']);
+        let length = value.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(value.len());
+        names::held_out_by(value.get(..length)?)
+    })
+}
+
+/// Whether a line after a star has a score, too, as the results of the examples of PyTorch do. They
+/// are those of held-out data: ` * Acc@1 75.0 loss 1.0`.
+pub(super) fn is_summary(line: &str) -> bool {
+    let scores = ["acc", "Acc", "ACC", "err", "Err", "mAP", "F1", "IoU"];
+    scores.iter().any(|score| line.contains(score))
+}
+
+/// Beside a loss such as `tr_loss`, those of `te_loss`, `ts_loss` and `ev_loss` are of held-out data. Elsewhere these
+/// words may name parts, such as a text encoder.
+pub(super) fn abbreviated(losses: &mut [Loss]) {
+    let first = |loss: &Loss, word: &str| {
+        let name = loss.name.split(|c: char| !c.is_alphanumeric()).next();
+        name.is_some_and(|name| name.eq_ignore_ascii_case(word))
+    };
+    if !losses.iter().any(|loss| first(loss, "tr")) {
+        return;
+    }
+    for loss in losses {
+        let phase = if first(loss, "te") || first(loss, "ts") {
+            Phase::Test
+        } else if first(loss, "ev") {
+            Phase::Validation
+        } else {
+            continue;
+        };
+        (loss.phase, loss.span) = (phase, Span::Epoch);
+    }
+}
+
+/// Parts of a loss on held-out data need not repeat that they are: `valid loss 0.5, box loss 0.1`.
+pub(super) fn inherit(losses: &mut [Loss]) {
+    let is_part = |loss: &Loss| loss.phase == Phase::Train && rank(&loss.name) >= 2;
+    let held_out = losses.iter().find(|loss| loss.phase != Phase::Train).map(|loss| loss.phase);
+    let trains = losses.iter().any(|loss| loss.phase == Phase::Train && !is_part(loss));
+    if let Some(phase) = held_out.filter(|_| !trains) {
+        for loss in losses.iter_mut().filter(|loss| is_part(loss)) {
+            (loss.phase, loss.span) = (phase, Span::Epoch);
+        }
+        main_loss_first(losses);
+    }
+}

@@ -1,0 +1,170 @@
+//! The loss of a pair, also where its value stands apart from its name.
+
+use std::borrow::Cow;
+
+use super::numbers::{begins_extent, is_counted};
+use super::pairs::{Form, Pair};
+use super::vocabulary::{Role, may_be_part, role};
+use super::{KeyValue, Now, WEAK, usual};
+use crate::grammar::draft::Draft;
+use crate::grammar::keys::{Field, Keys};
+use crate::grammar::scan;
+use crate::names::{self, rank};
+use crate::observation::{Phase, Span};
+
+impl KeyValue {
+    /// Reads several values whose names are in one word: `train/val loss: 0.5/0.25`. Returns whether
+    /// one of them is a loss.
+    pub(super) fn list(&mut self, pair: &Pair<'_>, draft: &mut Draft) -> bool {
+        let words = pair.words.as_slice();
+        let further = || pair.list.split('/').skip(1).filter_map(scan::whole);
+        let count = further().count() + 1;
+        let named = |word: &&str| word.split('/').count() == count;
+        let Some(at) = words.iter().position(named).filter(|_| pair.unit.is_empty()) else {
+            return false;
+        };
+        if pair.words.roles().any(Role::REPEATS) {
+            return false;
+        }
+        let names = words.get(at).into_iter().flat_map(|word| word.split('/'));
+        let mut any = false;
+        for (name, value) in names.zip(std::iter::once(pair.value).chain(further())) {
+            let word =
+                |(index, word): (usize, &&str)| if index == at { name } else { *word }.to_owned();
+            let key = words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ");
+            if let Field::Loss { phase, span } = self.keys.field(&key) {
+                draft.push(&key, phase, span.unwrap_or(usual(phase)), value);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Takes a counter whose name follows it, and notes the loss whose value comes after both:
+    /// `loss after 100 steps: 0.5`.
+    pub(super) fn link_before(&mut self, pair: &Pair<'_>, counted: &str, now: &mut Now) {
+        let singular = counted.trim_end_matches('s');
+        let field = self.keys.field(singular);
+        let is_other = matches!(field, Field::Epoch | Field::Batch);
+        now.counters.take(pair, if is_other { field } else { Field::Step });
+        let name = pair.words.as_slice().split_last().map(|(_, name)| name.join(" "));
+        let after = pair.after.trim_start();
+        let is_followed = after
+            .get(counted.len()..)
+            .is_some_and(|after| after.trim_start_matches([' ', ')']).starts_with([':', '=']));
+        if is_followed
+            && let Some(name) = name
+            && let Field::Loss { phase, span } = self.keys.field(&name)
+        {
+            now.pending = Some((phase, span));
+        }
+    }
+
+    /// Notes a loss that `before`, a text that ends with its value, names before a counter:
+    /// `loss, step 5 = 0.5`.
+    pub(super) fn before_counter(&mut self, before: &str, now: &mut Now) {
+        let Some((text, _)) = before.rsplit_once(['=', ':']) else { return };
+        if !now.counters.has_steps() || now.pending.is_some() {
+            return;
+        }
+        let counter = text.trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
+        let name = counter.trim_end().trim_end_matches(|c: char| c.is_alphabetic());
+        let Some(name) = name.trim_end().strip_suffix([',', '(', '[', '@']) else { return };
+        let start = name.rfind([',', ';', '|', ':', ']', ')']).map_or(0, |at| at + 1);
+        let name = name.get(start..).unwrap_or_default().trim();
+        let is_known = name.split(' ').all(|word| {
+            role(word).any(Role::BEFORE) || matches!(self.keys.field(word), Field::Loss { .. })
+        });
+        if is_known && let Field::Loss { phase, span } = self.keys.field(name) {
+            now.pending = Some((phase, span));
+        }
+    }
+
+    /// Notes a loss whose value comes after the counter of `pair`.
+    pub(super) fn link(&mut self, pair: &Pair<'_>, now: &mut Now) {
+        let words = pair.words.as_slice();
+        let Some(at) = words.iter().position(|word| role(word).any(Role::LINK)) else { return };
+        let Some((name, _)) = words.split_at_checked(at) else { return };
+        let name = name.join(" ");
+        let after = pair.after.trim_start();
+        let is_followed = after.starts_with([':', '=', '|']) || after.starts_with("is");
+        if let Field::Loss { phase, span } = self.keys.field(&name)
+            && is_followed
+        {
+            now.pending = Some((phase, span));
+        }
+    }
+
+    /// The loss of a pair: its name, the data, and the span if the name gives it.
+    pub(super) fn loss<'a>(
+        &mut self,
+        pair: &Pair<'a>,
+        now: &Now,
+    ) -> Option<(Cow<'a, str>, Phase, Option<Span>)> {
+        if !pair.unit.is_empty() || pair.total.is_some() {
+            return None;
+        }
+        let words = pair.words.as_slice();
+        // `the loss is nan` is said about an earlier one.
+        if pair.value.is_nan() && words.last().is_some_and(|word| word.eq_ignore_ascii_case("is")) {
+            return None;
+        }
+        let is_loss = |keys: &mut Keys, word: &str| {
+            word.eq_ignore_ascii_case("entropy") || matches!(keys.field(word), Field::Loss { .. })
+        };
+        let at = words.iter().rposition(|word| is_loss(&mut self.keys, word))?;
+        let (before, rest) = words.split_at_checked(at)?;
+        let known = |words: &[&str], roles| words.iter().all(|word| role(word).any(roles));
+        let repeated =
+            |word: &&str| rest.first().is_some_and(|loss| word.eq_ignore_ascii_case(loss));
+        // One unknown word may name a part, if a value is given to it.
+        let mut unknown = usize::from(!pair.is_separated || pair.form == Form::Digits);
+        let before_is_known = before.iter().all(|word| {
+            let is_known = role(word).any(Role::BEFORE)
+                || repeated(word)
+                || matches!(self.keys.field(word), Field::Loss { .. });
+            unknown += usize::from(!is_known);
+            is_known || (unknown == 1 && may_be_part(word))
+        });
+        // The steps that a mean is of: `loss over the last 100 steps: 0.5`.
+        let after = rest.get(1..)?;
+        let is_mean =
+            !after.is_empty() && pair.is_separated && pair.form != Form::Digits && is_extent(after);
+        // One letter names one of several: `Loss A: 0.5`.
+        let is_lettered = pair.is_separated && matches!(after, [letter] if letter.len() == 1);
+        if !before_is_known || !(is_mean || is_lettered || known(after, Role::AFTER)) {
+            return None;
+        }
+        let words = if is_mean { words.get(..=at)? } else { words };
+        let name = match words {
+            [word] => Cow::Borrowed(*word),
+            words => Cow::Owned(words.join(" ")),
+        };
+        let Field::Loss { mut phase, span } = self.keys.field(&name) else { return None };
+        // Settings are whole numbers, and `cross entropy (2 classes)` is no loss.
+        let is_other = |name: &str| {
+            if pair.is_separated { names::is_longer(name) } else { rank(name) >= WEAK }
+        };
+        if pair.form == Form::Digits && is_other(&name) {
+            return None;
+        }
+        if phase == Phase::Train && !pair.words.roles().any(Role::TRAIN) {
+            let held_out = |phase: &Phase| *phase != Phase::Train;
+            phase = pair.context.phase().filter(held_out).or(now.phase).unwrap_or(phase);
+        }
+        Some((name, phase, span))
+    }
+}
+
+/// Whether words after "loss" say which steps it is of: `over the last 100 steps`.
+fn is_extent(words: &[&str]) -> bool {
+    let is_between = |word: &&str| {
+        let known =
+            ["the", "one", "of", "all"].iter().any(|known| word.eq_ignore_ascii_case(known));
+        known || begins_extent(word) || word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let Some((last, between)) = words.split_last() else { return false };
+    is_counted(last)
+        && between.first().is_some_and(|word| begins_extent(word))
+        && between.iter().all(is_between)
+}

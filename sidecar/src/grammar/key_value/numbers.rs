@@ -1,0 +1,157 @@
+//! What stands beside a number: its name, its total, further values, its unit.
+
+use crate::grammar::scan;
+
+pub(super) fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A counter in one word, such as `E1/3`, `B10/50` and `step100`: its name, and its numbers. A letter
+/// alone needs a total.
+pub(super) fn attached(word: &str) -> Option<(&'static str, &str)> {
+    let bytes = word.as_bytes();
+    let may_be = bytes.last().is_some_and(u8::is_ascii_digit)
+        && matches!(bytes.first(), Some(b'e' | b'E' | b'b' | b'B' | b's' | b'S' | b'i' | b'I'));
+    if !may_be {
+        return None;
+    }
+    let (letters, numbers) = word.split_at_checked(word.find(|c: char| !c.is_alphabetic())?)?;
+    let (count, rest) = scan::count(numbers)?;
+    let total = rest.strip_prefix('/').and_then(scan::count);
+    let is_whole = rest.is_empty() || total.is_some_and(|(_, rest)| rest.is_empty());
+    if !is_whole || count > MAX_ATTACHED {
+        return None;
+    }
+    let name = ATTACHED.iter().find(|(known, _)| letters.eq_ignore_ascii_case(known))?.1;
+    (letters.len() > 1 || total.is_some()).then_some((name, numbers))
+}
+
+/// The name of a counter that is one letter: `E: 1/20`.
+pub(super) fn lettered(word: &str) -> Option<&'static str> {
+    let is = |(known, _): &&(&str, &str)| known.len() == 1 && word.eq_ignore_ascii_case(known);
+    ATTACHED.iter().find(is).map(|(_, name)| *name)
+}
+
+/// Names of counters that their number may follow directly, and what they mean.
+const ATTACHED: [(&str, &str); 10] = [
+    ("e", "epoch"),
+    ("ep", "epoch"),
+    ("epoch", "epoch"),
+    ("b", "batch"),
+    ("batch", "batch"),
+    ("s", "step"),
+    ("step", "step"),
+    ("i", "iter"),
+    ("it", "iter"),
+    ("iter", "iter"),
+];
+
+/// A larger number directly after a name is part of the name.
+const MAX_ATTACHED: u64 = 1_000_000_000;
+
+/// The length of the values after slashes at the start of `text`: `/0.5`, ` / 0.5 / 0.25`. A whole
+/// number is a total.
+pub(super) fn further(text: &str) -> Option<usize> {
+    let mut rest = text;
+    while let Some(number) = rest.trim_start_matches(' ').strip_prefix('/') {
+        let number = number.trim_start_matches(' ');
+        let Some((_, after)) = scan::number(number) else { break };
+        let is_whole = !number.get(..number.len() - after.len()).is_some_and(|n| n.contains('.'));
+        let goes_on = after.trim_start_matches(' ').starts_with('/');
+        if is_whole || !(goes_on || scan::ends_before(after)) {
+            break;
+        }
+        rest = after;
+    }
+    Some(text.len() - rest.len()).filter(|length| *length > 0)
+}
+
+/// Whether the steps that a mean is of follow `word`.
+pub(super) fn begins_extent(word: &str) -> bool {
+    ["for", "over", "last", "past", "during"].iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// The word at the start of `text`, if it names what is counted.
+pub(super) fn counted(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(' ').filter(|rest| may_count(rest))?;
+    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+    rest.get(..length).filter(|word| is_counted(word))
+}
+
+/// Words for a step.
+const STEPS: [&str; 10] = [
+    "step",
+    "steps",
+    "iter",
+    "iters",
+    "iteration",
+    "iterations",
+    "batch",
+    "batches",
+    "update",
+    "updates",
+];
+
+/// Whether `word` names what is counted: `steps`, `batches`, `samples`.
+pub(super) fn is_counted(word: &str) -> bool {
+    const OTHERS: [&str; 5] = ["epoch", "epochs", "samples", "examples", "minibatches"];
+    may_count(word) && STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Whether `word` begins like a word that [`is_counted`].
+pub(super) fn may_count(word: &str) -> bool {
+    let first = word.as_bytes().first().map(|first| first | 0x20);
+    matches!(first, Some(b's' | b'i' | b'b' | b'u' | b'e' | b'm'))
+}
+
+/// The number after a slash or "of", and the text after it.
+pub(super) fn denominator(text: &str) -> Option<(u64, &str)> {
+    let trimmed = text.trim_start_matches(' ');
+    let of = trimmed.strip_prefix("of ").filter(|_| trimmed.len() < text.len());
+    scan::count(trimmed.strip_prefix('/').or(of)?.trim_start_matches(' '))
+}
+
+/// A unit of time after a space, and the text after it.
+pub(super) fn spaced_unit(text: &str) -> (&str, &str) {
+    let Some(rest) = text.strip_prefix(' ') else { return ("", text) };
+    if !rest.starts_with(['s', 'm', 'u']) {
+        return ("", text);
+    }
+    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+    let Some((unit, after)) = rest.split_at_checked(length) else { return ("", text) };
+    let is_unit = ["s", "sec", "secs", "second", "seconds", "ms", "msec", "us"].contains(&unit);
+    // In `0.5 s: 3` it is a key.
+    if is_unit && !after.starts_with([':', '=', '/', '_']) { (unit, after) } else { ("", text) }
+}
+
+/// The time of a step in seconds from `250ms/step`, `0.855 sec/step`, `4.0 it/s`, and the text
+/// after it.
+pub(super) fn per_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a str) {
+    let (top, rest) = if unit.is_empty() {
+        let rest = after.trim_start_matches(' ');
+        if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
+            return (None, after);
+        }
+        let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        rest.split_at_checked(length).unwrap_or((rest, ""))
+    } else {
+        (unit, after)
+    };
+    let per = rest.strip_prefix('/').or_else(|| rest.strip_prefix(" per "));
+    let Some(rest) = per else { return (None, after) };
+    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+    let Some((bottom, rest)) = rest.split_at_checked(length) else { return (None, after) };
+    // `iter/s: 4` is a key.
+    if rest.starts_with([':', '=', '_']) || rest.starts_with(" =") {
+        return (None, after);
+    }
+    let is_step = |word: &str| STEPS.contains(&word) || ["it", "its"].contains(&word);
+    let seconds = match (top, bottom) {
+        ("s" | "sec" | "secs" | "seconds", step) if is_step(step) => value,
+        ("ms" | "msec", step) if is_step(step) => value / 1e3,
+        ("us", step) if is_step(step) => value / 1e6,
+        (step, "s" | "sec" | "second") if is_step(step) => 1.0 / value,
+        _ => return (None, after),
+    };
+    (Some(seconds).filter(|seconds| *seconds > 0.0 && seconds.is_finite()), rest)
+}

@@ -1,0 +1,83 @@
+//! Image restoration: `BasicSR`, and the many programs that are built on it.
+
+use super::draft::Draft;
+use super::shape::Shape;
+use super::{Grammar, Reading, scan};
+use crate::observation::{Phase, Span};
+use crate::terminal::End;
+
+/// `[epoch:  0, iter:   1,200, lr:(2.0e-04,)] [eta: 1 day, 2:03:04, time (data): 0.5 (0.01)] l_pix: 0.25`.
+/// The names of its losses begin with `l_`.
+#[derive(Debug)]
+pub(super) struct BasicSr {
+    shapes: [Shape; 2],
+}
+
+/// Maximum number of values on a line.
+const MAX_VALUES: usize = 32;
+
+impl BasicSr {
+    pub(super) fn new() -> Self {
+        let shapes = [
+            Shape::new(
+                "[epoch: {epoch}, iter: {step}, lr:({..})] [eta: {..}, time (data): {s} ({_})]",
+            ),
+            // The name of the experiment may come first.
+            Shape::new(
+                "[{..}][epoch: {epoch}, iter: {step}, lr:({..})] [eta: {..}, time (data): {s} ({_})]",
+            ),
+        ];
+        Self { shapes }
+    }
+}
+
+impl Grammar for BasicSr {
+    fn name(&self) -> &'static str {
+        "basicsr"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'['
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        let Some(rest) = self.shapes.iter().find_map(|shape| shape.read(line, draft)) else {
+            return Reading::Foreign;
+        };
+        let words: Vec<_> = rest.split_whitespace().take(MAX_VALUES).collect();
+        for pair in words.chunks_exact(2) {
+            if let [name, value] = pair
+                && let Some(name) = name.strip_suffix(':').filter(|name| name.starts_with("l_"))
+                && let Some(value) = scan::whole(value)
+            {
+                draft.push(name, Phase::Train, Span::Step, value);
+            }
+        }
+        if draft.found.losses.is_empty() {
+            draft.clear();
+            return Reading::Known;
+        }
+        Reading::Says
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::grammar::testing::check;
+
+    #[test]
+    fn basicsr() {
+        let table = [
+            (
+                "2026-01-01 10:00:00,123 INFO: [my_x4..][epoch:  0, iter:     200, lr:(2.000e-04,)] [eta: 1 day, 2:03:04, time (data): 0.500 (0.010)] l_pix: 2.5000e-01 ",
+                "epoch 0, step 200, 0.5 s, l_pix=0.25 Step",
+            ),
+            (
+                "[epoch: 3, iter: 1,200, lr:(1.0e-04,1.0e-04,)] [eta: 2:03:04, time (data): 0.25 (0.01)] l_g_pix: 5.0e-01 l_d_real: 7.5e-01 out_d: 1.0e+00",
+                "epoch 3, step 1200, 0.25 s, l_g_pix=0.5 Step, l_d_real=0.75 Step",
+            ),
+            ("[epoch: 3] l_pix: 2.5", ""),
+        ];
+        check("basicsr", false, &table);
+    }
+}

@@ -1,0 +1,197 @@
+//! What is known of one source: its processes, and which of its losses are new.
+
+use std::collections::BTreeMap;
+
+use super::Kind;
+use super::choice::Choice;
+use super::pace::Pace;
+use super::said::Said;
+use super::steps::{Position, Steps, Total};
+use crate::observation::{Observation, Phase};
+
+/// The state of one source.
+#[derive(Debug)]
+pub(super) struct SourceState {
+    pub(super) kind: Kind,
+    pub(super) choice: Choice,
+    /// The step of the last training loss.
+    said: Said,
+    pub(super) ranks: BTreeMap<u32, Process>,
+    /// For lines without a rank.
+    pub(super) process: Process,
+    /// The number of steps of the leading process.
+    pub(super) total: Total,
+    /// The last step with a loss.
+    pub(super) last: Option<Place>,
+    /// Where a higher rank was when the leading one printed its first loss, and how many losses up
+    /// to there may still come.
+    pub(super) repeats: Option<(Place, u8)>,
+    /// Whether steps have advanced.
+    pub(super) advances: bool,
+    /// Parts of a loss, until it is clear that no main loss comes with them.
+    pub(super) waiting: Option<Observation>,
+}
+
+/// A step with a loss, as its source counts it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    rank: Option<u32>,
+    epoch: Option<u64>,
+    step: Option<u64>,
+    global: Option<u64>,
+    /// The loss as bits.
+    loss: u64,
+}
+
+/// Maximum number of losses of the leading rank that repeat those of a higher one before it.
+const MAX_REPEATS: u8 = 8;
+
+impl Place {
+    fn is_counted(self) -> bool {
+        self.global.or(self.step).or(self.epoch).is_some()
+    }
+
+    /// Whether it comes after `other` in the run.
+    fn is_beyond(self, other: Self) -> bool {
+        match (self.global, other.global) {
+            (Some(own), Some(other)) => own > other,
+            _ => (self.epoch, self.step) > (other.epoch, other.step),
+        }
+    }
+}
+
+/// What to do with an observation.
+pub(super) enum Wait {
+    /// Take it.
+    Take,
+    /// Take it later, or never.
+    Later,
+    /// Take this earlier one first.
+    After(Observation),
+}
+
+impl SourceState {
+    /// A source of which nothing is known yet. With `batch_size`, samples are converted to steps.
+    pub(super) fn new(kind: Kind, batch_size: Option<u64>) -> Self {
+        Self {
+            kind,
+            choice: Choice::default(),
+            said: Said::default(),
+            ranks: BTreeMap::new(),
+            process: Process::new(batch_size),
+            total: Total::Unknown,
+            last: None,
+            repeats: None,
+            advances: false,
+            waiting: None,
+        }
+    }
+
+    /// Whether a line has only another part of the loss of its step.
+    pub(super) fn has_said(&mut self, observation: &Observation) -> bool {
+        self.kind == Kind::Text && self.said.repeats(observation)
+    }
+
+    /// Whether a loss is not that of the last step again: two loggers may print it, or two processes.
+    pub(super) fn is_new(
+        &mut self,
+        observation: &Observation,
+        position: Position,
+        loss: f64,
+    ) -> bool {
+        if self.kind != Kind::Text {
+            return true;
+        }
+        let place = Place {
+            rank: observation.rank,
+            epoch: position.epoch,
+            step: observation.step,
+            global: position.global,
+            loss: loss.to_bits(),
+        };
+        let last = self.last;
+        if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
+            self.last = Some(place);
+        }
+        let Some(last) = last else { return true };
+        if place.rank.is_some() && place.rank < last.rank {
+            self.repeats = Some((last, MAX_REPEATS));
+        }
+        if let Some((until, left)) = self.repeats.take()
+            && let Some(left) = left.checked_sub(1)
+            && !place.is_beyond(until)
+        {
+            // Without counters, one loss is known to be the same.
+            self.repeats = place.is_counted().then_some((until, left));
+            return false;
+        }
+        if observation.step.is_none() {
+            return true;
+        }
+        let same = Place { loss: last.loss, ..place } == last;
+        self.advances |= !same && last.step.is_some();
+        // Without another step so far, the counter may restart after each line.
+        !same || (last.loss != place.loss && !self.advances)
+    }
+
+    /// Each tag of an event file comes by itself, so parts of a loss wait for the main one.
+    pub(super) fn wait(&mut self, observation: &Observation, is_named: bool) -> Wait {
+        if self.kind != Kind::Events || is_named || observation.losses.is_empty() {
+            return Wait::Take;
+        }
+        if !self.choice.is_partial(observation) {
+            if observation.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                self.waiting = None;
+            }
+            return Wait::Take;
+        }
+        let Some(waiting) = &self.waiting else {
+            self.waiting = Some(observation.clone());
+            return Wait::Later;
+        };
+        // The same part again: the line has no main loss.
+        let name =
+            |observation: &Observation| observation.losses.first().map(|loss| loss.name.clone());
+        if name(waiting) != name(observation) {
+            return Wait::Later;
+        }
+        self.waiting.take().map_or(Wait::Take, Wait::After)
+    }
+}
+
+/// The state of one process.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) steps: Steps,
+    pub(super) pace: Pace,
+}
+
+impl Process {
+    pub(super) fn new(batch_size: Option<u64>) -> Self {
+        Self { steps: Steps::new(batch_size), pace: Pace::default() }
+    }
+
+    /// The duration of a batch in seconds, once it is known. A line about the whole run does not
+    /// count as a batch.
+    pub(super) fn took(
+        &mut self,
+        observation: &Observation,
+        position: Position,
+        now: f64,
+        paused: bool,
+    ) -> Option<f64> {
+        let Observation { step, batch_seconds, losses, .. } = observation;
+        if step.is_none() && batch_seconds.is_none() && losses.is_empty() {
+            return None;
+        }
+        let step = position.global.filter(|_| step.is_some());
+        // A batch of held-out data is not one of the training.
+        let trains = losses.is_empty() || losses.iter().any(|loss| loss.phase == Phase::Train);
+        self.pace.took(
+            batch_seconds.filter(|_| trains),
+            step,
+            observation.at.unwrap_or(now),
+            paused,
+        )
+    }
+}

@@ -1,0 +1,84 @@
+//! Names of the time of a batch, and of batches per second.
+
+use super::Meaning;
+use super::words::{Kinds, Word, kinds, same};
+
+pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
+    // open_clip's name beside that of the data; seconds per batch.
+    if same(words, "batch t") || same(words, "s b") {
+        return Some(Meaning::BatchTime { per_second: 1.0 });
+    }
+    let all = kinds(words);
+    if !all.any(Kinds::TIME | Kinds::SECOND | Kinds::MILLI | Kinds::COST) {
+        // fairseq's name for updates per second.
+        return same(words, "ups").then_some(Meaning::BatchRate);
+    }
+    // torchtitan's name for the time of a whole step.
+    if same(words, "time metrics end to end s") {
+        return Some(Meaning::BatchTime { per_second: 1.0 });
+    }
+    // The first is a counter; the others are the Hugging Face trainer's means of the whole run.
+    let others = ["time step", "train steps per second", "train train steps per second"];
+    if others.iter().any(|name| same(words, name)) {
+        return None;
+    }
+    let ratio = ratio(name, words);
+    let rate = matches!(ratio, Some(Ratio::Rate))
+        || [Kinds::MANY_STEPS, Kinds::PER, Kinds::SECOND].iter().all(|kind| all.any(*kind));
+    let time = Kinds::TIME | Kinds::SECOND | Kinds::MILLI | Kinds::MICRO | Kinds::COST;
+    let mut known = time | Kinds::TRAIN | Kinds::STEP | Kinds::MANY_STEPS | Kinds::PER;
+    known = known | Kinds::BESIDE;
+    if rate {
+        known = known | Kinds::EPOCH;
+    }
+    if !words.iter().all(|word| word.kinds.any(known)) {
+        return None;
+    }
+    if rate {
+        return Some(Meaning::BatchRate);
+    }
+    let per_second = if all.any(Kinds::MILLI) {
+        1e3
+    } else if all.any(Kinds::MICRO) {
+        1e6
+    } else {
+        1.0
+    };
+    let timed = all.any(Kinds::STEP) && all.any(Kinds::TIME | Kinds::COST);
+    (timed || ratio.is_some()).then_some(Meaning::BatchTime { per_second })
+}
+
+/// A time and a step, one of them per the other.
+enum Ratio {
+    /// Steps per second.
+    Rate,
+    /// Seconds per step.
+    Time,
+}
+
+/// `iter/s`, `steps per second`, `sec/batch`.
+fn ratio(name: &str, words: &[Word<'_>]) -> Option<Ratio> {
+    let step = Kinds::STEP | Kinds::MANY_STEPS;
+    let time = Kinds::SECOND | Kinds::MILLI | Kinds::MICRO;
+    let mut rest = name;
+    let mut before: Option<Word<'_>> = None;
+    let mut per = false;
+    for word in words {
+        let (gap, after) = rest.split_at_checked(rest.find(word.text)?)?;
+        rest = after.get(word.text.len()..)?;
+        if word.kinds.any(Kinds::PER) {
+            per = true;
+            continue;
+        }
+        if let Some(before) = before.filter(|_| per || gap == "/") {
+            if before.kinds.any(step) && word.kinds.any(Kinds::SECOND) {
+                return Some(Ratio::Rate);
+            }
+            if before.kinds.any(time) && word.kinds.any(step) {
+                return Some(Ratio::Time);
+            }
+        }
+        (before, per) = (Some(*word), false);
+    }
+    None
+}

@@ -1,0 +1,101 @@
+//! Names of counters: steps, batches, epochs, and how many are planned.
+
+use super::Meaning;
+use super::words::{Kinds, Word, same};
+
+/// Recognises totals only by exact names, so that a counter is not mistaken for one.
+pub(super) fn total(words: &[Word<'_>]) -> Option<Meaning> {
+    const STEPS: [&str; 14] = [
+        "max update",
+        "max updates",
+        "total steps",
+        "max steps",
+        "num steps",
+        "steps total",
+        "total iters",
+        "max iters",
+        "max iterations",
+        "total optimization steps",
+        "num train steps",
+        "num training steps",
+        "max train steps",
+        "total training steps",
+    ];
+    const EPOCHS: [&str; 8] = [
+        "max epoch",
+        "total epochs",
+        "max epochs",
+        "num epochs",
+        "n epochs",
+        "nb epochs",
+        "num train epochs",
+        "number of epochs",
+    ];
+    let is = |names: &[&str]| names.iter().any(|name| same(words, name));
+    if is(&STEPS) { Some(Meaning::TotalSteps) } else { is(&EPOCHS).then_some(Meaning::TotalEpochs) }
+}
+
+pub(super) fn counter(words: &[Word<'_>]) -> Option<Meaning> {
+    const EPOCHS: [&str; 6] = ["epoch", "ep", "pass", "epoch num", "epoch idx", "epoch number"];
+    const STEPS: [&str; 33] = [
+        "round",
+        "step",
+        "steps",
+        "iteration",
+        "iterations",
+        "iter",
+        "iters",
+        "ite",
+        "it",
+        "update",
+        "updates",
+        "num updates",
+        "n updates",
+        "nupdates",
+        "niter",
+        "n iter",
+        "iter num",
+        "iter no",
+        "iteration number",
+        "step num",
+        "step idx",
+        "step count",
+        "update step",
+        "optimizer step",
+        "optim step",
+        "opt step",
+        "steps completed",
+        "completed steps",
+        "steps done",
+        "total timesteps",
+        "total train updates",
+        "acc iter",
+        "accumulated iter",
+    ];
+    const BATCHES: [&str; 8] = [
+        "batch",
+        "batch idx",
+        "batch index",
+        "batch num",
+        "batch no",
+        "minibatch",
+        "mini batch",
+        "batches",
+    ];
+    let of_trainer = |word: &Word<'_>| {
+        word.kinds.any(Kinds::TRAIN)
+            || ["trainer", "global", "current", "cur"].iter().any(|w| word.is(w))
+    };
+    let start = words.iter().position(|word| !of_trainer(word))?;
+    let (of_run, words) = words.split_at_checked(start)?;
+    let is = |names: &[&str]| names.iter().any(|name| same(words, name));
+    if is(&EPOCHS) {
+        Some(Meaning::Epoch)
+    } else if is(&STEPS) || (of_run.iter().any(|word| word.is("global")) && is(&BATCHES)) {
+        Some(Meaning::Step)
+    } else if is(&BATCHES) {
+        Some(Meaning::Batch)
+    } else {
+        is(&["wall time", "walltime", "timestamp"]).then_some(Meaning::WallTime)
+    }
+}

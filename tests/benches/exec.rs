@@ -1,0 +1,104 @@
+//! The cost of a job's start by `paceline exec`, beside a bare start and, where systemd makes the groups,
+//! beside `systemd-run --scope`: the wall clock until the command has ended, and the CPU time of all
+//! processes, also of the one that later removes the group. `true` is the job.
+
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use paceline_system_tests::program;
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
+
+/// How often each command is started, after a first time that does not count.
+const RUNS: u32 = 50;
+/// What `paceline exec` may use without systemd: CPU time more than a bare start.
+const MOST_CPU: Duration = Duration::from_millis(20);
+/// … and with it: time more than `systemd-run --scope`.
+const MOST_TIME: Duration = Duration::from_millis(10);
+/// The unit of CPU times in `/proc/PID/stat`.
+const TICK: Duration = Duration::from_millis(10);
+
+/// What one start costs.
+struct Cost {
+    /// The median of the wall clock.
+    wall: Duration,
+    /// The mean of the CPU time.
+    cpu: Duration,
+}
+
+fn main() -> anyhow::Result<()> {
+    // Processes that outlive their parents come here, so that their CPU time is counted.
+    set_child_subreaper(Some(getpid()))?;
+    let folder = tempfile::tempdir()?;
+    let paceline = program("paceline")?.display().to_string();
+    let exec = |sidecar| vec![&*paceline, "exec", "--sidecar", sidecar, "--", "true"];
+    println!("each {RUNS} times: the median of the wall clock, the mean of the CPU time, in ms");
+    let bare = measured("true", &["true"], folder.path())?;
+    let alone = measured("paceline exec --sidecar none", &exec("none"), folder.path())?;
+    measured("paceline exec", &exec("auto"), folder.path())?;
+    if Path::new("/run/systemd/system").exists() {
+        let of = if rustix::process::geteuid().is_root() { "--system" } else { "--user" };
+        let words = ["systemd-run", of, "--scope", "--quiet", "--collect", "true"];
+        let scope = measured("systemd-run --scope", &words, folder.path())?;
+        let more = alone.wall.saturating_sub(scope.wall);
+        judge("time more than systemd-run --scope", more, MOST_TIME);
+    } else {
+        judge("CPU time more than a bare start", alone.cpu.saturating_sub(bare.cpu), MOST_CPU);
+    }
+    Ok(())
+}
+
+fn judge(what: &str, found: Duration, most: Duration) {
+    let verdict = if found <= most { "within" } else { "OVER" };
+    println!("{what}: {:.1} ms, {verdict} the limit of {} ms", ms(found), most.as_millis());
+}
+
+fn measured(what: &str, words: &[&str], jobs: &Path) -> anyhow::Result<Cost> {
+    run(words, jobs)?;
+    let before = cpu_of_children()?;
+    let mut walls = Vec::new();
+    for _ in 0..RUNS {
+        walls.push(run(words, jobs)?);
+    }
+    walls.sort();
+    let wall = walls.get(walls.len() / 2).copied().context("it ran")?;
+    let cpu = (cpu_of_children()?.saturating_sub(before)) / RUNS;
+    println!("{what:<30} {:>7.1} {:>7.1}", ms(wall), ms(cpu));
+    Ok(Cost { wall, cpu })
+}
+
+/// Runs a command once. Returns the time until its end; all its processes have ended after that.
+#[expect(clippy::disallowed_methods, reason = "the wall time of a program is what is measured")]
+fn run(words: &[&str], jobs: &Path) -> anyhow::Result<Duration> {
+    let (program, rest) = words.split_first().context("a command has a program")?;
+    let mut command = Command::new(program);
+    command.args(rest).env("PACELINE_JOBS", jobs).env_remove("PACELINE_LISTEN");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let started = Instant::now();
+    let output =
+        command.spawn().with_context(|| format!("cannot run {program}"))?.wait_with_output()?;
+    let wall = started.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success() && !said.contains("unmanaged"), "{words:?}: {said}");
+    // The process that removes the group ends a moment later.
+    while wait(WaitOptions::empty()).is_ok() {}
+    Ok(wall)
+}
+
+/// The CPU time of all children that have ended, and of theirs.
+fn cpu_of_children() -> anyhow::Result<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = stat.rsplit_once(") ").context("a process has a name")?;
+    // cutime and cstime.
+    let ticks: Vec<u32> =
+        fields.split(' ').skip(13).take(2).map(str::parse).collect::<Result<_, _>>()?;
+    Ok(TICK * ticks.iter().sum::<u32>())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
