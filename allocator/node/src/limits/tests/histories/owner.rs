@@ -11,11 +11,13 @@ use crate::limits::record::engines_quota;
 use crate::runtime::HostCpu;
 
 /// What one owner has set.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Wanted {
     host: HostCpu,
     quota: Quota,
     weight: u64,
+    /// What the owner had set by the engine each time it wrote past it.
+    before_writes: Vec<HostCpu>,
 }
 
 /// All owners.
@@ -38,15 +40,16 @@ impl Owners {
     pub(super) fn update(&mut self, stub: &Stub, id: &str, body: &Value) {
         let field = |name: &str, before: i64| body[name].as_i64().unwrap_or(before);
         let before = self.get(id).host;
-        // An owner may set the same value again, to undo an own write past the engine. That looks the
-        // same as an engine that applies what it keeps.
+        // An owner may set the same value again, at once or later, to undo an own write past the engine.
+        // That looks the same as an engine that applies what it keeps.
         let host = HostCpu {
             nano_cpus: field("NanoCpus", before.nano_cpus),
             cpu_quota: field("CpuQuota", before.cpu_quota),
             cpu_period: field("CpuPeriod", before.cpu_period),
             cpu_shares: field("CpuShares", before.cpu_shares),
         };
-        if host == before || !stub.update(id, body) {
+        let undoes = self.get(id).before_writes.contains(&host);
+        if host == before || undoes || !stub.update(id, body) {
             return;
         }
         let wanted = self.get(id);
@@ -70,6 +73,7 @@ impl Owners {
         fs::write(stub.file(id, "cpu.cfs_quota_us"), us.to_string()).unwrap();
         let wanted = self.get(id);
         wanted.quota = Quota { quota: Some(us), period: wanted.quota.period };
+        wanted.before_writes.push(wanted.host);
     }
 
     /// A new life of the container begins with what the owner has set by the engine.
@@ -118,7 +122,12 @@ impl Owners {
 impl Wanted {
     /// What the engine writes at a start.
     fn by_engine(host: HostCpu) -> Self {
-        Self { host, quota: engines_quota(host), weight: host.weight().unwrap_or(1024) }
+        Self {
+            host,
+            quota: engines_quota(host),
+            weight: host.weight().unwrap_or(1024),
+            before_writes: Vec::new(),
+        }
     }
 }
 
