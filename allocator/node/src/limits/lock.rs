@@ -215,6 +215,14 @@ pub(super) struct Abandoned {
     pub(super) claim: PathBuf,
 }
 
+/// What the lock of a container lacks.
+enum Missing {
+    /// Nothing of ours is in the container.
+    Nothing,
+    /// The record of its originals, in this state folder.
+    RecordIn(PathBuf),
+}
+
 impl EngineLock {
     /// Takes the lock of `engine` in `folder`. Returns `None`, with a warning, if the folder cannot be
     /// used: then only the state folder is locked.
@@ -296,25 +304,38 @@ impl EngineLock {
     /// say.
     pub(super) fn abandoned(&self) -> Vec<Abandoned> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let id = |file: fs::DirEntry| {
+        let abandoned = |file: fs::DirEntry| {
             let name = file.file_name();
             let id = name.to_str()?.strip_suffix(".claim")?.to_owned();
-            let lock = Lock::take(&file.path(), false).ok()?;
-            let text = text(&lock.file);
-            let mut lines = text.lines();
-            let state = lines.next()?;
-            if lines.next() != self.text.lines().nth(1) {
-                return None;
+            let claim = file.path();
+            // While a lock is held here, an allocator that needs it is refused. So it is taken only where
+            // its text says that none will.
+            self.missing(&text(&File::open(&claim).ok()?), &id)?;
+            let lock = Lock::take(&claim, false).ok()?;
+            match self.missing(&text(&lock.file), &id)? {
+                Missing::Nothing => {
+                    lock.remove();
+                    None
+                }
+                Missing::RecordIn(state) => Some(Abandoned { id, state, claim }),
             }
-            if state == NO_STATE {
-                lock.remove();
-                return None;
-            }
-            let state = PathBuf::from(state);
-            let is_lost = !state.exists() || !may_have_record(&state, &id);
-            is_lost.then(|| Abandoned { id, state, claim: file.path() })
         };
-        files.filter_map(id).collect()
+        files.filter_map(abandoned).collect()
+    }
+
+    /// What the lock of container `id` with this text lacks; `None` if it is needed, or another engine's.
+    fn missing(&self, text: &str, id: &str) -> Option<Missing> {
+        let mut lines = text.lines();
+        let (state, engine) = (lines.next()?, lines.next());
+        if engine != self.text.lines().nth(1) {
+            return None;
+        }
+        if state == NO_STATE {
+            return Some(Missing::Nothing);
+        }
+        let state = PathBuf::from(state);
+        let is_lost = !state.exists() || !may_have_record(&state, id);
+        is_lost.then_some(Missing::RecordIn(state))
     }
 
     /// Removes the lock of a container that does not exist any more.
@@ -420,7 +441,34 @@ fn refuse_older(folder: &Path, engine: &str, own: &Path) -> Result<(), Originals
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    #[test]
+    fn search_for_lost_records_takes_no_lock_that_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let originals = state.join("engine");
+        fs::create_dir_all(&originals).unwrap();
+        fs::write(originals.join("job.json"), "{}").unwrap();
+        let own = FolderLock::take(&originals, "a test").unwrap();
+        let locks = folder.path().join("locks");
+        let engine = ("engine", "/var/lib/docker");
+        let lock = EngineLock::take(&locks, engine, Scope::Some, (&state, &own)).unwrap().unwrap();
+        let claims = 2_000;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(lock.abandoned().is_empty());
+                }
+            });
+            let taken = (0..claims).filter(|_| lock.claim("job", true).is_ok()).count();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(taken, claims);
+        });
+    }
 
     #[test]
     fn holder_that_has_just_taken_a_lock_is_named() {
