@@ -166,7 +166,7 @@ fn packages_have_their_code_and_no_strays() {
         // Only the lock file needs an index of crates, which a new machine does not have yet.
         let output = Command::new(env!("CARGO"))
             .args(["package", "--list", "--allow-dirty", "--offline", "--exclude-lockfile"])
-            .args(["--manifest-path", &text(package, "manifest_path")])
+            .args(["--manifest-path", text(package, "manifest_path")])
             .current_dir(root())
             .output()
             .unwrap();

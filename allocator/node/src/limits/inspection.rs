@@ -90,6 +90,7 @@ fn holder(mut lock: std::fs::File) -> io::Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use super::*;
     use crate::limits::originals::Originals;
@@ -115,6 +116,21 @@ mod tests {
         assert_eq!(inspect(&folder).unwrap()[0].holder, None);
         // Looking does not hold the lock.
         drop(Originals::open(place.path(), "AB:CD", "policy none").unwrap());
+    }
+
+    #[test]
+    fn allocator_starts_while_another_looks_at_its_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let open = || Originals::open(place.path(), "AB:CD", "policy none");
+        drop(open().unwrap());
+        let lock = fs::File::open(place.path().join("AB-CD/lock")).unwrap();
+        lock.lock_shared().unwrap();
+        let looking = std::thread::spawn(move || {
+            std::thread::park_timeout(Duration::from_millis(20));
+            drop(lock);
+        });
+        drop(open().unwrap());
+        looking.join().unwrap();
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Actuator {
     pub async fn adopt_leftovers(&self) -> Vec<Leftover> {
         let mut left = Vec::new();
         for folder in self.originals.other_folders() {
-            match FolderLock::take(&folder, "a search for leftovers") {
+            match FolderLock::take_to_search(&folder) {
                 Ok(_lock) => {
                     left.extend(self.adopt_from(&folder).await);
                     self.adopt_moves(&folder).await;
@@ -90,7 +90,7 @@ impl Actuator {
             return Ok(());
         };
         let folder = leftover.file.parent().unwrap_or(&leftover.file);
-        let _lock = FolderLock::take(folder, "a search for leftovers")
+        let _lock = FolderLock::take_to_search(folder)
             .map_err(|error| LimitError::Refused { name: target.name(), refused: chain(&error) })?;
         // Without the file, another process has restored the container.
         if leftover.file.exists()

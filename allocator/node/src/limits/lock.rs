@@ -29,6 +29,9 @@ const MAX_TRIES: usize = 16;
 /// is short: on a full disk the file stays empty, and the caller may be the controller.
 const MAX_LOOKS: u32 = 20;
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// How often a lock is tried again at a start. `paceline doctor` and a search for leftovers hold locks for
+/// an instant.
+const MAX_WAITS: usize = 50;
 /// The longest text of a lock's file that is read, in bytes.
 const MAX_TEXT: u64 = 4096;
 /// The most characters of an engine's data folder in the name of its lock.
@@ -87,6 +90,17 @@ impl Lock {
             }
         }
         Err(Failed::Io(io::ErrorKind::ResourceBusy.into()))
+    }
+
+    /// The same, at a start: it waits for one who only looks.
+    fn take_at_start(path: &Path, shared: bool) -> Result<Self, Failed> {
+        for _ in 0..MAX_WAITS {
+            match Self::take(path, shared) {
+                Err(Failed::Held(_)) => std::thread::park_timeout(LOOK_PAUSE),
+                taken => return taken,
+            }
+        }
+        Self::take(path, shared)
     }
 
     fn is_at_its_path(&self) -> bool {
@@ -151,11 +165,24 @@ pub(super) struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock in `folder`.
+    /// Takes the lock in `folder`, at a start.
     pub(super) fn take(folder: &Path, purpose: &str) -> Result<Self, OriginalsError> {
+        Self::taken_by(Lock::take_at_start, folder, purpose)
+    }
+
+    /// Takes the lock in the folder of another engine, for an instant.
+    pub(super) fn take_to_search(folder: &Path) -> Result<Self, OriginalsError> {
+        Self::taken_by(Lock::take, folder, "a search for leftovers")
+    }
+
+    fn taken_by(
+        take: fn(&Path, bool) -> Result<Lock, Failed>,
+        folder: &Path,
+        purpose: &str,
+    ) -> Result<Self, OriginalsError> {
         let path = folder.join("lock");
         let text = format!("{}\n{KNOWS_ENGINE_LOCK}\n", holder(purpose));
-        let mut lock = Lock::take(&path, false).map_err(|failed| failed.at(&path))?;
+        let mut lock = take(&path, false).map_err(|failed| failed.at(&path))?;
         lock.write(&text).map_err(at(&path))?;
         Ok(Self { lock, text })
     }
@@ -246,8 +273,8 @@ impl EngineLock {
         refuse_older(folder, engine, &own.lock.path)?;
         let path = engine_file(folder, engine, data);
         let taken = match scope {
-            Scope::All => Lock::take(&path, false).map(Some),
-            Scope::Some => Lock::take(&path, true).map(Some),
+            Scope::All => Lock::take_at_start(&path, false).map(Some),
+            Scope::Some => Lock::take_at_start(&path, true).map(Some),
             Scope::Recorded => Ok(None),
         };
         let mut lock = match taken {

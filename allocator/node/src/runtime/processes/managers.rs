@@ -3,10 +3,15 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 
 use super::folder::{Folder, Place};
+
+/// How often the lock is tried, and the pause: root's allocator holds it for an instant to look at it.
+const MAX_WAITS: usize = 50;
+const WAIT: Duration = Duration::from_millis(10);
 
 /// An allocator of a user's jobs, noticed by others for as long as this lives.
 #[derive(Debug)]
@@ -45,11 +50,14 @@ impl Managing {
         let folder = place.open().map_err(failed)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
         let file = folder.open_file(&name(uid), flags).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(TryLockError::WouldBlock) => Err(ManagerError::Own(uid)),
-            Err(TryLockError::Error(error)) => Err(failed(error)),
+        for _ in 0..MAX_WAITS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(WAIT),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
+        Err(ManagerError::Own(uid))
     }
 }
 
