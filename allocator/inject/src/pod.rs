@@ -1,7 +1,7 @@
 //! One pod template, and what is asked of it.
 
 use crate::cursor::Cursor;
-use crate::keys::{CONTAINER, ENABLE, INJECTED, OLD_ENABLE, SIDECAR};
+use crate::keys::{CONTAINER, ENABLE, INJECTED, OLD_ENABLE, PREFIX, SIDECAR};
 use crate::problem::Problem;
 
 /// A pod, or the template of pods.
@@ -72,6 +72,21 @@ pub(crate) fn opts_in(metadata: &Cursor<'_>) -> Result<bool, Problem> {
         }
     }
     Ok(false)
+}
+
+/// Whether a pod that does not opt in seems meant to: it has our annotations, or the label is that of its
+/// workload, which `root` is. A label with another value is an answer.
+pub(crate) fn seems_meant(metadata: &Cursor<'_>, root: &Cursor<'_>) -> bool {
+    let has = |key: &str, is: fn(&str) -> bool| {
+        let map = metadata.map(key).ok().flatten();
+        map.iter().flat_map(Cursor::values).any(|(key, _)| is(key))
+    };
+    if has("labels", |key| [ENABLE, OLD_ENABLE].contains(&key)) {
+        return false;
+    }
+    let above = root.map("metadata").ok().flatten();
+    has("annotations", |key| key.starts_with(PREFIX))
+        || above.is_some_and(|above| opts_in(&above).unwrap_or(false))
 }
 
 /// The mark of an earlier injection.

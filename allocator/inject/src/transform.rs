@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::cursor::Cursor;
 use crate::edit::{self, Edit};
+use crate::keys::ENABLE;
 use crate::kinds::{self, Shape};
 use crate::pod::{self, Pod};
 use crate::problem::{Error, Object, Problem, Refusal};
@@ -43,6 +44,8 @@ pub enum Change {
     Removed,
     /// A sidecar was there that was not injected.
     Kept,
+    /// It does not opt in, and seems meant to.
+    NotOptedIn,
     /// Nothing reads this annotation.
     Unknown(String),
 }
@@ -62,6 +65,9 @@ impl fmt::Display for Note {
             }
             Change::Removed => write!(f, "the sidecar is removed"),
             Change::Kept => write!(f, "it has a sidecar of its own, and is left as it is"),
+            Change::NotOptedIn => {
+                write!(f, "it lacks the label {ENABLE}: \"true\", and is left as it is")
+            }
             Change::Unknown(key) => write!(f, "nothing reads the annotation {key}"),
         }
     }
@@ -173,7 +179,7 @@ impl Walk<'_> {
             Some(Shape::TrainJob) => self.train_job(root, &object),
             Some(Shape::Templates(fields)) => kinds::templates(root, fields).map(|templates| {
                 for place in templates {
-                    if let Err(problem) = self.template(&place, &object) {
+                    if let Err(problem) = self.template(&place, root, &object) {
                         self.refuse(problem, &object);
                     }
                 }
@@ -197,7 +203,12 @@ impl Walk<'_> {
         self.notes.push(Note { object: object.clone(), field: field.to_owned(), change });
     }
 
-    fn template(&mut self, place: &Cursor<'_>, object: &Object) -> Result<(), Problem> {
+    fn template(
+        &mut self,
+        place: &Cursor<'_>,
+        root: &Cursor<'_>,
+        object: &Object,
+    ) -> Result<(), Problem> {
         let Some(pod) = Pod::at(place)? else { return Ok(()) };
         if let Pass::Remove { only_opted_in } = self.pass {
             let mark = pod::mark(&pod.metadata)?;
@@ -211,6 +222,9 @@ impl Walk<'_> {
             return Ok(());
         }
         if !pod::opts_in(&pod.metadata)? {
+            if pod::seems_meant(&pod.metadata, root) {
+                self.note(object, &place.field, Change::NotOptedIn);
+            }
             return Ok(());
         }
         if pod.has_own_sidecar()? {
