@@ -92,7 +92,8 @@ impl Display for Answer {
 fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
     let Decision { t, policy, interval, limits, terminate, migrate, place, waiting: _, jobs } =
         decision;
-    writeln!(f, "{t} s: {policy}, next in {interval} s")?;
+    let next = Hundredths(*interval);
+    writeln!(f, "{} s: {policy}, next in {next} s", Hundredths(*t))?;
     for (id, job) in jobs {
         write!(f, "  {id}: ")?;
         match limits.get(id) {
@@ -100,8 +101,12 @@ fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
             None if terminate.contains(id) => write!(f, "is ended")?,
             None => write!(f, "no limit")?,
         }
-        let class = if job.class == "-" { String::new() } else { format!(", {}", job.class) };
-        writeln!(f, "{class}: {}", job.why)?;
+        let why = job.why.to_string();
+        // Some reasons begin with the class.
+        if job.class != "-" && !why.starts_with(job.class) {
+            write!(f, ", {}", job.class)?;
+        }
+        writeln!(f, ": {why}")?;
     }
     for assignment in place {
         writeln!(f, "  {} goes to {}", assignment.job, assignment.node)?;
@@ -114,7 +119,7 @@ fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn explain_tasks(placement: &Placement, f: &mut Formatter<'_>) -> fmt::Result {
     let Placement { t, policy, place, pending } = placement;
-    writeln!(f, "{t} s: {policy}")?;
+    writeln!(f, "{} s: {policy}", Hundredths(*t))?;
     for bound in place {
         writeln!(
             f,
@@ -130,7 +135,7 @@ fn explain_tasks(placement: &Placement, f: &mut Formatter<'_>) -> fmt::Result {
 
 fn explain_gangs(scaling: &Scaling, f: &mut Formatter<'_>) -> fmt::Result {
     let Scaling { t, policy, weights: _, start, scale_in, scale_out, waiting } = scaling;
-    writeln!(f, "{t} s: {policy}")?;
+    writeln!(f, "{} s: {policy}", Hundredths(*t))?;
     for start in start {
         writeln!(f, "  {} starts: {}", start.job, start.why)?;
     }
@@ -144,6 +149,16 @@ fn explain_gangs(scaling: &Scaling, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {} waits: {}", waiting.job, waiting.why)?;
     }
     Ok(())
+}
+
+/// Seconds to the nearest hundredth, without zeros at the end.
+struct Hundredths(f64);
+
+impl Display for Hundredths {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let rounded = (self.0 * 100.0).round() / 100.0;
+        write!(f, "{rounded}")
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +183,16 @@ mod tests {
             json(&mut replay("none"), line),
             r#"{"t":40.0,"policy":"none","interval":20.0,"limits":{"vae":1.0},"terminate":[],"migrate":[],"jobs":{"vae":{"class":"-","score":null,"why":"no policy: the kernel shares the CPU"}}}"#
         );
+    }
+
+    #[test]
+    fn explained_decision_has_rounded_times_and_each_class_once() {
+        let mut replay = replay("paceline");
+        let line = r#"{"t": 11.750870898, "jobs": [{"id": "a"},
+            {"id": "b", "cpu_seconds": 1, "step": 3, "total_steps": 100}]}"#;
+        let said = replay.line(line).unwrap().unwrap().to_string();
+        assert!(said.starts_with("11.75 s: paceline, next in 1 s\n"), "{said}");
+        assert!(said.contains("  b: 60.0 %: new, 0.0 s used so far"), "{said}");
     }
 
     #[test]
