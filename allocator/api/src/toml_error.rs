@@ -1,27 +1,17 @@
 //! Errors of TOML files, in one line each.
 
-use paceline_policy::names::did_you_mean;
+use paceline_policy::names::in_plain_words;
 
 /// The line of `error` in `text`, from 1, and what is wrong there. For an unknown key, the message
 /// names the most similar known one.
 pub fn explain(text: &str, error: &toml::de::Error) -> (usize, String) {
     let start = error.span().unwrap_or_default().start;
-    let message = error.message().lines().collect::<Vec<_>>().join(", ");
-    let hint = unknown_key(&message).unwrap_or_default();
-    (line_at(text, start), format!("{message}{hint}"))
+    (line_at(text, start), in_plain_words(error.message()))
 }
 
 /// The line, from 1, in which the byte `at` of `text` lies.
 pub fn line_at(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
-}
-
-/// The hint that follows serde's message about an unknown key: "unknown field `key`, expected one
-/// of `this`, `that`".
-fn unknown_key(message: &str) -> Option<String> {
-    let mut words = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
-    let key = words.next()?;
-    Some(did_you_mean(key, words))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::fmt::Display;
 
 use paceline_policy::limiter::SettingError;
-use paceline_policy::names::did_you_mean;
+use paceline_policy::names::in_plain_words;
 use paceline_policy::params::ParamError;
 
 /// Why a scenario is invalid.
@@ -84,11 +84,6 @@ impl ScenarioError {
     pub(super) fn form(text: &str, error: &toml::de::Error) -> Self {
         let start = error.span().unwrap_or_default().start;
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        let hint = message.strip_prefix("unknown field ").map(|rest| {
-            let mut words = rest.split('`').skip(1).step_by(2);
-            words.next().map(|key| did_you_mean(key, words)).unwrap_or_default()
-        });
-        Self::Form { line, problem: message + &hint.unwrap_or_default() }
+        Self::Form { line, problem: in_plain_words(error.message()) }
     }
 }
