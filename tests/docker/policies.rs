@@ -158,6 +158,9 @@ pub(crate) async fn dqoes_cuts_jobs_faster_than_their_target(
     ensure_replays(&policy, &frames).await
 }
 
+/// In how many samples a job that wakes has its share. One is enough on a quiet machine.
+const SAMPLES_TO_WAKE: usize = 4;
+
 /// CPU used since the previous sample, as fractions of the machine.
 #[derive(Clone, Copy, Debug)]
 struct Look {
@@ -226,16 +229,16 @@ pub(crate) async fn unused_cpu_is_lent_and_taken_back(env: Arc<TestEnv>) -> anyh
         Ok(line.and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok()))
     })
     .await?;
-    // Within a second it has its share: half, as the kernel splits CPU between two jobs that both
-    // want all. A sample covers the time since the previous one, which may be more than a second.
-    let look = until("the sleeper has what it wants", || async {
+    // Soon it has its share: half of what the two get, as the kernel splits CPU between jobs that both want
+    // all. Beside other work on the machine, what a job gets in one sample is partly chance.
+    let even = |look: &Look| look.growing >= 0.8 * look.flat && look.all >= 0.9;
+    let looks = until("some samples since it woke", || async {
         let looks = looks_so_far(&samples)?;
-        let mut pairs = looks.iter().zip(looks.iter().skip(1));
-        Ok(pairs.find(|(before, _)| before.unix >= woke + 1.0).map(|(_, look)| *look))
+        let since: Vec<Look> = looks.into_iter().filter(|look| look.unix > woke).collect();
+        Ok((since.len() >= SAMPLES_TO_WAKE || since.iter().any(even)).then_some(since))
     })
     .await?;
-    let even = look.growing >= 0.8 * look.flat && look.all >= 0.9;
-    anyhow::ensure!(even, "a second after it woke: {look:?}");
+    anyhow::ensure!(looks.iter().any(even), "since it woke: {looks:?}");
     allocator.end().await?;
     ensure_unlimited(&env, &flat).await
 }

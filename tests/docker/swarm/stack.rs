@@ -9,7 +9,7 @@ use paceline_system_tests::{AgentFleet, SWARM_ALLOCATOR, TestEnv, TestSwarm, unt
 use tokio::process::Command;
 
 use super::{SWARM_TIMEOUT, on_machines, two_on_w1};
-use crate::moves::{ensure_continues, processes};
+use crate::moves::{ensure_continues, ensure_one_at_a_time};
 
 /// The stack's name.
 const STACK: &str = "paceline";
@@ -45,7 +45,8 @@ pub(crate) async fn the_stack_of_the_examples_moves_a_job(env: Arc<TestEnv>) -> 
         })
         .await?;
         ensure_continues(&kept).await?;
-        anyhow::ensure!(processes(&kept)?.len() == 2, "it was started more than once");
+        // On a busy machine a first attempt to move may be given up.
+        ensure_one_at_a_time(&kept)?;
         docker(&fleet, &["stack", "rm", STACK]).await?;
         fleet.clear().await?;
         until_within(SWARM_TIMEOUT, "all services have gone", || async {
