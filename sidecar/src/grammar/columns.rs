@@ -154,7 +154,9 @@ impl Columns {
             Parted::Bars => {
                 Some(inside(line).split(BARS).take(most).map(str::trim).collect()).filter(fits)
             }
-            Parted::Commas => Some(line.split(',').take(most).collect()).filter(fits),
+            Parted::Commas => {
+                Some(line.split(',').take(most).map(str::trim).collect()).filter(fits)
+            }
             Parted::Gaps => {
                 let tabs = || line.split('\t').take(most).map(str::trim).collect();
                 let parts =
@@ -227,7 +229,7 @@ impl Parted {
     fn of(line: &str) -> Self {
         if line.starts_with(BARS) || line.matches(" | ").count() > 1 {
             Self::Bars
-        } else if line.contains(',') && !line.contains([' ', '\t']) {
+        } else if line.contains(',') && !line.contains('\t') && is_list_of_words(line) {
             Self::Commas
         } else {
             Self::Gaps
@@ -241,10 +243,15 @@ impl Parted {
             Self::Bars => {
                 inside(line).split(BARS).take(most).map(|name| (0, name.trim())).collect()
             }
-            Self::Commas => line.split(',').take(most).map(|name| (0, name)).collect(),
+            Self::Commas => line.split(',').take(most).map(|name| (0, name.trim())).collect(),
             Self::Gaps => pieces(line, true),
         }
     }
+}
+
+/// Whether commas part words without spaces between them: `step, train_loss, lr`.
+fn is_list_of_words(line: &str) -> bool {
+    line.split(',').all(|name| !name.trim_matches(' ').contains(' '))
 }
 
 /// A row without the bars around it.

@@ -14,7 +14,7 @@ mod steps;
 
 use crate::observation::{Loss, Observation, Phase, Span};
 use pace::Pace;
-use source::{Process, SourceState, Wait};
+use source::{SourceState, Wait};
 use steps::{Line, Plan, Position, Total};
 
 /// The kind of a source, in order of preference: losses are taken from the first kind that reports
@@ -130,6 +130,11 @@ impl Merger {
         report: &mut impl FnMut(Entry),
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
+        let evaluation = state.evaluation(observation);
+        if evaluation.as_ref().is_some_and(|evaluation| evaluation.losses.is_empty()) {
+            return;
+        }
+        let observation = evaluation.as_ref().unwrap_or(observation);
         let leads = state.choice.leads(observation);
         let named = self.hints.loss.as_deref();
         let repeats = leads && named.is_none() && state.has_said(observation);
@@ -138,12 +143,7 @@ impl Merger {
         let line =
             Line { span: loss.map(|loss| loss.span), speaks_for_job: state.kind == Kind::Push };
         self.plan.learn(observation);
-        let process = match observation.rank {
-            Some(rank) => {
-                state.ranks.entry(rank).or_insert_with(|| Process::new(self.hints.batch_size))
-            }
-            None => &mut state.process,
-        };
+        let process = state.process(observation.rank);
         let position = process.steps.place(observation, &self.plan, line);
         // Another part of a loss comes with the time of the first.
         let mut batch =

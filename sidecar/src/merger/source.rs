@@ -7,12 +7,13 @@ use super::choice::Choice;
 use super::pace::Pace;
 use super::said::Said;
 use super::steps::{Position, Steps, Total};
-use crate::observation::{Observation, Phase};
+use crate::observation::{Loss, Observation, Phase};
 
 /// The state of one source.
 #[derive(Debug)]
 pub(super) struct SourceState {
     pub(super) kind: Kind,
+    batch_size: Option<u64>,
     pub(super) choice: Choice,
     /// The step of the last training loss.
     said: Said,
@@ -75,6 +76,7 @@ impl SourceState {
     pub(super) fn new(kind: Kind, batch_size: Option<u64>) -> Self {
         Self {
             kind,
+            batch_size,
             choice: Choice::default(),
             said: Said::default(),
             ranks: BTreeMap::new(),
@@ -85,6 +87,30 @@ impl SourceState {
             advances: false,
             waiting: None,
         }
+    }
+
+    /// The process that has printed a line.
+    pub(super) fn process(&mut self, rank: Option<u32>) -> &mut Process {
+        match rank {
+            Some(rank) => self.ranks.entry(rank).or_insert_with(|| Process::new(self.batch_size)),
+            None => &mut self.process,
+        }
+    }
+
+    /// A line of an evaluation that does not say so, as one: it has the mean of the data at its end.
+    pub(super) fn evaluation(&mut self, observation: &Observation) -> Option<Observation> {
+        let trains = observation.losses.iter().all(|loss| loss.phase == Phase::Train);
+        let may_be = self.kind == Kind::Text && trains && !observation.losses.is_empty();
+        if !may_be || !self.process(observation.rank).steps.evaluates(observation) {
+            return None;
+        }
+        let Observation { at, epoch, rank, .. } = *observation;
+        let mut evaluation = Observation { at, epoch, rank, ..Observation::default() };
+        if observation.step.and_then(|step| step.checked_add(1)) >= observation.total_steps {
+            let of_data = |loss: &Loss| Loss { phase: Phase::Validation, ..loss.clone() };
+            evaluation.losses = observation.losses.iter().map(of_data).collect();
+        }
+        Some(evaluation)
     }
 
     /// Whether a line has only another part of the loss of its step.

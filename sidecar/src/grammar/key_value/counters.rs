@@ -31,6 +31,8 @@ pub(super) struct Counters {
     rough: Option<Count>,
     /// The epoch comes before the steps.
     epoch_first: bool,
+    /// The last number was a score in percent, which a quotient in parentheses repeats.
+    scored: bool,
 }
 
 impl Counters {
@@ -70,8 +72,10 @@ impl Counters {
     }
 
     fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
-        let Some(count) = counted else { return };
         let words = pair.words.as_slice();
+        // `Acc: 50% (32/64)` counts samples.
+        let repeats = std::mem::replace(&mut self.scored, pair.is_score()) && words.is_empty();
+        let Some(count) = counted.filter(|_| !repeats) else { return };
         if !words.is_empty() {
             let roles = pair.words.roles();
             let is_index = matches!(words, [word] if ["i", "n", "idx"].contains(word));
