@@ -54,8 +54,17 @@ impl Columns {
             return true;
         }
         // Some columns are only one space apart.
-        let is_narrow = parted == Parted::Gaps && line.contains("  ");
-        is_narrow && self.names(parted, &pieces(line, false), Vec::new())
+        if parted != Parted::Gaps || !(line.contains("  ") || self.counts_first(line)) {
+            return false;
+        }
+        self.names(parted, &pieces(line, false), Vec::new())
+    }
+
+    /// Whether a line of words begins with the name of a counter, as no sentence does: `epoch loss lr`.
+    fn counts_first(&mut self, line: &str) -> bool {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '/');
+        let first = line.split(' ').next().unwrap_or_default();
+        line.chars().all(is_name) && counts(&self.field(first))
     }
 
     /// Takes the names of columns, each with the place where it begins. Returns whether they are

@@ -14,7 +14,7 @@ mod steps;
 
 use crate::observation::{Loss, Observation, Phase, Span};
 use pace::Pace;
-use source::{SourceState, Wait};
+use source::{SourceState, Wait, end_of_evaluation};
 use steps::{Line, Plan, Position, Total};
 
 /// The kind of a source, in order of preference: losses are taken from the first kind that reports
@@ -130,11 +130,12 @@ impl Merger {
         report: &mut impl FnMut(Entry),
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
-        let evaluation = state.evaluation(observation);
-        if evaluation.as_ref().is_some_and(|evaluation| evaluation.losses.is_empty()) {
+        if state.evaluates(observation) {
+            if let Some(evaluation) = end_of_evaluation(observation) {
+                self.take_now(source, &evaluation, now, report);
+            }
             return;
         }
-        let observation = evaluation.as_ref().unwrap_or(observation);
         let leads = state.choice.leads(observation);
         let named = self.hints.loss.as_deref();
         let repeats = leads && named.is_none() && state.has_said(observation);

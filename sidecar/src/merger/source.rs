@@ -97,20 +97,14 @@ impl SourceState {
         }
     }
 
-    /// A line of an evaluation that does not say so, as one: it has the mean of the data at its end.
-    pub(super) fn evaluation(&mut self, observation: &Observation) -> Option<Observation> {
+    /// Whether a line that speaks of the training is one of an evaluation.
+    pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
+        let counts = observation.step_in_epoch && observation.total_steps.is_some();
+        if !counts || self.kind != Kind::Text || observation.losses.is_empty() {
+            return false;
+        }
         let trains = observation.losses.iter().all(|loss| loss.phase == Phase::Train);
-        let may_be = self.kind == Kind::Text && trains && !observation.losses.is_empty();
-        if !may_be || !self.process(observation.rank).steps.evaluates(observation) {
-            return None;
-        }
-        let Observation { at, epoch, rank, .. } = *observation;
-        let mut evaluation = Observation { at, epoch, rank, ..Observation::default() };
-        if observation.step.and_then(|step| step.checked_add(1)) >= observation.total_steps {
-            let of_data = |loss: &Loss| Loss { phase: Phase::Validation, ..loss.clone() };
-            evaluation.losses = observation.losses.iter().map(of_data).collect();
-        }
-        Some(evaluation)
+        trains && self.process(observation.rank).steps.evaluates(observation)
     }
 
     /// Whether a line has only another part of the loss of its step.
@@ -183,6 +177,18 @@ impl SourceState {
         }
         self.waiting.take().map_or(Wait::Take, Wait::After)
     }
+}
+
+/// The last line of an evaluation that does not say so, with the mean of its data. `None` for another
+/// of its lines.
+pub(super) fn end_of_evaluation(observation: &Observation) -> Option<Observation> {
+    let Observation { at, epoch, rank, step, total_steps, .. } = *observation;
+    if step?.checked_add(1)? < total_steps? {
+        return None;
+    }
+    let of_data = |loss: &Loss| Loss { phase: Phase::Validation, ..loss.clone() };
+    let losses = observation.losses.iter().map(of_data).collect();
+    Some(Observation { at, epoch, rank, losses, ..Observation::default() })
 }
 
 /// The state of one process.

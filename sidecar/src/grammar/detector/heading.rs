@@ -14,6 +14,8 @@ pub(super) struct Heading {
 const MAX_LEN: usize = 80;
 /// What else a heading may say with a number.
 const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
+/// Words between the one for an epoch and its number.
+const NUMBER: [&str; 3] = ["number ", "number: ", "no. "];
 /// Words before the epoch, and how many of them there may be.
 const VERBS: [&str; 13] = [
     "going",
@@ -55,6 +57,7 @@ impl Heading {
             return None;
         }
         let rest = rest.trim_start_matches([' ', ':', '#', '[', '(', '=']);
+        let rest = NUMBER.iter().find_map(|word| rest.strip_prefix(*word)).unwrap_or(rest);
         let (epoch, rest) = scan::count(rest)?;
         let rest = rest.trim_start();
         let of = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).map(str::trim_start);
@@ -123,6 +126,7 @@ mod tests {
             ("EPOCH [2 / 5]", 2.0, Some(5)),
             ("===== Epoch 4 of 9 =====", 4.0, Some(9)),
             ("Epoch 1 begins", 1.0, None),
+            ("Epoch number 1", 1.0, None),
             ("Epoch: 02 | Epoch Time: 0m 9s", 2.0, None),
             ("Epoch 2 of 30 took 1.5s", 2.0, Some(30)),
             ("Epoch 2 in 1.5 sec", 2.0, None),

@@ -74,8 +74,12 @@ impl Counters {
     fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
         let words = pair.words.as_slice();
         // `Acc: 50% (32/64)` counts samples.
-        let repeats = std::mem::replace(&mut self.scored, pair.is_score()) && words.is_empty();
-        let Some(count) = counted.filter(|_| !repeats) else { return };
+        let repeats = self.scored && words.is_empty();
+        self.scored = pair.unit == "%" && pair.is_score();
+        let Some(count) = counted else { return };
+        if repeats {
+            return;
+        }
         if !words.is_empty() {
             let roles = pair.words.roles();
             let is_index = matches!(words, [word] if ["i", "n", "idx"].contains(word));

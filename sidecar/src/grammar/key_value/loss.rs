@@ -179,9 +179,10 @@ fn set<'a>(words: &[&'a str]) -> Option<&'a str> {
 
 /// Whether a name with a number is that of a layer or a file, and not of a value: `MSELoss-12 [5]`.
 fn is_numbered(name: &str, pair: &Pair<'_>) -> bool {
-    let number = name.rsplit_once('-').map(|(_, number)| number);
-    !pair.is_separated
-        && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    if pair.is_separated || !name.ends_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('-')
 }
 
 /// Whether words after "loss" say which steps it is of: `over the last 100 steps`.

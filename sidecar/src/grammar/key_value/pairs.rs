@@ -123,15 +123,15 @@ impl Pair<'_> {
         if self.form == Form::Digits { counted(self.after) } else { None }
     }
 
-    /// Whether it is a score in percent, before parentheses.
+    /// Whether a percentage is a score before parentheses.
     pub(super) fn is_score(&self) -> bool {
         const SCORES: [&str; 6] = ["acc", "prec", "top", "err", "corr", "rec"];
         let is_known = |word: &&str| {
             let start = |score: &str| word.get(..score.len());
             SCORES.iter().any(|score| start(score).is_some_and(|s| s.eq_ignore_ascii_case(score)))
         };
-        self.unit == "%"
-            && self.after.trim_start().starts_with('(')
+        let inside = self.after.trim_start().strip_prefix('(');
+        inside.is_some_and(|inside| inside.trim_start().starts_with(|c: char| c.is_ascii_digit()))
             && self.words.as_slice().last().is_some_and(is_known)
     }
 
@@ -360,12 +360,12 @@ impl<'a> Pairs<'a> {
                     after.split_at_checked(length.unwrap_or(after.len())).unwrap_or((after, ""));
             }
         }
-        let (mut seconds, rest) = per_step(value, unit, after);
+        let (mut seconds, mut rest) = per_step(value, unit, after);
         // In `loss 0.5 it/s 4.0` the unit is the next key.
-        let is_key =
-            seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_number(rest);
-        let after = if is_key { after } else { rest };
-        seconds = seconds.filter(|_| !is_key);
+        if seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_number(rest) {
+            (seconds, rest) = (None, after);
+        }
+        let after = rest;
         if unit.is_empty() && seconds.is_none() && total.is_none() {
             (unit, self.rest) = spaced_unit(after);
         } else {
