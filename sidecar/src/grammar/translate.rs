@@ -4,6 +4,8 @@
 //! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
 //! its word for "loss" to the needles in `detector/mention.rs`, too.
 
+use crate::bytes;
+
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
@@ -205,13 +207,21 @@ pub(super) fn labels(line: &str) -> Option<String> {
 /// Whether a line with an English word for a loss may have words of another language or wide marks, by
 /// its bytes: letters beyond ASCII, but no bars and emoji.
 fn may_be_mixed(line: &str) -> bool {
-    !line.is_ascii() && line.bytes().any(|byte| matches!(byte, 0xC3..=0xDF | 0xE3..=0xED | 0xEF))
+    !bytes::is_ascii(line.as_bytes())
+        && line.bytes().any(|byte| matches!(byte, 0xC3..=0xDF | 0xE3..=0xED | 0xEF))
 }
 
 /// Translates the other words of a line with an English word for a loss: `验证loss: 0.5`. `None` if
 /// there is none.
+#[inline]
 pub(super) fn mixed(line: &str) -> Option<String> {
-    let english = if may_be_mixed(line) { rewrite(line)?.0 } else { return None };
+    if may_be_mixed(line) { translated(line) } else { None }
+}
+
+/// The translation of a line that has one.
+#[inline(never)]
+fn translated(line: &str) -> Option<String> {
+    let (english, _) = rewrite(line)?;
     (english != line).then(|| ordinals(&english))
 }
 

@@ -44,10 +44,15 @@ impl Pass {
         self.evaluation = None;
     }
 
+    /// Whether it is far longer than a loop of `length`.
+    pub(super) fn is_far_longer(&self, length: u64) -> bool {
+        self.length.is_some_and(|known| length <= known / 2)
+    }
+
     /// Whether a counter at `step` of `length` is that of an evaluation: a far shorter loop that begins
     /// once that of the training is over. Another loop of about its length may be that of another process.
     pub(super) fn evaluates(&mut self, step: u64, length: u64) -> bool {
-        let Some(known) = self.length.filter(|known| length <= known / 2) else { return false };
+        let Some(known) = self.length.filter(|_| self.is_far_longer(length)) else { return false };
         let begins = step <= length / 2 && self.step > known / 2;
         if step < self.step && (self.step >= known || begins) {
             self.evaluation = Some(length);

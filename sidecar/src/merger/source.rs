@@ -99,12 +99,17 @@ impl SourceState {
 
     /// Whether a line that speaks of the training is one of an evaluation.
     pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
-        let counts = observation.step_in_epoch && observation.total_steps.is_some();
-        if !counts || self.kind != Kind::Text || observation.losses.is_empty() {
+        let Observation { rank, step_in_epoch: true, total_steps: Some(length), .. } = *observation
+        else {
+            return false;
+        };
+        // First what most lines fail.
+        if self.kind != Kind::Text || !self.process(rank).steps.is_far_longer(length) {
             return false;
         }
         let trains = observation.losses.iter().all(|loss| loss.phase == Phase::Train);
-        trains && self.process(observation.rank).steps.evaluates(observation)
+        let trains = trains && !observation.losses.is_empty();
+        trains && self.process(rank).steps.evaluates(observation)
     }
 
     /// Whether a line has only another part of the loss of its step.

@@ -119,17 +119,21 @@ impl Steps {
         Position { global, total: self.total, epoch, moved: self.reached > before }
     }
 
+    /// Whether the epoch is far longer than a loop of `length`.
+    pub(super) fn is_far_longer(&self, length: u64) -> bool {
+        self.pass.is_far_longer(length)
+    }
+
     /// Whether the training losses of `observation` are those of an evaluation without a name: its counter
     /// is that of a short loop within an epoch.
     pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
         let Observation { step: Some(step), total_steps: Some(length), .. } = *observation else {
             return false;
         };
-        if !observation.step_in_epoch || observation.step_in_samples {
-            return false;
-        }
-        self.enter(observation);
-        self.epoch.is_some() && self.pass.evaluates(step, length)
+        // In the first line of another epoch, nothing of that has been seen.
+        let goes_on =
+            self.epoch.is_some() && observation.epoch.is_none_or(|epoch| Some(epoch) == self.epoch);
+        goes_on && !observation.step_in_samples && self.pass.evaluates(step, length)
     }
 
     /// Takes the epoch, if the line has one. Returns it, counted from 1.

@@ -72,12 +72,13 @@ impl Counters {
     }
 
     fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
+        let Some(count) = counted else {
+            self.scored = pair.is_score();
+            return;
+        };
         let words = pair.words.as_slice();
         // `Acc: 50% (32/64)` counts samples.
-        let repeats = self.scored && words.is_empty();
-        self.scored = pair.unit == "%" && pair.is_score();
-        let Some(count) = counted else { return };
-        if repeats {
+        if std::mem::take(&mut self.scored) && words.is_empty() {
             return;
         }
         if !words.is_empty() {

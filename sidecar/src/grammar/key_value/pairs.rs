@@ -123,16 +123,23 @@ impl Pair<'_> {
         if self.form == Form::Digits { counted(self.after) } else { None }
     }
 
-    /// Whether a percentage is a score before parentheses.
+    /// Whether it is a score in percent before a number in parentheses: `Acc: 50% (32/64)`.
     pub(super) fn is_score(&self) -> bool {
-        const SCORES: [&str; 6] = ["acc", "prec", "top", "err", "corr", "rec"];
-        let is_known = |word: &&str| {
-            let start = |score: &str| word.get(..score.len());
-            SCORES.iter().any(|score| start(score).is_some_and(|s| s.eq_ignore_ascii_case(score)))
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return false;
+        }
+        let after = self.after.as_bytes();
+        let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
+        let last = self.words.as_slice().last().map(|word| word.as_bytes());
+        // Accuracy, precision, top-k, error, correct, recall.
+        let is_known = |start: &[u8]| {
+            let [first, second, third, ..] = start else { return false };
+            matches!(
+                &[first | 0x20, second | 0x20, third | 0x20],
+                b"acc" | b"pre" | b"top" | b"err" | b"cor" | b"rec"
+            )
         };
-        let inside = self.after.trim_start().strip_prefix('(');
-        inside.is_some_and(|inside| inside.trim_start().starts_with(|c: char| c.is_ascii_digit()))
-            && self.words.as_slice().last().is_some_and(is_known)
+        is_followed && last.is_some_and(is_known)
     }
 
     /// The seconds of `00:04:59`.
@@ -196,8 +203,9 @@ impl<'a> Pairs<'a> {
             return;
         }
         // `loss: train 0.5, val 0.25`.
-        let is_of_data = self.separated && self.ends_in_loss() && role(word).any(Role::DATA);
-        self.separated &= !is_of_data;
+        if self.separated && self.ends_in_loss() && role(word).any(Role::DATA) {
+            self.separated = false;
+        }
         if self.separated || self.words.count >= MAX_WORDS {
             self.abandon();
         }
