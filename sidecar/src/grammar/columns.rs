@@ -54,8 +54,17 @@ impl Columns {
             return true;
         }
         // Some columns are only one space apart.
-        let is_narrow = parted == Parted::Gaps && line.contains("  ");
-        is_narrow && self.names(parted, &pieces(line, false), Vec::new())
+        if parted != Parted::Gaps || !(line.contains("  ") || self.counts_first(line)) {
+            return false;
+        }
+        self.names(parted, &pieces(line, false), Vec::new())
+    }
+
+    /// Whether a line of words begins with the name of a counter, as no sentence does: `epoch loss lr`.
+    fn counts_first(&mut self, line: &str) -> bool {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '/');
+        let first = line.split(' ').next().unwrap_or_default();
+        line.chars().all(is_name) && counts(&self.field(first))
     }
 
     /// Takes the names of columns, each with the place where it begins. Returns whether they are
@@ -154,7 +163,9 @@ impl Columns {
             Parted::Bars => {
                 Some(inside(line).split(BARS).take(most).map(str::trim).collect()).filter(fits)
             }
-            Parted::Commas => Some(line.split(',').take(most).collect()).filter(fits),
+            Parted::Commas => {
+                Some(line.split(',').take(most).map(str::trim).collect()).filter(fits)
+            }
             Parted::Gaps => {
                 let tabs = || line.split('\t').take(most).map(str::trim).collect();
                 let parts =
@@ -227,7 +238,7 @@ impl Parted {
     fn of(line: &str) -> Self {
         if line.starts_with(BARS) || line.matches(" | ").count() > 1 {
             Self::Bars
-        } else if line.contains(',') && !line.contains([' ', '\t']) {
+        } else if line.contains(',') && !line.contains('\t') && is_list_of_words(line) {
             Self::Commas
         } else {
             Self::Gaps
@@ -241,10 +252,15 @@ impl Parted {
             Self::Bars => {
                 inside(line).split(BARS).take(most).map(|name| (0, name.trim())).collect()
             }
-            Self::Commas => line.split(',').take(most).map(|name| (0, name)).collect(),
+            Self::Commas => line.split(',').take(most).map(|name| (0, name.trim())).collect(),
             Self::Gaps => pieces(line, true),
         }
     }
+}
+
+/// Whether commas part words without spaces between them: `step, train_loss, lr`.
+fn is_list_of_words(line: &str) -> bool {
+    line.split(',').all(|name| !name.trim_matches(' ').contains(' '))
 }
 
 /// A row without the bars around it.

@@ -82,6 +82,12 @@ impl KeyValue {
         false
     }
 
+    /// Reads the text before a dict. Returns whether it counts steps or epochs.
+    pub(super) fn before_dict(&mut self, text: &str, draft: &mut Draft) -> bool {
+        let is_read = self.line(text, draft) && draft.found.losses.is_empty();
+        is_read && (draft.steps.named || draft.found.epoch.is_some())
+    }
+
     /// The held-out data that the words before a dict speak of.
     pub(super) fn held_out(text: &str) -> Option<Phase> {
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
@@ -265,7 +271,8 @@ impl KeyValue {
         }
         let counts = pair.total.is_some()
             || matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
-            || words.len() == 1;
+            || words.len() == 1
+            || counts_evaluation(last, before);
         if pair.unit.is_empty() && counts && roles.any(Role::DATA) {
             now.phase = now.phase.or(roles.phase());
         }
@@ -305,6 +312,12 @@ impl Now {
             self.bare_time = self.bare_time.or(pair.in_seconds());
         }
     }
+}
+
+/// Whether a key is that of a step of an evaluation: `eval step`.
+fn counts_evaluation(last: &str, before: &[&str]) -> bool {
+    last.eq_ignore_ascii_case("step")
+        && matches!(before, [word] if role(word).any(Role::HELD_OUT | Role::TEST))
 }
 
 /// The rank of other names of a loss.

@@ -125,7 +125,10 @@ pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
             None => draft.time = positive(),
         },
         Field::BesideTime => draft.beside_time = true,
-        Field::Rank => found.rank = count().and_then(|rank| u32::try_from(rank).ok()),
+        // A local rank is never higher than the global one.
+        Field::Rank => {
+            found.rank = found.rank.max(count().and_then(|rank| u32::try_from(rank).ok()));
+        }
         Field::StepOf | Field::Data | Field::Flag(_) | Field::Other => {}
     }
 }
@@ -212,7 +215,7 @@ fn field(key: &str) -> Field {
 fn plain(key: &str) -> Field {
     let last = key.rsplit(['/', '.']).next().unwrap_or_default().trim();
     let is = |names: &[&str]| names.iter().any(|name| last.eq_ignore_ascii_case(name));
-    if is(&["rank", "global_rank"]) {
+    if is(&["rank", "global_rank", "local_rank", "process_index"]) {
         return Field::Rank;
     }
     if is(&DATA) {

@@ -4,10 +4,12 @@
 //! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
 //! its word for "loss" to the needles in `detector/mention.rs`, too.
 
+use crate::bytes;
+
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
-const WORDS: [(&str, &str); 173] = [
+const WORDS: [(&str, &str); 177] = [
     // Chinese.
     ("损失", "loss"),
     ("損失", "loss"),
@@ -168,6 +170,10 @@ const WORDS: [(&str, &str); 173] = [
     ("validazione", "validation"),
     ("verlies", "loss"),
     ("validatie", "validation"),
+    ("di", ""),
+    ("trainingsverlies", "train loss"),
+    ("validatieverlies", "validation loss"),
+    ("testverlies", "test loss"),
     // Russian.
     ("потери", "loss"),
     ("потеря", "loss"),
@@ -196,6 +202,27 @@ const WORDS: [(&str, &str); 173] = [
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
 pub(super) fn labels(line: &str) -> Option<String> {
     rewrite(line).filter(|(_, has_loss)| *has_loss).map(|(english, _)| ordinals(&english))
+}
+
+/// Whether a line with an English word for a loss may have words of another language or wide marks, by
+/// its bytes: letters beyond ASCII, but no bars and emoji.
+fn may_be_mixed(line: &str) -> bool {
+    !bytes::is_ascii(line.as_bytes())
+        && line.bytes().any(|byte| matches!(byte, 0xC3..=0xDF | 0xE3..=0xED | 0xEF))
+}
+
+/// Translates the other words of a line with an English word for a loss: `验证loss: 0.5`. `None` if
+/// there is none.
+#[inline]
+pub(super) fn mixed(line: &str) -> Option<String> {
+    if may_be_mixed(line) { translated(line) } else { None }
+}
+
+/// The translation of a line that has one.
+#[inline(never)]
+fn translated(line: &str) -> Option<String> {
+    let (english, _) = rewrite(line)?;
+    (english != line).then(|| ordinals(&english))
 }
 
 /// A line with English words, and whether one of them is that of a loss.
@@ -384,6 +411,20 @@ mod tests {
         }
         for line in ["", "loss: 0.5", "轮 5", "la 5", "第"] {
             assert_eq!(labels(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_beside_english_ones_become_english() {
+        for (line, english) in [
+            ("验证Loss: 0.5", "validation Loss: 0.5"),
+            ("第2轮 train loss：0.5", "epoch 2 train loss: 0.5"),
+            ("Validación: loss 0.5", "validation: loss 0.5"),
+        ] {
+            assert_eq!(mixed(line).as_deref(), Some(english), "{line}");
+        }
+        for line in ["validation loss: 0.5", "la loss: 0.5", "50%|█████| loss=0.5"] {
+            assert_eq!(mixed(line), None, "{line}");
         }
     }
 

@@ -14,7 +14,7 @@ mod steps;
 
 use crate::observation::{Loss, Observation, Phase, Span};
 use pace::Pace;
-use source::{Process, SourceState, Wait};
+use source::{SourceState, Wait, end_of_evaluation};
 use steps::{Line, Plan, Position, Total};
 
 /// The kind of a source, in order of preference: losses are taken from the first kind that reports
@@ -130,6 +130,12 @@ impl Merger {
         report: &mut impl FnMut(Entry),
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
+        if state.evaluates(observation) {
+            if let Some(evaluation) = end_of_evaluation(observation) {
+                self.take_now(source, &evaluation, now, report);
+            }
+            return;
+        }
         let leads = state.choice.leads(observation);
         let named = self.hints.loss.as_deref();
         let repeats = leads && named.is_none() && state.has_said(observation);
@@ -138,12 +144,7 @@ impl Merger {
         let line =
             Line { span: loss.map(|loss| loss.span), speaks_for_job: state.kind == Kind::Push };
         self.plan.learn(observation);
-        let process = match observation.rank {
-            Some(rank) => {
-                state.ranks.entry(rank).or_insert_with(|| Process::new(self.hints.batch_size))
-            }
-            None => &mut state.process,
-        };
+        let process = state.process(observation.rank);
         let position = process.steps.place(observation, &self.plan, line);
         // Another part of a loss comes with the time of the first.
         let mut batch =

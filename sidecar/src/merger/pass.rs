@@ -16,6 +16,8 @@ pub(super) struct Pass {
     step: u64,
     /// The lengths of other loops, such as validations.
     others: Vec<u64>,
+    /// The length of the loop after that of the training, if it is taken for an evaluation.
+    evaluation: Option<u64>,
 }
 
 impl Pass {
@@ -39,6 +41,23 @@ impl Pass {
             self.others.clear();
         }
         (self.before, self.length, self.step) = (before, None, 0);
+        self.evaluation = None;
+    }
+
+    /// Whether it is far longer than a loop of `length`.
+    pub(super) fn is_far_longer(&self, length: u64) -> bool {
+        self.length.is_some_and(|known| length <= known / 2)
+    }
+
+    /// Whether a counter at `step` of `length` is that of an evaluation: a far shorter loop that begins
+    /// once that of the training is over. Another loop of about its length may be that of another process.
+    pub(super) fn evaluates(&mut self, step: u64, length: u64) -> bool {
+        let Some(known) = self.length.filter(|_| self.is_far_longer(length)) else { return false };
+        let begins = step <= length / 2 && self.step > known / 2;
+        if step < self.step && (self.step >= known || begins) {
+            self.evaluation = Some(length);
+        }
+        self.evaluation == Some(length)
     }
 
     /// Whether a counter at `step` of `length` has begun another pass. A line that is only out of
@@ -119,6 +138,17 @@ mod tests {
         pass.go_to(1);
         assert!(!pass.take(0, Some(10)), "it is known from the pass before");
         assert!(pass.take(0, Some(40)));
+    }
+
+    #[test]
+    fn short_loop_after_the_training_is_an_evaluation() {
+        let mut pass = Pass::default();
+        assert!(!pass.evaluates(1, 10) && pass.take(10, Some(40)) && !pass.evaluates(1, 10));
+        assert!(pass.take(30, Some(40)) && !pass.evaluates(1, 38));
+        assert!((1..=10).all(|step| pass.evaluates(step, 10)));
+        pass.go_to(1);
+        assert!(!pass.evaluates(1, 10), "no loop of the training was seen");
+        assert!(pass.take(40, Some(40)) && pass.evaluates(10, 10));
     }
 
     #[test]

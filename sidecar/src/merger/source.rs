@@ -7,12 +7,13 @@ use super::choice::Choice;
 use super::pace::Pace;
 use super::said::Said;
 use super::steps::{Position, Steps, Total};
-use crate::observation::{Observation, Phase};
+use crate::observation::{Loss, Observation, Phase};
 
 /// The state of one source.
 #[derive(Debug)]
 pub(super) struct SourceState {
     pub(super) kind: Kind,
+    batch_size: Option<u64>,
     pub(super) choice: Choice,
     /// The step of the last training loss.
     said: Said,
@@ -75,6 +76,7 @@ impl SourceState {
     pub(super) fn new(kind: Kind, batch_size: Option<u64>) -> Self {
         Self {
             kind,
+            batch_size,
             choice: Choice::default(),
             said: Said::default(),
             ranks: BTreeMap::new(),
@@ -85,6 +87,29 @@ impl SourceState {
             advances: false,
             waiting: None,
         }
+    }
+
+    /// The process that has printed a line.
+    pub(super) fn process(&mut self, rank: Option<u32>) -> &mut Process {
+        match rank {
+            Some(rank) => self.ranks.entry(rank).or_insert_with(|| Process::new(self.batch_size)),
+            None => &mut self.process,
+        }
+    }
+
+    /// Whether a line that speaks of the training is one of an evaluation.
+    pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
+        let Observation { rank, step_in_epoch: true, total_steps: Some(length), .. } = *observation
+        else {
+            return false;
+        };
+        // First what most lines fail.
+        if self.kind != Kind::Text || !self.process(rank).steps.is_far_longer(length) {
+            return false;
+        }
+        let trains = observation.losses.iter().all(|loss| loss.phase == Phase::Train);
+        let trains = trains && !observation.losses.is_empty();
+        trains && self.process(rank).steps.evaluates(observation)
     }
 
     /// Whether a line has only another part of the loss of its step.
@@ -157,6 +182,18 @@ impl SourceState {
         }
         self.waiting.take().map_or(Wait::Take, Wait::After)
     }
+}
+
+/// The last line of an evaluation that does not say so, with the mean of its data. `None` for another
+/// of its lines.
+pub(super) fn end_of_evaluation(observation: &Observation) -> Option<Observation> {
+    let Observation { at, epoch, rank, step, total_steps, .. } = *observation;
+    if step?.checked_add(1)? < total_steps? {
+        return None;
+    }
+    let of_data = |loss: &Loss| Loss { phase: Phase::Validation, ..loss.clone() };
+    let losses = observation.losses.iter().map(of_data).collect();
+    Some(Observation { at, epoch, rank, losses, ..Observation::default() })
 }
 
 /// The state of one process.

@@ -60,6 +60,8 @@ pub(super) struct Steps {
     first_epoch: Option<f64>,
     /// The last reported epoch.
     epoch: Option<f64>,
+    /// The first epoch had a fraction, so epochs are of what is done.
+    fractions: bool,
     pass: Pass,
     /// Whether steps have been counted, and not only epochs or fractions of the run.
     counts: bool,
@@ -89,6 +91,7 @@ impl Steps {
             batch_size,
             first_epoch: None,
             epoch: None,
+            fractions: false,
             pass: Pass::default(),
             counts: false,
             reached: None,
@@ -116,6 +119,23 @@ impl Steps {
         Position { global, total: self.total, epoch, moved: self.reached > before }
     }
 
+    /// Whether the epoch is far longer than a loop of `length`.
+    pub(super) fn is_far_longer(&self, length: u64) -> bool {
+        self.pass.is_far_longer(length)
+    }
+
+    /// Whether the training losses of `observation` are those of an evaluation without a name: its counter
+    /// is that of a short loop within an epoch.
+    pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
+        let Observation { step: Some(step), total_steps: Some(length), .. } = *observation else {
+            return false;
+        };
+        // In the first line of another epoch, nothing of that has been seen.
+        let goes_on =
+            self.epoch.is_some() && observation.epoch.is_none_or(|epoch| Some(epoch) == self.epoch);
+        goes_on && !observation.step_in_samples && self.pass.evaluates(step, length)
+    }
+
     /// Takes the epoch, if the line has one. Returns it, counted from 1.
     fn enter(&mut self, observation: &Observation) -> Option<u64> {
         let epoch = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0);
@@ -126,7 +146,10 @@ impl Steps {
             // Fractions begin at 0.
             let from_zero = epoch < 1.0 || epoch.fract() != 0.0;
             let first = *self.first_epoch.get_or_insert(if from_zero { 0.0 } else { 1.0 });
-            let before = floor(epoch - first);
+            // Where fractions are of what is done, a whole number ends an epoch.
+            let ended = if self.fractions && epoch.fract() == 0.0 { 1.0 } else { 0.0 };
+            self.fractions |= self.epoch.is_none() && epoch.fract() != 0.0;
+            let before = floor(epoch - first - ended);
             if let Some(before) = before.filter(|before| *before != self.pass.before()) {
                 self.pass.go_to(before);
             }

@@ -50,9 +50,9 @@ impl Kinds {
             b"cost" | b"costs" => Self::WEAK | Self::COST,
             b"train" | b"training" | b"trn" | b"tr" | b"trained" => Self::TRAIN,
             b"trainloss" | b"trainingloss" | b"tloss" => Self::TRAIN | Self::LOSS,
-            b"val" | b"vld" | b"valid" | b"validation" | b"validate" | b"validating" | b"dev"
-            | b"eval" | b"evals" | b"evaluate" | b"evaluating" | b"evaluation" | b"held"
-            | b"heldout" | b"holdout" | b"cv" => Self::HELD_OUT,
+            b"val" | b"vld" | b"vali" | b"valid" | b"validation" | b"validate" | b"validating"
+            | b"dev" | b"eval" | b"evals" | b"evaluate" | b"evaluating" | b"evaluation"
+            | b"held" | b"heldout" | b"holdout" | b"cv" => Self::HELD_OUT,
             b"valloss" | b"evalloss" | b"validloss" | b"validationloss" | b"vloss" | b"devloss" => {
                 Self::HELD_OUT | Self::LOSS
             }

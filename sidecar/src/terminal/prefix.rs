@@ -132,6 +132,7 @@ fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
         b'(' => launchers::parenthesised(found, before).or_else(|| loggers::place(text, before)),
         b'0'..=b'9' => loggers::stamped(found, before)
             .or_else(|| launchers::labelled(found))
+            .or_else(|| launchers::address(found))
             .or_else(|| loggers::indexed(text, before)),
         b'A'..=b'Z' if second.is_ascii_uppercase() => {
             let rest = loggers::level(text).map(separator);

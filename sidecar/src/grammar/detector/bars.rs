@@ -13,8 +13,8 @@ pub(super) struct Bars {
     began: bool,
     /// The bar went on over a heading, so it counts the steps of the run.
     goes_on: bool,
-    /// The epoch of the heading above the last frame, and its step.
-    last: Option<(f64, u64)>,
+    /// The epoch of the heading above the last frame, its step and its total.
+    last: Option<(f64, u64, Option<u64>)>,
     /// There was a bar of the training, and the number that it counts up to.
     trained: bool,
     total: Option<u64>,
@@ -36,11 +36,13 @@ impl Bars {
             found.step_in_epoch |= self.began;
         }
         let Some(heading) = heading.filter(|_| found.epoch.is_none()) else { return };
-        if let Some((epoch, last)) = self.last {
-            let is_later = heading.epoch > epoch && last > 0 && step > last;
+        let total = found.total_steps;
+        if let Some((epoch, last, last_total)) = self.last {
+            let is_same = last_total == total;
+            let is_later = is_same && heading.epoch > epoch && last > 0 && step > last;
             self.goes_on = (self.goes_on || is_later) && step >= last;
         }
-        self.last = Some((heading.epoch, step));
+        self.last = Some((heading.epoch, step, total));
         found.step_in_epoch &= !self.goes_on;
     }
 

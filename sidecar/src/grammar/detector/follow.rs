@@ -136,8 +136,8 @@ impl Detector {
         None
     }
 
-    /// Takes the counters before a dict without a step: `step 5: {'loss': 0.5}`. Returns whether there
-    /// is a step.
+    /// Takes the counters before a dict without a step: `epoch 3, step 5: {'loss': 0.5}`. Returns whether
+    /// there is a step.
     fn count_before_dict(&mut self, before: &str) -> bool {
         let found = &self.draft.found;
         if found.step.is_some() || found.losses.is_empty() {
@@ -148,7 +148,7 @@ impl Detector {
             return false;
         }
         let mut counters = Draft::default();
-        if !self.general.heading(before, &mut counters) {
+        if !self.general.before_dict(before, &mut counters) {
             return false;
         }
         let Observation { step, step_in_epoch, total_steps, epoch, total_epochs, .. } =

@@ -14,6 +14,8 @@ pub(super) struct Heading {
 const MAX_LEN: usize = 80;
 /// What else a heading may say with a number.
 const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
+/// Words between the one for an epoch and its number.
+const NUMBER: [&str; 3] = ["number ", "number: ", "no. "];
 /// Words before the epoch, and how many of them there may be.
 const VERBS: [&str; 13] = [
     "going",
@@ -55,6 +57,7 @@ impl Heading {
             return None;
         }
         let rest = rest.trim_start_matches([' ', ':', '#', '[', '(', '=']);
+        let rest = NUMBER.iter().find_map(|word| rest.strip_prefix(*word)).unwrap_or(rest);
         let (epoch, rest) = scan::count(rest)?;
         let rest = rest.trim_start();
         let of = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).map(str::trim_start);
@@ -68,8 +71,13 @@ impl Heading {
             let rest = rest.to_ascii_lowercase();
             NOTES.iter().any(|note| rest.contains(note)) && !rest.contains("step")
         };
+        let timed = || {
+            let seconds = rest.trim_start().strip_prefix("in ").and_then(scan::number);
+            let unit = seconds.map(|(_, unit)| unit.trim());
+            unit.is_some_and(|unit| ["s", "sec", "secs", "seconds"].contains(&unit))
+        };
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
-        (!more || noted()).then_some(Self { epoch, epochs })
+        (!more || noted() || timed()).then_some(Self { epoch, epochs })
     }
 
     /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
@@ -118,8 +126,10 @@ mod tests {
             ("EPOCH [2 / 5]", 2.0, Some(5)),
             ("===== Epoch 4 of 9 =====", 4.0, Some(9)),
             ("Epoch 1 begins", 1.0, None),
+            ("Epoch number 1", 1.0, None),
             ("Epoch: 02 | Epoch Time: 0m 9s", 2.0, None),
             ("Epoch 2 of 30 took 1.5s", 2.0, Some(30)),
+            ("Epoch 2 in 1.5 sec", 2.0, None),
             ("│   epoch = 4", 4.0, None),
             ("Start of epoch 6", 6.0, None),
             ("Going into epoch 8", 8.0, None),
@@ -133,6 +143,7 @@ mod tests {
             "Epoch",
             "Epoch x",
             "Epoch 1: 0.5",
+            "Epoch 1 in 5 parts",
             "Epochs 5",
             "Epoch 1 | loss",
             "step 3",

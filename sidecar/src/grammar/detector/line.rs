@@ -147,6 +147,8 @@ impl Detector {
                 }
             }
             text = Cow::Owned(english);
+        } else if let Some(english) = translate::mixed(&text) {
+            text = Cow::Owned(english);
         }
         if memchr::memchr(b',', text.as_bytes()).is_some()
             && let Some(points) = translate::commas(&text, self.commas)

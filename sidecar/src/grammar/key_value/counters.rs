@@ -31,6 +31,8 @@ pub(super) struct Counters {
     rough: Option<Count>,
     /// The epoch comes before the steps.
     epoch_first: bool,
+    /// The last number was a score in percent, which a quotient in parentheses repeats.
+    scored: bool,
 }
 
 impl Counters {
@@ -70,8 +72,15 @@ impl Counters {
     }
 
     fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
-        let Some(count) = counted else { return };
+        let Some(count) = counted else {
+            self.scored = pair.is_score();
+            return;
+        };
         let words = pair.words.as_slice();
+        // `Acc: 50% (32/64)` counts samples.
+        if std::mem::take(&mut self.scored) && words.is_empty() {
+            return;
+        }
         if !words.is_empty() {
             let roles = pair.words.roles();
             let is_index = matches!(words, [word] if ["i", "n", "idx"].contains(word));

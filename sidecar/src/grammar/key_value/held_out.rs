@@ -1,5 +1,6 @@
 //! Which losses of a line are those of held-out data, where their names do not say so.
 
+use super::vocabulary::{Role, role};
 use crate::grammar::keys::main_loss_first;
 use crate::names::{self, rank};
 use crate::observation::{Loss, Phase, Span};
@@ -33,8 +34,8 @@ pub(super) fn is_summary(line: &str) -> bool {
     scores.iter().any(|score| line.contains(score))
 }
 
-/// Beside a loss such as `tr_loss`, those of `te_loss`, `ts_loss` and `ev_loss` are of held-out data. Elsewhere these
-/// words may name parts, such as a text encoder.
+/// Beside a loss such as `tr_loss`, those of `te_loss`, `ts_loss`, `va_loss` and `ev_loss` are of held-out data.
+/// Elsewhere these words may name parts, such as a text encoder.
 pub(super) fn abbreviated(losses: &mut [Loss]) {
     let first = |loss: &Loss, word: &str| {
         let name = loss.name.split(|c: char| !c.is_alphanumeric()).next();
@@ -46,7 +47,7 @@ pub(super) fn abbreviated(losses: &mut [Loss]) {
     for loss in losses {
         let phase = if first(loss, "te") || first(loss, "ts") {
             Phase::Test
-        } else if first(loss, "ev") {
+        } else if first(loss, "va") || first(loss, "ev") {
             Phase::Validation
         } else {
             continue;
@@ -55,9 +56,16 @@ pub(super) fn abbreviated(losses: &mut [Loss]) {
     }
 }
 
+/// Whether `name` has a word for the training.
+pub(super) fn says_train(name: &str) -> bool {
+    name.split([' ', '_', '/']).any(|word| role(word).any(Role::TRAIN))
+}
+
 /// Parts of a loss on held-out data need not repeat that they are: `valid loss 0.5, box loss 0.1`.
 pub(super) fn inherit(losses: &mut [Loss]) {
-    let is_part = |loss: &Loss| loss.phase == Phase::Train && rank(&loss.name) >= 2;
+    let is_part = |loss: &Loss| {
+        loss.phase == Phase::Train && rank(&loss.name) >= 2 && !says_train(&loss.name)
+    };
     let held_out = losses.iter().find(|loss| loss.phase != Phase::Train).map(|loss| loss.phase);
     let trains = losses.iter().any(|loss| loss.phase == Phase::Train && !is_part(loss));
     if let Some(phase) = held_out.filter(|_| !trains) {

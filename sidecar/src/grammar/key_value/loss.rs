@@ -47,6 +47,9 @@ impl KeyValue {
         let field = self.keys.field(singular);
         let is_other = matches!(field, Field::Epoch | Field::Batch);
         now.counters.take(pair, if is_other { field } else { Field::Step });
+        // `Validation after 5 steps: loss 0.5`.
+        let held_out = pair.words.roles().phase().filter(|phase| *phase != Phase::Train);
+        now.phase = now.phase.or(held_out);
         let name = pair.words.as_slice().split_last().map(|(_, name)| name.join(" "));
         let after = pair.after.trim_start();
         let is_followed = after
@@ -132,13 +135,16 @@ impl KeyValue {
             !after.is_empty() && pair.is_separated && pair.form != Form::Digits && is_extent(after);
         // One letter names one of several: `Loss A: 0.5`.
         let is_lettered = pair.is_separated && matches!(after, [letter] if letter.len() == 1);
-        if !before_is_known || !(is_mean || is_lettered || known(after, Role::AFTER)) {
+        let data = set(after).filter(|_| pair.form != Form::Digits);
+        let is_named = is_mean || is_lettered || data.is_some() || known(after, Role::AFTER);
+        if !before_is_known || !is_named || is_numbered(words.get(at)?, pair) {
             return None;
         }
-        let words = if is_mean { words.get(..=at)? } else { words };
-        let name = match words {
-            [word] => Cow::Borrowed(*word),
-            words => Cow::Owned(words.join(" ")),
+        let words = if is_mean || data.is_some() { words.get(..=at)? } else { words };
+        let name = match (words, data) {
+            ([word], None) => Cow::Borrowed(*word),
+            (words, None) => Cow::Owned(words.join(" ")),
+            (words, Some(data)) => Cow::Owned(format!("{} {data}", words.join(" "))),
         };
         let Field::Loss { mut phase, span } = self.keys.field(&name) else { return None };
         // Settings are whole numbers, and `cross entropy (2 classes)` is no loss.
@@ -154,6 +160,29 @@ impl KeyValue {
         }
         Some((name, phase, span))
     }
+}
+
+/// The data in words such as `on the validation set` after "loss".
+fn set<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let is = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let (first, words) = words.split_first()?;
+    let words = match words {
+        [word, words @ ..] if is(word, &["the", "all"]) => words,
+        words => words,
+    };
+    let (data, end) = words.split_first()?;
+    let is_end =
+        matches!(end, []) || matches!(end, [end] if is(end, &["set", "data", "dataset", "split"]));
+    let is_set = is(first, &["on", "over", "for"]) && is_end && role(data).any(Role::DATA);
+    is_set.then_some(*data)
+}
+
+/// Whether a name with a number is that of a layer or a file, and not of a value: `MSELoss-12 [5]`.
+fn is_numbered(name: &str, pair: &Pair<'_>) -> bool {
+    if pair.is_separated || !name.ends_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
+    name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('-')
 }
 
 /// Whether words after "loss" say which steps it is of: `over the last 100 steps`.

@@ -123,6 +123,25 @@ impl Pair<'_> {
         if self.form == Form::Digits { counted(self.after) } else { None }
     }
 
+    /// Whether it is a score in percent before a number in parentheses: `Acc: 50% (32/64)`.
+    pub(super) fn is_score(&self) -> bool {
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return false;
+        }
+        let after = self.after.as_bytes();
+        let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
+        let last = self.words.as_slice().last().map(|word| word.as_bytes());
+        // Accuracy, precision, top-k, error, correct, recall.
+        let is_known = |start: &[u8]| {
+            let [first, second, third, ..] = start else { return false };
+            matches!(
+                &[first | 0x20, second | 0x20, third | 0x20],
+                b"acc" | b"pre" | b"top" | b"err" | b"cor" | b"rec"
+            )
+        };
+        is_followed && last.is_some_and(is_known)
+    }
+
     /// The seconds of `00:04:59`.
     pub(super) fn clock(&self) -> Option<f64> {
         let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;
@@ -183,16 +202,25 @@ impl<'a> Pairs<'a> {
             self.context |= role(word);
             return;
         }
+        // `loss: train 0.5, val 0.25`.
+        if self.separated && self.ends_in_loss() && role(word).any(Role::DATA) {
+            self.separated = false;
+        }
         if self.separated || self.words.count >= MAX_WORDS {
             self.abandon();
         }
         self.words.push(word);
     }
 
-    /// Whether the last word is "loss" or ends with it.
+    /// Whether the last word is "loss" or ends with it, and its value comes next.
     fn names_loss(&self) -> bool {
+        !self.separated && self.ends_in_loss()
+    }
+
+    /// Whether the last word is "loss" or ends with it.
+    fn ends_in_loss(&self) -> bool {
         let last = self.words.as_slice().last();
-        !self.separated && last.is_some_and(|word| word.ends_with("oss") || word.ends_with("OSS"))
+        last.is_some_and(|word| word.ends_with("oss") || word.ends_with("OSS"))
     }
 
     /// Handles the character `first`, after which `self.rest` begins.
@@ -289,6 +317,17 @@ impl<'a> Pairs<'a> {
         !self.separated && last.is_some_and(|word| begins_extent(word))
     }
 
+    /// Whether the words so far name a value that is no time and no speed.
+    fn is_of_value(&self) -> bool {
+        let is_pace = |word: &&str| {
+            let named = ["speed", "rate", "throughput", "perf", "in", "at"];
+            role(word).any(Role::TIMED)
+                || named.iter().any(|known| word.eq_ignore_ascii_case(known))
+        };
+        let words = self.words.as_slice();
+        !words.is_empty() && !words.iter().any(is_pace)
+    }
+
     fn pair(&mut self, value: f64, rest: &'a str) -> Pair<'a> {
         let number = self.rest.get(..self.rest.len() - rest.len()).unwrap_or_default();
         let length = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '%' | 'µ' | '_'));
@@ -329,7 +368,12 @@ impl<'a> Pairs<'a> {
                     after.split_at_checked(length.unwrap_or(after.len())).unwrap_or((after, ""));
             }
         }
-        let (seconds, after) = per_step(value, unit, after);
+        let (mut seconds, mut rest) = per_step(value, unit, after);
+        // In `loss 0.5 it/s 4.0` the unit is the next key.
+        if seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_number(rest) {
+            (seconds, rest) = (None, after);
+        }
+        let after = rest;
         if unit.is_empty() && seconds.is_none() && total.is_none() {
             (unit, self.rest) = spaced_unit(after);
         } else {
@@ -357,6 +401,11 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// Whether a number is the next word of `text`.
+fn is_before_number(text: &str) -> bool {
+    text.starts_with(' ') && text.trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// The value after a dash or an arrow between spaces. A whole number there is a count.
 fn after_dash(text: &str) -> Option<&str> {
     let value = text.trim_start_matches(['-', '>']).trim_start_matches(' ');
@@ -372,11 +421,16 @@ fn is_number_type(word: &str) -> bool {
         .contains(&name)
 }
 
-/// Whether parentheses after a word contain the data or the mean that it is of: `Epoch(train)`.
+/// Whether parentheses after a word contain the data or the mean that it is of: `Epoch(train)`,
+/// `loss(train/val)`.
 fn is_qualified(rest: &str) -> bool {
     let inside = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
-    inside.is_some_and(|(inside, _)| inside.len() <= 10 && role(inside).any(Role::AFTER))
+    let is_known = |inside: &str| inside.split('/').all(|word| role(word).any(Role::AFTER));
+    inside.is_some_and(|(inside, _)| inside.len() <= MAX_QUALIFIED && is_known(inside))
 }
+
+/// Maximum length of what is between such parentheses, in bytes.
+const MAX_QUALIFIED: usize = 20;
 
 /// `nan` and `inf`, which are numbers only after a key.
 fn number(text: &str) -> Option<(f64, &str)> {

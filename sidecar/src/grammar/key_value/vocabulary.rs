@@ -75,11 +75,10 @@ pub(super) fn role(word: &str) -> Role {
     let around = Role::BEFORE | Role::AFTER;
     match &*small {
         b"train" | b"training" | b"trn" | b"tr" => around | Role::TRAIN,
-        b"val" | b"vld" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
+        b"val" | b"vld" | b"vali" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
         | b"heldout" | b"held-out" | b"cross-validation" => around | Role::HELD_OUT,
-        b"validating" | b"validate" | b"evaluating" | b"evaluate" | b"held" => {
-            Role::BEFORE | Role::HELD_OUT
-        }
+        b"validating" | b"validate" | b"validated" | b"evaluating" | b"evaluate" | b"evaluated"
+        | b"held" => Role::BEFORE | Role::HELD_OUT,
         b"test" | b"tst" => around | Role::TEST,
         b"testing" => Role::BEFORE | Role::TEST,
         b"avg" | b"mean" => around | Role::MEAN,

@@ -1,6 +1,6 @@
 //! The description before a bar.
 
-use crate::grammar::scan;
+use crate::grammar::{scan, translate};
 use crate::observation::Phase;
 
 /// The meaning of the description before a bar.
@@ -20,8 +20,9 @@ pub(super) struct Desc {
     pub(super) inner: Option<u64>,
 }
 
-const HELD_OUT: [&str; 9] = [
+const HELD_OUT: [&str; 10] = [
     "val",
+    "vali",
     "valid",
     "validation",
     "validating",
@@ -53,8 +54,10 @@ const TRAIN: [&str; 16] = [
 ];
 
 impl Desc {
-    /// Reads a description.
+    /// Reads a description, in any language.
     pub(super) fn parse(text: &str) -> Self {
+        let english = translate::mixed(text);
+        let text = english.as_deref().unwrap_or(text);
         let mut phase = None;
         let mut of_epochs = false;
         let mut rehearsal = false;
@@ -147,6 +150,7 @@ mod tests {
             ("Validation DataLoader 0", None, None, Some(Phase::Validation)),
             ("Epoch 3 test", Some(3.0), None, Some(Phase::Test)),
             ("Evaluating on test set", None, None, Some(Phase::Validation)),
+            ("验证", None, None, Some(Phase::Validation)),
             ("Map", None, None, None),
             ("Downloading shards", None, None, None),
             ("contest", None, None, None),

@@ -139,7 +139,7 @@ pub(super) fn worded<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     Some(rest)
 }
 
-/// `trainer-1  | ` of compose, `worker-0: ` of pdsh, `name[12345]: ` of syslog.
+/// `trainer-1  | ` of compose, `worker-0: ` and `node01: ` of pdsh, `name[12345]: ` of syslog.
 pub(super) fn host<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     let (name, rest) = numbered_word(found.text)?;
     if let Some((_, pid)) = name.strip_suffix(']').and_then(|name| name.split_once('['))
@@ -156,7 +156,9 @@ pub(super) fn host<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     let is_numbered = number.len() < name.len() && number.bytes().all(|byte| byte.is_ascii_digit());
     let rest = match rest.trim_start_matches(' ').strip_prefix("| ") {
         Some(rest) if is_numbered => rest,
-        _ => rest.strip_prefix(": ").filter(|rest| is_parted(name) && starts_text(rest))?,
+        _ => rest
+            .strip_prefix(": ")
+            .filter(|rest| (is_parted(name) || is_node(name)) && starts_text(rest))?,
     };
     found.process = Some(name);
     Some(rest)
@@ -164,6 +166,26 @@ pub(super) fn host<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
 
 fn is_parted(name: &str) -> bool {
     name.contains(['-', '.'])
+}
+
+/// Whether `name` is a word for a machine and its number.
+fn is_node(name: &str) -> bool {
+    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = ["node", "host", "compute", "machine", "server", "nid", "cn"];
+    word.len() < name.len() && known.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// `10.0.0.1: `, the address of a machine.
+pub(super) fn address<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
+    let (name, rest) = numbered_word(found.text)?;
+    let is_part =
+        |part: &str| number(part).is_some_and(|(part, rest)| part < 256 && rest.is_empty());
+    let rest = rest.strip_prefix(": ").filter(|rest| starts_text(rest))?;
+    if name.split('.').count() != 4 || !name.split('.').all(is_part) {
+        return None;
+    }
+    found.process = Some(name);
+    Some(rest)
 }
 
 /// Whether `text` does not begin with a value.
@@ -180,13 +202,17 @@ fn is_host(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_part)
 }
 
-/// The rank, if all of `text` is one: `rank0`, `GPU 3`, `node0:rank1`.
+/// The rank, if all of `text` is one: `rank0`, `GPU 3`, `node0:rank1`, `Process 0/2`.
 fn all_rank(text: &str) -> Option<u32> {
     let text = text.trim_ascii();
     let text = text
         .rsplit_once(':')
         .map_or(text, |(node, rank)| if node.starts_with("node") { rank } else { text });
-    rank(text).filter(|(_, rest)| rest.is_empty()).map(|(rank, _)| rank)
+    let is_whole = |(rank, rest): &(u32, &str)| {
+        let of = rest.strip_prefix('/').and_then(number);
+        rest.is_empty() || of.is_some_and(|(processes, rest)| *rank <= processes && rest.is_empty())
+    };
+    rank(text).filter(is_whole).map(|(rank, _)| rank)
 }
 
 /// Whether `text` begins with the first letters of one of `RANKS`.
