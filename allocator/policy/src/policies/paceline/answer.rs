@@ -3,7 +3,8 @@
 use super::claimant::Claimant;
 use super::limits::{Beyond, limits};
 use super::sharing::{Participant, level};
-use super::{Paceline, Run, Why, outlook, timing};
+use super::outlook::outlook;
+use super::{Paceline, Run, Why, timing};
 use crate::decision::{Decision, JobDecision};
 use crate::per_job::PerJob;
 use crate::reason;
@@ -62,12 +63,12 @@ impl Paceline {
         }
         let given = limits(&run.served, &beyond(run), self.settings.wait, beside_services);
         let reasons = Reasons::new(self, run);
-        let first = reasons.first.as_ref().map(|(id, _)| id);
-        let outlooks =
-            outlook::outlooks(&run.rows, &run.deadlines, &run.served, run.capacity, first);
-        let rows = run.rows.iter().zip(given).zip(&run.served.shares).zip(outlooks).enumerate();
-        Box::new(rows.map(move |(at, (((row, limit), share), outlook))| {
+        let rows = run.rows.iter().zip(given).zip(&run.served.shares).zip(&run.ends).enumerate();
+        Box::new(rows.map(move |(at, (((row, limit), share), ends_in))| {
             let (class, why) = reasons.class_and_reason(at, *share);
+            let first = reasons.first.as_ref().filter(|_| *share <= 0.0);
+            let waits_for = first.map(|(id, _)| id.clone());
+            let outlook = outlook(row, run.deadlines.due(at), *ends_in, waits_for);
             Answer {
                 place: row.member,
                 limit,

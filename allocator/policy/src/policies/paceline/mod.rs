@@ -44,6 +44,7 @@ mod newcomer;
 mod order;
 mod outlook;
 mod rank;
+mod ranking;
 mod received;
 mod row;
 mod service;
@@ -70,7 +71,8 @@ use order::Served;
 use row::Row;
 use service::Claim;
 use settings::Settings;
-use sharing::Participant;
+use ranking::Ranking;
+use sharing::{Participant, Sharing};
 use speed::{Seen, Speed};
 
 pub(super) use settings::PARAMETERS;
@@ -97,6 +99,15 @@ pub struct Paceline {
     /// The index of the member whose losses are fitted first.
     turn: usize,
     last: Option<Last>,
+    orders: Orders,
+}
+
+/// Orders of the jobs by several numbers, which change little from run to run.
+#[derive(Debug, Default)]
+struct Orders {
+    sharing: Sharing,
+    deadlines: deadlines::Orders,
+    by_density: Ranking,
 }
 
 /// The previous run.
@@ -127,11 +138,11 @@ struct Run<'a> {
     rows: Vec<Row>,
     deadlines: Deadlines,
     served: Served,
+    /// Seconds until the planned end of each row.
+    ends: Vec<Option<f64>>,
     /// Whether no job reports its work, so that the kernel shares the CPU.
     unstated: bool,
     room: f64,
-    /// The work that training does in a second, in node-seconds.
-    capacity: f64,
 }
 
 impl Paceline {
@@ -148,6 +159,7 @@ impl Paceline {
             speed: Speed::new(),
             turn: 0,
             last: None,
+            orders: Orders::default(),
         })
     }
 
@@ -169,8 +181,8 @@ impl Paceline {
     /// `capacity` node-seconds in each second.
     fn share_virtually(&mut self, capacity: f64, seconds: f64, before: f64) {
         let trains = |(_, member): &&mut (JobId, Member)| member.trains() && member.since < before;
-        let members: Vec<&mut Member> =
-            self.members.iter_mut().filter(trains).map(|(_, member)| member).collect();
+        let mut members: Vec<&mut Member> = Vec::with_capacity(self.members.len());
+        members.extend(self.members.iter_mut().filter(trains).map(|(_, member)| member));
         let participant = |member: &&mut Member| Participant {
             weight: member.weight,
             cap: member.can_use(),
@@ -181,9 +193,9 @@ impl Paceline {
             cap: of.cap,
             left: of.left,
         });
-        let participants: Vec<Participant> =
-            members.iter().map(participant).chain(ghosts).collect();
-        let trajectory = sharing::run(&participants, capacity, seconds);
+        let mut participants = Vec::with_capacity(members.len() + self.ghosts.len());
+        participants.extend(members.iter().map(participant).chain(ghosts));
+        let trajectory = self.orders.sharing.run(&participants, capacity, seconds);
         let mut outcomes = trajectory.outcomes.into_iter();
         for (member, outcome) in members.into_iter().zip(&mut outcomes) {
             member.fair = saturate(member.fair + outcome.served);
@@ -379,7 +391,9 @@ impl Paceline {
             }
         };
         let all = self.members.iter().zip(jobs).enumerate();
-        all.filter(|(_, ((_, member), _))| member.trains()).map(row).collect()
+        let mut rows = Vec::with_capacity(self.members.len());
+        rows.extend(all.filter(|(_, ((_, member), _))| member.trains()).map(row));
+        rows
     }
 
     fn run<'a>(&mut self, frame: &'a Frame) -> Run<'a> {
@@ -401,7 +415,9 @@ impl Paceline {
         let room = (1.0 - self.speed.others() - services).max(MIN_ROOM);
         let capacity = self.speed.value() * room;
         let rows = self.rows(&jobs, t, room);
-        let deadlines = Deadlines::new(&rows, &self.ghosts, &self.settings, capacity, t);
+        let orders = &mut self.orders.deadlines;
+        let deadlines =
+            Deadlines::new(&rows, &self.ghosts, &self.settings, (capacity, t), orders);
         let unstated = !rows.iter().any(|row| row.left.is_some() || row.states);
         let may_measure = claims.is_empty();
         let served = order::serve(&rows, &deadlines, &self.settings, room, may_measure);
@@ -422,7 +438,9 @@ impl Paceline {
             alone: served.shares.iter().filter(|share| **share > 0.0).count() == 1,
             fills: !unstated && served.left < order::MIN_REST && !served.measures,
         });
-        Run { frame, jobs, claims, bound, rows, deadlines, served, unstated, room, capacity }
+        let by_density = &mut self.orders.by_density;
+        let ends = outlook::ends(&rows, &deadlines, &served, capacity, by_density);
+        Run { frame, jobs, claims, bound, rows, deadlines, served, ends, unstated, room }
     }
 }
 

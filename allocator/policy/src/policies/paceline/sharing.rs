@@ -3,12 +3,13 @@
 //!
 //! No participant arrives during a run, so the water level only rises. A participant changes from sharing
 //! to its cap at most once. So a run costs O(n log n): sharing ones are sorted by the volume at their end,
-//! capped ones are in a heap by time.
+//! capped ones are in a heap by time. Where the order of the last run still holds, sorting takes one pass.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::rank::Rank;
+use super::ranking::Ranking;
 
 /// A tolerance for rounding: a participant whose work exceeds its maximum service by more than this factor
 /// does not end in the run.
@@ -61,11 +62,44 @@ enum Side {
     Done,
 }
 
-/// Lets the participants share `capacity` for `horizon` seconds, or until all are done.
-pub(super) fn run(participants: &[Participant], capacity: f64, horizon: f64) -> Trajectory {
-    let mut run = Run::new(participants, capacity, horizon);
-    run.until(horizon);
-    run.trajectory(participants)
+/// What is kept from run to run: the orders of the participants, which change little.
+#[derive(Debug, Default)]
+pub(super) struct Sharing {
+    /// Participants by the level at which they reach their caps.
+    thresholds: Ranking,
+    /// Participants by the volume at their end while sharing.
+    by_volume: Ranking,
+}
+
+impl Sharing {
+    /// Lets the participants share `capacity` for `horizon` seconds, or until all are done.
+    pub(super) fn run(
+        &mut self,
+        participants: &[Participant],
+        capacity: f64,
+        horizon: f64,
+    ) -> Trajectory {
+        let can_end = |participant: &Participant| {
+            let most = SAFELY * participant.cap.min(capacity.max(0.0)) * horizon;
+            participant.left > 0.0 && (horizon.is_infinite() || participant.left <= most)
+        };
+        let of = |at: usize| participants.get(at);
+        let thresholds = self.thresholds.sort(participants.len(), |at| {
+            of(at).filter(|of| of.left > 0.0).map(|of| of.cap / of.weight)
+        });
+        let volume = |of: &Participant| of.left / of.weight;
+        let some: Vec<Rank>;
+        let by_volume = if horizon.is_infinite() {
+            self.by_volume.sort(participants.len(), |at| of(at).filter(|of| can_end(of)).map(volume))
+        } else {
+            let all = participants.iter().enumerate().filter(|(_, of)| can_end(of));
+            some = Rank::sorted(all.map(|(at, of)| Rank::new(volume(of), at)));
+            &some
+        };
+        let mut run = Run::new(participants, capacity, thresholds, by_volume);
+        run.until(horizon);
+        run.trajectory()
+    }
 }
 
 /// The level at which participants use up `capacity`, each up to its cap; infinite if all reach their caps.
@@ -93,10 +127,10 @@ struct Run<'a> {
     sides: Vec<Side>,
     outcomes: Vec<Outcome>,
     pieces: Vec<Piece>,
-    /// Sharing participants by the level at which they reach their caps, the lowest last.
-    thresholds: Vec<Rank>,
-    /// Participants that can end in this run, by the volume at their end while sharing, the first last.
-    by_volume: Vec<Rank>,
+    /// Sharing participants by the level at which they reach their caps, the lowest first.
+    thresholds: &'a [Rank],
+    /// Participants that can end in this run, by the volume at their end while sharing, the first first.
+    by_volume: &'a [Rank],
     by_time: BinaryHeap<Reverse<Rank>>,
     /// The number of sharing participants, the sum of their weights, and the sum of the caps of the others.
     sharing: usize,
@@ -105,7 +139,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(participants: &'a [Participant], capacity: f64, horizon: f64) -> Self {
+    fn new(
+        participants: &'a [Participant],
+        capacity: f64,
+        thresholds: &'a [Rank],
+        by_volume: &'a [Rank],
+    ) -> Self {
         let outcome = |participant: &Participant| Outcome {
             served: 0.0,
             end: if participant.left > 0.0 { f64::INFINITY } else { 0.0 },
@@ -115,20 +154,7 @@ impl<'a> Run<'a> {
         let side = |participant: &Participant| {
             if participant.left > 0.0 { Side::Sharing } else { Side::Done }
         };
-        let there =
-            || participants.iter().enumerate().filter(|(_, participant)| participant.left > 0.0);
-        let mut thresholds: Vec<Rank> = there()
-            .map(|(index, participant)| Rank::new(participant.cap / participant.weight, index))
-            .collect();
-        thresholds.sort_unstable_by(|a, b| b.cmp(a));
-        let can_end = |participant: &Participant| {
-            participant.left <= SAFELY * participant.cap.min(capacity.max(0.0)) * horizon
-        };
-        let mut by_volume: Vec<Rank> = there()
-            .filter(|(_, participant)| horizon.is_infinite() || can_end(participant))
-            .map(|(index, participant)| Rank::new(participant.left / participant.weight, index))
-            .collect();
-        by_volume.sort_unstable_by(|a, b| b.cmp(a));
+        let there = participants.iter().filter(|participant| participant.left > 0.0);
         Self {
             participants,
             capacity,
@@ -136,9 +162,9 @@ impl<'a> Run<'a> {
             volume: 0.0,
             sides: participants.iter().map(side).collect(),
             outcomes: participants.iter().map(outcome).collect(),
-            pieces: Vec::new(),
+            pieces: Vec::with_capacity(by_volume.len() + 1),
             sharing: thresholds.len(),
-            weights: there().map(|(_, participant)| participant.weight).sum(),
+            weights: there.map(|participant| participant.weight).sum(),
             caps: 0.0,
             thresholds,
             by_volume,
@@ -148,8 +174,7 @@ impl<'a> Run<'a> {
 
     fn until(&mut self, horizon: f64) {
         loop {
-            self.cross();
-            let level = self.level();
+            let level = self.cross();
             self.pieces.push(Piece { from: self.now, volume: self.volume, level });
             let shared = self.next_of(Side::Sharing).filter(|_| level > 0.0);
             let shared =
@@ -179,19 +204,22 @@ impl<'a> Run<'a> {
         if self.sharing == 0 { 0.0 } else { ((self.capacity - self.caps) / self.weights).max(0.0) }
     }
 
-    /// Moves participants that have reached their caps. Each move raises the level, so this ends.
-    fn cross(&mut self) {
-        while let Some(threshold) = self.thresholds.last().copied() {
+    /// Moves participants that have reached their caps, and returns the level then. Each move raises the
+    /// level, so this ends.
+    fn cross(&mut self) -> f64 {
+        let mut level = self.level();
+        while let Some((threshold, higher)) = self.thresholds.split_first() {
             let index = threshold.place();
-            let here = self.sides.get(index).copied();
-            if here == Some(Side::Sharing) {
-                if threshold.number() > self.level() {
-                    return;
+            if self.sides.get(index) == Some(&Side::Sharing) {
+                if threshold.number() > level {
+                    break;
                 }
                 self.cap(index);
+                level = self.level();
             }
-            self.thresholds.pop();
+            self.thresholds = higher;
         }
+        level
     }
 
     fn cap(&mut self, index: usize) {
@@ -218,8 +246,10 @@ impl<'a> Run<'a> {
         let sides = &self.sides;
         let is_of = |rank: &Rank| sides.get(rank.place()) == Some(&side);
         let next = if side == Side::Sharing {
-            while self.by_volume.pop_if(|rank| !is_of(rank)).is_some() {}
-            *self.by_volume.last()?
+            while let Some((_, later)) = self.by_volume.split_first().filter(|(of, _)| !is_of(of)) {
+                self.by_volume = later;
+            }
+            *self.by_volume.first()?
         } else {
             while self.by_time.peek().is_some_and(|Reverse(rank)| !is_of(rank)) {
                 self.by_time.pop();
@@ -245,9 +275,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn trajectory(mut self, participants: &[Participant]) -> Trajectory {
+    fn trajectory(mut self) -> Trajectory {
         for ((participant, side), outcome) in
-            participants.iter().zip(&self.sides).zip(&mut self.outcomes)
+            self.participants.iter().zip(&self.sides).zip(&mut self.outcomes)
         {
             let served = match side {
                 Side::Done => continue,
@@ -299,6 +329,10 @@ mod tests {
 
     fn participant(weight: f64, cap: f64, left: f64) -> Participant {
         Participant { weight, cap, left }
+    }
+
+    fn run(participants: &[Participant], capacity: f64, horizon: f64) -> Trajectory {
+        Sharing::default().run(participants, capacity, horizon)
     }
 
     fn ends(participants: &[Participant], capacity: f64) -> Vec<f64> {
