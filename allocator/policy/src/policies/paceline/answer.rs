@@ -51,8 +51,8 @@ impl Paceline {
             let points = self.members.get(row.member).map_or(0, |(_, of)| of.curve.points());
             needs && points < FEW_LOSSES
         });
-        let waits = self.members.iter().any(|(_, member)| member.ending.is_being_confirmed());
-        timing::next(&run.rows, &run.deadlines, &run.served, &self.settings, (learns, waits))
+        let news = (learns, run.confirms);
+        timing::next(&run.rows, &run.deadlines, &run.served, &self.settings, news)
     }
 
     /// The answers for training jobs.

@@ -43,12 +43,9 @@ impl Deadlines {
             cap: row.cap,
             left: row.virtual_left(settings.prior),
         };
-        let ghosts = ghosts.iter().map(|ghost| Participant {
-            weight: ghost.weight,
-            cap: ghost.cap,
-            left: ghost.left,
-        });
-        let participants: Vec<Participant> = rows.iter().map(participant).chain(ghosts).collect();
+        let mut participants = Vec::with_capacity(rows.len() + ghosts.len());
+        participants.extend(rows.iter().map(participant));
+        participants.extend(ghosts.iter().map(Ghost::participant));
         let trajectory = orders.sharing.run(&participants, capacity, f64::INFINITY);
         let claimant = |(row, outcome): (&Row, &super::sharing::Outcome)| {
             let due = outcome.end + settings.relax * (t - row.since + outcome.end);

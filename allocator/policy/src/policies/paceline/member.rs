@@ -5,9 +5,10 @@ use super::curve::{Curve, Reach};
 use super::ending::Ending;
 use super::newcomer::{Newcomer, Stage};
 use super::received::Received;
-use super::row::Milestones;
+use super::row::{self, Milestones};
 use super::service::Service;
 use super::settings::Settings;
+use super::sharing::{Outcome, Participant};
 use super::speed::MIN_WINDOW;
 use super::work::Work;
 use crate::frame::Job;
@@ -217,9 +218,19 @@ impl Member {
         self.service.is_none() && self.ending.ended().is_none()
     }
 
-    /// Its work left in the virtual system; infinite if its size is unknown.
-    pub(super) fn virtual_left(&self) -> f64 {
-        self.left.map_or(f64::INFINITY, |left| (self.used() + left - self.fair).max(0.0))
+    /// Its part in the virtual system.
+    pub(super) fn participant(&self) -> Participant {
+        let left = row::virtual_left(self.left, self.used(), self.fair);
+        Participant { weight: self.weight, cap: self.can_use(), left }
+    }
+
+    /// Adds the next of these results of the virtual system, if it took part there.
+    pub(super) fn credit<'a>(&mut self, granted: &mut impl Iterator<Item = &'a Outcome>) {
+        if self.trains()
+            && let Some(outcome) = granted.next()
+        {
+            self.fair = saturate(self.fair + outcome.served);
+        }
     }
 
     /// Estimates its work left, from its total or from the forecast of an objective that ends it.

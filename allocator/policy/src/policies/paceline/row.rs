@@ -1,5 +1,7 @@
 //! One training job in one run of the policy.
 
+use super::sharing::Participant;
+
 /// The values that a run uses.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen or not, by itself")]
@@ -68,11 +70,22 @@ impl Row {
         self.left.unwrap_or(self.used.max(prior))
     }
 
+    /// Its part in the virtual system until now.
+    pub(super) fn participant(&self) -> Participant {
+        let left = virtual_left(self.left, self.used, self.fair);
+        Participant { weight: self.weight, cap: self.cap, left }
+    }
+
     /// Its work left in the virtual system, with a guess for a size that is unknown.
     pub(super) fn virtual_left(&self, prior: f64) -> f64 {
         let used = if self.left.is_some() { self.used } else { self.used.max(self.fair) };
         crate::unit::saturate(used + self.guess(prior) - self.fair).max(0.0)
     }
+}
+
+/// The work of a job that is left in the virtual system; infinite if its size is unknown.
+pub(super) fn virtual_left(left: Option<f64>, used: f64, fair: f64) -> f64 {
+    left.map_or(f64::INFINITY, |left| (used + left - fair).max(0.0))
 }
 
 /// The milestones before a job's end: the work until each, and its weight relative to the end.
@@ -82,7 +95,9 @@ pub(super) type Milestones = [Option<(f64, f64)>; 5];
 /// milestone divided by the work until it, for the best milestone. The end is the last one, of weight 1.
 pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f64, f64) {
     let work = |milestone: &Option<(f64, f64)>| milestone.map_or(f64::INFINITY, |(work, _)| work);
-    milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
+    if milestones.iter().flatten().nth(1).is_some() {
+        milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
+    }
     let mut gained = 0.0;
     let best = milestones.into_iter().flatten().chain([(left, 1.0)]).map(|(work, gain)| {
         gained += gain;
