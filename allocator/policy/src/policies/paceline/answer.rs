@@ -2,8 +2,8 @@
 
 use super::claimant::Claimant;
 use super::limits::{Beyond, limits};
-use super::sharing::{Participant, level};
 use super::outlook::outlook;
+use super::sharing::{Participant, level};
 use super::{Paceline, Run, Why, timing};
 use crate::decision::{Decision, JobDecision};
 use crate::per_job::PerJob;

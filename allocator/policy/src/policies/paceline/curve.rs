@@ -90,6 +90,8 @@ impl Curve {
         if self.points.len() >= MAX_POINTS {
             self.join();
         }
+        // All at once, so that they are seldom moved.
+        self.points.reserve_exact(MAX_POINTS - self.points.len());
         self.points.push(Point { from, to: step, loss });
         self.end = step;
     }
@@ -126,14 +128,17 @@ impl Curve {
 
     /// Merges pairs of neighbours, so that half of the points are left.
     fn join(&mut self) {
-        let joined = self.points.chunks(2).filter_map(|pair| {
-            let (first, last) = (pair.first()?, pair.last()?);
-            let steps = |point: &Point| point.to - point.from;
-            let all: f64 = pair.iter().map(steps).sum();
-            let loss = pair.iter().map(|point| point.loss * steps(point) / all).sum();
-            Some(Point { from: first.from, to: last.to, loss })
+        let steps = |point: &Point| point.to - point.from;
+        let mut is_second = false;
+        self.points.dedup_by(|next, point| {
+            is_second = !is_second;
+            if is_second {
+                let all = steps(point) + steps(next);
+                let loss = point.loss * steps(point) / all + next.loss * steps(next) / all;
+                *point = Point { from: point.from, to: next.to, loss };
+            }
+            is_second
         });
-        self.points = joined.collect();
     }
 }
 

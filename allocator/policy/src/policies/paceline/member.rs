@@ -3,9 +3,10 @@
 use super::cap::{Cap, Served};
 use super::curve::{Curve, Reach};
 use super::ending::Ending;
+use super::ghost::Ghost;
 use super::newcomer::{Newcomer, Stage};
 use super::received::Received;
-use super::row::{self, Milestones};
+use super::row::{self, Milestones, Row};
 use super::service::Service;
 use super::settings::Settings;
 use super::sharing::{Outcome, Participant};
@@ -51,7 +52,7 @@ pub(super) struct Member {
     /// Whether a ghost has taken its place in the virtual system.
     pub(super) is_over: bool,
     /// The target for its batches and their measurements, if it is a service.
-    pub(super) service: Option<(f64, Service)>,
+    pub(super) service: Option<Box<(f64, Service)>>,
     /// The share that the last run gave it; 0 if it waits.
     pub(super) share: f64,
     /// Whether the last run served it.
@@ -174,11 +175,11 @@ impl Member {
         self.ending.take(job);
         let latency = positive(job.targets.batch_latency);
         match (latency, &mut self.service) {
-            (Some(target), Some((known, service))) => {
-                *known = target;
-                service.take(job.usage.cpu, job.batch_latency);
+            (Some(target), Some(known)) => {
+                known.0 = target;
+                known.1.take(job.usage.cpu, job.batch_latency);
             }
-            (Some(target), none) => *none = Some((target, Service::default())),
+            (Some(target), none) => *none = Some(Box::new((target, Service::default()))),
             (None, known) => {
                 if known.take().is_some() {
                     // A service did not take part in the sharing.
@@ -203,14 +204,41 @@ impl Member {
         self.most < settings.whole
     }
 
-    /// The part of its fair service by which it may be behind if its size is unknown. It is relative to what an
-    /// equal share, `equal` of the node, gives it in the time since it was first seen.
-    pub(super) fn may_lag(&self, equal: f64, t: f64, settings: &Settings) -> f64 {
-        // A job that will report its size soon may not fall behind.
-        if self.work.states_total() || self.fair <= 0.0 {
-            return 0.0;
+    /// The ghost that takes its place in the virtual system once it has reached its objective.
+    pub(super) fn leaves(&mut self) -> Option<Ghost> {
+        if self.is_over || self.ending.ended().is_none() {
+            return None;
         }
-        settings.theta * (equal * (t - self.since).max(0.0) / self.fair).min(1.0)
+        let ghost = Ghost::from_member(self, 0.0);
+        self.is_over = true;
+        ghost
+    }
+
+    /// Its values in a run at the time `t`, apart from those that depend on other jobs.
+    pub(super) fn row(&self, at: usize, job: &Job, t: f64, settings: &Settings) -> Row {
+        let used = self.used();
+        let guess = self.left.unwrap_or(used.max(settings.prior));
+        let milestones = self.milestones(job, guess, settings);
+        let (density, aim) = row::density(self.weight, guess, milestones);
+        Row {
+            member: at,
+            weight: self.weight,
+            cap: self.can_use(),
+            left: self.left,
+            used,
+            fair: self.fair,
+            theta: 0.0,
+            since: self.since,
+            is_new: self.newcomer.is_new(),
+            states: self.work.states_total(),
+            doubted: self.work.is_doubted(),
+            density,
+            aim,
+            was_first: false,
+            cap_is_known: self.cap.is_known() || self.is_capped(settings),
+            cap_is_due: self.cap.is_due(t),
+            open_use: self.open_use,
+        }
     }
 
     /// Whether it takes part in the sharing.

@@ -69,10 +69,10 @@ use deadlines::Deadlines;
 use ghost::Ghost;
 use member::{Member, Window};
 use order::Served;
+use ranking::Ranking;
 use row::Row;
 use service::Claim;
 use settings::Settings;
-use ranking::Ranking;
 use sharing::{Outcome, Participant, Sharing};
 use speed::{Seen, Speed};
 use tally::Tally;
@@ -141,10 +141,13 @@ struct Free {
 
 impl Free {
     fn new(frame: &Frame, jobs: &[&Job], others: f64) -> Self {
+        let (mut limits, mut used) = (0.0, 0.0);
+        for job in jobs {
+            limits += Self::limit(job);
+            used += job.usage.cpu.unwrap_or(0.0);
+        }
         let node = frame.nodes.first().and_then(|node| node.usage.cpu);
-        let used = || jobs.iter().map(|job| job.usage.cpu.unwrap_or(0.0)).sum();
-        let limits = jobs.iter().map(|job| Self::limit(job)).sum();
-        Self { limits, others, idle: 1.0 - node.unwrap_or_else(used) }
+        Self { limits, others, idle: 1.0 - node.unwrap_or(used) }
     }
 
     /// The share that the limits of the others leave for a job, and the unused part.
@@ -155,16 +158,6 @@ impl Free {
     fn limit(job: &Job) -> f64 {
         job.limit.applied.or(job.limit.cpu).unwrap_or(1.0)
     }
-}
-
-/// What the rows of one run depend on beside their jobs.
-struct Basis {
-    t: f64,
-    room: f64,
-    /// The weights of all rows.
-    weights: f64,
-    /// The member that was served first in the last run.
-    first: Option<usize>,
 }
 
 /// The results of one run, before the reasons are written.
@@ -272,8 +265,8 @@ impl Paceline {
         (can_use >= FILLS_ROOM * room).then_some(used)
     }
 
-    /// Updates the members from the frame's jobs, which are exactly the known ones. `granted` is what the last
-    /// run's rows received in the virtual system since then.
+    /// Updates the members and the rows from the frame's jobs, which are exactly the known ones. `granted` is
+    /// what the last run's rows received in the virtual system since then.
     fn follow(
         &mut self,
         frame: &Frame,
@@ -283,10 +276,15 @@ impl Paceline {
     ) -> Tally {
         let free = Free::new(frame, jobs, self.speed.others());
         let (mut granted, mut tally) = (granted.iter(), Tally::default());
+        let (settings, t) = (&self.settings, window.t);
+        self.rows.clear();
         for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
             member.credit(&mut granted);
-            member.take(job, window, member.served.then(|| free.beside(job)), &self.settings);
+            member.take(job, window, member.served.then(|| free.beside(job)), settings);
             tally.add(at, member);
+            self.ghosts.extend(member.leaves());
+            member.estimate_work(job, settings);
+            self.rows.extend(member.trains().then(|| member.row(at, job, t, settings)));
         }
         tally
     }
@@ -321,7 +319,14 @@ impl Paceline {
         gone.extend(before.map(|(_, member)| member));
         self.add_ghosts(&gone, window);
         let mut tally = Tally::default();
-        self.members.iter().enumerate().for_each(|(at, (_, member))| tally.add(at, member));
+        let (settings, t) = (&self.settings, window.t);
+        self.rows.clear();
+        for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
+            tally.add(at, member);
+            self.ghosts.extend(member.leaves());
+            member.estimate_work(job, settings);
+            self.rows.extend(member.trains().then(|| member.row(at, job, t, settings)));
+        }
         tally
     }
 
@@ -364,14 +369,21 @@ impl Paceline {
         self.speed.take(Seen { seconds, trained, used, node, services: last.services, can_fill });
     }
 
-    /// Fits some of the loss curves that have changed.
-    fn fit_curves(&mut self) {
+    /// Fits some of the loss curves that have changed, and estimates the work of their jobs again.
+    fn fit_curves(&mut self, jobs: &[&Job], t: f64) {
         let mut fits = MAX_FITS;
         let number = self.members.len().max(1);
         for turn in 0..number {
             let at = (self.turn + turn) % number;
-            let Some((_, member)) = self.members.get_mut(at) else { continue };
+            let Some(((_, member), job)) = self.members.get_mut(at).zip(jobs.get(at)) else {
+                continue;
+            };
             if member.curve.refresh() {
+                member.estimate_work(job, &self.settings);
+                let row = self.rows.binary_search_by_key(&at, |row| row.member).ok();
+                if let Some(row) = row.and_then(|row| self.rows.get_mut(row)) {
+                    *row = member.row(at, job, t, &self.settings);
+                }
                 fits -= 1;
                 if fits == 0 {
                     self.turn = at + 1;
@@ -381,12 +393,24 @@ impl Paceline {
         }
     }
 
+    /// Sets what the rows depend on beside their jobs. `weights` are those of all rows, and `first` is the
+    /// member that was served first in the last run.
+    fn complete_rows(&mut self, (t, room): (f64, f64), weights: f64, first: Option<usize>) {
+        for row in &mut self.rows {
+            row.theta = row.may_lag(room * row.weight / weights, t, &self.settings);
+        }
+        let first = first.and_then(|first| self.rows.iter_mut().find(|row| row.member == first));
+        if let Some(first) = first {
+            first.was_first = true;
+        }
+    }
+
     /// The services with their shares, the sum of these, and whether training limits them.
     fn admit(&mut self, tally: &Tally) -> (Vec<(usize, Claim)>, f64, bool) {
         let (places, all) = (&tally.services, tally.weights);
         let claim = |at: &usize| {
             let (_, member) = self.members.get(*at)?;
-            let (target, service) = member.service.as_ref()?;
+            let (target, service) = member.service.as_deref()?;
             Some(service.claim(*target, member.weight / all, member.most, member.weight))
         };
         let mut claims: Vec<Claim> = places.iter().filter_map(claim).collect();
@@ -400,56 +424,11 @@ impl Paceline {
         let given = service::admit(&mut claims, room - kept);
         for (place, claim) in places.iter().zip(&claims) {
             let member = self.members.get_mut(*place).map(|(_, member)| member);
-            if let Some((_, service)) = member.and_then(|member| member.service.as_mut()) {
+            if let Some((_, service)) = member.and_then(|member| member.service.as_deref_mut()) {
                 service.remember(claim);
             }
         }
         (places.iter().copied().zip(claims).collect(), given, wanted > given + 1e-9)
-    }
-
-    /// Estimates the work left of each job, and returns the training jobs. Those that have reached their
-    /// objective become ghosts.
-    fn rows(&mut self, jobs: &[&Job], basis: &Basis) -> Vec<Row> {
-        let Basis { t, room, weights, first } = *basis;
-        let settings = &self.settings;
-        let mut rows = mem::take(&mut self.rows);
-        rows.clear();
-        rows.reserve(self.members.len());
-        for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
-            let ends = member.ending.ended().is_some();
-            if ends && !member.is_over {
-                self.ghosts.extend(Ghost::from_member(member, 0.0));
-                member.is_over = true;
-            }
-            member.estimate_work(job, settings);
-            if !member.trains() {
-                continue;
-            }
-            let used = member.used();
-            let guess = member.left.unwrap_or(used.max(settings.prior));
-            let milestones = member.milestones(job, guess, settings);
-            let (density, aim) = row::density(member.weight, guess, milestones);
-            rows.push(Row {
-                member: at,
-                weight: member.weight,
-                cap: member.can_use(),
-                left: member.left,
-                used,
-                fair: member.fair,
-                theta: member.may_lag(room * member.weight / weights, t, settings),
-                since: member.since,
-                is_new: member.newcomer.is_new(),
-                states: member.work.states_total(),
-                doubted: member.work.is_doubted(),
-                density,
-                aim,
-                was_first: first == Some(at),
-                cap_is_known: member.cap.is_known() || member.is_capped(settings),
-                cap_is_due: member.cap.is_due(t),
-                open_use: member.open_use,
-            });
-        }
-        rows
     }
 
     fn run<'a>(&mut self, frame: &'a Frame) -> Run<'a> {
@@ -465,8 +444,7 @@ impl Paceline {
         let window = Window { t, seconds, cpus };
         let granted = self.advance(&jobs, seconds, same);
         let was_first = self.last.as_ref().and_then(|last| last.first.as_ref());
-        let first = was_first
-            .and_then(|first| jobs.binary_search_by(|job| job.id.cmp(first)).ok());
+        let first = was_first.and_then(|first| jobs.binary_search_by(|job| job.id.cmp(first)).ok());
         let tally = if same {
             let tally = self.follow(frame, &jobs, window, &granted);
             self.measure(frame, seconds, &tally, first);
@@ -474,14 +452,14 @@ impl Paceline {
         } else {
             self.follow_changes(frame, &jobs, window, &granted)
         };
-        self.fit_curves();
+        self.fit_curves(&jobs, t);
         let (claims, services, bound) = self.admit(&tally);
         let room = (1.0 - self.speed.others() - services).max(MIN_ROOM);
         let capacity = self.speed.value() * room;
-        let rows = self.rows(&jobs, &Basis { t, room, weights: tally.training, first });
+        self.complete_rows((t, room), tally.training, first);
+        let rows = mem::take(&mut self.rows);
         let orders = &mut self.orders.deadlines;
-        let deadlines =
-            Deadlines::new(&rows, &self.ghosts, &self.settings, (capacity, t), orders);
+        let deadlines = Deadlines::new(&rows, &self.ghosts, &self.settings, (capacity, t), orders);
         let unstated = !rows.iter().any(|row| row.left.is_some() || row.states);
         let may_measure = claims.is_empty();
         let served = order::serve(&rows, &deadlines, &self.settings, room, may_measure);

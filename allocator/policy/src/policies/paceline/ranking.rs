@@ -19,11 +19,7 @@ pub(super) struct Ranking {
 
 impl Ranking {
     /// Sorts those of the places `0..places` that have a number, of equal ones the smaller place first.
-    pub(super) fn sort(
-        &mut self,
-        places: usize,
-        number: impl Fn(usize) -> Option<f64>,
-    ) -> &[Rank] {
+    pub(super) fn sort(&mut self, places: usize, number: impl Fn(usize) -> Option<f64>) -> &[Rank] {
         if self.ranks.len() != places {
             self.ranks = (0..places).map(|place| Rank::new(0.0, place)).collect();
         }

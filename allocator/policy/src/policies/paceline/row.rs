@@ -1,5 +1,6 @@
 //! One training job in one run of the policy.
 
+use super::settings::Settings;
 use super::sharing::Participant;
 
 /// The values that a run uses.
@@ -68,6 +69,16 @@ impl Row {
     /// The work left. If it is unknown, the job counts as half done.
     pub(super) fn guess(&self, prior: f64) -> f64 {
         self.left.unwrap_or(self.used.max(prior))
+    }
+
+    /// The part of its fair service by which it may be behind if its size is unknown. It is relative to what an
+    /// equal share, `equal` of the node, gives it in the time since it was first seen.
+    pub(super) fn may_lag(&self, equal: f64, t: f64, settings: &Settings) -> f64 {
+        // A job that will report its size soon may not fall behind.
+        if self.states || self.fair <= 0.0 {
+            return 0.0;
+        }
+        settings.theta * (equal * (t - self.since).max(0.0) / self.fair).min(1.0)
     }
 
     /// Its part in the virtual system until now.

@@ -90,7 +90,8 @@ impl Sharing {
         let volume = |of: &Participant| of.left / of.weight;
         let some: Vec<Rank>;
         let by_volume = if horizon.is_infinite() {
-            self.by_volume.sort(participants.len(), |at| of(at).filter(|of| can_end(of)).map(volume))
+            self.by_volume
+                .sort(participants.len(), |at| of(at).filter(|of| can_end(of)).map(volume))
         } else {
             let all = participants.iter().enumerate().filter(|(_, of)| can_end(of));
             some = Rank::sorted(all.map(|(at, of)| Rank::new(volume(of), at)));

@@ -82,7 +82,7 @@ impl Slacks {
     /// Whether `epsilon` node-seconds of a job may be served first.
     pub(super) fn allows(&self, claimant: &Claimant, epsilon: f64) -> bool {
         claimant.due <= self.exhausted
-            || claimant.claim(self.exhausted, self.exhausted_volume) > epsilon
+            || claimant.claim(self.exhausted, || self.exhausted_volume) > epsilon
     }
 
     /// The work of a job that may be served before the slack of another is used up. Before jobs whose slack is
@@ -90,7 +90,7 @@ impl Slacks {
     pub(super) fn leaves(&self, claimant: &Claimant, trajectory: &Trajectory) -> f64 {
         let earlier = self.known.iter().take_while(|(due, _, _)| *due < claimant.due);
         let left = earlier.map(|(due, slack, _)| {
-            slack.max(0.0) + claimant.claim(*due, trajectory.volume_at(*due))
+            slack.max(0.0) + claimant.claim(*due, || trajectory.volume_at(*due))
         });
         left.fold(f64::INFINITY, f64::min)
     }
@@ -191,7 +191,7 @@ mod tests {
             let slacks = Slacks::new(&all, &trajectory, (0.9, 0.0), &mut Orders::default());
             for (due, slack, _) in &slacks.known {
                 let volume = trajectory.volume_at(*due);
-                let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, volume)).sum();
+                let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, || volume)).sum();
                 // For the service by which an unknown job is behind, the sweep applies its cap only in part.
                 prop_assert!(*slack <= 0.9 * due - claims + 1e-6);
                 let behind: f64 = all.iter().map(|claimant| match claimant.size {
