@@ -156,15 +156,15 @@ impl Member {
 
     /// Records the values that are read in first and later frames alike.
     fn read(&mut self, job: &Job, cpus: Option<f64>, settings: &Settings) {
-        let positive = |x: Option<f64>| x.filter(|x| x.is_finite() && *x > 0.0);
         let weight = positive(job.weight).unwrap_or(1.0);
         self.weight = weight.clamp(1.0 / MAX_WEIGHT, MAX_WEIGHT);
         self.most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
         self.limit = positive(job.limit.applied).or(positive(job.limit.cpu)).unwrap_or(1.0);
         // The service received between the step and this frame.
-        let then = node_seconds(job.step_cpu_seconds, cpus);
-        let since =
-            node_seconds(job.cpu_seconds, cpus).zip(then).map_or(0.0, |(now, then)| now - then);
+        let since = match node_seconds(job.step_cpu_seconds, cpus) {
+            Some(then) => node_seconds(job.cpu_seconds, cpus).map_or(0.0, |now| now - then),
+            None => 0.0,
+        };
         let total = job.expected_steps.filter(|steps| *steps > 0).or(job.total_steps);
         let by_then = saturate(self.used() - since.max(0.0)).max(0.0);
         self.work.take((job.step, by_then), total, self.waited);
@@ -319,12 +319,9 @@ impl Member {
         });
         let stays = !job.may_terminate.unwrap_or(true) && !job.reached.objective;
         let objective = if stays { self.to_objective(job) } else { None };
-        let learnt = |part| {
-            let steps =
-                if settings.learn > 0.0 { self.curve.until_left(part)? } else { return None };
-            self.work_of(Reach::Steps(steps))
-        };
-        let [half, quarter, eighth] = FALLS.map(learnt);
+        let learnt = |part| self.work_of(Reach::Steps(self.curve.until_left(part)?));
+        let learns = settings.learn > 0.0;
+        let [half, quarter, eighth] = if learns { FALLS.map(learnt) } else { [None; 3] };
         let (early, learn) = (settings.early, settings.learn);
         let all = [
             (acceptable, early),
@@ -337,12 +334,19 @@ impl Member {
     }
 }
 
+/// A value that is finite and above 0.
+fn positive(x: Option<f64>) -> Option<f64> {
+    match x {
+        Some(x) if 0.0 < x && x < f64::INFINITY => Some(x),
+        Some(_) | None => None,
+    }
+}
+
 /// The service according to its counter.
 fn counter(job: &Job, window: Window) -> Option<f64> {
     node_seconds(job.cpu_seconds, window.cpus)
 }
 
 fn node_seconds(cpu_seconds: Option<f64>, cpus: Option<f64>) -> Option<f64> {
-    let cpus = cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0)?;
-    Some(cpu_seconds? / cpus)
+    Some(cpu_seconds? / positive(cpus)?)
 }

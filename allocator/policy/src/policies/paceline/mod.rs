@@ -278,13 +278,16 @@ impl Paceline {
         let (mut granted, mut tally) = (granted.iter(), Tally::default());
         let (settings, t) = (&self.settings, window.t);
         self.rows.clear();
+        self.rows.reserve(jobs.len());
         for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
             member.credit(&mut granted);
             member.take(job, window, member.served.then(|| free.beside(job)), settings);
             tally.add(at, member);
             self.ghosts.extend(member.leaves());
             member.estimate_work(job, settings);
-            self.rows.extend(member.trains().then(|| member.row(at, job, t, settings)));
+            if member.trains() {
+                self.rows.push(member.row(at, job, t, settings));
+            }
         }
         tally
     }
@@ -321,11 +324,14 @@ impl Paceline {
         let mut tally = Tally::default();
         let (settings, t) = (&self.settings, window.t);
         self.rows.clear();
+        self.rows.reserve(jobs.len());
         for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
             tally.add(at, member);
             self.ghosts.extend(member.leaves());
             member.estimate_work(job, settings);
-            self.rows.extend(member.trains().then(|| member.row(at, job, t, settings)));
+            if member.trains() {
+                self.rows.push(member.row(at, job, t, settings));
+            }
         }
         tally
     }

@@ -12,7 +12,7 @@ use super::rank::Rank;
 pub(super) struct Ranking {
     /// Places without a number are at the end.
     ranks: Vec<Rank>,
-    /// The ranks of the run before, whose memory is used again.
+    /// Buffers whose memory is used again.
     spare: Vec<Rank>,
     moved: Vec<Rank>,
 }
@@ -23,19 +23,36 @@ impl Ranking {
         if self.ranks.len() != places {
             self.ranks = (0..places).map(|place| Rank::new(0.0, place)).collect();
         }
+        let (mut last, mut numbered, mut is_sorted) = (Rank::default(), 0, true);
+        for rank in &mut self.ranks {
+            let place = rank.place();
+            *rank = match number(place) {
+                Some(number) => {
+                    numbered += 1;
+                    Rank::new(number, place)
+                }
+                None => Rank::last(place),
+            };
+            is_sorted &= *rank >= last;
+            last = *rank;
+        }
+        if !is_sorted {
+            self.put_back();
+        }
+        self.ranks.get(..numbered).unwrap_or_default()
+    }
+
+    /// Takes out the ranks that are out of order, and merges them with the others.
+    fn put_back(&mut self) {
         let Self { ranks, spare, moved } = self;
         mem::swap(ranks, spare);
         ranks.clear();
-        ranks.reserve(places);
-        let (mut last, mut numbered) = (Rank::default(), 0);
-        for place in spare.iter().map(|rank| rank.place()) {
-            let number = number(place);
-            numbered += usize::from(number.is_some());
-            let rank = number.map_or(Rank::last(place), |number| Rank::new(number, place));
+        let (mut before, mut last) = (Rank::default(), Rank::default());
+        for rank in spare.iter().copied() {
             if rank >= last {
                 ranks.push(rank);
-                last = rank;
-            } else if ranks.len() < 2 || ranks.iter().nth_back(1).is_some_and(|of| *of <= rank) {
+                (before, last) = (last, rank);
+            } else if rank >= before && !ranks.is_empty() {
                 // Only the last one is too high.
                 ranks.pop();
                 ranks.push(rank);
@@ -44,13 +61,10 @@ impl Ranking {
                 moved.push(rank);
             }
         }
-        if !moved.is_empty() {
-            moved.sort_unstable();
-            ranks.append(moved);
-            // Two sorted parts, which a stable sort merges.
-            ranks.sort();
-        }
-        ranks.get(..numbered).unwrap_or_default()
+        moved.sort_unstable();
+        ranks.append(moved);
+        // Two sorted parts, which a stable sort merges.
+        ranks.sort();
     }
 }
 

@@ -109,12 +109,18 @@ pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f6
     if milestones.iter().flatten().nth(1).is_some() {
         milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
     }
-    let mut gained = 0.0;
-    let best = milestones.into_iter().flatten().chain([(left, 1.0)]).map(|(work, gain)| {
+    let (mut gained, mut best, mut aim) = (0.0, 0.0, 0.0);
+    let mut reach = |work: f64, gain: f64| {
         gained += gain;
-        (gained / work.max(f64::MIN_POSITIVE), work)
-    });
-    let (best, aim) = best.fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+        let density = gained / work.max(f64::MIN_POSITIVE);
+        if density > best {
+            (best, aim) = (density, work);
+        }
+    };
+    for (work, gain) in milestones.into_iter().flatten() {
+        reach(work, gain);
+    }
+    reach(left, 1.0);
     (crate::unit::saturate(weight * best), aim)
 }
 

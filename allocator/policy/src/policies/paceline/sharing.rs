@@ -177,11 +177,13 @@ impl<'a> Run<'a> {
         loop {
             let level = self.cross();
             self.pieces.push(Piece { from: self.now, volume: self.volume, level });
-            let shared = self.next_of(Side::Sharing).filter(|_| level > 0.0);
-            let shared =
-                shared.map(|(volume, _)| self.now + (volume - self.volume).max(0.0) / level);
-            let capped = self.next_of(Side::Capped).map(|(at, _)| at.max(self.now));
-            let next = shared.unwrap_or(f64::INFINITY).min(capped.unwrap_or(f64::INFINITY));
+            let sharing = self.next_sharing();
+            let shared = sharing.filter(|_| level > 0.0).map_or(f64::INFINITY, |first| {
+                self.now + (first.number() - self.volume).max(0.0) / level
+            });
+            let first = self.next_capped();
+            let capped = first.map(|first| first.number().max(self.now));
+            let next = capped.map_or(shared, |capped| shared.min(capped));
             if next > horizon || next.is_infinite() {
                 if horizon.is_finite() {
                     self.go(horizon, level);
@@ -189,9 +191,11 @@ impl<'a> Run<'a> {
                 return;
             }
             self.go(next, level);
-            let side =
-                if capped.is_some_and(|at| at <= next) { Side::Capped } else { Side::Sharing };
-            self.end(side);
+            if capped.is_some_and(|at| at <= next) {
+                self.end(first, Side::Capped);
+            } else {
+                self.end(sharing, Side::Sharing);
+            }
         }
     }
 
@@ -242,26 +246,35 @@ impl<'a> Run<'a> {
         self.weights = if self.sharing == 0 { 0.0 } else { self.weights - weight };
     }
 
-    /// When the first participant of a side ends: by volume or by time.
-    fn next_of(&mut self, side: Side) -> Option<(f64, usize)> {
-        let sides = &self.sides;
-        let is_of = |rank: &Rank| sides.get(rank.place()) == Some(&side);
-        let next = if side == Side::Sharing {
-            while let Some((_, later)) = self.by_volume.split_first().filter(|(of, _)| !is_of(of)) {
-                self.by_volume = later;
-            }
-            *self.by_volume.first()?
-        } else {
-            while self.by_time.peek().is_some_and(|Reverse(rank)| !is_of(rank)) {
-                self.by_time.pop();
-            }
-            self.by_time.peek()?.0
-        };
-        Some((next.number(), next.place()))
+    fn is_of(&self, rank: Rank, side: Side) -> bool {
+        self.sides.get(rank.place()) == Some(&side)
     }
 
-    fn end(&mut self, side: Side) {
-        let Some((_, index)) = self.next_of(side) else { return };
+    /// The sharing participant that ends first, by its volume then.
+    fn next_sharing(&mut self) -> Option<Rank> {
+        loop {
+            let (first, later) = self.by_volume.split_first()?;
+            if self.is_of(*first, Side::Sharing) {
+                return Some(*first);
+            }
+            self.by_volume = later;
+        }
+    }
+
+    /// The participant at its cap that ends first, by the time then.
+    fn next_capped(&mut self) -> Option<Rank> {
+        loop {
+            let Reverse(first) = *self.by_time.peek()?;
+            if self.is_of(first, Side::Capped) {
+                return Some(first);
+            }
+            self.by_time.pop();
+        }
+    }
+
+    /// Ends a participant of a side.
+    fn end(&mut self, of: Option<Rank>, side: Side) {
+        let Some(index) = of.map(Rank::place) else { return };
         let Some(participant) = self.participants.get(index) else { return };
         if let Some(outcome) = self.outcomes.get_mut(index) {
             (outcome.end, outcome.served) = (self.now, participant.left);
