@@ -21,6 +21,8 @@ impl Paceline {
         // Both are in the order of the members.
         let mut rows = run.rows.iter().enumerate().peekable();
         let mut claims = run.claims.iter().peekable();
+        let waiting = run.served.shares.iter().filter(|share| **share <= 0.0).count();
+        decision.waiting.reserve(if run.unstated { 0 } else { waiting });
         let mut limits = Vec::with_capacity(self.members.len());
         let mut jobs = Vec::with_capacity(self.members.len());
         for (at, (id, member)) in self.members.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::ending::Ending;
 use super::ghost::Ghost;
 use super::newcomer::{Newcomer, Stage};
 use super::received::Received;
-use super::row::{self, Milestones, Row};
+use super::row::{self, Row};
 use super::service::Service;
 use super::settings::Settings;
 use super::sharing::{Outcome, Participant};
@@ -218,8 +218,7 @@ impl Member {
     pub(super) fn row(&self, at: usize, job: &Job, t: f64, settings: &Settings) -> Row {
         let used = self.used();
         let guess = self.left.unwrap_or(used.max(settings.prior));
-        let milestones = self.milestones(job, guess, settings);
-        let (density, aim) = row::density(self.weight, guess, milestones);
+        let (density, aim) = self.density(job, guess, settings);
         Row {
             member: at,
             weight: self.weight,
@@ -306,8 +305,8 @@ impl Member {
         Some(steps * self.work.per_step()?).filter(|work| *work <= farthest)
     }
 
-    /// The milestones before its end.
-    pub(super) fn milestones(&self, job: &Job, left: f64, settings: &Settings) -> Milestones {
+    /// Its density and the work until its best milestone, with `left` until its end.
+    fn density(&self, job: &Job, left: f64, settings: &Settings) -> (f64, f64) {
         let known = |target: Option<f64>| target.filter(|target| target.is_finite());
         let acceptable = known(job.targets.acceptable).filter(|_| !job.reached.acceptable);
         let acceptable = acceptable.and_then(|target| {
@@ -319,18 +318,17 @@ impl Member {
         });
         let stays = !job.may_terminate.unwrap_or(true) && !job.reached.objective;
         let objective = if stays { self.to_objective(job) } else { None };
-        let learnt = |part| self.work_of(Reach::Steps(self.curve.until_left(part)?));
-        let learns = settings.learn > 0.0;
-        let [half, quarter, eighth] = if learns { FALLS.map(learnt) } else { [None; 3] };
         let (early, learn) = (settings.early, settings.learn);
-        let all = [
-            (acceptable, early),
-            (objective, OBJECTIVE * early),
-            (half, learn),
-            (quarter, learn),
-            (eighth, learn),
-        ];
-        all.map(|(work, weight)| Some((work.filter(|work| *work < left)?, weight)))
+        let before_end =
+            |work: Option<f64>, weight| Some((work.filter(|work| *work < left)?, weight));
+        let targets = [before_end(acceptable, early), before_end(objective, OBJECTIVE * early)];
+        if learn <= 0.0 {
+            return row::density(self.weight, left, targets);
+        }
+        let learnt = |part| self.work_of(Reach::Steps(self.curve.until_left(part)?));
+        let [half, quarter, eighth] = FALLS.map(|part| before_end(learnt(part), learn));
+        let [acceptable, objective] = targets;
+        row::density(self.weight, left, [acceptable, objective, half, quarter, eighth])
     }
 }
 

@@ -303,7 +303,8 @@ impl Paceline {
         let free = Free::new(frame, jobs, self.speed.others());
         let mut granted = granted.iter();
         self.members.iter_mut().for_each(|(_, member)| member.credit(&mut granted));
-        let mut before = mem::take(&mut self.members).into_iter().peekable();
+        let before = mem::replace(&mut self.members, Vec::with_capacity(jobs.len()));
+        let mut before = before.into_iter().peekable();
         let mut gone = Vec::new();
         for job in jobs {
             while let Some((_, member)) = before.next_if(|(id, _)| *id < job.id) {

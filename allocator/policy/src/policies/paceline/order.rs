@@ -223,7 +223,7 @@ impl Allocation<'_> {
 
     /// The allowed jobs by density, and the others by deadline.
     fn turns(&self) -> (ByDensity, ByDeadline) {
-        let (mut allowed, mut others) = (Vec::new(), Vec::new());
+        let (mut allowed, mut others) = (Vec::with_capacity(self.rows.len()), Vec::new());
         let mut groups = [(0.0, 0.0, false), (0.0, 0.0, false)];
         for (at, (row, deadline)) in self.rows.iter().zip(self.deadlines.each()).enumerate() {
             let hold = if row.was_first { self.settings.hold } else { 1.0 };

@@ -99,13 +99,17 @@ pub(super) fn virtual_left(left: Option<f64>, used: f64, fair: f64) -> f64 {
     left.map_or(f64::INFINITY, |left| (used + left - fair).max(0.0))
 }
 
-/// The milestones before a job's end: the work until each, and its weight relative to the end.
-pub(super) type Milestones = [Option<(f64, f64)>; 5];
+/// A milestone before a job's end: the work until it, and its weight relative to the end.
+type Milestone = Option<(f64, f64)>;
 
 /// The density of a job and the work until its best milestone. The density is the weight gained up to a
 /// milestone divided by the work until it, for the best milestone. The end is the last one, of weight 1.
-pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f64, f64) {
-    let work = |milestone: &Option<(f64, f64)>| milestone.map_or(f64::INFINITY, |(work, _)| work);
+pub(super) fn density<const N: usize>(
+    weight: f64,
+    left: f64,
+    mut milestones: [Milestone; N],
+) -> (f64, f64) {
+    let work = |milestone: &Milestone| milestone.map_or(f64::INFINITY, |(work, _)| work);
     if milestones.iter().flatten().nth(1).is_some() {
         milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
     }
@@ -171,7 +175,7 @@ pub(super) mod tests {
     #[test]
     fn density_is_that_of_the_best_milestone() {
         let is = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        let none = Milestones::default();
+        let none = [None; 5];
         is(density(1.0, 10.0, none).0, 0.1);
         is(density(2.0, 10.0, [None, Some((2.0, 1.0)), None, None, None]).0, 1.0);
         is(density(1.0, 10.0, [Some((9.0, 1.0)), None, Some((8.0, 1.0)), None, None]).0, 0.3);
