@@ -76,6 +76,7 @@ pub(super) struct Member {
 pub(super) struct Window {
     pub(super) t: f64,
     pub(super) seconds: f64,
+    /// The CPUs of the node, if they are known.
     pub(super) cpus: Option<f64>,
 }
 
@@ -333,7 +334,7 @@ impl Member {
 }
 
 /// A value that is finite and above 0.
-fn positive(x: Option<f64>) -> Option<f64> {
+pub(super) fn positive(x: Option<f64>) -> Option<f64> {
     match x {
         Some(x) if 0.0 < x && x < f64::INFINITY => Some(x),
         Some(_) | None => None,
@@ -346,5 +347,5 @@ fn counter(job: &Job, window: Window) -> Option<f64> {
 }
 
 fn node_seconds(cpu_seconds: Option<f64>, cpus: Option<f64>) -> Option<f64> {
-    Some(cpu_seconds? / positive(cpus)?)
+    Some(cpu_seconds? / cpus?)
 }

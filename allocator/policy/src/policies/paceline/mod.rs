@@ -447,7 +447,7 @@ impl Paceline {
         }
         let t = frame.t;
         let seconds = self.last.as_ref().map_or(0.0, |last| saturate(t - last.t).max(0.0));
-        let cpus = frame.nodes.first().and_then(|node| node.cpus);
+        let cpus = member::positive(frame.nodes.first().and_then(|node| node.cpus));
         let window = Window { t, seconds, cpus };
         let granted = self.advance(&jobs, seconds, same);
         let was_first = self.last.as_ref().and_then(|last| last.first.as_ref());
