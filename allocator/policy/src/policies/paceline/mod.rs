@@ -240,16 +240,16 @@ impl Paceline {
         outcomes
     }
 
-    /// The jobs of the members; `None` if one is gone.
+    /// The jobs of the members; `None` if one is gone, since the usage of the others says little then.
     fn jobs_of_members<'a>(&self, jobs: &[&'a Job]) -> Option<Vec<&'a Job>> {
         let mut jobs = jobs.iter().copied();
         let mut find = |id: &JobId| jobs.find(|job| job.id >= *id).filter(|job| job.id == *id);
         self.members.iter().map(|(id, _)| find(id)).collect()
     }
 
-    /// The usage of the training jobs, if it shows what the node can do. `jobs` are those of the members. It
-    /// does not if the jobs cannot use the whole node, or over too short a time. CPU used by new jobs before
-    /// their first frame does not count: they would use it under equal sharing, too.
+    /// The usage of the training jobs, if it shows what the node can do. It does not if the jobs cannot use the
+    /// whole node, or over too short a time. CPU used by new jobs before their first frame does not count:
+    /// they would use it under equal sharing, too. `jobs` are the jobs of the members.
     fn used_of(&self, jobs: &[&Job], seconds: f64) -> Option<f64> {
         if seconds < speed::MIN_WINDOW {
             return None;

@@ -1,7 +1,7 @@
 //! Places sorted by a number. The order is kept from run to run.
 //!
-//! It changes little between two runs. So the places are numbered again in their old order, those that are
-//! now out of order are taken out, sorted and put back: one pass where nothing moved.
+//! It changes little between two runs. So the places are numbered again in their old order, which takes one
+//! pass. If some are out of order then, these are taken out, sorted and put back.
 
 use std::mem;
 

@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
             });
             let first = self.next_capped();
             let capped = first.map(|first| first.number().max(self.now));
-            let next = capped.map_or(shared, |capped| shared.min(capped));
+            let next = shared.min(capped.unwrap_or(f64::INFINITY));
             if next > horizon || next.is_infinite() {
                 if horizon.is_finite() {
                     self.go(horizon, level);
