@@ -27,6 +27,12 @@ impl<T> PerJob<T> {
         Self(Vec::new())
     }
 
+    /// A map of entries that are in the order of their ids, each id once.
+    pub(crate) fn from_sorted(all: Vec<(JobId, T)>) -> Self {
+        debug_assert!(all.is_sorted_by(|(a, _), (b, _)| a < b), "the ids are in order");
+        Self(all)
+    }
+
     /// The number of jobs.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -2,8 +2,9 @@
 
 use super::claimant::Claimant;
 use super::limits::{Beyond, limits};
+use super::outlook::outlook;
 use super::sharing::{Participant, level};
-use super::{Paceline, Run, Why, outlook, timing};
+use super::{Paceline, Run, Why, timing};
 use crate::decision::{Decision, JobDecision};
 use crate::per_job::PerJob;
 use crate::reason;
@@ -16,27 +17,34 @@ impl Paceline {
     pub(super) fn answer(&self, run: &Run<'_>) -> Decision {
         let (limits, jobs) = (PerJob::new(), PerJob::new());
         let mut decision = Decision::new(run.frame.t, Self::NAME, self.next(run), limits, jobs);
+        let trained = Trained::new(self, run);
         // Both are in the order of the members.
-        let mut trained = self.trained(run).peekable();
-        let mut serving = serving(run).peekable();
+        let mut rows = run.rows.iter().enumerate().peekable();
+        let mut claims = run.claims.iter().peekable();
+        let waiting = run.served.shares.iter().filter(|share| **share <= 0.0).count();
+        decision.waiting.reserve(if run.unstated { 0 } else { waiting });
         let mut limits = Vec::with_capacity(self.members.len());
         let mut jobs = Vec::with_capacity(self.members.len());
         for (at, (id, member)) in self.members.iter().enumerate() {
-            let is_here = |answer: &Answer| answer.place == at;
-            let answer = trained.next_if(is_here).or_else(|| serving.next_if(is_here));
-            if let Some(end) = member.ending.ended() {
-                decision.terminate.push(id.clone());
-                jobs.push((id.clone(), job_decision("-", None, Why::Ended(end))));
-            } else if let Some(Answer { limit, waits, decision: own, .. }) = answer {
-                if waits {
-                    decision.waiting.push(id.clone());
+            let answer = if let Some((place, row)) = rows.next_if(|(_, row)| row.member == at) {
+                trained.answer(place, row)
+            } else if let Some((_, claim)) = claims.next_if(|(place, _)| *place == at) {
+                serving(claim, run.bound)
+            } else {
+                if let Some(end) = member.ending.ended() {
+                    decision.terminate.push(id.clone());
+                    jobs.push((id.clone(), job_decision("-", None, Why::Ended(end))));
                 }
-                limits.push((id.clone(), Share::nearest(limit)));
-                jobs.push((id.clone(), own));
+                continue;
+            };
+            if answer.waits {
+                decision.waiting.push(id.clone());
             }
+            limits.push((id.clone(), Share::nearest(answer.limit)));
+            jobs.push((id.clone(), answer.decision));
         }
-        decision.limits = limits.into_iter().collect();
-        decision.jobs = jobs.into_iter().collect();
+        decision.limits = PerJob::from_sorted(limits);
+        decision.jobs = PerJob::from_sorted(jobs);
         decision
     }
 
@@ -50,55 +58,74 @@ impl Paceline {
             let points = self.members.get(row.member).map_or(0, |(_, of)| of.curve.points());
             needs && points < FEW_LOSSES
         });
-        let waits = self.members.iter().any(|(_, member)| member.ending.is_being_confirmed());
-        timing::next(&run.rows, &run.deadlines, &run.served, &self.settings, (learns, waits))
-    }
-
-    /// The answers for training jobs.
-    fn trained<'a>(&'a self, run: &'a Run<'_>) -> Box<dyn Iterator<Item = Answer> + 'a> {
-        let beside_services = !run.claims.is_empty();
-        if run.unstated {
-            return Box::new(unstated(run, beside_services));
-        }
-        let given = limits(&run.served, &beyond(run), self.settings.wait, beside_services);
-        let reasons = Reasons::new(self, run);
-        let first = reasons.first.as_ref().map(|(id, _)| id);
-        let outlooks =
-            outlook::outlooks(&run.rows, &run.deadlines, &run.served, run.capacity, first);
-        let rows = run.rows.iter().zip(given).zip(&run.served.shares).zip(outlooks).enumerate();
-        Box::new(rows.map(move |(at, (((row, limit), share), outlook))| {
-            let (class, why) = reasons.class_and_reason(at, *share);
-            Answer {
-                place: row.member,
-                limit,
-                waits: *share <= 0.0,
-                decision: JobDecision { outlook, ..job_decision(class, row.left, why) },
-            }
-        }))
+        let news = (learns, run.confirms);
+        timing::next(&run.rows, &run.deadlines, &run.served, &self.settings, news)
     }
 }
 
-/// The answers for services.
-fn serving(run: &Run<'_>) -> impl Iterator<Item = Answer> {
-    let answer = |(place, claim): &(usize, super::Claim)| {
-        let why = Why::Service {
-            target: claim.target,
-            latency: claim.latency,
-            need: claim.need,
-            share: claim.share,
-            admitted: claim.admitted,
-            bound: run.bound,
-        };
-        let score = claim.latency.map(|latency| claim.target - latency);
-        Answer {
-            place: *place,
-            limit: claim.share,
-            // Its need may be below the limiter's default minimum.
-            waits: claim.admitted,
-            decision: job_decision("service", score, why),
+/// What the answers for training jobs are based on.
+enum Trained<'a> {
+    /// No job reports its work: the number of jobs, the room by weight, and whether there are services.
+    Unstated { jobs: usize, room: f64, weights: f64, beside_services: bool },
+    /// The limit of each row, and the figures for the reasons.
+    Stated(Vec<f64>, Reasons<'a>),
+}
+
+impl<'a> Trained<'a> {
+    fn new(policy: &'a Paceline, run: &'a Run<'_>) -> Self {
+        let beside_services = !run.claims.is_empty();
+        if run.unstated {
+            let weights = run.rows.iter().map(|row| row.weight).sum();
+            let (jobs, room) = (run.rows.len(), run.room);
+            return Self::Unstated { jobs, room, weights, beside_services };
         }
+        let given = limits(&run.served, &beyond(run), policy.settings.wait, beside_services);
+        Self::Stated(given, Reasons::new(policy, run))
+    }
+
+    /// The answer for the row at the place `at`.
+    fn answer(&self, at: usize, row: &super::Row) -> Answer {
+        match self {
+            Self::Unstated { jobs, room, weights, beside_services } => {
+                let limit = if *beside_services { room * row.weight / weights } else { 1.0 };
+                let why = match jobs {
+                    1 if !beside_services => Why::Alone { left: None },
+                    jobs => Why::Unstated { jobs: *jobs },
+                };
+                Answer { limit, waits: false, decision: job_decision("shares", None, why) }
+            }
+            Self::Stated(limits, reasons) => {
+                let share = reasons.run.served.shares.get(at).copied().unwrap_or(0.0);
+                let waits = share <= 0.0;
+                let first = reasons.first.as_ref().filter(|_| waits);
+                let waits_for = first.map(|(id, _)| id.clone());
+                let ends_in = reasons.run.ends.get(at).copied().flatten();
+                let outlook = outlook(row, reasons.run.deadlines.due(at), ends_in, waits_for);
+                let (class, why) = reasons.class_and_reason(at, row, share);
+                let decision = JobDecision { outlook, ..job_decision(class, row.left, why) };
+                Answer { limit: limits.get(at).copied().unwrap_or(1.0), waits, decision }
+            }
+        }
+    }
+}
+
+/// The answer for a service.
+fn serving(claim: &super::Claim, bound: bool) -> Answer {
+    let why = Why::Service {
+        target: claim.target,
+        latency: claim.latency,
+        need: claim.need,
+        share: claim.share,
+        admitted: claim.admitted,
+        bound,
     };
-    run.claims.iter().map(answer)
+    let score = claim.latency.map(|latency| claim.target - latency);
+    Answer {
+        limit: claim.share,
+        // Its need may be below the limiter's default minimum.
+        waits: claim.admitted,
+        decision: job_decision("service", score, why),
+    }
 }
 
 /// What each row may have beyond its share. A higher limit takes CPU from jobs with a deadline. So jobs of
@@ -131,30 +158,8 @@ fn beyond(run: &Run<'_>) -> Vec<Beyond> {
     each().enumerate().map(beyond).collect()
 }
 
-/// The answers if no job reports its work.
-fn unstated(run: &Run<'_>, beside_services: bool) -> impl Iterator<Item = Answer> {
-    let weights: f64 = run.rows.iter().map(|row| row.weight).sum();
-    let answer = move |row: &super::Row| {
-        let part = run.room * row.weight / weights;
-        let limit = if beside_services { part } else { 1.0 };
-        let why = match run.rows.len() {
-            1 if !beside_services => Why::Alone { left: None },
-            jobs => Why::Unstated { jobs },
-        };
-        Answer {
-            place: row.member,
-            limit,
-            waits: false,
-            decision: job_decision("shares", None, why),
-        }
-    };
-    run.rows.iter().map(answer)
-}
-
 /// The answer for one job.
 struct Answer {
-    /// Its index among the members.
-    place: usize,
     limit: f64,
     /// Whether it waits on purpose.
     waits: bool,
@@ -188,9 +193,8 @@ impl<'a> Reasons<'a> {
     }
 
     /// Class and reason of a row with this share.
-    fn class_and_reason(&self, at: usize, share: f64) -> (&'static str, Why) {
+    fn class_and_reason(&self, at: usize, row: &super::Row, share: f64) -> (&'static str, Why) {
         let run = self.run;
-        let Some(row) = run.rows.get(at) else { return ("-", Why::Alone { left: None }) };
         let is_first = run.served.first == Some(at);
         let fair = run.deadlines.due(at);
         if run.rows.len() == 1 && run.claims.is_empty() {

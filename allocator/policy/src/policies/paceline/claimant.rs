@@ -58,8 +58,8 @@ impl Claimant {
         self.due.max(left / self.cap)
     }
 
-    /// The work of it that must be done by a deadline at which the virtual volume is `volume`.
-    pub(super) fn claim(&self, due: f64, volume: f64) -> f64 {
+    /// The work of it that must be done by a deadline. `volume` gives the virtual volume then.
+    pub(super) fn claim(&self, due: f64, volume: impl Fn() -> f64) -> f64 {
         match self.size {
             Size::Known(left) => {
                 let end = self.end(left);
@@ -71,7 +71,7 @@ impl Claimant {
                 } else if due > outcome.capped {
                     weight * outcome.capped_volume + self.cap * (due - outcome.capped)
                 } else {
-                    weight * volume
+                    weight * volume()
                 };
                 ((1.0 - theta) * (fair + served) - used).clamp(0.0, self.cap * due)
             }

@@ -36,6 +36,8 @@ struct Point {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
     points: Vec<Point>,
+    /// The end of the last point; 0 without points.
+    end: f64,
     /// The last known step.
     step: Option<f64>,
     fit: Option<Fit>,
@@ -77,9 +79,10 @@ impl Curve {
         if before.is_some_and(|before| step < before) {
             // It continues from a checkpoint: later points are dropped.
             self.points.retain(|point| point.to <= step);
+            self.end = self.points.last().map_or(0.0, |point| point.to);
         }
         let Some(loss) = loss.filter(|loss| loss.is_finite()) else { return };
-        let from = before.unwrap_or(0.0).max(self.points.last().map_or(0.0, |point| point.to));
+        let from = before.unwrap_or(0.0).max(self.end);
         if step <= from {
             return;
         }
@@ -87,15 +90,17 @@ impl Curve {
         if self.points.len() >= MAX_POINTS {
             self.join();
         }
+        // All at once, so that they are seldom moved.
+        self.points.reserve_exact(MAX_POINTS - self.points.len());
         self.points.push(Point { from, to: step, loss });
+        self.end = step;
     }
 
     /// Fits again if there are enough new steps; returns whether it did.
     pub(super) fn refresh(&mut self) -> bool {
-        let end = self.points.last().map_or(0.0, |point| point.to);
-        let is_due = (end - self.fitted).abs() > NEWS * end;
+        let is_due = (self.end - self.fitted).abs() > NEWS * self.end;
         if is_due {
-            (self.fit, self.fitted) = (Fit::from_points(&self.points), end);
+            (self.fit, self.fitted) = (Fit::from_points(&self.points), self.end);
         }
         is_due
     }
@@ -123,14 +128,17 @@ impl Curve {
 
     /// Merges pairs of neighbours, so that half of the points are left.
     fn join(&mut self) {
-        let joined = self.points.chunks(2).filter_map(|pair| {
-            let (first, last) = (pair.first()?, pair.last()?);
-            let steps = |point: &Point| point.to - point.from;
-            let all: f64 = pair.iter().map(steps).sum();
-            let loss = pair.iter().map(|point| point.loss * steps(point) / all).sum();
-            Some(Point { from: first.from, to: last.to, loss })
+        let steps = |point: &Point| point.to - point.from;
+        let mut is_second = false;
+        self.points.dedup_by(|next, point| {
+            is_second = !is_second;
+            if is_second {
+                let all = steps(point) + steps(next);
+                let loss = point.loss * steps(point) / all + next.loss * steps(next) / all;
+                *point = Point { from: point.from, to: next.to, loss };
+            }
+            is_second
         });
-        self.points = joined.collect();
     }
 }
 
@@ -144,9 +152,8 @@ impl Fit {
             let scale =
                 |n: usize| span * FIRST_SCALE * NEXT_SCALE.powi(i32::try_from(n).unwrap_or(0));
             let tried = (0..SCALE_COUNT).map(|n| Self::with(points, shape, scale(n)));
-            let (_, rough) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
-            let (mut low, mut high) = (rough.scale / NEXT_SCALE, rough.scale * NEXT_SCALE);
-            let mut best = Self::with(points, shape, rough.scale);
+            let mut best = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            let (mut low, mut high) = (best.1.scale / NEXT_SCALE, best.1.scale * NEXT_SCALE);
             for _ in 0..SEARCH_STEPS {
                 let (a, b) = (low * (high / low).powf(0.382), low * (high / low).powf(0.618));
                 let (at_a, at_b) = (Self::with(points, shape, a), Self::with(points, shape, b));
@@ -172,9 +179,15 @@ impl Fit {
     fn with(points: &[Point], shape: Shape, scale: f64) -> (f64, Self) {
         let (mut weights, mut sum_g, mut sum_y, mut sum_gg, mut sum_gy, mut sum_yy) =
             (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        // Most points begin where the one before ends: the shape is computed there once.
+        let mut end = (f64::NAN, 0.0, 0.0);
+        let at = |step: f64| (step, step / scale, shape.term(step / scale));
         for point in points {
             let w = point.to - point.from;
-            let g = shape.mean(point.from / scale, point.to / scale);
+            let follows = point.from.total_cmp(&end.0).is_eq();
+            let begin = if follows { end } else { at(point.from) };
+            end = at(point.to);
+            let g = shape.integral(begin.2, end.2) / (end.1 - begin.1);
             weights += w;
             sum_g += w * g;
             sum_y += w * point.loss;
@@ -211,11 +224,19 @@ impl Shape {
         }
     }
 
-    /// The mean between two places.
-    fn mean(self, from: f64, to: f64) -> f64 {
+    /// What the integral of the shape takes from one place.
+    fn term(self, x: f64) -> f64 {
         match self {
-            Self::Exponential => ((-from).exp() - (-to).exp()) / (to - from),
-            Self::Hyperbolic => ((1.0 + to) / (1.0 + from)).ln() / (to - from),
+            Self::Exponential => (-x).exp(),
+            Self::Hyperbolic => 1.0 + x,
+        }
+    }
+
+    /// The integral between two places, by their terms.
+    fn integral(self, from: f64, to: f64) -> f64 {
+        match self {
+            Self::Exponential => from - to,
+            Self::Hyperbolic => (to / from).ln(),
         }
     }
 

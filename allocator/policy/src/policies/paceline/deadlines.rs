@@ -4,8 +4,8 @@ use super::claimant::{Claimant, Size};
 use super::ghost::Ghost;
 use super::row::Row;
 use super::settings::Settings;
-use super::sharing::{Participant, Trajectory, run};
-use super::slack::Slacks;
+use super::sharing::{Participant, Sharing, Trajectory};
+use super::slack::{self, Slacks};
 
 /// Slack below this part of the shortest interval counts as used up. So a job is late by less than one
 /// such interval.
@@ -21,6 +21,13 @@ pub(super) struct Deadlines {
     slacks: Slacks,
 }
 
+/// What is kept from run to run.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    sharing: Sharing,
+    slacks: slack::Orders,
+}
+
 impl Deadlines {
     /// Simulates the virtual system from the time `t` on, without further arrivals. `capacity` is the work
     /// that the node does in a second, in node-seconds.
@@ -28,21 +35,18 @@ impl Deadlines {
         rows: &[Row],
         ghosts: &[Ghost],
         settings: &Settings,
-        capacity: f64,
-        t: f64,
+        (capacity, t): (f64, f64),
+        orders: &mut Orders,
     ) -> Self {
         let participant = |row: &Row| Participant {
             weight: row.weight,
             cap: row.cap,
             left: row.virtual_left(settings.prior),
         };
-        let ghosts = ghosts.iter().map(|ghost| Participant {
-            weight: ghost.weight,
-            cap: ghost.cap,
-            left: ghost.left,
-        });
-        let participants: Vec<Participant> = rows.iter().map(participant).chain(ghosts).collect();
-        let trajectory = run(&participants, capacity, f64::INFINITY);
+        let mut participants = Vec::with_capacity(rows.len() + ghosts.len());
+        participants.extend(rows.iter().map(participant));
+        participants.extend(ghosts.iter().map(Ghost::participant));
+        let trajectory = orders.sharing.run(&participants, capacity, f64::INFINITY);
         let claimant = |(row, outcome): (&Row, &super::sharing::Outcome)| {
             let due = outcome.end + settings.relax * (t - row.since + outcome.end);
             let due = due.min(MAX_SECONDS);
@@ -60,7 +64,12 @@ impl Deadlines {
         };
         let claimants: Vec<Claimant> =
             rows.iter().zip(&trajectory.outcomes).map(claimant).collect();
-        let slacks = Slacks::new(&claimants, &trajectory, capacity, USED_UP * settings.least);
+        let slacks = Slacks::new(
+            &claimants,
+            &trajectory,
+            (capacity, USED_UP * settings.least),
+            &mut orders.slacks,
+        );
         Self { claimants, trajectory, slacks }
     }
 

@@ -3,6 +3,7 @@
 //! They continue in the virtual system until then. So an early end does not move the deadlines of others.
 
 use super::member::Member;
+use super::sharing::Participant;
 
 /// A job that reported remaining work is believed up to its usage, but for at least this many
 /// node-seconds.
@@ -30,6 +31,11 @@ impl Ghost {
             .map_or(0.0, |left| (left - (used - member.used())).clamp(0.0, used.max(MIN_WORK)));
         let left = used + more - member.fair;
         (left > 0.0).then(|| Self { weight: member.weight, cap: member.can_use(), left })
+    }
+
+    /// Its part in the virtual system.
+    pub(super) fn participant(&self) -> Participant {
+        Participant { weight: self.weight, cap: self.cap, left: self.left }
     }
 
     /// The virtual service of a job beyond its whole work, which the others could have had. It arises because

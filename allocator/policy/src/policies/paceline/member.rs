@@ -3,11 +3,13 @@
 use super::cap::{Cap, Served};
 use super::curve::{Curve, Reach};
 use super::ending::Ending;
+use super::ghost::Ghost;
 use super::newcomer::{Newcomer, Stage};
 use super::received::Received;
-use super::row::Milestones;
+use super::row::{self, Row};
 use super::service::Service;
 use super::settings::Settings;
+use super::sharing::{Outcome, Participant};
 use super::speed::MIN_WINDOW;
 use super::work::Work;
 use crate::frame::Job;
@@ -50,7 +52,7 @@ pub(super) struct Member {
     /// Whether a ghost has taken its place in the virtual system.
     pub(super) is_over: bool,
     /// The target for its batches and their measurements, if it is a service.
-    pub(super) service: Option<(f64, Service)>,
+    pub(super) service: Option<Box<(f64, Service)>>,
     /// The share that the last run gave it; 0 if it waits.
     pub(super) share: f64,
     /// Whether the last run served it.
@@ -74,6 +76,7 @@ pub(super) struct Member {
 pub(super) struct Window {
     pub(super) t: f64,
     pub(super) seconds: f64,
+    /// The CPUs of the node, if they are known.
     pub(super) cpus: Option<f64>,
 }
 
@@ -154,15 +157,15 @@ impl Member {
 
     /// Records the values that are read in first and later frames alike.
     fn read(&mut self, job: &Job, cpus: Option<f64>, settings: &Settings) {
-        let positive = |x: Option<f64>| x.filter(|x| x.is_finite() && *x > 0.0);
         let weight = positive(job.weight).unwrap_or(1.0);
         self.weight = weight.clamp(1.0 / MAX_WEIGHT, MAX_WEIGHT);
         self.most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
         self.limit = positive(job.limit.applied).or(positive(job.limit.cpu)).unwrap_or(1.0);
         // The service received between the step and this frame.
-        let then = node_seconds(job.step_cpu_seconds, cpus);
-        let since =
-            node_seconds(job.cpu_seconds, cpus).zip(then).map_or(0.0, |(now, then)| now - then);
+        let since = match node_seconds(job.step_cpu_seconds, cpus) {
+            Some(then) => node_seconds(job.cpu_seconds, cpus).map_or(0.0, |now| now - then),
+            None => 0.0,
+        };
         let total = job.expected_steps.filter(|steps| *steps > 0).or(job.total_steps);
         let by_then = saturate(self.used() - since.max(0.0)).max(0.0);
         self.work.take((job.step, by_then), total, self.waited);
@@ -173,11 +176,11 @@ impl Member {
         self.ending.take(job);
         let latency = positive(job.targets.batch_latency);
         match (latency, &mut self.service) {
-            (Some(target), Some((known, service))) => {
-                *known = target;
-                service.take(job.usage.cpu, job.batch_latency);
+            (Some(target), Some(known)) => {
+                known.0 = target;
+                known.1.take(job.usage.cpu, job.batch_latency);
             }
-            (Some(target), none) => *none = Some((target, Service::default())),
+            (Some(target), none) => *none = Some(Box::new((target, Service::default()))),
             (None, known) => {
                 if known.take().is_some() {
                     // A service did not take part in the sharing.
@@ -202,14 +205,40 @@ impl Member {
         self.most < settings.whole
     }
 
-    /// The part of its fair service by which it may be behind if its size is unknown. It is relative to what an
-    /// equal share, `equal` of the node, gives it in the time since it was first seen.
-    pub(super) fn may_lag(&self, equal: f64, t: f64, settings: &Settings) -> f64 {
-        // A job that will report its size soon may not fall behind.
-        if self.work.states_total() || self.fair <= 0.0 {
-            return 0.0;
+    /// The ghost that takes its place in the virtual system once it has reached its objective.
+    pub(super) fn leaves(&mut self) -> Option<Ghost> {
+        if self.is_over || self.ending.ended().is_none() {
+            return None;
         }
-        settings.theta * (equal * (t - self.since).max(0.0) / self.fair).min(1.0)
+        let ghost = Ghost::from_member(self, 0.0);
+        self.is_over = true;
+        ghost
+    }
+
+    /// Its values in a run at the time `t`, apart from those that depend on other jobs.
+    pub(super) fn row(&self, at: usize, job: &Job, t: f64, settings: &Settings) -> Row {
+        let used = self.used();
+        let guess = self.left.unwrap_or(used.max(settings.prior));
+        let (density, aim) = self.density(job, guess, settings);
+        Row {
+            member: at,
+            weight: self.weight,
+            cap: self.can_use(),
+            left: self.left,
+            used,
+            fair: self.fair,
+            theta: 0.0,
+            since: self.since,
+            is_new: self.newcomer.is_new(),
+            states: self.work.states_total(),
+            doubted: self.work.is_doubted(),
+            density,
+            aim,
+            was_first: false,
+            cap_is_known: self.cap.is_known() || self.is_capped(settings),
+            cap_is_due: self.cap.is_due(t),
+            open_use: self.open_use,
+        }
     }
 
     /// Whether it takes part in the sharing.
@@ -217,9 +246,19 @@ impl Member {
         self.service.is_none() && self.ending.ended().is_none()
     }
 
-    /// Its work left in the virtual system; infinite if its size is unknown.
-    pub(super) fn virtual_left(&self) -> f64 {
-        self.left.map_or(f64::INFINITY, |left| (self.used() + left - self.fair).max(0.0))
+    /// Its part in the virtual system.
+    pub(super) fn participant(&self) -> Participant {
+        let left = row::virtual_left(self.left, self.used(), self.fair);
+        Participant { weight: self.weight, cap: self.can_use(), left }
+    }
+
+    /// Adds the next of these results of the virtual system, if it took part there.
+    pub(super) fn credit<'a>(&mut self, granted: &mut impl Iterator<Item = &'a Outcome>) {
+        if self.trains()
+            && let Some(outcome) = granted.next()
+        {
+            self.fair = saturate(self.fair + outcome.served);
+        }
     }
 
     /// Estimates its work left, from its total or from the forecast of an objective that ends it.
@@ -267,8 +306,8 @@ impl Member {
         Some(steps * self.work.per_step()?).filter(|work| *work <= farthest)
     }
 
-    /// The milestones before its end.
-    pub(super) fn milestones(&self, job: &Job, left: f64, settings: &Settings) -> Milestones {
+    /// Its density and the work until its best milestone, with `left` until its end.
+    fn density(&self, job: &Job, left: f64, settings: &Settings) -> (f64, f64) {
         let known = |target: Option<f64>| target.filter(|target| target.is_finite());
         let acceptable = known(job.targets.acceptable).filter(|_| !job.reached.acceptable);
         let acceptable = acceptable.and_then(|target| {
@@ -280,21 +319,25 @@ impl Member {
         });
         let stays = !job.may_terminate.unwrap_or(true) && !job.reached.objective;
         let objective = if stays { self.to_objective(job) } else { None };
-        let learnt = |part| {
-            let steps =
-                if settings.learn > 0.0 { self.curve.until_left(part)? } else { return None };
-            self.work_of(Reach::Steps(steps))
-        };
-        let [half, quarter, eighth] = FALLS.map(learnt);
         let (early, learn) = (settings.early, settings.learn);
-        let all = [
-            (acceptable, early),
-            (objective, OBJECTIVE * early),
-            (half, learn),
-            (quarter, learn),
-            (eighth, learn),
-        ];
-        all.map(|(work, weight)| Some((work.filter(|work| *work < left)?, weight)))
+        let before_end =
+            |work: Option<f64>, weight| Some((work.filter(|work| *work < left)?, weight));
+        let targets = [before_end(acceptable, early), before_end(objective, OBJECTIVE * early)];
+        if learn <= 0.0 {
+            return row::density(self.weight, left, targets);
+        }
+        let learnt = |part| self.work_of(Reach::Steps(self.curve.until_left(part)?));
+        let [half, quarter, eighth] = FALLS.map(|part| before_end(learnt(part), learn));
+        let [acceptable, objective] = targets;
+        row::density(self.weight, left, [acceptable, objective, half, quarter, eighth])
+    }
+}
+
+/// A value that is finite and above 0.
+pub(super) fn positive(x: Option<f64>) -> Option<f64> {
+    match x {
+        Some(x) if 0.0 < x && x < f64::INFINITY => Some(x),
+        Some(_) | None => None,
     }
 }
 
@@ -304,6 +347,5 @@ fn counter(job: &Job, window: Window) -> Option<f64> {
 }
 
 fn node_seconds(cpu_seconds: Option<f64>, cpus: Option<f64>) -> Option<f64> {
-    let cpus = cpus.filter(|cpus| cpus.is_finite() && *cpus > 0.0)?;
-    Some(cpu_seconds? / cpus)
+    Some(cpu_seconds? / cpus?)
 }

@@ -44,6 +44,7 @@ mod newcomer;
 mod order;
 mod outlook;
 mod rank;
+mod ranking;
 mod received;
 mod row;
 mod service;
@@ -51,6 +52,7 @@ mod settings;
 mod sharing;
 mod slack;
 mod speed;
+mod tally;
 mod timing;
 mod work;
 
@@ -67,11 +69,13 @@ use deadlines::Deadlines;
 use ghost::Ghost;
 use member::{Member, Window};
 use order::Served;
+use ranking::Ranking;
 use row::Row;
 use service::Claim;
 use settings::Settings;
-use sharing::Participant;
+use sharing::{Outcome, Participant, Sharing};
 use speed::{Seen, Speed};
+use tally::Tally;
 
 pub(super) use settings::PARAMETERS;
 
@@ -92,11 +96,22 @@ pub struct Paceline {
     settings: Settings,
     /// In the order of their ids.
     members: Vec<(JobId, Member)>,
+    /// The rows of the last run.
+    rows: Vec<Row>,
     ghosts: Vec<Ghost>,
     speed: Speed,
     /// The index of the member whose losses are fitted first.
     turn: usize,
     last: Option<Last>,
+    orders: Orders,
+}
+
+/// Orders of the jobs by several numbers, which change little from run to run.
+#[derive(Debug, Default)]
+struct Orders {
+    sharing: Sharing,
+    deadlines: deadlines::Orders,
+    by_density: Ranking,
 }
 
 /// The previous run.
@@ -115,6 +130,36 @@ struct Last {
     fills: bool,
 }
 
+/// What a frame leaves free on the node.
+struct Free {
+    /// The sum of all limits, and the usage by processes that are not jobs.
+    limits: f64,
+    others: f64,
+    /// The unused part of the node.
+    idle: f64,
+}
+
+impl Free {
+    fn new(frame: &Frame, jobs: &[&Job], others: f64) -> Self {
+        let (mut limits, mut used) = (0.0, 0.0);
+        for job in jobs {
+            limits += Self::limit(job);
+            used += job.usage.cpu.unwrap_or(0.0);
+        }
+        let node = frame.nodes.first().and_then(|node| node.usage.cpu);
+        Self { limits, others, idle: 1.0 - node.unwrap_or(used) }
+    }
+
+    /// The share that the limits of the others leave for a job, and the unused part.
+    fn beside(&self, job: &Job) -> (f64, f64) {
+        (1.0 - (self.limits - Self::limit(job)) - self.others, self.idle)
+    }
+
+    fn limit(job: &Job) -> f64 {
+        job.limit.applied.or(job.limit.cpu).unwrap_or(1.0)
+    }
+}
+
 /// The results of one run, before the reasons are written.
 struct Run<'a> {
     frame: &'a Frame,
@@ -124,14 +169,16 @@ struct Run<'a> {
     claims: Vec<(usize, Claim)>,
     /// Whether services would get more if no job trained.
     bound: bool,
+    /// Whether the next loss of some job decides about its end.
+    confirms: bool,
     rows: Vec<Row>,
     deadlines: Deadlines,
     served: Served,
+    /// Seconds until the planned end of each row.
+    ends: Vec<Option<f64>>,
     /// Whether no job reports its work, so that the kernel shares the CPU.
     unstated: bool,
     room: f64,
-    /// The work that training does in a second, in node-seconds.
-    capacity: f64,
 }
 
 impl Paceline {
@@ -144,10 +191,12 @@ impl Paceline {
         Ok(Self {
             settings,
             members: Vec::new(),
+            rows: Vec::new(),
             ghosts: Vec::new(),
             speed: Speed::new(),
             turn: 0,
             last: None,
+            orders: Orders::default(),
         })
     }
 
@@ -157,85 +206,105 @@ impl Paceline {
             && jobs.iter().zip(&self.members).all(|(job, (id, _))| job.id == *id)
     }
 
-    /// Advances the virtual node by `seconds`, in which it does as much work as the real one did.
-    fn advance(&mut self, jobs: &[&Job], seconds: f64) {
-        let used = self.used_of(jobs, seconds);
-        let Some(last) = &self.last else { return };
+    /// Advances the virtual node by `seconds`, in which it does as much work as the real one did. Returns the
+    /// results of the last run's rows. `same` means that these are exactly the known jobs.
+    fn advance(&mut self, jobs: &[&Job], seconds: f64, same: bool) -> Vec<Outcome> {
+        let Some(last) = &self.last else { return Vec::new() };
+        let used = if same {
+            self.used_of(jobs, seconds)
+        } else {
+            self.jobs_of_members(jobs).and_then(|jobs| self.used_of(&jobs, seconds))
+        };
         let capacity = used.map_or(last.capacity, |used| used.clamp(MIN_ROOM, last.room));
-        self.share_virtually(capacity, seconds, f64::INFINITY);
+        let mut participants = Vec::with_capacity(self.rows.len() + self.ghosts.len());
+        participants.extend(self.rows.iter().map(Row::participant));
+        self.share_virtually(participants, capacity, seconds)
     }
 
-    /// Advances the virtual node by `seconds` for the jobs first seen before the time `before`. It does
-    /// `capacity` node-seconds in each second.
-    fn share_virtually(&mut self, capacity: f64, seconds: f64, before: f64) {
-        let trains = |(_, member): &&mut (JobId, Member)| member.trains() && member.since < before;
-        let members: Vec<&mut Member> =
-            self.members.iter_mut().filter(trains).map(|(_, member)| member).collect();
-        let participant = |member: &&mut Member| Participant {
-            weight: member.weight,
-            cap: member.can_use(),
-            left: member.virtual_left(),
-        };
-        let ghosts = self.ghosts.iter().map(|of| Participant {
-            weight: of.weight,
-            cap: of.cap,
-            left: of.left,
-        });
-        let participants: Vec<Participant> =
-            members.iter().map(participant).chain(ghosts).collect();
-        let trajectory = sharing::run(&participants, capacity, seconds);
-        let mut outcomes = trajectory.outcomes.into_iter();
-        for (member, outcome) in members.into_iter().zip(&mut outcomes) {
-            member.fair = saturate(member.fair + outcome.served);
-        }
-        for (ghost, outcome) in self.ghosts.iter_mut().zip(outcomes) {
+    /// Lets these and the ghosts share the virtual node for `seconds`. It does `capacity` node-seconds in each
+    /// second. Returns the results of these.
+    fn share_virtually(
+        &mut self,
+        mut participants: Vec<Participant>,
+        capacity: f64,
+        seconds: f64,
+    ) -> Vec<Outcome> {
+        let jobs = participants.len();
+        participants.extend(self.ghosts.iter().map(Ghost::participant));
+        let mut outcomes = self.orders.sharing.run(&participants, capacity, seconds).outcomes;
+        for (ghost, outcome) in self.ghosts.iter_mut().zip(outcomes.iter().skip(jobs)) {
             ghost.left -= outcome.served;
         }
         self.ghosts.retain(|ghost| ghost.left > 1e-9);
+        outcomes.truncate(jobs);
+        outcomes
     }
 
-    /// The usage of the known training jobs, if it shows what the node can do. It does not if a job is
-    /// gone, if the jobs cannot use the whole node, or over too short a time. CPU used by new jobs before
-    /// their first frame does not count: they would use it under equal sharing, too.
+    /// The jobs of the members; `None` if one is gone, since the usage of the others says little then.
+    fn jobs_of_members<'a>(&self, jobs: &[&'a Job]) -> Option<Vec<&'a Job>> {
+        let mut jobs = jobs.iter().copied();
+        let mut find = |id: &JobId| jobs.find(|job| job.id >= *id).filter(|job| job.id == *id);
+        self.members.iter().map(|(id, _)| find(id)).collect()
+    }
+
+    /// The usage of the training jobs, if it shows what the node can do. It does not if the jobs cannot use the
+    /// whole node, or over too short a time. CPU used by new jobs before their first frame does not count:
+    /// they would use it under equal sharing, too. `jobs` are the jobs of the members.
     fn used_of(&self, jobs: &[&Job], seconds: f64) -> Option<f64> {
         if seconds < speed::MIN_WINDOW {
             return None;
         }
         let (mut used, mut can_use) = (0.0, 0.0);
-        let mut jobs = jobs.iter();
-        for (id, member) in &self.members {
-            let job = jobs.find(|job| job.id >= *id).filter(|job| job.id == *id)?;
-            if member.trains() {
-                used += job.usage.cpu.filter(|used| used.is_finite() && *used >= 0.0)?;
-                can_use += member.can_use();
-            }
+        for row in &self.rows {
+            let usage = jobs.get(row.member)?.usage.cpu;
+            used += usage.filter(|used| used.is_finite() && *used >= 0.0)?;
+            can_use += row.cap;
         }
         // Jobs that are gone could have used what these cannot use.
         let room = self.last.as_ref().map_or(1.0, |last| last.room);
         (can_use >= FILLS_ROOM * room).then_some(used)
     }
 
-    /// Updates the members from the frame's jobs. `same` means that these are exactly the known jobs.
-    fn follow(&mut self, frame: &Frame, jobs: &[&Job], window: Window, same: bool) {
-        let limits: f64 =
-            jobs.iter().map(|job| job.limit.applied.or(job.limit.cpu).unwrap_or(1.0)).sum();
-        let others = self.speed.others();
-        let used = || jobs.iter().map(|job| job.usage.cpu.unwrap_or(0.0)).sum();
-        let node = frame.nodes.first().and_then(|node| node.usage.cpu);
-        let idle = 1.0 - node.unwrap_or_else(used);
-        let settings = &self.settings;
-        let take = |member: &mut Member, job: &Job| {
-            let limit = job.limit.applied.or(job.limit.cpu).unwrap_or(1.0);
-            let free = 1.0 - (limits - limit) - others;
-            member.take(job, window, member.served.then_some((free, idle)), settings);
-        };
-        if same {
-            for ((_, member), job) in self.members.iter_mut().zip(jobs) {
-                take(member, job);
+    /// Updates the members and the rows from the frame's jobs, which are exactly the known ones. `granted` is
+    /// what the last run's rows received in the virtual system since then.
+    fn follow(
+        &mut self,
+        frame: &Frame,
+        jobs: &[&Job],
+        window: Window,
+        granted: &[Outcome],
+    ) -> Tally {
+        let free = Free::new(frame, jobs, self.speed.others());
+        let (mut granted, mut tally) = (granted.iter(), Tally::default());
+        let (settings, t) = (&self.settings, window.t);
+        self.rows.clear();
+        self.rows.reserve(jobs.len());
+        for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
+            member.credit(&mut granted);
+            member.take(job, window, member.served.then(|| free.beside(job)), settings);
+            tally.add(at, member);
+            self.ghosts.extend(member.leaves());
+            member.estimate_work(job, settings);
+            if member.trains() {
+                self.rows.push(member.row(at, job, t, settings));
             }
-            return;
         }
-        let mut before = mem::take(&mut self.members).into_iter().peekable();
+        tally
+    }
+
+    /// The same for a frame in which jobs came or are gone.
+    fn follow_changes(
+        &mut self,
+        frame: &Frame,
+        jobs: &[&Job],
+        window: Window,
+        granted: &[Outcome],
+    ) -> Tally {
+        let free = Free::new(frame, jobs, self.speed.others());
+        let mut granted = granted.iter();
+        self.members.iter_mut().for_each(|(_, member)| member.credit(&mut granted));
+        let before = mem::replace(&mut self.members, Vec::with_capacity(jobs.len()));
+        let mut before = before.into_iter().peekable();
         let mut gone = Vec::new();
         for job in jobs {
             while let Some((_, member)) = before.next_if(|(id, _)| *id < job.id) {
@@ -243,15 +312,29 @@ impl Paceline {
             }
             let member = match before.next_if(|(id, _)| *id == job.id) {
                 Some((_, mut member)) => {
-                    take(&mut member, job);
+                    let free = member.served.then(|| free.beside(job));
+                    member.take(job, window, free, &self.settings);
                     member
                 }
-                None => Member::new(job, window, settings),
+                None => Member::new(job, window, &self.settings),
             };
             self.members.push((job.id.clone(), member));
         }
         gone.extend(before.map(|(_, member)| member));
         self.add_ghosts(&gone, window);
+        let mut tally = Tally::default();
+        let (settings, t) = (&self.settings, window.t);
+        self.rows.clear();
+        self.rows.reserve(jobs.len());
+        for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
+            tally.add(at, member);
+            self.ghosts.extend(member.leaves());
+            member.estimate_work(job, settings);
+            if member.trains() {
+                self.rows.push(member.row(at, job, t, settings));
+            }
+        }
+        tally
     }
 
     /// Adds ghosts for jobs that are gone, and gives the others the virtual service beyond their work.
@@ -264,39 +347,50 @@ impl Paceline {
         let excess: f64 = gone.iter().map(|gone| Ghost::excess(gone, window.seconds)).sum();
         if excess > 0.0 {
             let capacity = self.last.as_ref().map_or(1.0, |last| last.capacity);
-            self.share_virtually(capacity, excess / capacity, window.t);
+            let shares = |member: &Member| member.trains() && member.since < window.t;
+            let members = self.members.iter().map(|(_, member)| member);
+            let participants = members.filter(|member| shares(member)).map(Member::participant);
+            let outcomes =
+                self.share_virtually(participants.collect(), capacity, excess / capacity);
+            let members = self.members.iter_mut().map(|(_, member)| member);
+            let mut granted = outcomes.iter();
+            members.filter(|member| shares(member)).for_each(|of| of.credit(&mut granted));
         }
     }
 
-    /// Measures the node by what its jobs used.
-    fn measure(&mut self, frame: &Frame, seconds: f64) {
+    /// Measures the node by what its jobs used. `first` is the member that was served first.
+    fn measure(&mut self, frame: &Frame, seconds: f64, tally: &Tally, first: Option<usize>) {
         let Some(last) = &self.last else { return };
         // Unknown usage must not count as usage by other processes.
-        if self.members.iter().any(|(_, member)| member.usage.is_none()) {
+        if tally.unmeasured {
             return;
         }
-        let use_of = |(_, member): &(JobId, Member)| member.usage.unwrap_or(0.0);
-        let used: f64 = self.members.iter().map(use_of).sum();
-        let trains = self.members.iter().filter(|(_, member)| member.service.is_none());
-        let trained: f64 = trains.map(use_of).sum();
         let node = frame.nodes.first().and_then(|node| node.usage.cpu);
         // A job that is served alone and leaves much of the node idle may be unable to use it.
-        let of_first = self.members.iter().find(|(id, _)| last.first.as_ref() == Some(id));
-        let first_uses = of_first.map_or(1.0, use_of);
+        let first = first.and_then(|at| self.members.get(at));
+        let first_uses = first.map_or(1.0, |(_, member)| member.usage.unwrap_or(0.0));
         let idles =
             last.alone && first_uses < self.settings.whole && node.is_none_or(|node| node < BUSY);
         let can_fill = last.fills && !idles;
+        let Tally { trained, used, .. } = *tally;
         self.speed.take(Seen { seconds, trained, used, node, services: last.services, can_fill });
     }
 
-    /// Estimates the work left of each job, and finds those that have reached their objective.
-    fn estimate_work(&mut self, jobs: &[&Job]) {
+    /// Fits some of the loss curves that have changed, and estimates the work of their jobs again.
+    fn fit_curves(&mut self, jobs: &[&Job], t: f64) {
         let mut fits = MAX_FITS;
         let number = self.members.len().max(1);
         for turn in 0..number {
             let at = (self.turn + turn) % number;
-            let Some((_, member)) = self.members.get_mut(at) else { continue };
+            let Some(((_, member), job)) = self.members.get_mut(at).zip(jobs.get(at)) else {
+                continue;
+            };
             if member.curve.refresh() {
+                member.estimate_work(job, &self.settings);
+                let row = self.rows.binary_search_by_key(&at, |row| row.member).ok();
+                if let Some(row) = row.and_then(|row| self.rows.get_mut(row)) {
+                    *row = member.row(at, job, t, &self.settings);
+                }
                 fits -= 1;
                 if fits == 0 {
                     self.turn = at + 1;
@@ -304,104 +398,75 @@ impl Paceline {
                 }
             }
         }
-        for ((_, member), job) in self.members.iter_mut().zip(jobs) {
-            let ends = member.ending.ended().is_some();
-            if ends && !member.is_over {
-                self.ghosts.extend(Ghost::from_member(member, 0.0));
-                member.is_over = true;
-            }
-            member.estimate_work(job, &self.settings);
+    }
+
+    /// Sets what the rows depend on beside their jobs. `weights` are those of all rows, and `first` is the
+    /// member that was served first in the last run.
+    fn complete_rows(&mut self, (t, room): (f64, f64), weights: f64, first: Option<usize>) {
+        for row in &mut self.rows {
+            row.theta = row.may_lag(room * row.weight / weights, t, &self.settings);
+        }
+        let first = first.and_then(|first| self.rows.iter_mut().find(|row| row.member == first));
+        if let Some(first) = first {
+            first.was_first = true;
         }
     }
 
     /// The services with their shares, the sum of these, and whether training limits them.
-    fn admit(&mut self) -> (Vec<(usize, Claim)>, f64, bool) {
-        let running = || self.members.iter().filter(|(_, member)| member.ending.ended().is_none());
-        let all: f64 = running().map(|(_, member)| member.weight).sum();
-        let training: f64 =
-            running().filter(|(_, member)| member.trains()).map(|(_, member)| member.weight).sum();
-        let mut places = Vec::new();
-        let mut claims = Vec::new();
-        for (at, (_, member)) in self.members.iter().enumerate() {
-            let running = member.ending.ended().is_none();
-            if let Some((target, service)) = member.service.as_ref().filter(|_| running) {
-                places.push(at);
-                let equal = member.weight / all;
-                claims.push(service.claim(*target, equal, member.most, member.weight));
-            }
-        }
+    fn admit(&mut self, tally: &Tally) -> (Vec<(usize, Claim)>, f64, bool) {
+        let (places, all) = (&tally.services, tally.weights);
+        let claim = |at: &usize| {
+            let (_, member) = self.members.get(*at)?;
+            let (target, service) = member.service.as_deref()?;
+            Some(service.claim(*target, member.weight / all, member.most, member.weight))
+        };
+        let mut claims: Vec<Claim> = places.iter().filter_map(claim).collect();
         if claims.is_empty() {
             return (Vec::new(), 0.0, false);
         }
         let room = 1.0 - self.speed.others();
-        let kept = room * self.settings.mercy * training / all;
+        let kept = room * self.settings.mercy * tally.training / all;
         let mut freely = claims.clone();
         let wanted = service::admit(&mut freely, room);
         let given = service::admit(&mut claims, room - kept);
         for (place, claim) in places.iter().zip(&claims) {
             let member = self.members.get_mut(*place).map(|(_, member)| member);
-            if let Some((_, service)) = member.and_then(|member| member.service.as_mut()) {
+            if let Some((_, service)) = member.and_then(|member| member.service.as_deref_mut()) {
                 service.remember(claim);
             }
         }
-        (places.into_iter().zip(claims).collect(), given, wanted > given + 1e-9)
-    }
-
-    /// The training jobs.
-    fn rows(&self, jobs: &[&Job], t: f64, room: f64) -> Vec<Row> {
-        let trains = |(_, member): &&(JobId, Member)| member.trains();
-        let weights: f64 =
-            self.members.iter().filter(trains).map(|(_, member)| member.weight).sum();
-        let first = self.last.as_ref().and_then(|last| last.first.as_ref());
-        let row = |(at, ((id, member), job)): (usize, (&(JobId, Member), &&Job))| {
-            let used = member.used();
-            let guess = member.left.unwrap_or(used.max(self.settings.prior));
-            let milestones = member.milestones(job, guess, &self.settings);
-            let (density, aim) = row::density(member.weight, guess, milestones);
-            Row {
-                member: at,
-                weight: member.weight,
-                cap: member.can_use(),
-                left: member.left,
-                used,
-                fair: member.fair,
-                theta: member.may_lag(room * member.weight / weights, t, &self.settings),
-                since: member.since,
-                is_new: member.newcomer.is_new(),
-                states: member.work.states_total(),
-                doubted: member.work.is_doubted(),
-                density,
-                aim,
-                was_first: first == Some(id),
-                cap_is_known: member.cap.is_known() || member.is_capped(&self.settings),
-                cap_is_due: member.cap.is_due(t),
-                open_use: member.open_use,
-            }
-        };
-        let all = self.members.iter().zip(jobs).enumerate();
-        all.filter(|(_, ((_, member), _))| member.trains()).map(row).collect()
+        (places.iter().copied().zip(claims).collect(), given, wanted > given + 1e-9)
     }
 
     fn run<'a>(&mut self, frame: &'a Frame) -> Run<'a> {
         let mut jobs: Vec<&Job> = frame.jobs.iter().collect();
-        if !jobs.is_sorted_by(|a, b| a.id < b.id) {
+        let mut same = self.knows_all(&jobs);
+        if !same && !jobs.is_sorted_by(|a, b| a.id < b.id) {
             jobs.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+            same = self.knows_all(&jobs);
         }
         let t = frame.t;
         let seconds = self.last.as_ref().map_or(0.0, |last| saturate(t - last.t).max(0.0));
-        let cpus = frame.nodes.first().and_then(|node| node.cpus);
-        let same = self.knows_all(&jobs);
-        self.advance(&jobs, seconds);
-        self.follow(frame, &jobs, Window { t, seconds, cpus }, same);
-        if same {
-            self.measure(frame, seconds);
-        }
-        self.estimate_work(&jobs);
-        let (claims, services, bound) = self.admit();
+        let cpus = member::positive(frame.nodes.first().and_then(|node| node.cpus));
+        let window = Window { t, seconds, cpus };
+        let granted = self.advance(&jobs, seconds, same);
+        let was_first = self.last.as_ref().and_then(|last| last.first.as_ref());
+        let first = was_first.and_then(|first| jobs.binary_search_by(|job| job.id.cmp(first)).ok());
+        let tally = if same {
+            let tally = self.follow(frame, &jobs, window, &granted);
+            self.measure(frame, seconds, &tally, first);
+            tally
+        } else {
+            self.follow_changes(frame, &jobs, window, &granted)
+        };
+        self.fit_curves(&jobs, t);
+        let (claims, services, bound) = self.admit(&tally);
         let room = (1.0 - self.speed.others() - services).max(MIN_ROOM);
         let capacity = self.speed.value() * room;
-        let rows = self.rows(&jobs, t, room);
-        let deadlines = Deadlines::new(&rows, &self.ghosts, &self.settings, capacity, t);
+        self.complete_rows((t, room), tally.training, first);
+        let rows = mem::take(&mut self.rows);
+        let orders = &mut self.orders.deadlines;
+        let deadlines = Deadlines::new(&rows, &self.ghosts, &self.settings, (capacity, t), orders);
         let unstated = !rows.iter().any(|row| row.left.is_some() || row.states);
         let may_measure = claims.is_empty();
         let served = order::serve(&rows, &deadlines, &self.settings, room, may_measure);
@@ -422,7 +487,10 @@ impl Paceline {
             alone: served.shares.iter().filter(|share| **share > 0.0).count() == 1,
             fills: !unstated && served.left < order::MIN_REST && !served.measures,
         });
-        Run { frame, jobs, claims, bound, rows, deadlines, served, unstated, room, capacity }
+        let by_density = &mut self.orders.by_density;
+        let ends = outlook::ends(&rows, &deadlines, &served, capacity, by_density);
+        let confirms = tally.confirms;
+        Run { frame, jobs, claims, bound, confirms, rows, deadlines, served, ends, unstated, room }
     }
 }
 
@@ -437,7 +505,9 @@ impl Policy for Paceline {
 
     fn decide(&mut self, frame: &Frame) -> Decision {
         let run = self.run(frame);
-        self.answer(&run)
+        let decision = self.answer(&run);
+        self.rows = run.rows;
+        decision
     }
 }
 

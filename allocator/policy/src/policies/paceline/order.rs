@@ -223,7 +223,7 @@ impl Allocation<'_> {
 
     /// The allowed jobs by density, and the others by deadline.
     fn turns(&self) -> (ByDensity, ByDeadline) {
-        let (mut allowed, mut others) = (Vec::new(), Vec::new());
+        let (mut allowed, mut others) = (Vec::with_capacity(self.rows.len()), Vec::new());
         let mut groups = [(0.0, 0.0, false), (0.0, 0.0, false)];
         for (at, (row, deadline)) in self.rows.iter().zip(self.deadlines.each()).enumerate() {
             let hold = if row.was_first { self.settings.hold } else { 1.0 };
@@ -292,6 +292,7 @@ impl Allocation<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::deadlines::Orders;
     use super::super::row::tests::ROW;
     use super::*;
     use crate::params::Params;
@@ -303,7 +304,7 @@ mod tests {
         let behind = Row { fair: 2.1, ..ROW };
         let small = Row { member: 1, cap: 0.2, ..ROW };
         let rows = [behind, small];
-        let deadlines = Deadlines::new(&rows, &[], &settings, 1.0, 0.0);
+        let deadlines = Deadlines::new(&rows, &[], &settings, (1.0, 0.0), &mut Orders::default());
         let shares = serve(&rows, &deadlines, &settings, 1.0, true).shares;
         let part = 1.0 / (10.0 / 9.875 + 0.2);
         assert!((shares[1] - 0.2 * part).abs() < 1e-9, "{shares:?}");

@@ -6,7 +6,7 @@
 
 use super::deadlines::Deadlines;
 use super::order::Served;
-use super::rank::Rank;
+use super::ranking::Ranking;
 use super::row::Row;
 use crate::decision::Outlook;
 use crate::unit::JobId;
@@ -16,42 +16,41 @@ const MIN_CAPACITY: f64 = 0.05;
 /// Ends later than this, in seconds, count as unknown.
 const MAX_SECONDS: f64 = 1e9;
 
-/// The outlook of each row. `capacity` is the work that all of them do in a second, in node-seconds. `first`
-/// is the job that is served first.
-pub(super) fn outlooks(
+/// The outlook of a row that is due in `due` seconds under equal sharing, and is planned to end in `ends_in`.
+/// `waits_for` is the job that it waits for, if any.
+pub(super) fn outlook(
+    row: &Row,
+    due: f64,
+    ends_in: Option<f64>,
+    waits_for: Option<JobId>,
+) -> Option<Box<Outlook>> {
+    if row.left.is_none() && waits_for.is_none() {
+        return None;
+    }
+    let fair = Some(due).filter(|due| row.left.is_some() && *due < MAX_SECONDS);
+    Some(Box::new(Outlook { work_left: row.left, ends_in, fair_ends_in: fair, waits_for }))
+}
+
+/// Seconds until the end of each row of known size. `capacity` is the work that all rows do in a second, in
+/// node-seconds. `by_density` is kept from run to run.
+pub(super) fn ends(
     rows: &[Row],
     deadlines: &Deadlines,
     served: &Served,
     capacity: f64,
-    first: Option<&JobId>,
-) -> Vec<Option<Box<Outlook>>> {
-    let ends = ends(rows, deadlines, served, capacity);
-    let outlook = |(at, ((row, share), ends_in)): (usize, ((&Row, &f64), Option<f64>))| {
-        let waits_for = first.filter(|_| *share <= 0.0).cloned();
-        if row.left.is_none() && waits_for.is_none() {
-            return None;
-        }
-        let fair = Some(deadlines.due(at)).filter(|due| row.left.is_some() && *due < MAX_SECONDS);
-        Some(Box::new(Outlook { work_left: row.left, ends_in, fair_ends_in: fair, waits_for }))
-    };
-    rows.iter().zip(&served.shares).zip(ends).enumerate().map(outlook).collect()
-}
-
-/// Seconds until the end of each row of known size.
-fn ends(rows: &[Row], deadlines: &Deadlines, served: &Served, capacity: f64) -> Vec<Option<f64>> {
+    by_density: &mut Ranking,
+) -> Vec<Option<f64>> {
     let unknown = rows.iter().zip(&served.shares).filter(|(row, _)| row.left.is_none());
     let taken: f64 = unknown.map(|(_, share)| *share).sum();
     let capacity = (capacity - taken).max(MIN_CAPACITY * capacity).max(f64::MIN_POSITIVE);
     // By density, after the job that is served now.
-    let rank = |(at, row): (usize, &Row)| {
-        let sparse = if served.first == Some(at) { 0.0 } else { 1.0 / row.density };
-        Rank::new(sparse, at)
+    let sparse = |at: usize| {
+        let row = rows.get(at).filter(|row| row.left.is_some())?;
+        Some(if served.first == Some(at) { 0.0 } else { 1.0 / row.density })
     };
-    let mut order: Vec<Rank> = rows.iter().enumerate().map(rank).collect();
-    order.sort_unstable();
     let mut ends = vec![None; rows.len()];
     let mut before = 0.0;
-    for at in order.into_iter().map(Rank::place) {
+    for at in by_density.sort(rows.len(), sparse).iter().map(|rank| rank.place()) {
         let Some((row, end)) = rows.get(at).zip(ends.get_mut(at)) else { continue };
         let Some(left) = row.left else { continue };
         before += left;

@@ -6,13 +6,25 @@ pub(super) fn key(x: f64) -> u64 {
 }
 
 /// A number and the index of its owner. Of equal numbers, the smaller index comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank(u128);
 
 impl Rank {
     pub(super) fn new(x: f64, place: usize) -> Self {
         // An index fits into 64 bits on every platform.
         Self((u128::from(key(x)) << 64) | u128::try_from(place).unwrap_or(u128::MAX))
+    }
+
+    /// After all numbers.
+    pub(super) fn last(place: usize) -> Self {
+        Self((u128::from(u64::MAX) << 64) | u128::try_from(place).unwrap_or(u128::MAX))
+    }
+
+    /// All of these, sorted.
+    pub(super) fn sorted(all: impl Iterator<Item = Self>) -> Vec<Self> {
+        let mut all: Vec<Self> = all.collect();
+        all.sort_unstable();
+        all
     }
 
     /// The number.

@@ -1,5 +1,8 @@
 //! One training job in one run of the policy.
 
+use super::settings::Settings;
+use super::sharing::Participant;
+
 /// The values that a run uses.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is seen or not, by itself")]
@@ -68,6 +71,22 @@ impl Row {
         self.left.unwrap_or(self.used.max(prior))
     }
 
+    /// The part of its fair service by which it may be behind if its size is unknown. It is relative to what an
+    /// equal share, `equal` of the node, gives it in the time since it was first seen.
+    pub(super) fn may_lag(&self, equal: f64, t: f64, settings: &Settings) -> f64 {
+        // A job that will report its size soon may not fall behind.
+        if self.states || self.fair <= 0.0 {
+            return 0.0;
+        }
+        settings.theta * (equal * (t - self.since).max(0.0) / self.fair).min(1.0)
+    }
+
+    /// Its part in the virtual system until now.
+    pub(super) fn participant(&self) -> Participant {
+        let left = virtual_left(self.left, self.used, self.fair);
+        Participant { weight: self.weight, cap: self.cap, left }
+    }
+
     /// Its work left in the virtual system, with a guess for a size that is unknown.
     pub(super) fn virtual_left(&self, prior: f64) -> f64 {
         let used = if self.left.is_some() { self.used } else { self.used.max(self.fair) };
@@ -75,20 +94,37 @@ impl Row {
     }
 }
 
-/// The milestones before a job's end: the work until each, and its weight relative to the end.
-pub(super) type Milestones = [Option<(f64, f64)>; 5];
+/// The work of a job that is left in the virtual system; infinite if its size is unknown.
+pub(super) fn virtual_left(left: Option<f64>, used: f64, fair: f64) -> f64 {
+    left.map_or(f64::INFINITY, |left| (used + left - fair).max(0.0))
+}
+
+/// A milestone before a job's end: the work until it, and its weight relative to the end.
+type Milestone = Option<(f64, f64)>;
 
 /// The density of a job and the work until its best milestone. The density is the weight gained up to a
 /// milestone divided by the work until it, for the best milestone. The end is the last one, of weight 1.
-pub(super) fn density(weight: f64, left: f64, mut milestones: Milestones) -> (f64, f64) {
-    let work = |milestone: &Option<(f64, f64)>| milestone.map_or(f64::INFINITY, |(work, _)| work);
-    milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
-    let mut gained = 0.0;
-    let best = milestones.into_iter().flatten().chain([(left, 1.0)]).map(|(work, gain)| {
+pub(super) fn density<const N: usize>(
+    weight: f64,
+    left: f64,
+    mut milestones: [Milestone; N],
+) -> (f64, f64) {
+    let work = |milestone: &Milestone| milestone.map_or(f64::INFINITY, |(work, _)| work);
+    if milestones.iter().flatten().nth(1).is_some() {
+        milestones.sort_by(|a, b| work(a).total_cmp(&work(b)));
+    }
+    let (mut gained, mut best, mut aim) = (0.0, 0.0, 0.0);
+    let mut reach = |work: f64, gain: f64| {
         gained += gain;
-        (gained / work.max(f64::MIN_POSITIVE), work)
-    });
-    let (best, aim) = best.fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+        let density = gained / work.max(f64::MIN_POSITIVE);
+        if density > best {
+            (best, aim) = (density, work);
+        }
+    };
+    for (work, gain) in milestones.into_iter().flatten() {
+        reach(work, gain);
+    }
+    reach(left, 1.0);
     (crate::unit::saturate(weight * best), aim)
 }
 
@@ -139,7 +175,7 @@ pub(super) mod tests {
     #[test]
     fn density_is_that_of_the_best_milestone() {
         let is = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        let none = Milestones::default();
+        let none = [None; 5];
         is(density(1.0, 10.0, none).0, 0.1);
         is(density(2.0, 10.0, [None, Some((2.0, 1.0)), None, None, None]).0, 1.0);
         is(density(1.0, 10.0, [Some((9.0, 1.0)), None, Some((8.0, 1.0)), None, None]).0, 0.3);

@@ -3,12 +3,13 @@
 //!
 //! No participant arrives during a run, so the water level only rises. A participant changes from sharing
 //! to its cap at most once. So a run costs O(n log n): sharing ones are sorted by the volume at their end,
-//! capped ones are in a heap by time.
+//! capped ones are in a heap by time. Where the order of the last run still holds, sorting takes one pass.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::rank::Rank;
+use super::ranking::Ranking;
 
 /// A tolerance for rounding: a participant whose work exceeds its maximum service by more than this factor
 /// does not end in the run.
@@ -61,11 +62,45 @@ enum Side {
     Done,
 }
 
-/// Lets the participants share `capacity` for `horizon` seconds, or until all are done.
-pub(super) fn run(participants: &[Participant], capacity: f64, horizon: f64) -> Trajectory {
-    let mut run = Run::new(participants, capacity, horizon);
-    run.until(horizon);
-    run.trajectory(participants)
+/// What is kept from run to run: the orders of the participants, which change little.
+#[derive(Debug, Default)]
+pub(super) struct Sharing {
+    /// Participants by the level at which they reach their caps.
+    thresholds: Ranking,
+    /// Participants by the volume at their end while sharing.
+    by_volume: Ranking,
+}
+
+impl Sharing {
+    /// Lets the participants share `capacity` for `horizon` seconds, or until all are done.
+    pub(super) fn run(
+        &mut self,
+        participants: &[Participant],
+        capacity: f64,
+        horizon: f64,
+    ) -> Trajectory {
+        let can_end = |participant: &Participant| {
+            let most = SAFELY * participant.cap.min(capacity.max(0.0)) * horizon;
+            participant.left > 0.0 && (horizon.is_infinite() || participant.left <= most)
+        };
+        let of = |at: usize| participants.get(at);
+        let thresholds = self.thresholds.sort(participants.len(), |at| {
+            of(at).filter(|of| of.left > 0.0).map(|of| of.cap / of.weight)
+        });
+        let volume = |of: &Participant| of.left / of.weight;
+        let some: Vec<Rank>;
+        let by_volume = if horizon.is_infinite() {
+            self.by_volume
+                .sort(participants.len(), |at| of(at).filter(|of| can_end(of)).map(volume))
+        } else {
+            let all = participants.iter().enumerate().filter(|(_, of)| can_end(of));
+            some = Rank::sorted(all.map(|(at, of)| Rank::new(volume(of), at)));
+            &some
+        };
+        let mut run = Run::new(participants, capacity, thresholds, by_volume);
+        run.until(horizon);
+        run.trajectory()
+    }
 }
 
 /// The level at which participants use up `capacity`, each up to its cap; infinite if all reach their caps.
@@ -93,10 +128,10 @@ struct Run<'a> {
     sides: Vec<Side>,
     outcomes: Vec<Outcome>,
     pieces: Vec<Piece>,
-    /// Sharing participants by the level at which they reach their caps, the lowest last.
-    thresholds: Vec<Rank>,
-    /// Participants that can end in this run, by the volume at their end while sharing, the first last.
-    by_volume: Vec<Rank>,
+    /// Sharing participants by the level at which they reach their caps, the lowest first.
+    thresholds: &'a [Rank],
+    /// Participants that can end in this run, by the volume at their end while sharing, the first first.
+    by_volume: &'a [Rank],
     by_time: BinaryHeap<Reverse<Rank>>,
     /// The number of sharing participants, the sum of their weights, and the sum of the caps of the others.
     sharing: usize,
@@ -105,7 +140,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(participants: &'a [Participant], capacity: f64, horizon: f64) -> Self {
+    fn new(
+        participants: &'a [Participant],
+        capacity: f64,
+        thresholds: &'a [Rank],
+        by_volume: &'a [Rank],
+    ) -> Self {
         let outcome = |participant: &Participant| Outcome {
             served: 0.0,
             end: if participant.left > 0.0 { f64::INFINITY } else { 0.0 },
@@ -115,20 +155,7 @@ impl<'a> Run<'a> {
         let side = |participant: &Participant| {
             if participant.left > 0.0 { Side::Sharing } else { Side::Done }
         };
-        let there =
-            || participants.iter().enumerate().filter(|(_, participant)| participant.left > 0.0);
-        let mut thresholds: Vec<Rank> = there()
-            .map(|(index, participant)| Rank::new(participant.cap / participant.weight, index))
-            .collect();
-        thresholds.sort_unstable_by(|a, b| b.cmp(a));
-        let can_end = |participant: &Participant| {
-            participant.left <= SAFELY * participant.cap.min(capacity.max(0.0)) * horizon
-        };
-        let mut by_volume: Vec<Rank> = there()
-            .filter(|(_, participant)| horizon.is_infinite() || can_end(participant))
-            .map(|(index, participant)| Rank::new(participant.left / participant.weight, index))
-            .collect();
-        by_volume.sort_unstable_by(|a, b| b.cmp(a));
+        let there = participants.iter().filter(|participant| participant.left > 0.0);
         Self {
             participants,
             capacity,
@@ -136,9 +163,9 @@ impl<'a> Run<'a> {
             volume: 0.0,
             sides: participants.iter().map(side).collect(),
             outcomes: participants.iter().map(outcome).collect(),
-            pieces: Vec::new(),
+            pieces: Vec::with_capacity(by_volume.len() + 1),
             sharing: thresholds.len(),
-            weights: there().map(|(_, participant)| participant.weight).sum(),
+            weights: there.map(|participant| participant.weight).sum(),
             caps: 0.0,
             thresholds,
             by_volume,
@@ -148,14 +175,15 @@ impl<'a> Run<'a> {
 
     fn until(&mut self, horizon: f64) {
         loop {
-            self.cross();
-            let level = self.level();
+            let level = self.cross();
             self.pieces.push(Piece { from: self.now, volume: self.volume, level });
-            let shared = self.next_of(Side::Sharing).filter(|_| level > 0.0);
-            let shared =
-                shared.map(|(volume, _)| self.now + (volume - self.volume).max(0.0) / level);
-            let capped = self.next_of(Side::Capped).map(|(at, _)| at.max(self.now));
-            let next = shared.unwrap_or(f64::INFINITY).min(capped.unwrap_or(f64::INFINITY));
+            let sharing = self.next_sharing();
+            let shared = sharing.filter(|_| level > 0.0).map_or(f64::INFINITY, |first| {
+                self.now + (first.number() - self.volume).max(0.0) / level
+            });
+            let first = self.next_capped();
+            let capped = first.map(|first| first.number().max(self.now));
+            let next = shared.min(capped.unwrap_or(f64::INFINITY));
             if next > horizon || next.is_infinite() {
                 if horizon.is_finite() {
                     self.go(horizon, level);
@@ -163,9 +191,11 @@ impl<'a> Run<'a> {
                 return;
             }
             self.go(next, level);
-            let side =
-                if capped.is_some_and(|at| at <= next) { Side::Capped } else { Side::Sharing };
-            self.end(side);
+            if capped.is_some_and(|at| at <= next) {
+                self.end(first, Side::Capped);
+            } else {
+                self.end(sharing, Side::Sharing);
+            }
         }
     }
 
@@ -179,19 +209,22 @@ impl<'a> Run<'a> {
         if self.sharing == 0 { 0.0 } else { ((self.capacity - self.caps) / self.weights).max(0.0) }
     }
 
-    /// Moves participants that have reached their caps. Each move raises the level, so this ends.
-    fn cross(&mut self) {
-        while let Some(threshold) = self.thresholds.last().copied() {
+    /// Moves participants that have reached their caps, and returns the level then. Each move raises the
+    /// level, so this ends.
+    fn cross(&mut self) -> f64 {
+        let mut level = self.level();
+        while let Some((threshold, higher)) = self.thresholds.split_first() {
             let index = threshold.place();
-            let here = self.sides.get(index).copied();
-            if here == Some(Side::Sharing) {
-                if threshold.number() > self.level() {
-                    return;
+            if self.sides.get(index) == Some(&Side::Sharing) {
+                if threshold.number() > level {
+                    break;
                 }
                 self.cap(index);
+                level = self.level();
             }
-            self.thresholds.pop();
+            self.thresholds = higher;
         }
+        level
     }
 
     fn cap(&mut self, index: usize) {
@@ -213,24 +246,35 @@ impl<'a> Run<'a> {
         self.weights = if self.sharing == 0 { 0.0 } else { self.weights - weight };
     }
 
-    /// When the first participant of a side ends: by volume or by time.
-    fn next_of(&mut self, side: Side) -> Option<(f64, usize)> {
-        let sides = &self.sides;
-        let is_of = |rank: &Rank| sides.get(rank.place()) == Some(&side);
-        let next = if side == Side::Sharing {
-            while self.by_volume.pop_if(|rank| !is_of(rank)).is_some() {}
-            *self.by_volume.last()?
-        } else {
-            while self.by_time.peek().is_some_and(|Reverse(rank)| !is_of(rank)) {
-                self.by_time.pop();
-            }
-            self.by_time.peek()?.0
-        };
-        Some((next.number(), next.place()))
+    fn is_of(&self, rank: Rank, side: Side) -> bool {
+        self.sides.get(rank.place()) == Some(&side)
     }
 
-    fn end(&mut self, side: Side) {
-        let Some((_, index)) = self.next_of(side) else { return };
+    /// The sharing participant that ends first, by its volume then.
+    fn next_sharing(&mut self) -> Option<Rank> {
+        loop {
+            let (first, later) = self.by_volume.split_first()?;
+            if self.is_of(*first, Side::Sharing) {
+                return Some(*first);
+            }
+            self.by_volume = later;
+        }
+    }
+
+    /// The participant at its cap that ends first, by the time then.
+    fn next_capped(&mut self) -> Option<Rank> {
+        loop {
+            let Reverse(first) = *self.by_time.peek()?;
+            if self.is_of(first, Side::Capped) {
+                return Some(first);
+            }
+            self.by_time.pop();
+        }
+    }
+
+    /// Ends a participant of a side.
+    fn end(&mut self, of: Option<Rank>, side: Side) {
+        let Some(index) = of.map(Rank::place) else { return };
         let Some(participant) = self.participants.get(index) else { return };
         if let Some(outcome) = self.outcomes.get_mut(index) {
             (outcome.end, outcome.served) = (self.now, participant.left);
@@ -245,9 +289,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn trajectory(mut self, participants: &[Participant]) -> Trajectory {
+    fn trajectory(mut self) -> Trajectory {
         for ((participant, side), outcome) in
-            participants.iter().zip(&self.sides).zip(&mut self.outcomes)
+            self.participants.iter().zip(&self.sides).zip(&mut self.outcomes)
         {
             let served = match side {
                 Side::Done => continue,
@@ -299,6 +343,10 @@ mod tests {
 
     fn participant(weight: f64, cap: f64, left: f64) -> Participant {
         Participant { weight, cap, left }
+    }
+
+    fn run(participants: &[Participant], capacity: f64, horizon: f64) -> Trajectory {
+        Sharing::default().run(participants, capacity, horizon)
     }
 
     fn ends(participants: &[Participant], capacity: f64) -> Vec<f64> {

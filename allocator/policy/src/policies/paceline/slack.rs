@@ -6,7 +6,7 @@
 //! with earlier deadlines, once its own claim before these is used up.
 
 use super::claimant::{Claimant, Size, Step};
-use super::rank::Rank;
+use super::ranking::Ranking;
 use super::sharing::Trajectory;
 
 /// The slacks of one moment.
@@ -21,33 +21,36 @@ pub(super) struct Slacks {
     exhausted_volume: f64,
 }
 
+/// What is kept from run to run.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// The jobs of known size by deadline.
+    by_deadline: Ranking,
+    /// The steps of all claims by time.
+    steps: Ranking,
+}
+
 impl Slacks {
     /// Computes the slacks on a node that does `capacity` node-seconds per second. A slack of at most `epsilon`
     /// counts as used up.
     pub(super) fn new(
         all: &[Claimant],
         trajectory: &Trajectory,
-        capacity: f64,
-        epsilon: f64,
+        (capacity, epsilon): (f64, f64),
+        orders: &mut Orders,
     ) -> Self {
-        let is_known = |claimant: &Claimant| matches!(claimant.size, Size::Known(_));
-        let mut by_deadline: Vec<Rank> = all
-            .iter()
-            .enumerate()
-            .filter(|(_, claimant)| is_known(claimant))
-            .map(|(index, claimant)| Rank::new(claimant.due, index))
-            .collect();
-        by_deadline.sort_unstable();
+        let is_known = |claimant: &&Claimant| matches!(claimant.size, Size::Known(_));
+        let due = |at: usize| all.get(at).filter(is_known).map(|claimant| claimant.due);
+        let by_deadline = orders.by_deadline.sort(all.len(), due);
         let mut known: Vec<(f64, f64, usize)> =
             by_deadline.iter().map(|rank| (rank.number(), 0.0, rank.place())).collect();
         let mut steps = Vec::with_capacity(2 * all.len());
         for claimant in all {
             claimant.steps(trajectory, &mut steps);
         }
-        let at = |(index, step): (usize, &Step)| Rank::new(step.at, index);
-        let mut order: Vec<Rank> = steps.iter().enumerate().map(at).collect();
-        order.sort_unstable();
-        let mut order = order.into_iter().filter_map(|rank| steps.get(rank.place())).peekable();
+        let at = |index: usize| steps.get(index).map(|step: &Step| step.at);
+        let order = orders.steps.sort(steps.len(), at).iter();
+        let mut order = order.filter_map(|rank| steps.get(rank.place())).peekable();
         let (mut constant, mut rate, mut by_volume) = (0.0, 0.0, 0.0);
         for (due, slack, _) in &mut known {
             while let Some(step) = order.next_if(|step| step.at <= *due) {
@@ -79,7 +82,7 @@ impl Slacks {
     /// Whether `epsilon` node-seconds of a job may be served first.
     pub(super) fn allows(&self, claimant: &Claimant, epsilon: f64) -> bool {
         claimant.due <= self.exhausted
-            || claimant.claim(self.exhausted, self.exhausted_volume) > epsilon
+            || claimant.claim(self.exhausted, || self.exhausted_volume) > epsilon
     }
 
     /// The work of a job that may be served before the slack of another is used up. Before jobs whose slack is
@@ -87,7 +90,7 @@ impl Slacks {
     pub(super) fn leaves(&self, claimant: &Claimant, trajectory: &Trajectory) -> f64 {
         let earlier = self.known.iter().take_while(|(due, _, _)| *due < claimant.due);
         let left = earlier.map(|(due, slack, _)| {
-            slack.max(0.0) + claimant.claim(*due, trajectory.volume_at(*due))
+            slack.max(0.0) + claimant.claim(*due, || trajectory.volume_at(*due))
         });
         left.fold(f64::INFINITY, f64::min)
     }
@@ -114,7 +117,7 @@ impl Slacks {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sharing::{Outcome, Participant, run};
+    use super::super::sharing::{Outcome, Participant, Sharing};
     use super::*;
 
     /// Jobs as (weight, cap, work left, virtual work left), all of known size.
@@ -125,7 +128,7 @@ mod tests {
             left: *left,
         };
         let participants: Vec<Participant> = jobs.iter().map(participant).collect();
-        let trajectory = run(&participants, 1.0, f64::INFINITY);
+        let trajectory = Sharing::default().run(&participants, 1.0, f64::INFINITY);
         let claimant = |((_, cap, left, _), outcome): (&(f64, f64, f64, f64), &Outcome)| Claimant {
             due: outcome.end,
             cap: *cap,
@@ -140,7 +143,7 @@ mod tests {
     fn slack_of_three_equal_shares_is_what_others_can_make_up_for() {
         let (all, trajectory) =
             known(&[(1.0, 1.0, 2.0, 2.0), (1.0, 1.0, 3.0, 3.0), (1.0, 1.0, 9.0, 9.0)]);
-        let slacks = Slacks::new(&all, &trajectory, 1.0, 0.5);
+        let slacks = Slacks::new(&all, &trajectory, (1.0, 0.5), &mut Orders::default());
         // Deadlines 6, 8 and 14. By 6: 2, of the second 3 − 2 and of the third 9 − 8 must be done.
         let found: Vec<f64> = slacks.known.iter().map(|(_, slack, _)| *slack).collect();
         for (found, expected) in found.iter().zip([2.0, 0.0, 0.0]) {
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn late_job_goes_before_all_others() {
         let (all, trajectory) = known(&[(1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 3.0, 3.0)]);
-        let slacks = Slacks::new(&all, &trajectory, 1.0, 0.5);
+        let slacks = Slacks::new(&all, &trajectory, (1.0, 0.5), &mut Orders::default());
         assert!(slacks.exhausted <= 0.0);
         assert!(slacks.allows(&all[0], 0.5) && !slacks.allows(&all[1], 0.5));
     }
@@ -175,7 +178,7 @@ mod tests {
                 .iter()
                 .map(|(weight, cap, _, left, ..)| Participant { weight: *weight, cap: *cap, left: *left })
                 .collect();
-            let trajectory = run(&participants, 0.9, f64::INFINITY);
+            let trajectory = Sharing::default().run(&participants, 0.9, f64::INFINITY);
             let all: Vec<Claimant> = jobs.iter().zip(&trajectory.outcomes).map(|(job, outcome)| {
                 let (weight, cap, left, _, is_known, fair) = *job;
                 let size = if is_known {
@@ -185,10 +188,10 @@ mod tests {
                 };
                 Claimant { due: outcome.end, cap, size, must: false }
             }).collect();
-            let slacks = Slacks::new(&all, &trajectory, 0.9, 0.0);
+            let slacks = Slacks::new(&all, &trajectory, (0.9, 0.0), &mut Orders::default());
             for (due, slack, _) in &slacks.known {
                 let volume = trajectory.volume_at(*due);
-                let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, volume)).sum();
+                let claims: f64 = all.iter().map(|claimant| claimant.claim(*due, || volume)).sum();
                 // For the service by which an unknown job is behind, the sweep applies its cap only in part.
                 prop_assert!(*slack <= 0.9 * due - claims + 1e-6);
                 let behind: f64 = all.iter().map(|claimant| match claimant.size {

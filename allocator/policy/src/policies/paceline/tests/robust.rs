@@ -67,6 +67,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
+    fn orders_that_are_kept_do_not_change_a_decision(frames in frames()) {
+        let mut fresh = policy(&[]);
+        for (frame, kept) in frames.iter().zip(decisions(&frames)) {
+            fresh.orders = Orders::default();
+            prop_assert_eq!(format!("{:?}", fresh.decide(frame)), format!("{kept:?}"));
+        }
+    }
+
+    #[test]
     fn frames_of_any_content_are_answered(frames in frames()) {
         for (frame, decision) in frames.iter().zip(decisions(&frames)) {
             prop_assert!(decision.interval.is_finite() && decision.interval >= 1.0);
