@@ -18,17 +18,6 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A measured figure, to six significant digits: a person compares it with a target.
-#[derive(Clone, Copy, Debug)]
-struct Measured(f64);
-
-impl fmt::Display for Measured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rounded: f64 = format!("{:.5e}", self.0).parse().unwrap_or(self.0);
-        write!(f, "{rounded}")
-    }
-}
-
 /// Why a job gets its share: the figures that a policy compared, and the result.
 ///
 /// Policies give reasons as data, since most are never read. `Display` puts one into words that a
@@ -80,23 +69,5 @@ impl fmt::Display for Why {
 impl Serialize for Why {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measured_figure_has_six_significant_digits() {
-        for (figure, expected) in [
-            (0.175_741_469, "0.175741"),
-            (513.588_469, "513.588"),
-            (0.25, "0.25"),
-            (1_234_567.8, "1234570"),
-            (f64::NAN, "NaN"),
-        ] {
-            assert_eq!(Measured(figure).to_string(), expected);
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::Measured;
 use crate::unit::JobId;
 
 /// The reason. Work is in node-seconds, times in seconds from now, shares in fractions of the node.
@@ -99,7 +98,6 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ended(End { loss, objective }) => {
-                let loss = Measured(*loss);
                 write!(f, "objective {objective} reached, mean loss {loss}: job ended")
             }
             Self::Service { target, latency, need, share, admitted, bound } => {

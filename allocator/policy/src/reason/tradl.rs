@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::Measured;
 use crate::unit::count;
 
 /// Why a job gets its share, or is ended. Usage and shares are fractions of the node.
@@ -55,7 +54,6 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Ended(End { loss, objective, losses }) => {
-                let loss = Measured(loss);
                 write!(f, "loss {loss} reaches objective {objective}, {losses} in a row: job ended")
             }
             Self::AllAcceptable { jobs } => {
@@ -77,7 +75,6 @@ impl fmt::Display for Why {
                 )
             }
             Self::NotYet { loss: Some(loss), target } => {
-                let loss = Measured(loss);
                 write!(f, "acceptable loss {target} not reached, last loss {loss}: no limit")
             }
             Self::NotYet { loss: None, target } => {
