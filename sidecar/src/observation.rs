@@ -65,6 +65,8 @@ pub struct Observation {
     pub batch_seconds: Option<f64>,
     /// The rank of the process that printed it, if a launcher's prefix or the line gives it.
     pub rank: Option<u32>,
+    /// Whether nothing names the loop that it is of: it may be the training or an evaluation.
+    pub of_unnamed_loop: bool,
     /// The losses; empty for a line that only reports progress.
     pub losses: Vec<Loss>,
 }

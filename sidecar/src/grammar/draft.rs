@@ -72,6 +72,11 @@ impl Draft {
         }
     }
 
+    /// Whether the name of a loss is that of the training.
+    pub(super) fn says_train(&self) -> bool {
+        self.found.losses.iter().any(|loss| loss.name.to_ascii_lowercase().contains("train"))
+    }
+
     /// Removes the losses for which `keep` is false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Loss) -> bool) {
         let mut at = 0;

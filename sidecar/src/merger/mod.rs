@@ -14,7 +14,8 @@ mod steps;
 
 use crate::observation::{Loss, Observation, Phase, Span};
 use pace::Pace;
-use source::{SourceState, Wait, end_of_evaluation};
+use pass::Evaluation;
+use source::{SourceState, Wait, of_evaluation};
 use steps::{Line, Plan, Position, Total};
 
 /// The kind of a source, in order of preference: losses are taken from the first kind that reports
@@ -130,14 +131,16 @@ impl Merger {
         report: &mut impl FnMut(Entry),
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
-        if state.evaluates(observation) {
-            if let Some(evaluation) = end_of_evaluation(observation) {
-                self.take_now(source, &evaluation, now, report);
+        let named = self.hints.loss.as_deref();
+        let evaluation = if named.is_none() { state.evaluates(observation) } else { None };
+        match evaluation {
+            Some(Evaluation::Ends) => {
+                return self.take_now(source, &of_evaluation(observation), now, report);
             }
-            return;
+            Some(Evaluation::GoesOn) => return,
+            None => {}
         }
         let leads = state.choice.leads(observation);
-        let named = self.hints.loss.as_deref();
         let repeats = leads && named.is_none() && state.has_said(observation);
         let loss = if repeats { None } else { state.choice.train(observation, named) };
         let paused = loss.is_none() && !observation.losses.is_empty();

@@ -45,6 +45,11 @@ struct Group {
 }
 
 impl Pace {
+    /// The next step comes after something other than steps.
+    pub(super) fn pause(&mut self) {
+        self.paused = true;
+    }
+
     /// Takes a line that arrived at `at` in seconds, with its step and its reported latency, if it
     /// has them. Returns the duration of a batch in seconds, once it is known. With `paused`, the
     /// line is about something other than steps.

@@ -3,6 +3,15 @@
 /// Maximum number of remembered loops other than the training.
 const OTHERS: usize = 8;
 
+/// A step of an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evaluation {
+    /// The last step, with the mean of all.
+    Ends,
+    /// Another step.
+    GoesOn,
+}
+
 /// The current pass of a source. A source without epochs has passes, too.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
@@ -16,8 +25,9 @@ pub(super) struct Pass {
     step: u64,
     /// The lengths of other loops, such as validations.
     others: Vec<u64>,
-    /// The length of the loop after that of the training, if it is taken for an evaluation.
-    evaluation: Option<u64>,
+    /// The loop after that of the training, if it is taken for an evaluation: its length, and the step that it
+    /// has reached.
+    evaluation: Option<(u64, u64)>,
 }
 
 impl Pass {
@@ -45,19 +55,24 @@ impl Pass {
     }
 
     /// Whether it is far longer than a loop of `length`.
-    pub(super) fn is_far_longer(&self, length: u64) -> bool {
+    fn is_far_longer(&self, length: u64) -> bool {
         self.length.is_some_and(|known| length <= known / 2)
     }
 
-    /// Whether a counter at `step` of `length` is that of an evaluation: a far shorter loop that begins
-    /// once that of the training is over. Another loop of about its length may be that of another process.
-    pub(super) fn evaluates(&mut self, step: u64, length: u64) -> bool {
-        let Some(known) = self.length.filter(|_| self.is_far_longer(length)) else { return false };
-        let begins = step <= length / 2 && self.step > known / 2;
-        if step < self.step && (self.step >= known || begins) {
-            self.evaluation = Some(length);
+    /// Takes a counter at `step` of `length` if it is that of an evaluation: a far shorter loop that begins once
+    /// that of the training is over.
+    pub(super) fn evaluates(&mut self, step: u64, length: u64) -> Option<Evaluation> {
+        if !self.is_far_longer(length) || self.others.contains(&length) {
+            return None;
         }
-        self.evaluation == Some(length)
+        let before = match self.evaluation {
+            Some((known, before)) if known == length => before,
+            _ if self.length.is_some_and(|known| self.step >= known) => 0,
+            _ => return None,
+        };
+        self.evaluation = Some((length, step));
+        // The last frame of a bar may be drawn twice.
+        Some(if step >= length && before < length { Evaluation::Ends } else { Evaluation::GoesOn })
     }
 
     /// Whether a counter at `step` of `length` has begun another pass. A line that is only out of
@@ -143,12 +158,22 @@ mod tests {
     #[test]
     fn short_loop_after_the_training_is_an_evaluation() {
         let mut pass = Pass::default();
-        assert!(!pass.evaluates(1, 10) && pass.take(10, Some(40)) && !pass.evaluates(1, 10));
-        assert!(pass.take(30, Some(40)) && !pass.evaluates(1, 38));
-        assert!((1..=10).all(|step| pass.evaluates(step, 10)));
+        assert!(pass.evaluates(1, 10).is_none() && pass.take(30, Some(40)));
+        assert!(pass.evaluates(1, 10).is_none(), "the training is not over");
+        assert!(pass.take(40, Some(40)) && pass.evaluates(1, 38).is_none());
+        assert!((1..10).all(|step| pass.evaluates(step, 10) == Some(Evaluation::GoesOn)));
+        assert_eq!(pass.evaluates(10, 10), Some(Evaluation::Ends));
+        assert_eq!(pass.evaluates(10, 10), Some(Evaluation::GoesOn), "drawn again");
         pass.go_to(1);
-        assert!(!pass.evaluates(1, 10), "no loop of the training was seen");
-        assert!(pass.take(40, Some(40)) && pass.evaluates(10, 10));
+        assert!(pass.evaluates(1, 10).is_none(), "no loop of the training was seen");
+        assert!(pass.take(40, Some(40)) && pass.evaluates(10, 10) == Some(Evaluation::Ends));
+    }
+
+    #[test]
+    fn loop_within_the_training_is_no_evaluation() {
+        let mut pass = Pass::default();
+        assert!(pass.take(10, Some(40)) && !pass.take(1, Some(4)) && pass.take(40, Some(40)));
+        assert!(pass.evaluates(1, 4).is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Kind;
 use super::choice::Choice;
 use super::pace::Pace;
+use super::pass::Evaluation;
 use super::said::Said;
 use super::steps::{Position, Steps, Total};
 use crate::observation::{Loss, Observation, Phase};
@@ -97,19 +98,16 @@ impl SourceState {
         }
     }
 
-    /// Whether a line that speaks of the training is one of an evaluation.
-    pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
-        let Observation { rank, step_in_epoch: true, total_steps: Some(length), .. } = *observation
-        else {
-            return false;
-        };
-        // First what most lines fail.
-        if self.kind != Kind::Text || !self.process(rank).steps.is_far_longer(length) {
-            return false;
+    /// What a line of an unnamed loop is of an evaluation; `None` if it is not of one.
+    pub(super) fn evaluates(&mut self, observation: &Observation) -> Option<Evaluation> {
+        if self.kind != Kind::Text || !observation.of_unnamed_loop || observation.losses.is_empty()
+        {
+            return None;
         }
-        let trains = observation.losses.iter().all(|loss| loss.phase == Phase::Train);
-        let trains = trains && !observation.losses.is_empty();
-        trains && self.process(rank).steps.evaluates(observation)
+        let process = self.process(observation.rank);
+        let evaluation = process.steps.evaluates(observation)?;
+        process.pace.pause();
+        Some(evaluation)
     }
 
     /// Whether a line has only another part of the loss of its step.
@@ -184,16 +182,12 @@ impl SourceState {
     }
 }
 
-/// The last line of an evaluation that does not say so, with the mean of its data. `None` for another
-/// of its lines.
-pub(super) fn end_of_evaluation(observation: &Observation) -> Option<Observation> {
-    let Observation { at, epoch, rank, step, total_steps, .. } = *observation;
-    if step?.checked_add(1)? < total_steps? {
-        return None;
-    }
+/// The last line of an evaluation that does not say so: the means of its data.
+pub(super) fn of_evaluation(observation: &Observation) -> Observation {
+    let Observation { at, epoch, rank, .. } = *observation;
     let of_data = |loss: &Loss| Loss { phase: Phase::Validation, ..loss.clone() };
     let losses = observation.losses.iter().map(of_data).collect();
-    Some(Observation { at, epoch, rank, losses, ..Observation::default() })
+    Observation { at, epoch, rank, losses, ..Observation::default() }
 }
 
 /// The state of one process.

@@ -1,6 +1,6 @@
 //! The position of a line in the whole run, and the length of the run.
 
-use super::pass::Pass;
+use super::pass::{Evaluation, Pass};
 use crate::number::floor;
 use crate::observation::{Observation, Phase, Span};
 
@@ -119,21 +119,15 @@ impl Steps {
         Position { global, total: self.total, epoch, moved: self.reached > before }
     }
 
-    /// Whether the epoch is far longer than a loop of `length`.
-    pub(super) fn is_far_longer(&self, length: u64) -> bool {
-        self.pass.is_far_longer(length)
-    }
-
-    /// Whether the training losses of `observation` are those of an evaluation without a name: its counter
-    /// is that of a short loop within an epoch.
-    pub(super) fn evaluates(&mut self, observation: &Observation) -> bool {
-        let Observation { step: Some(step), total_steps: Some(length), .. } = *observation else {
-            return false;
-        };
+    /// Takes a line whose counter is that of a short loop within an epoch, after that of the training.
+    pub(super) fn evaluates(&mut self, observation: &Observation) -> Option<Evaluation> {
+        let Observation { step, total_steps, epoch, .. } = *observation;
         // In the first line of another epoch, nothing of that has been seen.
-        let goes_on =
-            self.epoch.is_some() && observation.epoch.is_none_or(|epoch| Some(epoch) == self.epoch);
-        goes_on && !observation.step_in_samples && self.pass.evaluates(step, length)
+        let goes_on = self.epoch.is_some() && epoch.is_none_or(|epoch| Some(epoch) == self.epoch);
+        if !goes_on || observation.step_in_samples {
+            return None;
+        }
+        self.pass.evaluates(step?, total_steps?)
     }
 
     /// Takes the epoch, if the line has one. Returns it, counted from 1.

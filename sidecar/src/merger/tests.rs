@@ -390,6 +390,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                 total_epochs: times.2,
                 batch_seconds: times.0,
                 rank: rank.map(|rank| rank % 4),
+                of_unnamed_loop: trains && counts.1,
                 losses: losses.into_iter().collect(),
             }
         },

@@ -164,8 +164,19 @@ impl Detector {
             text = Cow::Owned(row);
         }
         let reading = self.general.read(&text, end, &mut self.draft);
+        self.draft.found.of_unnamed_loop = begins_with_bar(&text) && !self.draft.says_train();
         (reading == Reading::Says).then_some((self.grammars.len(), reading))
     }
+}
+
+/// Whether a line begins with a bar or its counter, and no word: `[==>..] loss 0.5 1/10`, `[1/10] loss 0.5`.
+fn begins_with_bar(text: &str) -> bool {
+    let inside = text.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let is_number = |text: &str| scan::whole(text.trim()).is_some();
+    inside.is_some_and(|(bar, _)| match bar.split_once('/') {
+        Some((step, steps)) => is_number(step) && is_number(steps),
+        None => bar.len() > 2 && !bar.contains(char::is_alphanumeric),
+    })
 }
 
 /// The heading of an epoch, in any language.

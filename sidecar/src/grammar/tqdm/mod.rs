@@ -343,6 +343,7 @@ impl Tqdm {
         let of_steps = of_steps && found.losses.iter().any(|loss| !is_last || is_step(loss));
         found.batch_seconds = frame.seconds.filter(|_| of_steps);
         draft.counted_epoch = bar.counter.epoch();
+        draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
     }
 }
