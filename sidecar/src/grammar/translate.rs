@@ -201,7 +201,9 @@ const WORDS: [(&str, &str); 177] = [
 
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
 pub(super) fn labels(line: &str) -> Option<String> {
-    rewrite(line, |_, _| true).filter(|(_, has_loss)| *has_loss).map(|(english, _)| ordinals(&english))
+    rewrite(line, |_, _| true)
+        .filter(|(_, has_loss)| *has_loss)
+        .map(|(english, _)| ordinals(&english))
 }
 
 /// Whether a line with an English word for a loss may have words of another language or wide marks, by
