@@ -204,10 +204,14 @@ impl<'a> Pairs<'a> {
         self.words.push(word);
     }
 
-    /// Whether a whole number and what it counts come next.
+    /// Whether a whole number comes next, and after it a word for what it counts. A word for data is a key.
     fn is_before_amount(&self) -> bool {
-        let amount = self.rest.trim_start_matches([' ', ':', '=']);
-        scan::count(amount).is_some_and(|(_, after)| counted(after).is_some())
+        let amount = scan::count(self.rest.trim_start_matches([' ', ':', '=']));
+        let Some(after) = amount.and_then(|(_, after)| after.strip_prefix(' ')) else {
+            return false;
+        };
+        let length = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        length > 0 && !after.get(..length).is_some_and(|word| role(word).any(Role::DATA))
     }
 
     /// Whether the last word is "loss" or ends with it, and its value comes next.

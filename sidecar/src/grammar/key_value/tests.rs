@@ -57,6 +57,7 @@ fn lines_of_keys_and_values_are_read() {
         ("loss: 0.5 val-acc@5: 25% (10/40)", "loss=0.5 Step"),
         ("loss: 0.5 Top-1: 25% (10/40)", "loss=0.5 Step"),
         ("step 1 loss-1 0.5 loss-2 0.4", "step 1, loss-1=0.5 Step, loss-2=0.4 Step"),
+        ("loss: train 2 val 3", "loss train=2 Step, loss=3 Validation Epoch"),
         (
             "step 1 loss: train 0.5, val 0.25",
             "step 1, loss train=0.5 Step, loss=0.25 Validation Epoch",
@@ -87,6 +88,7 @@ fn lines_without_a_current_loss_are_ignored() {
         "loss: 1.2.3",
         "loss: high",
         "Loss: Train 12 samples, lr 0.1",
+        "Loss: Train 12 images, lr 0.1",
         "glossary: 5",
         "weight_loss: 5",
         "loss",
