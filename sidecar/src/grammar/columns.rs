@@ -24,6 +24,8 @@ pub(super) struct Columns {
 
 /// The characters that part the columns of a table with bars.
 pub(super) const BARS: [char; 3] = ['|', '\u{2502}', '\u{2503}'];
+/// Names of columns that have no other meaning here.
+const COLUMNS: [&str; 6] = ["lr", "time", "acc", "accuracy", "ppl", "perplexity"];
 /// Maximum number of columns.
 const MAX_COLUMNS: usize = 32;
 /// Maximum number of digits in the names of a header, such as `top1`.
@@ -60,11 +62,24 @@ impl Columns {
         self.names(parted, &pieces(line, false), Vec::new())
     }
 
-    /// Whether a line of words begins with the name of a counter, as no sentence does: `epoch loss lr`.
+    /// Whether a line has names of columns alone, first that of a counter: `epoch loss lr`. A sentence may
+    /// begin like that, so each word must be a name, and a table in use stays.
     fn counts_first(&mut self, line: &str) -> bool {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '/');
-        let first = line.split(' ').next().unwrap_or_default();
-        line.chars().all(is_name) && counts(&self.field(first))
+        let mut words = line.split_ascii_whitespace();
+        let counts_first = words.next().is_some_and(|first| counts(&self.field(first)));
+        counts_first && !self.is_active() && words.all(|word| self.is_column(word))
+    }
+
+    /// Whether a word of a line is the name of a column.
+    fn is_column(&mut self, word: &str) -> bool {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/');
+        let is_known = COLUMNS.iter().any(|known| word.eq_ignore_ascii_case(known));
+        let field = self.field(word);
+        word.chars().all(is_name)
+            && (is_known
+                || word.contains(['_', '/'])
+                || counts(&field)
+                || matches!(field, Field::Loss { .. } | Field::BatchTime(_) | Field::BatchRate))
     }
 
     /// Takes the names of columns, each with the place where it begins. Returns whether they are
@@ -258,7 +273,7 @@ impl Parted {
     }
 }
 
-/// Whether commas part words without spaces between them: `step, train_loss, lr`.
+/// Whether what stands between commas has no spaces in it: `step, train_loss, lr`.
 fn is_list_of_words(line: &str) -> bool {
     line.split(',').all(|name| !name.trim_matches(' ').contains(' '))
 }

@@ -201,14 +201,24 @@ const WORDS: [(&str, &str); 177] = [
 
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
 pub(super) fn labels(line: &str) -> Option<String> {
-    rewrite(line).filter(|(_, has_loss)| *has_loss).map(|(english, _)| ordinals(&english))
+    rewrite(line, |_, _| true)
+        .filter(|(_, has_loss)| *has_loss)
+        .map(|(english, _)| ordinals(&english))
 }
 
 /// Whether a line with an English word for a loss may have words of another language or wide marks, by
-/// its bytes: letters beyond ASCII, but no bars and emoji.
+/// the first bytes of its characters: letters beyond ASCII and wide marks. The signs of multiplication
+/// and division, most bars and emoji, and the marks that select an emoji have other ones.
 fn may_be_mixed(line: &str) -> bool {
-    !bytes::is_ascii(line.as_bytes())
-        && line.bytes().any(|byte| matches!(byte, 0xC3..=0xDF | 0xE3..=0xED | 0xEF))
+    let bytes = line.as_bytes();
+    let next = |at: usize| bytes.get(at + 1).copied().unwrap_or_default();
+    let may_be = |(at, byte): (usize, &u8)| match byte {
+        0xC3 => !matches!(next(at), 0x97 | 0xB7),
+        0xC4..=0xDF | 0xE3..=0xED => true,
+        0xEF => next(at) != 0xB8,
+        _ => false,
+    };
+    !bytes::is_ascii(bytes) && bytes.iter().enumerate().any(may_be)
 }
 
 /// Translates the other words of a line with an English word for a loss: `验证loss: 0.5`. `None` if
@@ -218,15 +228,26 @@ pub(super) fn mixed(line: &str) -> Option<String> {
     if may_be_mixed(line) { translated(line) } else { None }
 }
 
-/// The translation of a line that has one.
+/// The translation of a line that has one. Words of ASCII letters alone may be English, so they are
+/// translated only beside other ones. Words that only connect others may be names: `d loss`.
 #[inline(never)]
 fn translated(line: &str) -> Option<String> {
-    let (english, _) = rewrite(line)?;
+    let says = |word: &str, meaning: &str| !meaning.is_empty() || !word.starts_with(is_whole);
+    let mut is_foreign = false;
+    let (mut english, _) = rewrite(line, |word, meaning| {
+        let is_taken = !word.is_ascii() && says(word, meaning);
+        is_foreign |= is_taken;
+        is_taken
+    })?;
+    if is_foreign {
+        (english, _) = rewrite(line, says)?;
+    }
     (english != line).then(|| ordinals(&english))
 }
 
-/// A line with English words, and whether one of them is that of a loss.
-fn rewrite(line: &str) -> Option<(String, bool)> {
+/// A line with English words, and whether one of them is that of a loss. `takes`: whether to translate a
+/// word with this meaning.
+fn rewrite(line: &str, mut takes: impl FnMut(&str, &str) -> bool) -> Option<(String, bool)> {
     let mut out = String::with_capacity(line.len() + 16);
     let mut has_loss = false;
     let mut rest = line;
@@ -236,6 +257,7 @@ fn rewrite(line: &str) -> Option<(String, bool)> {
         let (word, after) = rest.split_at_checked(length.max(1))?;
         rest = after;
         let known = if first.is_alphabetic() { meaning(word) } else { None };
+        let known = known.filter(|(meaning, _)| takes(word, meaning));
         match known {
             Some(("", length)) => {
                 rest = line.get(line.len() - rest.len() - word.len() + length..)?;
@@ -271,7 +293,7 @@ pub(super) fn heading(line: &str) -> Option<String> {
     if first.is_ascii() && !matches!(first, 'e' | 'E' | 'p') {
         return None;
     }
-    let english = rewrite(line)?.0;
+    let english = rewrite(line, |_, _| true)?.0;
     english.contains("epoch").then(|| ordinals(&english))
 }
 
@@ -420,10 +442,20 @@ mod tests {
             ("验证Loss: 0.5", "validation Loss: 0.5"),
             ("第2轮 train loss：0.5", "epoch 2 train loss: 0.5"),
             ("Validación: loss 0.5", "validation: loss 0.5"),
+            ("验证集loss: 0.5", "validation loss: 0.5"),
+            ("Época 1, passo 2, d loss: 0.5", "epoch 1, step 2, d loss: 0.5"),
+            ("en loss：0.5，media loss：0.6", "en loss: 0.5, media loss: 0.6"),
         ] {
             assert_eq!(mixed(line).as_deref(), Some(english), "{line}");
         }
-        for line in ["validation loss: 0.5", "la loss: 0.5", "50%|█████| loss=0.5"] {
+        for line in [
+            "validation loss: 0.5",
+            "la loss: 0.5",
+            "50%|█████| loss=0.5",
+            "step 1 g loss: 0.9, d loss: 0.8 ⚡\u{fe0f}",
+            "en loss: 0.9, fr loss: 0.8, loss: 0.85 ✔\u{fe0f}",
+            "naïve media loss: 0.5, d loss: 0.6",
+        ] {
             assert_eq!(mixed(line), None, "{line}");
         }
     }

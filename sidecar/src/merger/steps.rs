@@ -140,8 +140,11 @@ impl Steps {
             // Fractions begin at 0.
             let from_zero = epoch < 1.0 || epoch.fract() != 0.0;
             let first = *self.first_epoch.get_or_insert(if from_zero { 0.0 } else { 1.0 });
-            // Where fractions are of what is done, a whole number ends an epoch.
-            let ended = if self.fractions && epoch.fract() == 0.0 { 1.0 } else { 0.0 };
+            // Where fractions are of what is done, a whole number above the last one ends an epoch. One
+            // below it has no fraction because its line rounds down.
+            let goes_on = self.epoch.is_some_and(|last| epoch > last);
+            let ends = self.fractions && goes_on && epoch.fract() == 0.0;
+            let ended = if ends { 1.0 } else { 0.0 };
             self.fractions |= self.epoch.is_none() && epoch.fract() != 0.0;
             let before = floor(epoch - first - ended);
             if let Some(before) = before.filter(|before| *before != self.pass.before()) {

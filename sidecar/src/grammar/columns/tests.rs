@@ -110,3 +110,31 @@ fn other_lines_are_not_rows() {
         assert_eq!(detector.read(line, crate::terminal::End::Newline), None, "{line}");
     }
 }
+
+#[test]
+fn sentence_that_begins_with_a_counter_is_no_header() {
+    use crate::grammar::testing::read_all;
+    use crate::terminal::End::Newline;
+    for (sentence, row) in [
+        ("Epoch loss improved saving model", "1 0.5 2 3 4"),
+        ("Step loss plot written", "1 2 3 4"),
+        ("Step loss and lr are logged below", "1 2 3 4 5 6 7"),
+        ("Epoch loss saved to disk", "0.1 0.2 0.3 0.4 0.5"),
+        ("Batch loss is high", "1 2 3 4"),
+    ] {
+        assert_eq!(read_all(&[(sentence, Newline), (row, Newline)]), [""; 0], "{sentence}");
+        let header = ("step  loss  lr", Newline);
+        let rows =
+            [header, ("1  0.5  0.1", Newline), (sentence, Newline), ("2  0.25  0.1", Newline)];
+        assert_eq!(
+            read_all(&rows),
+            ["step 1, loss=0.5 Step", "step 2, loss=0.25 Step"],
+            "{sentence}"
+        );
+    }
+    let header = [("epoch loss lr", Newline), ("1 0.5 0.1", Newline)];
+    assert_eq!(read_all(&header), ["epoch 1, loss=0.5 Epoch"]);
+    let above = [("epoch  train_loss  lr", Newline), ("epoch loss lr", Newline)];
+    let rows = [above[0], above[1], ("1  0.5  0.1", Newline)];
+    assert_eq!(read_all(&rows), ["epoch 1, train_loss=0.5 Epoch"]);
+}

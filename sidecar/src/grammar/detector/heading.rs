@@ -1,4 +1,4 @@
-//! Lines that contain only the epoch, which applies to the lines below.
+//! Lines that contain only the epoch, which applies to the lines below, and in some cases its duration.
 
 use crate::grammar::scan;
 use crate::observation::{Observation, Phase};
@@ -8,6 +8,8 @@ use crate::observation::{Observation, Phase};
 pub(super) struct Heading {
     pub(super) epoch: f64,
     pub(super) epochs: Option<u64>,
+    /// It has the duration of the epoch, which is then over: only a summary may be below it.
+    pub(super) ends: bool,
 }
 
 /// Maximum length of a heading in bytes.
@@ -77,7 +79,13 @@ impl Heading {
             unit.is_some_and(|unit| ["s", "sec", "secs", "seconds"].contains(&unit))
         };
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
-        (!more || noted() || timed()).then_some(Self { epoch, epochs })
+        let ends = timed() || rest.to_ascii_lowercase().contains("took");
+        (!more || ends || noted()).then_some(Self { epoch, epochs, ends })
+    }
+
+    /// Whether it applies to `found`. A counter below the end of an epoch is one of the next.
+    pub(super) fn is_of(&self, found: &Observation) -> bool {
+        !self.ends || found.step.is_none()
     }
 
     /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
@@ -137,7 +145,8 @@ mod tests {
             ("Train Epoch: 9 [20%]", 9.0, None),
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
         ] {
-            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");
+            let ends = line.contains("took") || line.contains(" in ");
+            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, ends }), "{line}");
         }
         for line in [
             "Epoch",

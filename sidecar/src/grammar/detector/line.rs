@@ -118,7 +118,7 @@ impl Detector {
         }
         let has_number = bytes::contains_digit(text.as_bytes());
         if has_number && let Some(heading) = heading(text) {
-            self.heading = Some(heading);
+            self.take_heading(heading);
             self.queued = self.block.end();
         } else if has_number
             && self.counts.losses == 0

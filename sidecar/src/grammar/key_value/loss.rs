@@ -137,7 +137,7 @@ impl KeyValue {
         let is_lettered = pair.is_separated && matches!(after, [letter] if letter.len() == 1);
         let data = set(after).filter(|_| pair.form != Form::Digits);
         let is_named = is_mean || is_lettered || data.is_some() || known(after, Role::AFTER);
-        if !before_is_known || !is_named || is_numbered(words.get(at)?, pair) {
+        if !before_is_known || !is_named || is_layer(words.get(at)?, pair) {
             return None;
         }
         let words = if is_mean || data.is_some() { words.get(..=at)? } else { words };
@@ -177,12 +177,13 @@ fn set<'a>(words: &[&'a str]) -> Option<&'a str> {
     is_set.then_some(*data)
 }
 
-/// Whether a name with a number is that of a layer or a file, and not of a value: `MSELoss-12 [5]`.
-fn is_numbered(name: &str, pair: &Pair<'_>) -> bool {
-    if pair.is_separated || !name.ends_with(|c: char| c.is_ascii_digit()) {
-        return false;
-    }
-    name.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with('-')
+/// Whether a name with a number and a whole number after it are those of a layer and its shape, as in the
+/// summary of a model: `MSELoss-12 [5]`.
+fn is_layer(name: &str, pair: &Pair<'_>) -> bool {
+    let class = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let kind = class.strip_suffix("Loss-").filter(|_| class.len() < name.len());
+    let is_class = kind.is_some_and(|kind| kind.starts_with(|c: char| c.is_ascii_uppercase()));
+    is_class && !pair.is_separated && pair.value.fract() == 0.0
 }
 
 /// Whether words after "loss" say which steps it is of: `over the last 100 steps`.

@@ -130,16 +130,7 @@ impl Pair<'_> {
         }
         let after = self.after.as_bytes();
         let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
-        let last = self.words.as_slice().last().map(|word| word.as_bytes());
-        // Accuracy, precision, top-k, error, correct, recall.
-        let is_known = |start: &[u8]| {
-            let [first, second, third, ..] = start else { return false };
-            matches!(
-                &[first | 0x20, second | 0x20, third | 0x20],
-                b"acc" | b"pre" | b"top" | b"err" | b"cor" | b"rec"
-            )
-        };
-        is_followed && last.is_some_and(is_known)
+        is_followed && self.words.as_slice().last().is_some_and(|word| is_score(word))
     }
 
     /// The seconds of `00:04:59`.
@@ -202,14 +193,25 @@ impl<'a> Pairs<'a> {
             self.context |= role(word);
             return;
         }
-        // `loss: train 0.5, val 0.25`.
-        if self.separated && self.ends_in_loss() && role(word).any(Role::DATA) {
+        // `loss: train 0.5, val 0.25`, but not `loss: train 12 samples`.
+        let is_of_data = self.separated && self.ends_in_loss() && role(word).any(Role::DATA);
+        if is_of_data && !self.is_before_amount() {
             self.separated = false;
         }
         if self.separated || self.words.count >= MAX_WORDS {
             self.abandon();
         }
         self.words.push(word);
+    }
+
+    /// Whether a whole number comes next, and after it a word for what it counts. A word for data is a key.
+    fn is_before_amount(&self) -> bool {
+        let amount = scan::count(self.rest.trim_start_matches([' ', ':', '=']));
+        let Some(after) = amount.and_then(|(_, after)| after.strip_prefix(' ')) else {
+            return false;
+        };
+        let length = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        length > 0 && !after.get(..length).is_some_and(|word| role(word).any(Role::DATA))
     }
 
     /// Whether the last word is "loss" or ends with it, and its value comes next.
@@ -317,15 +319,10 @@ impl<'a> Pairs<'a> {
         !self.separated && last.is_some_and(|word| begins_extent(word))
     }
 
-    /// Whether the words so far name a value that is no time and no speed.
+    /// Whether the words so far name a value that has no unit.
     fn is_of_value(&self) -> bool {
-        let is_pace = |word: &&str| {
-            let named = ["speed", "rate", "throughput", "perf", "in", "at"];
-            role(word).any(Role::TIMED)
-                || named.iter().any(|known| word.eq_ignore_ascii_case(known))
-        };
-        let words = self.words.as_slice();
-        !words.is_empty() && !words.iter().any(is_pace)
+        let last = self.words.as_slice().last();
+        self.ends_in_loss() || last.is_some_and(|word| is_score(word) || is_one(word, &["lr"]))
     }
 
     fn pair(&mut self, value: f64, rest: &'a str) -> Pair<'a> {
@@ -370,7 +367,7 @@ impl<'a> Pairs<'a> {
         }
         let (mut seconds, mut rest) = per_step(value, unit, after);
         // In `loss 0.5 it/s 4.0` the unit is the next key.
-        if seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_number(rest) {
+        if seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_value(rest) {
             (seconds, rest) = (None, after);
         }
         let after = rest;
@@ -401,9 +398,32 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Whether a number is the next word of `text`.
-fn is_before_number(text: &str) -> bool {
-    text.starts_with(' ') && text.trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
+/// Whether a number without a unit is the next word of `text`. A word after it is the next key if a number
+/// follows that.
+fn is_before_value(text: &str) -> bool {
+    let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let number = text.strip_prefix(' ').map(str::trim_start).filter(|text| digit(text));
+    let Some((_, after)) = number.and_then(scan::number) else { return false };
+    let Some(word) = after.strip_prefix(' ').map(str::trim_start) else {
+        return scan::ends_before(after);
+    };
+    let rest = word.trim_start_matches(|c: char| c.is_alphabetic() || matches!(c, '_' | '/'));
+    let value = rest.trim_start_matches([' ', ':', '=']);
+    rest.len() == word.len() || (value.len() < rest.len() && digit(value))
+}
+
+/// Whether the last part of a name is a word for a score: `acc`, `top-1`, `val_acc@5`.
+fn is_score(name: &str) -> bool {
+    let last = name.split(|c: char| !c.is_alphabetic()).rfind(|part| !part.is_empty());
+    last.is_some_and(|word| is_one(word, &SCORES))
+}
+
+/// Words for a score.
+const SCORES: [&str; 9] =
+    ["acc", "accuracy", "prec", "precision", "top", "err", "error", "correct", "recall"];
+
+fn is_one(word: &str, list: &[&str]) -> bool {
+    list.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// The value after a dash or an arrow between spaces. A whole number there is a count.

@@ -46,6 +46,22 @@ fn lines_of_keys_and_values_are_read() {
         ("step 10 loss - 0.5", "step 10, loss=0.5 Step"),
         ("step 10 policy loss - -0.0125", "step 10, policy loss=-0.0125 Step"),
         ("step 10   loss  - 0.5", "step 10, loss=0.5 Step"),
+        ("step 10 loss 0.5 it/s 4.0 lr 0.1", "step 10, 0.25 s, loss=0.5 Step"),
+        ("step 10 loss 0.5 acc 0.75 it/s 4.0", "step 10, 0.25 s, loss=0.5 Step"),
+        ("step 10 loss 0.5 avg 2.0 s/it 45 TFLOPs", "step 10, 2 s, loss=0.5 Step"),
+        ("loss 0.5 avg_step 2.0 s/it 12 GB", "2 s, loss=0.5 Step"),
+        ("loss 0.5 fps: 2.0 it/s 12 GB", "0.5 s, loss=0.5 Step"),
+        ("loss 0.5 iter 2.0 s/it 45 TFLOPs", "2 s, loss=0.5 Step"),
+        ("Pretraining: 25% (10/40) loss: 0.5", "step 10/40, loss=0.5 Step"),
+        ("Corpus: 25% (10/40) loss: 0.5", "step 10/40, loss=0.5 Step"),
+        ("loss: 0.5 val-acc@5: 25% (10/40)", "loss=0.5 Step"),
+        ("loss: 0.5 Top-1: 25% (10/40)", "loss=0.5 Step"),
+        ("step 1 loss-1 0.5 loss-2 0.4", "step 1, loss-1=0.5 Step, loss-2=0.4 Step"),
+        ("loss: train 2 val 3", "loss train=2 Step, loss=3 Validation Epoch"),
+        (
+            "step 1 loss: train 0.5, val 0.25",
+            "step 1, loss train=0.5 Step, loss=0.25 Validation Epoch",
+        ),
     ];
     check("key value", true, &table);
 }
@@ -71,6 +87,8 @@ fn lines_without_a_current_loss_are_ignored() {
         "loss: 12ms",
         "loss: 1.2.3",
         "loss: high",
+        "Loss: Train 12 samples, lr 0.1",
+        "Loss: Train 12 images, lr 0.1",
         "glossary: 5",
         "weight_loss: 5",
         "loss",

@@ -202,17 +202,13 @@ fn is_host(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_part)
 }
 
-/// The rank, if all of `text` is one: `rank0`, `GPU 3`, `node0:rank1`, `Process 0/2`.
+/// The rank, if all of `text` is one: `rank0`, `GPU 3`, `node0:rank1`. `Process 1/8` may be progress.
 fn all_rank(text: &str) -> Option<u32> {
     let text = text.trim_ascii();
     let text = text
         .rsplit_once(':')
         .map_or(text, |(node, rank)| if node.starts_with("node") { rank } else { text });
-    let is_whole = |(rank, rest): &(u32, &str)| {
-        let of = rest.strip_prefix('/').and_then(number);
-        rest.is_empty() || of.is_some_and(|(processes, rest)| *rank <= processes && rest.is_empty())
-    };
-    rank(text).filter(is_whole).map(|(rank, _)| rank)
+    rank(text).filter(|(_, rest)| rest.is_empty()).map(|(rank, _)| rank)
 }
 
 /// Whether `text` begins with the first letters of one of `RANKS`.

@@ -107,6 +107,8 @@ fn text_that_resembles_a_prefix_stays() {
         "May loss 0.5",
         "GPU memory: 5",
         "Rank 3 of 8",
+        "[Process 1/100] loss: 0.5",
+        "[GPU 10/24] loss: 0.5",
     ] {
         assert_eq!(stripped(line), (line, None, None), "{line}");
     }
