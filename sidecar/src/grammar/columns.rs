@@ -134,6 +134,11 @@ impl Columns {
             return false;
         }
         let Some(cells) = self.cells(line) else { return false };
+        // Rows of another matrix, such as counts of right answers.
+        let is_count = |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_digit());
+        if self.parted == Parted::Gaps && cells.iter().all(is_count) {
+            return false;
+        }
         let counts_steps =
             self.header.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
         let usual = if counts_steps { Span::Step } else { Span::Epoch };

@@ -38,7 +38,7 @@ use super::{
     vision,
     vowpal::VowpalWabbit,
 };
-use crate::observation::{Observation, Phase};
+use crate::observation::Observation;
 use crate::terminal::prefix::{Stripped, Stripper};
 use crate::terminal::{End, octal};
 use bars::Bars;
@@ -73,8 +73,6 @@ pub struct Detector {
     explained: Vec<u64>,
     chosen: Option<usize>,
     heading: Option<Heading>,
-    /// Batches without an epoch of their own have come since the last heading.
-    counted: bool,
     bars: Bars,
     held: Held,
     mentions: Mentions,
@@ -171,7 +169,6 @@ impl Detector {
             explained,
             chosen: None,
             heading: None,
-            counted: false,
             bars: Bars::default(),
             held: Held::default(),
             mentions: Mentions::default(),
@@ -290,9 +287,6 @@ impl Detector {
         {
             return false;
         }
-        let counts = found.step.is_some() && (found.step_in_epoch || found.total_steps.is_some());
-        let trains = || found.losses.iter().any(|loss| loss.phase == Phase::Train);
-        self.counted |= counts && found.epoch.is_none() && (is_bar || trains());
         if kind == Kind::Other && self.heading.is_none() && reading == Reading::Says {
             found.epoch = found.epoch.or(self.draft.counted_epoch.map(f64::from));
             if !found.losses.is_empty() {
@@ -303,17 +297,16 @@ impl Detector {
         if let Some(heading) = &mut self.heading {
             heading.count_as(found);
         }
-        let heading = self.heading.filter(|heading| heading.is_of(found));
         if is_bar {
-            self.bars.frame(heading, reading, found);
+            self.bars.frame(self.heading, reading, found);
         }
         let is_general = kind == Kind::General;
-        if is_general && heading.is_some() {
+        if is_general && self.heading.is_some() {
             let counted = found.step.is_some() && found.total_steps.is_some();
             let may_be = self.draft.steps.below_heading || !self.draft.steps.fixed;
             found.step_in_epoch |= counted && may_be && found.epoch.is_none();
         }
-        fill_epoch(heading, self.draft.counted_epoch, is_bar || is_general, found);
+        fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
         if is_general {
             self.general.correct(&mut self.draft);
         }
@@ -330,17 +323,6 @@ impl Detector {
                 }
                 true
             }
-        }
-    }
-
-    /// Takes a heading. One that ends an epoch below its batches says nothing that they do not, and the next
-    /// batches are of another epoch.
-    fn take_heading(&mut self, heading: Heading) {
-        let is_late = std::mem::take(&mut self.counted) && heading.ends;
-        if is_late {
-            self.heading = self.heading.filter(|above| !above.ends);
-        } else {
-            self.heading = Some(heading);
         }
     }
 
@@ -368,7 +350,7 @@ fn fill_epoch(
     found: &mut Observation,
 ) {
     let is_global = found.step.is_some() && !found.step_in_epoch;
-    if let Some(Heading { epoch, epochs, .. }) = heading
+    if let Some(Heading { epoch, epochs }) = heading
         && found.epoch.is_none()
         && (!is_global || is_bar)
     {

@@ -201,7 +201,7 @@ const WORDS: [(&str, &str); 177] = [
 
 /// Translates the labels of a line. `None` if it has no word of another language for a loss.
 pub(super) fn labels(line: &str) -> Option<String> {
-    rewrite(line, |_, _| true)
+    rewrite(line, Runs::Any, |_, _| true)
         .filter(|(_, has_loss)| *has_loss)
         .map(|(english, _)| ordinals(&english))
 }
@@ -229,25 +229,40 @@ pub(super) fn mixed(line: &str) -> Option<String> {
 }
 
 /// The translation of a line that has one. Words of ASCII letters alone may be English, so they are
-/// translated only beside other ones. Words that only connect others may be names: `d loss`.
+/// translated only beside other ones. A letter that only connects words may be a name: `d loss`.
 #[inline(never)]
 fn translated(line: &str) -> Option<String> {
-    let says = |word: &str, meaning: &str| !meaning.is_empty() || !word.starts_with(is_whole);
+    let says = |word: &str, meaning: &str| {
+        !meaning.is_empty() || !word.starts_with(is_whole) || word.len() > 1
+    };
     let mut is_foreign = false;
-    let (mut english, _) = rewrite(line, |word, meaning| {
+    let (mut english, _) = rewrite(line, Runs::Known, |word, meaning| {
         let is_taken = !word.is_ascii() && says(word, meaning);
         is_foreign |= is_taken;
         is_taken
     })?;
     if is_foreign {
-        (english, _) = rewrite(line, says)?;
+        (english, _) = rewrite(line, Runs::Known, says)?;
     }
     (english != line).then(|| ordinals(&english))
 }
 
+/// Which runs of letters are translated, in scripts without spaces between words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// The known words of any.
+    Any,
+    /// Those of known words alone. Others are names, such as that of an experiment.
+    Known,
+}
+
 /// A line with English words, and whether one of them is that of a loss. `takes`: whether to translate a
 /// word with this meaning.
-fn rewrite(line: &str, mut takes: impl FnMut(&str, &str) -> bool) -> Option<(String, bool)> {
+fn rewrite(
+    line: &str,
+    runs: Runs,
+    mut takes: impl FnMut(&str, &str) -> bool,
+) -> Option<(String, bool)> {
     let mut out = String::with_capacity(line.len() + 16);
     let mut has_loss = false;
     let mut rest = line;
@@ -256,6 +271,11 @@ fn rewrite(line: &str, mut takes: impl FnMut(&str, &str) -> bool) -> Option<(Str
             if first.is_alphabetic() { word_len(rest, is_whole(first)) } else { first.len_utf8() };
         let (word, after) = rest.split_at_checked(length.max(1))?;
         rest = after;
+        let is_run = first.is_alphabetic() && !is_whole(first);
+        if runs == Runs::Known && is_run && !has_only_known(word) {
+            out.push_str(word);
+            continue;
+        }
         let known = if first.is_alphabetic() { meaning(word) } else { None };
         let known = known.filter(|(meaning, _)| takes(word, meaning));
         match known {
@@ -286,6 +306,18 @@ fn rewrite(line: &str, mut takes: impl FnMut(&str, &str) -> bool) -> Option<(Str
     Some((out, has_loss))
 }
 
+/// Whether a run of letters consists of known words.
+fn has_only_known(mut run: &str) -> bool {
+    while !run.is_empty() {
+        let rest = meaning(run).and_then(|(_, length)| run.get(length..));
+        match rest {
+            Some(rest) => run = rest,
+            None => return false,
+        }
+    }
+    true
+}
+
 /// A line that may begin with the word for an epoch in another language, in English.
 pub(super) fn heading(line: &str) -> Option<String> {
     // Most lines are in English.
@@ -293,7 +325,7 @@ pub(super) fn heading(line: &str) -> Option<String> {
     if first.is_ascii() && !matches!(first, 'e' | 'E' | 'p') {
         return None;
     }
-    let english = rewrite(line, |_, _| true)?.0;
+    let english = rewrite(line, Runs::Any, |_, _| true)?.0;
     english.contains("epoch").then(|| ordinals(&english))
 }
 

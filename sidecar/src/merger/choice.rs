@@ -94,6 +94,13 @@ impl Choice {
         self.best.is_none() && losses.clone().next().is_some() && losses.all(partial)
     }
 
+    /// Whether all losses of `observation` are of the training, and one has the name of the last one.
+    pub(super) fn goes_on(&self, observation: &Observation) -> bool {
+        let losses = &observation.losses;
+        losses.iter().all(|loss| loss.phase == Phase::Train)
+            && losses.iter().any(|loss| loss.name == self.name)
+    }
+
     /// The steps over which the losses are averaged.
     pub(super) fn span(&self) -> Option<Span> {
         self.span

@@ -132,7 +132,8 @@ impl Merger {
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };
         let named = self.hints.loss.as_deref();
-        let evaluation = if named.is_none() { state.evaluates(observation) } else { None };
+        let evaluation =
+            if named.is_none() { state.evaluates(observation, &self.plan) } else { None };
         match evaluation {
             Some(Evaluation::Ends) => {
                 return self.take_now(source, &of_evaluation(observation), now, report);

@@ -100,6 +100,7 @@ impl Pass {
         }
         self.length = length.or(self.length);
         self.step = step;
+        self.evaluation = None;
         true
     }
 

@@ -7,7 +7,7 @@ use super::choice::Choice;
 use super::pace::Pace;
 use super::pass::Evaluation;
 use super::said::Said;
-use super::steps::{Position, Steps, Total};
+use super::steps::{Plan, Position, Steps, Total};
 use crate::observation::{Loss, Observation, Phase};
 
 /// The state of one source.
@@ -99,13 +99,19 @@ impl SourceState {
     }
 
     /// What a line of an unnamed loop is of an evaluation; `None` if it is not of one.
-    pub(super) fn evaluates(&mut self, observation: &Observation) -> Option<Evaluation> {
-        if self.kind != Kind::Text || !observation.of_unnamed_loop || observation.losses.is_empty()
-        {
+    pub(super) fn evaluates(
+        &mut self,
+        observation: &Observation,
+        plan: &Plan,
+    ) -> Option<Evaluation> {
+        if self.kind != Kind::Text || !observation.of_unnamed_loop {
+            return None;
+        }
+        if !self.choice.goes_on(observation) {
             return None;
         }
         let process = self.process(observation.rank);
-        let evaluation = process.steps.evaluates(observation)?;
+        let evaluation = process.steps.evaluates(observation, plan)?;
         process.pace.pause();
         Some(evaluation)
     }

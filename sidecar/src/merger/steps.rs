@@ -120,11 +120,16 @@ impl Steps {
     }
 
     /// Takes a line whose counter is that of a short loop within an epoch, after that of the training.
-    pub(super) fn evaluates(&mut self, observation: &Observation) -> Option<Evaluation> {
+    pub(super) fn evaluates(
+        &mut self,
+        observation: &Observation,
+        plan: &Plan,
+    ) -> Option<Evaluation> {
         let Observation { step, total_steps, epoch, .. } = *observation;
         // In the first line of another epoch, nothing of that has been seen.
         let goes_on = self.epoch.is_some() && epoch.is_none_or(|epoch| Some(epoch) == self.epoch);
-        if !goes_on || observation.step_in_samples {
+        let is_of_epochs = total_steps == plan.epochs;
+        if !goes_on || observation.step_in_samples || is_of_epochs {
             return None;
         }
         self.pass.evaluates(step?, total_steps?)

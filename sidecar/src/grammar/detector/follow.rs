@@ -125,8 +125,7 @@ impl Detector {
             let reading = grammar.read(before, End::Newline, &mut draft);
             if let Reading::Bar { moved } = reading {
                 let mut found = draft.found;
-                let heading = self.heading.filter(|heading| heading.is_of(&found));
-                self.bars.frame(heading, reading, &mut found);
+                self.bars.frame(self.heading, reading, &mut found);
                 let is_new = self.held.bar(&mut found, moved);
                 return Some(found).filter(|found| is_new && !found.losses.is_empty());
             }

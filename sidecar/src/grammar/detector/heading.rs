@@ -1,4 +1,4 @@
-//! Lines that contain only the epoch, which applies to the lines below, and in some cases its duration.
+//! Lines that contain only the epoch, which applies to the lines below.
 
 use crate::grammar::scan;
 use crate::observation::{Observation, Phase};
@@ -8,8 +8,6 @@ use crate::observation::{Observation, Phase};
 pub(super) struct Heading {
     pub(super) epoch: f64,
     pub(super) epochs: Option<u64>,
-    /// It has the duration of the epoch, which is then over: only a summary may be below it.
-    pub(super) ends: bool,
 }
 
 /// Maximum length of a heading in bytes.
@@ -73,19 +71,8 @@ impl Heading {
             let rest = rest.to_ascii_lowercase();
             NOTES.iter().any(|note| rest.contains(note)) && !rest.contains("step")
         };
-        let timed = || {
-            let seconds = rest.trim_start().strip_prefix("in ").and_then(scan::number);
-            let unit = seconds.map(|(_, unit)| unit.trim());
-            unit.is_some_and(|unit| ["s", "sec", "secs", "seconds"].contains(&unit))
-        };
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
-        let ends = timed() || rest.to_ascii_lowercase().contains("took");
-        (!more || ends || noted()).then_some(Self { epoch, epochs, ends })
-    }
-
-    /// Whether it applies to `found`. A counter below the end of an epoch is one of the next.
-    pub(super) fn is_of(&self, found: &Observation) -> bool {
-        !self.ends || found.step.is_none()
+        (!more || noted()).then_some(Self { epoch, epochs })
     }
 
     /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
@@ -137,7 +124,6 @@ mod tests {
             ("Epoch number 1", 1.0, None),
             ("Epoch: 02 | Epoch Time: 0m 9s", 2.0, None),
             ("Epoch 2 of 30 took 1.5s", 2.0, Some(30)),
-            ("Epoch 2 in 1.5 sec", 2.0, None),
             ("│   epoch = 4", 4.0, None),
             ("Start of epoch 6", 6.0, None),
             ("Going into epoch 8", 8.0, None),
@@ -145,14 +131,12 @@ mod tests {
             ("Train Epoch: 9 [20%]", 9.0, None),
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
         ] {
-            let ends = line.contains("took") || line.contains(" in ");
-            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, ends }), "{line}");
+            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");
         }
         for line in [
             "Epoch",
             "Epoch x",
             "Epoch 1: 0.5",
-            "Epoch 1 in 5 parts",
             "Epochs 5",
             "Epoch 1 | loss",
             "step 3",

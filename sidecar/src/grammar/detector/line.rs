@@ -118,7 +118,7 @@ impl Detector {
         }
         let has_number = bytes::contains_digit(text.as_bytes());
         if has_number && let Some(heading) = heading(text) {
-            self.take_heading(heading);
+            self.heading = Some(heading);
             self.queued = self.block.end();
         } else if has_number
             && self.counts.losses == 0
@@ -169,14 +169,10 @@ impl Detector {
     }
 }
 
-/// Whether a line begins with a bar or its counter, and no word: `[==>..] loss 0.5 1/10`, `[1/10] loss 0.5`.
+/// Whether a line begins with a bar, and no word: `[==>..] loss 0.5 1/10`.
 fn begins_with_bar(text: &str) -> bool {
     let inside = text.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let is_number = |text: &str| scan::whole(text.trim()).is_some();
-    inside.is_some_and(|(bar, _)| match bar.split_once('/') {
-        Some((step, steps)) => is_number(step) && is_number(steps),
-        None => bar.len() > 2 && !bar.contains(char::is_alphanumeric),
-    })
+    inside.is_some_and(|(bar, _)| bar.len() > 2 && !bar.contains(char::is_alphanumeric))
 }
 
 /// The heading of an epoch, in any language.

@@ -48,8 +48,12 @@ impl KeyValue {
         let is_other = matches!(field, Field::Epoch | Field::Batch);
         now.counters.take(pair, if is_other { field } else { Field::Step });
         // `Validation after 5 steps: loss 0.5`.
-        let held_out = pair.words.roles().phase().filter(|phase| *phase != Phase::Train);
-        now.phase = now.phase.or(held_out);
+        if let [_, link] = pair.words.as_slice()
+            && ["after", "at"].iter().any(|word| link.eq_ignore_ascii_case(word))
+        {
+            let held_out = pair.words.roles().phase().filter(|phase| *phase != Phase::Train);
+            now.phase = now.phase.or(held_out);
+        }
         let name = pair.words.as_slice().split_last().map(|(_, name)| name.join(" "));
         let after = pair.after.trim_start();
         let is_followed = after
