@@ -8,13 +8,16 @@ pub(super) fn is_digits(text: &str) -> bool {
 
 /// A counter in one word, such as `E1/3`, `B10/50` and `step100`: its name, and its numbers. A letter
 /// alone needs a total.
+#[inline]
 pub(super) fn attached(word: &str) -> Option<(&'static str, &str)> {
     let bytes = word.as_bytes();
     let may_be = bytes.last().is_some_and(u8::is_ascii_digit)
         && matches!(bytes.first(), Some(b'e' | b'E' | b'b' | b'B' | b's' | b'S' | b'i' | b'I'));
-    if !may_be {
-        return None;
-    }
+    if may_be { counter_in(word) } else { None }
+}
+
+/// The same, for a word that may be one.
+fn counter_in(word: &str) -> Option<(&'static str, &str)> {
     let (letters, numbers) = word.split_at_checked(word.find(|c: char| !c.is_alphabetic())?)?;
     let (count, rest) = scan::count(numbers)?;
     let total = rest.strip_prefix('/').and_then(scan::count);
@@ -105,6 +108,7 @@ pub(super) fn may_count(word: &str) -> bool {
 }
 
 /// The number after a slash or "of", and the text after it.
+#[inline]
 pub(super) fn denominator(text: &str) -> Option<(u64, &str)> {
     let trimmed = text.trim_start_matches(' ');
     let of = trimmed.strip_prefix("of ").filter(|_| trimmed.len() < text.len());
@@ -112,6 +116,7 @@ pub(super) fn denominator(text: &str) -> Option<(u64, &str)> {
 }
 
 /// A unit of time after a space, and the text after it.
+#[inline]
 pub(super) fn spaced_unit(text: &str) -> (&str, &str) {
     let Some(rest) = text.strip_prefix(' ') else { return ("", text) };
     if !rest.starts_with(['s', 'm', 'u']) {
@@ -126,12 +131,19 @@ pub(super) fn spaced_unit(text: &str) -> (&str, &str) {
 
 /// The time of a step in seconds from `250ms/step`, `0.855 sec/step`, `4.0 it/s`, and the text
 /// after it.
+#[inline]
 pub(super) fn per_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a str) {
+    let next = after.trim_start_matches(' ').as_bytes().first();
+    if unit.is_empty() && !next.is_some_and(u8::is_ascii_alphabetic) {
+        return (None, after);
+    }
+    time_of_step(value, unit, after)
+}
+
+/// The same, where a unit may follow.
+fn time_of_step<'a>(value: f64, unit: &str, after: &'a str) -> (Option<f64>, &'a str) {
     let (top, rest) = if unit.is_empty() {
         let rest = after.trim_start_matches(' ');
-        if !rest.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) {
-            return (None, after);
-        }
         let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
         rest.split_at_checked(length).unwrap_or((rest, ""))
     } else {
