@@ -14,7 +14,7 @@ use paceline_system_tests::{FakeDaemon, example, program};
 use rustix::process::Uid;
 use tokio::runtime::Runtime;
 
-/// The id of another user: usually `nobody`.
+/// The id of another user, who has no rights.
 const OTHER_USER: &str = "65534";
 /// How many connections another user opens.
 const CROWD: usize = 600;

@@ -28,15 +28,6 @@ pub(crate) fn contains_any(bytes: &[u8], [a, b, c]: [u8; 3]) -> bool {
     })
 }
 
-/// Whether all of `bytes` are ASCII.
-#[inline]
-pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
-    let (blocks, rest) = bytes.as_chunks();
-    let all = blocks.iter().fold(0, |all, block| all | u64::from_ne_bytes(*block));
-    let rest = rest.iter().fold(0, |all, byte| all | byte);
-    all & 0x8080_8080_8080_8080 == 0 && rest < 0x80
-}
-
 /// Whether `bytes` contains a digit.
 #[inline]
 pub(crate) fn contains_digit(bytes: &[u8]) -> bool {
@@ -67,10 +58,7 @@ mod tests {
                 assert!(contains(&bytes, b'#') && !contains_digit(&bytes), "{length} {at}");
                 assert!(contains_any(&bytes, *b"xy#") && !contains_any(&bytes, *b"xyz"));
                 assert_eq!((find(&bytes, b'#'), find(&bytes, b'7')), (Some(at), None), "{length}");
-                bytes[at] = 0x80;
-                assert!(!is_ascii(&bytes), "{length} {at}");
                 bytes[at] = b'7';
-                assert!(is_ascii(&bytes), "{length} {at}");
                 assert!(!contains(&bytes, b'#') && contains_digit(&bytes), "{length} {at}");
                 bytes[at] = b'a';
             }

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
 
-/// The id of that user and group: usually `nobody`.
+/// The id of that user and group, which have no rights.
 pub(crate) const USER: u32 = 65_534;
 
 pub(crate) async fn non_root_user_is_served_by_the_allocators_container(

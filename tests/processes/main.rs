@@ -19,7 +19,7 @@ use paceline_system_tests::{program, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// The id of another user: usually `nobody`.
+/// The id of another user, who has no rights.
 const OTHER_USER: u32 = 65_534;
 /// A job that uses a CPU, and whose loss falls.
 const JOB: &str = "BEGIN { l = 10; for (i = 1; ; i++) { for (j = 0; j < 300000; j++) x += j; \

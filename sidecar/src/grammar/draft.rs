@@ -64,17 +64,15 @@ impl Draft {
     #[inline]
     pub(super) fn settle_data(&mut self) {
         let Some(phase) = self.data else { return };
-        let is_open = |loss: &&mut Loss| {
-            loss.phase == Phase::Train && !loss.name.to_ascii_lowercase().contains("train")
-        };
-        for loss in self.found.losses.iter_mut().filter(is_open) {
+        let is_open = |loss: &Loss| loss.phase == Phase::Train && !says_train(loss);
+        for loss in self.found.losses.iter_mut().filter(|loss| is_open(loss)) {
             (loss.phase, loss.span) = (phase, Span::Epoch);
         }
     }
 
     /// Whether the name of a loss is that of the training.
     pub(super) fn says_train(&self) -> bool {
-        self.found.losses.iter().any(|loss| loss.name.to_ascii_lowercase().contains("train"))
+        self.found.losses.iter().any(says_train)
     }
 
     /// Removes the losses for which `keep` is false.
@@ -109,6 +107,11 @@ impl Draft {
         loss.value = value;
         self.found.losses.push(loss);
     }
+}
+
+/// Whether the name of a loss is that of the training.
+fn says_train(loss: &Loss) -> bool {
+    loss.name.to_ascii_lowercase().contains("train")
 }
 
 #[cfg(test)]

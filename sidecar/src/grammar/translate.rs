@@ -4,8 +4,6 @@
 //! ones, and every grammar can read it. To add a word, add it to [`WORDS`]; to add a language, add
 //! its word for "loss" to the needles in `detector/mention.rs`, too.
 
-use crate::bytes;
-
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
@@ -218,7 +216,7 @@ fn may_be_mixed(line: &str) -> bool {
         0xEF => next(at) != 0xB8,
         _ => false,
     };
-    !bytes::is_ascii(bytes) && bytes.iter().enumerate().any(may_be)
+    !line.is_ascii() && bytes.iter().enumerate().any(may_be)
 }
 
 /// Translates the other words of a line with an English word for a loss: `验证loss: 0.5`. `None` if

@@ -54,20 +54,16 @@ impl Pass {
         self.evaluation = None;
     }
 
-    /// Whether it is far longer than a loop of `length`.
-    fn is_far_longer(&self, length: u64) -> bool {
-        self.length.is_some_and(|known| length <= known / 2)
-    }
-
     /// Takes a counter at `step` of `length` if it is that of an evaluation: a far shorter loop that begins once
     /// that of the training is over.
     pub(super) fn evaluates(&mut self, step: u64, length: u64) -> Option<Evaluation> {
-        if !self.is_far_longer(length) || self.others.contains(&length) {
+        let trained = self.length.filter(|trained| length <= trained / 2)?;
+        if self.others.contains(&length) {
             return None;
         }
         let before = match self.evaluation {
             Some((known, before)) if known == length => before,
-            _ if self.length.is_some_and(|known| self.step >= known) => 0,
+            _ if self.step >= trained => 0,
             _ => return None,
         };
         self.evaluation = Some((length, step));

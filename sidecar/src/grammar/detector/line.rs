@@ -164,8 +164,11 @@ impl Detector {
             text = Cow::Owned(row);
         }
         let reading = self.general.read(&text, end, &mut self.draft);
+        if reading != Reading::Says {
+            return None;
+        }
         self.draft.found.of_unnamed_loop = begins_with_bar(&text) && !self.draft.says_train();
-        (reading == Reading::Says).then_some((self.grammars.len(), reading))
+        Some((self.grammars.len(), reading))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Prefixes that name the process: of torchrun, MPI, Horovod, Slurm, pdsh, Ray, compose, syslog.
 
+use std::net::Ipv4Addr;
+
 use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
 use crate::terminal::stamp::stamp;
 
@@ -178,12 +180,8 @@ fn is_node(name: &str) -> bool {
 /// `10.0.0.1: `, the address of a machine.
 pub(super) fn address<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     let (name, rest) = numbered_word(found.text)?;
-    let is_part =
-        |part: &str| number(part).is_some_and(|(part, rest)| part < 256 && rest.is_empty());
     let rest = rest.strip_prefix(": ").filter(|rest| starts_text(rest))?;
-    if name.split('.').count() != 4 || !name.split('.').all(is_part) {
-        return None;
-    }
+    name.parse::<Ipv4Addr>().ok()?;
     found.process = Some(name);
     Some(rest)
 }

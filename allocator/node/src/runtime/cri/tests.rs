@@ -14,6 +14,14 @@ use fake::{Behavior, Fake, id};
 
 const OPTED_IN: &[(&str, &str)] = &[("paceline.dev/enable", "true")];
 
+/// A runtime with the container `a1` of a pod that opted in.
+fn one_job() -> Fake {
+    let fake = Fake::start();
+    fake.pod("vae", OPTED_IN, &[]);
+    fake.container("a1", "vae", "train");
+    fake
+}
+
 /// The text of an error with all of its causes.
 fn chain(error: RuntimeError) -> String {
     format!("{:#}", anyhow::Error::from(error))
@@ -52,9 +60,7 @@ async fn container_is_described_with_its_pod() {
 
 #[tokio::test]
 async fn container_is_found_by_the_name_of_its_pod() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     fake.container("a2", "vae", "paceline-sidecar");
     let runtime = fake.runtime();
     for name in ["vae", "lab/vae", "lab/vae/train", &id("a1")] {
@@ -103,9 +109,7 @@ async fn sidecar_of_ours_is_not_the_job_of_its_pod() {
 
 #[tokio::test]
 async fn pod_with_several_containers_is_left_alone() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     fake.container("a2", "vae", "proxy");
     let runtime = fake.runtime();
     assert_eq!(runtime.opted_in(&[]).await.unwrap(), [id("a1"), id("a2")]);
@@ -143,9 +147,7 @@ async fn annotation_names_the_container_of_several() {
 
 #[tokio::test]
 async fn sandboxed_containers_are_left_alone() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let runtime = fake.runtime();
     for (kind, handler, alone) in [
         ("io.containerd.runc.v2", "nvidia", false),
@@ -164,9 +166,7 @@ async fn sandboxed_containers_are_left_alone() {
 
 #[tokio::test]
 async fn ended_container_counts_as_removed() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let runtime = fake.runtime();
     assert!(!runtime.was_removed(&id("a1"), 0.0, 1.0).await.unwrap());
     assert!(runtime.was_removed(&id("a2"), 0.0, 1.0).await.unwrap());
@@ -205,9 +205,7 @@ fn cap(share: f64) -> Setting {
 
 #[tokio::test]
 async fn only_the_quota_is_written_and_restored_exactly() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     fake.pod("free", OPTED_IN, &[]);
     fake.container("b1", "free", "train");
     fake.change("b1", |one| (one.cpu.cpu_quota, one.cpu.cpu_shares) = (0, 2));
@@ -224,9 +222,7 @@ async fn only_the_quota_is_written_and_restored_exactly() {
 
 #[tokio::test]
 async fn no_cap_is_the_owners_quota_and_never_none() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     // More than the machine has.
     fake.change("a1", |one| one.cpu.cpu_quota = 400_000);
     let place = tempfile::tempdir().unwrap();
@@ -242,9 +238,7 @@ async fn no_cap_is_the_owners_quota_and_never_none() {
 
 #[tokio::test]
 async fn limit_of_a_killed_run_is_restored_by_the_next() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let place = tempfile::tempdir().unwrap();
     let killed = actuator(&fake, place.path());
     killed.set(&id("a1"), cap(0.1)).await.unwrap();
@@ -257,9 +251,7 @@ async fn limit_of_a_killed_run_is_restored_by_the_next() {
 
 #[tokio::test]
 async fn limit_that_the_owner_changed_is_kept() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let place = tempfile::tempdir().unwrap();
     let limits = actuator(&fake, place.path());
     limits.set(&id("a1"), cap(0.25)).await.unwrap();
@@ -271,9 +263,7 @@ async fn limit_that_the_owner_changed_is_kept() {
 
 #[tokio::test]
 async fn record_of_a_deleted_pod_ends_at_once() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let place = tempfile::tempdir().unwrap();
     let limits = actuator(&fake, place.path());
     limits.set(&id("a1"), cap(0.25)).await.unwrap();
@@ -287,9 +277,7 @@ async fn record_of_a_deleted_pod_ends_at_once() {
 
 #[tokio::test]
 async fn hostile_answer_is_a_short_error() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     let runtime = fake.runtime();
     for (behavior, words) in [
         (Behavior::TooLong, "ContainerStatus: the answer is longer than 16 MiB"),
@@ -373,9 +361,7 @@ async fn first_events(fake: &Fake, count: usize, happen: impl Fn()) -> Vec<Strin
 
 #[tokio::test]
 async fn event_touches_all_containers_of_its_pod() {
-    let fake = Fake::start();
-    fake.pod("vae", OPTED_IN, &[]);
-    fake.container("a1", "vae", "train");
+    let fake = one_job();
     fake.container("a2", "vae", "proxy");
     let sent = std::cell::Cell::new(false);
     let ids = first_events(&fake, 2, || {

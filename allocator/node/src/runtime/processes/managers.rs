@@ -50,15 +50,23 @@ impl Managing {
         let folder = place.open().map_err(failed)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK;
         let file = folder.open_file(&name(uid), flags).map_err(failed)?;
-        for _ in 0..MAX_WAITS {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) => std::thread::park_timeout(WAIT),
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
+        match lock(&file) {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(ManagerError::Own(uid)),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
         }
-        Err(ManagerError::Own(uid))
     }
+}
+
+/// Locks a file. It waits for one who only looks.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..MAX_WAITS {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(WAIT),
+            locked => return locked,
+        }
+    }
+    file.try_lock()
 }
 
 /// Whether root's allocator manages the jobs of user `uid`, who is not root.
@@ -79,4 +87,26 @@ pub(super) fn manages(folder: &Folder, uid: u32) -> bool {
 
 fn name(uid: u32) -> String {
     format!("allocator-{uid}.lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_that_another_only_looks_at_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name(7));
+        let file = File::create(&path).unwrap();
+        let looking = File::open(&path).unwrap();
+        looking.lock_shared().unwrap();
+        let looker = std::thread::spawn(move || {
+            std::thread::park_timeout(Duration::from_millis(20));
+            drop(looking);
+        });
+        lock(&file).unwrap();
+        looker.join().unwrap();
+        let other = File::open(&path).unwrap();
+        assert!(matches!(lock(&other), Err(TryLockError::WouldBlock)));
+    }
 }

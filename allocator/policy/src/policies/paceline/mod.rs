@@ -265,23 +265,26 @@ impl Paceline {
         (can_use >= FILLS_ROOM * room).then_some(used)
     }
 
-    /// Updates the members and the rows from the frame's jobs, which are exactly the known ones. `granted` is
-    /// what the last run's rows received in the virtual system since then.
+    /// Updates the rows from the frame's jobs, which are exactly the members. With `granted`, they were so in
+    /// the last run, too, and are updated first: it is what the last run's rows received in the virtual system.
     fn follow(
         &mut self,
         frame: &Frame,
         jobs: &[&Job],
         window: Window,
-        granted: &[Outcome],
+        granted: Option<&[Outcome]>,
     ) -> Tally {
-        let free = Free::new(frame, jobs, self.speed.others());
-        let (mut granted, mut tally) = (granted.iter(), Tally::default());
+        let others = self.speed.others();
+        let mut known = granted.map(|granted| (granted.iter(), Free::new(frame, jobs, others)));
+        let mut tally = Tally::default();
         let (settings, t) = (&self.settings, window.t);
         self.rows.clear();
         self.rows.reserve(jobs.len());
         for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
-            member.credit(&mut granted);
-            member.take(job, window, member.served.then(|| free.beside(job)), settings);
+            if let Some((granted, free)) = &mut known {
+                member.credit(granted);
+                member.take(job, window, member.served.then(|| free.beside(job)), settings);
+            }
             tally.add(at, member);
             self.ghosts.extend(member.leaves());
             member.estimate_work(job, settings);
@@ -292,14 +295,14 @@ impl Paceline {
         tally
     }
 
-    /// The same for a frame in which jobs came or are gone.
-    fn follow_changes(
+    /// Updates the members for a frame in which jobs came or are gone.
+    fn change_members(
         &mut self,
         frame: &Frame,
         jobs: &[&Job],
         window: Window,
         granted: &[Outcome],
-    ) -> Tally {
+    ) {
         let free = Free::new(frame, jobs, self.speed.others());
         let mut granted = granted.iter();
         self.members.iter_mut().for_each(|(_, member)| member.credit(&mut granted));
@@ -322,19 +325,6 @@ impl Paceline {
         }
         gone.extend(before.map(|(_, member)| member));
         self.add_ghosts(&gone, window);
-        let mut tally = Tally::default();
-        let (settings, t) = (&self.settings, window.t);
-        self.rows.clear();
-        self.rows.reserve(jobs.len());
-        for (at, ((_, member), job)) in self.members.iter_mut().zip(jobs).enumerate() {
-            tally.add(at, member);
-            self.ghosts.extend(member.leaves());
-            member.estimate_work(job, settings);
-            if member.trains() {
-                self.rows.push(member.row(at, job, t, settings));
-            }
-        }
-        tally
     }
 
     /// Adds ghosts for jobs that are gone, and gives the others the virtual service beyond their work.
@@ -452,13 +442,13 @@ impl Paceline {
         let granted = self.advance(&jobs, seconds, same);
         let was_first = self.last.as_ref().and_then(|last| last.first.as_ref());
         let first = was_first.and_then(|first| jobs.binary_search_by(|job| job.id.cmp(first)).ok());
-        let tally = if same {
-            let tally = self.follow(frame, &jobs, window, &granted);
+        if !same {
+            self.change_members(frame, &jobs, window, &granted);
+        }
+        let tally = self.follow(frame, &jobs, window, same.then_some(&*granted));
+        if same {
             self.measure(frame, seconds, &tally, first);
-            tally
-        } else {
-            self.follow_changes(frame, &jobs, window, &granted)
-        };
+        }
         self.fit_curves(&jobs, t);
         let (claims, services, bound) = self.admit(&tally);
         let room = (1.0 - self.speed.others() - services).max(MIN_ROOM);
