@@ -28,7 +28,11 @@ fn command_continues_if_its_output_cannot_be_written() {
     let said = bench.path("said");
     command.current_dir(bench.path("")).stdout(full_disk()).stderr(File::create(&said).unwrap());
     let mut running = Running(command.spawn().unwrap());
-    let read = bench.until(|progress| progress.eval.count == 2);
+    // What is read and what cannot be written are counted by two threads.
+    let read = bench.until(|progress| {
+        let mut sources = progress.sidecar.iter().flat_map(|sidecar| &sidecar.sources);
+        progress.eval.count == 2 && sources.any(|one| one.dropped > 0 && one.error.is_some())
+    });
     let said = fs::read_to_string(said).unwrap();
     assert!(said.contains("cannot write standard output: No space left"), "{said}");
     let source = &read.sidecar.unwrap().sources[0];
@@ -123,9 +127,9 @@ fn deleted_log_is_followed_again_once_recreated() {
     };
     bench.until(|progress| !is_up(progress));
     append(&log, &line(2));
-    let read = bench.until(|progress| progress.step == Some(2));
-    assert!(is_up(&read));
-    assert_eq!(read.eval.count, 2);
+    bench.until(|progress| {
+        (progress.step, progress.eval.count, is_up(progress)) == (Some(2), 2, true)
+    });
 }
 
 #[test]

@@ -48,8 +48,9 @@ fn command_in_a_terminal_is_read_and_gets_signals() {
     );
     let mut command = in_terminal(&bench, &script);
     let mut running = Running(command.stdout(Stdio::null()).spawn().unwrap());
-    let read = bench.until(|progress| progress.eval.count == 2);
-    assert_eq!((read.state, read.step), (State::Running, Some(2)));
+    bench.until(|progress| {
+        (progress.state, progress.step, progress.eval.count) == (State::Running, Some(2), 2)
+    });
     running.signal(Signal::TERM);
     assert_eq!(running.0.wait().unwrap().code(), Some(5));
 }
