@@ -73,7 +73,7 @@ fn running_command_is_read_and_gets_the_signals() {
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
     let read = bench.until(|progress| (progress.eval.count, progress.step) == (2, Some(2)));
     assert_eq!((read.job.as_str(), read.source.as_str()), ("toy", "sidecar"));
-    assert_eq!(read.eval.sum, 4.0);
+    assert_eq!((read.eval.sum, read.rejected), (4.0, 0));
     assert!(bench.run(&["healthcheck", "--ready"]).status.success());
     running.signal(Signal::TERM);
     assert_eq!(running.0.wait().unwrap().code(), Some(5));
