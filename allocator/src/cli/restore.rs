@@ -8,7 +8,7 @@ use paceline_api::audit::{Audit, Entry};
 use paceline_api::plain::{plain, print};
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
-use paceline_node::limits::originals::{Originals, Scope};
+use paceline_node::limits::originals::{Originals, START_WAIT, Scope};
 use paceline_node::limits::{Actuator, Leftover};
 use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::{Folder, JournalError};
@@ -65,7 +65,7 @@ pub(super) async fn run(
     let originals = Originals::open(&folder, &described.id, "paceline restore")?.lock_engine(
         &locks::folder(),
         &described.data,
-        Scope::Recorded,
+        (Scope::Recorded, START_WAIT),
     )?;
     let journal = Folder::open(originals.folder())?;
     let looked_in = originals.folder().to_owned();

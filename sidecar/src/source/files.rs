@@ -124,21 +124,25 @@ impl Files {
                 self.texts().for_each(Text::flush);
             }
         }
-        // What is written faster than it is read, or is endless, must not delay the end.
+        self.read_rest(MAX_LAST_READ);
+        save(self);
+    }
+
+    /// Reads to the end, for `max_time` at most: what is written faster than it is read, or is endless, must
+    /// not delay the end of the job.
+    fn read_rest(&mut self, max_time: Duration) {
         let clock = Clock::start();
         while self.round().more {
-            if clock.elapsed() >= MAX_LAST_READ {
+            if clock.elapsed() >= max_time {
                 say(format_args!(
                     "ending with unread text: the sources have more than {} s can read",
-                    MAX_LAST_READ.as_secs()
+                    max_time.as_secs()
                 ));
                 // The last line may be cut at the end of a piece: it is no report.
-                save(self);
                 return;
             }
         }
         self.texts().for_each(Text::finish);
-        save(self);
     }
 
     /// Reads a bounded amount of each file.
@@ -264,5 +268,51 @@ impl OneFile {
                 wake.watch_folders(&self.path, folders)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use paceline_reporter::Reporter;
+    use paceline_reporter::wire::Progress;
+
+    use super::*;
+    use crate::merger::Hints;
+
+    /// The progress of a job, and the number of bytes read, after the rest of `path` was read for `max_time`
+    /// at most.
+    fn read_within(path: &Path, max_time: Duration) -> (Progress, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("sidecar.sock");
+        let builder = Reporter::builder("vae").listen(&format!("unix:{}", socket.display()));
+        let job = Job::start(builder, Hints::default()).unwrap();
+        let wanted = Wanted { logs: vec![path.to_owned()], ..Wanted::default() };
+        let mut files =
+            Files::new(&job, &wanted, &Patterns::default(), &SavedFiles::default()).unwrap();
+        files.read_rest(max_time);
+        let bytes = job.describe(files.all[0].source, |known| known.bytes).unwrap();
+        let progress = job.progress().unwrap();
+        job.close();
+        (progress, bytes)
+    }
+
+    #[test]
+    fn endless_file_does_not_delay_the_end() {
+        let (progress, bytes) = read_within(Path::new("/dev/zero"), Duration::from_millis(50));
+        assert!(progress.eval.count == 0 && bytes > 0, "{bytes} bytes");
+    }
+
+    #[test]
+    fn line_that_the_end_cuts_is_no_report() {
+        let line = |step: u64| format!("iter {step}: loss 2.5000, time 20ms\n");
+        let text: String = (100_000..145_000).map(line).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("train.log");
+        std::fs::write(&path, &text).unwrap();
+        let (progress, bytes) = read_within(&path, Duration::ZERO);
+        let read = &text[..usize::try_from(bytes).unwrap()];
+        let (whole, cut) = read.rsplit_once('\n').unwrap();
+        assert!(cut.contains("loss 2.5"), "{bytes} bytes end in {cut:?}");
+        assert_eq!(progress.eval.count, u64::try_from(whole.lines().count()).unwrap());
     }
 }

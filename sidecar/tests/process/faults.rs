@@ -149,22 +149,6 @@ fn killed_command_is_reported_as_failed() {
 }
 
 #[test]
-fn endless_log_does_not_delay_the_end() {
-    let bench = Bench::new();
-    let said = bench.path("said");
-    let mut command = bench.command(&["--log", "/dev/zero"]);
-    let mut running = Running(command.stderr(File::create(&said).unwrap()).spawn().unwrap());
-    bench.until(|progress| {
-        progress.sidecar.as_ref().is_some_and(|sidecar| sidecar.sources.iter().any(|one| one.up))
-    });
-    running.signal(Signal::TERM);
-    let status = wait_for(|| running.0.try_wait().unwrap());
-    let said = fs::read_to_string(said).unwrap();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(said.contains("ending with unread text"), "{said}");
-}
-
-#[test]
 fn file_in_the_place_of_a_statsd_socket_is_kept_and_named() {
     let bench = Bench::new();
     let model = bench.path("model.pt");

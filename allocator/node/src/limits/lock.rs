@@ -15,7 +15,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::make_private;
@@ -29,9 +29,9 @@ const MAX_TRIES: usize = 16;
 /// is short: on a full disk the file stays empty, and the caller may be the controller.
 const MAX_LOOKS: u32 = 20;
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
-/// How often a lock is tried again at a start. `paceline doctor` and a search for leftovers hold locks for
-/// an instant.
-const MAX_WAITS: usize = 50;
+/// How long a start waits for a lock. `paceline doctor` and a search for leftovers hold locks for an
+/// instant.
+pub const START_WAIT: Duration = Duration::from_millis(500);
 /// The longest text of a lock's file that is read, in bytes.
 const MAX_TEXT: u64 = 4096;
 /// The most characters of an engine's data folder in the name of its lock.
@@ -93,14 +93,16 @@ impl Lock {
     }
 
     /// The same, at a start: it waits for one who only looks.
-    fn take_at_start(path: &Path, shared: bool) -> Result<Self, Failed> {
-        for _ in 0..MAX_WAITS {
+    fn take_at_start(path: &Path, shared: bool, wait: Duration) -> Result<Self, Failed> {
+        let begun = Instant::now();
+        loop {
             match Self::take(path, shared) {
-                Err(Failed::Held(_)) => std::thread::park_timeout(LOOK_PAUSE),
+                Err(Failed::Held(_)) if begun.elapsed() < wait => {
+                    std::thread::park_timeout(LOOK_PAUSE);
+                }
                 taken => return taken,
             }
         }
-        Self::take(path, shared)
     }
 
     fn is_at_its_path(&self) -> bool {
@@ -167,7 +169,11 @@ pub(super) struct FolderLock {
 impl FolderLock {
     /// Takes the lock in `folder`, at a start.
     pub(super) fn take(folder: &Path, purpose: &str) -> Result<Self, OriginalsError> {
-        Self::taken_by(Lock::take_at_start, folder, purpose)
+        Self::taken_by(
+            |path, shared| Lock::take_at_start(path, shared, START_WAIT),
+            folder,
+            purpose,
+        )
     }
 
     /// Takes the lock in the folder of another engine, for an instant.
@@ -256,7 +262,7 @@ impl EngineLock {
     pub(super) fn take(
         folder: &Path,
         (engine, data): (&str, &str),
-        scope: Scope,
+        (scope, wait): (Scope, Duration),
         (state, own): (&Path, &FolderLock),
     ) -> Result<Option<Self>, OriginalsError> {
         let unusable = |error: &io::Error| {
@@ -273,8 +279,8 @@ impl EngineLock {
         refuse_older(folder, engine, &own.lock.path)?;
         let path = engine_file(folder, engine, data);
         let taken = match scope {
-            Scope::All => Lock::take_at_start(&path, false).map(Some),
-            Scope::Some => Lock::take_at_start(&path, true).map(Some),
+            Scope::All => Lock::take_at_start(&path, false, wait).map(Some),
+            Scope::Some => Lock::take_at_start(&path, true, wait).map(Some),
             Scope::Recorded => Ok(None),
         };
         let mut lock = match taken {
@@ -482,7 +488,9 @@ mod tests {
         let own = FolderLock::take(&originals, "a test").unwrap();
         let locks = folder.path().join("locks");
         let engine = ("engine", "/var/lib/docker");
-        let lock = EngineLock::take(&locks, engine, Scope::Some, (&state, &own)).unwrap().unwrap();
+        let lock = EngineLock::take(&locks, engine, (Scope::Some, Duration::ZERO), (&state, &own))
+            .unwrap()
+            .unwrap();
         let claims = 2_000;
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

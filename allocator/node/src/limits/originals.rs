@@ -50,7 +50,7 @@ use tracing::warn;
 use super::lock::{self, Claim, EngineLock, FolderLock};
 use super::record_files::{RecordFiles, Seal};
 
-pub use super::lock::Scope;
+pub use super::lock::{START_WAIT, Scope};
 pub use super::record::{Absence, LastWrite, Original, Record};
 pub use error::OriginalsError;
 
@@ -127,16 +127,16 @@ impl Originals {
     }
 
     /// The same, also holding the lock of the engine in the machine's folder of locks. `data` is the
-    /// folder of the engine's data.
+    /// folder of the engine's data. A lock that is held is waited for, as long as `wait`.
     pub fn lock_engine(
         self,
         locks: &Path,
         data: &str,
-        scope: Scope,
+        (scope, wait): (Scope, Duration),
     ) -> Result<Self, OriginalsError> {
         let engine_lock = {
             let own = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-            EngineLock::take(locks, (&self.engine, data), scope, (&self.state, &own))?
+            EngineLock::take(locks, (&self.engine, data), (scope, wait), (&self.state, &own))?
         };
         let originals = Self { engine_lock, ..self };
         // A killed run has left the locks of its containers.

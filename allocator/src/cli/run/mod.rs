@@ -18,7 +18,7 @@ use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
 use paceline_node::controller::{Controller, Hooks, Inventory, Records};
 use paceline_node::limits::Actuator;
-use paceline_node::limits::originals::{Originals, Scope};
+use paceline_node::limits::originals::{Originals, START_WAIT, Scope};
 use paceline_node::migration::agent_actions::AgentActions;
 use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::Folder;
@@ -137,7 +137,7 @@ async fn write_limits(
     let originals = Originals::open(&state, &described.id, purpose)?.lock_engine(
         &locks::folder(),
         &described.data,
-        scope,
+        (scope, START_WAIT),
     )?;
     let journal = Folder::open(originals.folder())?;
     let machine = &described.machine;

@@ -1,4 +1,4 @@
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use paceline_cgroup::Quota;
 
@@ -97,7 +97,7 @@ fn locked(
     Originals::open(&state, "one", name).unwrap().lock_engine(
         &folder.path().join("locks"),
         "/data",
-        scope,
+        (scope, Duration::ZERO),
     )
 }
 
@@ -132,7 +132,7 @@ fn engines_of_one_id_have_locks_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let take = |name: &str, data: &str| {
         let own = Originals::open(&folder.path().join(name), "one", name).unwrap();
-        own.lock_engine(&folder.path().join("locks"), data, Scope::All)
+        own.lock_engine(&folder.path().join("locks"), data, (Scope::All, Duration::ZERO))
     };
     let _first = take("first", "/var/lib/docker").unwrap();
     let _other = take("other", "/srv/second/docker").unwrap();
@@ -169,7 +169,7 @@ fn running_older_version_counts_as_a_holder() {
     fs::write(state.join("one/lock"), "process 7 on here since 2, policy flowcon").unwrap();
     let take = |name: &str| {
         let own = Originals::open(&folder.path().join(name), "one", "a test").unwrap();
-        own.lock_engine(&state.join("locks"), "/data", Scope::Some)
+        own.lock_engine(&state.join("locks"), "/data", (Scope::Some, Duration::ZERO))
     };
     let held = take("member").unwrap_err().to_string();
     assert!(held.contains("process 7 on here"), "{held}");
@@ -178,7 +178,8 @@ fn running_older_version_counts_as_a_holder() {
     // One of this version in the default folder is no older one: a bench starts allocators itself.
     let own = Originals::open(&state, "one", "a test").unwrap();
     drop(take("member").unwrap());
-    let _own = own.lock_engine(&state.join("locks"), "/data", Scope::Some).unwrap();
+    let _own =
+        own.lock_engine(&state.join("locks"), "/data", (Scope::Some, Duration::ZERO)).unwrap();
     take("member").unwrap();
 }
 

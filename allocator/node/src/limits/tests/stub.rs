@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bollard::{API_DEFAULT_VERSION, Docker};
 use paceline_cgroup::{Cgroup, Quota};
@@ -120,7 +121,8 @@ impl Stub {
             (state.id.clone(), state.cpus)
         };
         let originals = Originals::open(&self.state_folder(name), &engine, name)?;
-        let originals = originals.lock_engine(&self.folder.path().join("locks"), "/data", scope)?;
+        let locks = self.folder.path().join("locks");
+        let originals = originals.lock_engine(&locks, "/data", (scope, Duration::ZERO))?;
         let proc = self.folder.path().join("proc");
         Ok(Actuator::new(docker.into(), originals, proc, f64::from(cpus)))
     }
