@@ -16,8 +16,6 @@ use super::{default_weight, kill, systemctl};
 
 /// The variable with the names of two users, who have nothing else to do.
 const USERS: &str = "PACELINE_TEST_USERS";
-/// A job that uses no CPU: an emulated machine has little.
-const JOB: [&str; 2] = ["sleep", "100000"];
 /// The groups of the machine.
 const GROUPS: &str = "/sys/fs/cgroup";
 
@@ -91,9 +89,12 @@ impl Machine {
         Pid::from_raw(pid).context("a process has an id")
     }
 
-    /// Starts a job.
+    /// Starts a job that reports.
     fn job(&mut self, user: &str, name: &str) -> anyhow::Result<Pid> {
-        let words = ["exec", "--job", name, "--sidecar", "none", "--", JOB[0], JOB[1]];
+        let job = job()?;
+        let command = job.iter().map(String::as_str);
+        let words: Vec<&str> =
+            ["exec", "--job", name, "--sidecar", "none", "--"].into_iter().chain(command).collect();
         let pid = self.start(user, name, &words)?;
         self.wait("the job is recorded", || Ok(Self::groups()?.contains_key(name)))?;
         Ok(pid)
@@ -188,6 +189,12 @@ impl Machine {
         self.wait("no group is left", || Ok(groups_below(Path::new(GROUPS)).is_empty()))
             .with_context(|| format!("{:?}", groups_below(Path::new(GROUPS))))
     }
+}
+
+/// A job that reports and uses almost no CPU: an emulated machine has little.
+fn job() -> anyhow::Result<[String; 3]> {
+    let program = program("toy-job")?.display().to_string();
+    Ok([program, "--sleep".to_owned(), "100000".to_owned()])
 }
 
 fn uid(user: &str) -> anyhow::Result<u32> {
@@ -312,7 +319,8 @@ pub(crate) fn root_manages_jobs_of_two_users() -> anyhow::Result<()> {
     machine.job(first, "of-first")?;
     machine.job("root", "of-root")?;
     // This command ends, and leaves a child behind.
-    let forks = format!("(setsid {} >/dev/null 2>&1 &); exit 0", JOB.join(" "));
+    let job = shlex::try_join(job()?.iter().map(String::as_str))?;
+    let forks = format!("(setsid {job} >/dev/null 2>&1 &); exit 0");
     let words = ["exec", "--job", "of-second", "--sidecar", "none", "--", "sh", "-c", &forks];
     machine.start(second, "of-second", &words)?;
     machine.wait("the job is recorded", || Ok(Machine::groups()?.contains_key("of-second")))?;

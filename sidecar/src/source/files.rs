@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn endless_file_does_not_delay_the_end() {
-        let (progress, bytes) = read_within(Path::new("/dev/zero"), Duration::from_millis(50));
+        let (progress, bytes) = read_within(Path::new("/dev/zero"), Duration::ZERO);
         assert!(progress.eval.count == 0 && bytes > 0, "{bytes} bytes");
     }
 

@@ -27,8 +27,8 @@ const CHECK_PERIOD: Duration = Duration::from_millis(2);
 /// … and how many times.
 const MAX_CHECKS: u32 = 2500;
 
-/// What systemd answers while it stops the slice of all jobs.
-const STOPPING: &str = "destructive";
+/// What systemd answers while it stops the slice of all jobs, and just after that.
+const STOPPING: [&str; 2] = ["destructive", "paceline.slice not found"];
 /// How often systemd is asked, while jobs begin and end around this one.
 const MAX_CALLS: u32 = 20;
 /// The advice where `busctl` is missing.
@@ -146,7 +146,7 @@ fn next(said: &str, brings_slice: bool) -> Option<bool> {
         return Some(false);
     }
     // The slice goes with its last job, and then the next one brings it.
-    said.contains(STOPPING).then_some(true)
+    STOPPING.iter().any(|word| said.contains(word)).then_some(true)
 }
 
 /// Whether a job has brought the slice of all jobs. Its group says less: systemd also makes one for a job that
@@ -242,6 +242,7 @@ mod tests {
         let stopping = "Call failed: Transaction for a.scope/start is destructive (paceline.slice \
                         has 'stop' job queued, but 'start' is included in transaction).";
         assert_eq!(next(stopping, false), Some(true));
+        assert_eq!(next("Call failed: Unit paceline.slice not found.", false), Some(true));
         assert_eq!(next("Call failed: Access denied", false), None);
     }
 
