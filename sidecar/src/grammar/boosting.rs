@@ -91,7 +91,8 @@ impl Grammar for XgBoost {
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        Reading::from_found(round(line, fields), draft, Reading::Foreign)
+        // A terminal or a collector may have made spaces of its tabs.
+        Reading::from_found(round(line, char::is_whitespace, fields), draft, Reading::Foreign)
     }
 }
 
@@ -111,21 +112,23 @@ impl Grammar for LightGbm {
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        Reading::from_found(round(line, fields), draft, Reading::Foreign)
+        Reading::from_found(round(line, |gap| gap == '\t', fields), draft, Reading::Foreign)
     }
 }
 
-/// Reads the line of a round. `fields` splits a field into its name, the data, the metric and the
-/// value.
+/// Reads the line of a round. `is_gap`: the characters between its fields. `fields` splits a field into
+/// its name, the data, the metric and the value.
 fn round<'a>(
     line: &'a str,
+    is_gap: impl Fn(char) -> bool,
     fields: impl Fn(&'a str) -> Option<(&'a str, &'a str, &'a str, f64)>,
 ) -> Option<Observation> {
     let (step, rest) = scan::count(line.strip_prefix('[')?)?;
-    let rest = rest.strip_prefix("]\t")?;
+    let rest = rest.strip_prefix(']')?.strip_prefix(&is_gap)?;
     let mut losses = Vec::new();
+    let all = rest.split(is_gap).filter(|field| !field.is_empty());
     // Libraries print a handful of metrics; further ones are ignored.
-    for field in rest.split('\t').take(16) {
+    for field in all.take(16) {
         let (name, data, metric, value) = fields(field)?;
         let metric = metric.split('@').next().unwrap_or_default();
         if SCORES.contains(&metric) {

@@ -312,7 +312,11 @@ impl Detector {
         }
         let found = &mut self.draft.found;
         match reading {
-            Reading::Bar { moved } => self.held.bar(found, moved),
+            Reading::Bar { moved } => {
+                let is_new = self.held.bar(found, moved);
+                self.queued = self.held.behind();
+                is_new
+            }
             Reading::SaysBeforeBar => {
                 self.explained(index);
                 self.held.losses(&mut self.draft.found)

@@ -14,6 +14,12 @@ pub(super) struct Held {
     has_bar: bool,
     /// A step and its epoch, to check later ones.
     known: Option<(f64, f64)>,
+    /// The step and the latency of the last frame that has moved.
+    last: Option<(u64, Option<f64>)>,
+    /// Frames are not redrawn after losses, as far as the epochs show.
+    is_of_last: bool,
+    /// The last frame, if the losses that were reported in its place belong to the one before.
+    behind: Option<Observation>,
 }
 
 impl Held {
@@ -36,7 +42,17 @@ impl Held {
     /// whether to report `found`. It then holds the frame, or the losses that waited for it.
     pub(super) fn bar(&mut self, found: &mut Observation, moved: bool) -> bool {
         self.has_bar = true;
+        let last = found.step.and_then(|step| self.last.replace((step, found.batch_seconds)));
         let Some(waiting) = self.waiting.take() else { return moved };
+        if let Some((step, seconds)) = last
+            && self.is_of_last(step, found, &waiting)
+        {
+            let total_steps = found.total_steps;
+            let waiting =
+                Observation { step: Some(step), total_steps, batch_seconds: seconds, ..waiting };
+            self.behind = Some(std::mem::replace(found, waiting));
+            return true;
+        }
         let fits = self.fits(found, &waiting);
         let bar = std::mem::replace(found, waiting);
         if fits {
@@ -50,9 +66,40 @@ impl Held {
         true
     }
 
+    /// The last frame, if it is to be reported after the losses of the one before.
+    pub(super) fn behind(&mut self) -> Option<Observation> {
+        self.behind.take()
+    }
+
     /// Returns the losses whose step has not come.
     pub(super) fn flush(&mut self) -> Option<Observation> {
         self.waiting.take()
+    }
+
+    /// Whether losses are those of the frame before them, whose step is `last`: in a log without redrawn
+    /// frames. The number of epochs is then a whole one, and with the step of the next frame it is not.
+    /// Where both fit, it is as before.
+    fn is_of_last(&mut self, last: u64, next: &Observation, losses: &Observation) -> bool {
+        let (Some(step), Some(total), Some(epoch)) = (next.step, next.total_steps, losses.epoch)
+        else {
+            return false;
+        };
+        let is_slow = next.batch_seconds.is_some_and(|seconds| seconds >= SLOW);
+        if !is_slow || next.step_in_epoch || last == 0 || step != last + 1 {
+            return false;
+        }
+        let count = |count: u64| u32::try_from(count).ok().map(f64::from);
+        let is_whole = |step: u64| {
+            let (Some(step), Some(total)) = (count(step), count(total)) else { return false };
+            let epochs = epoch * total / step;
+            // The epoch is printed with two digits at least.
+            epoch > 0.0 && (epochs - epochs.round()).abs() <= 0.005 * total / step
+        };
+        let (of_last, of_next) = (is_whole(last), is_whole(step));
+        if of_last != of_next {
+            self.is_of_last = of_last;
+        }
+        self.is_of_last && of_last
     }
 
     /// Whether the step has grown in proportion to the epoch.
@@ -71,6 +118,9 @@ impl Held {
         step > 0.0
     }
 }
+
+/// The shortest time of a step in seconds for which the bar is drawn after each step.
+const SLOW: f64 = 1.0;
 
 #[cfg(test)]
 mod tests {
@@ -112,6 +162,28 @@ mod tests {
         assert_eq!(frame(held, 40, true), Some(dict(1.25)));
         assert_eq!(losses(held, 3.0), None);
         assert_eq!((held.flush(), held.flush()), (Some(dict(3.0)), None));
+    }
+
+    #[test]
+    fn losses_take_the_last_step_if_only_its_epoch_fits() {
+        let read = |seconds, steps: [u64; 2], epoch| {
+            let timed = |step| Observation { batch_seconds: Some(seconds), ..bar(step) };
+            let held = &mut Held::default();
+            let [before, after] = steps;
+            held.bar(&mut timed(before), true);
+            assert_eq!(losses(held, epoch), None);
+            let mut found = timed(after);
+            assert!(held.bar(&mut found, true));
+            let behind = held.behind().map(|frame| frame.step == Some(after));
+            assert_eq!((found.epoch, held.behind()), (Some(epoch), None));
+            (found.step, behind)
+        };
+        assert_eq!(read(2.0, [12, 13], 0.25), (Some(12), Some(true)));
+        // The frame before was drawn before the step.
+        assert_eq!(read(2.0, [12, 13], 0.27), (Some(13), None));
+        assert_eq!(read(2.0, [12, 14], 0.25), (Some(14), None));
+        // Not every step is drawn.
+        assert_eq!(read(0.1, [12, 13], 0.25), (Some(13), None));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod counters;
 mod field;
 mod held_out;
+mod lists;
 mod loss;
 mod numbers;
 mod pairs;
@@ -55,7 +56,21 @@ impl Grammar for KeyValue {
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        if lists::may_be_names(line) {
+            match self.names_then_values(line, draft) {
+                Some(true) => return Reading::Says,
+                Some(false) => {
+                    draft.clear();
+                    return Reading::Foreign;
+                }
+                None => draft.clear(),
+            }
+        }
         if self.line(line, draft) && !draft.found.losses.is_empty() {
+            return Reading::Says;
+        }
+        draft.clear();
+        if line.starts_with(|c: char| c.is_ascii_digit()) && self.numbers_then_names(line, draft) {
             return Reading::Says;
         }
         draft.clear();

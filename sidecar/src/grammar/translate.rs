@@ -7,7 +7,7 @@
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
-const WORDS: [(&str, &str); 177] = [
+const WORDS: [(&str, &str); 178] = [
     // Chinese.
     ("损失", "loss"),
     ("損失", "loss"),
@@ -75,6 +75,7 @@ const WORDS: [(&str, &str); 177] = [
     ("스텝", "step"),
     ("단계", "step"),
     ("배치", "batch"),
+    ("반복", "iteration"),
     ("평균", "avg"),
     ("최고", "best"),
     ("최저", "best"),

@@ -53,6 +53,7 @@ pub(super) struct Position {
 }
 
 /// Converts the counters of a process into steps of the whole run.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub(super) struct Steps {
     batch_size: Option<u64>,
@@ -62,6 +63,8 @@ pub(super) struct Steps {
     epoch: Option<f64>,
     /// The first epoch had a fraction, so epochs are of what is done.
     fractions: bool,
+    /// There was one epoch so far, a whole number above 1.
+    began_late: bool,
     pass: Pass,
     /// Whether steps have been counted, and not only epochs or fractions of the run.
     counts: bool,
@@ -92,6 +95,7 @@ impl Steps {
             first_epoch: None,
             epoch: None,
             fractions: false,
+            began_late: false,
             pass: Pass::default(),
             counts: false,
             reached: None,
@@ -144,6 +148,11 @@ impl Steps {
             // A resumed run that starts at a later epoch is assumed to count from 1, as most do.
             // Fractions begin at 0.
             let from_zero = epoch < 1.0 || epoch.fract() != 0.0;
+            // After 2.0, 2.13 is what is done: a run that counts from 1 would have begun at 1.
+            if std::mem::take(&mut self.began_late) && epoch.fract() != 0.0 {
+                (self.first_epoch, self.fractions) = (Some(0.0), true);
+            }
+            self.began_late = self.first_epoch.is_none() && !from_zero && epoch > 1.0;
             let first = *self.first_epoch.get_or_insert(if from_zero { 0.0 } else { 1.0 });
             // Where fractions are of what is done, a whole number above the last one ends an epoch. One
             // below it has no fraction because its line rounds down.

@@ -4,8 +4,9 @@ use super::Meaning;
 use super::words::{Kinds, Word, kinds, same};
 
 pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
-    // open_clip's name beside that of the data; seconds per batch.
-    if same(words, "batch t") || same(words, "s b") {
+    // Short names of seconds per batch, mostly beside that of the data.
+    const SECONDS: [&str; 4] = ["batch t", "s b", "updt s", "update s"];
+    if SECONDS.iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
     let all = kinds(words);

@@ -36,7 +36,8 @@ pub(super) fn total(words: &[Word<'_>]) -> Option<Meaning> {
 }
 
 pub(super) fn counter(words: &[Word<'_>]) -> Option<Meaning> {
-    const EPOCHS: [&str; 6] = ["epoch", "ep", "pass", "epoch num", "epoch idx", "epoch number"];
+    const EPOCHS: [&str; 7] =
+        ["epoch", "ep", "epch", "pass", "epoch num", "epoch idx", "epoch number"];
     const STEPS: [&str; 33] = [
         "round",
         "step",

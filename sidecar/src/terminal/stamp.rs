@@ -5,7 +5,8 @@
 pub(crate) fn stamp(text: &str) -> Option<(Option<f64>, &str)> {
     let (days, rest) = date(text).or_else(|| named_date(text))?;
     let rest = rest.strip_prefix(['T', 't', '-', ',']).unwrap_or(rest).trim_start_matches(' ');
-    let (seconds, rest) = time(rest).or_else(|| minutes(rest))?;
+    let short = || days.and_then(|_| short_time(rest));
+    let (seconds, rest) = time(rest).or_else(|| minutes(rest)).or_else(short)?;
     let (offset, rest) = zone(rest);
     let at = days.zip(offset).map(|(days, offset)| f64::from(days) * 86_400.0 + seconds - offset);
     Some((at, rest))
@@ -34,6 +35,18 @@ fn minutes(text: &str) -> Option<(f64, &str)> {
 /// A time of day such as `10:00:00.123` in seconds, and the text after it.
 pub(super) fn time(text: &str) -> Option<(f64, &str)> {
     let (hours, rest) = digits(text, 2)?;
+    time_after(hours, rest)
+}
+
+/// A time of day whose hour has one digit: `9:00:00.123`. Without a date it may be a duration.
+#[cold]
+fn short_time(text: &str) -> Option<(f64, &str)> {
+    let (hours, rest) = digits(text, 1)?;
+    time_after(hours, rest)
+}
+
+/// The time of day whose minutes and seconds are at the start of `rest`.
+fn time_after(hours: i32, rest: &str) -> Option<(f64, &str)> {
     let (minutes, rest) = digits(rest.strip_prefix(':')?, 2)?;
     let (seconds, rest) = digits(rest.strip_prefix(':')?, 2)?;
     if hours > 24 || minutes > 59 || seconds > 60 {
@@ -60,7 +73,7 @@ fn part_of_one(text: &str) -> (f64, &str) {
 }
 
 /// Days since 1970-01-01 from `2026-01-31`, `2026/01/31`, `20260131` or `01/31/2026`, and the text
-/// after it. `01/31` has no year.
+/// after it. `01/31` has no year, and in `26/01/31` its place is not certain.
 fn date(text: &str) -> Option<(Option<i32>, &str)> {
     if let Some((year, rest)) = digits(text, 4) {
         let separator =
@@ -74,10 +87,12 @@ fn date(text: &str) -> Option<(Option<i32>, &str)> {
     let (month, rest) = digits(text, 2)?;
     let (day, rest) = digits(rest.strip_prefix('/')?, 2)?;
     match rest.strip_prefix('/') {
-        Some(rest) => {
-            let (year, rest) = digits(rest, 4)?;
-            Some((Some(days(year, month, day)?), rest))
-        }
+        Some(rest) => match digits(rest, 4) {
+            Some((year, rest)) => Some((Some(days(year, month, day)?), rest)),
+            None => digits(rest, 2)
+                .filter(|(_, rest)| rest.starts_with(' '))
+                .map(|(_, rest)| (None, rest)),
+        },
         None => days(1972, month, day).map(|_| (None, rest)).filter(|_| rest.starts_with(' ')),
     }
 }
@@ -154,13 +169,28 @@ mod tests {
             ("01/31/2026 10:00:00 - x", None, " - x"),
             ("04/21 21:03:52 - x", None, " - x"),
             ("20260101-10:00:00 x", None, " x"),
+            ("2026-01-01 9:08:07.123 x", None, " x"),
+            ("2026-01-01T9:00:00Z x", Some(1_767_258_000.0), " x"),
+            ("26/01/31 10:00:00 x", None, " x"),
+            ("01/31/26 10:00:00 x", None, " x"),
             ("May 01 10:00:00 node x", None, " node x"),
             ("Fri May  1 10:00:00 x", None, " x"),
             ("05 Aug 02:16    INFO", None, "    INFO"),
         ] {
             assert_eq!(stamp(text), Some((at, rest)), "{text}");
         }
-        for text in ["", "2026", "2026-13-01 10:00:00", "2026-01-01", "20260101 10:00:00", "é"] {
+        for text in [
+            "",
+            "2026",
+            "2026-13-01 10:00:00",
+            "2026-01-01",
+            "20260101 10:00:00",
+            "12/31 0:01:23",
+            "2026-01-01 9:61:00",
+            "26/01/31",
+            "26/01/310:00:00",
+            "é",
+        ] {
             assert_eq!(stamp(text), None, "{text}");
         }
     }

@@ -16,6 +16,11 @@ fn xgboost() {
             "step 11, train-mae=0.5 Step, test-mae=0.6 Test Epoch",
         ),
         ("[12]\ttrain-auc:0.9", ""),
+        (
+            "[13]     train-rmse:0.61250      eval-rmse:0.625",
+            "step 13, train-rmse=0.6125 Step, eval-rmse=0.625 Validation Epoch",
+        ),
+        ("[14] train-mae:0.5 and more", ""),
     ];
     check("xgboost", true, &table);
 }

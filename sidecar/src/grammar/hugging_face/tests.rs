@@ -84,3 +84,24 @@ fn step_is_taken_from_the_next_bar() {
     ];
     assert_eq!(read_all(&frames), expected);
 }
+
+#[test]
+fn step_is_that_of_the_bar_before_if_it_is_not_drawn_again() {
+    let lines = [
+        " 25%|██▌       | 5/20 [00:50<02:30, 10.00s/it]",
+        "{'loss': 1.5, 'grad_norm': 0.5, 'learning_rate': 4e-05, 'epoch': 0.5}",
+        " 30%|███       | 6/20 [01:00<02:20, 10.00s/it]",
+        "{'loss': 1.25, 'grad_norm': 0.5, 'learning_rate': 4e-05, 'epoch': 0.6}",
+        " 35%|███▌      | 7/20 [01:10<02:10, 10.00s/it]",
+        "{'loss': 1.125, 'grad_norm': 0.5, 'learning_rate': 4e-05, 'epoch': 0.7}",
+    ];
+    let expected = [
+        "step 5/20, 10 s",
+        "epoch 0.5, step 5/20, 10 s, loss=1.5 Interval",
+        "step 6/20, 10 s",
+        "epoch 0.6, step 6/20, 10 s, loss=1.25 Interval",
+        "step 7/20, 10 s",
+        "epoch 0.7, loss=1.125 Interval",
+    ];
+    assert_eq!(read_all(&lines.map(|line| (line, Newline))), expected);
+}

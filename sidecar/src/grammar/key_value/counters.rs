@@ -17,6 +17,8 @@ struct Count {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     epoch: Option<(f64, Option<u64>)>,
+    /// Its name is `ep`, which may be that of an episode.
+    short_epoch: bool,
     /// The number after a word such as "Train", which is the epoch if a counter follows it.
     lead: Option<Count>,
     /// Steps of the whole run, by their name.
@@ -65,8 +67,12 @@ impl Counters {
     }
 
     fn epoch(&mut self, pair: &Pair<'_>) {
-        if self.epoch.is_none() && pair.value.is_finite() {
+        let is_short =
+            pair.words.as_slice().last().is_some_and(|name| name.eq_ignore_ascii_case("ep"));
+        let counts = self.epoch.is_none() || (self.short_epoch && !is_short);
+        if counts && pair.value.is_finite() {
             self.epoch = Some((pair.value, pair.total));
+            self.short_epoch = is_short;
             self.epoch_first = self.step.is_none();
         }
     }

@@ -154,6 +154,7 @@ impl Pair<'_> {
 }
 
 /// Iterates over the numbers of a line that have a key or a unit.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     rest: &'a str,
@@ -165,6 +166,8 @@ pub(super) struct Pairs<'a> {
     equals: bool,
     /// Nothing but brackets so far.
     leads: bool,
+    /// A counter and its total were in brackets with a comma between them.
+    bracketed: bool,
 }
 
 impl<'a> Pairs<'a> {
@@ -177,6 +180,7 @@ impl<'a> Pairs<'a> {
             separated: false,
             equals: false,
             leads: true,
+            bracketed: false,
         }
     }
 
@@ -202,6 +206,17 @@ impl<'a> Pairs<'a> {
             self.abandon();
         }
         self.words.push(word);
+    }
+
+    /// Handles the arguments of the last word, which are at the start of `rest`. `leads`: the word is
+    /// the first one of its line.
+    fn call(&mut self, rest: &'a str, leads: bool) {
+        let shown = if leads && self.names_loss() { shown_value(rest) } else { None };
+        let Some((value, data)) = shown else { return self.abandon() };
+        if let Some(data) = data {
+            self.words.push(data);
+        }
+        (self.separated, self.rest) = (true, value);
     }
 
     /// Whether a whole number comes next, and after it a word for what it counts. A word for data is a key.
@@ -249,6 +264,8 @@ impl<'a> Pairs<'a> {
                 let gap = self.rest.len() - next.len();
                 self.rest = self.rest.get(gap.saturating_sub(1)..).unwrap_or_default();
             }
+            // A list of tuples is a history.
+            '[' if begins_tuple(self.rest) => self.abandon(),
             ' ' | '\t' | '[' | ']' | '(' | ')' | '<' | '>' | '"' | '\'' | '{' | '}' | '*' | '#' => {
             }
             _ => self.abandon(),
@@ -280,7 +297,7 @@ impl<'a> Iterator for Pairs<'a> {
                     return Some(self.pair(value, rest));
                 }
                 self.rest = rest;
-                self.leads = false;
+                let leads = std::mem::take(&mut self.leads);
                 // In `training's loss` the letter is no word.
                 if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
                     self.rest = rest.get(3..)?;
@@ -289,7 +306,7 @@ impl<'a> Iterator for Pairs<'a> {
                 if !(rest.starts_with('(') && is_number_type(word)) {
                     self.word(word);
                     if rest.starts_with('(') && !is_qualified(rest) {
-                        self.abandon();
+                        self.call(rest, leads);
                     }
                 }
                 continue;
@@ -306,6 +323,13 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 return Some(self.pair(value, rest));
             }
+            if first == '['
+                && self.words.count > 0
+                && let Some(counted) = in_brackets(self.rest)
+                && (self.bracketed || is_followed_by_brackets(counted.2))
+            {
+                return Some(self.in_brackets(counted));
+            }
             self.rest = self.rest.get(first.len_utf8()..)?;
             self.mark(first);
         }
@@ -313,6 +337,24 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
+    /// A counter and its total in brackets, as [`in_brackets`] finds them.
+    fn in_brackets(&mut self, (value, total, after): (u32, u64, &'a str)) -> Pair<'a> {
+        (self.bracketed, self.leads, self.equals, self.rest) = (true, false, false, after);
+        Pair {
+            words: std::mem::take(&mut self.words),
+            context: self.context,
+            leads: false,
+            value: f64::from(value),
+            form: Form::Digits,
+            is_separated: std::mem::take(&mut self.separated),
+            total: Some(total),
+            list: "",
+            unit: "",
+            seconds: None,
+            after,
+        }
+    }
+
     /// Whether the words so far end in one that says which steps a mean is of.
     fn is_extent(&self) -> bool {
         let last = self.words.as_slice().last();
@@ -437,8 +479,62 @@ fn after_dash(text: &str) -> Option<&str> {
 /// Whether `word` is a type of numbers or of arrays, by its last part: `np.float32`.
 fn is_number_type(word: &str) -> bool {
     let name = word.rsplit('.').next().unwrap_or_default();
-    ["tensor", "Tensor", "Array", "DeviceArray", "array", "float16", "float32", "float64"]
-        .contains(&name)
+    NUMBER_TYPES.contains(&name)
+}
+
+/// Names of types that a number is printed with.
+const NUMBER_TYPES: [&str; 9] =
+    ["tensor", "Tensor", "Array", "DeviceArray", "array", "float16", "float32", "float64", "param"];
+
+/// A counter and its total in brackets with a comma: `[3,90]`. And the text after them.
+fn in_brackets(text: &str) -> Option<(u32, u64, &str)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let inside = text.strip_prefix('[')?;
+    let (value, rest) = inside.split_at_checked(digits(inside))?;
+    let rest = rest.strip_prefix(',')?.trim_start_matches(' ');
+    let (total, rest) = rest.split_at_checked(digits(rest))?;
+    // `[1,000]` is a number.
+    if total.starts_with('0') {
+        return None;
+    }
+    let (value, total) = (value.parse().ok()?, total.parse().ok()?);
+    (u64::from(value) <= total).then_some((value, total, rest.strip_prefix(']')?))
+}
+
+/// Whether the next brackets have a counter and its total, too. One pair of brackets alone may have
+/// a number with a comma between its thousands, or the epoch and the batch.
+fn is_followed_by_brackets(text: &str) -> bool {
+    let next = text.find('[').and_then(|at| text.get(at..));
+    next.and_then(in_brackets).is_some()
+}
+
+/// The value that Julia shows behind an expression, `(x, y) = 0.5`, and the argument that names the data.
+fn shown_value(text: &str) -> Option<(&str, Option<&str>)> {
+    let (inside, value) = text.strip_prefix('(')?.split_once(") = ")?;
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
+    };
+    // With one argument, it may be the name of a part.
+    if !inside.contains(", ") || !inside.split(", ").all(is_name) {
+        return None;
+    }
+    let number = value.strip_prefix("param(").unwrap_or(value);
+    let (_, after) = scan::number(number)?;
+    let after = after.strip_prefix(')').unwrap_or(after).trim_ascii();
+    let parts = inside.split([',', ' ', '_', '.']);
+    let data = parts.clone().find(|part| role(part).any(Role::DATA));
+    // In `testX` it is not certain.
+    let hides_data =
+        data.is_none() && ["test", "val", "Test", "Val"].iter().any(|of| inside.contains(of));
+    let is_whole = after.is_empty() || after == "(tracked)";
+    (is_whole && !hides_data).then_some((value, data))
+}
+
+/// Whether a tuple that begins with a number is at the start of `text`: `(0, 0.5)`.
+fn begins_tuple(text: &str) -> bool {
+    let number = text.strip_prefix('(').and_then(scan::number);
+    number.is_some_and(|(_, after)| after.starts_with(','))
 }
 
 /// Whether parentheses after a word contain the data or the mean that it is of: `Epoch(train)`,

@@ -112,3 +112,74 @@ fn restart_of_steps_with_an_epoch_is_detected() {
     ];
     check("key value", false, &continuing);
 }
+
+#[test]
+fn lists_of_names_and_values_are_read() {
+    let table = [
+        ("train, epoch, loss, f1 ===> 002, 0.5, 0.25,", "epoch 2, loss=0.5 Epoch"),
+        ("step, acc, loss: 10 0.75 0.5", "step 10, loss=0.5 Step"),
+        ("(train loss, train acc) = (0.5, 0.75)", "train loss=0.5 Step"),
+        ("train.py - run :: val, step, loss -> 7, 0.5", "step 7, loss=0.5 Validation Epoch"),
+        (
+            "Epoch 3, train loss, val loss: 0.5, 0.75",
+            "epoch 3, train loss=0.5 Epoch, val loss=0.75 Validation Epoch",
+        ),
+        ("[Step 5] loss, acc = 0.5, 0.75", "step 5, loss=0.5 Step"),
+        ("Epoch: 4, loss, acc: 0.5, 0.75", "epoch 4, loss=0.5 Epoch"),
+        ("test loss, test acc: [0.5, 0.75]", "test loss=0.5 Test Epoch"),
+        ("5 0.25 s run, 0.5 loss, 0.75 acc", "step 5, 0.25 s, loss=0.5 Step"),
+        ("6   250.0ms run, 2.5 ms GPU * 4, 0.5 loss, 75.0% acc", "step 6, 0.25 s, loss=0.5 Step"),
+        (
+            "12 250.0 ms step, 1.5 ms data, 0.5 val loss",
+            "step 12, 0.25 s, val loss=0.5 Validation Epoch",
+        ),
+    ];
+    check("key value", true, &table);
+}
+
+#[test]
+fn other_lists_have_no_loss() {
+    for line in [
+        // A result of an evaluation.
+        "loss, acc: 0.5, 0.75",
+        "step, best loss: 10, 0.5",
+        "step, loss, acc: 10, 0.5",
+        "acc, loss: 0.75, 0.5",
+        "best epoch 3, loss, acc: 0.5, 0.75",
+        "5 0.25 s run, 3 loss, 0.75 acc",
+        "5 0.25 s run, 0.5 loss",
+        "5 0.25 s run, 0.5 best loss, 0.75 acc",
+        "5 0.25 s run, 0.5 loss, acc 0.75",
+        "0.25 s run, 0.5 loss, 0.75 acc",
+        "loss history [(0, 0.5), (1, 0.25)]",
+        "loss(box) = 0.5",
+        "loss(xTest, yTest) = 0.5",
+        "loss(x, y) = 0.5 0.25",
+        "then loss(x, y) = 0.5",
+    ] {
+        let mut detector = crate::grammar::Detector::default();
+        assert_eq!(detector.read(line, crate::terminal::End::Newline), None, "{line}");
+    }
+}
+
+#[test]
+fn counters_are_read_in_any_brackets() {
+    let table = [
+        ("epoch: [1,3], step: [20,400] loss:0.5", "epoch 1/3, batch 20/400, loss=0.5 Step"),
+        ("Epoch [2, 3] Iter [10,400] loss 0.5", "epoch 2/3, batch 10/400, loss=0.5 Step"),
+        ("step [1,200] loss 0.5", "step 1200, loss=0.5 Step"),
+    ];
+    check("key value", true, &table);
+}
+
+#[test]
+fn short_names_of_counters_are_read() {
+    let table = [
+        (
+            "step:50 ep:7 epch:0.02 loss:0.5 updt_s:0.25",
+            "epoch 0.02, step 50, 0.25 s, loss=0.5 Step",
+        ),
+        ("ep:7 step:80 loss:0.5", "epoch 7, step 80, loss=0.5 Step"),
+    ];
+    check("key value", true, &table);
+}

@@ -127,7 +127,12 @@ impl<'a> Frame<'a> {
         // In mixed streams, other text may follow the frame.
         let end = memchr::memchr(b'{', rest.as_bytes()).unwrap_or(rest.len());
         let rest = rest.get(..end).unwrap_or_default();
-        let inside = memchr::memrchr(b']', rest.as_bytes()).and_then(|end| rest.get(..end));
+        // Without a postfix, the frame ends after the rate; other text with brackets may follow.
+        let end = match memchr::memchr2(b']', b',', rest.as_bytes()) {
+            Some(end) if rest.as_bytes().get(end) == Some(&b']') => Some(end),
+            _ => memchr::memrchr(b']', rest.as_bytes()),
+        };
+        let inside = end.and_then(|end| rest.get(..end));
         let (rate, postfix) = scan::first_listed(inside.unwrap_or(rest));
         let postfix = postfix.unwrap_or_default();
         // A terminal that is too narrow cuts the frame, and so the last number.
@@ -265,6 +270,10 @@ mod tests {
             ),
             (
                 "5%|▌| 2/40 [00:00<00:01, 20.0it/s]{'loss': 0.5, 'l': [1]}",
+                frame("", (2, Some(40)), Unit::Steps, Some(0.05), ""),
+            ),
+            (
+                "5%|▌| 2/40 [00:00<00:01, 20.0it/s][2026-01-01 10:00:00] [INFO] at 2/9, rate=0.5, l=[1]",
                 frame("", (2, Some(40)), Unit::Steps, Some(0.05), ""),
             ),
         ] {

@@ -13,6 +13,7 @@ use super::draft::Draft;
 use super::key_value::KeyValue;
 use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading, scan};
+use crate::number;
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 use bars::{Bars, Id};
@@ -39,6 +40,8 @@ pub(super) struct Tqdm {
     before: Before,
     by: By,
     with_loss: bool,
+    /// The step of the run that the frame prints beside its losses.
+    step_of_run: Option<u64>,
     /// A bar of rich was in epoch 0. The number after the slash is then the last epoch.
     from_zero: bool,
 }
@@ -215,6 +218,7 @@ impl Tqdm {
     }
 
     fn losses(&mut self, frame: &Frame<'_>, draft: &mut Draft) {
+        self.step_of_run = None;
         if frame.form == Form::Rich {
             rich::pairs(frame.postfix).for_each(|(key, value)| self.pair(key, value, draft));
         } else {
@@ -238,6 +242,9 @@ impl Tqdm {
             self.by = By::Lightning;
         }
         let field = self.keys.field(key);
+        if field == Field::GlobalStep || key == "env_step" {
+            self.step_of_run = scan::whole(value).and_then(number::whole);
+        }
         if let (Field::Loss { .. }, Some(value)) = (field, scan::whole(value)) {
             put(field, key, value, draft);
         }
@@ -337,6 +344,11 @@ impl Tqdm {
         found.step_in_epoch = !is_global || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
+        // The length of an epoch is unknown, so its counter alone gives no step of the run.
+        if let Some(step) = self.step_of_run.filter(|_| frame.total.is_none()) {
+            found.step = Some(step);
+            (found.step_in_epoch, found.step_in_samples) = (false, false);
+        }
         // After the last step, the rate includes the time of the validation.
         let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
         let is_last = frame.total.is_none_or(|total| frame.n >= total);

@@ -168,7 +168,11 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
     }
     if let Some(module) = name.strip_suffix(':').filter(|_| before.stamp) {
         let is_module = module.contains('.') && is_name(module) && !module.contains("loss");
-        return (is_module && !counts(name)).then(|| rest.trim_ascii_start());
+        // A dollar sign parts the names of nested classes of Java.
+        let is_class = || {
+            module.split_once('$').is_some_and(|(outer, inner)| is_name(outer) && is_name(inner))
+        };
+        return ((is_module && !counts(name)) || is_class()).then(|| rest.trim_ascii_start());
     }
     if !matches!(rest.as_bytes(), [b' ', b'-' | b'|' | b'>', ..]) {
         return None;

@@ -71,6 +71,8 @@ fn timestamps_and_loggers_are_stripped() {
         "trainer-1  | loss: 0.5",
         "node-0: [INFO] loss: 0.5",
         "INFO - loss: 0.5",
+        "26/01/31 10:00:00 ERROR Outer$Inner: 2026-01-31 10:00:00,123 INFO loss: 0.5",
+        "2026-01-31 9:00:00.123\thost:0\tpkg.train:77\tINFO\tloss: 0.5",
         "I0519 16:28:41.434724      12 main.go:136] loss: 0.5",
         "I1009 17:56:42.674334 3280981 train.py:175] loss: 0.5",
     ] {
