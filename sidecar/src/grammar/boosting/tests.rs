@@ -16,6 +16,8 @@ fn xgboost() {
             "step 11, train-mae=0.5 Step, test-mae=0.6 Test Epoch",
         ),
         ("[12]\ttrain-auc:0.9", ""),
+        ("[13]\ttrain-merror:0.25\teval-merror:0.375", ""),
+        ("[14]\ttrain-error@0.7:0.25\ttrain-logloss:0.5", "step 14, train-logloss=0.5 Step"),
     ];
     check("xgboost", true, &table);
 }
@@ -28,6 +30,7 @@ fn lightgbm() {
             "[20]\ttraining's binary_logloss: 0.5\ttraining's auc: 0.9\tvalid_1's binary_logloss: 0.6",
             "step 20, training's binary_logloss=0.5 Step, valid_1's binary_logloss=0.6 Validation Epoch",
         ),
+        ("[30]\tvalid_0's binary_error: 0.25", ""),
         ("[LightGBM] [Info] Total Bins 255", ""),
     ];
     check("lightgbm", true, &table);
