@@ -101,13 +101,14 @@ impl Columns {
                 format!("{above} {name}").trim().clone_into(name);
             }
         }
-        let columns: Vec<_> = names
+        let mut columns: Vec<_> = names
             .into_iter()
             .map(|name| {
                 let field = self.field(&name);
                 (name, field)
             })
             .collect();
+        name_total(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let is_header = has(|field| matches!(field, Field::Loss { .. })) && has(counts);
         if is_header {
@@ -144,7 +145,8 @@ impl Columns {
         let usual = if counts_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in self.header.iter().zip(cells) {
             let Some(value) = scan::whole(cell).or_else(|| self.sum(cell)) else {
-                if *field == Field::Data {
+                // The text of a counter is one with its total: `5/90`.
+                if matches!(field, Field::Data | Field::Flag(_)) || counts(field) {
                     put_text(*field, cell, draft);
                 }
                 continue;
@@ -233,8 +235,32 @@ impl Columns {
             // spaCy's names.
             "E" => Field::Epoch,
             "#" => Field::Step,
+            // fast.ai's course has rows of both: `True` for the training.
+            "train" | "Train" => Field::Flag(false),
             _ => self.keys.field(name),
         }
+    }
+}
+
+/// Whether a line may be the header of a table whose loss is under `total`.
+pub(super) fn may_have_total(line: &str) -> bool {
+    line.starts_with(['E', 'e']) && line.contains("  ") && line.contains(TOTAL)
+}
+
+/// The sum of the parts of a detector's loss.
+const TOTAL: &str = "total";
+/// Names of these parts.
+const PARTS: [&str; 8] = ["box", "cls", "conf", "giou", "iou", "obj", "wh", "xy"];
+
+/// Makes the total of some parts of a loss the loss of a table that has no other.
+fn name_total(columns: &mut [(String, Field)]) {
+    let is_part = |(name, _): &&(String, Field)| PARTS.contains(&name.as_str());
+    let parts = columns.iter().filter(is_part).count();
+    if parts < 2 || columns.iter().any(|(_, field)| matches!(field, Field::Loss { .. })) {
+        return;
+    }
+    if let Some((_, field)) = columns.iter_mut().find(|(name, _)| name == TOTAL) {
+        *field = Field::Loss { phase: Phase::Train, span: None };
     }
 }
 
