@@ -87,7 +87,7 @@ pub struct Detector {
     draft: Draft,
     /// A further observation of the last line.
     queued: Option<Observation>,
-    /// The text in the last line, if that was an envelope of a log collector.
+    /// The text in the last line, if that was an envelope of a log collector, or the text behind a bar.
     message: Option<String>,
     /// The rank of the process that printed it.
     rank: Option<u32>,
@@ -215,6 +215,16 @@ impl Detector {
         }
         let held = self.follow_blocks(stripped.text, index, &mut reading);
         self.last = (index, reading);
+        if self.kind(index) == Kind::Bars
+            && reading != Reading::Foreign
+            && end != End::Flush
+            && let Some((bar, behind)) = bars::behind(stripped.text)
+            && self.mentions.near(bar).is_none()
+        {
+            // A line is counted when it is read.
+            self.counts.lines -= 1;
+            self.message = Some(self.with_rank(behind));
+        }
         let is_new = self.complete(&stripped, index, reading);
         let Some(mut held) = held else { return is_new.then_some(&self.draft.found) };
         held.rank = held.rank.max(stripped.rank);
@@ -241,7 +251,8 @@ impl Detector {
         }
     }
 
-    /// The text of the program in the last line, if a log collector has wrapped it in an object.
+    /// The text of the program in the last line, if a log collector has wrapped it in an object, or if it
+    /// follows a bar.
     #[inline]
     pub(super) fn message(&mut self) -> Option<String> {
         if self.streams.current.is_none() && self.message.is_none() {

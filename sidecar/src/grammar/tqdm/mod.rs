@@ -13,6 +13,7 @@ use super::draft::Draft;
 use super::key_value::KeyValue;
 use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading, scan};
+use crate::number::whole;
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 use bars::{Bars, Id};
@@ -337,6 +338,9 @@ impl Tqdm {
         found.step_in_epoch = !is_global || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
+        if let Some((step, total)) = step_of_run(&frame, desc) {
+            (found.step, found.step_in_epoch, found.total_steps) = (Some(step), false, total);
+        }
         // After the last step, the rate includes the time of the validation.
         let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
         let is_last = frame.total.is_none_or(|total| frame.n >= total);
@@ -346,6 +350,20 @@ impl Tqdm {
         draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
     }
+}
+
+/// The step of the run in the description of a bar of an epoch, and the total. It is certain only after the
+/// first epoch, and where epoch and counter agree with it.
+fn step_of_run(frame: &Frame<'_>, desc: Desc) -> Option<(u64, Option<u64>)> {
+    let (step, length) = (desc.step?, frame.total?);
+    let epoch = whole(desc.epoch?)?;
+    let is_at = |passed: u64| {
+        let place = passed.checked_mul(length).and_then(|done| done.checked_add(frame.n));
+        place.is_some_and(|place| place.abs_diff(step) <= 1)
+    };
+    let agrees = is_at(epoch) || epoch.checked_sub(1).is_some_and(is_at);
+    let total = desc.epochs.and_then(|epochs| epochs.checked_mul(length));
+    (step > length && agrees).then_some((step, total))
 }
 
 #[cfg(test)]
