@@ -1,7 +1,8 @@
 //! Numbers and the words before them. [`super::numbers`] has what stands beside them.
 
 use super::numbers::{
-    attached, begins_extent, counted, denominator, further, is_digits, per_step, spaced_unit,
+    attached, begins_extent, counted, denominator, further, glued_loss, is_digits, is_step,
+    per_step, spaced_unit,
 };
 use super::vocabulary::{Role, role};
 use crate::grammar::scan;
@@ -118,6 +119,25 @@ impl Pair<'_> {
         (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
     }
 
+    /// The step directly behind a counter of samples and its percentage: `[640/60000 (1%)]10`.
+    pub(super) fn step_behind(&self) -> Option<Self> {
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return None;
+        }
+        let (step, after) = scan::count(self.after.strip_prefix(")]")?)?;
+        let value = u32::try_from(step).ok().map(f64::from).filter(|_| scan::ends_before(after))?;
+        Some(Self { value, form: Form::Digits, unit: "", ..*self })
+    }
+
+    /// The time of a step, if the number is that of several: `80.5s (100 iters)`.
+    pub(super) fn seconds_of_steps(&self) -> Option<f64> {
+        let inside = self.after.trim_start().strip_prefix('(')?;
+        let (steps, after) = scan::count(inside)?;
+        let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
+        let steps = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
+        self.in_seconds().map(|seconds| seconds / f64::from(steps))
+    }
+
     /// The word after the number, if that counts: `100 steps`.
     pub(super) fn counted(&self) -> Option<&str> {
         if self.form == Form::Digits { counted(self.after) } else { None }
@@ -163,8 +183,16 @@ pub(super) struct Pairs<'a> {
     separated: bool,
     /// Directly after `=`, so that a word is a value: `level=info`.
     equals: bool,
-    /// Nothing but brackets so far.
-    leads: bool,
+    last: Last,
+}
+
+/// The last thing in the line, apart from brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// Nothing so far.
+    Start,
+    Number,
+    Other,
 }
 
 impl<'a> Pairs<'a> {
@@ -176,12 +204,15 @@ impl<'a> Pairs<'a> {
             context: Role::default(),
             separated: false,
             equals: false,
-            leads: true,
+            last: Last::Start,
         }
     }
 
     /// Moves the words so far to the context: they have no number.
     fn abandon(&mut self) {
+        if self.last == Last::Number {
+            self.last = Last::Other;
+        }
         self.context |= self.words.roles();
         self.words = Words::default();
         self.separated = false;
@@ -279,8 +310,20 @@ impl<'a> Iterator for Pairs<'a> {
                     let (value, rest) = scan::number(self.rest)?;
                     return Some(self.pair(value, rest));
                 }
+                if let Some((name, number)) = glued_loss(word)
+                    && !rest.trim_start().starts_with([':', '='])
+                {
+                    self.word(name);
+                    self.rest = self.rest.get(word.len() - number.len()..)?;
+                    let (value, rest) = scan::number(self.rest)?;
+                    return Some(self.pair(value, rest));
+                }
                 self.rest = rest;
-                self.leads = false;
+                let last = std::mem::replace(&mut self.last, Last::Other);
+                // `Batch 5/90 done. Loss: 0.5`.
+                if last == Last::Number && is_one(word.trim_end_matches('.'), &ENDS) {
+                    continue;
+                }
                 // In `training's loss` the letter is no word.
                 if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
                     self.rest = rest.get(3..)?;
@@ -313,10 +356,14 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Whether the words so far end in one that says which steps a mean is of.
+    /// Whether the words so far end in one that says which steps a mean is of. A batch is of samples, too.
     fn is_extent(&self) -> bool {
-        let last = self.words.as_slice().last();
-        !self.separated && last.is_some_and(|word| begins_extent(word))
+        match self.words.as_slice() {
+            _ if self.separated => false,
+            [.., loss, of] if of.eq_ignore_ascii_case("of") => loss.ends_with("oss"),
+            [.., last] => begins_extent(last),
+            [] => false,
+        }
     }
 
     /// Whether the words so far name a value that has no unit.
@@ -378,6 +425,7 @@ impl<'a> Pairs<'a> {
         }
         let is_separated = std::mem::take(&mut self.separated);
         self.equals = false;
+        let leads = std::mem::replace(&mut self.last, Last::Number) == Last::Start;
         Pair {
             form: match (is_scaled, is_digits(number)) {
                 (true, _) => Form::Scaled,
@@ -387,7 +435,7 @@ impl<'a> Pairs<'a> {
             is_separated,
             words: std::mem::take(&mut self.words),
             context: self.context,
-            leads: std::mem::take(&mut self.leads),
+            leads,
             value: value * factor,
             total,
             list,
@@ -417,6 +465,9 @@ fn is_score(name: &str) -> bool {
     let last = name.split(|c: char| !c.is_alphabetic()).rfind(|part| !part.is_empty());
     last.is_some_and(|word| is_one(word, &SCORES))
 }
+
+/// Words after a counter that say that it is over.
+const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
 
 /// Words for a score.
 const SCORES: [&str; 9] =
