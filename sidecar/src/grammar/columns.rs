@@ -145,10 +145,7 @@ impl Columns {
         let usual = if counts_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in self.header.iter().zip(cells) {
             let Some(value) = scan::whole(cell).or_else(|| self.sum(cell)) else {
-                // The text of a counter is one with its total: `5/90`.
-                if matches!(field, Field::Data | Field::Flag(_)) || counts(field) {
-                    put_text(*field, cell, draft);
-                }
+                self.text(*field, cell, draft);
                 continue;
             };
             if let Field::Loss { phase, span } = *field {
@@ -168,6 +165,18 @@ impl Columns {
             draft.clear();
         }
         is_row
+    }
+
+    /// Takes a cell without a value. That of a counter may have its total: `5/90`.
+    fn text(&self, field: Field, cell: &str, draft: &mut Draft) {
+        let is_step =
+            |(_, field): &(String, Field)| matches!(field, Field::Step | Field::GlobalStep);
+        if matches!(field, Field::Data | Field::Flag(_) | Field::Epoch) {
+            put_text(field, cell, draft);
+        } else if field == Field::Batch && !self.header.iter().any(is_step) {
+            put_text(Field::StepOf, cell, draft);
+            draft.found.step_in_epoch = draft.found.step.is_some();
+        }
     }
 
     /// The sum of a list of parts: `[0.25, 0.5]`. Lists between bars have other meanings, too.

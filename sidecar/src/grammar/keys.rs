@@ -152,8 +152,8 @@ pub(super) fn put_text(field: Field, text: &str, draft: &mut Draft) {
     let total = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
     let Some((total, "")) = total else { return };
     let found = &mut draft.found;
-    if matches!(field, Field::Step | Field::GlobalStep | Field::StepOf | Field::Batch) {
-        (found.step, found.step_in_epoch) = (Some(count), field == Field::Batch);
+    if matches!(field, Field::Step | Field::GlobalStep | Field::StepOf) {
+        (found.step, found.step_in_epoch) = (Some(count), false);
         found.total_steps = Some(total);
     } else if field == Field::Epoch {
         found.epoch = u32::try_from(count).ok().map(f64::from);

@@ -38,11 +38,11 @@ pub(super) fn glued_loss(word: &str) -> Option<(&str, &str)> {
     let is_loss = name.len() < point && (name.ends_with("oss") || name.ends_with("OSS"));
     let number = word.get(name.len()..).filter(|_| is_loss)?;
     let (_, rest) = scan::number(number)?;
-    let digits = number.len() - rest.len() - (point - name.len());
-    (digits > MIN_DIGITS && matches!(rest, "" | "-")).then_some((name, number))
+    let digits = (word.len() - rest.len()).saturating_sub(point + 1);
+    (digits >= MIN_DIGITS && matches!(rest, "" | "-")).then_some((name, number))
 }
 
-/// Minimum number of digits after the point of a value in the word of its loss, plus the point.
+/// Minimum number of digits after the point of a value in the word of its loss.
 const MIN_DIGITS: usize = 2;
 
 /// The name of a counter that is one letter: `E: 1/20`.

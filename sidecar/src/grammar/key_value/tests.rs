@@ -96,6 +96,8 @@ fn lines_without_a_current_loss_are_ignored() {
         "Loss: Train 12 samples, lr 0.1",
         "Loss: Train 12 images, lr 0.1",
         "Using FocalLoss2.0 with 5 classes",
+        "using loss1.x with 5 classes",
+        "using loss1. with 5 classes",
         "Training finished. Loss: 0.25",
         "Model saved, done. Loss: 0.5",
         "glossary: 5",
