@@ -3,6 +3,8 @@ use crate::grammar::testing::check;
 #[test]
 fn xgboost() {
     let table = [
+        ("[5]\ttrain-merror:0.25\teval-merror:0.375", ""),
+        ("[6]\ttrain-error@0.7:0.25\ttrain-logloss:0.5", "step 6, train-logloss=0.5 Step"),
         (
             "[0]\ttrain-logloss:0.61\teval-logloss:0.52",
             "step 0, train-logloss=0.61 Step, eval-logloss=0.52 Validation Epoch",
@@ -16,8 +18,6 @@ fn xgboost() {
             "step 11, train-mae=0.5 Step, test-mae=0.6 Test Epoch",
         ),
         ("[12]\ttrain-auc:0.9", ""),
-        ("[13]\ttrain-merror:0.25\teval-merror:0.375", ""),
-        ("[14]\ttrain-error@0.7:0.25\ttrain-logloss:0.5", "step 14, train-logloss=0.5 Step"),
     ];
     check("xgboost", true, &table);
 }

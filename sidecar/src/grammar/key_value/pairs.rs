@@ -174,25 +174,20 @@ impl Pair<'_> {
 }
 
 /// Iterates over the numbers of a line that have a key or a unit.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     rest: &'a str,
+    /// Nothing but brackets since the last number.
+    numbered: bool,
     words: Words<'a>,
     context: Role,
     /// After `:` or `=`.
     separated: bool,
     /// Directly after `=`, so that a word is a value: `level=info`.
     equals: bool,
-    last: Last,
-}
-
-/// The last thing in the line, apart from brackets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
-    /// Nothing so far.
-    Start,
-    Number,
-    Other,
+    /// Nothing but brackets so far.
+    leads: bool,
 }
 
 impl<'a> Pairs<'a> {
@@ -200,19 +195,18 @@ impl<'a> Pairs<'a> {
     pub(super) fn new(line: &'a str) -> Self {
         Self {
             rest: line,
+            numbered: false,
             words: Words::default(),
             context: Role::default(),
             separated: false,
             equals: false,
-            last: Last::Start,
+            leads: true,
         }
     }
 
     /// Moves the words so far to the context: they have no number.
     fn abandon(&mut self) {
-        if self.last == Last::Number {
-            self.last = Last::Other;
-        }
+        self.numbered = false;
         self.context |= self.words.roles();
         self.words = Words::default();
         self.separated = false;
@@ -301,14 +295,10 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 let length = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
                 let (word, rest) = self.rest.split_at_checked(length)?;
-                if let Some((name, number)) = attached(word) {
-                    if self.words.count > 0 {
-                        self.abandon();
-                    }
-                    self.words.push(name);
-                    self.rest = self.rest.get(word.len() - number.len()..)?;
-                    let (value, rest) = scan::number(self.rest)?;
-                    return Some(self.pair(value, rest));
+                // `Batch 5/90 done. Loss: 0.5`.
+                if std::mem::take(&mut self.numbered) && is_one(word.trim_end_matches('.'), &ENDS) {
+                    self.rest = rest;
+                    continue;
                 }
                 if let Some((name, number)) = glued_loss(word)
                     && !rest.trim_start().starts_with([':', '='])
@@ -318,12 +308,17 @@ impl<'a> Iterator for Pairs<'a> {
                     let (value, rest) = scan::number(self.rest)?;
                     return Some(self.pair(value, rest));
                 }
-                self.rest = rest;
-                let last = std::mem::replace(&mut self.last, Last::Other);
-                // `Batch 5/90 done. Loss: 0.5`.
-                if last == Last::Number && is_one(word.trim_end_matches('.'), &ENDS) {
-                    continue;
+                if let Some((name, number)) = attached(word) {
+                    if self.words.count > 0 {
+                        self.abandon();
+                    }
+                    self.words.push(name);
+                    self.rest = self.rest.get(word.len() - number.len()..)?;
+                    let (value, rest) = scan::number(self.rest)?;
+                    return Some(self.pair(value, rest));
                 }
+                self.rest = rest;
+                self.leads = false;
                 // In `training's loss` the letter is no word.
                 if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
                     self.rest = rest.get(3..)?;
@@ -356,8 +351,9 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Whether the words so far end in one that says which steps a mean is of. A batch is of samples, too.
+    /// Whether the words so far end in one that says which steps a mean is of.
     fn is_extent(&self) -> bool {
+        // A batch is of samples, too.
         match self.words.as_slice() {
             _ if self.separated => false,
             [.., loss, of] if of.eq_ignore_ascii_case("of") => loss.ends_with("oss"),
@@ -424,8 +420,7 @@ impl<'a> Pairs<'a> {
             self.rest = after;
         }
         let is_separated = std::mem::take(&mut self.separated);
-        self.equals = false;
-        let leads = std::mem::replace(&mut self.last, Last::Number) == Last::Start;
+        (self.equals, self.numbered) = (false, true);
         Pair {
             form: match (is_scaled, is_digits(number)) {
                 (true, _) => Form::Scaled,
@@ -435,7 +430,7 @@ impl<'a> Pairs<'a> {
             is_separated,
             words: std::mem::take(&mut self.words),
             context: self.context,
-            leads,
+            leads: std::mem::take(&mut self.leads),
             value: value * factor,
             total,
             list,

@@ -13,7 +13,7 @@ use super::draft::Draft;
 use super::key_value::KeyValue;
 use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading, scan};
-use crate::number::whole;
+use crate::number;
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 use bars::{Bars, Id};
@@ -338,14 +338,14 @@ impl Tqdm {
         found.step_in_epoch = !is_global || bar.counter.epoch().is_some();
         found.step_in_samples = frame.unit == Unit::Samples;
         found.total_steps = frame.total;
-        if let Some((step, total)) = step_of_run(&frame, desc) {
-            (found.step, found.step_in_epoch, found.total_steps) = (Some(step), false, total);
-        }
         // After the last step, the rate includes the time of the validation.
         let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
         let is_last = frame.total.is_none_or(|total| frame.n >= total);
         let of_steps = of_steps && found.losses.iter().any(|loss| !is_last || is_step(loss));
         found.batch_seconds = frame.seconds.filter(|_| of_steps);
+        if let Some((step, total)) = step_of_run(&frame, desc) {
+            (found.step, found.step_in_epoch, found.total_steps) = (Some(step), false, total);
+        }
         draft.counted_epoch = bar.counter.epoch();
         draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
@@ -356,7 +356,7 @@ impl Tqdm {
 /// first epoch, and where epoch and counter agree with it.
 fn step_of_run(frame: &Frame<'_>, desc: Desc) -> Option<(u64, Option<u64>)> {
     let (step, length) = (desc.step?, frame.total?);
-    let epoch = whole(desc.epoch?)?;
+    let epoch = number::whole(desc.epoch?)?;
     let is_at = |passed: u64| {
         let place = passed.checked_mul(length).and_then(|done| done.checked_add(frame.n));
         place.is_some_and(|place| place.abs_diff(step) <= 1)
