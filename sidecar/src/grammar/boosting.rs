@@ -53,8 +53,8 @@ impl Grammar for CatBoost {
     }
 }
 
-/// Metrics that are better when larger.
-const SCORES: [&str; 17] = [
+/// Metrics beside a loss: scores, which are better when larger, and the rates of wrong answers.
+const SCORES: [&str; 21] = [
     "auc",
     "aucpr",
     "ndcg",
@@ -72,6 +72,10 @@ const SCORES: [&str; 17] = [
     "gini",
     "cindex",
     "score",
+    "error",
+    "merror",
+    "binary_error",
+    "multi_error",
 ];
 
 impl Grammar for XgBoost {

@@ -101,13 +101,14 @@ impl Columns {
                 format!("{above} {name}").trim().clone_into(name);
             }
         }
-        let columns: Vec<_> = names
+        let mut columns: Vec<_> = names
             .into_iter()
             .map(|name| {
                 let field = self.field(&name);
                 (name, field)
             })
             .collect();
+        name_total(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let is_header = has(|field| matches!(field, Field::Loss { .. })) && has(counts);
         if is_header {
@@ -144,9 +145,7 @@ impl Columns {
         let usual = if counts_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in self.header.iter().zip(cells) {
             let Some(value) = scan::whole(cell).or_else(|| self.sum(cell)) else {
-                if *field == Field::Data {
-                    put_text(*field, cell, draft);
-                }
+                self.text(*field, cell, draft);
                 continue;
             };
             if let Field::Loss { phase, span } = *field {
@@ -166,6 +165,18 @@ impl Columns {
             draft.clear();
         }
         is_row
+    }
+
+    /// Takes a cell without a value. That of a counter may have its total: `5/90`.
+    fn text(&self, field: Field, cell: &str, draft: &mut Draft) {
+        let is_step =
+            |(_, field): &(String, Field)| matches!(field, Field::Step | Field::GlobalStep);
+        if matches!(field, Field::Data | Field::Flag(_) | Field::Epoch) {
+            put_text(field, cell, draft);
+        } else if field == Field::Batch && !self.header.iter().any(is_step) {
+            put_text(Field::StepOf, cell, draft);
+            draft.found.step_in_epoch = draft.found.step.is_some();
+        }
     }
 
     /// The sum of a list of parts: `[0.25, 0.5]`. Lists between bars have other meanings, too.
@@ -233,8 +244,32 @@ impl Columns {
             // spaCy's names.
             "E" => Field::Epoch,
             "#" => Field::Step,
+            // fast.ai's course has rows of both: `True` for the training.
+            "train" | "Train" => Field::Flag(false),
             _ => self.keys.field(name),
         }
+    }
+}
+
+/// Whether a line may be the header of a table whose loss is under `total`.
+pub(super) fn may_have_total(line: &str) -> bool {
+    line.starts_with(['E', 'e']) && line.contains("  ") && line.contains(TOTAL)
+}
+
+/// The sum of the parts of a detector's loss.
+const TOTAL: &str = "total";
+/// Names of these parts.
+const PARTS: [&str; 8] = ["box", "cls", "conf", "giou", "iou", "obj", "wh", "xy"];
+
+/// Makes the total of some parts of a loss the loss of a table that has no other.
+fn name_total(columns: &mut [(String, Field)]) {
+    let is_part = |(name, _): &&(String, Field)| PARTS.contains(&name.as_str());
+    let parts = columns.iter().filter(is_part).count();
+    if parts < 2 || columns.iter().any(|(_, field)| matches!(field, Field::Loss { .. })) {
+        return;
+    }
+    if let Some((_, field)) = columns.iter_mut().find(|(name, _)| name == TOTAL) {
+        *field = Field::Loss { phase: Phase::Train, span: None };
     }
 }
 

@@ -4,6 +4,7 @@ mod announced;
 mod bars;
 mod block;
 mod envelope;
+mod first_part;
 mod follow;
 mod heading;
 mod join;
@@ -43,6 +44,7 @@ use crate::terminal::prefix::{Stripped, Stripper};
 use crate::terminal::{End, octal};
 use bars::Bars;
 use block::Block;
+use first_part::{FirstPart, Seen};
 use heading::Heading;
 use join::Join;
 use mention::Mentions;
@@ -79,6 +81,7 @@ pub struct Detector {
     block: Block,
     join: Join,
     processes: Processes,
+    first_part: FirstPart,
     /// The counters of the last line of the training without a bar.
     trained: Option<Place>,
     /// Numbers have a decimal comma.
@@ -87,7 +90,7 @@ pub struct Detector {
     draft: Draft,
     /// A further observation of the last line.
     queued: Option<Observation>,
-    /// The text in the last line, if that was an envelope of a log collector.
+    /// The text in the last line, if that was an envelope of a log collector, or the text behind a bar.
     message: Option<String>,
     /// The rank of the process that printed it.
     rank: Option<u32>,
@@ -175,6 +178,7 @@ impl Detector {
             block: Block::default(),
             join: Join::default(),
             processes: Processes::default(),
+            first_part: FirstPart::default(),
             trained: None,
             commas: false,
             counts: Counts::default(),
@@ -215,13 +219,42 @@ impl Detector {
         }
         let held = self.follow_blocks(stripped.text, index, &mut reading);
         self.last = (index, reading);
+        if self.kind(index) == Kind::Bars
+            && reading != Reading::Foreign
+            && end != End::Flush
+            && let Some((bar, behind)) = bars::behind(stripped.text)
+            && self.mentions.near(bar).is_none()
+        {
+            // A line is counted when it is read.
+            self.counts.lines -= 1;
+            self.message = Some(self.with_rank(behind));
+        }
         let is_new = self.complete(&stripped, index, reading);
-        let Some(mut held) = held else { return is_new.then_some(&self.draft.found) };
+        let Some(mut held) = held else {
+            let is_read = is_new && (self.first_part.is_known() || self.is_read_now(index));
+            return is_read.then_some(&self.draft.found);
+        };
         held.rank = held.rank.max(stripped.rank);
         self.explained(self.grammars.len());
         self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
         self.draft.found = held;
         Some(&self.draft.found)
+    }
+
+    /// Whether to report what is in the draft: it does not wait for another loss of its step. It may then be
+    /// an earlier observation, before that of the line.
+    fn is_read_now(&mut self, index: usize) -> bool {
+        if self.kind(index) != Kind::General {
+            return true;
+        }
+        match self.first_part.see(&mut self.draft.found) {
+            Seen::Take => true,
+            Seen::Waits => false,
+            Seen::After(earlier) => {
+                self.queued = Some(std::mem::replace(&mut self.draft.found, *earlier));
+                true
+            }
+        }
     }
 
     /// What the grammar at an index reads.
@@ -241,7 +274,8 @@ impl Detector {
         }
     }
 
-    /// The text of the program in the last line, if a log collector has wrapped it in an object.
+    /// The text of the program in the last line, if a log collector has wrapped it in an object, or if it
+    /// follows a bar.
     #[inline]
     pub(super) fn message(&mut self) -> Option<String> {
         if self.streams.current.is_none() && self.message.is_none() {
@@ -336,6 +370,7 @@ impl Detector {
         let rank = self.rank;
         let of_rank = |held: Observation| Observation { rank: held.rank.max(rank), ..held };
         let own = self.held.flush().or_else(|| self.block.line(false).map(of_rank));
+        let own = own.or_else(|| self.first_part.flush());
         own.or_else(|| self.streams.others().find_map(Self::flush))
     }
 }

@@ -124,6 +124,9 @@ impl KeyValue {
             };
             found.losses.iter_mut().filter(of_epoch).for_each(|loss| loss.span = Span::Epoch);
         }
+        if draft.steps.below_heading {
+            self.order.correct_alone(&mut draft.found);
+        }
         self.order.correct(&mut draft.found, draft.steps.fixed);
     }
 
@@ -221,11 +224,12 @@ impl KeyValue {
         };
         let Some((last, before)) = words.split_last() else {
             now.bare(pair);
-            return now.counters.take(pair, Field::Other);
+            return match pair.step_behind() {
+                Some(step) => now.counters.take(&step, Field::Step),
+                None => now.counters.take(pair, Field::Other),
+            };
         };
-        if last.eq_ignore_ascii_case("dt")
-            && let Some(seconds) = pair.clock()
-        {
+        if let Some(seconds) = clocked(pair, last, roles) {
             draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             return;
         }
@@ -297,7 +301,7 @@ impl KeyValue {
         draft.steps.named = now.counters.has_steps();
         draft.global = now.counters.is_global();
         draft.held_out = now.phase.is_some_and(|phase| phase != Phase::Train);
-        now.counters.settle(&self.order, draft);
+        now.counters.settle(&mut self.order, draft);
         draft.steps.fixed = now.counters.is_fixed();
         draft.beside_time |= now.beside_time;
         draft.settle_time();
@@ -314,6 +318,7 @@ impl KeyValue {
                 draft.retain(|loss| rank(&loss.name) < WEAK);
             }
         }
+        of_batch(&mut draft.found.losses);
         if draft.found.step.is_none() && (draft.found.epoch.is_some() || now.mean) {
             self.keys.widen(&mut draft.found.losses, Span::Epoch);
         }
@@ -329,11 +334,34 @@ impl Now {
     }
 }
 
+/// The time of a step as a clock shows it, or from that of several steps: `dt 00:00:05`, `time 80.5s (100 iters)`.
+fn clocked(pair: &Pair<'_>, last: &str, roles: Role) -> Option<f64> {
+    let is_time = roles.any(Role::TIMED) && !(roles | pair.context).any(Role::BESIDE_TIME);
+    if last.eq_ignore_ascii_case("dt") {
+        return pair.clock();
+    }
+    if is_time { pair.seconds_of_steps() } else { None }
+}
+
 /// Whether a key is that of a step of an evaluation: `eval step`.
 fn counts_evaluation(last: &str, before: &[&str]) -> bool {
     last.eq_ignore_ascii_case("step")
         && matches!(before, [word] if role(word).any(Role::HELD_OUT | Role::TEST))
 }
+
+/// Keras's mean of the epoch so far is called `batch_loss` in its callbacks. Alone on a line it is the loss
+/// of the batch.
+fn of_batch(losses: &mut [Loss]) {
+    let is_so_far = |loss: &Loss| loss.span == Span::EpochSoFar;
+    let is_other =
+        |loss: &Loss| loss.phase == Phase::Train && !is_so_far(loss) && rank(&loss.name) < PART;
+    if losses.iter().any(is_so_far) && !losses.iter().any(is_other) {
+        losses.iter_mut().filter(|loss| is_so_far(loss)).for_each(|loss| loss.span = Span::Step);
+    }
+}
+
+/// The rank from which a loss is only a part.
+const PART: u8 = 2;
 
 /// The rank of other names of a loss.
 const WEAK: u8 = 4;

@@ -43,8 +43,10 @@ pub(super) fn check(name: &str, alone: bool, table: &[(&str, &str)]) {
         assert_eq!(found.map_or(String::new(), words), *expected, "{line}");
         if alone {
             let mut fresh = Detector::default();
-            let found = fresh.read(line, End::Newline);
-            assert_eq!(found.map_or(String::new(), words), *expected, "alone: {line}");
+            // A part of a loss waits for its main loss until the source is quiet.
+            let found = fresh.read(line, End::Newline).cloned().or_else(|| fresh.flush());
+            let read = found.as_ref().map_or(String::new(), words);
+            assert_eq!(read, *expected, "alone: {line}");
             let losses = found.is_some_and(|found| !found.losses.is_empty());
             let expected = losses.then_some((name, 1.0));
             let matched = fresh.matched().map(|found| (found.name, found.confidence));

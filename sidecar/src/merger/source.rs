@@ -159,8 +159,12 @@ impl SourceState {
         }
         let same = Place { loss: last.loss, ..place } == last;
         self.advances |= !same && last.step.is_some();
-        // Without another step so far, the counter may restart after each line.
-        !same || (last.loss != place.loss && !self.advances)
+        // Without another step so far, the counter may restart after each line. Within an epoch it does
+        // not, so other processes print the line.
+        let is_within = position.epoch.is_some()
+            && observation.total_steps.is_some_and(|total| observation.step < Some(total))
+            && observation.step > Some(0);
+        !same || (last.loss != place.loss && !self.advances && !is_within)
     }
 
     /// Each tag of an event file comes by itself, so parts of a loss wait for the main one.

@@ -72,6 +72,8 @@ pub(super) struct Steps {
     total: Total,
     /// A counter without epochs and without a length has gone back.
     restarted: bool,
+    /// The last step of the run and its total, if no epoch was named. It may turn out to be that of an epoch.
+    alone: Option<(u64, u64)>,
 }
 
 impl Plan {
@@ -101,6 +103,7 @@ impl Steps {
             reached: None,
             total: Total::Unknown,
             restarted: false,
+            alone: None,
         }
     }
 
@@ -194,6 +197,13 @@ impl Steps {
     /// Converts `step` of an epoch of `length` steps to a step of the run.
     fn in_epoch(&mut self, step: u64, length: Option<u64>, plan: &Plan) -> Option<u64> {
         let says_epochs = self.epoch.is_some();
+        if let Some((before, total)) = self.alone.take()
+            && length == Some(total)
+            && !says_epochs
+            && self.pass.length().is_none()
+        {
+            self.pass.take(before, length);
+        }
         if let Some(length) = length
             && !says_epochs
             && self.pass.is_over(step, length)
@@ -226,6 +236,7 @@ impl Steps {
     fn in_run(&mut self, step: u64, total: Option<u64>) -> u64 {
         self.counts = true;
         self.total = total.map_or(self.total, Total::Steps);
+        self.alone = total.map(|total| (step, total)).filter(|_| self.epoch.is_none());
         step
     }
 

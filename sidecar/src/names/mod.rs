@@ -10,7 +10,7 @@ use crate::observation::{Phase, Span};
 use batch::batch;
 use counter::{counter, total};
 use loss::loss;
-use words::{Kinds, kinds, words};
+use words::{Kinds, Word, kinds, words};
 
 /// The meaning of the numbers under a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +109,8 @@ pub fn rank(name: &str) -> u8 {
     let words = words(name);
     let all = |kinds: Kinds| words.iter().all(|word| word.kinds.any(kinds) || word.is("total"));
     if !kinds(&words).any(Kinds::LOSS) {
-        4
+        // A cost that contains all others is the main one.
+        if is_total_cost(&words) { 1 } else { 4 }
     } else if all(pure) {
         0
     } else if all(whole) {
@@ -119,6 +120,15 @@ pub fn rank(name: &str) -> u8 {
             ["kl", "aux", "auxiliary", "reg", "regularization", "balancing", "balance", "z"];
         2 + u8::from(words.iter().any(|word| guides.iter().any(|name| word.is(name))))
     }
+}
+
+/// Whether the words are those of `total_cost`, of some data.
+fn is_total_cost(words: &[Word<'_>]) -> bool {
+    let data = Kinds::COST | Kinds::TRAIN | Kinds::HELD_OUT | Kinds::TEST;
+    let is_total = |word: &Word<'_>| word.is("total");
+    words.iter().any(is_total)
+        && words.iter().any(|word| word.kinds.any(Kinds::COST))
+        && words.iter().all(|word| is_total(word) || word.kinds.any(data))
 }
 
 /// The held-out data that a short text such as `validation_epoch_end` speaks of, if it is the value

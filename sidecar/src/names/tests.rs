@@ -13,6 +13,7 @@ fn losses_are_distinguished_by_their_names() {
     for (name, expected) in [
         ("loss", loss(None, None)),
         ("loss1", loss(None, None)),
+        ("lossvalue", loss(None, None)),
         ("Loss_D", loss(None, None)),
         ("lm loss", loss(None, None)),
         ("epoch_loss", loss(None, Span::Epoch)),
@@ -179,6 +180,9 @@ fn main_loss_has_the_lowest_rank() {
         ("Loss_D", 2),
         ("nll_loss", 2),
         ("kl_loss", 3),
+        ("total_cost", 1),
+        ("train/total_cost", 1),
+        ("box_cost", 4),
         ("cost", 4),
         ("cross_entropy", 4),
     ] {

@@ -3,6 +3,8 @@ use crate::grammar::testing::check;
 #[test]
 fn xgboost() {
     let table = [
+        ("[5]\ttrain-merror:0.25\teval-merror:0.375", ""),
+        ("[6]\ttrain-error@0.7:0.25\ttrain-logloss:0.5", "step 6, train-logloss=0.5 Step"),
         (
             "[0]\ttrain-logloss:0.61\teval-logloss:0.52",
             "step 0, train-logloss=0.61 Step, eval-logloss=0.52 Validation Epoch",
@@ -33,6 +35,7 @@ fn lightgbm() {
             "[20]\ttraining's binary_logloss: 0.5\ttraining's auc: 0.9\tvalid_1's binary_logloss: 0.6",
             "step 20, training's binary_logloss=0.5 Step, valid_1's binary_logloss=0.6 Validation Epoch",
         ),
+        ("[30]\tvalid_0's binary_error: 0.25", ""),
         ("[LightGBM] [Info] Total Bins 255", ""),
     ];
     check("lightgbm", true, &table);

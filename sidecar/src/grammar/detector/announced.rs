@@ -25,11 +25,11 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         let Some((before, after)) = line.split_at_checked(at) else { continue };
         let Some(key) = key(before) else { continue };
         let Some(value) = after.get(1..).and_then(value) else { continue };
-        if matches!(key, Meaning::TotalSteps) {
-            found.total_steps = Some(value);
-        } else {
-            found.total_epochs = Some(value);
-        }
+        put(key, value, found);
+        any = true;
+    }
+    if let Some((key, value)) = row(line) {
+        put(key, value, found);
         any = true;
     }
     if let Some(at) = FINDER.find(line.as_bytes())
@@ -39,6 +39,14 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         any = true;
     }
     any
+}
+
+fn put(key: Meaning, value: u64, found: &mut Observation) {
+    if matches!(key, Meaning::TotalSteps) {
+        found.total_steps = Some(value);
+    } else {
+        found.total_epochs = Some(value);
+    }
 }
 
 /// The meaning of the words at the end of `text`, if they name a total.
@@ -67,6 +75,16 @@ fn key(text: &str) -> Option<Meaning> {
     starts.take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
 }
 
+/// A total in a list of settings, whose values are below each other: `total_step      1200`.
+fn row(line: &str) -> Option<(Meaning, u64)> {
+    let before = line.trim_end_matches(|c: char| c.is_ascii_digit());
+    let (value, _) = scan::count(line.get(before.len()..)?)?;
+    let name = before.strip_suffix("  ").filter(|_| value > 0)?.trim_end().rsplit(' ').next()?;
+    let is_steps = name.eq_ignore_ascii_case("total_step");
+    let meaning = if is_steps { Some(Meaning::TotalSteps) } else { key(name) };
+    meaning.map(|meaning| (meaning, value))
+}
+
 /// The count at the start of `text`.
 fn value(text: &str) -> Option<u64> {
     let text = text.trim_start_matches(['"', '\'', ' ']);
@@ -91,6 +109,8 @@ mod tests {
             ("Namespace(max_epoch=3, max_update=900)", Some(3), Some(900)),
             ("Trainer: batch size 8, total steps 40 (warmup 5)", None, Some(40)),
             ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
+            ("total_step               900", None, Some(900)),
+            ("Run: num_epochs      12", Some(12), None),
         ] {
             let mut found = Observation::default();
             assert!(read(line, &mut found), "{line}");
@@ -111,6 +131,10 @@ mod tests {
             "epochs: many",
             "epoch: 3",
             "max_epoch=0",
+            "total_step 5",
+            "warmup_epochs      5",
+            "max_epochs      1.5",
+            "      5",
             "total steps are many",
             "Epochs",
             "=",

@@ -70,3 +70,46 @@ impl Bars {
         Some(is_last)
     }
 }
+
+/// A frame and the line directly behind it, where a logger does not end the bar's line before its own. A
+/// dict is read with the bar.
+#[inline]
+pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
+    if text.ends_with(']') {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let times = memchr::memchr(b'<', bytes)?;
+    let start = memchr::memrchr(b'[', bytes.get(..times)?)?;
+    let mut depth = 0_u32;
+    let end = memchr::memchr2_iter(b'[', b']', bytes.get(start..)?).find(|at| {
+        match bytes.get(start + at) {
+            Some(b'[') => depth += 1,
+            _ => depth = depth.saturating_sub(1),
+        }
+        depth == 0
+    })?;
+    let (bar, after) = text.split_at_checked(start + end + 1)?;
+    after.starts_with(|c: char| c.is_alphanumeric() || c == '[').then_some((bar, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_directly_behind_a_bar_is_found() {
+        let bar = "fit: 10%|# | 1/10 [00:01<00:09, 1.00it/s]";
+        let lists = "fit: 10%|# | 1/10 [00:01<00:09, 1.00it/s, lr=[0.5, 0.25]]";
+        for (bar, line) in [(bar, "INFO step 5"), (lists, "2026-01-01 step 5"), (bar, "[x] step 5")]
+        {
+            assert_eq!(behind(&format!("{bar}{line}")), Some((bar, line)), "{line}");
+        }
+        for line in ["", " step 5", "{'a': 5}", ", step 5"] {
+            assert_eq!(behind(&format!("{bar}{line}")), None, "{line}");
+        }
+        for text in ["a < b", "[0 < 1", "", "step 5] x"] {
+            assert_eq!(behind(text), None, "{text}");
+        }
+    }
+}

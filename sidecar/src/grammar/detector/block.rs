@@ -12,6 +12,7 @@ const MAX_LINES: u32 = 80;
 const PART: u8 = 2;
 
 /// The block of the current lines.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Default)]
 pub(super) struct Block {
     /// The counters of its heading.
@@ -31,6 +32,8 @@ pub(super) struct Block {
     is_global: bool,
     /// It is a table with one value on each row. Its step may come after its losses.
     in_rows: bool,
+    /// A dict has given the results of the section.
+    has_results: bool,
 }
 
 impl Block {
@@ -118,6 +121,7 @@ impl Block {
             self.counters = None;
         }
         (self.of_rows, self.is_global, self.in_rows) = (false, false, false);
+        self.has_results = false;
         self.lines = 0;
         self.reported = (false, false);
         self.names.clear();
@@ -134,6 +138,18 @@ impl Block {
     /// The current section.
     pub(super) fn section(&self) -> Option<Section> {
         self.section
+    }
+
+    /// Takes a dict without a loss, which has the results of an evaluation.
+    pub(super) fn results(&mut self) {
+        self.has_results = self.section == Some(Section::HeldOut);
+    }
+
+    /// Ends an evaluation whose results have come, because a line with an epoch of its own follows.
+    pub(super) fn next_epoch(&mut self) {
+        if self.has_results {
+            self.section = None;
+        }
     }
 
     /// Whether the section began with the line before.

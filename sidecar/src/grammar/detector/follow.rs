@@ -57,6 +57,9 @@ impl Detector {
         match *reading {
             Reading::Says if found.losses.is_empty() => None,
             Reading::Says if is_plain && found.step.is_none() => {
+                if found.epoch.is_some() {
+                    self.block.next_epoch();
+                }
                 fill_epoch(self.heading, None, true, &mut self.draft.found);
                 let is_row = !self.block.has_counters() && row_of_two(text).is_some();
                 let is_new = if is_row {
@@ -193,6 +196,9 @@ impl Detector {
             };
             self.draft.clear();
             return held.or_else(|| self.queued.take());
+        }
+        if has_number && text.ends_with('}') {
+            self.block.results();
         }
         let row = row_of_two(text);
         if let Some(row) = &row

@@ -64,11 +64,15 @@ impl Detector {
         else {
             return false;
         };
-        // The prefix of a launcher is also that of the text.
-        let rank = self.rank.map_or(String::new(), |rank| format!("[rank{rank}]: "));
-        self.message = Some(format!("{rank}{message}"));
+        self.message = Some(self.with_rank(&message));
         self.counts.lines -= 1;
         true
+    }
+
+    /// A text in a line, with the prefix of a launcher, which is also that of the text.
+    pub(super) fn with_rank(&self, text: &str) -> String {
+        let rank = self.rank.map_or(String::new(), |rank| format!("[rank{rank}]: "));
+        format!("{rank}{text}")
     }
 
     /// Reads a line that is no part of a longer text.
@@ -106,7 +110,7 @@ impl Detector {
         {
             return found;
         }
-        if may_speak && self.columns.header(text) {
+        if (may_speak || columns::may_have_total(text)) && self.columns.header(text) {
             let is_below = self.block.section() == Some(Section::HeldOut);
             self.columns.held_out = is_below && self.block.is_at_start();
             return (self.table(), Reading::Known);

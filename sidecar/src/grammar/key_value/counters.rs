@@ -33,6 +33,8 @@ pub(super) struct Counters {
     rough: Option<Count>,
     /// The epoch comes before the steps.
     epoch_first: bool,
+    /// The epoch is in a pair of brackets before those of the batch.
+    paired: bool,
     /// The last number was a score in percent, which a quotient in parentheses repeats.
     scored: bool,
 }
@@ -126,6 +128,7 @@ impl Counters {
                 {
                     self.epoch = Some((float(first.value), first.total));
                     (self.anonymous, self.epoch_first) = (Some(count), true);
+                    self.paired = true;
                 }
                 Some(_) => {}
             }
@@ -182,8 +185,16 @@ impl Counters {
     }
 
     /// Writes the counters into `draft`.
-    pub(super) fn settle(self, order: &Order, draft: &mut Draft) {
+    pub(super) fn settle(mut self, order: &mut Order, draft: &mut Draft) {
         let found = &mut draft.found;
+        if self.paired {
+            order.epochs = self.epoch.and_then(|(_, epochs)| epochs);
+        } else if order.epochs.is_some() && self.is_empty() {
+            // The brackets of the batch are missing at the end of an epoch.
+            let of_epochs = |count: &mut Count| count.total == order.epochs;
+            let epoch = self.anonymous.take_if(of_epochs);
+            self.epoch = epoch.map(|count| (float(count.value), count.total));
+        }
         if let Some((epoch, epochs)) = self.epoch {
             (found.epoch, found.total_epochs) = (Some(epoch), epochs.or(found.total_epochs));
         }
@@ -227,11 +238,55 @@ pub(super) struct Order {
     last: Option<(f64, u64)>,
     /// Once that is known.
     in_epoch: Option<bool>,
+    /// The number of epochs, where brackets of the epoch come before those of the batch.
+    epochs: Option<u64>,
+    alone: Alone,
     /// Epochs have had fractions, so they are computed from the steps of the run.
     fractions: bool,
 }
 
+/// A counter with a total and without a name or an epoch. It is that of the run, or of each epoch.
+#[derive(Debug, Default)]
+struct Alone {
+    step: u64,
+    total: Option<u64>,
+    /// How far it went on with its last line.
+    stride: u64,
+    /// It has begun again after its end, so it is that of an epoch.
+    of_epochs: bool,
+}
+
+impl Alone {
+    /// Takes the counter. Returns whether it is that of an epoch.
+    fn take(&mut self, step: u64, total: Option<u64>) -> bool {
+        if self.total != total {
+            *self = Self { step, total, ..Self::default() };
+            return false;
+        }
+        let Some(stride) = step.checked_sub(self.step) else {
+            let is_at_end = total <= self.step.checked_add(self.stride);
+            self.of_epochs |= is_at_end && step <= self.stride;
+            self.step = step;
+            return self.of_epochs;
+        };
+        (self.step, self.stride) = (step, stride.max(1));
+        self.of_epochs
+    }
+}
+
 impl Order {
+    /// Corrects whether a counter without an epoch restarts, once it has done so.
+    pub(super) fn correct_alone(&mut self, found: &mut Observation) {
+        let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        if let Some(step) = found.step
+            && trains
+            && found.epoch.is_none()
+            && found.total_steps.is_some()
+        {
+            found.step_in_epoch |= self.alone.take(step, found.total_steps);
+        }
+    }
+
     /// The most likely answer for a step of `total` on a line with this epoch.
     fn of_steps(
         &self,

@@ -29,6 +29,22 @@ fn counter_in(word: &str) -> Option<(&'static str, &str)> {
     (letters.len() > 1 || total.is_some()).then_some((name, numbers))
 }
 
+/// A loss and its value in one word, such as `loss0.545` and `Loss0.545-`: its name, and the text from
+/// its value on. Fewer digits after the point may be a version.
+#[inline]
+pub(super) fn glued_loss(word: &str) -> Option<(&str, &str)> {
+    let point = memchr::memchr(b'.', word.as_bytes())?;
+    let name = word.get(..point)?.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_loss = name.len() < point && (name.ends_with("oss") || name.ends_with("OSS"));
+    let number = word.get(name.len()..).filter(|_| is_loss)?;
+    let (_, rest) = scan::number(number)?;
+    let digits = (word.len() - rest.len()).saturating_sub(point + 1);
+    (digits >= MIN_DIGITS && matches!(rest, "" | "-")).then_some((name, number))
+}
+
+/// Minimum number of digits after the point of a value in the word of its loss.
+const MIN_DIGITS: usize = 2;
+
 /// The name of a counter that is one letter: `E: 1/20`.
 pub(super) fn lettered(word: &str) -> Option<&'static str> {
     let is = |(known, _): &&(&str, &str)| known.len() == 1 && word.eq_ignore_ascii_case(known);
@@ -71,7 +87,9 @@ pub(super) fn further(text: &str) -> Option<usize> {
 
 /// Whether the steps that a mean is of follow `word`.
 pub(super) fn begins_extent(word: &str) -> bool {
-    ["for", "over", "last", "past", "during"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    ["for", "over", "last", "past", "during", "of"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// The word at the start of `text`, if it names what is counted.
@@ -99,6 +117,11 @@ const STEPS: [&str; 10] = [
 pub(super) fn is_counted(word: &str) -> bool {
     const OTHERS: [&str; 5] = ["epoch", "epochs", "samples", "examples", "minibatches"];
     may_count(word) && STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Whether `word` names steps.
+pub(super) fn is_step(word: &str) -> bool {
+    STEPS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Whether `word` begins like a word that [`is_counted`].

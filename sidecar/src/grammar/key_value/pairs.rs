@@ -1,7 +1,8 @@
 //! Numbers and the words before them. [`super::numbers`] has what stands beside them.
 
 use super::numbers::{
-    attached, begins_extent, counted, denominator, further, is_digits, per_step, spaced_unit,
+    attached, begins_extent, counted, denominator, further, glued_loss, is_digits, is_step,
+    per_step, spaced_unit,
 };
 use super::vocabulary::{Role, role};
 use crate::grammar::scan;
@@ -118,6 +119,25 @@ impl Pair<'_> {
         (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
     }
 
+    /// The step directly behind a counter of samples and its percentage: `[640/60000 (1%)]10`.
+    pub(super) fn step_behind(&self) -> Option<Self> {
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return None;
+        }
+        let (step, after) = scan::count(self.after.strip_prefix(")]")?)?;
+        let value = u32::try_from(step).ok().map(f64::from).filter(|_| scan::ends_before(after))?;
+        Some(Self { value, form: Form::Digits, unit: "", ..*self })
+    }
+
+    /// The time of a step, if the number is that of several: `80.5s (100 iters)`.
+    pub(super) fn seconds_of_steps(&self) -> Option<f64> {
+        let inside = self.after.trim_start().strip_prefix('(')?;
+        let (steps, after) = scan::count(inside)?;
+        let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
+        let steps = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
+        self.in_seconds().map(|seconds| seconds / f64::from(steps))
+    }
+
     /// The word after the number, if that counts: `100 steps`.
     pub(super) fn counted(&self) -> Option<&str> {
         if self.form == Form::Digits { counted(self.after) } else { None }
@@ -158,6 +178,8 @@ impl Pair<'_> {
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     rest: &'a str,
+    /// Nothing but brackets since the last number.
+    numbered: bool,
     words: Words<'a>,
     context: Role,
     /// After `:` or `=`.
@@ -175,6 +197,7 @@ impl<'a> Pairs<'a> {
     pub(super) fn new(line: &'a str) -> Self {
         Self {
             rest: line,
+            numbered: false,
             words: Words::default(),
             context: Role::default(),
             separated: false,
@@ -186,6 +209,7 @@ impl<'a> Pairs<'a> {
 
     /// Moves the words so far to the context: they have no number.
     fn abandon(&mut self) {
+        self.numbered = false;
         self.context |= self.words.roles();
         self.words = Words::default();
         self.separated = false;
@@ -287,6 +311,19 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 let length = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
                 let (word, rest) = self.rest.split_at_checked(length)?;
+                // `Batch 5/90 done. Loss: 0.5`.
+                if std::mem::take(&mut self.numbered) && is_one(word.trim_end_matches('.'), &ENDS) {
+                    self.rest = rest;
+                    continue;
+                }
+                if let Some((name, number)) = glued_loss(word)
+                    && !rest.trim_start().starts_with([':', '='])
+                {
+                    self.word(name);
+                    self.rest = self.rest.get(word.len() - number.len()..)?;
+                    let (value, rest) = scan::number(self.rest)?;
+                    return Some(self.pair(value, rest));
+                }
                 if let Some((name, number)) = attached(word) {
                     if self.words.count > 0 {
                         self.abandon();
@@ -357,8 +394,13 @@ impl<'a> Pairs<'a> {
 
     /// Whether the words so far end in one that says which steps a mean is of.
     fn is_extent(&self) -> bool {
-        let last = self.words.as_slice().last();
-        !self.separated && last.is_some_and(|word| begins_extent(word))
+        // A batch is of samples, too.
+        match self.words.as_slice() {
+            _ if self.separated => false,
+            [.., loss, of] if of.eq_ignore_ascii_case("of") => loss.ends_with("oss"),
+            [.., last] => begins_extent(last),
+            [] => false,
+        }
     }
 
     /// Whether the words so far name a value that has no unit.
@@ -419,7 +461,7 @@ impl<'a> Pairs<'a> {
             self.rest = after;
         }
         let is_separated = std::mem::take(&mut self.separated);
-        self.equals = false;
+        (self.equals, self.numbered) = (false, true);
         Pair {
             form: match (is_scaled, is_digits(number)) {
                 (true, _) => Form::Scaled,
@@ -459,6 +501,9 @@ fn is_score(name: &str) -> bool {
     let last = name.split(|c: char| !c.is_alphabetic()).rfind(|part| !part.is_empty());
     last.is_some_and(|word| is_one(word, &SCORES))
 }
+
+/// Words after a counter that say that it is over.
+const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
 
 /// Words for a score.
 const SCORES: [&str; 9] =

@@ -18,6 +18,8 @@ pub(super) struct Desc {
     pub(super) of_steps: bool,
     /// The number of steps of an epoch, beside a counter of them: `Epoch 0: 12/40`.
     pub(super) inner: Option<u64>,
+    /// A step without a total: `Step: 120`.
+    pub(super) step: Option<u64>,
 }
 
 const HELD_OUT: [&str; 10] = [
@@ -86,8 +88,21 @@ impl Desc {
         let letters = text.trim_matches(|c: char| !c.is_alphabetic());
         let of_steps = ["steps", "step"].iter().any(|word| letters.eq_ignore_ascii_case(word));
         let of_epochs = of_epochs && epoch.is_none();
-        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps, inner }
+        let step = epoch.and_then(|_| step(text));
+        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps, inner, step }
     }
+}
+
+/// The step in `Step: 120`, without a total.
+fn step(text: &str) -> Option<u64> {
+    const NAME: &str = "step";
+    let bytes = text.as_bytes();
+    let at = bytes.windows(NAME.len()).position(|w| w.eq_ignore_ascii_case(NAME.as_bytes()))?;
+    let before = text.get(..at)?.chars().next_back();
+    let rest = text.get(at + NAME.len()..)?.trim_start_matches([' ', ':', '=', '#']);
+    let (step, after) = scan::count(rest)?;
+    let is_alone = !after.trim_start().starts_with('/') && scan::ends_before(after);
+    (is_alone && !before.is_some_and(char::is_alphanumeric)).then_some(step)
 }
 
 /// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`, `Train 1`, the number of epochs,

@@ -354,10 +354,27 @@ impl Tqdm {
         let is_last = frame.total.is_none_or(|total| frame.n >= total);
         let of_steps = of_steps && found.losses.iter().any(|loss| !is_last || is_step(loss));
         found.batch_seconds = frame.seconds.filter(|_| of_steps);
+        if let Some((step, total)) = step_of_run(&frame, desc) {
+            (found.step, found.step_in_epoch, found.total_steps) = (Some(step), false, total);
+        }
         draft.counted_epoch = bar.counter.epoch();
         draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
     }
+}
+
+/// The step of the run in the description of a bar of an epoch, and the total. It is certain only after the
+/// first epoch, and where epoch and counter agree with it.
+fn step_of_run(frame: &Frame<'_>, desc: Desc) -> Option<(u64, Option<u64>)> {
+    let (step, length) = (desc.step?, frame.total?);
+    let epoch = number::whole(desc.epoch?)?;
+    let is_at = |passed: u64| {
+        let place = passed.checked_mul(length).and_then(|done| done.checked_add(frame.n));
+        place.is_some_and(|place| place.abs_diff(step) <= 1)
+    };
+    let agrees = is_at(epoch) || epoch.checked_sub(1).is_some_and(is_at);
+    let total = desc.epochs.and_then(|epochs| epochs.checked_mul(length));
+    (step > length && agrees).then_some((step, total))
 }
 
 #[cfg(test)]

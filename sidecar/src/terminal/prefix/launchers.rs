@@ -119,7 +119,11 @@ pub(super) fn counts(text: &str) -> bool {
     }
     let start = text.trim_start_matches(|c: char| !c.is_alphabetic());
     let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
-    let word = start.get(..length).unwrap_or_default();
+    let (word, after) = start.split_at_checked(length).unwrap_or_default();
+    // `train.py:` is the place in the code.
+    if after.starts_with(".py") {
+        return false;
+    }
     ["epoch", "step", "iter", "iteration", "batch", "train", "training", "global"]
         .iter()
         .any(|known| word.eq_ignore_ascii_case(known))
