@@ -7,8 +7,12 @@ shift
 
 # On a slow machine the message bus gives up what it starts on request. So they are started before.
 export SYSTEMD_BUS_TIMEOUT=600
-systemctl reset-failed
-systemctl start dbus.socket dbus.service systemd-logind.service
+for _ in 1 2 3; do
+  systemctl reset-failed
+  timeout 180 systemctl start dbus.socket dbus.service systemd-logind.service && break
+  systemctl list-jobs --no-pager
+  journalctl --no-pager --lines=20
+done
 
 status=0
 for filter in "$@"; do

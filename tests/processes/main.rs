@@ -333,6 +333,16 @@ fn command_is_itself() -> anyhow::Result<()> {
     let nested = bed.run(&nested)?;
     let said = String::from_utf8_lossy(&nested.stderr);
     ensure!(nested.status.code() == Some(6) && said.contains("part of the job"), "{nested:?}");
+    // A limit on the size of files ends neither it nor its command, and leaves nothing.
+    let line = format!("ulimit -f 0; exec {paceline} exec --sidecar none -- sh -c 'exit 3'");
+    let mut limited = Command::new("sh");
+    let set = bed.paceline(&[])?;
+    limited.args(["-c", &line]);
+    limited.envs(set.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let limited = limited.output()?;
+    let said = String::from_utf8_lossy(&limited.stderr);
+    ensure!(limited.status.code() == Some(3) && said.contains("File too large"), "{limited:?}");
+    ensure!(fs::read_dir(bed.path("jobs"))?.count() == 0, "nothing of a record is left");
     let usage = bed.run(&["exec", "--weight", "0", "--", "true"])?;
     ensure!(usage.status.code() == Some(2), "{usage:?}");
     bed.wait_until_nothing_is_left(&[])

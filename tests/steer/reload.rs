@@ -271,3 +271,18 @@ async fn closing_the_terminal_ends_the_run_well() {
     let audit = env.said(&["audit", "tail"]).await;
     assert!(audit.contains("the run ended, every limit is restored"), "{audit}");
 }
+
+#[tokio::test]
+async fn signals_that_end_a_program_end_a_run_in_order() {
+    let Some(env) = RunEnv::new() else { return };
+    for signal in [Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU] {
+        let mut run = env.run(&["--policy", "none"]);
+        run.says(&["allocator runs"]).await.unwrap();
+        // It stands for a file that would grow beyond a limit, and ends nothing.
+        run.signal(Signal::XFSZ).unwrap();
+        run.signal(signal).unwrap();
+        let status = run.ended().await.unwrap();
+        assert_eq!(status.code(), Some(0), "{signal:?}: {}", run.said());
+        assert!(run.said().contains("restored"), "{signal:?}: {}", run.said());
+    }
+}

@@ -1,9 +1,11 @@
 //! Signals from a user or a service manager.
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -12,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub enum Ending {
     /// Ctrl-C.
     Interrupted,
-    /// SIGTERM, or the terminal was closed (SIGHUP).
+    /// SIGTERM, the terminal was closed (SIGHUP), or another signal whose default is to end a program.
     Terminated,
 }
 
@@ -23,13 +25,39 @@ enum Hangup {
     Reloads,
 }
 
-/// Listens for SIGINT, SIGTERM and SIGHUP until it is dropped. Only the first signal to end counts:
-/// restoring limits takes a bounded time and must not be interrupted.
+/// Listens for all signals whose default is to end a program, until it is dropped. Only the first signal to
+/// end counts: restoring limits takes a bounded time and must not be interrupted.
 #[derive(Debug)]
 pub struct Signals {
     asked: watch::Sender<Option<Ending>>,
     reloads: watch::Receiver<u64>,
     _listener: AbortOnDropHandle<()>,
+}
+
+/// Signals that would end the process with limits in force: Ctrl-\ in a terminal, a timer, a limit of CPU
+/// time, or one that was sent by mistake.
+fn others() -> io::Result<Vec<Listener>> {
+    use rustix::process::Signal as Named;
+    let named = [
+        Named::QUIT,
+        Named::USR1,
+        Named::USR2,
+        Named::ALARM,
+        Named::VTALARM,
+        Named::PROF,
+        Named::IO,
+        Named::XCPU,
+    ];
+    named.iter().map(|named| signal(SignalKind::from_raw(named.as_raw()))).collect()
+}
+
+/// Waits for any of these.
+async fn any(signals: &mut [Listener]) {
+    poll_fn(|context| {
+        let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+        if came { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 impl Signals {
@@ -49,6 +77,7 @@ impl Signals {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
+        let mut others = others()?;
         let had_terminal = has_terminal();
         let asked = watch::Sender::new(None);
         let asking = asked.clone();
@@ -58,6 +87,7 @@ impl Signals {
                 let ending = tokio::select! {
                     _ = interrupt.recv() => Ending::Interrupted,
                     _ = terminate.recv() => Ending::Terminated,
+                    () = any(&mut others) => Ending::Terminated,
                     _ = hangup.recv() => {
                         let lost_terminal = had_terminal && !has_terminal();
                         if means == Hangup::Reloads && !lost_terminal {

@@ -32,6 +32,7 @@ mod watch;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -39,6 +40,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use paceline_api::plain;
 use paceline_api::usage::BadUsage;
 use paceline_manual::{CompletionsArgs, ManArgs, ManError};
+use signal_hook::consts::SIGXFSZ;
 
 use crate::exit;
 use crate::log::{self, Log, LogArgs};
@@ -118,6 +120,10 @@ enum Command {
 
 /// Parses the command line, runs the command, and returns its exit code.
 pub fn main() -> ExitCode {
+    // The kernel's signal for a file beyond the process's limit would end an allocator whose limits are in
+    // force. Once it is caught, such a write is an error, as on a full disk. A program that this one
+    // starts, or becomes, has the default again.
+    drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -16,11 +16,13 @@ mod values;
 use std::env;
 use std::ffi::OsStr;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 #[cfg(feature = "manual")]
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use signal_hook::consts::SIGXFSZ;
 
 use crate::say::say;
 use crate::source::child;
@@ -84,6 +86,9 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    // A file that grows beyond a limit then gives an error, and does not end this process. A command that it
+    // starts has the default again.
+    drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
     let Cli { command, sources } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => match stray_command(&error) {

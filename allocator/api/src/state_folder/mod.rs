@@ -88,7 +88,7 @@ impl StateFolder {
         let owner = resolve::owner()?;
         let open = resolve::make(path, owner)?;
         if let Some(changed) = tighten::tighten(&open, path)? {
-            warn!("other users could read the state folder {}: {changed}", path.display());
+            warn!("other users could read from the state folder {}: {changed}", path.display());
         }
         Ok(Self::new(path.to_owned(), Place::Path, open, owner))
     }
@@ -148,13 +148,14 @@ impl StateFolder {
 
     fn make_subfolder(&self, name: &str) -> io::Result<OwnedFd> {
         let folder = self.folder()?;
-        let name = single(name)?;
-        match mkdirat(&*folder, name, PRIVATE_FOLDER) {
+        let path = single(name)?;
+        match mkdirat(&*folder, path, PRIVATE_FOLDER) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = openat(&*folder, name, flags, Mode::empty()).map_err(not_followed)?;
+        let open = openat(&*folder, path, flags, Mode::empty())
+            .map_err(|error| not_followed(error, name))?;
         self.give_to_owner(&open, &fstat(&open)?)?;
         Ok(open)
     }
@@ -270,10 +271,11 @@ impl StateFolder {
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let folder = self.folder()?;
-        let open = openat(&*folder, single(name)?, flags, PRIVATE_FILE).map_err(not_followed)?;
+        let open = openat(&*folder, single(name)?, flags, PRIVATE_FILE)
+            .map_err(|error| not_followed(error, name))?;
         let stat = fstat(&open)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            let error = "it is not a regular file; remove it";
+            let error = format!("{name} in it is not a regular file; remove {name}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         if flags.contains(OFlags::CREATE) {
@@ -314,9 +316,10 @@ fn single(name: &str) -> io::Result<&str> {
     Ok(name)
 }
 
-fn not_followed(error: Errno) -> io::Error {
+fn not_followed(error: Errno, name: &str) -> io::Error {
     if error == Errno::LOOP {
-        let why = "it is a symbolic link, which is never followed here; remove it";
+        let why =
+            format!("{name} in it is a symbolic link, which is never followed here; remove {name}");
         return io::Error::new(io::ErrorKind::InvalidInput, why);
     }
     error.into()

@@ -43,10 +43,14 @@ pub(super) fn tighten(folder: &OwnedFd, path: &Path) -> Result<Option<String>, S
     if !could_be_read {
         return Ok(None);
     }
-    Ok(Some(format!(
-        "its mode was {:03o} and is now 700, and {changed} files and folders in it are private too",
-        mode & 0o777
-    )))
+    Ok(Some(if mode & OTHERS != 0 {
+        let mode = mode & 0o777;
+        format!(
+            "its mode was {mode:03o} and is now 700, and {changed} files and folders in it are private too"
+        )
+    } else {
+        format!("{changed} files and folders in it were open to them, and are private now")
+    }))
 }
 
 /// The names of our files and folders in it, and whether it holds others.

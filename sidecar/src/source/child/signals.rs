@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 ///
 /// - those that cannot be caught (`KILL`, `STOP`), or that a fault of our own causes (`SEGV`, `BUS`,
 ///   `ILL`, `FPE`, `ABRT`, `TRAP`, `SYS`);
-/// - those that the kernel sends for our own doing: `CHLD`, `PIPE`, `TTIN`, `TTOU`;
+/// - those that the kernel sends for our own doing: `CHLD`, `PIPE`, `TTIN`, `TTOU`, `XFSZ`;
 /// - real-time signals, which have no names.
 const FORWARDED: &[Signal] = &[
     Signal::TERM,
@@ -49,9 +49,7 @@ const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUI
 
 /// Registers the signals, before the command exists, so that none is missed.
 pub(super) fn register() -> io::Result<Signals> {
-    // A file that grows beyond a limit then gives an error, and does not end us.
-    let own = Signal::XFSZ.as_raw();
-    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()).chain([own]))
+    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()))
 }
 
 /// The command's process, which gets the signals.
@@ -129,7 +127,6 @@ pub(super) fn forward(
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever().filter_map(Signal::from_named_raw) {
             match &terminal {
-                _ if signal == Signal::XFSZ => continue,
                 // The kernel tells the programs in the command's terminal.
                 Some(terminal) if signal == Signal::WINCH => {
                     terminal.resize();

@@ -161,8 +161,13 @@ impl Folder {
         let part = format!("{name}.part");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let file = openat2(&self.fd, &*part, flags | OFlags::CLOEXEC, Mode::from(0o600), INSIDE)?;
-        io::Write::write_all(&mut File::from(file), text.as_bytes())?;
-        Ok(rustix::fs::renameat(&self.fd, &*part, &self.fd, name)?)
+        let written = io::Write::write_all(&mut File::from(file), text.as_bytes())
+            .and_then(|()| Ok(rustix::fs::renameat(&self.fd, &*part, &self.fd, name)?));
+        // On a full disk nothing is left of it.
+        if written.is_err() {
+            drop(self.remove(&part));
+        }
+        written
     }
 
     /// Removes a file; it may be missing.
