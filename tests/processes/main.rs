@@ -343,6 +343,18 @@ fn command_is_itself() -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&limited.stderr);
     ensure!(limited.status.code() == Some(3) && said.contains("File too large"), "{limited:?}");
     ensure!(fs::read_dir(bed.path("jobs"))?.count() == 0, "nothing of a record is left");
+    let groups = fs::read_to_string("/proc/self/mountinfo")?;
+    let folders = groups
+        .lines()
+        .filter(|line| line.contains(" cgroup"))
+        .filter_map(|line| line.split(' ').nth(4));
+    let left =
+        folders.flat_map(|folder| fs::read_dir(format!("{folder}/paceline"))).flatten().flatten();
+    let left: Vec<_> = left
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with("sh-job-"))
+        .collect();
+    ensure!(left.is_empty(), "{left:?}");
     let usage = bed.run(&["exec", "--weight", "0", "--", "true"])?;
     ensure!(usage.status.code() == Some(2), "{usage:?}");
     bed.wait_until_nothing_is_left(&[])

@@ -7,8 +7,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hyper::Request;
-use hyper::header::{HOST, HeaderMap};
-use hyper::http::uri::Authority;
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::http::uri::{Authority, Uri};
 
 /// Whether a request names this machine by address or as `localhost`, or names no host, which a
 /// browser never does.
@@ -28,8 +28,12 @@ fn names_local(authority: &Authority) -> bool {
         || inner.is_some_and(|host| host.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Whether a browser marks the request as one from another site's page, and not as a followed link.
+/// Whether a browser marks the request as one from another site's page, and not as a followed link. An older
+/// browser only names the page's origin.
 pub fn is_cross_site(headers: &HeaderMap) -> bool {
+    if headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, headers)) {
+        return true;
+    }
     let says = |name: &str, values: &[&str]| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| values.contains(&value))
@@ -37,9 +41,17 @@ pub fn is_cross_site(headers: &HeaderMap) -> bool {
     says("sec-fetch-site", &["cross-site", "same-site"]) && !says("sec-fetch-mode", &["navigate"])
 }
 
+/// Whether the origin is a page of this machine, or of the host that is asked.
+fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
+    let parsed = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
+    parsed.and_then(|origin| origin.into_parts().authority).is_some_and(|authority| {
+        let is_asked = headers.get(HOST).is_some_and(|host| authority.as_str().as_bytes() == host);
+        is_asked || names_local(&authority)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
     use proptest::prelude::*;
 
     use super::*;
@@ -75,6 +87,19 @@ mod tests {
         assert!(asked("cross-site", "no-cors") && asked("same-site", "cors"));
         assert!(!asked("cross-site", "navigate") && !asked("same-origin", "cors"));
         assert!(!is_cross_site(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn page_of_another_origin_is_a_stranger() {
+        let asked = |host: &str, origin: &str| {
+            let request = Request::get("/").header(HOST, host).header(ORIGIN, origin);
+            is_cross_site(request.body(()).unwrap().headers())
+        };
+        for origin in ["http://evil.example", "https://localhost.evil.example", "null", "", "x y"] {
+            assert!(asked("localhost:7224", origin), "{origin}");
+        }
+        assert!(!asked("localhost:7224", "http://127.0.0.1:7224"));
+        assert!(!asked("box.example:7224", "https://box.example:7224"));
     }
 
     proptest! {

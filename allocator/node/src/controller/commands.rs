@@ -214,6 +214,22 @@ impl Controller {
         })
     }
 
+    /// Pins containers that were started again, as an order has asked before.
+    pub(super) fn pin_again(&mut self, pinned: Vec<(String, Share)>) {
+        for (container, share) in pinned {
+            match self.pin(&container, share) {
+                Ok(Served::AfterWrite(request, done)) => {
+                    tracing::info!("{done} after its restart, too");
+                    if let Some(writes) = &mut self.writes {
+                        writes.push_back(*request);
+                    }
+                }
+                Ok(_) => {}
+                Err(refusal) => tracing::warn!("cannot pin a restarted container again: {refusal}"),
+            }
+        }
+    }
+
     /// Refuses an order that is not possible while the job is moved to another node.
     fn is_here(&mut self, container: &str) -> Result<(), Refusal> {
         let Some(candidate) = self.inventory.get(container) else { return Ok(()) };

@@ -60,7 +60,9 @@ impl Controller {
             self.inventory.ask_all();
             self.timetable.asked(self.clock.now());
         }
+        let mut pinned = change.pinned;
         if change.gone.is_empty() && change.lost.is_empty() {
+            self.pin_again(pinned);
             return;
         }
         for (container, job) in change.lost {
@@ -68,6 +70,11 @@ impl Controller {
             self.record_gone(&job, container);
         }
         for Departed { container, job, standing } in change.gone {
+            if let Some(share) = self.engine.status(&job).and_then(|status| status.pinned)
+                && self.inventory.keep_pin(&container, share)
+            {
+                pinned.push((container.clone(), share));
+            }
             // A moving job runs elsewhere by now, or the result of its move reports its end.
             if standing != Standing::Moving {
                 self.end_of(&job);
@@ -85,6 +92,7 @@ impl Controller {
                 }
             }
         }
+        self.pin_again(pinned);
         self.decide_soon();
     }
 

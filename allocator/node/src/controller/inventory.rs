@@ -1,6 +1,7 @@
 //! The opted-in containers of the node, from one survey to the next.
 
 mod admission;
+mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +12,7 @@ use paceline_api::live::Refusal;
 use paceline_api::live::snapshot::Standing;
 use paceline_api::nodes::Nodes;
 use paceline_api::samples::SampleJob;
-use paceline_policy::{Event, JobId};
+use paceline_policy::{Event, JobId, Share};
 use tokio::sync::Notify;
 
 use super::engine_events::Touched;
@@ -24,6 +25,7 @@ use crate::observe::calls::CallPool;
 use crate::observe::networks::Networks;
 use crate::observe::node::Machine;
 use crate::runtime::{Container, Runtime};
+use kept::Kept;
 
 /// All containers that opted in, whether they are managed yet or not.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub struct Inventory {
     nodes: Nodes,
     /// Containers that were created to replace others.
     replacements: Replacements,
+    /// Orders about containers that may be started again.
+    kept: Kept,
     /// Whether a survey was taken in. Containers of the first one began before this run.
     listed_before: bool,
 }
@@ -74,6 +78,8 @@ pub(super) struct Change {
     pub(super) lost: Vec<(String, JobId)>,
     /// Watched containers with a new description.
     pub(super) described: Vec<Container>,
+    /// Containers that run again, and were pinned to a share before.
+    pub(super) pinned: Vec<(String, Share)>,
 }
 
 /// A container that no longer runs.
@@ -101,6 +107,7 @@ impl Inventory {
             owners: Vec::new(),
             nodes: Nodes::default(),
             replacements: Replacements::default(),
+            kept: Kept::default(),
             listed_before: false,
         }
     }
@@ -231,6 +238,7 @@ impl Inventory {
         };
         for (id, candidate) in self.candidates.extract_if(.., gone) {
             self.replacements.record_settings(&id, &candidate.orders());
+            self.kept.keep(&id, &candidate);
             let (job, standing) = (candidate.job().clone(), candidate.standing);
             change.gone.push(Departed { container: id, job, standing });
         }
@@ -239,6 +247,7 @@ impl Inventory {
             !ended(id, &refused.started_at) && !free
         });
         self.adopted.retain(|id| !missing.contains(id));
+        self.kept.forget(&missing);
         for container in described.into_values() {
             self.admit(&container);
             if self.candidates.contains_key(&container.id) {
@@ -247,6 +256,7 @@ impl Inventory {
         }
         let never = |id: &str| !present.contains(id) || self.refused.contains_key(id);
         change.lost = self.replacements.lost(never);
+        change.pinned = self.kept.due();
         self.listed_before = true;
         change
     }
@@ -257,6 +267,15 @@ impl Inventory {
         if let Some(candidate) = self.candidates.get_mut(id) {
             candidate.take_back(context);
         }
+    }
+
+    /// Keeps a pin for a container that may be started again. Returns whether it runs again already.
+    pub(super) fn keep_pin(&mut self, id: &str, share: Share) -> bool {
+        let runs = self.candidates.contains_key(id);
+        if !runs {
+            self.kept.pin(id, share);
+        }
+        runs
     }
 
     /// Containers that were created to replace others.

@@ -183,6 +183,30 @@ async fn released_job_has_its_original_limits_and_is_not_managed() {
 }
 
 #[tokio::test]
+async fn orders_hold_after_a_restart_of_the_container() {
+    let env = TestEnv::sampling(policy("tradl"), &["a", "b"]);
+    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.order(release("a")).await.unwrap();
+    env.order(pin("b", 0.25)).await.unwrap();
+    let targets = Targets { acceptable: Some(3.0), ..Targets::default() };
+    env.order(Command::Set { name: "b".to_owned(), targets }).await.unwrap();
+    env.restart("a", "again");
+    env.restart("b", "again");
+    env.wait_until("the pinned job again", |snapshot| {
+        has_standing("b", Standing::Pinned)(snapshot)
+            && view(snapshot, "b").targets.acceptable == Some(3.0)
+    })
+    .await;
+    env.has_quota("b", 50_000).await;
+    env.wait_for_samples(20).await;
+    env.wait_until("the released job", has_standing("a", Standing::Released)).await;
+    env.is_unlimited("a").await;
+    env.order(manage("a")).await.unwrap();
+    env.wait_until("the job under the policy", has_standing("a", Standing::Managed)).await;
+    env.end().await;
+}
+
+#[tokio::test]
 async fn job_that_reaches_its_target_is_limited_at_once() {
     let env = TestEnv::new(policy("tradl"), Vec::new(), &["a", "b", "c"]);
     env.wait_until("all", |snapshot| {

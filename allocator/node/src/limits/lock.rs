@@ -77,6 +77,10 @@ impl Lock {
             let mut options = File::options();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
             let file = options.open(path).map_err(Failed::Io)?;
+            if !file.metadata().map_err(Failed::Io)?.is_file() {
+                let why = "it is not a regular file; remove this file";
+                return Err(Failed::Io(io::Error::new(io::ErrorKind::InvalidInput, why)));
+            }
             let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
             match locked {
                 Ok(()) => {}
@@ -476,7 +480,21 @@ fn refuse_older(folder: &Path, engine: &str, own: &Path) -> Result<(), Originals
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
+
+    #[test]
+    fn pipe_in_the_place_of_a_lock_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("lock");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        let error = format!(
+            "{:#}",
+            anyhow::Error::from(FolderLock::take(folder.path(), "a test").unwrap_err())
+        );
+        assert!(error.contains("/lock") && error.contains("not a regular file"), "{error}");
+    }
 
     #[test]
     fn search_for_lost_records_takes_no_lock_that_has_one() {

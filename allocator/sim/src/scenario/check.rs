@@ -16,6 +16,9 @@ use super::{Arm, Layout, Node, Scenario, ScenarioError};
 use crate::SpeedProfile;
 use crate::curve::Curve;
 
+/// The least part of a node that a job can use. With less, a run would have events without end.
+const MIN_SHARE: f64 = 1e-4;
+
 pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
     let arms: Vec<Arm> = file.policies.iter().map(|name| name.parse()).collect::<Checked<_>>()?;
     if file.jobs.is_empty() == file.gangs.is_empty() {
@@ -155,12 +158,12 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     check_pieces(job)?;
     for (name, share) in [("parallel", job.parallel), ("min", job.min), ("max", job.max)] {
         let Some(share) = share else { continue };
-        let fits = share > 0.0 && share <= 1.0;
-        require(field(name), share, "must be a share of the node, above 0 and at most 1", fits)?;
+        let fits = (MIN_SHARE..=1.0).contains(&share);
+        require(field(name), share, "must be a share of the node, from 0.0001 to 1", fits)?;
     }
     if let Some(part) = job.crowded {
-        let fits = part > 0.0 && part <= 1.0;
-        require(field("crowded"), part, "must be above 0 and at most 1", fits)?;
+        let fits = (MIN_SHARE..=1.0).contains(&part);
+        require(field("crowded"), part, "must be from 0.0001 to 1", fits)?;
     }
     if let Some(contention) = job.contention {
         require(field("contention"), contention, "must be at least 0", contention >= 0.0)?;

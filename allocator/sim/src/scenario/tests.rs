@@ -80,6 +80,7 @@ fn invalid_values_are_named_with_value_and_rule() {
         ("works = 1", "line 11: unknown field `works`"),
         ("work = 1", "duplicate key"),
         ("parallel = 2", "job \"a\": parallel is 2: must be a share of the node"),
+        ("parallel = 1e-308", "must be a share of the node, from 0.0001 to 1"),
         ("node = \"m\"", "job \"a\": node is \"m\": must be one of the nodes n"),
         ("count = 0", "job \"a\": count is 0: must be from 1 to"),
         ("cpu_shares = 0", "job \"a\": cpu_shares is 0: must be from 2 to 262144"),
@@ -167,7 +168,7 @@ fn invalid_variant_is_named_with_the_valid_ones() {
 #[test]
 fn crowded_and_contention_outside_their_range_are_rejected() {
     for (line, said) in [
-        ("crowded = 1.5", "job \"b\": crowded is 1.5: must be above 0 and at most 1"),
+        ("crowded = 1.5", "job \"b\": crowded is 1.5: must be from 0.0001 to 1"),
         ("contention = -1", "job \"b\": contention is -1: must be at least 0"),
         ("contention = inf", "job \"b\": contention is inf: must be at least 0"),
     ] {

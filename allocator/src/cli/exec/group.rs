@@ -19,6 +19,8 @@ use super::{REMOVE, scope};
 const MAX_SOCKET: usize = 100;
 /// The most characters of a job's name in the name of its group.
 const MAX_NAME: usize = 32;
+/// The bytes of the file that shows whether a record can be written.
+const PROBE: usize = 4096;
 /// The label with the address of a job's endpoint.
 const ENDPOINT: &str = "paceline.endpoint";
 /// The variable that tells a reporter and the sidecar where to listen.
@@ -65,6 +67,11 @@ pub(super) fn enter(wanted: &Wanted<'_>) -> anyhow::Result<Managed> {
     let folder = place.open().map_err(unusable)?;
     clean(wanted.proc, &place, uid);
     let id = new_id().context("cannot make an id for the job; check /dev/urandom")?;
+    // A process cannot easily leave a group again. So a full disk, or a limit on the size of files, is found
+    // before there is one.
+    let probe = format!("{id}.probe");
+    folder.write(&probe, &" ".repeat(PROBE)).map_err(unusable)?;
+    folder.remove(&probe).map_err(unusable)?;
     let mut labels = wanted.labels.clone();
     let (endpoint, socket) = endpoint(&folder, &id);
     labels.extend(endpoint.map(|endpoint| (ENDPOINT.to_owned(), endpoint)));

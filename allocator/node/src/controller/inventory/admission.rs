@@ -63,6 +63,7 @@ impl Inventory {
                 if let Some(handover) = handover {
                     candidate.inherit(handover.orders);
                 }
+                self.kept.give_back(&id, &mut candidate);
                 self.candidates.insert(id, candidate);
             }
             Err(why) => {

@@ -4,7 +4,7 @@ use paceline_api::live::snapshot::Standing;
 use paceline_api::live::{Refusal, Snapshot};
 
 use super::test_env::TestEnv;
-use super::{audited, has_standing, pin, policy, release, view};
+use super::{audited, has_standing, manage, pin, policy, release, view};
 
 fn decided(job: &'static str) -> impl Fn(&Snapshot) -> bool {
     move |snapshot| snapshot.jobs.iter().any(|one| one.job == job && one.chosen.is_some())
@@ -48,9 +48,10 @@ async fn our_own_cap_is_not_the_owners_after_a_restart() {
     env.has_quota("a", 50_000).await;
     env.restart("a", "again");
     env.wait_until("the job again", |snapshot| {
-        has_standing("a", Standing::Managed)(snapshot) && view(snapshot, "a").max.is_none()
+        has_standing("a", Standing::Pinned)(snapshot) && view(snapshot, "a").max.is_none()
     })
     .await;
+    env.order(manage("a")).await.unwrap();
     env.is_unlimited("a").await;
     env.end().await;
 }

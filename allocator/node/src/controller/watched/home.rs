@@ -31,6 +31,13 @@ pub(in crate::controller) struct Orders {
     switched: Vec<(Guard, bool)>,
 }
 
+impl Orders {
+    /// Whether no order has made a setting.
+    pub(in crate::controller) fn is_empty(&self) -> bool {
+        self.targets == Targets::default() && self.switched.is_empty()
+    }
+}
+
 impl Home {
     pub(super) fn new(container: &Container, nodes: &Nodes) -> Self {
         if let Some(why) = container.pod.as_ref().and_then(|pod| pod.watched_only.as_deref()) {

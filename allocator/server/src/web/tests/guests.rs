@@ -12,6 +12,7 @@ async fn request_for_another_host_or_from_another_site_is_refused() {
     for headers in [
         "host: evil.example\r\n",
         "host: localhost\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n",
+        "host: localhost\r\norigin: http://evil.example\r\n",
     ] {
         let answer = served.ask("GET /v1/status", headers).await;
         assert!(answer.starts_with("HTTP/1.1 403") && !answer.contains("vae"), "{answer}");
