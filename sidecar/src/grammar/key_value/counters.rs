@@ -35,6 +35,8 @@ pub(super) struct Counters {
     epoch_first: bool,
     /// The epoch is in a pair of brackets before those of the batch.
     paired: bool,
+    /// The step is directly behind a counter of samples.
+    behind: bool,
     /// The last number was a score in percent, which a quotient in parentheses repeats.
     scored: bool,
 }
@@ -151,6 +153,20 @@ impl Counters {
         }
     }
 
+    /// Takes a step directly behind a counter of samples.
+    pub(super) fn take_behind(&mut self, pair: &Pair<'_>) {
+        self.behind = true;
+        self.take(pair, Field::Step);
+    }
+
+    /// The steps of an epoch, by the samples up to this one.
+    fn length_behind(&self) -> Option<u64> {
+        let (step, samples) = (self.step?.value, self.anonymous?);
+        let is_even = step > 0 && samples.value > 0 && samples.value.is_multiple_of(step);
+        let size = is_even.then(|| samples.value / step)?;
+        Some(samples.total?.div_ceil(size))
+    }
+
     fn is_empty(&self) -> bool {
         self.epoch.is_none() && self.step.is_none() && self.batch.is_none()
     }
@@ -187,11 +203,15 @@ impl Counters {
     /// Writes the counters into `draft`.
     pub(super) fn settle(mut self, order: &mut Order, draft: &mut Draft) {
         let found = &mut draft.found;
+        order.behind = if self.behind { self.length_behind().or(order.behind) } else { None };
         if self.paired {
-            order.epochs = self.epoch.and_then(|(_, epochs)| epochs);
+            order.epochs = self.epoch.and_then(|(epoch, epochs)| Some((epoch, epochs?)));
         } else if order.epochs.is_some() && self.is_empty() {
-            // The brackets of the batch are missing at the end of an epoch.
-            let of_epochs = |count: &mut Count| count.total == order.epochs;
+            // The brackets of the batch are missing at the end of an epoch. Another number than that of the
+            // last epoch may be a step of an evaluation.
+            let of_epochs = |count: &mut Count| {
+                count.total.map(|epochs| (float(count.value), epochs)) == order.epochs
+            };
             let epoch = self.anonymous.take_if(of_epochs);
             self.epoch = epoch.map(|count| (float(count.value), count.total));
         }
@@ -238,8 +258,10 @@ pub(super) struct Order {
     last: Option<(f64, u64)>,
     /// Once that is known.
     in_epoch: Option<bool>,
-    /// The number of epochs, where brackets of the epoch come before those of the batch.
-    epochs: Option<u64>,
+    /// The last epoch and the number of epochs, where their brackets come before those of the batch.
+    epochs: Option<(f64, u64)>,
+    /// The steps of an epoch, where steps are directly behind samples.
+    behind: Option<u64>,
     alone: Alone,
     /// Epochs have had fractions, so they are computed from the steps of the run.
     fractions: bool,
@@ -287,6 +309,16 @@ impl Order {
         }
     }
 
+    /// Whether there was a counter with a total and without a name or an epoch.
+    pub(super) fn has_alone(&self) -> bool {
+        self.alone.total.is_some()
+    }
+
+    /// Forgets that counter, because another run begins.
+    pub(super) fn forget_alone(&mut self) {
+        self.alone = Alone::default();
+    }
+
     /// The most likely answer for a step of `total` on a line with this epoch.
     fn of_steps(
         &self,
@@ -313,6 +345,9 @@ impl Order {
         }
         self.last = Some((epoch, step));
         found.step_in_epoch = self.in_epoch.unwrap_or(found.step_in_epoch);
+        if found.step_in_epoch {
+            found.total_steps = found.total_steps.or(self.behind);
+        }
     }
 }
 
