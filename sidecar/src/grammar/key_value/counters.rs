@@ -14,6 +14,10 @@ struct Count {
 }
 
 /// The counters of a line, the first of each kind.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     epoch: Option<(f64, Option<u64>)>,
@@ -35,8 +39,8 @@ pub(super) struct Counters {
     epoch_first: bool,
     /// The epoch is in a pair of brackets before those of the batch.
     paired: bool,
-    /// The step is directly behind a counter of samples.
-    behind: bool,
+    /// A step directly behind a counter of samples.
+    behind: Option<u64>,
     /// The last number was a score in percent, which a quotient in parentheses repeats.
     scored: bool,
 }
@@ -155,13 +159,13 @@ impl Counters {
 
     /// Takes a step directly behind a counter of samples.
     pub(super) fn take_behind(&mut self, pair: &Pair<'_>) {
-        self.behind = true;
+        self.behind = self.behind.or(whole(pair.value));
         self.take(pair, Field::Step);
     }
 
     /// The steps of an epoch, by the samples up to this one.
     fn length_behind(&self) -> Option<u64> {
-        let (step, samples) = (self.step?.value, self.anonymous?);
+        let (step, samples) = (self.behind?, self.anonymous?);
         let is_even = step > 0 && samples.value > 0 && samples.value.is_multiple_of(step);
         let size = is_even.then(|| samples.value / step)?;
         Some(samples.total?.div_ceil(size))
@@ -203,7 +207,8 @@ impl Counters {
     /// Writes the counters into `draft`.
     pub(super) fn settle(mut self, order: &mut Order, draft: &mut Draft) {
         let found = &mut draft.found;
-        order.behind = if self.behind { self.length_behind().or(order.behind) } else { None };
+        order.behind =
+            if self.behind.is_some() { self.length_behind().or(order.behind) } else { None };
         if self.paired {
             order.epochs = self.epoch.and_then(|(epoch, epochs)| Some((epoch, epochs?)));
         } else if order.epochs.is_some() && self.is_empty() {

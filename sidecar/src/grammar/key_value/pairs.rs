@@ -174,6 +174,10 @@ impl Pair<'_> {
 }
 
 /// Iterates over the numbers of a line that have a key or a unit.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     rest: &'a str,
