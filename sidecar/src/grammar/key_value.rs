@@ -399,9 +399,9 @@ fn names_run(text: &str) -> bool {
     false
 }
 
-/// Words for runs of which a program does several.
-const RUNS: [&str; 9] =
-    ["client", "experiment", "fold", "model", "repetition", "run", "seed", "split", "trial"];
+/// Words for runs of which a program does several. A saved model may have the number of its epoch.
+const RUNS: [&str; 8] =
+    ["client", "experiment", "fold", "repetition", "run", "seed", "split", "trial"];
 
 /// The rank of other names of a loss.
 const WEAK: u8 = 4;
