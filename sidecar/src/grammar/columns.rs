@@ -20,6 +20,8 @@ pub(super) struct Columns {
     idle: u32,
     /// The table stands below a heading that says that it is of held-out data.
     pub(super) held_out: bool,
+    /// Its loss is under `total`.
+    has_total: bool,
 }
 
 /// The characters that part the columns of a table with bars.
@@ -108,11 +110,12 @@ impl Columns {
                 (name, field)
             })
             .collect();
-        name_total(&mut columns);
+        let has_total = name_total(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let is_header = has(|field| matches!(field, Field::Loss { .. })) && has(counts);
         if is_header {
             (self.header, self.places, self.parted, self.idle) = (columns, places, parted, 0);
+            self.has_total = has_total;
         }
         is_header
     }
@@ -138,6 +141,9 @@ impl Columns {
         // Rows of another matrix, such as counts of right answers.
         let is_count = |cell: &&str| cell.bytes().all(|byte| byte.is_ascii_digit());
         if self.parted == Parted::Gaps && cells.iter().all(is_count) {
+            return false;
+        }
+        if self.has_total && !self.is_sum(&cells) {
             return false;
         }
         let counts_steps =
@@ -177,6 +183,26 @@ impl Columns {
             put_text(Field::StepOf, cell, draft);
             draft.found.step_in_epoch = draft.found.step.is_some();
         }
+    }
+
+    /// Whether the total of a row is that of its parts, and not one of objects or of time. A sum of counts
+    /// has no fraction.
+    fn is_sum(&self, cells: &[&str]) -> bool {
+        let (mut parts, mut total, mut has_fraction) = (0.0, f64::NAN, false);
+        for ((name, _), cell) in self.header.iter().zip(cells) {
+            let Some(value) = scan::whole(cell) else { continue };
+            if name == TOTAL {
+                total = value;
+            } else if PARTS.iter().chain(&SIDES).any(|part| name == part) {
+                parts += value;
+            } else {
+                continue;
+            }
+            has_fraction |= cell.contains('.');
+        }
+        // A total that is not finite has such a part.
+        let is_lost = !total.is_finite() && !parts.is_finite();
+        is_lost || (has_fraction && (total - parts).abs() <= MAX_ROUNDING * total.abs())
     }
 
     /// The sum of a list of parts: `[0.25, 0.5]`. Lists between bars have other meanings, too.
@@ -258,19 +284,26 @@ pub(super) fn may_have_total(line: &str) -> bool {
 
 /// The sum of the parts of a detector's loss.
 const TOTAL: &str = "total";
+/// Further parts, whose names alone may be those of anything.
+const SIDES: [&str; 4] = ["x", "y", "w", "h"];
 /// Names of these parts.
 const PARTS: [&str; 8] = ["box", "cls", "conf", "giou", "iou", "obj", "wh", "xy"];
 
-/// Makes the total of some parts of a loss the loss of a table that has no other.
-fn name_total(columns: &mut [(String, Field)]) {
+/// How much of a total may be lost by rounding its parts.
+const MAX_ROUNDING: f64 = 0.02;
+
+/// Makes the total of some parts of a loss the loss of a table that has no other. Returns whether it did.
+fn name_total(columns: &mut [(String, Field)]) -> bool {
     let is_part = |(name, _): &&(String, Field)| PARTS.contains(&name.as_str());
     let parts = columns.iter().filter(is_part).count();
     if parts < 2 || columns.iter().any(|(_, field)| matches!(field, Field::Loss { .. })) {
-        return;
+        return false;
     }
-    if let Some((_, field)) = columns.iter_mut().find(|(name, _)| name == TOTAL) {
+    let total = columns.iter_mut().find(|(name, _)| name == TOTAL);
+    total.is_some_and(|(_, field)| {
         *field = Field::Loss { phase: Phase::Train, span: None };
-    }
+        true
+    })
 }
 
 fn counts(field: &Field) -> bool {

@@ -1,15 +1,13 @@
 //! Detection and segmentation: Darknet, Caffe, `PaddleSeg`.
 
-use super::draft::Draft;
+use super::Grammar;
 use super::shape::Shape;
 use super::table::Table;
-use super::{Grammar, Reading};
 use crate::observation::Span::{Interval, Step};
-use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(darknet()), Box::new(caffe()), Box::new(paddleseg()), Box::new(Times::new())]
+    vec![Box::new(darknet()), Box::new(caffe()), Box::new(paddleseg()), Box::new(faster_rcnn())]
 }
 
 /// The lines of single layers print parts of the loss of a batch.
@@ -44,40 +42,9 @@ fn paddleseg() -> Table {
     Table::new("paddleseg", [shape.train("loss", Step)])
 }
 
-/// The time of a step on a line of its own, above or below its losses.
-#[derive(Debug)]
-struct Times {
-    shapes: [Shape; 2],
-}
-
-impl Times {
-    fn new() -> Self {
-        Self { shapes: [Shape::new("speed: {s}s / iter"), Shape::new("timer: {s} sec")] }
-    }
-}
-
-impl Grammar for Times {
-    fn name(&self) -> &'static str {
-        "faster r-cnn"
-    }
-
-    fn starts(&self, byte: u8) -> bool {
-        self.shapes.iter().any(|shape| shape.starts(byte))
-    }
-
-    fn goes_on(&self, byte: u8) -> bool {
-        self.shapes.iter().any(|shape| shape.goes_on(byte))
-    }
-
-    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        let after = self.shapes.iter().find_map(|shape| shape.read(line, draft));
-        // Losses may follow on the same line.
-        if after.is_some_and(|after| after.trim_end_matches(['.', ' ']).is_empty()) {
-            return Reading::Says;
-        }
-        draft.clear();
-        Reading::Foreign
-    }
+/// The time of a step, below the losses.
+fn faster_rcnn() -> Table {
+    Table::new("faster r-cnn", [Shape::new("speed: {s}s / iter")])
 }
 
 #[cfg(test)]

@@ -244,10 +244,12 @@ impl Detector {
     /// Whether to report what is in the draft: it does not wait for another loss of its step. It may then be
     /// an earlier observation, before that of the line.
     fn is_read_now(&mut self, index: usize) -> bool {
-        if self.kind(index) != Kind::General {
-            return true;
-        }
-        match self.first_part.see(&mut self.draft.found) {
+        let seen = if self.kind(index) == Kind::General {
+            self.first_part.see(&mut self.draft.found)
+        } else {
+            self.first_part.pass(&self.draft.found)
+        };
+        match seen {
             Seen::Take => true,
             Seen::Waits => false,
             Seen::After(earlier) => {

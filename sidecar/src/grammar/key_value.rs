@@ -16,7 +16,7 @@ mod vocabulary;
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put};
 use super::{Grammar, Reading};
-use crate::names::rank;
+use crate::names::{PART, rank};
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 use counters::{Counters, Order};
@@ -30,6 +30,8 @@ use vocabulary::{Role, role};
 pub(super) struct KeyValue {
     keys: Keys,
     order: Order,
+    /// The last number of steps that a time is of, and whether it is known not to be a step.
+    steps_of_time: Option<(u64, bool)>,
 }
 
 /// The line that is being read.
@@ -48,6 +50,8 @@ struct Now {
     mean: bool,
     /// A time without a name.
     bare_time: Option<f64>,
+    /// The number of steps that a time is of.
+    steps_of_time: Option<u64>,
 }
 
 impl Grammar for KeyValue {
@@ -108,6 +112,14 @@ impl KeyValue {
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
         let roles = words.fold(Role::default(), |all, word| all | role(word));
         roles.phase().filter(|phase| *phase != Phase::Train)
+    }
+
+    /// Takes a line without a loss. Below `Training fold 2`, a counter that begins again is that of another
+    /// run, not that of an epoch.
+    pub(super) fn heading_of_run(&mut self, text: &str) {
+        if self.order.has_alone() && names_run(text) {
+            self.order.forget_alone();
+        }
     }
 
     /// Corrects the counters of an observation of this grammar, once its epoch is known. Below a
@@ -225,11 +237,12 @@ impl KeyValue {
         let Some((last, before)) = words.split_last() else {
             now.bare(pair);
             return match pair.step_behind() {
-                Some(step) => now.counters.take(&step, Field::Step),
+                Some(step) => now.counters.take_behind(&step),
                 None => now.counters.take(pair, Field::Other),
             };
         };
-        if let Some(seconds) = clocked(pair, last, roles) {
+        if let Some((seconds, steps)) = clocked(pair, last, roles) {
+            now.steps_of_time = now.steps_of_time.or(steps);
             draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             return;
         }
@@ -306,6 +319,16 @@ impl KeyValue {
         draft.beside_time |= now.beside_time;
         draft.settle_time();
         let found = &mut draft.found;
+        if let Some(steps) = now.steps_of_time {
+            // `(200 iters)` may be the step of the line, and the time that of one step or of all. A first
+            // latency is not used in any case.
+            let is_other = found.step != Some(steps);
+            let is_known = is_other || self.steps_of_time == Some((steps, true));
+            if !is_known && self.steps_of_time.is_some() {
+                found.batch_seconds = None;
+            }
+            self.steps_of_time = Some((steps, is_known));
+        }
         if found.step.is_some() {
             found.batch_seconds = found.batch_seconds.or(now.bare_time);
         }
@@ -334,13 +357,15 @@ impl Now {
     }
 }
 
-/// The time of a step as a clock shows it, or from that of several steps: `dt 00:00:05`, `time 80.5s (100 iters)`.
-fn clocked(pair: &Pair<'_>, last: &str, roles: Role) -> Option<f64> {
+/// The time of a step as a clock shows it, or from that of several steps, and their number: `dt 00:00:05`,
+/// `time 80.5s (100 iters)`.
+fn clocked(pair: &Pair<'_>, last: &str, roles: Role) -> Option<(f64, Option<u64>)> {
     let is_time = roles.any(Role::TIMED) && !(roles | pair.context).any(Role::BESIDE_TIME);
     if last.eq_ignore_ascii_case("dt") {
-        return pair.clock();
+        return pair.clock().map(|seconds| (seconds, None));
     }
-    if is_time { pair.seconds_of_steps() } else { None }
+    let (seconds, steps) = pair.seconds_of_steps().filter(|_| is_time)?;
+    Some((seconds, Some(steps)))
 }
 
 /// Whether a key is that of a step of an evaluation: `eval step`.
@@ -360,8 +385,23 @@ fn of_batch(losses: &mut [Loss]) {
     }
 }
 
-/// The rank from which a loss is only a part.
-const PART: u8 = 2;
+/// Whether a line numbers a run: `Training fold 2`.
+fn names_run(text: &str) -> bool {
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut of_run = false;
+    for word in words {
+        if of_run && is_number(word) {
+            return true;
+        }
+        of_run = RUNS.iter().any(|name| word.eq_ignore_ascii_case(name));
+    }
+    false
+}
+
+/// Words for runs of which a program does several. A saved model may have the number of its epoch.
+const RUNS: [&str; 8] =
+    ["client", "experiment", "fold", "repetition", "run", "seed", "split", "trial"];
 
 /// The rank of other names of a loss.
 const WEAK: u8 = 4;

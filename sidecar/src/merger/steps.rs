@@ -53,7 +53,10 @@ pub(super) struct Position {
 }
 
 /// Converts the counters of a process into steps of the whole run.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "lines set them independently, so no state names all at once"
+)]
 #[derive(Debug)]
 pub(super) struct Steps {
     batch_size: Option<u64>,

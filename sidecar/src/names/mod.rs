@@ -94,9 +94,12 @@ pub fn is_longer(name: &str) -> bool {
     after.iter().any(|word| word.kinds == Kinds::default() && word.text.len() > 1)
 }
 
+/// The rank from which a loss is only a part.
+pub const PART: u8 = 2;
+
 /// How far a loss is from the one that the training minimises: 0 for a loss without other words, 1
 /// for a mean, 2 for a part such as `box_loss`, 3 for a part that only guides the others, 4 for other
-/// names such as `cost`. Of several losses, that with the lowest rank is the main one.
+/// names such as `cost`, 5 for parts of a cost. Of several losses, that with the lowest rank is the main one.
 pub fn rank(name: &str) -> u8 {
     let last = name.rsplit('/').next().unwrap_or_default();
     // The most frequent names.
@@ -109,8 +112,8 @@ pub fn rank(name: &str) -> u8 {
     let words = words(name);
     let all = |kinds: Kinds| words.iter().all(|word| word.kinds.any(kinds) || word.is("total"));
     if !kinds(&words).any(Kinds::LOSS) {
-        // A cost that contains all others is the main one.
-        if is_total_cost(&words) { 1 } else { 4 }
+        // A cost is often that of something else. One with further words is a part of the others.
+        if is_part_of_cost(&words) { 5 } else { 4 }
     } else if all(pure) {
         0
     } else if all(whole) {
@@ -122,13 +125,12 @@ pub fn rank(name: &str) -> u8 {
     }
 }
 
-/// Whether the words are those of `total_cost`, of some data.
-fn is_total_cost(words: &[Word<'_>]) -> bool {
+/// Whether the words are those of `box_cost`.
+fn is_part_of_cost(words: &[Word<'_>]) -> bool {
     let data = Kinds::COST | Kinds::TRAIN | Kinds::HELD_OUT | Kinds::TEST;
-    let is_total = |word: &Word<'_>| word.is("total");
-    words.iter().any(is_total)
-        && words.iter().any(|word| word.kinds.any(Kinds::COST))
-        && words.iter().all(|word| is_total(word) || word.kinds.any(data))
+    let mean = Kinds::STEP | Kinds::EPOCH | Kinds::RUNNING | Kinds::WHOLE;
+    words.iter().any(|word| word.kinds.any(Kinds::COST))
+        && !words.iter().all(|word| word.kinds.any(data | mean))
 }
 
 /// The held-out data that a short text such as `validation_epoch_end` speaks of, if it is the value

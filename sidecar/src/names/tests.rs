@@ -180,9 +180,9 @@ fn main_loss_has_the_lowest_rank() {
         ("Loss_D", 2),
         ("nll_loss", 2),
         ("kl_loss", 3),
-        ("total_cost", 1),
-        ("train/total_cost", 1),
-        ("box_cost", 4),
+        ("total_cost", 4),
+        ("train/total_cost", 4),
+        ("box_cost", 5),
         ("cost", 4),
         ("cross_entropy", 4),
     ] {

@@ -23,8 +23,31 @@ fn xgboost() {
             "step 13, train-rmse=0.6125 Step, eval-rmse=0.625 Validation Epoch",
         ),
         ("[14] train-mae:0.5 and more", ""),
+        ("[16] disk-util:85 eval-util:20", ""),
+        (
+            "[18] dtrain-mlogloss:0.5 validation_0-mlogloss:0.625",
+            "step 18, dtrain-mlogloss=0.5 Step, validation_0-mlogloss=0.625 Validation Epoch",
+        ),
     ];
     check("xgboost", true, &table);
+}
+
+#[test]
+fn pairs_of_other_names_after_spaces_are_no_round() {
+    use super::XgBoost;
+    use crate::grammar::draft::Draft;
+    use crate::grammar::{Grammar, Reading};
+    use crate::terminal::End;
+    for line in [
+        "[15] ce-loss:0.5 kl-loss:0.25",
+        "[16] disk-util:85 eval-util:20",
+        "[17] policy-loss:0.5",
+        "[18] train-speed:100.5",
+        "[19] train-rmse:0.5 gpu-mem:80.5",
+    ] {
+        let mut draft = Draft::default();
+        assert_eq!(XgBoost.read(line, End::Newline, &mut draft), Reading::Foreign, "{line}");
+    }
 }
 
 #[test]

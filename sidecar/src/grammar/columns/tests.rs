@@ -138,3 +138,20 @@ fn sentence_that_begins_with_a_counter_is_no_header() {
     let rows = [above[0], above[1], ("1  0.5  0.1", Newline)];
     assert_eq!(read_all(&rows), ["epoch 1, train_loss=0.5 Epoch"]);
 }
+
+#[test]
+fn total_of_other_things_than_a_loss_is_ignored() {
+    use crate::grammar::testing::read_all;
+    use crate::terminal::End::Newline;
+    let read = |header, row| read_all(&[(header, Newline), (row, Newline)]);
+    let sum = read("Epoch   box   cls   lr   total", "1   0.5   0.25   0.1   0.75");
+    assert_eq!(sum, ["epoch 1, total=0.75 Epoch"]);
+    for (header, row) in [
+        ("Epoch   obj   cls   lr   total", "1   110   70   0.1   190"),
+        ("Epoch  recall  box  cls  total", "1  0.5  11  20  31"),
+        ("Epoch   time   box   cls   total", "1   9.5   3.0   2.0   14.5"),
+        ("epoch  step   box   cls  total", "1   100   0.5   0.25   80000"),
+    ] {
+        assert_eq!(read(header, row), [""; 0], "{header}");
+    }
+}

@@ -75,14 +75,16 @@ fn key(text: &str) -> Option<Meaning> {
     starts.take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
 }
 
-/// A total in a list of settings, whose values are below each other: `total_step      1200`.
+/// A total in a list of settings, whose values are below each other: `max_steps      1200`.
 fn row(line: &str) -> Option<(Meaning, u64)> {
     let before = line.trim_end_matches(|c: char| c.is_ascii_digit());
     let (value, _) = scan::count(line.get(before.len()..)?)?;
-    let name = before.strip_suffix("  ").filter(|_| value > 0)?.trim_end().rsplit(' ').next()?;
-    let is_steps = name.eq_ignore_ascii_case("total_step");
-    let meaning = if is_steps { Some(Meaning::TotalSteps) } else { key(name) };
-    meaning.map(|meaning| (meaning, value))
+    let name = before.strip_suffix("  ").filter(|_| value > 0)?.trim_end();
+    // A logger's prefix may precede it. Other words qualify it: `freeze epochs`.
+    let name = name.rsplit(": ").next()?;
+    let is_one =
+        !name.contains(' ') && ["freeze", "frozen"].iter().all(|word| !name.contains(word));
+    key(name).filter(|_| is_one).map(|meaning| (meaning, value))
 }
 
 /// The count at the start of `text`.
@@ -109,7 +111,7 @@ mod tests {
             ("Namespace(max_epoch=3, max_update=900)", Some(3), Some(900)),
             ("Trainer: batch size 8, total steps 40 (warmup 5)", None, Some(40)),
             ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
-            ("total_step               900", None, Some(900)),
+            ("max_steps                900", None, Some(900)),
             ("Run: num_epochs      12", Some(12), None),
         ] {
             let mut found = Observation::default();
@@ -133,6 +135,11 @@ mod tests {
             "max_epoch=0",
             "total_step 5",
             "warmup_epochs      5",
+            "warmup epochs      5",
+            "cosine cycle epochs      5",
+            "freeze epochs      5",
+            "freeze_epochs      5",
+            "total_step      5000",
             "max_epochs      1.5",
             "      5",
             "total steps are many",

@@ -3,7 +3,7 @@
 
 use super::block::hold_out;
 use super::heading::Heading;
-use crate::grammar::Reading;
+use crate::grammar::{Reading, tqdm};
 use crate::observation::{Observation, Phase};
 
 /// The bars of a log.
@@ -71,8 +71,9 @@ impl Bars {
     }
 }
 
-/// A frame and the line directly behind it, where a logger does not end the bar's line before its own. A
-/// dict is read with the bar.
+/// A frame and the line directly behind it, because some loggers do not end the line of a bar before their
+/// own. A dict is read with the bar. Behind a bar of held-out data, a plain `loss` would pass for that of
+/// the training, so such a line is not read.
 #[inline]
 pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
     if text.ends_with(']') {
@@ -90,7 +91,8 @@ pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
         depth == 0
     })?;
     let (bar, after) = text.split_at_checked(start + end + 1)?;
-    after.starts_with(|c: char| c.is_alphanumeric() || c == '[').then_some((bar, after))
+    let is_line = after.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+    (is_line && !tqdm::holds_out(bar)).then_some((bar, after))
 }
 
 #[cfg(test)]
@@ -107,6 +109,10 @@ mod tests {
         }
         for line in ["", " step 5", "{'a': 5}", ", step 5"] {
             assert_eq!(behind(&format!("{bar}{line}")), None, "{line}");
+        }
+        for desc in ["Eval", "Valid Epoch 1", "Epoch 1 [valid]", "Testing"] {
+            let bar = bar.replace("fit", desc);
+            assert_eq!(behind(&format!("{bar}Epoch 1 loss: 0.5")), None, "{desc}");
         }
         for text in ["a < b", "[0 < 1", "", "step 5] x"] {
             assert_eq!(behind(text), None, "{text}");

@@ -3,16 +3,17 @@
 
 use super::section::Section;
 use crate::grammar::draft::Draft;
-use crate::names::rank;
+use crate::names::{PART, rank};
 use crate::observation::{Loss, Observation, Phase, Span};
 
 /// Maximum number of lines of a block.
 const MAX_LINES: u32 = 80;
-/// The rank from which a loss is only a part.
-const PART: u8 = 2;
 
 /// The block of the current lines.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "lines set them independently, so no state names all at once"
+)]
 #[derive(Debug, Default)]
 pub(super) struct Block {
     /// The counters of its heading.
@@ -140,7 +141,7 @@ impl Block {
         self.section
     }
 
-    /// Takes a dict without a loss, which has the results of an evaluation.
+    /// Takes a dict with a score and without a loss: the results of an evaluation.
     pub(super) fn results(&mut self) {
         self.has_results = self.section == Some(Section::HeldOut);
     }
@@ -328,6 +329,40 @@ pub(super) fn is_item(text: &str) -> bool {
 
 /// Maximum number of names that are remembered.
 const MAX_NAMES: usize = 16;
+
+/// Whether a dict has a score by its name: `'hit@5': 0.25`.
+pub(super) fn has_score(text: &str) -> bool {
+    let is_score = |name: &str| SCORES.iter().any(|score| name.eq_ignore_ascii_case(score));
+    text.ends_with('}') && text.split(|c: char| !c.is_ascii_alphabetic()).any(is_score)
+}
+
+/// Words for scores.
+const SCORES: [&str; 24] = [
+    "acc",
+    "accuracy",
+    "auc",
+    "auroc",
+    "bleu",
+    "cider",
+    "dice",
+    "f",
+    "hit",
+    "hits",
+    "hr",
+    "iou",
+    "mae",
+    "map",
+    "miou",
+    "mrr",
+    "mse",
+    "ndcg",
+    "precision",
+    "psnr",
+    "recall",
+    "rmse",
+    "rouge",
+    "ssim",
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,9 @@
-//! The first part of a loss on a line of its own. Its main loss may follow on another line of the same step, so
-//! the part waits for the next loss, or until the source is quiet.
+//! The first part of a loss on a line of its own. Its main loss may follow on another line of the same step.
+//! So the part waits for the next loss, or until the source is quiet.
 
-use crate::names::rank;
+use crate::names::{PART, rank};
 use crate::observation::{Loss, Observation, Phase, Span};
 
-/// The rank from which a loss is only a part.
-const PART: u8 = 2;
 /// Maximum number of parts that wait.
 const MAX_PARTS: usize = 16;
 
@@ -64,6 +62,16 @@ impl FirstPart {
             Self::Waits(held) => Seen::After(held),
             Self::Unknown | Self::Known => Seen::Take,
         }
+    }
+
+    /// Takes an observation of another form, such as a bar. The parts do not wait beyond their step.
+    pub(super) fn pass(&mut self, found: &Observation) -> Seen {
+        let is_over = match self {
+            Self::Waits(held) => !found.losses.is_empty() || found.step > held.step,
+            Self::Unknown | Self::Known => false,
+        };
+        let earlier = if is_over { self.flush() } else { None };
+        earlier.map_or(Seen::Take, |earlier| Seen::After(Box::new(earlier)))
     }
 
     /// Returns the parts that wait.
@@ -134,6 +142,19 @@ mod tests {
         assert_eq!(first.see(&mut line(5, "edge_loss")), Seen::Waits);
         assert_eq!(first.flush(), Some(line(5, "edge_loss")));
         assert!(first.is_known());
+    }
+
+    #[test]
+    fn parts_come_before_a_bar_of_a_later_step() {
+        let frame = |step| Observation { step: Some(step), ..Observation::default() };
+        for (next, waits) in [(frame(5), true), (frame(6), false), (line(5, "loss"), false)] {
+            let mut first = FirstPart::default();
+            assert_eq!(first.see(&mut line(5, "edge_loss")), Seen::Waits);
+            let expected =
+                if waits { Seen::Take } else { Seen::After(Box::new(line(5, "edge_loss"))) };
+            assert_eq!(first.pass(&next), expected);
+            assert_eq!(first.is_known(), !waits);
+        }
     }
 
     #[test]

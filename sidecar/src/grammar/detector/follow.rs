@@ -178,6 +178,9 @@ impl Detector {
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
         let has_number = bytes::contains_digit(text.as_bytes());
+        if has_number {
+            self.general.heading_of_run(text);
+        }
         if (!has_number || Section::may_be_numbered(text))
             && let Some(section) = Section::parse(text)
         {
@@ -197,7 +200,7 @@ impl Detector {
             self.draft.clear();
             return held.or_else(|| self.queued.take());
         }
-        if has_number && text.ends_with('}') {
+        if has_number && text.starts_with('{') && block::has_score(text) {
             self.block.results();
         }
         let row = row_of_two(text);

@@ -14,6 +14,10 @@ struct Count {
 }
 
 /// The counters of a line, the first of each kind.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     epoch: Option<(f64, Option<u64>)>,
@@ -35,6 +39,8 @@ pub(super) struct Counters {
     epoch_first: bool,
     /// The epoch is in a pair of brackets before those of the batch.
     paired: bool,
+    /// A step directly behind a counter of samples.
+    behind: Option<u64>,
     /// The last number was a score in percent, which a quotient in parentheses repeats.
     scored: bool,
 }
@@ -151,6 +157,20 @@ impl Counters {
         }
     }
 
+    /// Takes a step directly behind a counter of samples.
+    pub(super) fn take_behind(&mut self, pair: &Pair<'_>) {
+        self.behind = self.behind.or(whole(pair.value));
+        self.take(pair, Field::Step);
+    }
+
+    /// The steps of an epoch, by the samples up to this one.
+    fn length_behind(&self) -> Option<u64> {
+        let (step, samples) = (self.behind?, self.anonymous?);
+        let is_even = step > 0 && samples.value > 0 && samples.value.is_multiple_of(step);
+        let size = is_even.then(|| samples.value / step)?;
+        Some(samples.total?.div_ceil(size))
+    }
+
     fn is_empty(&self) -> bool {
         self.epoch.is_none() && self.step.is_none() && self.batch.is_none()
     }
@@ -187,11 +207,16 @@ impl Counters {
     /// Writes the counters into `draft`.
     pub(super) fn settle(mut self, order: &mut Order, draft: &mut Draft) {
         let found = &mut draft.found;
+        order.behind =
+            if self.behind.is_some() { self.length_behind().or(order.behind) } else { None };
         if self.paired {
-            order.epochs = self.epoch.and_then(|(_, epochs)| epochs);
+            order.epochs = self.epoch.and_then(|(epoch, epochs)| Some((epoch, epochs?)));
         } else if order.epochs.is_some() && self.is_empty() {
-            // The brackets of the batch are missing at the end of an epoch.
-            let of_epochs = |count: &mut Count| count.total == order.epochs;
+            // The brackets of the batch are missing at the end of an epoch. Another number than that of the
+            // last epoch may be a step of an evaluation.
+            let of_epochs = |count: &mut Count| {
+                count.total.map(|epochs| (float(count.value), epochs)) == order.epochs
+            };
             let epoch = self.anonymous.take_if(of_epochs);
             self.epoch = epoch.map(|count| (float(count.value), count.total));
         }
@@ -238,8 +263,10 @@ pub(super) struct Order {
     last: Option<(f64, u64)>,
     /// Once that is known.
     in_epoch: Option<bool>,
-    /// The number of epochs, where brackets of the epoch come before those of the batch.
-    epochs: Option<u64>,
+    /// The last epoch and the number of epochs, where their brackets come before those of the batch.
+    epochs: Option<(f64, u64)>,
+    /// The steps of an epoch, where steps are directly behind samples.
+    behind: Option<u64>,
     alone: Alone,
     /// Epochs have had fractions, so they are computed from the steps of the run.
     fractions: bool,
@@ -287,6 +314,16 @@ impl Order {
         }
     }
 
+    /// Whether there was a counter with a total and without a name or an epoch.
+    pub(super) fn has_alone(&self) -> bool {
+        self.alone.total.is_some()
+    }
+
+    /// Forgets that counter, because another run begins.
+    pub(super) fn forget_alone(&mut self) {
+        self.alone = Alone::default();
+    }
+
     /// The most likely answer for a step of `total` on a line with this epoch.
     fn of_steps(
         &self,
@@ -313,6 +350,9 @@ impl Order {
         }
         self.last = Some((epoch, step));
         found.step_in_epoch = self.in_epoch.unwrap_or(found.step_in_epoch);
+        if found.step_in_epoch {
+            found.total_steps = found.total_steps.or(self.behind);
+        }
     }
 }
 

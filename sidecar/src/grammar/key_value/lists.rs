@@ -99,7 +99,8 @@ impl KeyValue {
                 draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             }
         }
-        count > 2 && !draft.found.losses.is_empty()
+        // Without the time of a step, such a list may be one of settings.
+        count > 2 && draft.found.batch_seconds.is_some() && !draft.found.losses.is_empty()
     }
 }
 

@@ -35,7 +35,9 @@ fn counter_in(word: &str) -> Option<(&'static str, &str)> {
 pub(super) fn glued_loss(word: &str) -> Option<(&str, &str)> {
     let point = memchr::memchr(b'.', word.as_bytes())?;
     let name = word.get(..point)?.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_loss = name.len() < point && (name.ends_with("oss") || name.ends_with("OSS"));
+    let is_loss = name.len() < point && (name.ends_with("oss") || name.ends_with("OSS"))
+        // The name of a run.
+        && !name.contains('-');
     let number = word.get(name.len()..).filter(|_| is_loss)?;
     let (_, rest) = scan::number(number)?;
     let digits = (word.len() - rest.len()).saturating_sub(point + 1);

@@ -129,13 +129,13 @@ impl Pair<'_> {
         Some(Self { value, form: Form::Digits, unit: "", ..*self })
     }
 
-    /// The time of a step, if the number is that of several: `80.5s (100 iters)`.
-    pub(super) fn seconds_of_steps(&self) -> Option<f64> {
+    /// The time of a step, if the number is that of several, and their number: `80.5s (100 iters)`.
+    pub(super) fn seconds_of_steps(&self) -> Option<(f64, u64)> {
         let inside = self.after.trim_start().strip_prefix('(')?;
         let (steps, after) = scan::count(inside)?;
         let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
-        let steps = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
-        self.in_seconds().map(|seconds| seconds / f64::from(steps))
+        let count = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
+        self.in_seconds().map(|seconds| (seconds / f64::from(count), steps))
     }
 
     /// The word after the number, if that counts: `100 steps`.
@@ -174,12 +174,17 @@ impl Pair<'_> {
 }
 
 /// Iterates over the numbers of a line that have a key or a unit.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     rest: &'a str,
-    /// Nothing but brackets since the last number.
-    numbered: bool,
+    /// The last word of the key of the last number, if nothing but brackets follows it so far.
+    numbered: &'a str,
+    /// The word before parentheses that have no number so far: `Batch(5/90)`.
+    called: &'a str,
     words: Words<'a>,
     context: Role,
     /// After `:` or `=`.
@@ -197,7 +202,8 @@ impl<'a> Pairs<'a> {
     pub(super) fn new(line: &'a str) -> Self {
         Self {
             rest: line,
-            numbered: false,
+            numbered: "",
+            called: "",
             words: Words::default(),
             context: Role::default(),
             separated: false,
@@ -209,7 +215,7 @@ impl<'a> Pairs<'a> {
 
     /// Moves the words so far to the context: they have no number.
     fn abandon(&mut self) {
-        self.numbered = false;
+        (self.numbered, self.called) = ("", "");
         self.context |= self.words.roles();
         self.words = Words::default();
         self.separated = false;
@@ -236,7 +242,12 @@ impl<'a> Pairs<'a> {
     /// the first one of its line.
     fn call(&mut self, rest: &'a str, leads: bool) {
         let shown = if leads && self.names_loss() { shown_value(rest) } else { None };
-        let Some((value, data)) = shown else { return self.abandon() };
+        let Some((value, data)) = shown else {
+            let name = self.words.as_slice().last().copied().unwrap_or_default();
+            self.abandon();
+            self.called = name;
+            return;
+        };
         if let Some(data) = data {
             self.words.push(data);
         }
@@ -311,13 +322,15 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 let length = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
                 let (word, rest) = self.rest.split_at_checked(length)?;
-                // `Batch 5/90 done. Loss: 0.5`.
-                if std::mem::take(&mut self.numbered) && is_one(word.trim_end_matches('.'), &ENDS) {
+                // `Batch 5/90 done. Loss: 0.5`. A fold or a run that is done has a result.
+                let numbered = std::mem::take(&mut self.numbered);
+                if counts_training(numbered) && is_one(word.trim_end_matches('.'), &ENDS) {
                     self.rest = rest;
                     continue;
                 }
                 if let Some((name, number)) = glued_loss(word)
                     && !rest.trim_start().starts_with([':', '='])
+                    && !(self.leads && rest.trim_ascii().is_empty())
                 {
                     self.word(name);
                     self.rest = self.rest.get(word.len() - number.len()..)?;
@@ -363,7 +376,7 @@ impl<'a> Iterator for Pairs<'a> {
             if first == '['
                 && self.words.count > 0
                 && let Some(counted) = in_brackets(self.rest)
-                && (self.bracketed || is_followed_by_brackets(counted.2))
+                && self.counts_in_brackets(counted.2)
             {
                 return Some(self.in_brackets(counted));
             }
@@ -374,6 +387,16 @@ impl<'a> Iterator for Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
+    /// Whether the brackets after the words so far have a counter: the first ones that of the epoch. Other
+    /// brackets with a comma have a shape or a range.
+    fn counts_in_brackets(&self, after: &str) -> bool {
+        let last = self.words.as_slice().last().copied().unwrap_or_default();
+        if self.bracketed {
+            return counts_training(last);
+        }
+        last.eq_ignore_ascii_case("epoch") && is_followed_by_brackets(after)
+    }
+
     /// A counter and its total in brackets, as [`in_brackets`] finds them.
     fn in_brackets(&mut self, (value, total, after): (u32, u64, &'a str)) -> Pair<'a> {
         (self.bracketed, self.leads, self.equals, self.rest) = (true, false, false, after);
@@ -461,7 +484,9 @@ impl<'a> Pairs<'a> {
             self.rest = after;
         }
         let is_separated = std::mem::take(&mut self.separated);
-        (self.equals, self.numbered) = (false, true);
+        self.equals = false;
+        let called = std::mem::take(&mut self.called);
+        self.numbered = self.words.as_slice().last().copied().unwrap_or(called);
         Pair {
             form: match (is_scaled, is_digits(number)) {
                 (true, _) => Form::Scaled,
@@ -501,6 +526,15 @@ fn is_score(name: &str) -> bool {
     let last = name.split(|c: char| !c.is_alphabetic()).rfind(|part| !part.is_empty());
     last.is_some_and(|word| is_one(word, &SCORES))
 }
+
+/// Whether `name` is that of an epoch or of a step.
+fn counts_training(name: &str) -> bool {
+    is_one(name, &COUNTERS)
+}
+
+/// Names of what a training consists of.
+const COUNTERS: [&str; 9] =
+    ["epoch", "ep", "step", "iter", "iteration", "batch", "minibatch", "mini-batch", "update"];
 
 /// Words after a counter that say that it is over.
 const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
@@ -569,11 +603,11 @@ fn shown_value(text: &str) -> Option<(&str, Option<&str>)> {
     let after = after.strip_prefix(')').unwrap_or(after).trim_ascii();
     let parts = inside.split([',', ' ', '_', '.']);
     let data = parts.clone().find(|part| role(part).any(Role::DATA));
-    // In `testX` it is not certain.
-    let hides_data =
-        data.is_none() && ["test", "val", "Test", "Val"].iter().any(|of| inside.contains(of));
+    // In `testX`, `xdev` and `x_te` it is not certain.
+    let is_short = |name: &str| matches!(name.as_bytes(), [_] | [_, b's']);
+    let is_plain = data.is_some() || inside.split(", ").all(is_short);
     let is_whole = after.is_empty() || after == "(tracked)";
-    (is_whole && !hides_data).then_some((value, data))
+    (is_whole && is_plain).then_some((value, data))
 }
 
 /// Whether a tuple that begins with a number is at the start of `text`: `(0, 0.5)`.

@@ -99,6 +99,12 @@ fn lines_without_a_current_loss_are_ignored() {
         "using loss1.x with 5 classes",
         "using loss1. with 5 classes",
         "Training finished. Loss: 0.25",
+        "Fold 1 done. Loss: 0.5",
+        "Client 3 finished. Loss: 0.5",
+        "Seed 7 completed. Loss: 0.5",
+        "tiny-loss0.525",
+        "loss0.525",
+        "run tiny-loss0.525, lr 0.1",
         "Model saved, done. Loss: 0.5",
         "glossary: 5",
         "weight_loss: 5",
@@ -162,9 +168,14 @@ fn other_lists_have_no_loss() {
         "5 0.25 s run, 0.5 best loss, 0.75 acc",
         "5 0.25 s run, 0.5 loss, acc 0.75",
         "0.25 s run, 0.5 loss, 0.75 acc",
+        "5 0.25 dropout, 1.5 decay, 0.5 aux loss",
+        "5 1.5 old loss, 0.5 new loss, 1.0 gap",
         "loss history [(0, 0.5), (1, 0.25)]",
         "loss(box) = 0.5",
         "loss(xTest, yTest) = 0.5",
+        "loss(xdev, ydev) = 0.5",
+        "loss(X_te, y_te) = 0.5",
+        "loss(holdout_x, holdout_y) = 0.5",
         "loss(x, y) = 0.5 0.25",
         "then loss(x, y) = 0.5",
     ] {
@@ -179,8 +190,34 @@ fn counters_are_read_in_any_brackets() {
         ("epoch: [1,3], step: [20,400] loss:0.5", "epoch 1/3, batch 20/400, loss=0.5 Step"),
         ("Epoch [2, 3] Iter [10,400] loss 0.5", "epoch 2/3, batch 10/400, loss=0.5 Step"),
         ("step [1,200] loss 0.5", "step 1200, loss=0.5 Step"),
+        ("step 7 batch [32,512] target [32,512] loss 0.5", "step 7, loss=0.5 Step"),
+        (
+            "epoch [1,3], crop [2,64], step [20,400] loss 0.5",
+            "epoch 1/3, batch 20/400, loss=0.5 Step",
+        ),
     ];
     check("key value", true, &table);
+}
+
+#[test]
+fn time_of_as_many_steps_as_the_step_is_not_divided() {
+    let table = [
+        ("step 40 loss 0.5 time: 0.5s (40 iters)", "step 40, 0.0125 s, loss=0.5 Step"),
+        ("step 80 loss 0.5 time: 0.5s (80 iters)", "step 80, loss=0.5 Step"),
+        ("step 120 loss 0.5 time: 0.5s (40 iters)", "step 120, 0.0125 s, loss=0.5 Step"),
+        ("step 40 loss 0.5 time: 0.5s (40 iters)", "step 40, 0.0125 s, loss=0.5 Step"),
+    ];
+    check("key value", false, &table);
+}
+
+#[test]
+fn lone_brackets_have_the_epoch_only_after_that_epoch() {
+    let table = [
+        ("[1/8][40/80] loss 0.75", "epoch 1/8, batch 40/80, loss=0.75 Step"),
+        ("[1/8] loss 0.625", "epoch 1/8, loss=0.625 Epoch"),
+        ("[3/8] loss 0.875", "step 3/8, loss=0.875 Step"),
+    ];
+    check("key value", false, &table);
 }
 
 #[test]

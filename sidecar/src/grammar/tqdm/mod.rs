@@ -42,6 +42,8 @@ pub(super) struct Tqdm {
     with_loss: bool,
     /// The step of the run that the frame prints beside its losses.
     step_of_run: Option<u64>,
+    /// Such a step was the counter of the bar, so both count the same.
+    alike: bool,
     /// A bar of rich was in epoch 0. The number after the slash is then the last epoch.
     from_zero: bool,
 }
@@ -353,7 +355,15 @@ impl Tqdm {
         let of_steps = frame.unit == Unit::Steps && !bar.of_epochs;
         let is_last = frame.total.is_none_or(|total| frame.n >= total);
         let of_steps = of_steps && found.losses.iter().any(|loss| !is_last || is_step(loss));
-        found.batch_seconds = frame.seconds.filter(|_| of_steps);
+        // The rate is that of the bar's own steps, of which one may be many of the run.
+        let is_of_bar = match self.step_of_run.filter(|_| frame.total.is_none()) {
+            None => true,
+            Some(step) => {
+                self.alike |= step.abs_diff(frame.n).saturating_mul(MAX_DRIFT) <= frame.n;
+                self.alike
+            }
+        };
+        found.batch_seconds = frame.seconds.filter(|_| of_steps && is_of_bar);
         if let Some((step, total)) = step_of_run(&frame, desc) {
             (found.step, found.step_in_epoch, found.total_steps) = (Some(step), false, total);
         }
@@ -361,6 +371,16 @@ impl Tqdm {
         draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
     }
+}
+
+/// One step in so many may be missing in one of two counters that count the same.
+const MAX_DRIFT: u64 = 50;
+
+/// Whether the description of a frame names held-out data.
+pub(super) fn holds_out(frame: &str) -> bool {
+    let before_bar = frame.split_once('|').or_else(|| frame.rsplit_once('['));
+    let desc = before_bar.map_or(frame, |(desc, _)| desc);
+    Desc::parse(desc).phase.is_some_and(|phase| phase != Phase::Train)
 }
 
 /// The step of the run in the description of a bar of an epoch, and the total. It is certain only after the
