@@ -1,4 +1,4 @@
-//! `MXNet`, RETURNN and scripts of spaCy.
+//! `MXNet` with `GluonTS`, RETURNN and scripts of spaCy.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
@@ -50,6 +50,10 @@ impl Grammar for MxNet {
             return Reading::Says;
         }
         let Some(rest) = self.end.read(line, draft) else { return Reading::Foreign };
+        if let Some((name, phase, value)) = rest.strip_prefix(EVALUATION).and_then(evaluated) {
+            draft.push(name, phase, Span::Epoch, value);
+            return Reading::Says;
+        }
         for (name, value) in metrics(rest) {
             let (phase, metric) = match name.split_once('-') {
                 Some(("Train", metric)) => (Phase::Train, metric),
@@ -98,6 +102,20 @@ impl Grammar for Spacy {
         }
         if draft.found.losses.is_empty() { Reading::Foreign } else { Reading::Says }
     }
+}
+
+/// Where `GluonTS` names the mean of an epoch, also that of the training.
+const EVALUATION: &str = "Evaluation metric '";
+
+/// The loss of the two that `GluonTS` names so, and its data.
+fn evaluated(text: &str) -> Option<(&str, Phase, f64)> {
+    let (name, value) = text.split_once("'=")?;
+    let phase = match name {
+        "epoch_loss" => Phase::Train,
+        "validation_epoch_loss" => Phase::Validation,
+        _ => return None,
+    };
+    Some((name, phase, scan::whole(value)?))
 }
 
 fn metrics(text: &str) -> impl Iterator<Item = (&str, f64)> {
