@@ -47,12 +47,17 @@ fn paddleseg() -> Table {
 /// The time of a step on a line of its own, above or below its losses.
 #[derive(Debug)]
 struct Times {
-    shapes: [Shape; 2],
+    shapes: [Shape; 3],
 }
 
 impl Times {
     fn new() -> Self {
-        Self { shapes: [Shape::new("speed: {s}s / iter"), Shape::new("timer: {s} sec")] }
+        let shapes = [
+            Shape::new("speed: {s}s/iter; left time: {_}s"),
+            Shape::new("speed: {s}s / iter"),
+            Shape::new("timer: {s} sec"),
+        ];
+        Self { shapes }
     }
 }
 

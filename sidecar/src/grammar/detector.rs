@@ -340,7 +340,11 @@ impl Detector {
             let may_be = self.draft.steps.below_heading || !self.draft.steps.fixed;
             found.step_in_epoch |= counted && may_be && found.epoch.is_none();
         }
-        fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
+        // A time alone may follow the losses of a later epoch than that of the heading.
+        let is_time = kind == Kind::Other && found.losses.is_empty() && found.step.is_none();
+        if !is_time || found.batch_seconds.is_none() {
+            fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
+        }
         if is_general {
             self.general.correct(&mut self.draft);
         }

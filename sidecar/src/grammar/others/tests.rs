@@ -19,7 +19,7 @@ fn mxnet() {
             "Epoch[3] Evaluation metric 'validation_epoch_loss'=2.75",
             "epoch 3, validation_epoch_loss=2.75 Validation Epoch",
         ),
-        ("Epoch[3] Evaluation metric 'weighted_loss'=2.5", ""),
+        ("Epoch[3] Evaluation metric 'epoch_accuracy'=2.5", ""),
         ("Epoch[1] Time cost=12.3", ""),
         ("Epoch[1] Batch [210]\tSpeed: 1.08 samples/sec\taccuracy=0.1", "epoch 1, batch 210"),
     ];
