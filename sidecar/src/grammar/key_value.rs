@@ -15,7 +15,7 @@ mod vocabulary;
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put};
-use super::{Grammar, Reading};
+use super::{Grammar, Reading, scan};
 use crate::names::rank;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
@@ -90,8 +90,14 @@ impl KeyValue {
 
     /// Reads a line without losses as the heading of a report. Returns whether it counts steps.
     pub(super) fn heading(&mut self, line: &str, draft: &mut Draft) -> bool {
-        if self.line(line, draft) && draft.found.losses.is_empty() && draft.steps.named {
-            return true;
+        if self.line(line, draft) && draft.found.losses.is_empty() {
+            if draft.steps.named {
+                draft.found.batch_seconds = None;
+                return true;
+            }
+            if begins_with_brackets(line) && Self::held_out(line).is_none() {
+                return true;
+            }
         }
         draft.clear();
         false
@@ -332,6 +338,19 @@ impl Now {
             self.bare_time = self.bare_time.or(pair.in_seconds());
         }
     }
+}
+
+/// Whether a line begins with the epoch and its batch: `Epoch [2/6][10/50]`. Other numbers with a total
+/// are too often those of samples: `Epoch 2: 64/80 right`.
+pub(super) fn begins_with_brackets(line: &str) -> bool {
+    let inside = line.get(..5).filter(|word| word.eq_ignore_ascii_case("epoch")).and_then(|_| {
+        let (_, rest) = scan::count(line.get(5..)?.trim_start().strip_prefix('[')?)?;
+        let after = rest.strip_prefix('/').and_then(scan::count);
+        after.map_or(rest, |(_, rest)| rest).strip_prefix("][")
+    });
+    let total =
+        inside.and_then(scan::count).and_then(|(_, rest)| scan::count(rest.strip_prefix('/')?));
+    total.is_some_and(|(_, rest)| rest.starts_with(']'))
 }
 
 /// The time of a step as a clock shows it, or from that of several steps: `dt 00:00:05`, `time 80.5s (100 iters)`.

@@ -7,7 +7,7 @@ use super::{Detector, Kind, Place, fill_epoch};
 use crate::bytes;
 use crate::grammar::Reading;
 use crate::grammar::draft::Draft;
-use crate::grammar::key_value::KeyValue;
+use crate::grammar::key_value::{KeyValue, begins_with_brackets};
 use crate::observation::{Observation, Phase};
 use crate::terminal::End;
 
@@ -59,6 +59,9 @@ impl Detector {
             Reading::Says if is_plain && found.step.is_none() => {
                 if found.epoch.is_some() {
                     self.block.next_epoch();
+                } else if self.block.are_parts(found) {
+                    *reading = Reading::Known;
+                    return None;
                 }
                 fill_epoch(self.heading, None, true, &mut self.draft.found);
                 let is_row = !self.block.has_counters() && row_of_two(text).is_some();
@@ -69,6 +72,10 @@ impl Detector {
                 };
                 if !is_new {
                     *reading = Reading::Known;
+                }
+                let found = &self.draft.found;
+                if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                    self.trained = Place::of(found).or(self.trained);
                 }
                 None
             }
@@ -115,6 +122,7 @@ impl Detector {
         }
         if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
             self.trained = place;
+            self.block.keep(found);
             return self.block.end();
         }
         self.block.close()
@@ -175,6 +183,13 @@ impl Detector {
         place.total == last.total && (place.step > last.step || is_next_epoch())
     }
 
+    /// Whether a batch is a later one than the last of the training, of epochs with the same length.
+    fn is_later(&self, place: Option<Place>) -> bool {
+        let of = |place: Place| (place.epoch.unwrap_or_default(), place.step);
+        let both = place.zip(self.trained);
+        both.is_some_and(|(place, last)| place.total == last.total && of(place) > of(last))
+    }
+
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
         let has_number = bytes::contains_digit(text.as_bytes());
@@ -187,7 +202,9 @@ impl Detector {
         if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
             let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
+            let is_next = begins_with_brackets(text) && self.is_later(place);
             let is_of_section = self.block.section() == Some(Section::HeldOut)
+                && !is_next
                 && (self.block.is_at_start() || (self.trained.is_some() && !self.goes_on(place)));
             let held = if is_of_section {
                 None

@@ -14,6 +14,10 @@ struct Count {
 }
 
 /// The counters of a line, the first of each kind.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     epoch: Option<(f64, Option<u64>)>,
