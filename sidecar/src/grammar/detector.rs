@@ -84,6 +84,8 @@ pub struct Detector {
     first_part: FirstPart,
     /// The counters of the last line of the training without a bar.
     trained: Option<Place>,
+    /// Those of the last loss of the training that took them from a heading.
+    batch: Option<Place>,
     /// Numbers have a decimal comma.
     commas: bool,
     counts: Counts,
@@ -180,6 +182,7 @@ impl Detector {
             processes: Processes::default(),
             first_part: FirstPart::default(),
             trained: None,
+            batch: None,
             commas: false,
             counts: Counts::default(),
             draft: Draft::default(),

@@ -75,7 +75,7 @@ impl Detector {
                 }
                 let found = &self.draft.found;
                 if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
-                    self.trained = Place::of(found).or(self.trained);
+                    self.batch = Place::of(found);
                 }
                 None
             }
@@ -183,11 +183,14 @@ impl Detector {
         place.total == last.total && (place.step > last.step || is_next_epoch())
     }
 
-    /// Whether a batch is a later one than the last of the training, of epochs with the same length.
+    /// Whether a batch in brackets is a later one of the training. After the result of an evaluation, epochs may
+    /// have another length.
     fn is_later(&self, place: Option<Place>) -> bool {
-        let of = |place: Place| (place.epoch.unwrap_or_default(), place.step);
-        let both = place.zip(self.trained);
-        both.is_some_and(|(place, last)| place.total == last.total && of(place) > of(last))
+        let (Some(place), Some(last)) = (place, self.batch) else { return false };
+        let (epoch, last_epoch) = (place.epoch.unwrap_or_default(), last.epoch.unwrap_or_default());
+        let is_same = place.total == last.total;
+        let is_next_epoch = epoch > last_epoch && (is_same || self.block.has_held_out());
+        is_next_epoch || (is_same && epoch >= last_epoch && place.step > last.step)
     }
 
     /// Reads a line without a loss: it may begin or end a block or a section.
@@ -202,10 +205,12 @@ impl Detector {
         if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
             let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
-            let is_next = begins_with_brackets(text) && self.is_later(place);
-            let is_of_section = self.block.section() == Some(Section::HeldOut)
-                && !is_next
-                && (self.block.is_at_start() || (self.trained.is_some() && !self.goes_on(place)));
+            let is_outside = if self.batch.is_some() && begins_with_brackets(text) {
+                self.is_later(place)
+            } else {
+                !self.block.is_at_start() && (self.trained.is_none() || self.goes_on(place))
+            };
+            let is_of_section = self.block.section() == Some(Section::HeldOut) && !is_outside;
             let held = if is_of_section {
                 None
             } else {
