@@ -47,17 +47,12 @@ fn paddleseg() -> Table {
 /// The time of a step on a line of its own, above or below its losses.
 #[derive(Debug)]
 struct Times {
-    shapes: [Shape; 3],
+    shapes: [Shape; 2],
 }
 
 impl Times {
     fn new() -> Self {
-        let shapes = [
-            Shape::new("speed: {s}s/iter; left time: {_}s"),
-            Shape::new("speed: {s}s / iter"),
-            Shape::new("timer: {s} sec"),
-        ];
-        Self { shapes }
+        Self { shapes: [Shape::new("speed: {s}s / iter"), Shape::new("timer: {s} sec")] }
     }
 }
 

@@ -15,10 +15,11 @@ mod vocabulary;
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put};
-use super::{Grammar, Reading, scan};
+use super::{Grammar, Reading};
 use crate::names::rank;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
+pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use held_out::{abbreviated, data, inherit, is_summary};
 use numbers::{begins_extent, is_counted, lettered};
@@ -338,19 +339,6 @@ impl Now {
             self.bare_time = self.bare_time.or(pair.in_seconds());
         }
     }
-}
-
-/// Whether a line begins with the epoch and its batch: `Epoch [2/6][10/50]`. Other numbers with a total
-/// are too often those of samples: `Epoch 2: 64/80 right`.
-pub(super) fn begins_with_brackets(line: &str) -> bool {
-    let inside = line.get(..5).filter(|word| word.eq_ignore_ascii_case("epoch")).and_then(|_| {
-        let (_, rest) = scan::count(line.get(5..)?.trim_start().strip_prefix('[')?)?;
-        let after = rest.strip_prefix('/').and_then(scan::count);
-        after.map_or(rest, |(_, rest)| rest).strip_prefix("][")
-    });
-    let total =
-        inside.and_then(scan::count).and_then(|(_, rest)| scan::count(rest.strip_prefix('/')?));
-    total.is_some_and(|(_, rest)| rest.starts_with(']'))
 }
 
 /// The time of a step as a clock shows it, or from that of several steps: `dt 00:00:05`, `time 80.5s (100 iters)`.

@@ -1,15 +1,21 @@
-//! `MXNet` with `GluonTS`, RETURNN and scripts of spaCy.
+//! `MXNet` with `GluonTS`, RETURNN, scripts of spaCy and of Informer.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
 use super::shape::Shape;
+use super::table::Table;
 use super::{Grammar, Reading, scan};
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(MxNet::new()), Box::new(Returnn::default()), Box::new(Spacy)]
+    vec![
+        Box::new(MxNet::new()),
+        Box::new(Returnn::default()),
+        Box::new(Spacy),
+        Box::new(informer()),
+    ]
 }
 
 /// `Epoch[1] Batch [70]⇥Speed: 1.08 samples/sec⇥cross-entropy=2.3`, and the lines at the end of an
@@ -70,6 +76,11 @@ impl Grammar for MxNet {
         draft.clear();
         Reading::Foreign
     }
+}
+
+/// The time of a step, below its losses.
+fn informer() -> Table {
+    Table::new("informer", [Shape::new("speed: {s}s/iter; left time: {_}s")])
 }
 
 /// `Losses {'ner': 12.5}`: the loss of each component.
