@@ -84,6 +84,8 @@ pub struct Detector {
     first_part: FirstPart,
     /// The counters of the last line of the training without a bar.
     trained: Option<Place>,
+    /// Those of the last loss of the training that took them from a heading.
+    batch: Option<Place>,
     /// Numbers have a decimal comma.
     commas: bool,
     counts: Counts,
@@ -180,6 +182,7 @@ impl Detector {
             processes: Processes::default(),
             first_part: FirstPart::default(),
             trained: None,
+            batch: None,
             commas: false,
             counts: Counts::default(),
             draft: Draft::default(),
@@ -342,7 +345,11 @@ impl Detector {
             let may_be = self.draft.steps.below_heading || !self.draft.steps.fixed;
             found.step_in_epoch |= counted && may_be && found.epoch.is_none();
         }
-        fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
+        // A time alone may follow the losses of a later epoch than that of the heading.
+        let is_time = kind == Kind::Other && found.losses.is_empty() && found.step.is_none();
+        if !is_time || found.batch_seconds.is_none() {
+            fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
+        }
         if is_general {
             self.general.correct(&mut self.draft);
         }

@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::keys::{Field, main_loss_first, put, put_text};
 use super::{Grammar, Reading};
 use crate::bytes;
-use crate::observation::Span;
+use crate::observation::{Phase, Span};
 use crate::terminal::{End, stamp};
 
 /// One object on a line, with or without text before it.
@@ -77,6 +77,10 @@ struct Entries<'j, 'a> {
 /// Keys of the name of a metric, and of its value: `{"name": "loss", "value": 0.5}`.
 const NAMES: [&str; 6] = ["name", "key", "metric", "metric_name", "tag", "scalar"];
 const VALUE: &str = "value";
+/// The key of a name that may also be that of the data: `{"name": "validation", "loss": 0.5}`. A run
+/// may be called "test" or "dev", so those words are not among them.
+const NAME: &str = "name";
+const HELD_OUT: [&str; 5] = ["validation", "valid", "val", "evaluation", "eval"];
 
 impl<'a> Take<'a> for Entries<'_, 'a> {
     fn wants(&self, key: &str) -> bool {
@@ -89,7 +93,13 @@ impl<'a> Take<'a> for Entries<'_, 'a> {
                 let is_value = key.rsplit('/').next() == Some(VALUE);
                 self.value = self.value.or(Some(number).filter(|_| is_value));
             }
-            Value::Text(text) if field == Field::Other => self.name = self.name.or(Some(text)),
+            Value::Text(text) if field == Field::Other => {
+                self.name = self.name.or(Some(text));
+                let is_of_data = || HELD_OUT.iter().any(|name| text.eq_ignore_ascii_case(name));
+                if key == NAME && is_of_data() {
+                    self.draft.data = self.draft.data.or(Some(Phase::Validation));
+                }
+            }
             Value::Number(number) => {
                 put(field, key, number, self.draft);
                 self.any = true;

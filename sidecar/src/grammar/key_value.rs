@@ -19,6 +19,7 @@ use super::{Grammar, Reading};
 use crate::names::{PART, rank};
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
+pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use held_out::{abbreviated, data, inherit, is_summary};
 use numbers::{begins_extent, is_counted, lettered};
@@ -94,8 +95,14 @@ impl KeyValue {
 
     /// Reads a line without losses as the heading of a report. Returns whether it counts steps.
     pub(super) fn heading(&mut self, line: &str, draft: &mut Draft) -> bool {
-        if self.line(line, draft) && draft.found.losses.is_empty() && draft.steps.named {
-            return true;
+        if self.line(line, draft) && draft.found.losses.is_empty() {
+            if draft.steps.named {
+                draft.found.batch_seconds = None;
+                return true;
+            }
+            if begins_with_brackets(line) && Self::held_out(line).is_none() {
+                return true;
+            }
         }
         draft.clear();
         false

@@ -1,15 +1,21 @@
-//! `MXNet`, RETURNN and scripts of spaCy.
+//! `MXNet` with `GluonTS`, RETURNN, scripts of spaCy and of Informer.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
 use super::shape::Shape;
+use super::table::Table;
 use super::{Grammar, Reading, scan};
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(MxNet::new()), Box::new(Returnn::default()), Box::new(Spacy)]
+    vec![
+        Box::new(MxNet::new()),
+        Box::new(Returnn::default()),
+        Box::new(Spacy),
+        Box::new(informer()),
+    ]
 }
 
 /// `Epoch[1] Batch [70]⇥Speed: 1.08 samples/sec⇥cross-entropy=2.3`, and the lines at the end of an
@@ -50,6 +56,10 @@ impl Grammar for MxNet {
             return Reading::Says;
         }
         let Some(rest) = self.end.read(line, draft) else { return Reading::Foreign };
+        if let Some((name, phase, value)) = rest.strip_prefix(EVALUATION).and_then(evaluated) {
+            draft.push(name, phase, Span::Epoch, value);
+            return Reading::Says;
+        }
         for (name, value) in metrics(rest) {
             let (phase, metric) = match name.split_once('-') {
                 Some(("Train", metric)) => (Phase::Train, metric),
@@ -66,6 +76,11 @@ impl Grammar for MxNet {
         draft.clear();
         Reading::Foreign
     }
+}
+
+/// The time of a step, below its losses.
+fn informer() -> Table {
+    Table::new("informer", [Shape::new("speed: {s}s/iter; left time: {_}s")])
 }
 
 /// `Losses {'ner': 12.5}`: the loss of each component.
@@ -98,6 +113,20 @@ impl Grammar for Spacy {
         }
         if draft.found.losses.is_empty() { Reading::Foreign } else { Reading::Says }
     }
+}
+
+/// Where `GluonTS` names the mean of an epoch, also that of the training.
+const EVALUATION: &str = "Evaluation metric '";
+
+/// The loss of the two that `GluonTS` names so, and its data.
+fn evaluated(text: &str) -> Option<(&str, Phase, f64)> {
+    let (name, value) = text.split_once("'=")?;
+    let phase = match name {
+        "epoch_loss" => Phase::Train,
+        "validation_epoch_loss" => Phase::Validation,
+        _ => return None,
+    };
+    Some((name, phase, scan::whole(value)?))
 }
 
 fn metrics(text: &str) -> impl Iterator<Item = (&str, f64)> {

@@ -12,7 +12,7 @@ pub(crate) fn decode(line: &str) -> Option<String> {
 fn decode_all(line: &str) -> Option<String> {
     let mut out = String::new();
     let mut any = false;
-    let mut frame = 0;
+    let mut frame = None;
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('#') {
         let code = after.get(..3).filter(|code| CODES.contains(code) && !is_number(after));
@@ -32,8 +32,11 @@ fn decode_all(line: &str) -> Option<String> {
                 rest = sequence.get(1..).unwrap_or_default();
             }
             // The prefix before the first frame stays.
-            b'\r' if frame == 0 => frame = out.len(),
-            b'\r' if !rest.is_empty() => out.truncate(frame),
+            b'\r' => match frame {
+                None => frame = Some(out.len()),
+                Some(frame) if !rest.is_empty() => out.truncate(frame),
+                Some(_) => {}
+            },
             _ => {}
         }
     }
@@ -60,6 +63,8 @@ mod tests {
             ("[0]#011a:1#011b:2", "[0]\ta:1\tb:2"),
             ("p>:#015Epoch 0: 50%#033[A", "p>:Epoch 0: 50%"),
             ("p>:#0151/4#0152/4#0153/4", "p>:3/4"),
+            ("#015 1/4#015 2/4#015 3/4", " 3/4"),
+            ("#0151/4#0152/4#015", "2/4"),
         ] {
             assert_eq!(decode(line).as_deref(), Some(text), "{line}");
         }

@@ -35,6 +35,8 @@ pub(super) struct Block {
     in_rows: bool,
     /// A dict has given the results of the section.
     has_results: bool,
+    /// The last loss of the training, with its name.
+    last: (String, f64),
 }
 
 impl Block {
@@ -55,6 +57,7 @@ impl Block {
                 step_in_epoch: heading.step_in_epoch,
                 epoch: heading.epoch.or(above.and_then(|above| above.epoch)),
                 total_epochs: heading.total_epochs,
+                batch_seconds: heading.batch_seconds,
                 ..Observation::default()
             });
         }
@@ -234,15 +237,44 @@ impl Block {
             found.total_steps = counters.total_steps;
             found.epoch = counters.epoch.or(found.epoch);
             found.total_epochs = counters.total_epochs.or(found.total_epochs);
-            found.batch_seconds = None;
+            found.batch_seconds = counters.batch_seconds;
         }
         if is_part && is_item {
             return self.hold(&mut draft.found);
         }
         self.held = None;
+        self.keep(&draft.found);
         self.reported.0 |= draft.found.losses.iter().any(|loss| loss.phase == Phase::Train);
         self.reported.1 |= draft.found.losses.iter().any(|loss| loss.phase != Phase::Train);
         true
+    }
+
+    /// Keeps the first loss of the training in `found`.
+    #[inline]
+    pub(super) fn keep(&mut self, found: &Observation) {
+        if let Some(loss) = found.losses.iter().find(|loss| loss.phase == Phase::Train) {
+            let (name, value) = &mut self.last;
+            if *name != loss.name {
+                name.clone_from(&loss.name);
+            }
+            *value = loss.value;
+        }
+    }
+
+    /// Whether the losses of a line without counters are only the parts of the last main loss:
+    /// `loss1: 2, loss2: 3` below `loss: 5`. Names alone do not show it, so their sum has to.
+    pub(super) fn are_parts(&self, found: &Observation) -> bool {
+        let (name, whole) = &self.last;
+        let sum: f64 = found.losses.iter().map(|loss| loss.value).sum();
+        let is_part = |name: &str| {
+            let is_numbered = name.ends_with(|c: char| c.is_ascii_digit());
+            is_numbered || rank(name) >= PART
+        };
+        found.losses.len() > 1
+            && (sum - whole).abs() <= whole.abs() * ROUNDED
+            && !name.is_empty()
+            && !is_part(name)
+            && found.losses.iter().all(|loss| loss.phase == Phase::Train && is_part(&loss.name))
     }
 
     /// Holds the parts in `found`. Returns whether it then has earlier ones, which are complete.
@@ -262,6 +294,9 @@ impl Block {
         again
     }
 }
+
+/// How far the sum of printed parts may be from the printed whole, as a share of it.
+const ROUNDED: f64 = 1e-3;
 
 /// Makes a loss one on held-out data, unless it says that it is of the training.
 pub(super) fn hold_out(loss: &mut Loss) {
@@ -408,6 +443,36 @@ mod tests {
         assert_eq!(report(&mut block, "box_loss"), None);
         let held = block.close().unwrap();
         assert_eq!((held.step, held.losses[0].name.as_str()), (Some(5), "box_loss"));
+    }
+
+    #[test]
+    fn parts_are_those_that_sum_up_to_the_whole() {
+        let found = |losses: &[(&str, f64)]| {
+            let mut draft = Draft::default();
+            for (name, value) in losses {
+                draft.push(name, Phase::Train, Span::Step, *value);
+            }
+            draft.found
+        };
+        let mut block = Block::default();
+        assert!(!block.are_parts(&found(&[("loss1", 0.0), ("loss2", 0.0)])));
+        block.keep(&found(&[("loss", 5.0)]));
+        block.keep(&found(&[]));
+        for parts in [[("loss1", 2.0), ("loss2", 3.001)], [("box_loss", 1.0), ("cls_loss", 4.0)]] {
+            assert!(block.are_parts(&found(&parts)), "{parts:?}");
+        }
+        for other in [
+            [("loss1", 2.0), ("loss2", 2.5)].as_slice(),
+            &[("loss", 2.0), ("aux_loss", 3.0)],
+            &[("loss1", 5.0)],
+        ] {
+            assert!(!block.are_parts(&found(other)), "{other:?}");
+        }
+        // A part is not the whole of others.
+        for name in ["loss1", "box_loss"] {
+            block.keep(&found(&[(name, 5.0)]));
+            assert!(!block.are_parts(&found(&[("loss1", 2.0), ("loss2", 3.0)])), "{name}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{Detector, Kind, Place, fill_epoch};
 use crate::bytes;
 use crate::grammar::Reading;
 use crate::grammar::draft::Draft;
-use crate::grammar::key_value::KeyValue;
+use crate::grammar::key_value::{KeyValue, begins_with_brackets};
 use crate::observation::{Observation, Phase};
 use crate::terminal::End;
 
@@ -59,6 +59,9 @@ impl Detector {
             Reading::Says if is_plain && found.step.is_none() => {
                 if found.epoch.is_some() {
                     self.block.next_epoch();
+                } else if self.block.are_parts(found) {
+                    *reading = Reading::Known;
+                    return None;
                 }
                 fill_epoch(self.heading, None, true, &mut self.draft.found);
                 let is_row = !self.block.has_counters() && row_of_two(text).is_some();
@@ -69,6 +72,10 @@ impl Detector {
                 };
                 if !is_new {
                     *reading = Reading::Known;
+                }
+                let found = &self.draft.found;
+                if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                    self.batch = Place::of(found);
                 }
                 None
             }
@@ -115,6 +122,7 @@ impl Detector {
         }
         if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
             self.trained = place;
+            self.block.keep(found);
             return self.block.end();
         }
         self.block.close()
@@ -175,6 +183,16 @@ impl Detector {
         place.total == last.total && (place.step > last.step || is_next_epoch())
     }
 
+    /// Whether a batch in brackets is a later one of the training. After the result of an evaluation, epochs may
+    /// have another length.
+    fn is_later(&self, place: Option<Place>) -> bool {
+        let (Some(place), Some(last)) = (place, self.batch) else { return false };
+        let (epoch, last_epoch) = (place.epoch.unwrap_or_default(), last.epoch.unwrap_or_default());
+        let is_same = place.total == last.total;
+        let is_next_epoch = epoch > last_epoch && (is_same || self.block.has_held_out());
+        is_next_epoch || (is_same && epoch >= last_epoch && place.step > last.step)
+    }
+
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
         let has_number = bytes::contains_digit(text.as_bytes());
@@ -190,8 +208,12 @@ impl Detector {
         if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
             let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
-            let is_of_section = self.block.section() == Some(Section::HeldOut)
-                && (self.block.is_at_start() || (self.trained.is_some() && !self.goes_on(place)));
+            let is_outside = if self.batch.is_some() && begins_with_brackets(text) {
+                self.is_later(place)
+            } else {
+                !self.block.is_at_start() && (self.trained.is_none() || self.goes_on(place))
+            };
+            let is_of_section = self.block.section() == Some(Section::HeldOut) && !is_outside;
             let held = if is_of_section {
                 None
             } else {

@@ -9,6 +9,7 @@ use super::mention::Language;
 use super::section::Section;
 use super::{Detector, NO_GRAMMAR, announced};
 use crate::bytes;
+use crate::grammar::key_value::begins_with_brackets;
 use crate::grammar::{Grammar, Reading, columns, scan, translate};
 use crate::terminal::End;
 
@@ -123,7 +124,10 @@ impl Detector {
         let has_number = bytes::contains_digit(text.as_bytes());
         if has_number && let Some(heading) = heading(text) {
             self.heading = Some(heading);
-            self.queued = self.block.end();
+            // With a batch beside the epoch, the line may be one of an evaluation.
+            if !begins_with_brackets(text) {
+                self.queued = self.block.end();
+            }
         } else if has_number
             && self.counts.losses == 0
             && self.counts.lines < PREFACE

@@ -32,6 +32,22 @@ fn json_lines() {
             r#"{"cls_loss": 1, "loss": 3, "box_loss": 2, "step": 1}"#,
             "step 1, loss=3 Step, cls_loss=1 Step, box_loss=2 Step",
         ),
+        (
+            r#"{"name": "train", "epoch": 3, "average loss": 0.5}"#,
+            "epoch 3, average loss=0.5 Epoch",
+        ),
+        (
+            r#"{"name": "validation", "epoch": 3, "average loss": 0.75}"#,
+            "epoch 3, average loss=0.75 Validation Epoch",
+        ),
+        (
+            r#"{"epoch": 3, "loss": 0.75, "train_loss": 0.5, "name": "Val"}"#,
+            "epoch 3, train_loss=0.5 Epoch, loss=0.75 Validation Epoch",
+        ),
+        // The name of a run.
+        (r#"{"name": "test", "step": 3, "loss": 0.5}"#, "step 3, loss=0.5 Step"),
+        (r#"{"name": "eval-7", "step": 3, "loss": 0.5}"#, "step 3, loss=0.5 Step"),
+        (r#"{"name": "loss", "step": 3, "value": 0.5}"#, "step 3, loss=0.5 Step"),
         (r#"{"step": 5, "total_steps": 10}"#, "step 5/10"),
         (r#"{"lossless": 1, "loss_scale": 2, "best_loss": 0.1}"#, ""),
         (r#"{"event": "started"}"#, ""),

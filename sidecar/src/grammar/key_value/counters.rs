@@ -3,6 +3,7 @@
 use super::pairs::{Form, Pair};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::Field;
+use crate::grammar::scan;
 use crate::number::whole;
 use crate::observation::{Observation, Phase};
 
@@ -363,6 +364,19 @@ fn is_parted(after: &str) -> bool {
         || after.starts_with(" |")
         || after.starts_with(" -")
         || after.starts_with(" :")
+}
+
+/// Whether a line begins with the epoch and its batch: `Epoch [2/6][10/50]`. Other numbers with a total
+/// are too often those of samples: `Epoch 2: 64/80 right`.
+pub(in crate::grammar) fn begins_with_brackets(line: &str) -> bool {
+    let inside = line.get(..5).filter(|word| word.eq_ignore_ascii_case("epoch")).and_then(|_| {
+        let (_, rest) = scan::count(line.get(5..)?.trim_start().strip_prefix('[')?)?;
+        let after = rest.strip_prefix('/').and_then(scan::count);
+        after.map_or(rest, |(_, rest)| rest).strip_prefix("][")
+    });
+    let total =
+        inside.and_then(scan::count).and_then(|(_, rest)| scan::count(rest.strip_prefix('/')?));
+    total.is_some_and(|(_, rest)| rest.starts_with(']'))
 }
 
 fn float(count: u64) -> f64 {

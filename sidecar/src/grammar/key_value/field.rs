@@ -13,6 +13,11 @@ impl KeyValue {
             Some((word, rest)) if role(last).any(Role::DATA) => (*word, rest),
             _ => (last, before),
         };
+        // `batch i: 5` is a counter, too. A capital would be a Roman number.
+        let (last, before) = match before.split_last() {
+            Some((word, rest)) if last == "i" && counts(self.keys.field(word)) => (*word, rest),
+            _ => (last, before),
+        };
         let field = self.keys.field(last);
         let is_timed = matches!(unit, "s" | "ms" | "sec" | "secs" | "us");
         let previous = before.last();
@@ -58,8 +63,6 @@ impl KeyValue {
         if matches!(self.keys.field(name), Field::BatchTime(_) | Field::BatchRate) {
             return false;
         }
-        let counts =
-            |field| matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch);
         let is_total = ["total", "max"].iter().any(|word| second.eq_ignore_ascii_case(word));
         let (first, second) = (self.keys.field(first), self.keys.field(second));
         let is_total =
@@ -101,6 +104,11 @@ impl KeyValue {
                 .then_some(field)
         })
     }
+}
+
+/// Whether it is a counter.
+fn counts(field: Field) -> bool {
+    matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
 }
 
 /// Words before "steps" that make them no steps of the training.

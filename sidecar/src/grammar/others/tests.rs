@@ -14,6 +14,12 @@ fn mxnet() {
         ("Epoch[1] Train-cross-entropy=2.1", "epoch 1, Train-cross-entropy=2.1 Epoch"),
         ("Epoch[1] Validation-nll=2.2", "epoch 1, Validation-nll=2.2 Validation Epoch"),
         ("Epoch[1] Validation-accuracy=0.5", ""),
+        ("Epoch[3] Evaluation metric 'epoch_loss'=2.5", "epoch 3, epoch_loss=2.5 Epoch"),
+        (
+            "Epoch[3] Evaluation metric 'validation_epoch_loss'=2.75",
+            "epoch 3, validation_epoch_loss=2.75 Validation Epoch",
+        ),
+        ("Epoch[3] Evaluation metric 'epoch_accuracy'=2.5", ""),
         ("Epoch[1] Time cost=12.3", ""),
         ("Epoch[1] Batch [210]\tSpeed: 1.08 samples/sec\taccuracy=0.1", "epoch 1, batch 210"),
     ];
