@@ -39,7 +39,8 @@ fn main() -> ExitCode {
     let systemd = Path::new("/run/systemd/system").exists();
     let version_2 = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
     let trial = |name: &str, test: fn() -> anyhow::Result<()>, able: bool| {
-        Trial::test(name, move || test().map_err(|error| format!("{error:#}").into())).with_ignored_flag(!(writable && able))
+        Trial::test(name, move || test().map_err(|error| format!("{error:#}").into()))
+            .with_ignored_flag(!(writable && able))
     };
     let scopes = systemd && version_2;
     let any = |name: &str, test| trial(name, test, scopes || !systemd);

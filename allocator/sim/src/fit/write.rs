@@ -99,7 +99,8 @@ impl Text {
             self.value("start", format!("{{ work = {work}, seconds = {seconds} }}"));
         }
         self.number("work", Some(job.work));
-        self.number("parallel", job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0));
+        let parallel = job.parallel.ok().map(|most| most.mean).filter(|most| *most < 1.0);
+        self.number("parallel", parallel.map(|most| most.max(MIN_SHARE)));
         let crowded = job.crowded.ok().filter(|part| *part < NEARLY_EQUAL);
         self.number("crowded", crowded.map(|part| part.max(MIN_SHARE)));
         self.number("contention", job.contention);
@@ -154,7 +155,7 @@ impl Text {
             self.value("may_terminate", false);
         }
         self.number("min", terms.min.filter(share));
-        self.number("max", terms.max.filter(share));
+        self.number("max", terms.max.filter(share).map(|most| most.max(MIN_SHARE)));
         self.number(
             "weight",
             terms.weight.filter(|weight| positive(weight) && (weight - 1.0).abs() > 0.0),

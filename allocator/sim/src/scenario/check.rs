@@ -156,10 +156,14 @@ fn check_job(job: &JobFile, nodes: &BTreeSet<&str>, until: Option<f64>) -> Check
     }
     job.stated_total.check(&field("stated_total"))?;
     check_pieces(job)?;
-    for (name, share) in [("parallel", job.parallel), ("min", job.min), ("max", job.max)] {
+    for (name, share) in [("parallel", job.parallel), ("max", job.max)] {
         let Some(share) = share else { continue };
         let fits = (MIN_SHARE..=1.0).contains(&share);
         require(field(name), share, "must be a share of the node, from 0.0001 to 1", fits)?;
+    }
+    if let Some(share) = job.min {
+        let fits = share > 0.0 && share <= 1.0;
+        require(field("min"), share, "must be a share of the node, above 0 and at most 1", fits)?;
     }
     if let Some(part) = job.crowded {
         let fits = (MIN_SHARE..=1.0).contains(&part);
