@@ -15,7 +15,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::make_private;
@@ -98,15 +98,13 @@ impl Lock {
 
     /// The same, at a start: it waits for one who only looks.
     fn take_at_start(path: &Path, shared: bool, wait: Duration) -> Result<Self, Failed> {
-        let begun = Instant::now();
-        loop {
+        for _ in 0..wait.as_millis() / LOOK_PAUSE.as_millis() {
             match Self::take(path, shared) {
-                Err(Failed::Held(_)) if begun.elapsed() < wait => {
-                    std::thread::park_timeout(LOOK_PAUSE);
-                }
+                Err(Failed::Held(_)) => std::thread::park_timeout(LOOK_PAUSE),
                 taken => return taken,
             }
         }
+        Self::take(path, shared)
     }
 
     fn is_at_its_path(&self) -> bool {
