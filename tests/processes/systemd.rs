@@ -147,8 +147,9 @@ impl Machine {
             let snapshot: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
             let jobs = snapshot.get("jobs").and_then(Value::as_array).cloned().unwrap_or_default();
             let text = |job: &Value, key| job.get(key).and_then(Value::as_str).map(str::to_owned);
-            let managed =
-                jobs.iter().filter(|job| text(job, "standing").as_deref() == Some("managed"));
+            let managed = jobs.iter().filter(|job| {
+                matches!(text(job, "standing").as_deref(), Some("managed" | "pinned"))
+            });
             let managed: Vec<String> = managed.filter_map(|job| text(job, "job")).collect();
             Ok(managed == names)
         })
