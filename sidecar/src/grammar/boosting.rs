@@ -2,7 +2,6 @@
 
 use super::draft::Draft;
 use super::{Grammar, Reading, scan};
-use crate::names::phase_of_folder;
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
 
@@ -96,18 +95,7 @@ impl Grammar for XgBoost {
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        // A terminal or a collector may have made spaces of its tabs. Other programs print such pairs, too,
-        // so the names must then be known.
-        let known = |field| {
-            let (name, data, metric, value) = fields(field)?;
-            (is_data(data) && is_metric(metric)).then_some((name, data, metric, value))
-        };
-        let found = if line.contains('\t') {
-            round(line, |gap| gap == '\t', fields)
-        } else {
-            round(line, |gap| gap == ' ', known)
-        };
-        Reading::from_found(found, draft, Reading::Foreign)
+        Reading::from_found(round(line, fields), draft, Reading::Foreign)
     }
 }
 
@@ -127,23 +115,21 @@ impl Grammar for LightGbm {
             let value = value.split('+').next().unwrap_or_default();
             Some((name, data, metric, scan::whole(value)?))
         };
-        Reading::from_found(round(line, |gap| gap == '\t', fields), draft, Reading::Foreign)
+        Reading::from_found(round(line, fields), draft, Reading::Foreign)
     }
 }
 
-/// Reads the line of a round. `is_gap`: the characters between its fields. `fields` splits a field into
-/// its name, the data, the metric and the value.
+/// Reads the line of a round. `fields` splits a field into its name, the data, the metric and the
+/// value.
 fn round<'a>(
     line: &'a str,
-    is_gap: impl Fn(char) -> bool,
     fields: impl Fn(&'a str) -> Option<(&'a str, &'a str, &'a str, f64)>,
 ) -> Option<Observation> {
     let (step, rest) = scan::count(line.strip_prefix('[')?)?;
-    let rest = rest.strip_prefix(']')?.strip_prefix(&is_gap)?;
+    let rest = rest.strip_prefix("]\t")?;
     let mut losses = Vec::new();
-    let all = rest.split(is_gap).filter(|field| !field.is_empty());
     // Libraries print a handful of metrics; further ones are ignored.
-    for field in all.take(16) {
+    for field in rest.split('\t').take(16) {
         let (name, data, metric, value) = fields(field)?;
         let metric = metric.split('@').next().unwrap_or_default();
         if SCORES.contains(&metric) {
@@ -157,23 +143,6 @@ fn round<'a>(
     let observation = Observation { step: Some(step), losses, ..Observation::default() };
     (!observation.losses.is_empty()).then_some(observation)
 }
-
-/// Whether `data` is a usual name of data, such as `train` and `validation_0`.
-fn is_data(data: &str) -> bool {
-    let name = data.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit());
-    let name = if name.len() > 4 { name.strip_prefix('d').unwrap_or(name) } else { name };
-    phase_of_folder(name).is_some()
-}
-
-/// Whether `metric` is one that the library has itself.
-fn is_metric(metric: &str) -> bool {
-    let name = metric.split('@').next().unwrap_or_default();
-    let is_known = METRICS.contains(&name) || SCORES.contains(&name);
-    is_known || ["loss", "nloglik", "deviance"].iter().any(|end| name.ends_with(end))
-}
-
-/// Names of losses that do not end as others do.
-const METRICS: [&str; 7] = ["rmse", "rmsle", "mae", "mape", "mphe", "quantile", "cross_entropy"];
 
 fn phase(data: &str) -> Phase {
     if data.starts_with("train") || data == "learn" || data == "dtrain" {

@@ -173,13 +173,15 @@ impl Columns {
         is_row
     }
 
-    /// Takes a cell without a value. That of a counter may have its total: `5/90`.
+    /// Takes a cell without a value. That of a counter may have its total: `5/90`. Without the total of the
+    /// epochs beside them, two numbers under `batch` may be sizes.
     fn text(&self, field: Field, cell: &str, draft: &mut Draft) {
         let is_step =
             |(_, field): &(String, Field)| matches!(field, Field::Step | Field::GlobalStep);
+        let counts = draft.found.total_epochs.is_some() && !self.header.iter().any(is_step);
         if matches!(field, Field::Data | Field::Flag(_) | Field::Epoch) {
             put_text(field, cell, draft);
-        } else if field == Field::Batch && !self.header.iter().any(is_step) {
+        } else if field == Field::Batch && counts {
             put_text(Field::StepOf, cell, draft);
             draft.found.step_in_epoch = draft.found.step.is_some();
         }

@@ -86,6 +86,8 @@ pub struct Detector {
     trained: Option<Place>,
     /// Those of the last loss of the training that took them from a heading.
     batch: Option<Place>,
+    /// The epoch of the last loss of the training without a step.
+    epoch: Option<f64>,
     /// Numbers have a decimal comma.
     commas: bool,
     counts: Counts,
@@ -183,6 +185,7 @@ impl Detector {
             first_part: FirstPart::default(),
             trained: None,
             batch: None,
+            epoch: None,
             commas: false,
             counts: Counts::default(),
             draft: Draft::default(),

@@ -371,8 +371,15 @@ fn clocked(pair: &Pair<'_>, last: &str, roles: Role) -> Option<(f64, Option<u64>
     if last.eq_ignore_ascii_case("dt") {
         return pair.clock().map(|seconds| (seconds, None));
     }
-    let (seconds, steps) = pair.seconds_of_steps().filter(|_| is_time)?;
+    // With further words it may be the time of one step, a mean, or that of other work.
+    let is_plain = pair.words.as_slice().iter().all(|word| is_plain_time(word));
+    let (seconds, steps) = pair.seconds_of_steps().filter(|_| is_time && is_plain)?;
     Some((seconds, Some(steps)))
+}
+
+/// Whether a word says no more than that a number is a time.
+fn is_plain_time(word: &str) -> bool {
+    ["time", "elapsed", "took"].iter().any(|plain| word.eq_ignore_ascii_case(plain))
 }
 
 /// Whether a key is that of a step of an evaluation: `eval step`.

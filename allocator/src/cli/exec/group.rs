@@ -67,11 +67,6 @@ pub(super) fn enter(wanted: &Wanted<'_>) -> anyhow::Result<Managed> {
     let folder = place.open().map_err(unusable)?;
     clean(wanted.proc, &place, uid);
     let id = new_id().context("cannot make an id for the job; check /dev/urandom")?;
-    // A process cannot easily leave a group again. So a full disk, or a limit on the size of files, is found
-    // before there is one.
-    let probe = format!("{id}.probe");
-    folder.write(&probe, &" ".repeat(PROBE)).map_err(unusable)?;
-    folder.remove(&probe).map_err(unusable)?;
     let mut labels = wanted.labels.clone();
     let (endpoint, socket) = endpoint(&folder, &id);
     labels.extend(endpoint.map(|endpoint| (ENDPOINT.to_owned(), endpoint)));
@@ -94,6 +89,11 @@ pub(super) fn enter(wanted: &Wanted<'_>) -> anyhow::Result<Managed> {
         // systemd removes the scope, and the next job what else is left.
         return Ok(Managed { socket });
     }
+    // A process cannot easily leave a group again. So a full disk, or a limit on the size of files, is found
+    // before there is one.
+    let probe = format!("{id}.probe");
+    folder.write(&probe, &" ".repeat(PROBE)).map_err(unusable)?;
+    folder.remove(&probe).map_err(unusable)?;
     let made = make(wanted.proc, &group_name)?;
     // It must not be in the group that it waits for.
     let mut remover = match Remover::start(&id) {

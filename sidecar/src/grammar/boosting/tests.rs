@@ -18,16 +18,8 @@ fn xgboost() {
             "step 11, train-mae=0.5 Step, test-mae=0.6 Test Epoch",
         ),
         ("[12]\ttrain-auc:0.9", ""),
-        (
-            "[13]     train-rmse:0.61250      eval-rmse:0.625",
-            "step 13, train-rmse=0.6125 Step, eval-rmse=0.625 Validation Epoch",
-        ),
         ("[14] train-mae:0.5 and more", ""),
         ("[16] disk-util:85 eval-util:20", ""),
-        (
-            "[18] dtrain-mlogloss:0.5 validation_0-mlogloss:0.625",
-            "step 18, dtrain-mlogloss=0.5 Step, validation_0-mlogloss=0.625 Validation Epoch",
-        ),
     ];
     check("xgboost", true, &table);
 }

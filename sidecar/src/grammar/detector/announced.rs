@@ -25,11 +25,11 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         let Some((before, after)) = line.split_at_checked(at) else { continue };
         let Some(key) = key(before) else { continue };
         let Some(value) = after.get(1..).and_then(value) else { continue };
-        put(key, value, found);
-        any = true;
-    }
-    if let Some((key, value)) = row(line) {
-        put(key, value, found);
+        if matches!(key, Meaning::TotalSteps) {
+            found.total_steps = Some(value);
+        } else {
+            found.total_epochs = Some(value);
+        }
         any = true;
     }
     if let Some(at) = FINDER.find(line.as_bytes())
@@ -39,14 +39,6 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         any = true;
     }
     any
-}
-
-fn put(key: Meaning, value: u64, found: &mut Observation) {
-    if matches!(key, Meaning::TotalSteps) {
-        found.total_steps = Some(value);
-    } else {
-        found.total_epochs = Some(value);
-    }
 }
 
 /// The meaning of the words at the end of `text`, if they name a total.
@@ -75,18 +67,6 @@ fn key(text: &str) -> Option<Meaning> {
     starts.take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
 }
 
-/// A total in a list of settings, whose values are below each other: `max_steps      1200`.
-fn row(line: &str) -> Option<(Meaning, u64)> {
-    let before = line.trim_end_matches(|c: char| c.is_ascii_digit());
-    let (value, _) = scan::count(line.get(before.len()..)?)?;
-    let name = before.strip_suffix("  ").filter(|_| value > 0)?.trim_end();
-    // A logger's prefix may precede it. Other words qualify it: `freeze epochs`.
-    let name = name.rsplit(": ").next()?;
-    let is_one =
-        !name.contains(' ') && ["freeze", "frozen"].iter().all(|word| !name.contains(word));
-    key(name).filter(|_| is_one).map(|meaning| (meaning, value))
-}
-
 /// The count at the start of `text`.
 fn value(text: &str) -> Option<u64> {
     let text = text.trim_start_matches(['"', '\'', ' ']);
@@ -111,8 +91,6 @@ mod tests {
             ("Namespace(max_epoch=3, max_update=900)", Some(3), Some(900)),
             ("Trainer: batch size 8, total steps 40 (warmup 5)", None, Some(40)),
             ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
-            ("max_steps                900", None, Some(900)),
-            ("Run: num_epochs      12", Some(12), None),
         ] {
             let mut found = Observation::default();
             assert!(read(line, &mut found), "{line}");
@@ -133,15 +111,6 @@ mod tests {
             "epochs: many",
             "epoch: 3",
             "max_epoch=0",
-            "total_step 5",
-            "warmup_epochs      5",
-            "warmup epochs      5",
-            "cosine cycle epochs      5",
-            "freeze epochs      5",
-            "freeze_epochs      5",
-            "total_step      5000",
-            "max_epochs      1.5",
-            "      5",
             "total steps are many",
             "Epochs",
             "=",

@@ -57,8 +57,12 @@ impl Detector {
         match *reading {
             Reading::Says if found.losses.is_empty() => None,
             Reading::Says if is_plain && found.step.is_none() => {
-                if found.epoch.is_some() {
-                    self.block.next_epoch();
+                if let Some(epoch) = found.epoch {
+                    // The evaluation itself may name the epoch that it follows.
+                    let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last);
+                    if is_later(self.trained.and_then(|last| last.epoch)) && is_later(self.epoch) {
+                        self.block.next_epoch();
+                    }
                 } else if self.block.are_parts(found) {
                     *reading = Reading::Known;
                     return None;
@@ -76,6 +80,7 @@ impl Detector {
                 let found = &self.draft.found;
                 if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
                     self.batch = Place::of(found);
+                    self.epoch = found.epoch.or(self.epoch);
                 }
                 None
             }
@@ -190,7 +195,10 @@ impl Detector {
         let (epoch, last_epoch) = (place.epoch.unwrap_or_default(), last.epoch.unwrap_or_default());
         let is_same = place.total == last.total;
         let is_next_epoch = epoch > last_epoch && (is_same || self.block.has_held_out());
-        is_next_epoch || (is_same && epoch >= last_epoch && place.step > last.step)
+        // An earlier epoch is that of another run.
+        is_next_epoch
+            || epoch < last_epoch
+            || (is_same && epoch >= last_epoch && place.step > last.step)
     }
 
     /// Reads a line without a loss: it may begin or end a block or a section.

@@ -44,7 +44,7 @@ impl KeyValue {
             let words = text.split(|c: char| !c.is_alphanumeric());
             words.fold(Role::default(), |all, word| all | role(word))
         };
-        let around = of_words(before) | role(lead);
+        let around = of_words(before) | of_words(lead);
         let (mut all, mut counts) = (around, draft.steps.named || draft.found.epoch.is_some());
         for (name, value) in names.zip(Items { text: values }) {
             let value = scan::whole(value)?;

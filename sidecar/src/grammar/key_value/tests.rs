@@ -66,6 +66,8 @@ fn lines_of_keys_and_values_are_read() {
         ("step 1 batch_loss 0.5 box_loss 0.25", "step 1, batch_loss=0.5 Step, box_loss=0.25 Step"),
         ("step 1 time 12.5s (50 iters), loss 0.5", "step 1, 0.25 s, loss=0.5 Step"),
         ("step 1 eta 12.5s (50 iters), loss 0.5", "step 1, loss=0.5 Step"),
+        ("step 1 iter time 0.25s (50 iters), loss 0.5", "step 1, 0.25 s, loss=0.5 Step"),
+        ("step 1 eval time 12.5s (50 iters), loss 0.5", "step 1, loss=0.5 Step"),
         ("Epoch 2/5 complete. Loss: 0.5", "epoch 2/5, Loss=0.5 Epoch"),
         ("loss: train 2 val 3", "loss train=2 Step, loss=3 Validation Epoch"),
         (
@@ -138,6 +140,7 @@ fn restart_of_steps_with_an_epoch_is_detected() {
 fn lists_of_names_and_values_are_read() {
     let table = [
         ("train, epoch, loss, f1 ===> 002, 0.5, 0.25,", "epoch 2, loss=0.5 Epoch"),
+        ("Epoch 1 dev, loss, acc: 0.5, 0.75", "epoch 1, loss=0.5 Validation Epoch"),
         ("step, acc, loss: 10 0.75 0.5", "step 10, loss=0.5 Step"),
         ("(train loss, train acc) = (0.5, 0.75)", "train loss=0.5 Step"),
         ("train.py - run :: val, step, loss -> 7, 0.5", "step 7, loss=0.5 Validation Epoch"),
