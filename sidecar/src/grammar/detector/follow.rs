@@ -58,11 +58,7 @@ impl Detector {
             Reading::Says if found.losses.is_empty() => None,
             Reading::Says if is_plain && found.step.is_none() => {
                 if let Some(epoch) = found.epoch {
-                    // The evaluation itself may name the epoch that it follows.
-                    let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last);
-                    if is_later(self.trained.and_then(|last| last.epoch)) && is_later(self.epoch) {
-                        self.block.next_epoch();
-                    }
+                    self.reach(epoch);
                 } else if self.block.are_parts(found) {
                     *reading = Reading::Known;
                     return None;
@@ -107,6 +103,15 @@ impl Detector {
             Reading::Says | Reading::SaysBeforeBar | Reading::Bar { .. } | Reading::Known => {
                 if self.block.is_active() { self.block.line(false) } else { None }
             }
+        }
+    }
+
+    /// A line without a step names its epoch. If it is later than those of the training, it ends an evaluation
+    /// whose results have come. The evaluation itself may name the epoch that it follows.
+    fn reach(&mut self, epoch: f64) {
+        let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last);
+        if is_later(self.trained.and_then(|last| last.epoch)) && is_later(self.epoch) {
+            self.block.next_epoch();
         }
     }
 
