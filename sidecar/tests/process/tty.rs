@@ -10,7 +10,7 @@ use std::thread;
 use paceline_reporter::wire::State;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::program::{Bench, Running, line, wait_for};
 
@@ -61,6 +61,8 @@ pub(crate) struct User {
     shown: Arc<Mutex<String>>,
     /// The program's end, which stays open so that what was shown can be read.
     pub(crate) theirs: OwnedFd,
+    /// The terminal's modes before the program began.
+    pub(crate) before: LocalModes,
     pub(crate) program: Running,
 }
 
@@ -71,6 +73,7 @@ impl User {
         let ours = openpt(flags).unwrap();
         unlockpt(&ours).unwrap();
         let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
+        let before = tcgetattr(&theirs).unwrap().local_modes;
         let end = || Stdio::from(theirs.try_clone().unwrap());
         let words = [&["enter-terminal", "--"], command].concat();
         let mut command = bench.command(&words);
@@ -84,7 +87,7 @@ impl User {
                 to.lock().unwrap().push_str(&String::from_utf8_lossy(bytes.get(..read).unwrap()));
             }
         });
-        Self { keys: ours.into(), shown, theirs, program }
+        Self { keys: ours.into(), shown, theirs, before, program }
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
@@ -103,7 +106,6 @@ fn keys_and_size_of_the_users_terminal_reach_the_command() {
                   while true; do if read -r word; then echo \"got $word\"; \
                   [ \"$word\" != end ] || exit 6; fi; done";
     let mut user = User::runs(&bench, &[PROGRAM, "exec", "--tty", "--", "sh", "-c", script]);
-    let before = tcgetattr(&user.theirs).unwrap().local_modes;
     user.sees("ready\r\n");
     user.types("hello\r");
     user.sees("got hello\r\n");
@@ -114,7 +116,8 @@ fn keys_and_size_of_the_users_terminal_reach_the_command() {
     user.sees("21 43\r\n");
     user.types("end\r");
     assert_eq!(user.program.0.wait().unwrap().code(), Some(6));
-    assert_eq!(tcgetattr(&user.theirs).unwrap().local_modes, before, "the terminal is given back");
+    let after = tcgetattr(&user.theirs).unwrap().local_modes;
+    assert_eq!(after, user.before, "the terminal is given back");
 }
 
 #[test]
