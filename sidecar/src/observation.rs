@@ -70,3 +70,15 @@ pub struct Observation {
     /// The losses; empty for a line that only reports progress.
     pub losses: Vec<Loss>,
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A line with one training loss.
+    pub(crate) fn line(step: u64, name: &str) -> Observation {
+        let loss =
+            Loss { name: name.to_owned(), phase: Phase::Train, span: Span::Step, value: 0.5 };
+        Observation { step: Some(step), losses: vec![loss], ..Observation::default() }
+    }
+}

@@ -5,11 +5,14 @@
 //! improved from 0.5` are ignored. [`vocabulary`] has the words, [`counters`] the counters.
 
 mod counters;
+mod enclosed;
 mod field;
 mod held_out;
+mod known_words;
 mod lists;
 mod loss;
 mod numbers;
+mod pair;
 mod pairs;
 mod vocabulary;
 
@@ -23,7 +26,8 @@ pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use held_out::{abbreviated, data, inherit, is_summary};
 use numbers::{begins_extent, is_counted, lettered};
-use pairs::{Form, Pair, Pairs};
+use pair::{Form, Pair};
+use pairs::Pairs;
 use vocabulary::{Role, role};
 
 /// What is known of the program's lines.

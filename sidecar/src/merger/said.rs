@@ -59,13 +59,7 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::Span;
-
-    fn line(step: u64, name: &str) -> Observation {
-        let loss =
-            Loss { name: name.to_owned(), phase: Phase::Train, span: Span::Step, value: 0.5 };
-        Observation { step: Some(step), losses: vec![loss], ..Observation::default() }
-    }
+    use crate::observation::testing::line;
 
     #[test]
     fn lines_of_one_step_are_one_loss() {

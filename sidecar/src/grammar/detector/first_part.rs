@@ -105,12 +105,7 @@ fn is_beside(held: &Observation, found: &Observation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn line(step: u64, name: &str) -> Observation {
-        let loss =
-            Loss { name: name.to_owned(), phase: Phase::Train, span: Span::Step, value: 0.5 };
-        Observation { step: Some(step), losses: vec![loss], ..Observation::default() }
-    }
+    use crate::observation::testing::line;
 
     fn names(found: &Observation) -> Vec<&str> {
         found.losses.iter().map(|loss| loss.name.as_str()).collect()

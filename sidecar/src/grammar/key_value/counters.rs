@@ -1,6 +1,6 @@
 //! The counters of a line: which of them counts the steps, and whether it restarts with each epoch.
 
-use super::pairs::{Form, Pair};
+use super::pair::{Form, Pair};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::Field;
 use crate::grammar::scan;

@@ -1,6 +1,6 @@
 //! The meaning of a key, by its last words.
 
-use super::pairs::Pair;
+use super::pair::Pair;
 use super::vocabulary::{Role, role};
 use super::{KeyValue, Now};
 use crate::grammar::keys::Field;

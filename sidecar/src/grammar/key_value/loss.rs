@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::numbers::{begins_extent, is_counted};
-use super::pairs::{Form, Pair};
+use super::pair::{Form, Pair};
 use super::vocabulary::{Role, may_be_part, role};
 use super::{KeyValue, Now, WEAK, usual};
 use crate::grammar::draft::Draft;

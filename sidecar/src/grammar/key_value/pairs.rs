@@ -1,177 +1,17 @@
-//! Numbers and the words before them. [`super::numbers`] has what stands beside them.
+//! The numbers of a line, one after the other, each with the words before it. [`super::numbers`] has what stands
+//! beside them.
 
-use super::numbers::{
-    attached, begins_extent, counted, denominator, further, glued_loss, is_digits, is_step,
-    per_step, spaced_unit,
+use super::enclosed::{
+    begins_tuple, in_brackets, is_followed_by_brackets, is_qualified, shown_value,
 };
+use super::known_words::{ENDS, counts_training, is_number_type, is_one, is_score};
+use super::numbers::{
+    attached, begins_extent, counted, denominator, further, glued_loss, is_digits, per_step,
+    spaced_unit,
+};
+use super::pair::{Form, Pair, Words};
 use super::vocabulary::{Role, role};
 use crate::grammar::scan;
-
-/// Maximum number of words in a key.
-const MAX_WORDS: usize = 8;
-
-/// The words of a key.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Words<'a> {
-    all: [&'a str; MAX_WORDS],
-    count: usize,
-    roles: Role,
-}
-
-impl<'a> Words<'a> {
-    /// The words in their order.
-    pub(super) fn as_slice(&self) -> &[&'a str] {
-        self.all.get(..self.count).unwrap_or_default()
-    }
-
-    /// The roles of all words.
-    pub(super) fn roles(&self) -> Role {
-        self.roles
-    }
-
-    fn push(&mut self, word: &'a str) {
-        if let Some(place) = self.all.get_mut(self.count) {
-            *place = word;
-            self.count += 1;
-            self.roles |= role(word);
-        }
-    }
-}
-
-/// How a number is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// As digits alone, as counters are.
-    Digits,
-    /// Scaled, and so rounded: `12k`.
-    Scaled,
-    /// With a point, a sign or an exponent.
-    Other,
-}
-
-/// A number in a line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pair<'a> {
-    /// The words directly before it: its key.
-    pub(super) words: Words<'a>,
-    /// The roles of earlier words without a number of their own.
-    pub(super) context: Role,
-    /// Whether it is the first thing in its line.
-    pub(super) leads: bool,
-    pub(super) value: f64,
-    pub(super) form: Form,
-    /// `:` or `=` is between the words and the number.
-    pub(super) is_separated: bool,
-    /// The number after a slash.
-    pub(super) total: Option<u64>,
-    /// Further values after slashes: `/0.25` in `train/val loss: 0.5/0.25`.
-    pub(super) list: &'a str,
-    /// The letters directly after the number, such as `ms` and `%`, or a unit of time after a space.
-    pub(super) unit: &'a str,
-    /// The time of a step in seconds, if the unit shows that it is one: `0.5 sec/step`.
-    pub(super) seconds: Option<f64>,
-    /// The text after it.
-    pub(super) after: &'a str,
-}
-
-impl Pair<'_> {
-    /// Whether the number is a counter between the words and their value, which follows it:
-    /// `loss 100 0.5`, `Loss (step 5): 0.25`, `loss [20]: 0.5`. `has_steps`: the line has another
-    /// counter of steps, so that a number without a mark is no counter.
-    pub(super) fn precedes_value(&self, has_steps: bool) -> bool {
-        if self.form != Form::Digits
-            || self.is_separated
-            || self.total.is_some()
-            || !self.unit.is_empty()
-        {
-            return false;
-        }
-        let rest = self.after.trim_start_matches([')', ']']).trim_start_matches([' ', '\t']);
-        let marked = rest.strip_prefix([':', '=']);
-        let rest = marked.map_or(rest, |rest| rest.trim_start_matches([' ', '\t']));
-        let Some((_, after)) = scan::value(rest) else { return false };
-        let number = rest.get(..rest.len() - after.len()).unwrap_or_default();
-        marked.is_some() || (!has_steps && !is_digits(number))
-    }
-
-    /// Whether the number is that of the data that a loss is of: `test loss (100 batches): 0.5`.
-    pub(super) fn is_of_data(&self) -> bool {
-        if self.is_separated {
-            return false;
-        }
-        let after = |word: &str| self.after.trim_start().get(word.len()..);
-        self.counted().and_then(after).is_some_and(|after| after.starts_with(')'))
-    }
-
-    /// The end of a range of counters, in place of the number: `Minibatch[ 501-1000]`.
-    pub(super) fn range_end(&self) -> Option<Self> {
-        if self.form != Form::Digits {
-            return None;
-        }
-        let is_spaced = self.unit.is_empty();
-        let text = if is_spaced { self.after } else { self.unit };
-        let (end, after) = scan::count(text.strip_prefix('-')?.trim_start())?;
-        // Without the bracket, `3-100` may be a counter and its total.
-        let closed = |text: &str| text.starts_with([']', ')']);
-        let is_whole =
-            if is_spaced { closed(after) } else { after.is_empty() && closed(self.after) };
-        let value = u32::try_from(end).ok().map(f64::from)?;
-        (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
-    }
-
-    /// The step directly behind a counter of samples and its percentage: `[640/60000 (1%)]10`.
-    pub(super) fn step_behind(&self) -> Option<Self> {
-        if !matches!(self.unit.as_bytes(), [b'%']) {
-            return None;
-        }
-        let (step, after) = scan::count(self.after.strip_prefix(")]")?)?;
-        let value = u32::try_from(step).ok().map(f64::from).filter(|_| scan::ends_before(after))?;
-        Some(Self { value, form: Form::Digits, unit: "", ..*self })
-    }
-
-    /// The time of a step, if the number is that of several, and their number: `80.5s (100 iters)`.
-    pub(super) fn seconds_of_steps(&self) -> Option<(f64, u64)> {
-        let inside = self.after.trim_start().strip_prefix('(')?;
-        let (steps, after) = scan::count(inside)?;
-        let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
-        let count = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
-        self.in_seconds().map(|seconds| (seconds / f64::from(count), steps))
-    }
-
-    /// The word after the number, if that counts: `100 steps`.
-    pub(super) fn counted(&self) -> Option<&str> {
-        if self.form == Form::Digits { counted(self.after) } else { None }
-    }
-
-    /// Whether it is a score in percent before a number in parentheses: `Acc: 50% (32/64)`.
-    pub(super) fn is_score(&self) -> bool {
-        if !matches!(self.unit.as_bytes(), [b'%']) {
-            return false;
-        }
-        let after = self.after.as_bytes();
-        let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
-        is_followed && self.words.as_slice().last().is_some_and(|word| is_score(word))
-    }
-
-    /// The seconds of `00:04:59`.
-    pub(super) fn clock(&self) -> Option<f64> {
-        let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;
-        let (seconds, "") = scan::count(rest.strip_prefix(':')?)? else { return None };
-        let seconds = u32::try_from(minutes.checked_mul(60)?.checked_add(seconds)?).ok()?;
-        Some(self.value * 3600.0 + f64::from(seconds)).filter(|all| *all > 0.0 && all.is_finite())
-    }
-
-    /// The value in seconds, if its unit is a time.
-    pub(super) fn in_seconds(&self) -> Option<f64> {
-        let of_one = match self.unit {
-            "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-            "ms" | "msec" => 1e3,
-            "us" => 1e6,
-            _ => return None,
-        };
-        Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
-    }
-}
 
 /// Iterates over the numbers of a line that have a key or a unit.
 #[expect(
@@ -232,7 +72,7 @@ impl<'a> Pairs<'a> {
         if is_of_data && !self.is_before_amount() {
             self.separated = false;
         }
-        if self.separated || self.words.count >= MAX_WORDS {
+        if self.separated || self.words.is_full() {
             self.abandon();
         }
         self.words.push(word);
@@ -279,7 +119,7 @@ impl<'a> Pairs<'a> {
     fn mark(&mut self, first: char) {
         self.equals = first == '=' || (self.equals && matches!(first, '"' | '\''));
         match first {
-            ':' | '=' => self.separated = self.words.count > 0,
+            ':' | '=' => self.separated = !self.words.is_empty(),
             ' ' if self.rest.starts_with("- ") || self.rest.starts_with("-> ") => {
                 // `Loss - 0.5`.
                 match after_dash(self.rest).filter(|_| self.names_loss()) {
@@ -315,7 +155,7 @@ impl<'a> Iterator for Pairs<'a> {
         loop {
             let first = self.rest.chars().next()?;
             if first.is_alphabetic() || first == '_' {
-                if self.words.count > 0
+                if !self.words.is_empty()
                     && let Some((value, rest)) = number(self.rest)
                 {
                     return Some(self.pair(value, rest));
@@ -338,7 +178,7 @@ impl<'a> Iterator for Pairs<'a> {
                     return Some(self.pair(value, rest));
                 }
                 if let Some((name, number)) = attached(word) {
-                    if self.words.count > 0 {
+                    if !self.words.is_empty() {
                         self.abandon();
                     }
                     self.words.push(name);
@@ -374,7 +214,7 @@ impl<'a> Iterator for Pairs<'a> {
                 return Some(self.pair(value, rest));
             }
             if first == '['
-                && self.words.count > 0
+                && !self.words.is_empty()
                 && let Some(counted) = in_brackets(self.rest)
                 && self.counts_in_brackets(counted.2)
             {
@@ -521,32 +361,6 @@ fn is_before_value(text: &str) -> bool {
     rest.len() == word.len() || (value.len() < rest.len() && digit(value))
 }
 
-/// Whether the last part of a name is a word for a score: `acc`, `top-1`, `val_acc@5`.
-fn is_score(name: &str) -> bool {
-    let last = name.split(|c: char| !c.is_alphabetic()).rfind(|part| !part.is_empty());
-    last.is_some_and(|word| is_one(word, &SCORES))
-}
-
-/// Whether `name` is that of an epoch or of a step.
-fn counts_training(name: &str) -> bool {
-    is_one(name, &COUNTERS)
-}
-
-/// Names of what a training consists of.
-const COUNTERS: [&str; 9] =
-    ["epoch", "ep", "step", "iter", "iteration", "batch", "minibatch", "mini-batch", "update"];
-
-/// Words after a counter that say that it is over.
-const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
-
-/// Words for a score.
-const SCORES: [&str; 9] =
-    ["acc", "accuracy", "prec", "precision", "top", "err", "error", "correct", "recall"];
-
-fn is_one(word: &str, list: &[&str]) -> bool {
-    list.iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
 /// The value after a dash or an arrow between spaces. A whole number there is a count.
 fn after_dash(text: &str) -> Option<&str> {
     let value = text.trim_start_matches(['-', '>']).trim_start_matches(' ');
@@ -554,78 +368,6 @@ fn after_dash(text: &str) -> Option<&str> {
     let number = value.get(..value.len() - after.len())?;
     number.contains(['.', 'e', 'E']).then_some(value)
 }
-
-/// Whether `word` is a type of numbers or of arrays, by its last part: `np.float32`.
-fn is_number_type(word: &str) -> bool {
-    let name = word.rsplit('.').next().unwrap_or_default();
-    NUMBER_TYPES.contains(&name)
-}
-
-/// Names of types that a number is printed with.
-const NUMBER_TYPES: [&str; 9] =
-    ["tensor", "Tensor", "Array", "DeviceArray", "array", "float16", "float32", "float64", "param"];
-
-/// A counter and its total in brackets with a comma: `[3,90]`. And the text after them.
-fn in_brackets(text: &str) -> Option<(u32, u64, &str)> {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let inside = text.strip_prefix('[')?;
-    let (value, rest) = inside.split_at_checked(digits(inside))?;
-    let rest = rest.strip_prefix(',')?.trim_start_matches(' ');
-    let (total, rest) = rest.split_at_checked(digits(rest))?;
-    // `[1,000]` is a number.
-    if total.starts_with('0') {
-        return None;
-    }
-    let (value, total) = (value.parse().ok()?, total.parse().ok()?);
-    (u64::from(value) <= total).then_some((value, total, rest.strip_prefix(']')?))
-}
-
-/// Whether the next brackets have a counter and its total, too. One pair of brackets alone may have
-/// a number with a comma between its thousands, or the epoch and the batch.
-fn is_followed_by_brackets(text: &str) -> bool {
-    let next = text.find('[').and_then(|at| text.get(at..));
-    next.and_then(in_brackets).is_some()
-}
-
-/// The value that Julia shows behind an expression, `(x, y) = 0.5`, and the argument that names the data.
-fn shown_value(text: &str) -> Option<(&str, Option<&str>)> {
-    let (inside, value) = text.strip_prefix('(')?.split_once(") = ")?;
-    let is_name = |name: &str| {
-        name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'))
-    };
-    // With one argument, it may be the name of a part.
-    if !inside.contains(", ") || !inside.split(", ").all(is_name) {
-        return None;
-    }
-    let number = value.strip_prefix("param(").unwrap_or(value);
-    let (_, after) = scan::number(number)?;
-    let after = after.strip_prefix(')').unwrap_or(after).trim_ascii();
-    let parts = inside.split([',', ' ', '_', '.']);
-    let data = parts.clone().find(|part| role(part).any(Role::DATA));
-    // In `testX`, `xdev` and `x_te` it is not certain.
-    let is_short = |name: &str| matches!(name.as_bytes(), [_] | [_, b's']);
-    let is_plain = data.is_some() || inside.split(", ").all(is_short);
-    let is_whole = after.is_empty() || after == "(tracked)";
-    (is_whole && is_plain).then_some((value, data))
-}
-
-/// Whether a tuple that begins with a number is at the start of `text`: `(0, 0.5)`.
-fn begins_tuple(text: &str) -> bool {
-    let number = text.strip_prefix('(').and_then(scan::number);
-    number.is_some_and(|(_, after)| after.starts_with(','))
-}
-
-/// Whether parentheses after a word contain the data or the mean that it is of: `Epoch(train)`,
-/// `loss(train/val)`.
-fn is_qualified(rest: &str) -> bool {
-    let inside = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
-    let is_known = |inside: &str| inside.split('/').all(|word| role(word).any(Role::AFTER));
-    inside.is_some_and(|(inside, _)| inside.len() <= MAX_QUALIFIED && is_known(inside))
-}
-
-/// Maximum length of what is between such parentheses, in bytes.
-const MAX_QUALIFIED: usize = 20;
 
 /// `nan` and `inf`, which are numbers only after a key.
 fn number(text: &str) -> Option<(f64, &str)> {

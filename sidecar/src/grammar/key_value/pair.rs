@@ -1,0 +1,180 @@
+//! A number of a line: the words before it, how it is written, and what its unit and the text after it say.
+
+use super::known_words::is_score;
+use super::numbers::{counted, is_digits, is_step};
+use super::vocabulary::{Role, role};
+use crate::grammar::scan;
+
+/// Maximum number of words in a key.
+const MAX_WORDS: usize = 8;
+
+/// The words of a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Words<'a> {
+    all: [&'a str; MAX_WORDS],
+    count: usize,
+    roles: Role,
+}
+
+impl<'a> Words<'a> {
+    /// The words in their order.
+    pub(super) fn as_slice(&self) -> &[&'a str] {
+        self.all.get(..self.count).unwrap_or_default()
+    }
+
+    /// The roles of all words.
+    pub(super) fn roles(&self) -> Role {
+        self.roles
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= MAX_WORDS
+    }
+
+    pub(super) fn push(&mut self, word: &'a str) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            *place = word;
+            self.count += 1;
+            self.roles |= role(word);
+        }
+    }
+}
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As digits alone, as counters are.
+    Digits,
+    /// Scaled, and so rounded: `12k`.
+    Scaled,
+    /// With a point, a sign or an exponent.
+    Other,
+}
+
+/// A number in a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'a> {
+    /// The words directly before it: its key.
+    pub(super) words: Words<'a>,
+    /// The roles of earlier words without a number of their own.
+    pub(super) context: Role,
+    /// Whether it is the first thing in its line.
+    pub(super) leads: bool,
+    pub(super) value: f64,
+    pub(super) form: Form,
+    /// `:` or `=` is between the words and the number.
+    pub(super) is_separated: bool,
+    /// The number after a slash.
+    pub(super) total: Option<u64>,
+    /// Further values after slashes: `/0.25` in `train/val loss: 0.5/0.25`.
+    pub(super) list: &'a str,
+    /// The letters directly after the number, such as `ms` and `%`, or a unit of time after a space.
+    pub(super) unit: &'a str,
+    /// The time of a step in seconds, if the unit shows that it is one: `0.5 sec/step`.
+    pub(super) seconds: Option<f64>,
+    /// The text after it.
+    pub(super) after: &'a str,
+}
+
+impl Pair<'_> {
+    /// Whether the number is a counter between the words and their value, which follows it:
+    /// `loss 100 0.5`, `Loss (step 5): 0.25`, `loss [20]: 0.5`. `has_steps`: the line has another
+    /// counter of steps, so that a number without a mark is no counter.
+    pub(super) fn precedes_value(&self, has_steps: bool) -> bool {
+        if self.form != Form::Digits
+            || self.is_separated
+            || self.total.is_some()
+            || !self.unit.is_empty()
+        {
+            return false;
+        }
+        let rest = self.after.trim_start_matches([')', ']']).trim_start_matches([' ', '\t']);
+        let marked = rest.strip_prefix([':', '=']);
+        let rest = marked.map_or(rest, |rest| rest.trim_start_matches([' ', '\t']));
+        let Some((_, after)) = scan::value(rest) else { return false };
+        let number = rest.get(..rest.len() - after.len()).unwrap_or_default();
+        marked.is_some() || (!has_steps && !is_digits(number))
+    }
+
+    /// Whether the number is that of the data that a loss is of: `test loss (100 batches): 0.5`.
+    pub(super) fn is_of_data(&self) -> bool {
+        if self.is_separated {
+            return false;
+        }
+        let after = |word: &str| self.after.trim_start().get(word.len()..);
+        self.counted().and_then(after).is_some_and(|after| after.starts_with(')'))
+    }
+
+    /// The end of a range of counters, in place of the number: `Minibatch[ 501-1000]`.
+    pub(super) fn range_end(&self) -> Option<Self> {
+        if self.form != Form::Digits {
+            return None;
+        }
+        let is_spaced = self.unit.is_empty();
+        let text = if is_spaced { self.after } else { self.unit };
+        let (end, after) = scan::count(text.strip_prefix('-')?.trim_start())?;
+        // Without the bracket, `3-100` may be a counter and its total.
+        let closed = |text: &str| text.starts_with([']', ')']);
+        let is_whole =
+            if is_spaced { closed(after) } else { after.is_empty() && closed(self.after) };
+        let value = u32::try_from(end).ok().map(f64::from)?;
+        (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
+    }
+
+    /// The step directly behind a counter of samples and its percentage: `[640/60000 (1%)]10`.
+    pub(super) fn step_behind(&self) -> Option<Self> {
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return None;
+        }
+        let (step, after) = scan::count(self.after.strip_prefix(")]")?)?;
+        let value = u32::try_from(step).ok().map(f64::from).filter(|_| scan::ends_before(after))?;
+        Some(Self { value, form: Form::Digits, unit: "", ..*self })
+    }
+
+    /// The time of a step, if the number is that of several, and their number: `80.5s (100 iters)`.
+    pub(super) fn seconds_of_steps(&self) -> Option<(f64, u64)> {
+        let inside = self.after.trim_start().strip_prefix('(')?;
+        let (steps, after) = scan::count(inside)?;
+        let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
+        let count = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
+        self.in_seconds().map(|seconds| (seconds / f64::from(count), steps))
+    }
+
+    /// The word after the number, if that counts: `100 steps`.
+    pub(super) fn counted(&self) -> Option<&str> {
+        if self.form == Form::Digits { counted(self.after) } else { None }
+    }
+
+    /// Whether it is a score in percent before a number in parentheses: `Acc: 50% (32/64)`.
+    pub(super) fn is_score(&self) -> bool {
+        if !matches!(self.unit.as_bytes(), [b'%']) {
+            return false;
+        }
+        let after = self.after.as_bytes();
+        let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
+        is_followed && self.words.as_slice().last().is_some_and(|word| is_score(word))
+    }
+
+    /// The seconds of `00:04:59`.
+    pub(super) fn clock(&self) -> Option<f64> {
+        let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;
+        let (seconds, "") = scan::count(rest.strip_prefix(':')?)? else { return None };
+        let seconds = u32::try_from(minutes.checked_mul(60)?.checked_add(seconds)?).ok()?;
+        Some(self.value * 3600.0 + f64::from(seconds)).filter(|all| *all > 0.0 && all.is_finite())
+    }
+
+    /// The value in seconds, if its unit is a time.
+    pub(super) fn in_seconds(&self) -> Option<f64> {
+        let of_one = match self.unit {
+            "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+            "ms" | "msec" => 1e3,
+            "us" => 1e6,
+            _ => return None,
+        };
+        Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
+    }
+}
