@@ -167,6 +167,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         faults::others::a_limit_that_was_changed_past_the_engine_is_written_again needs Root;
         faults::room::without_room_for_the_originals_nothing_is_limited needs Root;
         faults::room::full_audit_disk_stops_neither_limits_nor_restore needs Root;
+        faults::room::every_limit_comes_back_with_few_descriptors needs Root;
         faults::engine::an_engine_that_restarts_in_mid_run_keeps_nothing_of_ours needs PrivateEngine;
         faults::answers::endless_answer_is_not_held_in_memory;
         faults::answers::silent_nan_or_worsening_jobs_get_their_limits_back needs Root;

@@ -99,7 +99,7 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     if story.is_empty() {
         let (job, others) = (plain(&args.job), args.source.jobs());
         let others = if others.is_empty() {
-            format!("; `paceline check {job}` shows what is missing")
+            format!("; `paceline check {job}` shows what is missing; a dry run writes no audit log")
         } else {
             others
         };

@@ -1,4 +1,5 @@
-//! A full disk: where the original limits and the audit log are kept.
+//! Too little room: a full disk where the original limits and the audit log are kept, and a process that
+//! may open hardly any more files.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -9,9 +10,10 @@ use paceline_api::audit::verify::verify;
 use paceline_api::audit::{Entry, read};
 use paceline_api::live::Command;
 use paceline_policy::Share;
-use paceline_system_tests::{Allocator, LOCKS, TestEnv, until};
+use paceline_system_tests::{Allocator, Job, LOCKS, TestEnv, until};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::flowcon::{QUICK, ensure_unlimited, flat_and_growing, until_cut};
+use crate::flowcon::{QUICK, ensure_unlimited, flat, flat_and_growing, growing, until_cut};
 use crate::orders::{order, until_quota};
 
 /// An allocator that keeps everything on a small file system, mounted for it alone.
@@ -107,6 +109,34 @@ pub(crate) async fn full_audit_disk_stops_neither_limits_nor_restore(
     cramped.fill()?;
     cramped.allocator.end().await?;
     ensure_unlimited(&env, &flat).await
+}
+
+pub(crate) async fn every_limit_comes_back_with_few_descriptors(
+    env: Arc<TestEnv>,
+) -> anyhow::Result<()> {
+    let mut flat_jobs = Vec::new();
+    for name in ["one", "two", "three", "four", "five", "six", "seven", "eight"] {
+        flat_jobs.push(env.start(Job { name, ..flat() }).await?);
+    }
+    env.start(growing()).await?;
+    let allocator = Allocator::run(&env, &QUICK)?;
+    for name in &flat_jobs {
+        until("every flat job is cut", || async {
+            let kernel = env.limits(name).await?.kernel;
+            Ok(kernel.and_then(|quota| quota.quota).map(|_| ()))
+        })
+        .await?;
+    }
+    let id = allocator.id()?;
+    let open = fs::read_dir(format!("/proc/{id}/fd"))?.count();
+    let most = Some(u64::try_from(open)? + 1);
+    let pid = Pid::from_raw(i32::try_from(id)?);
+    prlimit(pid, Resource::Nofile, Rlimit { current: most, maximum: most })?;
+    allocator.end().await?;
+    for name in &flat_jobs {
+        ensure_unlimited(&env, name).await?;
+    }
+    Ok(())
 }
 
 /// Pins the flat job at a share; fails unless the order is carried out.

@@ -307,6 +307,11 @@ impl Inventory {
         self.candidates.values().for_each(WatchedContainer::ask);
     }
 
+    /// Ends the connections to all endpoints, at the end of a run.
+    pub(super) fn stop_asking(&mut self) {
+        self.candidates.values_mut().for_each(WatchedContainer::stop_asking);
+    }
+
     /// Whether every endpoint has answered that request or failed to.
     pub(super) fn has_answered(&self) -> bool {
         self.candidates.values().all(WatchedContainer::has_answered)

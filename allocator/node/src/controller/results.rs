@@ -225,16 +225,26 @@ impl Controller {
         for Pending { order, .. } in dropped {
             self.answer(order, Err(Refusal::Ending));
         }
-        let restored: Vec<Result<Entry, String>> = futures_util::stream::iter(actuator.pending())
+        // Open connections may be all that this process may have.
+        self.inventory.stop_asking();
+        let first: Vec<_> = futures_util::stream::iter(actuator.pending())
             .map(|id| put_back(&actuator, id))
             .buffered(RESTORE_CONCURRENCY)
             .collect()
             .await;
         let mut left = Vec::new();
-        for restored in restored {
+        for restored in first {
+            // One at a time, as several together may have been too much for the engine or this process.
+            let restored = match restored {
+                Err(NotRestored { id, timed_out: false, .. }) => put_back(&actuator, id).await,
+                restored => restored,
+            };
             match restored {
                 Ok(entry) => self.recorder.write(&entry),
-                Err(name) => left.push(name),
+                Err(NotRestored { id, why, .. }) => {
+                    warn!("{why}");
+                    left.push(actuator.name_of(&id));
+                }
             }
         }
         for leftover in actuator.leftovers() {
@@ -257,8 +267,15 @@ impl Controller {
     }
 }
 
-/// Restores one container's limits; logs a failure and returns the container's name then.
-async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, String> {
+/// Limits that could not be restored.
+struct NotRestored {
+    id: String,
+    why: String,
+    timed_out: bool,
+}
+
+/// Restores one container's limits.
+async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, NotRestored> {
     let name = actuator.name_of(&id);
     match tokio::time::timeout(RESTORE_TIMEOUT, actuator.restore(&id)).await {
         Ok(Ok(restored)) => {
@@ -266,13 +283,10 @@ async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, String> {
             info!("limits of container {name}: {how}");
             Ok(Entry::Restored { container: id, how })
         }
-        Ok(Err(error)) => {
-            warn!("{}", chain(&error));
-            Err(name)
-        }
+        Ok(Err(error)) => Err(NotRestored { id, why: chain(&error), timed_out: false }),
         Err(_) => {
-            warn!("cannot restore the limits of container {name}: it takes too long");
-            Err(name)
+            let why = format!("cannot restore the limits of container {name}: it takes too long");
+            Err(NotRestored { id, why, timed_out: true })
         }
     }
 }

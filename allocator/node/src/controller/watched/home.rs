@@ -132,7 +132,7 @@ impl WatchedContainer {
 
     /// It is paused, and its job is being moved to another node.
     pub(in crate::controller) fn depart(&mut self) {
-        (self.feed, self.trouble) = (None, None);
+        self.stop_asking();
         self.standing = Standing::Moving;
     }
 

@@ -24,9 +24,14 @@ impl WatchedContainer {
         self.feed.as_ref().is_none_or(Feed::has_answered)
     }
 
+    /// Ends the connection to its endpoint.
+    pub(in crate::controller) fn stop_asking(&mut self) {
+        (self.feed, self.trouble) = (None, None);
+    }
+
     /// Stops managing it.
     pub(in crate::controller) fn release(&mut self) {
-        (self.feed, self.trouble) = (None, None);
+        self.stop_asking();
         self.standing = Standing::Released;
     }
 
