@@ -1,7 +1,7 @@
 //! The `paceline` command: its command line, configuration, log and exit codes.
 //!
-//! Other crates do the work. `paceline-node` manages one machine, `paceline-cluster` many, and
-//! `paceline-server` shows them. `paceline-bench` compares policies; a daemon is built without it.
+//! Other crates do the work. `paceline-runtime` hides the container engine, `paceline-node` manages one machine,
+//! `paceline-cluster` many, and `paceline-server` shows them. `paceline-bench` compares policies; a daemon is built without it.
 //!
 //! Text from jobs and containers (names, reasons, errors) passes through `paceline_api::plain`
 //! before it reaches a terminal. It shows control characters, marks of direction and invisible

@@ -10,7 +10,7 @@ use bollard::query_parameters::{
 };
 use futures_util::StreamExt;
 use paceline_cgroup::{Cgroup, Quota};
-use paceline_node::runtime::{Container, HostCpu, Runtime};
+use paceline_runtime::{Container, HostCpu, Runtime};
 
 use crate::printed::printed;
 use crate::wait::{WAIT_TIMEOUT, until_within};

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use paceline_api::nodes::Node;
-use paceline_node::runtime::{Listed, Runtime, Spec, Stage};
+use paceline_runtime::{Listed, Runtime, Spec, Stage};
 
 use super::schedule::Job;
 use state::newest;

@@ -1,6 +1,6 @@
 //! What all benches of one command share.
 
-use paceline_node::runtime::Runtime;
+use paceline_runtime::Runtime;
 
 use super::results::Environment;
 use super::stop::Stop;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use paceline_node::runtime::Runtime;
+use paceline_runtime::Runtime;
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Job;

@@ -106,8 +106,8 @@ fn is_shared(inside: &TaskSpecContainerSpec, folder: &Path) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use paceline_node::migration::procedure::Procedure;
-    use paceline_node::runtime::HostCpu;
     use paceline_policy::decision::Cause;
+    use paceline_runtime::HostCpu;
     use serde_json::{Value, json};
 
     use super::*;

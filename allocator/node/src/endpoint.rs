@@ -26,10 +26,10 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use paceline_api::labels::Endpoint;
+use paceline_runtime::Container;
 use paceline_wire::{Progress, SCHEMA};
 use serde::Deserialize;
 
-use crate::runtime::Container;
 use call::Call;
 
 pub use feed::{Feed, LatestReport, TargetOverrides, Trouble};

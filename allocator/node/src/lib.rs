@@ -2,8 +2,8 @@
 //!
 //! The flow is observe → decide → write. [`observe`] and [`endpoint`] only read. The policies are pure
 //! and live in `paceline-policy`. [`limits`] writes and restores limits, and [`migration`] moves jobs.
-//! [`runtime`] hides the container engine. [`controller`] joins them. A manager of many machines acts
-//! here through [`migration::agent_actions`].
+//! `paceline-runtime` hides the container engine. [`controller`] joins them. A manager of many machines
+//! acts here through [`migration::agent_actions`].
 //!
 //! Invariants:
 //! - a container that has not opted in, by its label or by an order, is never changed;
@@ -17,4 +17,3 @@ pub mod endpoint;
 pub mod limits;
 pub mod migration;
 pub mod observe;
-pub mod runtime;

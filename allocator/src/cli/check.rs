@@ -17,8 +17,8 @@ use paceline_node::migration::movable;
 use paceline_node::observe::calls::CallPool;
 use paceline_node::observe::networks::{Member, Networks};
 use paceline_node::observe::node::Machine;
-use paceline_node::runtime::{Container, Pod, Runtime};
 use paceline_policy::Share;
+use paceline_runtime::{Container, Pod, Runtime};
 use serde::Serialize;
 
 use super::containerized::{self, ContainerizedRun};
@@ -138,7 +138,7 @@ async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) ->
     let mut found = Findings::default();
     found.see(
         "container",
-        format!("{} ({})", container.name, paceline_node::runtime::short(&container.id)),
+        format!("{} ({})", container.name, paceline_runtime::short(&container.id)),
     );
     ownership(&mut found, machine, container);
     let labels = match Labels::parse(&container.labels) {

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
-use paceline_node::runtime::Runtime;
-use paceline_node::runtime::docker;
+use paceline_runtime::Runtime;
+use paceline_runtime::docker;
 
 use super::engine::EngineArgs;
 use super::locks;

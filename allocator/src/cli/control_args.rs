@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use paceline_api::usage::BadUsage;
-use paceline_node::runtime::processes::folder::Place;
+use paceline_runtime::processes::folder::Place;
 use paceline_server::control::{self, Control, DEFAULT_PATH, Reply, Request};
 use paceline_server::web::Snapshots;
 use tracing::warn;

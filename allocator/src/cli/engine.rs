@@ -6,9 +6,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use paceline_api::usage::BadUsage;
 use paceline_node::observe::node::Machine;
-use paceline_node::runtime::Runtime;
-use paceline_node::runtime::docker::Docker;
-use paceline_node::runtime::processes::{ManagerError, Managing, Processes};
+use paceline_runtime::Runtime;
+use paceline_runtime::docker::Docker;
+use paceline_runtime::processes::{ManagerError, Managing, Processes};
 use tracing::warn;
 
 use super::containerized;
@@ -98,7 +98,7 @@ impl EngineArgs {
     /// The runtime of a Kubernetes node.
     #[cfg(feature = "cri")]
     async fn kubernetes(&self) -> anyhow::Result<Runtime> {
-        use paceline_node::runtime::cri::Cri;
+        use paceline_runtime::cri::Cri;
 
         self.check_kinds()?;
         let cri = Cri::at(&self.cri, &self.proc).map_err(|error| BadUsage(error.to_string()))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use paceline_node::limits::originals::LOCKS;
-use paceline_node::runtime::processes::folder::Place;
+use paceline_runtime::processes::folder::Place;
 
 /// The variable that overrides the folder. It is for tests: allocators with different folders do not
 /// notice each other.

@@ -148,7 +148,7 @@ impl Restore {
     fn leftovers(&mut self, leftovers: &[Leftover]) {
         for leftover in leftovers {
             self.say(&leftover.to_string());
-            self.left.push(paceline_node::runtime::short(&leftover.id).to_owned());
+            self.left.push(paceline_runtime::short(&leftover.id).to_owned());
         }
     }
 

@@ -14,7 +14,7 @@ use bollard::models::{ContainerUpdateBody, HostConfig};
 use futures_util::future::try_join_all;
 use paceline_api::audit::{Entry, read};
 use paceline_cgroup::Quota;
-use paceline_node::runtime::HostCpu;
+use paceline_runtime::HostCpu;
 use paceline_system_tests::{Allocator, Job, Limits, Random, TestEnv, until};
 use rustix::process::Signal;
 

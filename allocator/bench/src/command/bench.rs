@@ -8,7 +8,7 @@ use anyhow::Context;
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
 use paceline_node::limits::originals::Originals;
-use paceline_node::runtime::Runtime;
+use paceline_runtime::Runtime;
 
 use crate::args::BenchArgs;
 use crate::context::BenchContext;

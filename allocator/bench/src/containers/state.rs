@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use paceline_api::stamp;
-use paceline_node::runtime::{Listed, Stage};
+use paceline_runtime::{Listed, Stage};
 use serde::{Deserialize, Serialize};
 
 use super::{Containers, JOB_LABEL};

@@ -6,9 +6,9 @@ use paceline_node::migration::mover::MigrationHost;
 use paceline_node::migration::moves::{MigrationEvent, MigrationQueue};
 use paceline_node::migration::procedure::Procedure;
 use paceline_node::migration::{Ended, MigrationResult, Move, News};
-use paceline_node::runtime::HostCpu;
 use paceline_policy::JobId;
 use paceline_policy::decision::Migration;
+use paceline_runtime::HostCpu;
 
 use super::Manager;
 use crate::services::SwarmMigrationWorker;

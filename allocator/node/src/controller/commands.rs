@@ -13,11 +13,11 @@ use paceline_api::live::{Answer, Command, Order, Refusal};
 use paceline_api::plain::plain;
 use paceline_policy::limiter::{Change, Setting, Why};
 use paceline_policy::{Event, JobId, Share};
+use paceline_runtime::{RuntimeError, short};
 use paceline_wire::Targets;
 
 use super::write_queue::{Action, WriteRequest};
 use super::{Controller, targets};
-use crate::runtime::{RuntimeError, short};
 
 /// How long the container engine may take to describe a container that an order names.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use paceline_api::labels::ENABLE;
+use paceline_runtime::{ContainerEvent, Runtime};
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
-
-use crate::runtime::{ContainerEvent, Runtime};
 
 /// How long to wait before a stream that ended is opened again.
 const STREAM_BACKOFF: Duration = Duration::from_secs(1);

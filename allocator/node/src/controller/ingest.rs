@@ -8,6 +8,7 @@ use paceline_api::nodes::Node;
 use paceline_api::samples::{Sample, SampleCost, SampleNode};
 use paceline_policy::limiter::Setting;
 use paceline_policy::{Event, JobId, Moment};
+use paceline_runtime::Container;
 use tracing::{info, warn};
 
 use super::Controller;
@@ -18,7 +19,6 @@ use super::survey::{Survey, SurveyError};
 use super::watched::Observation;
 use super::write_queue::{Action, WriteQueue, WriteRequest};
 use crate::observe::node::CpuTimes;
-use crate::runtime::Container;
 
 impl Controller {
     /// Begins a survey of the containers, unless one is under way.

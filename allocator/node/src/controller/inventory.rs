@@ -13,6 +13,7 @@ use paceline_api::live::snapshot::Standing;
 use paceline_api::nodes::Nodes;
 use paceline_api::samples::SampleJob;
 use paceline_policy::{Event, JobId, Share};
+use paceline_runtime::{Container, Runtime};
 use tokio::sync::Notify;
 
 use super::engine_events::Touched;
@@ -24,7 +25,6 @@ use crate::limits::ownership::Owner;
 use crate::observe::calls::CallPool;
 use crate::observe::networks::Networks;
 use crate::observe::node::Machine;
-use crate::runtime::{Container, Runtime};
 use kept::Kept;
 
 /// All containers that opted in, whether they are managed yet or not.

@@ -1,8 +1,7 @@
 //! Finds the container that a name in an order refers to.
 
 use paceline_api::live::Refusal;
-
-use crate::runtime::short;
+use paceline_runtime::short;
 
 /// The most containers that a refusal names.
 const MAX_SHOWN: usize = 8;

@@ -10,6 +10,7 @@ use paceline_api::live::snapshot::{
 use paceline_cgroup::Used;
 use paceline_policy::engine::JobStatus;
 use paceline_policy::{JobDecision, JobId, Moment, Shadow, Share};
+use paceline_runtime::processes;
 use paceline_wire::Progress;
 
 use super::Controller;
@@ -18,7 +19,6 @@ use crate::endpoint;
 use crate::migration::MigrationMethod;
 use crate::migration::moves::MigrationQueue;
 use crate::observe::node::Machine;
-use crate::runtime::processes;
 
 impl Controller {
     /// Publishes the present state.

@@ -10,13 +10,13 @@ use paceline_api::live::snapshot::Standing;
 use paceline_api::plain;
 use paceline_policy::limiter::{Change, Setting};
 use paceline_policy::{Event, JobId};
+use paceline_runtime::short;
 use tracing::{info, warn};
 
 use super::Controller;
 use super::commands::{self, Pending, called};
 use super::write_queue::{Action, Done, Failure, Outcome, WriteRequest};
 use crate::limits::{Actuator, Drift, LimitError, OnDrift, Restored};
-use crate::runtime::short;
 
 /// How long a job at its objective may take to end after it was asked to, in seconds.
 const END_GRACE: i32 = 30;

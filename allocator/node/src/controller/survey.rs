@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use paceline_runtime::{Container, Runtime, RuntimeError};
 use tokio::task::JoinSet;
 
 use super::engine_events::Touched;
-use crate::runtime::{Container, Runtime, RuntimeError};
 
 /// A survey that takes longer is given up and repeated.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(10);

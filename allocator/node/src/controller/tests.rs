@@ -3,7 +3,6 @@
 mod bounds;
 mod cgroup_backend;
 mod moves;
-#[cfg(feature = "cri")]
 mod pods;
 mod reload;
 mod test_env;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use paceline_api::labels::SIDECAR_OF;
+use paceline_runtime::{Container, Runtime, Stage, processes};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::{ANSWER_TIMEOUT, unix};
@@ -13,7 +14,6 @@ use crate::observe::calls::{CallPool, JobCalls};
 use crate::observe::namespace;
 use crate::observe::networks::{Member, Networks};
 use crate::observe::owner::{self, NotOwned, SearchBudget};
-use crate::runtime::{Container, Runtime, Stage, processes};
 
 /// The most sidecars of one job that are looked at.
 const MAX_SIDECARS: usize = 8;

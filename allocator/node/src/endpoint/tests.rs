@@ -3,12 +3,12 @@ use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use paceline_runtime::testing::described;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::*;
-use crate::runtime::docker::described;
 
 /// The way to an address of the machine.
 pub(super) fn reach() -> Reach {

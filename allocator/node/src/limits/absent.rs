@@ -56,7 +56,7 @@ impl Actuator {
         let failed = kept(id.to_owned(), error);
         match self.inspect(id).await {
             Err(LimitError::Gone(_)) if self.is_gone(id, 0.0, false).await => {
-                let name = crate::runtime::short(id).to_owned();
+                let name = paceline_runtime::short(id).to_owned();
                 Ok(Report { name, outcome: Restored::Gone, values: None })
             }
             _ => Err(failed),

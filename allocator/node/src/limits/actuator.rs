@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use paceline_cgroup::{Cgroup, Quota};
 use paceline_policy::limiter::Setting;
+use paceline_runtime::{Change, Runtime, short};
 use tracing::info;
 
 use super::backend::{ActuatorBackend, OnDrift};
@@ -19,7 +20,6 @@ use super::record::LastWrite;
 use super::target::{Target, Unseen};
 use super::written_state::WrittenStates;
 use crate::crash;
-use crate::runtime::{Change, Runtime, short};
 
 /// How long the container engine may take for one answer.
 pub(super) const ENGINE_TIMEOUT: Duration = Duration::from_secs(15);

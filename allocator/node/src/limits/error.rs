@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
+use paceline_runtime::RuntimeError;
+
 use super::originals::OriginalsError;
-use crate::runtime::RuntimeError;
 
 /// Why a limit could not be written or restored.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,9 @@
 //! the engine has written them from what it keeps.
 
 use paceline_cgroup::Quota;
+use paceline_runtime::HostCpu;
 
 use super::record::{LastWrite, Observed, Original, Record, engines_quota};
-use crate::runtime::HostCpu;
 
 /// The owner's limits after a change, and which of them the owner has changed.
 #[derive(Clone, Debug, PartialEq)]

@@ -41,7 +41,7 @@ pub enum NotTaken {
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, file, why } = self;
-        let (id, file) = (crate::runtime::short(id), file.display());
+        let (id, file) = (paceline_runtime::short(id), file.display());
         write!(f, "cannot restore container {id}: ")?;
         match why {
             NotTaken::Unusable(why) => write!(f, "{why}; its original limits are in {file}"),

@@ -1,8 +1,7 @@
 use std::fmt;
 
 use paceline_cgroup::Quota;
-
-use crate::runtime::{Change, DEFAULT_PERIOD, HostCpu};
+use paceline_runtime::{Change, DEFAULT_PERIOD, HostCpu};
 
 /// One method of writing a limit, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use paceline_runtime::processes::is_job;
 use tracing::{info, warn};
 
 use super::target::Target;
 use super::{Actuator, ActuatorBackend};
-use crate::runtime::processes::is_job;
 
 /// The means by which a limit is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use clap::ValueEnum;
+use paceline_runtime::HostCpu;
 use serde::{Deserialize, Serialize};
-
-use crate::runtime::HostCpu;
 
 /// An orchestrator, which starts containers and sets their limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

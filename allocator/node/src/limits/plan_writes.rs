@@ -7,9 +7,9 @@
 use paceline_cgroup::Quota;
 use paceline_policy::Share;
 use paceline_policy::limiter::MIN_CPUS;
+use paceline_runtime::{DEFAULT_PERIOD, HostCpu};
 
 use super::limit_write::LimitWrite;
-use crate::runtime::{DEFAULT_PERIOD, HostCpu};
 
 /// The engine's default weight.
 const DEFAULT_SHARES: i64 = 1024;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use paceline_api::clock::unix_seconds;
 use paceline_cgroup::Cgroup;
 use paceline_cgroup::block_io::IoWeight;
+use paceline_runtime::Container;
 use tracing::info;
 
 use super::actuator::{ENGINE_TIMEOUT, kept, silent};
@@ -16,7 +17,6 @@ use super::target::Target;
 use super::written_state::WrittenState;
 use super::{Actuator, ActuatorBackend, LimitError, OnDrift};
 use crate::crash;
-use crate::runtime::Container;
 
 impl Actuator {
     /// Takes in the engine's description of a container. A write to a control group's file can use

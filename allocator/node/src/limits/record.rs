@@ -1,10 +1,10 @@
 //! What is recorded of one container: its owner's limits, and our last write.
 
 use paceline_cgroup::{Instance, Quota};
+use paceline_runtime::{Container, DEFAULT_PERIOD, HostCpu};
 use serde::{Deserialize, Serialize};
 
 use super::limit_write::LimitWrite;
-use crate::runtime::{Container, DEFAULT_PERIOD, HostCpu};
 
 /// The version of the originals' format. Version 1 had no weight on the kernel's scale. Version 0.1.0
 /// wrote format 2 without a last write.

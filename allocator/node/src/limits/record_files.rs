@@ -214,8 +214,9 @@ fn seal(file: &fs::Metadata) -> Seal {
 
 #[cfg(test)]
 mod tests {
+    use paceline_runtime::HostCpu;
+
     use super::*;
-    use crate::runtime::HostCpu;
 
     fn write(nano_cpus: i64) -> LastWrite {
         let host = vec![HostCpu { nano_cpus, ..HostCpu::default() }];

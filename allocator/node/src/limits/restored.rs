@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use paceline_runtime::HostCpu;
+
 use super::record::{Observed, Original};
-use crate::runtime::HostCpu;
 
 /// How a container's limits were restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use paceline_cgroup::block_io::IoWeight;
 use paceline_cgroup::{Cgroup, Instance, Quota};
+use paceline_runtime::Container;
 
 use super::limit_write::LimitWrite;
 use super::record::Observed;
-use crate::runtime::Container;
 
 /// A container at the moment before a write.
 #[derive(Debug)]

@@ -2,6 +2,7 @@ mod absent;
 mod auto;
 mod cgroup_backend;
 mod histories;
+mod pods;
 mod stub;
 mod upgrade;
 

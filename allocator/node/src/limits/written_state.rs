@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use paceline_cgroup::{Cgroup, Quota};
 use paceline_policy::Share;
+use paceline_runtime::Container;
 
 use super::target::Target;
-use crate::runtime::Container;
 
 /// What was written to every container, by the engine's full id.
 #[derive(Debug, Default)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use paceline_api::labels::{ENABLE, Labels};
+use paceline_runtime::{Runtime, RuntimeError};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::ownership::Owner;
 use crate::migration::StepError;
 use crate::migration::containers::Containers;
-use crate::runtime::{Runtime, RuntimeError};
 
 /// The label of a task's container that was created for a move: the id of the service that it
 /// replaces.

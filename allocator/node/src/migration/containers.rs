@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use paceline_api::labels::Labels;
+use paceline_runtime::{Change, Container, Runtime, RuntimeError, Successor};
 use paceline_wire::{Checkpoint, Progress, State};
 use tokio::time::sleep;
 
@@ -15,7 +16,6 @@ use super::procedure::Step;
 use super::{MigrationBackend, Move, Standing, StepError, StepOutcome};
 use crate::endpoint::{self, Reach, Route};
 use crate::limits::ownership::Owner;
-use crate::runtime::{Change, Container, Runtime, RuntimeError, Successor};
 
 pub use one_machine::OneMachine;
 

@@ -30,10 +30,10 @@ mod settings;
 use std::error::Error;
 
 use paceline_policy::decision::Cause;
+use paceline_runtime::HostCpu;
 use serde::{Deserialize, Serialize};
 
 use crate::endpoint::EndpointError;
-use crate::runtime::HostCpu;
 use procedure::{Procedure, Step};
 
 pub use execute::{Ended, MigrationResult, News, NewsSender, execute};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use paceline_api::labels::{CHECKPOINT, Endpoint, Labels};
+use paceline_runtime::{Container, HostCpu};
 
 use crate::limits::ownership::{Owner, check_ownership};
-use crate::runtime::{Container, HostCpu};
 
 /// Why a job cannot be moved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ mod tests {
             "Mounts": [{"Type": "bind", "Destination": "/ckpt", "RW": true}],
         });
         change(&mut described);
-        crate::runtime::docker::described(described)
+        paceline_runtime::testing::described(described)
     }
 
     fn obstacle(path: Option<&str>, change: impl FnOnce(&mut Value)) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::stamp;
-use paceline_node::runtime::{Description, Runtime};
+use paceline_runtime::{Description, Runtime};
 
 use super::super::engine::EngineArgs;
 use super::report::{Finding, number};

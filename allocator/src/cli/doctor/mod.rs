@@ -19,7 +19,7 @@ use paceline_api::signals::Signals;
 use paceline_api::state_folder;
 use paceline_api::usage::BadUsage;
 use paceline_node::limits::originals::engine_lock;
-use paceline_node::runtime::Description;
+use paceline_runtime::Description;
 
 use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;

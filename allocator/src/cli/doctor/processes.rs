@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use paceline_cgroup::job_group::{MakeError, make};
-use paceline_node::runtime::processes::folder::runtime_folder;
-use paceline_node::runtime::processes::{is_managed_by_root, new_id};
-use paceline_node::runtime::{Description, Runtime};
+use paceline_runtime::processes::folder::runtime_folder;
+use paceline_runtime::processes::{is_managed_by_root, new_id};
+use paceline_runtime::{Description, Runtime};
 
 use super::super::engine::EngineArgs;
 use super::super::exec::launch::on_path;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
 use paceline_cgroup::job_group::{JobGroup, MakeError, make, make_in_own, own_job};
-use paceline_node::runtime::processes::folder::{Folder, Place};
-use paceline_node::runtime::processes::{Record, clean, new_id, socket};
+use paceline_runtime::processes::folder::{Folder, Place};
+use paceline_runtime::processes::{Record, clean, new_id, socket};
 
 use rustix::io::Errno;
 use rustix::process::Pid;

@@ -17,7 +17,7 @@ use clap::Args;
 use paceline_api::labels::Labels;
 use paceline_api::usage::BadUsage;
 use paceline_cgroup::job_group::MakeError;
-use paceline_node::runtime::processes;
+use paceline_runtime::processes;
 
 use super::engine::EngineArgs;
 use super::words;

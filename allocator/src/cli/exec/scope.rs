@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use paceline_cgroup::mounts;
-use paceline_node::runtime::processes::folder::runtime_folder;
+use paceline_runtime::processes::folder::runtime_folder;
 
 /// systemd runs if this folder exists (`sd_booted`).
 const BOOTED: &str = "/run/systemd/system";

@@ -4,6 +4,7 @@ use paceline_api::labels::Labels;
 use paceline_api::live::Refusal;
 use paceline_api::plain;
 use paceline_policy::JobId;
+use paceline_runtime::{Container, short};
 use tracing::warn;
 
 use super::{Inventory, Refused};
@@ -11,7 +12,6 @@ use crate::controller::job_id;
 use crate::controller::watched::{Identity, WatchedContainer};
 use crate::endpoint::Reach;
 use crate::limits::ownership::check_ownership;
-use crate::runtime::{Container, short};
 
 impl Inventory {
     /// Opts in a container that lacks the label, for as long as it exists. Returns its job's name.

@@ -7,6 +7,9 @@ use paceline_api::live::{self, Snapshot, snapshot::Standing};
 use paceline_api::nodes::Nodes;
 use paceline_policy::decision::{Cause, Migration};
 use paceline_policy::{Cluster, Effect, Event, JobId, Share};
+use paceline_runtime::docker::Docker;
+use paceline_runtime::testing::described;
+use paceline_runtime::{Container, Runtime};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
@@ -23,8 +26,6 @@ use crate::migration::mover::MigrationHost;
 use crate::migration::moves::{MigrationEvent, MigrationQueue};
 use crate::migration::{Ended, MigrationMethod, MigrationResult, News, Settings};
 use crate::observe::node::Machine;
-use crate::runtime::docker::{self, Docker};
-use crate::runtime::{Container, Runtime};
 
 struct ManualController {
     controller: Controller,
@@ -37,12 +38,11 @@ fn vae() -> JobId {
 
 /// A container of the job, limited to half a CPU by its owner.
 fn container(id: &str, cpus: &str) -> Container {
-    let described = json!({
+    described(json!({
         "Id": id, "Name": format!("/{id}"),
         "Config": {"Labels": {"paceline.enable": "true", "paceline.job": "vae"}},
         "HostConfig": {"CpusetCpus": cpus, "NanoCpus": 500_000_000},
-    });
-    docker::described(described)
+    }))
 }
 
 impl ManualController {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use paceline_api::live::snapshot::Standing;
 use paceline_api::live::{Command, Refusal, Snapshot};
+use paceline_runtime::testing::{Fake, id};
 
 use super::test_env::TestEnv;
 use super::{audited, has_standing, pin, policy, release, view};
-use crate::runtime::cri::tests::fake::{Fake, id};
 
 fn decided(snapshot: &Snapshot, jobs: &[&str]) -> bool {
     jobs.iter().all(|job| snapshot.jobs.iter().any(|one| one.job == *job && one.chosen.is_some()))
@@ -15,8 +15,8 @@ fn decided(snapshot: &Snapshot, jobs: &[&str]) -> bool {
 
 /// The quotas that the runtime was asked to write for one job.
 fn written(fake: &Fake, job: &str) -> Vec<i64> {
-    let state = fake.state.lock().unwrap();
-    let of_job = state.updates.iter().filter(|(container, ..)| *container == id(job));
+    let updates = fake.updates();
+    let of_job = updates.iter().filter(|(container, ..)| *container == id(job));
     of_job.map(|(_, quota, _)| *quota).collect()
 }
 
@@ -47,7 +47,7 @@ async fn limit_of_the_pod_is_an_upper_bound() {
     assert_eq!((view(&snapshot, "b").max, view(&snapshot, "c").max), (Some(0.8), None));
     env.wait_for_samples(8).await;
     assert!(audited(&env.end().await, "limited").is_empty());
-    assert!(fake.state.lock().unwrap().updates.is_empty(), "nothing is lifted");
+    assert!(fake.updates().is_empty(), "nothing is lifted");
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn pin_is_held_between_request_and_limit() {
     assert!(why.starts_with("cannot pin job b: ") && why.contains("request of 1.2 CPUs"), "{why}");
     let why = refused(&env, pin("b", 0.9)).await;
     assert!(why.contains("own limit of 1.60 CPUs"), "{why}");
-    assert!(fake.state.lock().unwrap().updates.is_empty(), "a refused order writes nothing");
+    assert!(fake.updates().is_empty(), "a refused order writes nothing");
     env.order(pin("b", 0.7)).await.unwrap();
     assert_eq!(env.quota("b"), 140_000, "the limit is in force at the answer");
     // A pod without a request may be held at any share.

@@ -14,6 +14,9 @@ use paceline_api::live::{self, Answer, Command, DaemonHandle, Snapshot, Who};
 use paceline_api::signals::Ending;
 use paceline_policy::limiter::{Enforcement, LimiterSettings};
 use paceline_policy::{Engine, Policy, Shadow};
+use paceline_runtime::Runtime;
+use paceline_runtime::docker::Docker;
+use paceline_runtime::testing::Fake;
 use paceline_wire::Progress;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -27,10 +30,6 @@ use crate::controller::{Controller, Inventory, NewSettings, Records};
 use crate::limits::originals::Originals;
 use crate::limits::{Actuator, ActuatorBackend, OnDrift};
 use crate::observe::node::Machine;
-use crate::runtime::Runtime;
-#[cfg(feature = "cri")]
-use crate::runtime::cri::tests::fake::Fake;
-use crate::runtime::docker::Docker;
 
 /// How long a test waits for anything; only a test that hangs takes this long.
 pub(super) const HANG_TIMEOUT: Duration = Duration::from_mins(1);
@@ -95,7 +94,6 @@ impl TestEnv {
     /// The same with a container runtime of Kubernetes, where each job is the container of a pod with its
     /// name. The names have hexadecimal digits only, as ids do. One whose name begins with `b` has requested
     /// 1.2 CPUs and may use up to 1.6, one with `c` may use what is free, and one with `9` is guaranteed.
-    #[cfg(feature = "cri")]
     pub(super) fn pods(policy: Box<dyn Policy>, jobs: &[&str]) -> (Self, Arc<Fake>) {
         let fake = Arc::new(Fake::start());
         let serves = {
@@ -309,7 +307,6 @@ fn docker(place: &Path, containers: &Containers, tasks: &mut JoinSet<()>) -> Run
 }
 
 /// Makes a container the one of a pod, with the resources that its name stands for.
-#[cfg(feature = "cri")]
 fn add_pod(fake: &Fake, id: &str, container: &Container) {
     let short = id.trim_end_matches('0');
     let endpoint = [("paceline.dev/endpoint", "unix:/job.sock")];

@@ -6,13 +6,13 @@ use paceline_api::live::snapshot::Standing;
 use paceline_api::nodes::Nodes;
 use paceline_policy::Event;
 use paceline_policy::limiter::Guard;
+use paceline_runtime::{Container, HostCpu};
 use paceline_wire::Targets;
 use tracing::{info, warn};
 
 use super::{Context, Observation, WatchedContainer};
 use crate::migration::{MigrationMethod, movable};
 use crate::observe::node::Machine;
-use crate::runtime::{Container, HostCpu};
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Home {

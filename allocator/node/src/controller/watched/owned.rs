@@ -5,13 +5,13 @@ use std::time::UNIX_EPOCH;
 use paceline_api::clock::unix_seconds;
 use paceline_policy::limiter::DEFAULT_WEIGHT;
 use paceline_policy::{Event, Share};
+use paceline_runtime::{Container, HostCpu};
 use tracing::info;
 
 use super::WatchedContainer;
 use super::source::Source;
 use crate::limits::originals::Original;
 use crate::observe::node::Machine;
-use crate::runtime::{Container, HostCpu};
 
 /// What the owner has set, apart from labels.
 #[derive(Clone, Copy, Debug)]

@@ -2,10 +2,10 @@
 
 use paceline_cgroup::{Cgroup, Quota, Used};
 use paceline_policy::JobId;
+use paceline_runtime::{Container, Runtime, Stats};
 use tracing::info;
 
 use crate::observe::node::Machine;
-use crate::runtime::{Container, Runtime, Stats};
 
 #[derive(Debug)]
 pub(super) enum Source {

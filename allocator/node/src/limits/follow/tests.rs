@@ -1,8 +1,8 @@
 use paceline_cgroup::Instance;
+use paceline_runtime::Container;
 
 use super::*;
 use crate::limits::limit_write::LimitWrite;
-use crate::runtime::Container;
 
 const UNSET: HostCpu = HostCpu { nano_cpus: 0, cpu_quota: 0, cpu_period: 0, cpu_shares: 0 };
 
@@ -39,7 +39,7 @@ fn observed(host: HostCpu, quota: Quota) -> Observed {
 /// the last one, which was `settled` or not.
 fn written(before: &Observed, writes: &[LimitWrite], settled: bool) -> Record {
     let container = serde_json::json!({"Id": "a", "Name": "a", "State": {}});
-    let container: Container = crate::runtime::docker::described(container);
+    let container: Container = paceline_runtime::testing::described(container);
     let original = Original::new(&container, before, 0.0);
     let (mut now, mut last) = (before.clone(), None);
     for (at, write) in writes.iter().enumerate() {

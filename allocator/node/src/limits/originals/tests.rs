@@ -1,10 +1,10 @@
 use std::time::{Duration, SystemTime};
 
 use paceline_cgroup::Quota;
+use paceline_runtime::HostCpu;
 
 use super::super::record::FORMAT;
 use super::*;
-use crate::runtime::HostCpu;
 
 fn original(nano_cpus: i64) -> Original {
     Original {

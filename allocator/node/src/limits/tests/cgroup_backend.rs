@@ -1,7 +1,8 @@
 //! Writes of the cgroup backend to containers that the engine has described before.
 
+use paceline_runtime::Container;
+
 use super::*;
-use crate::runtime::Container;
 
 fn cgroup_actuator(stub: &Stub, on_drift: OnDrift) -> Actuator {
     stub.actuator().with_backend(ActuatorBackend::Cgroup, on_drift)

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bollard::{API_DEFAULT_VERSION, Docker};
 use paceline_cgroup::{Cgroup, Quota};
+use paceline_runtime::docker::Docker;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -114,8 +114,7 @@ impl Stub {
     /// An allocator with the state folder `name`.
     pub(super) fn allocator(&self, name: &str, scope: Scope) -> Result<Actuator, OriginalsError> {
         let socket = self.folder.path().join("engine.sock");
-        let docker =
-            Docker::connect_with_unix(socket.to_str().unwrap(), 5, API_DEFAULT_VERSION).unwrap();
+        let docker = Docker::at(&format!("unix://{}", socket.display())).unwrap();
         let (engine, cpus) = {
             let state = self.state.lock().unwrap();
             (state.id.clone(), state.cpus)

@@ -1,8 +1,9 @@
 //! The last steps of a move: the successor replaces the source, or the source resumes.
 
+use paceline_runtime::Container;
+
 use super::{Containers, MOVED_FROM, failed};
 use crate::migration::{Move, StepError, StepOutcome};
-use crate::runtime::Container;
 
 impl Containers {
     /// Removes the source, unless the job runs there. This is checked again, because the proof may be

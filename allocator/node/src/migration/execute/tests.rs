@@ -1,11 +1,11 @@
 use std::sync::Mutex;
 
 use paceline_policy::decision::Cause;
+use paceline_runtime::HostCpu;
 
 use super::*;
 use crate::migration::journal::Folder;
 use crate::migration::procedure::Procedure;
-use crate::runtime::HostCpu;
 
 pub(in crate::migration) fn plan() -> Move {
     Move {

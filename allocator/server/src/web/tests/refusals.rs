@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use paceline_api::live::pair;
 use paceline_api::usage::BadUsage;
 use paceline_node::migration::agent_actions::AgentActions;
-use paceline_node::runtime::docker::Docker;
+use paceline_runtime::docker::Docker;
 use tokio::net::TcpStream;
 
 use super::client::ask;

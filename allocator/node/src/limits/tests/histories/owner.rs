@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use paceline_cgroup::Quota;
+use paceline_runtime::HostCpu;
 use serde_json::Value;
 
 use super::*;
 use crate::limits::plan_writes::equivalent;
 use crate::limits::record::engines_quota;
-use crate::runtime::HostCpu;
 
 /// What one owner has set.
 #[derive(Clone, Debug)]

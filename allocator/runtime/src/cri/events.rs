@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::proto::{self, ContainerEventResponse};
 use super::{Cri, grpc, settings, settings_of_status};
-use crate::runtime::{ContainerEvent, RuntimeError};
+use crate::{ContainerEvent, RuntimeError};
 
 /// How often the list of containers is read, and a container's use.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -167,8 +167,8 @@ mod tests {
     use tokio::net::UnixListener;
 
     use super::*;
-    use crate::runtime::Runtime;
-    use crate::runtime::docker::Docker;
+    use crate::Runtime;
+    use crate::docker::Docker;
 
     #[test]
     fn addresses_are_those_of_docker_host() {

@@ -1,6 +1,6 @@
 //! Docker, the first container engine.
 
-mod container;
+pub(crate) mod container;
 mod containerized_run;
 mod replacement_spec;
 mod transport;
@@ -62,12 +62,6 @@ impl From<Error> for RuntimeError {
             _ => Self::Failed(error.into()),
         }
     }
-}
-
-/// A container from Docker's description, for tests.
-#[cfg(test)]
-pub(crate) fn described(json: serde_json::Value) -> Container {
-    serde_json::from_value::<ContainerInspectResponse>(json).unwrap().into()
 }
 
 /// Turns the error of a missing object into `None`.

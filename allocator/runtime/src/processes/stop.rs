@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::time::{Instant, sleep};
 
 use super::job::Job;
-use crate::runtime::RuntimeError;
+use crate::RuntimeError;
 
 /// How often it is checked whether the job has ended.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);

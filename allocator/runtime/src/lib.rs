@@ -15,6 +15,8 @@ pub mod docker;
 mod error;
 pub mod processes;
 mod stats;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 use std::collections::BTreeMap;
 

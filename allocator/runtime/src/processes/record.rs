@@ -42,7 +42,7 @@ impl Record {
     }
 
     /// Reads the record of job `id`, and the user who owns it.
-    pub fn read(folder: &Folder, id: &str) -> io::Result<(Self, u32)> {
+    pub(super) fn read(folder: &Folder, id: &str) -> io::Result<(Self, u32)> {
         let Owned { text, uid } = folder.read(&file(id), MAX_RECORD)?;
         let record: Self = serde_json::from_str(&text)?;
         if record.id != id || record.schema != SCHEMA {
@@ -58,7 +58,7 @@ impl Record {
     }
 
     /// Removes all files of job `id`.
-    pub fn remove(folder: &Folder, id: &str) -> io::Result<()> {
+    pub(super) fn remove(folder: &Folder, id: &str) -> io::Result<()> {
         folder.remove(&socket(id))?;
         folder.remove(&file(id))
     }

@@ -68,11 +68,6 @@ impl Processes {
         Self { shared: Arc::new(shared), beside }
     }
 
-    /// The engine of containers beside the jobs.
-    pub fn beside(&self) -> Option<&Docker> {
-        self.beside.as_ref()
-    }
-
     /// The engine for what only containers have.
     pub(super) fn engine(&self) -> Result<&Docker, RuntimeError> {
         self.beside.as_ref().ok_or_else(|| only_containers("do this"))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bollard::models::{ContainerInspectResponse, MountPoint, PortBinding};
 
-use crate::runtime::{Container, HostCpu, State};
+use crate::{Container, HostCpu, State};
 
 impl From<ContainerInspectResponse> for Container {
     fn from(response: ContainerInspectResponse) -> Self {
@@ -54,6 +54,16 @@ impl From<ContainerInspectResponse> for Container {
             pod: None,
         }
     }
+}
+
+/// A container as Docker describes it in JSON.
+///
+/// # Panics
+/// If Docker would not describe a container so.
+#[cfg(any(test, feature = "testing"))]
+#[expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+pub fn described(json: serde_json::Value) -> Container {
+    serde_json::from_value::<ContainerInspectResponse>(json).unwrap().into()
 }
 
 /// The path of a mount, if its content survives the container.

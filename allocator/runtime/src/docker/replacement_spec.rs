@@ -5,7 +5,7 @@ use bollard::models::{
     Mount, MountPoint, MountType, NetworkingConfig,
 };
 
-use crate::runtime::{HostCpu, Successor};
+use crate::{HostCpu, Successor};
 
 /// The length of the id's beginning that an engine uses as the default host name.
 const SHORT: usize = 12;

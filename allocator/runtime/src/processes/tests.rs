@@ -157,7 +157,7 @@ async fn group_of_another_user_is_refused() {
 #[tokio::test]
 async fn what_only_containers_have_is_refused_for_jobs() {
     let machine = Machine::new();
-    let runtime = crate::runtime::Runtime::from(machine.processes(Machine::uid()));
+    let runtime = crate::Runtime::from(machine.processes(Machine::uid()));
     for refused in [
         runtime.pause(ID).await,
         runtime.remove(ID, false).await,

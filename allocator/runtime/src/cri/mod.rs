@@ -11,6 +11,8 @@
 mod choose;
 mod describe;
 mod events;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod fake;
 mod grpc;
 mod machine;
 mod proto;
@@ -362,4 +364,4 @@ fn matches(labels: &BTreeMap<String, String>, wanted: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

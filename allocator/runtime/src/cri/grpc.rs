@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use tokio::net::UnixStream;
 
-use crate::runtime::RuntimeError;
+use crate::RuntimeError;
 
 /// The longest message of a runtime, in bytes. Runtimes themselves send no longer ones.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;

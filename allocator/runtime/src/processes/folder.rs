@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
 
 /// Overrides all folders, for tests.
-pub const VARIABLE: &str = "PACELINE_JOBS";
+const VARIABLE: &str = "PACELINE_JOBS";
 /// The folder of root's jobs, and of users without a folder of their own.
-pub const SHARED: &str = "/run/paceline/jobs";
+const SHARED: &str = "/run/paceline/jobs";
 /// Where each user's runtime folder lies.
 const USERS: &str = "/run/user";
 /// The folder of jobs in a user's runtime folder.
@@ -41,11 +41,11 @@ pub struct Folder {
 
 /// A small file of a folder.
 #[derive(Debug)]
-pub struct Owned {
+pub(super) struct Owned {
     /// Its text.
-    pub text: String,
+    pub(super) text: String,
     /// The user who owns it.
-    pub uid: u32,
+    pub(super) uid: u32,
 }
 
 impl Place {
@@ -61,12 +61,12 @@ impl Place {
     }
 
     /// The folder for root's jobs.
-    pub fn shared() -> Self {
+    pub(super) fn shared() -> Self {
         Self { base: given().unwrap_or_else(|| SHARED.into()), below: None }
     }
 
     /// All folders of the machine.
-    pub fn all() -> Vec<Self> {
+    pub(super) fn all() -> Vec<Self> {
         let mut found = vec![Self::shared()];
         if given().is_none() {
             let users = fs::read_dir(USERS).into_iter().flatten().flatten().take(MAX_USERS);
@@ -92,7 +92,7 @@ impl Place {
 
     /// Lets every user add jobs of their own, for users without a runtime folder. The sticky bit keeps
     /// them from each other's files.
-    pub fn open_to_all(&self) -> io::Result<()> {
+    pub(super) fn open_to_all(&self) -> io::Result<()> {
         self.make()?;
         fs::set_permissions(self.path(), fs::Permissions::from_mode(0o1777))
     }
@@ -120,26 +120,26 @@ impl Folder {
     }
 
     /// The user who owns it, and whether others may add files.
-    pub fn owner(&self) -> io::Result<(u32, bool)> {
+    pub(super) fn owner(&self) -> io::Result<(u32, bool)> {
         let stat = rustix::fs::fstat(&self.fd)?;
         Ok((stat.st_uid, stat.st_mode & 0o022 != 0))
     }
 
     /// When an entry was last added or removed.
-    pub fn changed(&self) -> io::Result<(i64, i64)> {
+    pub(super) fn changed(&self) -> io::Result<(i64, i64)> {
         let stat = rustix::fs::fstat(&self.fd)?;
         Ok((stat.st_mtime, stat.st_mtime_nsec.try_into().unwrap_or_default()))
     }
 
     /// The names of its entries.
-    pub fn names(&self) -> io::Result<Vec<String>> {
+    pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let entries = Dir::read_from(&self.fd)?.take(MAX_ENTRIES).flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         Ok(names.collect())
     }
 
     /// Reads a regular file of at most `most` bytes.
-    pub fn read(&self, name: &str, most: u64) -> io::Result<Owned> {
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Owned> {
         let file = self.open_file(name, OFlags::RDONLY | OFlags::NONBLOCK)?;
         let about = file.metadata()?;
         if !about.is_file() || about.len() > most {
@@ -151,7 +151,7 @@ impl Folder {
     }
 
     /// Opens a file of the folder.
-    pub fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+    pub(super) fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let mode = if flags.contains(OFlags::CREATE) { Mode::from(0o644) } else { Mode::empty() };
         Ok(openat2(&self.fd, name, flags | OFlags::CLOEXEC, mode, INSIDE)?.into())
     }
@@ -205,7 +205,7 @@ fn made(result: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 impl Place {
-    pub(crate) fn at(base: &Path) -> Self {
+    pub(super) fn at(base: &Path) -> Self {
         Self { base: base.to_owned(), below: None }
     }
 }

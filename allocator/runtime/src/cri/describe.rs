@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::choose::{self, Choice};
 use super::proto::{self, ContainerState, ContainerStatus, PodSandboxStatus};
-use crate::runtime::{Container, DEFAULT_PERIOD, HostCpu, Pod, State};
+use crate::{Container, DEFAULT_PERIOD, HostCpu, Pod, State};
 
 /// A pod that uses its node's network.
 const NODE_NETWORK: i32 = 2;

@@ -20,7 +20,7 @@ use paceline_api::signals::{Ending, Signals};
 use tracing::{debug, warn};
 
 use super::{Client, Docker};
-use crate::runtime::short;
+use crate::short;
 
 /// A command to run in a container.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! A fake runtime: a gRPC server on a Unix socket with the rules of containerd, and hostile answers.
 
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by a panic")]
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -20,16 +22,24 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::runtime::Runtime;
-use crate::runtime::cri::Cri;
-use crate::runtime::cri::grpc::{MAX_MESSAGE, NOT_FOUND, UNIMPLEMENTED};
-use crate::runtime::cri::proto::*;
+use super::Cri;
+use super::grpc::{MAX_MESSAGE, NOT_FOUND, UNIMPLEMENTED};
+use super::proto::{
+    Container, ContainerEventResponse, ContainerMetadata, ContainerResources, ContainerState,
+    ContainerStatus, ContainerStatusRequest, ContainerStatusResponse, Empty,
+    LinuxContainerResources, ListContainersRequest, ListContainersResponse, ListPodSandboxRequest,
+    ListPodSandboxResponse, Mount, PodSandbox, PodSandboxMetadata, PodSandboxStatus,
+    PodSandboxStatusRequest, PodSandboxStatusResponse, StatusResponse,
+    UpdateContainerResourcesRequest, VersionResponse,
+};
+use crate::Runtime;
 
 type Body = BoxBody<Bytes, Infallible>;
 
 /// How the runtime answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Behavior {
+pub enum Behavior {
+    /// As containerd does.
     #[default]
     Honest,
     /// It never answers.
@@ -46,35 +56,38 @@ pub(crate) enum Behavior {
     NoJson,
 }
 
+/// A container of the fake runtime.
 #[derive(Clone, Debug)]
-pub(crate) struct FakeContainer {
-    pub(crate) pod: String,
-    pub(crate) name: String,
-    pub(in crate::runtime::cri) state: ContainerState,
-    pub(in crate::runtime::cri) cpu: LinuxContainerResources,
-    pub(crate) group: String,
-    pub(crate) runtime: String,
-    pub(crate) pid: u32,
+pub struct FakeContainer {
+    pod: String,
+    name: String,
+    pub(super) state: ContainerState,
+    cpu: LinuxContainerResources,
+    /// The path of its control group, which has the class of its pod.
+    pub group: String,
+    pub(super) runtime: String,
+    /// Its first process.
+    pub pid: u32,
     /// The file that shows its quota, as the kernel's does.
-    pub(crate) quota_file: Option<PathBuf>,
+    pub quota_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    pub(crate) behavior: Behavior,
-    pub(crate) version: String,
-    pub(in crate::runtime::cri) pods: BTreeMap<String, PodSandbox>,
-    pub(crate) containers: BTreeMap<String, FakeContainer>,
-    /// What it was asked to change: id, and quota and weight.
-    pub(crate) updates: Vec<(String, i64, i64)>,
-    pub(crate) calls: BTreeMap<String, usize>,
+pub(super) struct State {
+    behavior: Behavior,
+    pub(super) version: String,
+    pods: BTreeMap<String, PodSandbox>,
+    containers: BTreeMap<String, FakeContainer>,
+    updates: Vec<(String, i64, i64)>,
+    pub(super) calls: BTreeMap<String, usize>,
     events: Vec<mpsc::Sender<ContainerEventResponse>>,
 }
 
+/// A fake runtime. It serves for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Fake {
+pub struct Fake {
     folder: tempfile::TempDir,
-    pub(crate) state: Arc<Mutex<State>>,
+    pub(super) state: Arc<Mutex<State>>,
     serving: Option<JoinSet<()>>,
 }
 
@@ -83,12 +96,13 @@ fn strings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// An id from a short one, as long as a runtime's.
-pub(crate) fn id(short: &str) -> String {
+pub fn id(short: &str) -> String {
     format!("{short:0<64}")
 }
 
 impl Fake {
-    pub(crate) fn start() -> Self {
+    /// Starts a runtime without pods, in a folder of its own.
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = State { version: "2.1.9".to_owned(), ..State::default() };
         let mut fake = Self { folder, state: Arc::new(Mutex::new(state)), serving: None };
@@ -101,7 +115,7 @@ impl Fake {
     }
 
     /// Ends all connections, and serves again.
-    pub(crate) fn serve(&mut self) {
+    pub fn serve(&mut self) {
         self.serving = None;
         drop(std::fs::remove_file(self.socket()));
         let listener = UnixListener::bind(self.socket()).unwrap();
@@ -121,7 +135,7 @@ impl Fake {
         self.serving = Some(serving);
     }
 
-    pub(crate) fn cri(&self) -> Cri {
+    fn cri(&self) -> Cri {
         let proc = self.folder.path().join("proc");
         std::fs::create_dir_all(&proc).unwrap();
         std::fs::write(proc.join("stat"), "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n").unwrap();
@@ -130,16 +144,17 @@ impl Fake {
     }
 
     /// A client for a machine with this `/proc`.
-    pub(crate) fn cri_with(&self, proc: &Path) -> Cri {
+    pub fn cri_with(&self, proc: &Path) -> Cri {
         Cri::at(&format!("unix://{}", self.socket().display()), proc).unwrap()
     }
 
-    pub(crate) fn runtime(&self) -> Runtime {
+    /// A client for a machine with 2 CPUs.
+    pub fn runtime(&self) -> Runtime {
         self.cri().into()
     }
 
     /// Adds a pod of the namespace `lab`.
-    pub(crate) fn pod(&self, name: &str, labels: &[(&str, &str)], notes: &[(&str, &str)]) {
+    pub fn pod(&self, name: &str, labels: &[(&str, &str)], notes: &[(&str, &str)]) {
         let metadata = PodSandboxMetadata { name: name.to_owned(), namespace: "lab".to_owned() };
         let pod = PodSandbox {
             id: id(name),
@@ -152,7 +167,7 @@ impl Fake {
     }
 
     /// Adds a running container that may use up to 1 CPU and has requested 0.2.
-    pub(crate) fn container(&self, short: &str, pod: &str, name: &str) {
+    pub fn container(&self, short: &str, pod: &str, name: &str) {
         let container = FakeContainer {
             pod: id(pod),
             name: name.to_owned(),
@@ -171,41 +186,53 @@ impl Fake {
         self.state.lock().unwrap().containers.insert(id(short), container);
     }
 
-    pub(crate) fn change(&self, short: &str, change: impl FnOnce(&mut FakeContainer)) {
+    /// Changes a container.
+    pub fn change(&self, short: &str, change: impl FnOnce(&mut FakeContainer)) {
         change(self.state.lock().unwrap().containers.get_mut(&id(short)).unwrap());
     }
 
     /// Sets what a container's owner has declared.
-    pub(crate) fn declare(&self, short: &str, quota: i64, weight: i64) {
+    pub fn declare(&self, short: &str, quota: i64, weight: i64) {
         self.change(short, |one| (one.cpu.cpu_quota, one.cpu.cpu_shares) = (quota, weight));
     }
 
+    /// What it was asked to change so far: id, and quota and weight.
+    pub fn updates(&self) -> Vec<(String, i64, i64)> {
+        self.state.lock().unwrap().updates.clone()
+    }
+
+    /// The quota of a container.
+    pub fn quota(&self, short: &str) -> i64 {
+        self.state.lock().unwrap().containers.get(&id(short)).unwrap().cpu.cpu_quota
+    }
+
     /// Gives a pod this runtime's handler.
-    pub(crate) fn handle(&self, pod: &str, handler: &str) {
+    pub fn handle(&self, pod: &str, handler: &str) {
         let mut state = self.state.lock().unwrap();
-        state.pods.get_mut(&id(pod)).unwrap().runtime_handler = handler.to_owned();
+        handler.clone_into(&mut state.pods.get_mut(&id(pod)).unwrap().runtime_handler);
     }
 
     /// Deletes one pod with the container of the same id.
-    pub(crate) fn delete(&self, short: &str) {
+    pub fn delete(&self, short: &str) {
         let mut state = self.state.lock().unwrap();
         state.containers.remove(&id(short));
         state.pods.remove(&id(short));
     }
 
     /// Deletes all pods.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         let mut state = self.state.lock().unwrap();
         state.containers.clear();
         state.pods.clear();
     }
 
-    pub(crate) fn behave(&self, behavior: Behavior) {
+    /// Answers so from now on.
+    pub fn behave(&self, behavior: Behavior) {
         self.state.lock().unwrap().behavior = behavior;
     }
 
     /// Sends an event about a container to all who listen; returns how many do.
-    pub(crate) fn event(&self, short: &str) -> usize {
+    pub fn event(&self, short: &str) -> usize {
         let mut state = self.state.lock().unwrap();
         let pod = state.containers.get(&id(short)).unwrap().pod.clone();
         let of_pod = state.containers.iter().filter(|(_, one)| one.pod == pod);

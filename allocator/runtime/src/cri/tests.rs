@@ -1,16 +1,10 @@
-pub(crate) mod fake;
-
 use std::time::Duration;
 
 use paceline_api::labels::{self, Labels};
-use paceline_policy::Share;
-use paceline_policy::limiter::Setting;
 
+use super::fake::{Behavior, Fake, id};
 use super::*;
-use crate::limits::originals::Originals;
-use crate::limits::{Actuator, ActuatorBackend, OnDrift, Restored};
-use crate::runtime::{HostCpu, Runtime};
-use fake::{Behavior, Fake, id};
+use crate::{HostCpu, Runtime};
 
 const OPTED_IN: &[(&str, &str)] = &[("paceline.dev/enable", "true")];
 
@@ -190,89 +184,6 @@ async fn what_the_kubelet_does_is_refused() {
         assert!(error.contains("on a Kubernetes node, only limits are changed"), "{error}");
     }
     assert_eq!(fake.state.lock().unwrap().calls.len(), 0);
-}
-
-/// An actuator whose state folder is `folder`.
-fn actuator(fake: &Fake, folder: &Path) -> Actuator {
-    let originals = Originals::open(folder, "cri", "a test").unwrap();
-    Actuator::new(fake.runtime(), originals, folder.join("proc"), 2.0)
-        .with_backend(ActuatorBackend::Auto, OnDrift::Reassert)
-}
-
-fn cap(share: f64) -> Setting {
-    Setting::Cap(Share::nearest(share))
-}
-
-#[tokio::test]
-async fn only_the_quota_is_written_and_restored_exactly() {
-    let fake = one_job();
-    fake.pod("free", OPTED_IN, &[]);
-    fake.container("b1", "free", "train");
-    fake.change("b1", |one| (one.cpu.cpu_quota, one.cpu.cpu_shares) = (0, 2));
-    let place = tempfile::tempdir().unwrap();
-    let limits = actuator(&fake, place.path());
-    for short in ["a1", "b1"] {
-        assert_eq!(limits.set(&id(short), cap(0.25)).await.unwrap(), cap(0.25));
-        assert_eq!(limits.restore(&id(short)).await.unwrap(), Some(Restored::Exactly));
-    }
-    let updates = fake.state.lock().unwrap().updates.clone();
-    let expected = [("a1", 50_000), ("a1", 100_000), ("b1", 50_000), ("b1", -1)];
-    assert_eq!(updates, expected.map(|(short, quota)| (id(short), quota, 0)));
-}
-
-#[tokio::test]
-async fn no_cap_is_the_owners_quota_and_never_none() {
-    let fake = one_job();
-    // More than the machine has.
-    fake.change("a1", |one| one.cpu.cpu_quota = 400_000);
-    let place = tempfile::tempdir().unwrap();
-    let limits = actuator(&fake, place.path());
-    limits.set(&id("a1"), cap(0.25)).await.unwrap();
-    assert_eq!(limits.set(&id("a1"), cap(1.0)).await.unwrap(), cap(1.0));
-    let updates = fake.state.lock().unwrap().updates.clone();
-    assert_eq!(updates, [(id("a1"), 50_000, 0), (id("a1"), 400_000, 0)]);
-    // As it was: nothing is left to be restored.
-    assert_eq!(limits.restore(&id("a1")).await.unwrap(), Some(Restored::Exactly));
-    assert_eq!(fake.state.lock().unwrap().updates.len(), 2);
-}
-
-#[tokio::test]
-async fn limit_of_a_killed_run_is_restored_by_the_next() {
-    let fake = one_job();
-    let place = tempfile::tempdir().unwrap();
-    let killed = actuator(&fake, place.path());
-    killed.set(&id("a1"), cap(0.1)).await.unwrap();
-    drop(killed);
-    let next = actuator(&fake, place.path());
-    assert_eq!(next.pending(), [id("a1")]);
-    assert_eq!(next.restore(&id("a1")).await.unwrap(), Some(Restored::Exactly));
-    assert_eq!(fake.state.lock().unwrap().containers[&id("a1")].cpu.cpu_quota, 100_000);
-}
-
-#[tokio::test]
-async fn limit_that_the_owner_changed_is_kept() {
-    let fake = one_job();
-    let place = tempfile::tempdir().unwrap();
-    let limits = actuator(&fake, place.path());
-    limits.set(&id("a1"), cap(0.25)).await.unwrap();
-    // The kubelet resizes the pod in place.
-    fake.change("a1", |one| one.cpu.cpu_quota = 150_000);
-    assert_eq!(limits.restore(&id("a1")).await.unwrap(), Some(Restored::Exactly));
-    assert_eq!(fake.state.lock().unwrap().containers[&id("a1")].cpu.cpu_quota, 150_000);
-}
-
-#[tokio::test]
-async fn record_of_a_deleted_pod_ends_at_once() {
-    let fake = one_job();
-    let place = tempfile::tempdir().unwrap();
-    let limits = actuator(&fake, place.path());
-    limits.set(&id("a1"), cap(0.25)).await.unwrap();
-    fake.clear();
-    assert_eq!(limits.restore(&id("a1")).await.unwrap(), Some(Restored::Gone));
-    assert!(limits.pending().is_empty());
-    // A pod that is deleted in mid-write is gone as well.
-    let error = limits.set(&id("a1"), cap(0.5)).await.unwrap_err().to_string();
-    assert!(error.ends_with("is gone"), "{error}");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::folder::{Folder, Place};
 use super::record::{self, Record};
-use crate::runtime::{Container, HostCpu, State};
+use crate::{Container, HostCpu, State};
 
 /// The label with the user who owns a job. The runtime sets it; a record cannot.
 const OWNER: &str = "paceline.owner";
