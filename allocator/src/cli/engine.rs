@@ -1,6 +1,7 @@
 //! The connection to the container engine.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -20,6 +21,8 @@ const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 const DEFAULT_CRI: &str = "unix:///run/containerd/containerd.sock";
 /// What is at the address of a Docker engine.
 const DOCKER: &str = "the Docker engine";
+/// How long an engine may take to answer first. One that is starting, or overloaded, needs seconds.
+const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What runs the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,10 +106,11 @@ impl EngineArgs {
         self.check_kinds()?;
         let cri = Cri::at(&self.cri, &self.proc).map_err(|error| BadUsage(error.to_string()))?;
         let runtime = Runtime::from(cri);
-        runtime.describe().await.map_err(|error| NoEngine {
+        let described = in_time(runtime.describe()).await;
+        described.map_err(|reason| NoEngine {
             engine: "the container runtime",
             host: self.cri.clone(),
-            reason: innermost(&error),
+            reason,
         })?;
         Ok(runtime)
     }
@@ -223,9 +227,9 @@ impl EngineArgs {
             )
             .into());
         }
-        Docker::connect(&self.host).await.map_err(|error| {
-            NoEngine { engine: DOCKER, host: self.host.clone(), reason: innermost(&error) }.into()
-        })
+        in_time(Docker::connect(&self.host))
+            .await
+            .map_err(|reason| NoEngine { engine: DOCKER, host: self.host.clone(), reason }.into())
     }
 
     /// The path of the engine's socket, if it has one.
@@ -251,6 +255,16 @@ impl EngineArgs {
     }
 }
 
+/// The first answer of an engine, or why it has none.
+async fn in_time<T, E: std::error::Error>(
+    answer: impl Future<Output = Result<T, E>>,
+) -> Result<T, String> {
+    match tokio::time::timeout(FIRST_ANSWER_TIMEOUT, answer).await {
+        Ok(answer) => answer.map_err(|error| innermost(&error)),
+        Err(_) => Err(format!("it did not answer within {} s", FIRST_ANSWER_TIMEOUT.as_secs())),
+    }
+}
+
 /// The last cause of an error. For a failed connection it is the reason.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
@@ -258,4 +272,15 @@ fn innermost(error: &dyn std::error::Error) -> String {
         last = cause;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn engine_that_never_answers_is_given_up() {
+        let answer = std::future::pending::<Result<(), std::io::Error>>();
+        assert_eq!(in_time(answer).await, Err("it did not answer within 30 s".to_owned()));
+    }
 }
