@@ -9,30 +9,19 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use bollard::Docker;
 use bollard::models::ContainerUpdateBody;
 use bollard::query_parameters::RemoveContainerOptionsBuilder;
-use paceline_api::clock::{Clock, unix_seconds};
+use paceline_api::clock::Clock;
 use paceline_api::labels::Endpoint;
 use paceline_cgroup::{Cgroup, Quota};
 use paceline_node::endpoint::{self, Reach};
-use paceline_system_tests::{Allocator, Job, TestEnv, image_of, until};
-use thread_priority::ThreadPriority;
-use thread_priority::unix::{
-    RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    thread_native_id,
-};
-use tokio::sync::oneshot;
+use paceline_system_tests::{Allocator, Job, TestEnv, image_of, quantiles, quota_change, until};
 
 /// Jobs measured for each actuator, unless the variable `SAMPLES` is set.
 const SAMPLES: usize = 50;
-/// Seconds within which a job must have been cut.
-const CUT_TIMEOUT: f64 = 60.0;
-/// Between two reads of a quota.
-const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -96,9 +85,7 @@ async fn reaction(env: &TestEnv) -> anyhow::Result<f64> {
     let container = env.inspect(&name).await?;
     let cgroup = Cgroup::for_process(Path::new("/proc"), container.pid.context("it runs")?)?;
     let before = cgroup.quota()?;
-    let (sender, changed_at) = oneshot::channel();
-    std::thread::spawn(move || sender.send(change(&cgroup, before)));
-    let changed = changed_at.await??;
+    let changed = quota_change(cgroup, before).await?;
     let routes = endpoint::routes(Path::new("/proc"), &container, &Endpoint::Port(7223));
     let reach = Reach::new(Path::new("/proc"), &container);
     let (_, progress) = endpoint::read(&reach, &routes).await?;
@@ -106,21 +93,6 @@ async fn reaction(env: &TestEnv) -> anyhow::Result<f64> {
     let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     env.docker().remove_container(&name, Some(force)).await?;
     Ok((changed - reached) * 1000.0)
-}
-
-/// When the quota first differed from `before`, in Unix seconds.
-#[expect(clippy::disallowed_methods, reason = "no task of a runtime, whose timers are too coarse")]
-fn change(cgroup: &Cgroup, before: Quota) -> anyhow::Result<f64> {
-    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
-    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).map_err(
-        |error| anyhow::anyhow!("only root may observe at a real-time priority: {error}"),
-    )?;
-    let began = Clock::start();
-    while cgroup.quota()? == before {
-        anyhow::ensure!(began.now().seconds() < CUT_TIMEOUT, "the job is never cut");
-        std::thread::sleep(POLL_INTERVAL);
-    }
-    Ok(unix_seconds())
 }
 
 /// One `docker update` of a container that the allocator does not know, from the request to the
@@ -139,11 +111,4 @@ async fn bare_update(env: &TestEnv) -> anyhow::Result<f64> {
     let force = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     env.docker().remove_container(&name, Some(force)).await?;
     Ok(taken * 1000.0)
-}
-
-/// The median and the 99th percentile.
-fn quantiles(mut samples: Vec<f64>) -> [f64; 2] {
-    samples.sort_by(f64::total_cmp);
-    let at = |of: usize| samples.get((samples.len() * of).div_ceil(100).saturating_sub(1));
-    [50, 99].map(|of| at(of).copied().unwrap_or(f64::NAN))
 }

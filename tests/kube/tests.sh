@@ -157,19 +157,27 @@ static() {
   check "all limits are as their owners set them" all_as_owned
 }
 
+# What the allocator costs beside many pods, and how soon it reacts.
+cost() {
+  part "cost and reaction"
+  up 1
+  check "both are within their bounds" "${CARGO:-cargo}" bench --locked --package paceline-system-tests --bench kube -- \
+    "unix://$(socket_of n1)" "$BIN/kubectl"
+}
+
 case $parts in
   core) parts="daemon_set kill_restore" ;;
-  all) parts="daemon_set policies kill_restore socket static" ;;
+  all) parts="daemon_set policies kill_restore socket static cost" ;;
 esac
 for one in $parts; do
   case $one in
-    daemon_set | policies | kill_restore | socket | static) ;;
-    *) echo "unknown part $one: expected core, all, daemon_set, policies, kill_restore, socket or static" >&2; exit 2 ;;
+    daemon_set | policies | kill_restore | socket | static | cost) ;;
+    *) echo "unknown part $one: expected core, all, daemon_set, policies, kill_restore, socket, static or cost" >&2; exit 2 ;;
   esac
 done
 "$HERE/down.sh"
 python3 "$HERE/image.py" "$work/images.tar" "$version" "$BIN/busybox" "$job" "$paceline" "$sidecar" || exit 1
-if [ "$parts" != static ]; then
+if [ "$parts" != static ] && [ "$parts" != cost ]; then
   up 2
   deploy 7
   note steep flat free named guaranteed other
@@ -177,7 +185,7 @@ if [ "$parts" != static ]; then
 fi
 for one in $parts; do
   case $one in
-    static) "$HERE/down.sh"; groups=() owned=(); static ;;
+    static | cost) "$HERE/down.sh"; groups=() owned=(); $one ;;
     *) $one ;;
   esac
 done
