@@ -157,6 +157,32 @@ static() {
   check "all limits are as their owners set them" all_as_owned
 }
 
+# The benchmark workloads, with the images of `make images`.
+workloads() {
+  part "VAE and MNIST"
+  local data node policy
+  docker image inspect paceline/workloads:latest >/dev/null 2>&1 || { echo "skipped paceline/workloads is missing: make images"; return; }
+  data=$("$HERE/../../images/data.sh" | tail -n 1)
+  up 2
+  docker save -o "$work/workloads.tar" paceline/workloads:latest
+  for node in n1 n2; do
+    "$BIN/ctr" -a "$(socket_of $node)" -n k8s.io images import "$work/workloads.tar" >/dev/null
+  done
+  sed "s#@DATA@#$data#" "$HERE/workloads.yaml" | kubectl apply --validate=false -f - >/dev/null
+  check "four workloads run" eventually 400 running 4
+  note vae-1 mnist-1 vae-2 mnist-2
+  for policy in paceline flowcon; do
+    for node in n1 n2; do allocate $node --policy $policy; done
+    check_soon "$policy moves a quota of a workload on n1" 300 eval 'moves vae-1 || moves mnist-1'
+    check_soon "$policy moves a quota of a workload on n2" 300 eval 'moves vae-2 || moves mnist-2'
+    show
+    check "$policy ends by SIGTERM" finish TERM n1
+    check "$policy ends by SIGTERM on the other node" finish TERM n2
+    check "all limits are as their owners set them" all_as_owned
+  done
+  check "no container was restarted: $(restarts)" never_restarted
+}
+
 # What the allocator costs beside many pods, and how soon it reacts.
 cost() {
   part "cost and reaction"
@@ -167,17 +193,22 @@ cost() {
 
 case $parts in
   core) parts="daemon_set kill_restore" ;;
-  all) parts="daemon_set policies kill_restore socket static cost" ;;
+  all) parts="daemon_set policies kill_restore socket static workloads cost" ;;
 esac
 for one in $parts; do
   case $one in
-    daemon_set | policies | kill_restore | socket | static | cost) ;;
-    *) echo "unknown part $one: expected core, all, daemon_set, policies, kill_restore, socket, static or cost" >&2; exit 2 ;;
+    daemon_set | policies | kill_restore | socket | static | workloads | cost) ;;
+    *)
+      echo "unknown part $one: expected core, all, daemon_set, policies, kill_restore, socket, static, workloads or cost" >&2
+      exit 2
+      ;;
   esac
 done
 "$HERE/down.sh"
 python3 "$HERE/image.py" "$work/images.tar" "$version" "$BIN/busybox" "$job" "$paceline" "$sidecar" || exit 1
-if [ "$parts" != static ] && [ "$parts" != cost ]; then
+# These have nodes of their own.
+own=" static workloads cost "
+if [[ $own != *" $parts "* ]]; then
   up 2
   deploy 7
   note steep flat free named guaranteed other
@@ -185,7 +216,7 @@ if [ "$parts" != static ] && [ "$parts" != cost ]; then
 fi
 for one in $parts; do
   case $one in
-    static | cost) "$HERE/down.sh"; groups=() owned=(); $one ;;
+    static | workloads | cost) "$HERE/down.sh"; groups=() owned=(); $one ;;
     *) $one ;;
   esac
 done
