@@ -168,7 +168,7 @@ test-cgroup2: ## tests under cgroup v2 and systemd, in a virtual machine: an hou
 
 test-kube: build ## the allocator on a real Kubernetes of two nodes (root): minutes; PART=all adds 10, the first run builds it
 	@$(STOPWATCH)
-	$(CARGO) build --locked --package paceline-system-tests --bin toy-job
+	$(CARGO) build $(ALL) --bin toy-job
 	tests/kube/fetch.sh
 	tests/kube/tests.sh "$(or $(PART),core)" "$(PACELINE)" "$(PACELINE)-sidecar" "$(DEBUG)/toy-job"
 

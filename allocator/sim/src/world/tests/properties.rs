@@ -121,7 +121,7 @@ proptest! {
 fn every_scenario_of_the_library_gives_the_same_bytes_twice() {
     for listed in LIBRARY {
         let mut scenario = Scenario::parse(listed.text).unwrap();
-        scenario.until = scenario.until.min(400.0);
+        scenario.until = scenario.until.min(200.0);
         for arm in &scenario.arms {
             let bytes = || {
                 let done = match scenario.policy(arm).unwrap() {
