@@ -126,13 +126,17 @@ socket() {
   check_soon "an allocator obeys without the socket's file" 60 order n1 pin flat "$(share 60000)"
   mv "$(socket_of n1).away" "$(socket_of n1)"
   check "the order is in force" has_quota flat 60000
-  kubectl delete pod steep --wait=false >/dev/null
+  check_soon "an order reaches the pod" 60 order n1 pin steep "$(share 60000)"
+  # Orders are given while the request to delete it is on its way, and until it is gone.
+  kubectl delete pod steep --wait=false >/dev/null &
+  local deletion=$! quota=40000 writes=0 end=$((SECONDS + 180))
   forget steep
-  local quota=40000 writes=0 end=$((SECONDS + 180))
-  while [ $SECONDS -lt $end ] && exists steep; do
+  while [ $SECONDS -lt $end ]; do
     order n1 pin steep "$(share $quota)" 2>/dev/null && writes=$((writes + 1))
+    exists steep || break
     quota=$((quota == 40000 ? 80000 : 40000))
   done
+  wait $deletion
   check "the pod is gone" eval '! exists steep'
   check "a pod went in mid-write, after $writes writes" [ $writes -gt 0 ]
   check "others are managed" eval 'order n1 pin flat "$(share 70000)" && has_quota flat 70000'
