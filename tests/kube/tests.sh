@@ -164,15 +164,18 @@ static() {
 # The benchmark workloads, with the images of `make images`.
 workloads() {
   part "VAE and MNIST"
-  local data node policy
+  local data node one policy
   docker image inspect paceline/workloads:latest >/dev/null 2>&1 || { echo "skipped paceline/workloads is missing: make images"; return; }
   data=$("$HERE/../../images/data.sh" | tail -n 1)
   up 2
   docker save -o "$work/workloads.tar" paceline/workloads:latest
   for node in n1 n2; do
     "$BIN/ctr" -a "$(socket_of $node)" -n k8s.io images import "$work/workloads.tar" >/dev/null
+    for one in "vae 100" "mnist 20"; do
+      sed -e "s/@NODE@/${node#n}/; s/@MODEL@/${one% *}/; s/@EPOCHS@/${one#* }/; s#@DATA@#$data#" "$HERE/workloads.yaml" |
+        kubectl apply --validate=false -f - >/dev/null
+    done
   done
-  sed "s#@DATA@#$data#" "$HERE/workloads.yaml" | kubectl apply --validate=false -f - >/dev/null
   check "four workloads run" eventually 400 running 4
   note vae-1 mnist-1 vae-2 mnist-2
   for policy in paceline flowcon; do

@@ -118,7 +118,7 @@ pub(crate) async fn every_limit_comes_back_with_few_descriptors(
     for name in ["one", "two", "three", "four", "five", "six", "seven", "eight"] {
         flat_jobs.push(env.start(Job { name, ..flat() }).await?);
     }
-    env.start(growing()).await?;
+    let growing = env.start(growing()).await?;
     let allocator = Allocator::run(&env, &QUICK)?;
     for name in &flat_jobs {
         until("every flat job is cut", || async {
@@ -133,7 +133,7 @@ pub(crate) async fn every_limit_comes_back_with_few_descriptors(
     let pid = Pid::from_raw(i32::try_from(id)?);
     prlimit(pid, Resource::Nofile, Rlimit { current: most, maximum: most })?;
     allocator.end().await?;
-    for name in &flat_jobs {
+    for name in flat_jobs.iter().chain([&growing]) {
         ensure_unlimited(&env, name).await?;
     }
     Ok(())

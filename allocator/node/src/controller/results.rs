@@ -232,13 +232,19 @@ impl Controller {
             .buffered(RESTORE_CONCURRENCY)
             .collect()
             .await;
+        let has_timed_out = |restored: &Result<_, NotRestored>| {
+            restored.as_ref().is_err_and(|error| error.timed_out)
+        };
+        // An engine that hangs would hang for each container again.
+        let mut hangs = first.iter().any(has_timed_out);
         let mut left = Vec::new();
         for restored in first {
             // One at a time, as several together may have been too much for the engine or this process.
             let restored = match restored {
-                Err(NotRestored { id, timed_out: false, .. }) => put_back(&actuator, id).await,
+                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id).await,
                 restored => restored,
             };
+            hangs |= has_timed_out(&restored);
             match restored {
                 Ok(entry) => self.recorder.write(&entry),
                 Err(NotRestored { id, why, .. }) => {
