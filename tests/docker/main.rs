@@ -17,6 +17,7 @@ mod orders;
 mod parent;
 mod policies;
 mod processes;
+mod promise;
 mod sidecar;
 mod swarm;
 mod systemd;
@@ -191,6 +192,7 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         order::the_shorter_job_runs_first_and_both_ends_are_known;
         order::jobs_without_a_total_keep_equal_shares;
         processes::containers_and_jobs_outside_are_managed_by_one_policy needs Root;
+        processes::no_job_of_either_kind_ends_later_than_under_equal_sharing needs Root;
         moves::converged_job_moves_and_resumes_from_its_checkpoint needs Root;
         moves::job_that_cannot_resume_at_target_stays needs Root;
         moves::an_allocator_that_ends_leaves_a_job_where_it_was needs Root;

@@ -1,18 +1,20 @@
 //! Jobs outside containers beside containers, under one allocator.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::Context;
 use paceline_cgroup::job_group::JobGroup;
-use paceline_system_tests::{Allocator, TestEnv, program, until};
+use paceline_system_tests::{Allocator, Job, TestEnv, program, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::flowcon::{QUICK, all_cpus, ensure_unlimited, flat_and_growing};
+use crate::promise::{BURNERS, Ended, PACELINE, ensure_kept};
 
 /// The jobs outside containers: one whose loss falls throughout, and two whose loss is constant.
 const JOBS: [(&str, &[&str]); 3] =
@@ -37,8 +39,13 @@ fn start(env: &TestEnv, name: &str, args: &[&str]) -> anyhow::Result<Child> {
     let words = ["exec", "--job", name, "--sidecar", "none", "--label", &label, "--"];
     let mut command = paceline(env, &words)?;
     command.arg(program("toy-job")?).args(args);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(File::create(output(env, name))?).stderr(Stdio::null());
     Ok(command.spawn()?)
+}
+
+/// The file with the output of a job outside containers.
+fn output(env: &TestEnv, name: &str) -> PathBuf {
+    env.file(&format!("{name}.log"))
 }
 
 /// The groups of all recorded jobs, by the job's name.
@@ -79,7 +86,7 @@ pub(crate) async fn containers_and_jobs_outside_are_managed_by_one_policy(
     .await?;
     anyhow::ensure!(before.values().all(|(quota, _)| quota.is_none()), "{before:?}");
 
-    let allocator = Allocator::spawn(allocator(&env)?)?;
+    let allocator = Allocator::spawn(allocator(&env, &QUICK)?)?;
     let all = u64::try_from(all_cpus(&env).await? / 10_000)?;
     let is_cut = |quota: Option<u64>| quota.is_some_and(|quota| quota < all / 2);
     until("the flat jobs of both kinds are cut", || async {
@@ -107,16 +114,63 @@ pub(crate) async fn containers_and_jobs_outside_are_managed_by_one_policy(
         kill_process(Pid::from_raw(pid).context("a process has an id")?, Signal::TERM)?;
         job.wait().await?;
     }
+    until_gone(&folders).await
+}
+
+async fn until_gone(folders: &[PathBuf]) -> anyhow::Result<()> {
     until("the groups are gone", || async {
         Ok(folders.iter().all(|folder| !folder.exists()).then_some(()))
     })
     .await
 }
 
-/// The allocator of both kinds, confined to the test's jobs.
-fn allocator(env: &TestEnv) -> anyhow::Result<Command> {
+pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
+    env: Arc<TestEnv>,
+) -> anyhow::Result<()> {
+    std::fs::create_dir(jobs(&env))?;
+    let allocator = Allocator::spawn(allocator(&env, &PACELINE)?)?;
+    let args = |steps| [&BURNERS[..], &["--steps", steps]].concat();
+    let container = |name, steps| Job { name, args: args(steps), ..Job::default() };
+    let outside = [("outside-small", "200", 200), ("outside-middle", "400", 400), ("outside-large", "800", 800)];
+    let mut started = Vec::new();
+    for (name, steps, _) in outside {
+        started.push(start(&env, name, &args(steps))?);
+    }
+    let (small, large) = tokio::try_join!(
+        env.start(container("inside-small", "300")),
+        env.start(container("inside-large", "600"))
+    )?;
+    let folders = until("a limit of each kind moves", || async {
+        let groups = groups(&env)?;
+        let mut outside = groups.values().map(|group| group.cgroup());
+        let moved = outside.any(|group| group.quota().is_ok_and(|quota| quota.quota.is_some()));
+        let kernel = env.limits(&large).await?.kernel.and_then(|kernel| kernel.quota);
+        let folders = groups.values().map(|group| group.cgroup().cpu_folder().to_owned()).collect();
+        Ok((moved && kernel.is_some()).then_some::<Vec<PathBuf>>(folders))
+    })
+    .await
+    .with_context(|| allocator.said())?;
+
+    let mut ended = Vec::new();
+    for ((name, _, steps), mut job) in outside.into_iter().zip(started) {
+        let status = job.wait().await?;
+        anyhow::ensure!(status.success(), "{name}: {status}");
+        let log = std::fs::read_to_string(output(&env, name))?;
+        ended.push(Ended::read(name, steps, true, &log)?);
+    }
+    for (name, steps) in [(&small, 300), (&large, 600)] {
+        anyhow::ensure!(env.ended(name).await? == 0, "{name} failed");
+        ended.push(Ended::read(name, steps, true, &env.log(name).await?)?);
+    }
+    allocator.end().await?;
+    ensure_kept(&ended)?;
+    until_gone(&folders).await
+}
+
+/// The allocator of both kinds under `policy`, confined to the test's jobs.
+fn allocator(env: &TestEnv, policy: &[&str]) -> anyhow::Result<Command> {
     let mut command = Allocator::running(env)?;
-    command.args(["--runtime", "docker,processes", "--listen", "none"]).args(QUICK);
+    command.args(["--runtime", "docker,processes", "--listen", "none"]).args(policy);
     command.env("PACELINE_JOBS", jobs(env));
     Ok(command)
 }

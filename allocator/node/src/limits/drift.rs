@@ -22,9 +22,9 @@ pub struct Drift {
 
 impl Actuator {
     /// The drift of container `id`, if there is any. Without drift, this only reads one or two files
-    /// and does not ask the engine.
+    /// and does not ask the engine. A container that was not written to has none.
     pub async fn drifted(&self, id: &str) -> Option<Drift> {
-        let state = self.written.get(id).filter(|state| !state.yielded)?;
+        let state = self.written.get(id).filter(|state| state.is_written() && !state.yielded)?;
         if state.holds() == Some(true) {
             return None;
         }

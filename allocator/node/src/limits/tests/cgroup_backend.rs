@@ -24,6 +24,8 @@ async fn engine_is_not_asked_while_nothing_changes() {
     actuator.described(&described(&actuator, "a").await);
     inspections(&stub);
     for share in [0.25, 0.5] {
+        // Before the first write, too.
+        assert_eq!(actuator.drifted("a").await, None);
         assert_eq!(actuator.set("a", cap(share)).await.unwrap(), cap(share));
         assert_eq!(actuator.set("a", Setting::Weight(512)).await.unwrap(), Setting::Weight(512));
     }
