@@ -131,14 +131,18 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
     let allocator = Allocator::spawn(allocator(&env, &PACELINE)?)?;
     let args = |steps| [&BURNERS[..], &["--steps", steps]].concat();
     let container = |name, steps| Job { name, args: args(steps), ..Job::default() };
-    let outside = [("outside-small", "200", 200), ("outside-middle", "400", 400), ("outside-large", "800", 800)];
+    let outside = [
+        ("outside-small", "400", 400),
+        ("outside-middle", "800", 800),
+        ("outside-large", "1600", 1600),
+    ];
     let mut started = Vec::new();
     for (name, steps, _) in outside {
         started.push(start(&env, name, &args(steps))?);
     }
     let (small, large) = tokio::try_join!(
-        env.start(container("inside-small", "300")),
-        env.start(container("inside-large", "600"))
+        env.start(container("inside-small", "600")),
+        env.start(container("inside-large", "1200"))
     )?;
     let folders = until("a limit of each kind moves", || async {
         let groups = groups(&env)?;
@@ -158,7 +162,7 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
         let log = std::fs::read_to_string(output(&env, name))?;
         ended.push(Ended::read(name, steps, true, &log)?);
     }
-    for (name, steps) in [(&small, 300), (&large, 600)] {
+    for (name, steps) in [(&small, 600), (&large, 1200)] {
         anyhow::ensure!(env.ended(name).await? == 0, "{name} failed");
         ended.push(Ended::read(name, steps, true, &env.log(name).await?)?);
     }
