@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -67,16 +67,19 @@ fn stopped(by: Option<Signal>) {
 ///
 /// The first process of a container takes all others with it. There, a command that has failed ends
 /// its container after a second of silence, so that a worker that hangs does not hide the failure.
-pub(super) fn wait_for_heirs(
-    passing: &[JoinHandle<()>],
+pub(super) fn wait_for_outputs(
+    closed: &Receiver<()>,
     flow: &Flow,
     target: &Target,
     status: ExitStatus,
 ) {
     let ends_all = std::process::id() == 1 && !status.success();
     let (mut silent, mut passed, mut said) = (0, flow.bytes(), false);
-    while !passing.iter().all(JoinHandle::is_finished) && !target.is_given_up() {
-        thread::park_timeout(if said { PATIENT_LOOK } else { LOOK });
+    while !target.is_given_up() {
+        let look = if said { PATIENT_LOOK } else { LOOK };
+        if closed.recv_timeout(look) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
         reap();
         let bytes = flow.bytes();
         let flows = bytes != passed || flow.is_writing();

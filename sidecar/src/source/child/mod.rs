@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rustix::process::Pid;
@@ -50,10 +50,11 @@ pub fn run(
     )?;
     let source = job.add(Kind::Text, "output");
     let (queue, flow) = (Arc::<Queue>::default(), Arc::<Flow>::default());
-    let passing: Vec<_> = outputs
-        .into_iter()
-        .map(|output| pass(output, queue.writer(), &flow))
-        .collect::<io::Result<_>>()?;
+    let (open, closed) = mpsc::channel();
+    for output in outputs {
+        pass(output, queue.writer(), &flow, open.clone())?;
+    }
+    drop(open);
     let text = Text::new(Arc::clone(job), source, patterns.clone());
     let (read_from, flow_read) = (Arc::clone(&queue), Arc::clone(&flow));
     let listener =
@@ -66,7 +67,7 @@ pub fn run(
     let status = family::wait_for(pid);
     target.set_ended();
     if let Ok(status) = status {
-        family::wait_for_heirs(&passing, &flow, &target, status);
+        family::wait_for_outputs(&closed, &flow, &target, status);
     }
     // What waits is bounded, so reading it ends soon. A panic of the reader has been printed.
     queue.close();

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Sender;
+use std::thread;
 use std::time::Duration;
 
 use super::flow::Flow;
@@ -24,14 +25,21 @@ pub(super) struct Output {
     pub(super) from: Box<dyn Read + Send>,
 }
 
+/// What a thread holds while it passes an output through.
+pub(super) type Open = Sender<()>;
+
 /// Starts a thread that passes an output through.
-pub(super) fn pass(output: Output, writer: Writer, flow: &Arc<Flow>) -> io::Result<JoinHandle<()>> {
+pub(super) fn pass(output: Output, writer: Writer, flow: &Arc<Flow>, open: Open) -> io::Result<()> {
     let thread = thread::Builder::new().name("pass output".to_owned());
     let flow = Arc::clone(flow);
-    thread.spawn(move || match output.stream {
-        Stream::Stdout => copy(output, io::stdout(), "standard output", &writer, &flow),
-        Stream::Stderr => copy(output, io::stderr(), "standard error", &writer, &flow),
-    })
+    thread.spawn(move || {
+        match output.stream {
+            Stream::Stdout => copy(output, io::stdout(), "standard output", &writer, &flow),
+            Stream::Stderr => copy(output, io::stderr(), "standard error", &writer, &flow),
+        }
+        drop(open);
+    })?;
+    Ok(())
 }
 
 /// Copies bytes as they arrive. Parsing them never delays this.
