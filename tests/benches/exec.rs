@@ -22,6 +22,9 @@ const MOST_TIME: Duration = Duration::from_millis(10);
 /// The unit of CPU times in `/proc/PID/stat`.
 const TICK: Duration = Duration::from_millis(10);
 
+/// Before each start. Moving a process into a control group waits for a grace period of the kernel, unless
+/// the last move was only just before.
+const PAUSE: Duration = Duration::from_millis(50);
 /// The job: it prints the time in nanoseconds.
 const JOB: [&str; 2] = ["date", "+%s%N"];
 
@@ -94,6 +97,7 @@ fn run(words: &[&str], jobs: &Path) -> anyhow::Result<(Duration, Duration)> {
     let mut command = Command::new(program);
     command.args(rest).env("PACELINE_JOBS", jobs).env_remove("PACELINE_LISTEN");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    std::thread::sleep(PAUSE);
     let (started, at) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH)?);
     let output =
         command.spawn().with_context(|| format!("cannot run {program}"))?.wait_with_output()?;

@@ -32,6 +32,9 @@ const MAX_CPU: f64 = 3.0;
 const SAMPLES: usize = 30;
 /// What the reaction's 99th percentile may be, in those of a bare update.
 const MAX_RATIO: f64 = 3.0;
+/// The arguments of a job whose loss falls, and that uses two CPUs. A bare update has the same load beside it
+/// as a reaction.
+const BUSY: [&str; 4] = ["--half-life", "200", "--burners", "1"];
 /// The machine's `/proc`.
 const PROC: &str = "/proc";
 
@@ -132,7 +135,7 @@ impl Node {
         let crossing = Pod {
             name,
             managed: true,
-            args: &["--half-life", "200", "--burners", "1"],
+            args: &BUSY,
             // Set by the environment, so that the endpoint reports when it was reached.
             env: &[("PACELINE_ACCEPTABLE", "1")],
         };
@@ -153,7 +156,7 @@ impl Node {
     /// milliseconds.
     async fn bare_update(&self) -> anyhow::Result<f64> {
         let name = "bare";
-        self.apply([Pod { name, managed: false, args: &[], env: &[] }].into_iter())?;
+        self.apply([Pod { name, managed: false, args: &BUSY, env: &[] }].into_iter())?;
         let container = self.running(name).await?;
         let cgroup = cgroup_of(&container)?;
         let half = Quota { quota: Some(50_000), period: 100_000 };

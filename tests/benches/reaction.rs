@@ -22,6 +22,9 @@ use paceline_system_tests::{Allocator, Job, TestEnv, image_of, quantiles, quota_
 
 /// Jobs measured for each actuator, unless the variable `SAMPLES` is set.
 const SAMPLES: usize = 50;
+/// The arguments of a job whose loss falls, and that uses two CPUs. A bare update has the same load beside it
+/// as a reaction.
+const BUSY: [&str; 4] = ["--half-life", "200", "--burners", "1"];
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -76,7 +79,7 @@ async fn measure(env: &TestEnv, actuator: &str) -> anyhow::Result<()> {
 async fn reaction(env: &TestEnv) -> anyhow::Result<f64> {
     let job = Job {
         name: "crossing",
-        args: vec!["--half-life", "200", "--burners", "1"],
+        args: BUSY.to_vec(),
         // Set by the environment and not by a label, so that the endpoint reports when it was reached.
         env: vec!["PACELINE_ACCEPTABLE=1".to_owned()],
         ..Job::default()
@@ -98,7 +101,7 @@ async fn reaction(env: &TestEnv) -> anyhow::Result<f64> {
 /// One `docker update` of a container that the allocator does not know, from the request to the
 /// quota in the kernel, in milliseconds.
 async fn bare_update(env: &TestEnv) -> anyhow::Result<f64> {
-    let job = Job { name: "bare", stranger: true, ..Job::default() };
+    let job = Job { name: "bare", args: BUSY.to_vec(), stranger: true, ..Job::default() };
     let name = env.start(job).await?;
     let container = env.inspect(&name).await?;
     let cgroup = Cgroup::for_process(Path::new("/proc"), container.pid.context("it runs")?)?;
