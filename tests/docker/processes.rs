@@ -146,7 +146,7 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
     )?;
     let folders = until("a limit of each kind moves", || async {
         let groups = groups(&env)?;
-        let mut outside = groups.values().map(|group| group.cgroup());
+        let mut outside = groups.values().map(JobGroup::cgroup);
         let moved = outside.any(|group| group.quota().is_ok_and(|quota| quota.quota.is_some()));
         let kernel = env.limits(&large).await?.kernel.and_then(|kernel| kernel.quota);
         let folders = groups.values().map(|group| group.cgroup().cpu_folder().to_owned()).collect();
