@@ -18,7 +18,7 @@ use paceline_cgroup::{Cgroup, Quota};
 use paceline_node::endpoint::{self, Reach};
 use paceline_runtime::cri::Cri;
 use paceline_runtime::{Change, Container, Runtime};
-use paceline_system_tests::{Allocator, Cost, quantiles, quota_change, until};
+use paceline_system_tests::{Allocator, BUSY, Cost, quantiles, quota_change, until};
 use serde_json::{Value, json};
 
 /// The pods that report, and do nothing else.
@@ -32,9 +32,6 @@ const MAX_CPU: f64 = 3.0;
 const SAMPLES: usize = 30;
 /// What the reaction's 99th percentile may be, in those of a bare update.
 const MAX_RATIO: f64 = 3.0;
-/// The arguments of a job whose loss falls, and that uses two CPUs. A bare update has the same load beside it
-/// as a reaction.
-const BUSY: [&str; 4] = ["--half-life", "200", "--burners", "1"];
 /// The machine's `/proc`.
 const PROC: &str = "/proc";
 

@@ -18,13 +18,12 @@ use paceline_api::clock::Clock;
 use paceline_api::labels::Endpoint;
 use paceline_cgroup::{Cgroup, Quota};
 use paceline_node::endpoint::{self, Reach};
-use paceline_system_tests::{Allocator, Job, TestEnv, image_of, quantiles, quota_change, until};
+use paceline_system_tests::{
+    Allocator, BUSY, Job, TestEnv, image_of, quantiles, quota_change, until,
+};
 
 /// Jobs measured for each actuator, unless the variable `SAMPLES` is set.
 const SAMPLES: usize = 50;
-/// The arguments of a job whose loss falls, and that uses two CPUs. A bare update has the same load beside it
-/// as a reaction.
-const BUSY: [&str; 4] = ["--half-life", "200", "--burners", "1"];
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -146,11 +146,12 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
     )?;
     let folders = until("a limit of each kind moves", || async {
         let groups = groups(&env)?;
-        let mut outside = groups.values().map(JobGroup::cgroup);
-        let moved = outside.any(|group| group.quota().is_ok_and(|quota| quota.quota.is_some()));
+        let mut cgroups = groups.values().map(JobGroup::cgroup);
+        let moved = cgroups.any(|group| group.quota().is_ok_and(|quota| quota.quota.is_some()));
         let kernel = env.limits(&large).await?.kernel.and_then(|kernel| kernel.quota);
         let folders = groups.values().map(|group| group.cgroup().cpu_folder().to_owned()).collect();
-        Ok((moved && kernel.is_some()).then_some::<Vec<PathBuf>>(folders))
+        let are_all = groups.len() == outside.len();
+        Ok((are_all && moved && kernel.is_some()).then_some::<Vec<PathBuf>>(folders))
     })
     .await
     .with_context(|| allocator.said())?;

@@ -38,7 +38,8 @@ impl<'a> Ended<'a> {
 /// Checks that no honest job ended much later than if all jobs had shared the machine equally.
 ///
 /// A job of s steps then ends once every job has taken s steps, or all of its own if these are fewer.
-/// The time of that is a part of the time in which all steps of all jobs were taken.
+/// The time of that is a part of the time in which all steps of all jobs were taken. So this judges the order
+/// of the ends alone: CPU time that nothing uses makes all times longer, and is not seen.
 pub(crate) fn ensure_kept(jobs: &[Ended<'_>]) -> anyhow::Result<()> {
     let began = jobs.iter().map(|job| job.first).fold(f64::INFINITY, f64::min);
     let all = jobs.iter().map(|job| job.last - began).fold(0.0, f64::max);

@@ -44,7 +44,7 @@ pub use load::Load;
 pub use needs::{Needs, bars, frameworks};
 pub use private::PrivateEngine;
 pub use random::Random;
-pub use reaction::{quantiles, quota_change};
+pub use reaction::{BUSY, quantiles, quota_change};
 pub use swarm::{PrivateSwarm, SwarmAddress, SwarmEngine};
 pub use test_env::{Job, Limits, TestEnv};
 pub use wait::{WAIT_TIMEOUT, until, until_within};

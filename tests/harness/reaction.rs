@@ -9,6 +9,9 @@ use thread_priority::unix::{
 };
 use tokio::sync::oneshot;
 
+/// The arguments of a job whose loss falls, and that uses two CPUs. A bare update has the same load beside it
+/// as a reaction.
+pub const BUSY: [&str; 4] = ["--half-life", "200", "--burners", "1"];
 /// Seconds within which a job must have been cut.
 const CUT_TIMEOUT: f64 = 60.0;
 /// Between two reads of a quota.
