@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use crate::flowcon::{QUICK, all_cpus, ensure_unlimited, flat_and_growing};
-use crate::promise::{BURNERS, Ended, PACELINE, ensure_kept};
+use crate::promise::{BURNERS, Ended, Idle, PACELINE, ensure_kept};
 
 /// The jobs outside containers: one whose loss falls throughout, and two whose loss is constant.
 const JOBS: [(&str, &[&str]); 3] =
@@ -136,6 +136,7 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
         ("outside-middle", "800", 800),
         ("outside-large", "1600", 1600),
     ];
+    let idle = Idle::watch();
     let mut started = Vec::new();
     for (name, steps, _) in outside {
         started.push(start(&env, name, &args(steps))?);
@@ -168,7 +169,7 @@ pub(crate) async fn no_job_of_either_kind_ends_later_than_under_equal_sharing(
         ended.push(Ended::read(name, steps, true, &env.log(name).await?)?);
     }
     allocator.end().await?;
-    ensure_kept(&ended)?;
+    ensure_kept(&ended, &idle)?;
     until_gone(&folders).await
 }
 

@@ -180,6 +180,7 @@ async fn across_a_restart(env: &TestEnv, engine: &mut PrivateEngine) -> anyhow::
     engine.restart().await?;
     anyhow::ensure!(inner.runs(&job).await?, "the job does not outlive its engine");
     let before = read_status(&status)?.and_then(|read| read.step).context("there was a step")?;
-    until("the bar is read again", beyond(before + 20)).await?;
+    let again = until("the bar is read again", beyond(before + 20)).await;
+    again.with_context(|| format!("after step {before}: {}", sidecar.said()))?;
     sidecar.end().await
 }

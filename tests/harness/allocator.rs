@@ -20,7 +20,7 @@ pub const LOCKS: &str = "PACELINE_LOCKS";
 pub struct Allocator {
     child: Child,
     said: Arc<Mutex<String>>,
-    _reader: JoinSet<()>,
+    reader: JoinSet<()>,
 }
 
 impl Allocator {
@@ -84,7 +84,7 @@ impl Allocator {
                 said.push('\n');
             }
         });
-        Ok(Self { child, said, _reader: reader })
+        Ok(Self { child, said, reader })
     }
 
     /// Its standard error so far.
@@ -127,10 +127,16 @@ impl Allocator {
         Ok(kill_process(pid, signal)?)
     }
 
-    /// Waits for its end.
+    /// Waits for its end. [`said`](Self::said) is complete then.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
-        let wait = tokio::time::timeout(WAIT_TIMEOUT * times_longer(), self.child.wait());
-        Ok(wait.await.with_context(|| format!("it does not end: {}", self.said()))??)
+        let ended = async {
+            let status = self.child.wait().await?;
+            // Its last lines may be read after its end is seen.
+            self.reader.join_next().await;
+            anyhow::Ok(status)
+        };
+        let ended = tokio::time::timeout(WAIT_TIMEOUT * times_longer(), ended).await;
+        ended.with_context(|| format!("it does not end: {}", self.said()))?
     }
 
     /// Ends it by SIGTERM; fails unless it exits with 0.

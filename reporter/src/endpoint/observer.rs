@@ -64,6 +64,8 @@ struct Digest {
     urgent: Urgent,
     /// Counts of what has been reported.
     reports: (u64, u64, u64, Option<u64>),
+    /// The step: a sidecar may see it advance beside a loss that stays the same.
+    step: Option<u64>,
     /// The total and the expected number of steps.
     totals: (Option<u64>, Option<u64>),
 }
@@ -319,6 +321,7 @@ impl Digest {
                 answered: checkpoint.answered,
             },
             reports: (eval.count, batch_latency.count, *rejected, *epoch),
+            step: progress.step,
             totals: (progress.total_steps, progress.expected_steps),
         }
     }
@@ -345,7 +348,7 @@ mod tests {
 
     fn digest(count: u64, acceptable: bool) -> Digest {
         let urgent = Urgent { reached: (acceptable, false), ..Urgent::default() };
-        Digest { urgent, reports: (count, 0, 0, None), totals: (None, None) }
+        Digest { urgent, reports: (count, 0, 0, None), ..Digest::default() }
     }
 
     #[test]
@@ -359,6 +362,15 @@ mod tests {
         assert!(news(digest(4, false), 9.1));
         assert!(news(digest(5, true), 9.2), "a target was reached");
         assert!(!news(digest(6, true), 9.3));
+    }
+
+    #[test]
+    fn step_without_another_loss_is_news() {
+        let (mut before, mut at) = (digest(1, false), 0.0);
+        let moved = Digest { step: Some(2), ..digest(1, false) };
+        assert!(!moved.is_news(&mut before, &mut at, 0.9), "it is too early");
+        assert!(moved.is_news(&mut before, &mut at, 1.0));
+        assert!(!moved.is_news(&mut before, &mut at, 2.0));
     }
 
     #[test]

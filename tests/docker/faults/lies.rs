@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use paceline_system_tests::{Allocator, Job, TestEnv};
 
-use crate::promise::{BURNERS, Ended, PACELINE, ensure_kept};
+use crate::promise::{BURNERS, Ended, Idle, PACELINE, ensure_kept};
 
 pub(crate) async fn a_wrong_total_makes_no_honest_job_much_later(
     env: Arc<TestEnv>,
@@ -24,6 +24,7 @@ async fn run(env: &TestEnv, lie: &[&'static str]) -> anyhow::Result<()> {
         args: [&BURNERS[..], &["--steps", steps], more].concat(),
         ..Job::default()
     };
+    let idle = Idle::watch();
     let (small, middle, liar) = tokio::try_join!(
         env.start(job("small", "200", &[])),
         env.start(job("middle", "400", &[])),
@@ -35,5 +36,5 @@ async fn run(env: &TestEnv, lie: &[&'static str]) -> anyhow::Result<()> {
         ended.push(Ended::read(name, steps, *name != liar, &env.log(name).await?)?);
     }
     allocator.end().await?;
-    ensure_kept(&ended)
+    ensure_kept(&ended, &idle)
 }
