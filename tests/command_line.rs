@@ -76,6 +76,8 @@ async fn bad_usage_ends_with_2_and_names_allowed_values() {
     for (words, parts) in [
         (&["run", "--policy", "best"][..], &["best", "none", "flowcon"][..]),
         (&["run", "--param", "alpha"], &["alpha", "NAME=NUMBER"]),
+        (&["exec", "--weight", "-1", "--", "true"], &["weight", "-1", "above 0"]),
+        (&["audit", "tail", "-n", "-1"], &["-1", "--entries"]),
         (&["run", "--policy", "flowcon", "--param", "beta=-1"], &["beta", "-1", "above 0"]),
         (&["run", "--param", "beta=2"], &["default policy is now paceline", "--policy flowcon"]),
         (&["run", "--param", "speed=1"], &["speed", "theta"]),

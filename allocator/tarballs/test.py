@@ -95,7 +95,7 @@ class Archives(unittest.TestCase):
                 with open(path, "rb") as file:
                     content = file.read()
                 self.assertEqual(content[:4], b"\x7fELF")
-                # The loader of a program with libraries; the content itself is no message.
+                # The loader of a program with libraries; the content itself is not a message.
                 loaders = [name for name in (b"/lib64/ld-linux", b"/lib/ld-linux") if name in content]
                 self.assertEqual(loaders, [], f"{path} is not static")
                 if processor == platform.machine():

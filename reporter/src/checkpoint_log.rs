@@ -44,6 +44,8 @@ struct Answers {
     last: Option<Saved>,
     error: Option<String>,
     kept: Option<Kept>,
+    /// When a checkpoint to keep was last answered, whether it was saved or not.
+    tried_to_keep_at: Option<f64>,
 }
 
 /// A checkpoint that was written.
@@ -68,15 +70,26 @@ impl CheckpointLog {
         self.want();
     }
 
-    /// Asks for another one to keep if `loss` at `now` is better than the kept one's.
+    /// Continues with the checkpoint that an earlier process has kept.
+    pub(crate) fn resume(&self, kept: Kept) {
+        let mut answers = self.answers();
+        answers.tried_to_keep_at = Some(kept.at);
+        answers.kept = Some(kept);
+    }
+
+    /// Asks for another one to keep if `loss` at `now` is better than the kept one's, or if the first could
+    /// not be saved. A save that fails may cost as much as one that succeeds, so both wait equally long.
     pub(crate) fn reconsider(&self, loss: Option<f64>, direction: Direction, now: f64) {
         if self.pending.load(Ordering::Relaxed) || self.taken.load(Ordering::Relaxed) {
             return;
         }
-        let kept = self.answers().kept.as_ref().map(|kept| (kept.loss, kept.at));
-        let better = loss.zip(kept).is_some_and(|(loss, (kept, at))| {
-            direction.better(loss, kept) && now - at >= MIN_KEEP_INTERVAL
-        });
+        let (kept, tried_at) = {
+            let answers = self.answers();
+            (answers.kept.as_ref().map(|kept| kept.loss), answers.tried_to_keep_at)
+        };
+        let (Some(loss), Some(tried_at)) = (loss, tried_at) else { return };
+        let is_better = kept.is_none_or(|kept| direction.better(loss, kept));
+        let better = is_better && now - tried_at >= MIN_KEEP_INTERVAL;
         if better {
             self.ask_to_keep();
         }
@@ -116,10 +129,19 @@ impl CheckpointLog {
         reason.map(|reason| (number, reason))
     }
 
-    /// Answers the request that was taken.
-    pub(crate) fn answer(&self, number: u64, reason: Reason, outcome: Result<Saved, String>) {
+    /// Answers the request that was taken, at `now`.
+    pub(crate) fn answer(
+        &self,
+        number: u64,
+        reason: Reason,
+        outcome: Result<Saved, String>,
+        now: f64,
+    ) {
         let mut answers = self.answers();
         answers.answered = number;
+        if reason == Reason::Keep {
+            answers.tried_to_keep_at = Some(now);
+        }
         match outcome {
             Ok(saved) => {
                 answers.saved += 1;
@@ -138,7 +160,7 @@ impl CheckpointLog {
 
     /// The checkpoints as the progress shows them.
     pub(crate) fn read(&self) -> Checkpoint {
-        let Answers { answered, saved, last, error, kept } = self.answers().clone();
+        let Answers { answered, saved, last, error, kept, .. } = self.answers().clone();
         Checkpoint {
             requested: self.requested.load(Ordering::Relaxed),
             answered,
@@ -180,7 +202,7 @@ mod tests {
         assert!(book.is_pending());
         assert_eq!(take(&book, 9.0), Some((2, Reason::Asked)));
         assert_eq!((book.ask(), take(&book, 9.0)), (3, None), "a loop has one");
-        book.answer(2, Reason::Asked, Ok(saved("a", 9.0, 1.0)));
+        book.answer(2, Reason::Asked, Ok(saved("a", 9.0, 1.0)), 1.0);
         let read = book.read();
         assert_eq!((read.requested, read.answered, read.saved), (3, 2, 1));
         assert_eq!((read.path.as_deref(), read.step, read.loss), (Some("a"), Some(7), Some(9.0)));
@@ -191,9 +213,9 @@ mod tests {
     fn failure_is_reported_and_the_earlier_checkpoint_stays() {
         let book = CheckpointLog::default();
         book.ask();
-        book.answer(1, Reason::Asked, Ok(saved("a", 9.0, 1.0)));
+        book.answer(1, Reason::Asked, Ok(saved("a", 9.0, 1.0)), 1.0);
         book.ask();
-        book.answer(2, Reason::Asked, Err("the disk is full".to_owned()));
+        book.answer(2, Reason::Asked, Err("the disk is full".to_owned()), 2.0);
         let read = book.read();
         assert_eq!((read.answered, read.saved, read.path.as_deref()), (2, 1, Some("a")));
         assert_eq!(read.error.as_deref(), Some("the disk is full"));
@@ -205,7 +227,7 @@ mod tests {
         let kept = |book: &CheckpointLog| book.read().kept.map(|kept| (kept.path, kept.loss));
         book.ask_to_keep();
         assert_eq!(take(&book, 5.0), Some((1, Reason::Keep)));
-        book.answer(1, Reason::Keep, Ok(saved("best", 5.0, 100.0)));
+        book.answer(1, Reason::Keep, Ok(saved("best", 5.0, 100.0)), 100.0);
         book.reconsider(Some(6.0), Direction::Minimize, 200.0);
         book.reconsider(Some(4.0), Direction::Minimize, 101.0);
         assert!(!book.is_pending(), "neither something worse nor at once");
@@ -215,11 +237,38 @@ mod tests {
         assert_eq!((book.read().requested, book.read().answered), (2, 2));
         book.reconsider(Some(4.0), Direction::Minimize, 201.0);
         assert_eq!(take(&book, 4.5), Some((3, Reason::Keep)));
-        book.answer(3, Reason::Keep, Err("no".to_owned()));
+        book.answer(3, Reason::Keep, Err("no".to_owned()), 201.0);
         assert_eq!(kept(&book), Some(("best".to_owned(), 5.0)));
+        book.reconsider(Some(4.0), Direction::Minimize, 230.0);
+        assert!(!book.is_pending(), "a failed save waits as long as another");
         book.ask();
         assert_eq!(take(&book, 50.0), Some((4, Reason::Asked)));
-        book.answer(4, Reason::Asked, Ok(saved("latest", 50.0, 300.0)));
+        book.answer(4, Reason::Asked, Ok(saved("latest", 50.0, 300.0)), 300.0);
         assert_eq!(kept(&book), Some(("best".to_owned(), 5.0)));
+    }
+
+    #[test]
+    fn first_checkpoint_to_keep_is_tried_again_after_a_failure() {
+        let book = CheckpointLog::default();
+        book.reconsider(Some(5.0), Direction::Minimize, 90.0);
+        assert!(!book.is_pending(), "the acceptable loss is not reached yet");
+        book.ask_to_keep();
+        assert_eq!(take(&book, 5.0), Some((1, Reason::Keep)));
+        book.answer(1, Reason::Keep, Err("the disk is full".to_owned()), 100.0);
+        book.reconsider(Some(4.0), Direction::Minimize, 129.0);
+        assert!(!book.is_pending());
+        book.reconsider(Some(4.0), Direction::Minimize, 130.0);
+        assert_eq!(take(&book, 4.0), Some((2, Reason::Keep)));
+    }
+
+    #[test]
+    fn successor_replaces_a_kept_checkpoint_by_a_better_one() {
+        let book = CheckpointLog::default();
+        book.resume(Kept { path: "best".to_owned(), loss: 5.0, step: 7, at: 100.0 });
+        book.reconsider(Some(6.0), Direction::Minimize, 200.0);
+        assert!(!book.is_pending());
+        book.reconsider(Some(4.0), Direction::Minimize, 200.0);
+        assert!(book.is_pending());
+        assert_eq!(book.read().kept.map(|kept| kept.path).as_deref(), Some("best"));
     }
 }

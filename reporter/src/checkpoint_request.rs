@@ -69,7 +69,7 @@ impl<'r> CheckpointRequest<'r> {
 
     fn answer(&mut self, outcome: Result<Saved, String>) {
         self.answered = true;
-        self.job.checkpoints().answer(self.number, self.reason, outcome);
+        self.job.checkpoints().answer(self.number, self.reason, outcome, self.job.unix_now());
         self.job.set_doing(Task::Training);
         self.job.ring();
     }

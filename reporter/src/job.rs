@@ -50,7 +50,8 @@ pub(crate) struct Job {
 
 impl Job {
     /// A job that starts now, and rings the bell for urgent changes.
-    pub(crate) fn new(settings: Settings, bell: Bell) -> Self {
+    pub(crate) fn new(mut settings: Settings, bell: Bell) -> Self {
+        settings.forget_other_targets();
         let Settings { direction, targets, window, first_step, .. } = settings;
         let Settings { total_steps, expected_steps, .. } = settings;
         let clock = Clock::start();
@@ -81,6 +82,11 @@ impl Job {
         if let Some(before) = self.settings.resumed.as_deref() {
             self.ledger.resume(before);
             self.set_step(before.step.unwrap_or(0));
+            if let Some(kept) = &before.checkpoint.kept {
+                self.checkpoints.resume(kept.clone());
+            }
+            let is_done = before.reached.objective_at.is_some() && self.settings.stop_at_objective;
+            self.stop.store(is_done, Ordering::Relaxed);
         }
         self
     }

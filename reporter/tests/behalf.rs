@@ -153,3 +153,24 @@ fn successor_continues_where_predecessor_ended() {
     assert_eq!((later.step, later.eval.count, later.eval.sum), (Some(104), 3, 16.0));
     assert!(second.checkpoint_requested().is_none(), "it was reached before");
 }
+
+#[test]
+fn target_that_was_changed_is_not_reached_yet() {
+    let start = |objective: f64, before: Option<Progress>| {
+        let builder = Reporter::builder("vae").objective(objective).stop_at_objective().window(1);
+        let builder = builder.listen("127.0.0.1:0");
+        before.into_iter().fold(builder, paceline_reporter::Builder::resume).start().unwrap()
+    };
+    let first = start(5.0, None);
+    first.report(4.0);
+    assert!(first.should_stop());
+    let before = progress(&first);
+    drop(first);
+    let same = start(5.0, Some(before.clone()));
+    assert!(same.should_stop() && progress(&same).reached == before.reached);
+    drop(same);
+    let other = start(3.0, Some(before));
+    assert!(!other.should_stop() && progress(&other).reached.objective_at.is_none());
+    other.report(2.5);
+    assert!(other.should_stop() && progress(&other).reached.objective_at.is_some());
+}

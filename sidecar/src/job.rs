@@ -15,7 +15,7 @@ use crate::forward::Forwarding;
 use crate::merger::{Hints, Kind, LatencyFrom, Merger, SourceId};
 use crate::observation::{Observation, Span};
 use crate::push::{report, trainer_status};
-pub use source_lock::SourceLock;
+pub use source_lock::{Age, SourceLock};
 
 /// The source name that the progress shows for posted reports.
 const PUSH: &str = "push";
@@ -89,7 +89,12 @@ impl Job {
     /// Locks the job for several observations of one source. All of them get the time of this call.
     /// The lock is released when the result is dropped.
     pub fn lock(&self, source: SourceId) -> SourceLock<'_> {
-        SourceLock::new(self, source)
+        self.lock_for(source, Age::New)
+    }
+
+    /// The same for observations of this age.
+    pub fn lock_for(&self, source: SourceId, age: Age) -> SourceLock<'_> {
+        SourceLock::new(self, source, age)
     }
 
     /// Takes one observation of a source.

@@ -71,7 +71,8 @@ pub(crate) async fn a_container_that_did_not_opt_in_is_never_touched(
 
 pub(crate) async fn check_reports_problems(env: Arc<TestEnv>) -> anyhow::Result<()> {
     let good = env.start(growing()).await?;
-    let mute = Job { name: "mute", args: vec!["--answer", "nothing"], ..Job::default() };
+    let labels = vec![("paceline.min-cpus", "100000")];
+    let mute = Job { name: "mute", args: vec!["--answer", "nothing"], labels, ..Job::default() };
     let mute = env.start(mute).await?;
     let stranger = env.start(Job { name: "stranger", stranger: true, ..Job::default() }).await?;
     let check = |name: String| async move {
@@ -98,6 +99,8 @@ pub(crate) async fn check_reports_problems(env: Arc<TestEnv>) -> anyhow::Result<
     }
     let (code, said) = check(mute).await?;
     anyhow::ensure!(code == Some(1) && said.contains("WRONG"), "{said}");
+    let beyond = "paceline.min-cpus=100000: more than the machine's";
+    anyhow::ensure!(said.contains(beyond), "{said}");
     let (code, said) = check(stranger).await?;
     anyhow::ensure!(code == Some(1) && said.contains("paceline.enable=true is missing"), "{said}");
     let (code, _) = check("no-such-container".to_owned()).await?;

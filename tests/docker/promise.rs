@@ -1,7 +1,7 @@
 //! The promise of the policy `paceline`, seen from outside: no job ends later than under equal sharing.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -78,7 +78,7 @@ impl Idle {
 }
 
 fn sample() -> Option<Sample> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let now = UNIX_EPOCH.elapsed().ok()?;
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let cpus = text.lines().filter(|line| line.starts_with("cpu")).count().checked_sub(1)?;
     // Of the fields of the first line, the fourth is idle time, the fifth is waiting for I/O.

@@ -101,7 +101,7 @@ async fn serve(listener: UnixListener, shared: Arc<Shared>, mut random: Random) 
             Ok((client, _)) = listener.accept() => {
                 let fault = shared.fault(&mut random);
                 let shared = Arc::clone(&shared);
-                // A client that leaves early is no fault of the proxy.
+                // A client that leaves early is not a fault of the proxy.
                 open.spawn(async move { drop(pass_on(client, &shared.engine, fault).await) });
             }
             Some(_) = open.join_next() => {}

@@ -4,6 +4,7 @@
 //! then these tests do nothing.
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -138,6 +139,22 @@ async fn reload_applies_a_valid_file_and_ignores_an_invalid_one() {
 }
 
 #[tokio::test]
+async fn reload_that_needs_other_nodes_is_refused() {
+    let Some(env) = RunEnv::new() else { return };
+    env.configure("policy = 'none'\n");
+    let run = env.run_configured(&[]);
+    env.shows("the first policy", |policy| policy["name"] == "none").await;
+    env.configure("policy = 'specon'\nnodes = { a = '0', b = '1' }\n");
+    run.signal(Signal::HUP).unwrap();
+    let path = env.file("paceline.toml").display().to_string();
+    let why = "cannot run specon on one node";
+    let restart = "only a restart applies the change of nodes";
+    run.says(&[&path, why, restart, "keeping the current settings"]).await.unwrap();
+    env.shows("the policy as it was", |policy| policy["name"] == "none").await;
+    run.end().await.unwrap();
+}
+
+#[tokio::test]
 async fn reload_without_a_file_is_logged_and_ignored() {
     let Some(env) = RunEnv::new() else { return };
     let run = env.run(&["--policy", "none"]);
@@ -249,20 +266,32 @@ async fn unreadable_original_stops_no_run_and_is_named_at_the_end() {
     assert!(originals.join("77aa.json").exists());
 }
 
-#[tokio::test]
-async fn closing_the_terminal_ends_the_run_well() {
-    let Some(env) = RunEnv::new() else { return };
+/// A terminal: the user's end, and the program's.
+fn terminal() -> (OwnedFd, std::fs::File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let slave = std::fs::File::options().read(true).write(true).open(name.to_str().unwrap());
-    let stdio = || Stdio::from(slave.as_ref().unwrap().try_clone().unwrap());
+    (master, slave.unwrap())
+}
+
+/// Runs the words after it in this terminal.
+fn in_terminal(env: &RunEnv, slave: &std::fs::File) -> Command {
+    let stdio = || Stdio::from(slave.try_clone().unwrap());
     let mut command = env.with_env(Command::new("setsid"));
-    command.args(["--ctty", "--wait"]).arg(program("paceline").unwrap());
-    command.env(LOCKS, Allocator::locks().unwrap());
-    command.args(["run", "--policy", "none", "--listen", "none"]).kill_on_drop(true);
-    let mut child = command.stdin(stdio()).stdout(stdio()).stderr(stdio()).spawn().unwrap();
+    command.args(["--ctty", "--wait"]).env(LOCKS, Allocator::locks().unwrap());
+    command.stdin(stdio()).stdout(stdio()).stderr(stdio()).kill_on_drop(true);
+    command
+}
+
+#[tokio::test]
+async fn closing_the_terminal_ends_the_run_well() {
+    let Some(env) = RunEnv::new() else { return };
+    let (master, slave) = terminal();
+    let mut command = in_terminal(&env, &slave);
+    command.arg(program("paceline").unwrap()).args(["run", "--policy", "none", "--listen", "none"]);
+    let mut child = command.spawn().unwrap();
     drop((command, slave));
     env.shows("the policy", |policy| policy["name"] == "none").await;
     drop(master);
@@ -270,6 +299,28 @@ async fn closing_the_terminal_ends_the_run_well() {
     assert_eq!(ended.unwrap().unwrap().code(), Some(0));
     let audit = env.said(&["audit", "tail"]).await;
     assert!(audit.contains("the run ended, every limit is restored"), "{audit}");
+}
+
+#[tokio::test]
+async fn run_under_nohup_outlives_its_terminal() {
+    let Some(env) = RunEnv::new() else { return };
+    env.configure("policy = 'none'\n");
+    let (master, slave) = terminal();
+    let mut command = in_terminal(&env, &slave);
+    let (process, config) = (env.file("process"), env.file("paceline.toml"));
+    command.args(["sh", "-c", "echo $$ >\"$0\"; exec nohup \"$@\""]).arg(&process);
+    command.arg(program("paceline").unwrap()).args(["run", "--listen", "none", "--config"]);
+    let mut child = command.arg(&config).current_dir(env.folder.path()).spawn().unwrap();
+    drop((command, slave));
+    env.shows("the policy", |policy| policy["name"] == "none").await;
+    // The signal of the closing terminal is one to reload, as from a service manager.
+    env.configure("policy = 'tradl'\n");
+    drop(master);
+    env.shows("the other policy", |policy| policy["name"] == "tradl").await;
+    let process = std::fs::read_to_string(process).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::TERM).unwrap();
+    let ended = tokio::time::timeout(Duration::from_mins(1), child.wait()).await;
+    assert_eq!(ended.unwrap().unwrap().code(), Some(0));
 }
 
 #[tokio::test]

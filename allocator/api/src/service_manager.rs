@@ -22,7 +22,7 @@ const WATCHDOG: &str = "WATCHDOG_USEC";
 /// The process that the watchdog is meant for; without it, the one that reads this.
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
 
-/// The messages of one watchdog's time: one late turn or a lost message is no hang.
+/// The messages of one watchdog's time: one late turn or a lost message is not a hang.
 const BEATS: u32 = 3;
 /// The seconds after which a sign of life that was not taken is sent again.
 const RETRY: f64 = 1.0;

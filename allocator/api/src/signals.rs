@@ -18,7 +18,7 @@ pub enum Ending {
     Terminated,
 }
 
-/// The meaning of SIGHUP while the process has its terminal, or never had one.
+/// The meaning of SIGHUP while the process has its terminal, never had one, or was started by `nohup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hangup {
     Ends,
@@ -74,6 +74,8 @@ impl Signals {
 
     #[expect(clippy::disallowed_methods, reason = "the handle ends the task when it is dropped")]
     fn listen_where(means: Hangup) -> io::Result<Self> {
+        // `nohup` has the closing of the terminal ignored: the run is to outlive it.
+        let outlives_terminal = is_ignored(SignalKind::hangup());
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
@@ -89,9 +91,13 @@ impl Signals {
                     _ = terminate.recv() => Ending::Terminated,
                     () = any(&mut others) => Ending::Terminated,
                     _ = hangup.recv() => {
-                        let lost_terminal = had_terminal && !has_terminal();
+                        let lost_terminal =
+                            had_terminal && !outlives_terminal && !has_terminal();
                         if means == Hangup::Reloads && !lost_terminal {
                             reload.send_modify(|times| *times += 1);
+                            continue;
+                        }
+                        if outlives_terminal {
                             continue;
                         }
                         Ending::Terminated
@@ -132,6 +138,14 @@ impl Signals {
     pub fn reloads(&self) -> watch::Receiver<u64> {
         self.reloads.clone()
     }
+}
+
+/// Whether a signal is ignored; to be asked before anything listens for it.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    bits >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 /// Whether the process has a controlling terminal.

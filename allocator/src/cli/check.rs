@@ -117,6 +117,20 @@ fn ownership(found: &mut Findings, machine: &Machine, container: &Container) {
     }
 }
 
+/// Labels that bound the limit by more CPUs than the machine has: perhaps they were meant for another unit.
+fn beyond_the_machine(found: &mut Findings, machine: &Machine, labels: &Labels, of_pod: bool) {
+    let prefix = if of_pod { POD_PREFIX } else { PREFIX };
+    for (name, bound) in [("min-cpus", labels.min_cpus), ("max-cpus", labels.max_cpus)] {
+        if let Some(bound) = bound.filter(|bound| *bound > machine.cpus) {
+            let all = machine.cpus;
+            found.see(
+                "bound",
+                format!("{prefix}{name}={bound}: more than the machine's {all} CPUs"),
+            );
+        }
+    }
+}
+
 /// What Kubernetes says of the container's limits.
 fn pod_bounds(found: &mut Findings, pod: &Pod, labels: &Labels) {
     found.see(
@@ -158,6 +172,7 @@ async fn examine(runtime: &Runtime, machine: &Machine, container: &Container) ->
     };
     found.see("process", pid.to_string());
     limits(&mut found, machine, container, pid);
+    beyond_the_machine(&mut found, machine, &labels, container.pod.is_some());
     match &container.pod {
         Some(pod) => pod_bounds(&mut found, pod, &labels),
         None => found.see(

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use paceline_api::plain;
 use paceline_api::usage::BadUsage;
 use paceline_manual::{CompletionsArgs, ManArgs, ManError};
@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
     // force. Once it is caught, such a write is an error, as on a full disk. A program that this one
     // starts, or becomes, has the default again.
     drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             if let Some(error) = stray_command(&error) {
@@ -202,6 +202,21 @@ impl Cli {
             Command::Laboratory(laboratory) => laboratory.run(&self.engine).await,
         }
     }
+}
+
+/// Parses the command line. A negative number is a value everywhere, so the error of an option that
+/// does not allow one names what is allowed.
+fn parse() -> Result<Cli, clap::Error> {
+    let matches = with_negative_numbers(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let takes = arg.get_action().takes_values();
+        if takes { arg.allow_negative_numbers(true) } else { arg }
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 /// The error for `exec python train.py`, which lacks the `--` before the command.

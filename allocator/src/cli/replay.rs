@@ -84,7 +84,7 @@ pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     if !has_frames {
-        // A run that ended before its first decision leaves an empty record, so this is no failure.
+        // A run that ended before its first decision leaves an empty record, so this is not a failure.
         log.print(&format!("paceline: nothing to replay: the input has no frames; {RECORD}\n"));
     }
     Ok(ExitCode::SUCCESS)

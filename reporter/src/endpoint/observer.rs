@@ -1,9 +1,10 @@
 //! Reads the job, records its past, and sends changes to listeners and files.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use paceline_wire::{Forward, Progress, State};
+use paceline_wire::{Activity, Forward, Health, Progress, Sidecar, State};
 use tokio::time::timeout;
 
 use crate::bell::AsyncEnd;
@@ -64,6 +65,14 @@ struct Digest {
     urgent: Urgent,
     /// Counts of what has been reported.
     reports: (u64, u64, u64, Option<u64>),
+    /// The number of losses on held-out data.
+    validations: u64,
+    /// A job that stalls or evaluates reports nothing, and a reader is to see it.
+    condition: (Activity, Health),
+    /// The number of checkpoints that were asked for.
+    requested: u64,
+    /// What an extension says of its sources, as a hash.
+    sources: u64,
     /// The step: a sidecar may see it advance beside a loss that stays the same.
     step: Option<u64>,
     /// The total and the expected number of steps.
@@ -82,8 +91,11 @@ impl Observer {
     /// An observer without a reading.
     pub(crate) fn new(job: Arc<Job>) -> Self {
         let settings = job.settings();
-        let files =
-            StatusFiles::new(settings.status_file.clone(), settings.termination_log.clone());
+        let files = StatusFiles::new(
+            settings.status_file.clone(),
+            settings.termination_log.clone(),
+            settings.rank,
+        );
         #[cfg(any(feature = "page", feature = "tensorboard"))]
         let (progress, durations) = job.read();
         #[cfg(feature = "tensorboard")]
@@ -91,8 +103,13 @@ impl Observer {
             .tensorboard
             .as_deref()
             .map(|folder| crate::tensorboard::Board::new(folder, settings.rank, &progress));
+        // The reports of an earlier process have no times.
+        let history = settings
+            .resumed
+            .as_deref()
+            .map_or_else(History::new, |_| History::after(sample(&job.read().0, Task::Training)));
         let past = Past {
-            history: History::new(),
+            history,
             #[cfg(feature = "page")]
             chart: Chart::new(&progress, &durations),
             doing: Doing { task: Task::Training, since: 0.0 },
@@ -170,7 +187,7 @@ impl Observer {
             self.job.direction(),
             progress.now,
         );
-        let now = Digest::from_progress(&progress);
+        let now = self.digest(&progress);
         let (send, write) = {
             let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
             let past = &mut *past;
@@ -189,8 +206,22 @@ impl Observer {
         period
     }
 
-    /// Gives a reading to the extension, if it wants one. A stall is no news to listeners, because
-    /// nothing changes, so this does not depend on news.
+    /// The parts of a reading whose change is published. Those that take long to find are left out if no
+    /// listener and no file waits for them.
+    fn digest(&self, progress: &Progress) -> Digest {
+        let digest = Digest::from_progress(progress);
+        if self.listeners.is_empty() && self.files.is_empty() {
+            return digest;
+        }
+        let sources = self.extension().map_or(0, |extension| hash(&extension.describe()));
+        let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let doing = past.doing_at(self.job.doing(), progress);
+        let condition = signals::condition(&past.history, progress, doing);
+        Digest { condition, sources, ..digest }
+    }
+
+    /// Gives a reading to the extension, if it wants one. What it waits for may pass without news, so this
+    /// does not depend on news.
     fn publish(&self, urgent: Urgent, now: f64) {
         let Some(extension) = self.extension().filter(|one| one.is_subscribed()) else { return };
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
@@ -231,9 +262,10 @@ impl Observer {
         if let Some(extension) = self.extension().filter(|one| one.is_subscribed()) {
             extension.publish(&self.read().0, true);
         }
+        let last = self.digest(&progress);
         let is_sent = {
             let past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-            past.last_sent == Digest::from_progress(&progress)
+            past.last_sent == last
         };
         if !is_sent && !self.listeners.is_empty() {
             self.listeners.send(&self.json());
@@ -288,17 +320,22 @@ impl Observer {
         let past = &mut *past;
         let task = self.job.doing();
         past.doing = past.doing_at(task, progress);
-        past.history.push(Sample {
-            at: progress.now - progress.started_at,
-            step: progress.step.unwrap_or(0),
-            count: progress.eval.count,
-            sum: progress.eval.sum,
-            rejected: progress.rejected,
-            paused: task != Task::Training,
-        });
+        past.history.push(sample(progress, task));
         #[cfg(feature = "page")]
         past.chart.add(progress, durations, || signals::smoothed(&past.history, progress));
         Duration::try_from_secs_f64(past.history.wanted_period()).unwrap_or(MAX_PERIOD)
+    }
+}
+
+/// The reports up to a reading.
+fn sample(progress: &Progress, task: Task) -> Sample {
+    Sample {
+        at: progress.now - progress.started_at,
+        step: progress.step.unwrap_or(0),
+        count: progress.eval.count,
+        sum: progress.eval.sum,
+        rejected: progress.rejected,
+        paused: task != Task::Training,
     }
 }
 
@@ -322,7 +359,10 @@ impl Digest {
             },
             reports: (eval.count, batch_latency.count, *rejected, *epoch),
             step: progress.step,
+            validations: progress.validation.map_or(0, |validation| validation.count),
+            requested: checkpoint.requested,
             totals: (progress.total_steps, progress.expected_steps),
+            ..Self::default()
         }
     }
 
@@ -334,6 +374,15 @@ impl Digest {
         }
         news
     }
+}
+
+/// Which sources can be read, and what the user can do about the others.
+fn hash(described: &Sidecar) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for source in &described.sources {
+        (source.up, &source.grammar, &source.error, &source.hint).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Discards the rings so far.
@@ -371,6 +420,14 @@ mod tests {
         assert!(!moved.is_news(&mut before, &mut at, 0.9), "it is too early");
         assert!(moved.is_news(&mut before, &mut at, 1.0));
         assert!(!moved.is_news(&mut before, &mut at, 2.0));
+    }
+
+    #[test]
+    fn stall_without_a_report_is_news() {
+        let (mut before, mut at) = (digest(1, false), 0.0);
+        let stalled = Digest { condition: (Activity::Stalled, Health::Fine), ..digest(1, false) };
+        assert!(stalled.is_news(&mut before, &mut at, 60.0));
+        assert!(!stalled.is_news(&mut before, &mut at, 90.0));
     }
 
     #[test]

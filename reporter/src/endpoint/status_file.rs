@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use paceline_wire::{Progress, Signals};
+use paceline_wire::{Progress, Rank, Signals};
 
 use crate::say::say;
 
@@ -29,12 +29,22 @@ struct StatusFile {
 }
 
 impl StatusFiles {
-    /// The files need not exist yet.
-    pub(crate) fn new(status: Option<PathBuf>, termination: Option<PathBuf>) -> Self {
+    /// The files need not exist yet. All processes of a job on one machine get the same setting, so a further
+    /// one writes a status file of its own, and no termination log: a pod has only one.
+    pub(crate) fn new(
+        status: Option<PathBuf>,
+        termination: Option<PathBuf>,
+        rank: Option<Rank>,
+    ) -> Self {
         let file = |name| move |path| StatusFile { name, path, failing: AtomicBool::new(false) };
+        let further = rank.filter(|rank| rank.local.unwrap_or(rank.global) > 0);
+        let of_rank = |path: PathBuf| match further {
+            Some(rank) => with_suffix(&path, &format!(".rank_{}", rank.global)),
+            None => path,
+        };
         Self {
-            status: status.map(file("status file")),
-            termination: termination.map(file("termination log")),
+            status: status.map(of_rank).map(file("status file")),
+            termination: termination.filter(|_| further.is_none()).map(file("termination log")),
         }
     }
 
@@ -70,15 +80,19 @@ impl StatusFile {
 
 /// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
+    let new = with_suffix(path, ".new");
     // What another user put there is neither followed nor waited for: a link, or a pipe without a reader.
     drop(fs::remove_file(&new));
     let mut file = File::create_new(&new)?;
     file.write_all(text.as_bytes())?;
     drop(file);
     fs::rename(&new, path)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
 }
 
 /// Writes the termination log in place: in a pod it is a mount, which cannot be replaced.
@@ -110,4 +124,24 @@ fn without_waiting() -> fs::OpenOptions {
 
 fn json(progress: &Progress) -> String {
     serde_json::to_string(progress).map(|json| json + "\n").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_process_of_a_machine_has_a_status_file_of_its_own() {
+        let paths = |global, local| {
+            let rank = Some(Rank { global, local, world: None });
+            let files =
+                StatusFiles::new(Some("/run/s.json".into()), Some("/dev/last".into()), rank);
+            (files.status.unwrap().path, files.termination.map(|file| file.path))
+        };
+        let first = (PathBuf::from("/run/s.json"), Some(PathBuf::from("/dev/last")));
+        assert_eq!(paths(0, None), first);
+        assert_eq!(paths(8, Some(0)), first, "the first one of another machine");
+        assert_eq!(paths(9, Some(1)), ("/run/s.json.rank_9".into(), None));
+        assert_eq!(paths(2, None), ("/run/s.json.rank_2".into(), None));
+    }
 }

@@ -107,6 +107,21 @@ impl Settings {
         }
     }
 
+    /// Forgets what an earlier process has reached, unless it was the same target.
+    pub(crate) fn forget_other_targets(&mut self) {
+        let Some(before) = self.resumed.as_deref_mut() else { return };
+        let (direction, targets) = (before.eval.direction, before.targets);
+        if direction != self.direction {
+            before.checkpoint.kept = None;
+        }
+        if (direction, targets.acceptable) != (self.direction, self.targets.acceptable) {
+            before.reached.acceptable_at = None;
+        }
+        if (direction, targets.objective) != (self.direction, self.targets.objective) {
+            before.reached.objective_at = None;
+        }
+    }
+
     /// Checks the settings.
     pub(crate) fn check(&self) -> Result<(), StartError> {
         let Targets { acceptable, objective, batch_latency } = self.targets;

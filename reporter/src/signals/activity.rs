@@ -37,8 +37,10 @@ pub(crate) fn activity(history: &History, state: State, doing: Doing, now: f64) 
     match (doing.task, history.active_at()) {
         (Task::Evaluating, _) => at(Activity::Evaluating, since > pause_limit),
         (Task::Checkpointing, _) => at(Activity::Checkpointing, since > pause_limit),
-        // A report has arrived since the last sample.
-        (Task::Training, None) if state == State::Running => Activity::Training,
+        // A report has arrived since the last sample. Those of an earlier process make the state as well.
+        (Task::Training, None) if state == State::Running && !history.continues() => {
+            Activity::Training
+        }
         (Task::Training, None) => at(Activity::Starting, now > START_LIMIT),
         (Task::Training, Some(active_at)) => {
             // Time in which the process was stopped does not count, and a pause ends a wait.

@@ -53,6 +53,8 @@ pub(crate) struct History {
     pause: f64,
     longest_pause: f64,
     nonfinite: bool,
+    /// Whether it continues the reports of an earlier process.
+    continues: bool,
 }
 
 impl History {
@@ -70,7 +72,14 @@ impl History {
             pause: 0.0,
             longest_pause: 0.0,
             nonfinite: false,
+            continues: false,
         }
+    }
+
+    /// A record that begins after the reports up to `before`: those of an earlier process, whose times are
+    /// not known.
+    pub(crate) fn after(before: Sample) -> Self {
+        Self { last: Some(before), continues: true, ..Self::new() }
     }
 
     /// Adds a sample. One that is older than the last, or not finite, is ignored.
@@ -143,6 +152,11 @@ impl History {
     /// Time of the last report as far as the samples show, in seconds since the start.
     pub(crate) fn active_at(&self) -> Option<f64> {
         self.active_at
+    }
+
+    /// Whether it continues the reports of an earlier process.
+    pub(crate) fn continues(&self) -> bool {
+        self.continues
     }
 
     /// Seconds since then in which no step was expected.

@@ -15,7 +15,7 @@ mod scatter;
 mod series;
 mod smooth;
 
-use paceline_wire::{Progress, Signals, State};
+use paceline_wire::{Activity, Health, Progress, Signals, State};
 
 pub(crate) use self::history::{History, Sample};
 use self::number::finite;
@@ -61,6 +61,20 @@ pub(crate) fn derive(history: &History, progress: &Progress, doing: Doing) -> Si
         to_acceptable: forecast(targets.acceptable, reached.acceptable_at),
         to_objective: forecast(targets.objective, reached.objective_at),
     }
+}
+
+/// What the job is doing and how its loss is, which costs far less than all signals.
+pub(crate) fn condition(
+    history: &History,
+    progress: &Progress,
+    doing: Doing,
+) -> (Activity, Health) {
+    let series = Series::new(history);
+    let now = now(history, progress);
+    (
+        activity::activity(history, progress.state, doing, now),
+        health::health(history, series.as_ref(), progress),
+    )
 }
 
 /// The smoothed loss alone, which costs far less than all signals.

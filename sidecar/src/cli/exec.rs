@@ -44,7 +44,7 @@ pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
     let plan = args.forward.plan()?;
     let job = args.job.start(|builder| builder)?;
-    let flush = plan.start(&job)?;
+    let flush = plan.start(&job, None)?;
     let ended = child::run(&job, &args.command, &patterns, args.tty);
     job.end(ended.as_ref().is_ok_and(ExitStatus::success));
     job.close();

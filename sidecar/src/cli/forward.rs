@@ -16,6 +16,7 @@ mod without {
     use std::sync::Arc;
 
     use clap::Args;
+    use paceline_reporter::wire::Progress;
 
     use super::super::Failure;
     use crate::job::Job;
@@ -37,7 +38,11 @@ mod without {
 
     impl Nothing {
         #[expect(clippy::unnecessary_wraps, reason = "as with the feature")]
-        pub(in crate::cli) fn start(self, _: &Arc<Job>) -> Result<Self, Failure> {
+        pub(in crate::cli) fn start(
+            self,
+            _: &Arc<Job>,
+            _: Option<&Progress>,
+        ) -> Result<Self, Failure> {
             Ok(self)
         }
 

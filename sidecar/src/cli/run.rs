@@ -27,6 +27,7 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT])
         .map_err(|error| Failure::running(format!("cannot handle signals: {}", chain(&error))))?;
+    let before = saved.progress.clone();
     // The address is announced below, also that of a socket.
     let job = args.job.start(|builder| {
         let builder = builder.hide_address();
@@ -39,7 +40,7 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     for remark in args.remarks() {
         say(format_args!("{remark}"));
     }
-    let flush = plan.start(&job)?;
+    let flush = plan.start(&job, before.as_ref())?;
     for address in &args.statsd {
         datagram::listen(Arc::clone(&job), address).map_err(|error| {
             Failure::usage(format!("cannot listen on --statsd {address}: {error}"))

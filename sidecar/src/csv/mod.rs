@@ -55,6 +55,7 @@ impl Reader {
         self.follower.poll(&mut |piece| match piece {
             Piece::Bytes(bytes) => self.table.feed(bytes, sink),
             Piece::Break(_) => self.table.restart(),
+            Piece::Recalled(_) | Piece::CaughtUp => {}
         })
     }
 

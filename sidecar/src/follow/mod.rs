@@ -31,6 +31,10 @@ const READS: u32 = 16;
 pub enum Piece<'a> {
     /// Bytes of the log, at most 64 KiB.
     Bytes(&'a [u8]),
+    /// Bytes that an earlier follower has passed on: those up to the saved position, or the last of them.
+    Recalled(&'a [u8]),
+    /// All that was there at the start has been passed on. It comes once.
+    CaughtUp,
     /// The next bytes do not continue the previous ones.
     Break(Break),
 }
@@ -98,6 +102,7 @@ pub struct Follower {
     source: Source,
     buffer: Vec<u8>,
     counts: Counts,
+    caught_up: bool,
 }
 
 #[derive(Debug)]
@@ -118,6 +123,11 @@ impl Follower {
         Self::from_source(Source::Path(Tail::new(path.into(), saved.files)))
     }
 
+    /// Like `resume`, but passes on the bytes before the saved position first.
+    pub fn recall(path: impl Into<PathBuf>, saved: Saved) -> Self {
+        Self::from_source(Source::Path(Tail::new(path.into(), saved.files).recalling()))
+    }
+
     /// Reads standard input.
     pub fn stdin() -> io::Result<Self> {
         Ok(Self::pipe(io::stdin().as_fd().try_clone_to_owned()?.into()))
@@ -130,7 +140,7 @@ impl Follower {
 
     fn from_source(source: Source) -> Self {
         let buffer = vec![0; CHUNK + open::TAIL];
-        Self { source, buffer, counts: Counts::default() }
+        Self { source, buffer, counts: Counts::default(), caught_up: false }
     }
 
     /// Reads on, a bounded amount, and passes it to `sink`. A missing log is not an error. After an
@@ -143,6 +153,7 @@ impl Follower {
                 Piece::Bytes(bytes) => {
                     given = given.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
                 }
+                Piece::Recalled(_) | Piece::CaughtUp => {}
                 Piece::Break(Break::Rotated) => counts.rotations += 1,
                 Piece::Break(Break::Truncated) => counts.truncations += 1,
                 Piece::Break(Break::Replaced) => counts.replacements += 1,
@@ -150,6 +161,10 @@ impl Follower {
             sink(piece);
         };
         let polled = self.source.poll(&mut self.buffer, &mut sink);
+        if !self.caught_up && polled.as_ref().is_ok_and(|progress| !progress.more) {
+            self.caught_up = true;
+            sink(Piece::CaughtUp);
+        }
         self.counts.bytes = self.counts.bytes.saturating_add(given);
         polled.map(|progress| Progress { bytes: given, ..progress })
     }

@@ -122,6 +122,13 @@ impl Open {
         Ok(Got::Bytes)
     }
 
+    /// Reads again what is before the read position, from `from` on. Returns the number of bytes.
+    pub(super) fn read_again(&self, buffer: &mut [u8], from: u64) -> io::Result<usize> {
+        let left = usize::try_from(self.offset.saturating_sub(from)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left).min(CHUNK);
+        read_at(&self.file, buffer.get_mut(..length).unwrap_or_default(), from)
+    }
+
     /// Whether the file still has a name.
     pub(super) fn has_name(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() > 0)

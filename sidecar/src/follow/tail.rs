@@ -15,6 +15,8 @@ use super::{Break, Piece, Progress, READS, State};
 const KNOWN: usize = 8;
 /// Maximum number of folder entries searched for a renamed file.
 const ENTRIES: usize = 10_000;
+/// The most bytes before a saved position that are read again.
+const RECALLED: u64 = 256 << 20;
 /// Maximum number of breaks in one poll.
 const BREAKS: u32 = 8;
 
@@ -27,6 +29,15 @@ pub(super) struct Tail {
     known: VecDeque<Mark>,
     /// The file that the previous follower was reading. It may have been renamed since.
     unfinished: Option<Mark>,
+    /// Whether the first file is read again up to its saved position, and how far it has been.
+    recall: Recall,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recall {
+    No,
+    Wanted,
+    From(u64),
 }
 
 /// The file type found under the name.
@@ -39,7 +50,12 @@ pub(super) enum Found {
 impl Tail {
     pub(super) fn new(path: PathBuf, known: Vec<Mark>) -> Self {
         let unfinished = known.last().copied();
-        Self { path, open: None, known: known.into(), unfinished }
+        Self { path, open: None, known: known.into(), unfinished, recall: Recall::No }
+    }
+
+    /// Reads the first file again up to its saved position.
+    pub(super) fn recalling(self) -> Self {
+        Self { recall: Recall::Wanted, ..self }
     }
 
     pub(super) fn poll(
@@ -56,8 +72,36 @@ impl Tail {
             }
             progress.opened = true;
         }
+        if self.recall != Recall::No {
+            progress.more = self.recall(buffer, sink)?;
+            if progress.more {
+                progress.state = State::Up;
+                return Ok(Found::File(progress));
+            }
+        }
         self.read(buffer, sink, &mut progress)?;
         Ok(Found::File(progress))
+    }
+
+    /// Reads what is before the saved position again. Returns whether there is more of it.
+    fn recall(&mut self, buffer: &mut [u8], sink: &mut dyn FnMut(Piece<'_>)) -> io::Result<bool> {
+        let Some(open) = &self.open else { return Ok(false) };
+        let mut from = match self.recall {
+            Recall::From(from) => from,
+            Recall::No | Recall::Wanted => open.mark().offset.saturating_sub(RECALLED),
+        };
+        for _ in 0..READS {
+            let read = open.read_again(buffer, from)?;
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
+                self.recall = Recall::No;
+                return Ok(false);
+            }
+            from = from.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            sink(Piece::Recalled(bytes));
+        }
+        self.recall = Recall::From(from);
+        Ok(true)
     }
 
     fn read(

@@ -40,6 +40,7 @@ impl Log {
         let mut take = |piece: Piece<'_>| match piece {
             Piece::Bytes(bytes) => text.extend_from_slice(bytes),
             Piece::Break(why) => write!(text, "[{why:?}]").unwrap(),
+            Piece::Recalled(_) | Piece::CaughtUp => {}
         };
         while self.follower.poll(&mut take).unwrap().more {}
         String::from_utf8(text).unwrap()
@@ -162,6 +163,7 @@ fn log_truncated_during_a_poll_is_read_again() {
             }
         }
         Piece::Break(why) => write!(text, "[{why:?}]").unwrap(),
+        Piece::Recalled(_) | Piece::CaughtUp => {}
     };
     log.follower.poll(&mut take).unwrap();
     let expected = format!("{}[Truncated]after\n", "x".repeat(CHUNK));

@@ -68,6 +68,11 @@ impl Target for Katib {
         Takes::Readings { period: PERIOD, spacing: Duration::ZERO }
     }
 
+    fn resume(&mut self, before: &Progress) {
+        // Those on held-out data are counted from 0 again.
+        self.written = (before.eval.count, 0);
+    }
+
     fn send(&mut self, item: &Item, _: &Ending) -> Result<Outcome, String> {
         let Item::Reading { progress, .. } = item else { return Ok(Outcome::Nothing) };
         let Some(line) = line(progress, self.written) else { return Ok(Outcome::Nothing) };

@@ -55,6 +55,9 @@ pub trait Target: Debug + Send {
     /// What it is given.
     fn takes(&self) -> Takes;
 
+    /// Takes the progress of an earlier process, whose reports that one has sent.
+    fn resume(&mut self, _before: &Progress) {}
+
     /// Sends one item. It should return within `ending.remaining(…)`; what takes longer is abandoned
     /// at the end of the process. An error is one line without secrets.
     fn send(&mut self, item: &Item, ending: &Ending) -> Result<Outcome, String>;

@@ -170,6 +170,10 @@ impl Target for Statsd {
         Takes::Readings { period: PERIOD, spacing: Duration::ZERO }
     }
 
+    fn resume(&mut self, before: &Progress) {
+        self.batches = (before.batch_latency.count, before.batch_latency.sum);
+    }
+
     fn send(&mut self, item: &Item, _: &Ending) -> Result<Outcome, String> {
         let Item::Reading { progress, .. } = item else { return Ok(Outcome::Nothing) };
         let datagrams = packed(&self.lines(progress));

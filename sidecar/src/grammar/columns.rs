@@ -48,7 +48,7 @@ impl Columns {
     /// Takes a line that mentions a loss. Returns whether it is the header of a table.
     pub(super) fn header(&mut self, line: &str) -> bool {
         let line = line.strip_prefix("# ").unwrap_or(line);
-        // A line of numbers is no header.
+        // A line of numbers is not a header.
         if line.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
             return false;
         }

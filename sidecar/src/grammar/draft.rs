@@ -16,7 +16,7 @@ pub(super) struct Draft {
     pub(super) beside_time: bool,
     /// The counters are those of held-out data.
     pub(super) held_out: bool,
-    /// The held-out data that all values of the line are of, by a field that says so.
+    /// The held-out data that all values of the line are of, by a field that names it.
     pub(super) data: Option<Phase>,
     pub(super) steps: Steps,
     spare: Vec<Loss>,
@@ -59,7 +59,7 @@ impl Draft {
         self.found.batch_seconds = self.found.batch_seconds.or(time);
     }
 
-    /// Makes the losses those of held-out data, if a field of the line says so. A loss whose name
+    /// Makes the losses those of held-out data, if a field of the line names it. A loss whose name
     /// contains its own data keeps them.
     #[inline]
     pub(super) fn settle_data(&mut self) {

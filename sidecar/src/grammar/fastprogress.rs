@@ -35,7 +35,7 @@ impl Grammar for Fastprogress {
         if end == End::Flush {
             return Reading::Foreign;
         }
-        // `epoch 1: train_loss 0.5` is no header.
+        // `epoch 1: train_loss 0.5` is not a header.
         if line.starts_with("epoch ") && !line.contains([':', ',', '=']) {
             let columns: Vec<_> =
                 line.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect();

@@ -9,6 +9,17 @@ use super::{Job, State};
 use crate::merger::{Entry, SourceId};
 use crate::observation::Observation;
 
+/// When something was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// Just now.
+    New,
+    /// Some time before it was read.
+    Old,
+    /// Before the state of an earlier sidecar was saved, which has reported it.
+    Reported,
+}
+
 /// Maximum number of losses per report to the reporter.
 const MAX_LOSSES: usize = 64;
 
@@ -21,6 +32,7 @@ const MAX_LOSSES: usize = 64;
 pub struct SourceLock<'j> {
     state: MutexGuard<'j, State>,
     source: SourceId,
+    age: Age,
     now: f64,
     observations: u64,
     pending: Pending,
@@ -35,19 +47,24 @@ struct Pending {
 }
 
 impl<'j> SourceLock<'j> {
-    pub(super) fn new(job: &'j Job, source: SourceId) -> Self {
+    pub(super) fn new(job: &'j Job, source: SourceId, age: Age) -> Self {
         let pending = Pending { losses: [0.0; MAX_LOSSES], count: 0, step: None };
         let now = job.clock().unix();
-        Self { state: job.state(), source, now, observations: 0, pending }
+        Self { state: job.state(), source, age, now, observations: 0, pending }
     }
 
     /// Takes one observation.
     pub fn take(&mut self, observation: &Observation) {
-        let Self { state, source, now, observations, pending } = self;
+        let Self { state, source, age, now, observations, pending } = self;
         let State { merger, reporter, .. } = &mut **state;
+        if *age == Age::Reported {
+            merger.take(*source, observation, None, |_| {});
+            return;
+        }
         *observations += 1;
         if let Some(reporter) = reporter {
-            merger.take(*source, observation, *now, |entry| pending.enter(entry, reporter));
+            let now = (*age == Age::New).then_some(*now);
+            merger.take(*source, observation, now, |entry| pending.enter(entry, reporter));
         }
     }
 }

@@ -105,15 +105,16 @@ impl Merger {
         SourceId(self.sources.len() - 1)
     }
 
-    /// Takes an observation of `source` at `now`, in seconds. Passes the values to report to
-    /// `report`, in order.
+    /// Takes an observation of `source` at `now`, in seconds; `None` if it is older than its reading, so
+    /// that the times between observations are unknown. Passes the values to report to `report`, in order.
     pub fn take(
         &mut self,
         source: SourceId,
         observation: &Observation,
-        now: f64,
+        now: impl Into<Option<f64>>,
         mut report: impl FnMut(Entry),
     ) {
+        let now = now.into();
         let Some(state) = self.sources.get_mut(source.0) else { return };
         match state.wait(observation, self.hints.loss.is_some()) {
             Wait::Take => {}
@@ -127,7 +128,7 @@ impl Merger {
         &mut self,
         source: SourceId,
         observation: &Observation,
-        now: f64,
+        now: Option<f64>,
         report: &mut impl FnMut(Entry),
     ) {
         let Some(state) = self.sources.get_mut(source.0) else { return };

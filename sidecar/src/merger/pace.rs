@@ -50,21 +50,26 @@ impl Pace {
         self.paused = true;
     }
 
-    /// Takes a line that arrived at `at` in seconds, with its step and its reported latency, if it
-    /// has them. Returns the duration of a batch in seconds, once it is known. With `paused`, the
+    /// Takes a line that arrived at `at` in seconds, if that is known, with its step and its reported latency,
+    /// if it has them. Returns the duration of a batch in seconds, once it is known. With `paused`, the
     /// line is about something other than steps.
     pub(super) fn took(
         &mut self,
         reported: Option<f64>,
         step: Option<u64>,
-        at: f64,
+        at: Option<f64>,
         paused: bool,
     ) -> Option<f64> {
-        let inferred = if paused {
-            self.paused = true;
-            None
-        } else {
-            self.infer(step, at)
+        let inferred = match at {
+            _ if paused => {
+                self.paused = true;
+                None
+            }
+            Some(at) => self.infer(step, at),
+            None => {
+                (self.mark, self.group, self.intervals) = (None, None, 0);
+                None
+            }
         };
         let took = match reported.filter(|took| took.is_finite() && *took > 0.0) {
             Some(took) => {

@@ -218,7 +218,7 @@ impl Process {
         &mut self,
         observation: &Observation,
         position: Position,
-        now: f64,
+        now: Option<f64>,
         paused: bool,
     ) -> Option<f64> {
         let Observation { step, batch_seconds, losses, .. } = observation;
@@ -228,11 +228,6 @@ impl Process {
         let step = position.global.filter(|_| step.is_some());
         // A batch of held-out data is not one of the training.
         let trains = losses.is_empty() || losses.iter().any(|loss| loss.phase == Phase::Train);
-        self.pace.took(
-            batch_seconds.filter(|_| trains),
-            step,
-            observation.at.unwrap_or(now),
-            paused,
-        )
+        self.pace.took(batch_seconds.filter(|_| trains), step, observation.at.or(now), paused)
     }
 }

@@ -94,7 +94,10 @@ fn observation(value: &Value) -> Result<Observation, String> {
             Some(value.map(|value| Loss { name: name.to_owned(), phase, span, value }))
         })
         .collect::<Result<_, _>>()?;
-    let rank = count("rank")?.map(u32::try_from).transpose();
+    let rank = count("rank")?.map(|rank| {
+        u32::try_from(rank)
+            .map_err(|_| format!("invalid rank {rank}: expected at most {}", u32::MAX))
+    });
     let found = Observation {
         at: number(fields, "at")?,
         step: count("step")?,
@@ -102,7 +105,7 @@ fn observation(value: &Value) -> Result<Observation, String> {
         expected_steps: expected(fields)?,
         epoch: number(fields, "epoch")?,
         batch_seconds: positive(fields, "batch_seconds")?,
-        rank: rank.map_err(|_| format!("invalid rank: expected at most {}", u32::MAX))?,
+        rank: rank.transpose()?,
         losses,
         ..Observation::default()
     };
@@ -241,7 +244,7 @@ mod tests {
             ),
             (
                 r#"{"loss":1,"rank":5000000000}"#,
-                "line 1: invalid rank: expected at most 4294967295",
+                "line 1: invalid rank 5000000000: expected at most 4294967295",
             ),
             (
                 r#"{"loss":1,"expected_steps":0}"#,

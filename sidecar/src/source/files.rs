@@ -13,7 +13,7 @@ use crate::csv;
 use crate::follow::wake::Wake;
 use crate::follow::{self, Follower, Piece, State};
 use crate::grammar::Patterns;
-use crate::job::Job;
+use crate::job::{Age, Job};
 use crate::merger::{Kind, SourceId};
 use crate::say::say;
 use crate::source::text::Text;
@@ -82,9 +82,10 @@ impl Files {
             let follower = if path.as_os_str() == "-" {
                 Follower::stdin()?
             } else {
-                Follower::resume(path, saved.logs.get(path).cloned().unwrap_or_default())
+                Follower::recall(path, saved.logs.get(path).cloned().unwrap_or_default())
             };
-            let text = Text::new(Arc::clone(job), source, patterns.clone());
+            let mut text = Text::new(Arc::clone(job), source, patterns.clone());
+            text.set_age(Age::Old);
             let reader = Reader::Log(Box::new((follower, text)));
             files.push(OneFile { source, path: path.clone(), reader });
         }
@@ -138,7 +139,7 @@ impl Files {
                     "ending with unread text: the sources have more than {} s can read",
                     max_time.as_secs()
                 ));
-                // The last line may be cut at the end of a piece: it is no report.
+                // The last line may be cut at the end of a piece: it is not a report.
                 return;
             }
         }
@@ -201,6 +202,8 @@ impl OneFile {
                 let (follower, text) = &mut **log;
                 let read = follower.poll(&mut |piece| match piece {
                     Piece::Bytes(bytes) => text.feed(bytes),
+                    Piece::Recalled(bytes) => text.recall(bytes),
+                    Piece::CaughtUp => text.set_age(Age::New),
                     Piece::Break(_) => text.restart(),
                 });
                 read.map(|progress| {

@@ -7,7 +7,7 @@ use paceline_reporter::wire::Source;
 
 use super::unread::Unread;
 use crate::grammar::{Detector, Patterns, Reader};
-use crate::job::Job;
+use crate::job::{Age, Job};
 use crate::merger::SourceId;
 use crate::say::say;
 use crate::terminal::wrapping::Stream;
@@ -26,6 +26,10 @@ pub struct Text {
     pending: bool,
     /// Until a loss is read, or it was said that none is.
     unread: Option<Box<Unread>>,
+    /// When the next bytes were written.
+    age: Age,
+    /// Whether the last bytes were recalled.
+    recalls: bool,
 }
 
 impl Text {
@@ -33,12 +37,44 @@ impl Text {
     pub fn new(job: Arc<Job>, source: SourceId, patterns: Patterns) -> Self {
         let reader = Reader::new(Detector::new(patterns.clone()));
         let unread = Some(Box::new(Unread::new(patterns.clone())));
-        Self { job, source, patterns, reader, bytes: 0, earlier: (0, 0), pending: false, unread }
+        Self {
+            job,
+            source,
+            patterns,
+            reader,
+            bytes: 0,
+            earlier: (0, 0),
+            pending: false,
+            unread,
+            age: Age::New,
+            recalls: false,
+        }
+    }
+
+    /// Sets when the next bytes were written.
+    pub fn set_age(&mut self, age: Age) {
+        self.age = age;
+    }
+
+    /// Takes bytes that an earlier sidecar has reported, to know where the next ones belong.
+    pub fn recall(&mut self, bytes: &[u8]) {
+        self.recalls = true;
+        let mut lock = self.job.lock_for(self.source, Age::Reported);
+        self.reader.feed(bytes, &mut |observation| lock.take(observation));
+    }
+
+    /// An incomplete line at the end of what was recalled has been reported as well.
+    fn end_recall(&mut self) {
+        if std::mem::take(&mut self.recalls) {
+            let mut lock = self.job.lock_for(self.source, Age::Reported);
+            self.reader.flush(&mut |observation| lock.take(observation));
+        }
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let mut lock = self.job.lock(self.source);
+        self.end_recall();
+        let mut lock = self.job.lock_for(self.source, self.age);
         self.reader.feed(bytes, &mut |observation| lock.take(observation));
         drop(lock);
         self.fed(None, bytes);
@@ -47,7 +83,7 @@ impl Text {
     /// Takes the next bytes of one of a program's two outputs. They are read together, because a
     /// trainer may print losses to one and the bar with their step to the other.
     pub fn feed_from(&mut self, stream: Stream, bytes: &[u8]) {
-        let mut lock = self.job.lock(self.source);
+        let mut lock = self.job.lock_for(self.source, self.age);
         self.reader.feed_from(stream, bytes, &mut |observation| lock.take(observation));
         drop(lock);
         self.fed(Some(stream), bytes);
@@ -72,7 +108,7 @@ impl Text {
     pub fn flush(&mut self) {
         if self.pending {
             self.pending = false;
-            let mut lock = self.job.lock(self.source);
+            let mut lock = self.job.lock_for(self.source, self.age);
             self.reader.flush(&mut |observation| lock.take(observation));
             drop(lock);
             self.describe();
@@ -105,7 +141,8 @@ impl Text {
     }
 
     fn end_line(&mut self) {
-        let mut lock = self.job.lock(self.source);
+        self.end_recall();
+        let mut lock = self.job.lock_for(self.source, self.age);
         self.reader.finish(&mut |observation| lock.take(observation));
         drop(lock);
         self.describe();

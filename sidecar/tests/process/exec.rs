@@ -94,6 +94,24 @@ fn signals_that_programs_use_reach_the_command() {
 }
 
 #[test]
+fn signal_that_is_ignored_stays_ignored() {
+    let bench = Bench::new();
+    let script = "echo ready; while [ ! -e end ]; do sleep 0.01; done; echo ended";
+    let sidecar = under_exec(&bench, &[], script);
+    let mut command = Command::new("nohup");
+    command.arg(sidecar.get_program()).args(sidecar.get_args()).current_dir(bench.path(""));
+    command.envs(sidecar.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut running = Running(command.spawn().unwrap());
+    let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    running.signal(Signal::HUP);
+    append(&bench.path("end"), "");
+    assert_eq!(lines.next().unwrap().unwrap(), "ended");
+    assert_eq!(running.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn last_line_of_a_flood_is_read() {
     let bench = Bench::new();
     let status = bench.path("status.json");

@@ -231,8 +231,8 @@ fn wrong_targets_exit_with_2_before_the_job_starts() {
     }
     for (name, value, part) in [
         ("PACELINE_ON", "finished=true\nfailed", "invalid PACELINE_ON"),
-        ("PACELINE_TRAINJOB", "maybe", "invalid PACELINE_TRAINJOB"),
-        ("PACELINE_FLUSH_TIMEOUT", "-1", "invalid PACELINE_FLUSH_TIMEOUT"),
+        ("PACELINE_TRAINJOB", "maybe", "invalid PACELINE_TRAINJOB \"maybe\": expected 1 or 0"),
+        ("PACELINE_FLUSH_TIMEOUT", "-1", "invalid PACELINE_FLUSH_TIMEOUT \"-1\""),
         ("PACELINE_STATSD_OUT", "x", "invalid PACELINE_STATSD_OUT"),
     ] {
         let mut command = bench.command(&["exec", "--", "sh", "-c", &script]);

@@ -21,6 +21,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use paceline_reporter::wire::{Progress, Source, State};
+use paceline_sidecar::state::Saved;
 use rustix::process::Signal;
 
 use program::{Bench, Running, append, line, wait_for};
@@ -129,6 +130,59 @@ fn new_sidecar_with_the_state_counts_nothing_twice() {
     let after = bench.until(|progress| (progress.step, progress.eval.count) == (Some(60), 60));
     assert_ne!(after.instance, before.instance);
     assert_eq!(after.eval.first, before.eval.first);
+}
+
+#[test]
+fn new_sidecar_with_the_state_knows_where_the_run_is() {
+    let frame = |step: u32| {
+        let (percent, loss) = (step * 5 / 2, 5.0 / f64::from(step + 1));
+        format!("\r{percent:3}%|####      | {step}/40 [00:01<00:09, 10.00it/s, loss={loss:.4}]")
+    };
+    let pass = |steps: std::ops::RangeInclusive<u32>| steps.map(frame).collect::<String>();
+    let read = |pieces: &[String]| {
+        let bench = Bench::new();
+        let (log, state) = (bench.path("train.log"), bench.path("state.json"));
+        let words = ["--log", log.to_str().unwrap(), "--state", state.to_str().unwrap()];
+        let mut last = None;
+        for piece in pieces {
+            append(&log, piece);
+            let mut running = Running(bench.command(&words).spawn().unwrap());
+            let length = fs::metadata(&log).unwrap().len();
+            // Once its position is saved, all is read.
+            let saved =
+                || fs::read_to_string(&state).ok()?.contains(&length.to_string()).then_some(());
+            wait_for(saved);
+            // Its last frame is read once nothing follows, or at the end.
+            running.signal(Signal::TERM);
+            assert!(running.0.wait().unwrap().success());
+            let read: Saved = serde_json::from_slice(&fs::read(&state).unwrap()).unwrap();
+            let progress = read.progress.unwrap();
+            last = Some((progress.step, progress.total_steps, progress.eval.count));
+        }
+        last.unwrap()
+    };
+    let passes = [pass(1..=40) + &pass(1..=40) + &pass(1..=20), pass(21..=40) + &pass(1..=30)];
+    let whole = read(&[passes.concat()]);
+    assert_eq!(whole.0, Some(3 * 40 + 30), "{whole:?}");
+    assert_eq!(read(&passes), whole);
+}
+
+#[test]
+fn times_between_lines_that_were_there_before_are_unknown() {
+    let bench = Bench::new();
+    let log = bench.path("train.log");
+    let line = |step: u32| format!("step {step} loss {:.5}\n", 5.0 / f64::from(step));
+    let lines: Vec<String> = (1..200_000).map(line).collect();
+    append(&log, &lines.concat());
+    let _running = Running(bench.command(&["--log", log.to_str().unwrap()]).spawn().unwrap());
+    let before = bench.until(|progress| progress.step == Some(199_999));
+    assert_eq!((before.eval.count, before.batch_latency.count), (199_999, 0));
+    let mut next = 200_000..;
+    wait_for(|| {
+        let step = next.next()?;
+        append(&log, &line(step));
+        bench.progress().filter(|progress| progress.batch_latency.count > 0)
+    });
 }
 
 #[test]

@@ -122,11 +122,21 @@ fn keys_and_size_of_the_users_terminal_reach_the_command() {
 
 #[test]
 fn command_that_a_key_stops_gives_the_terminal_to_the_shell() {
+    stop_by_a_key("");
+}
+
+#[test]
+fn command_with_another_input_is_stopped_by_a_key_as_well() {
+    stop_by_a_key("</dev/null");
+}
+
+fn stop_by_a_key(input: &str) {
     let bench = Bench::new();
     let mut user = User::runs(&bench, &["sh", "-i"]);
     // It starts no process: a shell that is stopped while it starts one by `vfork` stays in the kernel.
     let script = "echo loop$((1))ing; while [ ! -e go ]; do :; done; echo went on";
-    user.types(&format!("cd {}; {PROGRAM} exec -- sh -c '{script}'\r", bench.path("").display()));
+    let folder = bench.path("");
+    user.types(&format!("cd {}; {PROGRAM} exec -- sh -c '{script}' {input}\r", folder.display()));
     user.sees("loop1ing");
     user.types("\u{1a}");
     user.sees("Stopped");

@@ -16,6 +16,8 @@ use crate::client::{self, Failure};
 const FURTHER_PORTS: RangeInclusive<u16> = 7230..=7299;
 /// The folder of sockets of the machine's jobs. Its parent has the allocator's own sockets.
 const MACHINE_FOLDER: &str = "/run/paceline/jobs";
+/// The folders of sockets in a user's runtime folder; `paceline exec` uses the second.
+const USER_FOLDERS: [&str; 2] = ["paceline", "paceline/jobs"];
 /// The most sockets of a folder.
 const MAX_SOCKETS: usize = 128;
 /// The most files of a folder that are looked at.
@@ -36,12 +38,11 @@ impl Search {
         let own = std::env::var("PACELINE_LISTEN").ok().and_then(|text| listened(&text));
         let ports = std::iter::once(DEFAULT_PORT).chain(FURTHER_PORTS).map(Address::local);
         let user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let user = user.filter(|folder| folder.is_absolute()).map(|folder| folder.join("paceline"));
+        let user = user.filter(|folder| folder.is_absolute());
         Self {
             fixed: ports.chain(own).chain(more.iter().cloned()).collect(),
-            folders: [Some(PathBuf::from(MACHINE_FOLDER)), user]
-                .into_iter()
-                .flatten()
+            folders: std::iter::once(PathBuf::from(MACHINE_FOLDER))
+                .chain(user.iter().flat_map(|user| USER_FOLDERS.map(|folder| user.join(folder))))
                 // A socket's address has its whole path.
                 .chain(folders.iter().map(|one| absolute(one).unwrap_or_else(|_| one.clone())))
                 .collect(),

@@ -74,7 +74,7 @@ fn folder_with_locks_alone_is_made_private() {
     drop(StateFolder::open(&path).unwrap());
     assert_eq!(mode(&path), 0o700);
 
-    // Another folder of that name is no sign of a state folder.
+    // Another folder of that name is not a sign of a state folder.
     fs::write(path.join("locks/thesis.tex"), "").unwrap();
     set_mode(&path, 0o755);
     let error = StateFolder::open(&path).unwrap_err().to_string();

@@ -16,7 +16,7 @@ use paceline_policy::{Event, JobId, Share};
 use paceline_runtime::{RuntimeError, short};
 use paceline_wire::Targets;
 
-use super::write_queue::{Action, WriteRequest};
+use super::write_queue::{Action, WriteQueue, WriteRequest};
 use super::{Controller, targets};
 
 /// How long the container engine may take to describe a container that an order names.
@@ -162,7 +162,7 @@ impl Controller {
         let candidate = self.inventory.get(&id).ok_or_else(|| Refusal::Unknown(name.to_owned()))?;
         let job = candidate.job().clone();
         if candidate.standing == Standing::Released {
-            return Ok(Served::Done(format!("job {job} is already released")));
+            return Ok(self.release_again(id, job));
         }
         candidate.release();
         candidate.written = None;
@@ -171,6 +171,16 @@ impl Controller {
         self.decide_soon();
         let done = format!("job {job} is released, its original limits are restored");
         Ok(Served::AfterWrite(Box::new(restore(id, Some(job))), done))
+    }
+
+    /// A released job still has limits of ours if restoring them has failed.
+    fn release_again(&self, id: String, job: JobId) -> Served {
+        let is_limited = |writes: &WriteQueue| writes.actuator().pending().contains(&id);
+        if !self.writes.as_ref().is_some_and(is_limited) {
+            return Served::Done(format!("job {job} is already released"));
+        }
+        let done = format!("job {job} was released before, its original limits are restored now");
+        Served::AfterWrite(Box::new(restore(id, Some(job))), done)
     }
 
     fn pin(&mut self, name: &str, share: Share) -> Result<Served, Refusal> {

@@ -70,6 +70,7 @@ impl Controller {
             self.record_gone(&job, container);
         }
         for Departed { container, job, standing } in change.gone {
+            self.endings.forget(&container);
             if let Some(share) = self.engine.status(&job).and_then(|status| status.pinned)
                 && self.inventory.keep_pin(&container, share)
             {

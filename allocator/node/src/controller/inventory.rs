@@ -21,6 +21,7 @@ use super::names::{self, Named};
 use super::replacements::Replacements;
 use super::survey::{Scope, Survey, SurveyError, Surveys};
 use super::watched::{Context, Observation, WatchedContainer};
+use crate::limits::Actuator;
 use crate::limits::ownership::Owner;
 use crate::observe::calls::CallPool;
 use crate::observe::networks::Networks;
@@ -39,8 +40,13 @@ pub struct Inventory {
     /// Containers that cannot be managed, because of their owner or their labels, by id. They are
     /// remembered so that the reason is logged only once.
     refused: BTreeMap<String, Refused>,
+    /// The ids of described containers that did not fit what was asked. They are remembered for the same
+    /// reason.
+    unfit: BTreeSet<String>,
     /// Containers that were opted in by an order, by id.
     adopted: BTreeSet<String>,
+    /// Knows what the owners of containers with limits of ours have set; `None` in a dry run.
+    limits: Option<Arc<Actuator>>,
     /// Notified of urgent news from a job.
     wake: Arc<Notify>,
     /// Threads for calls into containers.
@@ -99,7 +105,9 @@ impl Inventory {
             labels,
             candidates: BTreeMap::new(),
             refused: BTreeMap::new(),
+            unfit: BTreeSet::new(),
             adopted: BTreeSet::new(),
+            limits: None,
             wake: Arc::new(Notify::new()),
             calls: CallPool::default(),
             networks: Networks::default(),
@@ -116,6 +124,12 @@ impl Inventory {
     #[must_use]
     pub fn adopting(self, owners: Vec<Owner>) -> Self {
         Self { owners, ..self }
+    }
+
+    /// The same, asking `limits` for what the owners of limited containers have set.
+    #[must_use]
+    pub(super) fn asking(self, limits: Option<Arc<Actuator>>) -> Self {
+        Self { limits, ..self }
     }
 
     /// The same on a machine whose CPUs are split into these nodes.
@@ -249,6 +263,9 @@ impl Inventory {
         self.adopted.retain(|id| !missing.contains(id));
         self.kept.forget(&missing);
         for container in described.into_values() {
+            if !self.fits(&container, &present) {
+                continue;
+            }
             self.admit(&container);
             if self.candidates.contains_key(&container.id) {
                 change.described.push(container);

@@ -33,6 +33,7 @@
 
 mod commands;
 mod decide;
+mod endings;
 mod engine_events;
 mod figures;
 mod ingest;
@@ -65,13 +66,13 @@ use paceline_api::signals::Ending;
 use paceline_policy::{AnyEngine, Event, JobId, Moment, Shadow};
 use paceline_runtime::short;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tracing::info;
 
 use crate::limits::Actuator;
 use crate::migration::containers::OneMachine;
 use crate::migration::mover::{MigrationHost, next_event};
 use crate::migration::moves::MigrationQueue;
+use endings::Endings;
 use engine_events::{EngineEvents, Touched};
 use recorder::Recorder;
 use tally::Tally;
@@ -94,8 +95,7 @@ pub struct Controller {
     writes: Option<WriteQueue>,
     /// Jobs that are being moved to another node; `None` if jobs are not moved, as in a dry run.
     moves: Option<MigrationQueue<OneMachine>>,
-    /// Jobs that are being ended, which may take as long as their grace period.
-    endings: JoinSet<()>,
+    endings: Endings,
     recorder: Recorder,
     channels: DaemonChannels,
     hooks: Hooks,
@@ -131,14 +131,15 @@ impl Controller {
         channels: DaemonChannels,
     ) -> Self {
         let clock = Clock::start();
+        let actuator = actuator.map(Arc::new);
         Self {
             clock,
             timetable: Timetable::new(Timing::default()),
             engine: engine.into(),
-            inventory,
-            writes: actuator.map(|actuator| WriteQueue::new(Arc::new(actuator), clock)),
+            inventory: inventory.asking(actuator.clone()),
+            writes: actuator.map(|actuator| WriteQueue::new(actuator, clock)),
             moves: None,
-            endings: JoinSet::new(),
+            endings: Endings::default(),
             recorder: Recorder::new(records),
             channels,
             hooks: Hooks::default(),
@@ -197,6 +198,7 @@ impl Controller {
                 }
                 Some(renewal) = self.renewals.recv() => self.renew(renewal),
                 done = done(&mut self.writes) => self.write_result(done),
+                attempt = self.endings.done() => self.end_result(attempt),
                 event = next_event(&mut self.moves) => {
                     self.moved(event);
                     events.adopt(self.inventory.adopted());
@@ -287,9 +289,10 @@ async fn done(writes: &mut Option<WriteQueue>) -> write_queue::Done {
     }
 }
 
-/// A job's name from `name`, or from the container's short id if `name` is not a valid one.
-pub(crate) fn job_id(name: &str, id: &str) -> JobId {
-    JobId::new(name).or_else(|_| JobId::new(short(id))).expect("a container has an id")
+/// A job's name from `name`, or from the container's short id if `name` is not a valid one; `None` if
+/// neither is.
+pub(crate) fn job_id(name: &str, id: &str) -> Option<JobId> {
+    JobId::new(name).or_else(|_| JobId::new(short(id))).ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use paceline_api::audit::Entry;
+use paceline_api::clock::Clock;
 use paceline_api::live::Refusal;
 use paceline_api::live::snapshot::Standing;
 use paceline_api::plain;
@@ -18,12 +19,13 @@ use super::commands::{self, Pending, called};
 use super::write_queue::{Action, Done, Failure, Outcome, WriteRequest};
 use crate::limits::{Actuator, Drift, LimitError, OnDrift, Restored};
 
-/// How long a job at its objective may take to end after it was asked to, in seconds.
-const END_GRACE: i32 = 30;
 /// How long restoring one container's limits may take.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The most characters of an error in the log and in the audit log.
 const MAX_ERROR: usize = 1000;
+/// A restore that fails after this many seconds has waited for an engine that hangs. The engine may hang
+/// for a write alone, whose error is then one of several.
+const HANG_SECONDS: f64 = 10.0;
 /// How many containers' limits are restored at once at the end.
 const RESTORE_CONCURRENCY: usize = 4;
 
@@ -196,27 +198,6 @@ impl Controller {
         }
     }
 
-    /// Starts ending a job that has reached its objective.
-    pub(super) fn end(&mut self, job: &JobId) {
-        let Some(id) = self.inventory.container(job).map(str::to_owned) else { return };
-        let Some(writes) = &self.writes else {
-            info!(%job, "dry run: would end the job: it has reached its objective");
-            return;
-        };
-        info!(%job, "ending the job: it has reached its objective");
-        let actuator = Arc::clone(writes.actuator());
-        if let Some(candidate) = self.inventory.get(&id) {
-            candidate.standing = Standing::Ending;
-        }
-        self.recorder.write(&Entry::Terminated { job: job.to_string(), container: id.clone() });
-        let job = job.clone();
-        self.endings.spawn(async move {
-            if let Err(error) = actuator.end(&id, END_GRACE).await {
-                warn!(%job, "cannot end the job: {}", chain(&error));
-            }
-        });
-    }
-
     /// Restores every limit; returns the names of the containers for which that failed.
     pub(super) async fn restore_all(&mut self) -> Vec<String> {
         let Some(writes) = &mut self.writes else { return Vec::new() };
@@ -227,8 +208,9 @@ impl Controller {
         }
         // Open connections may be all that this process may have.
         self.inventory.stop_asking();
+        let clock = self.clock;
         let first: Vec<_> = futures_util::stream::iter(actuator.pending())
-            .map(|id| put_back(&actuator, id))
+            .map(|id| put_back(&actuator, id, clock))
             .buffered(RESTORE_CONCURRENCY)
             .collect()
             .await;
@@ -241,7 +223,7 @@ impl Controller {
         for restored in first {
             // One at a time, as several together may have been too much for the engine or this process.
             let restored = match restored {
-                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id).await,
+                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id, clock).await,
                 restored => restored,
             };
             hangs |= has_timed_out(&restored);
@@ -260,14 +242,21 @@ impl Controller {
         left
     }
 
-    /// Tries again to restore containers that have a record and are not managed. Also writes the files of
-    /// the records again, if others have removed or changed them.
+    /// Tries again to restore containers that have a record and are not managed: they are gone or
+    /// released, or wait. Also writes the files of the records again, if others have removed or changed
+    /// them.
     pub(super) fn reconcile_records(&mut self) {
         let Some(writes) = &mut self.writes else { return };
         writes.actuator().mend_files();
         for id in writes.actuator().pending() {
-            if self.inventory.get(&id).is_none() && !writes.has_to_do_with(&id) {
-                writes.push_back(commands::restore(id, None));
+            let candidate = self.inventory.get(&id);
+            let keeps_limits = candidate.as_ref().is_some_and(|one| match one.standing {
+                Standing::Managed | Standing::Pinned | Standing::Ending | Standing::Moving => true,
+                Standing::Waiting | Standing::Released => false,
+            });
+            if !keeps_limits && !writes.has_to_do_with(&id) {
+                let job = candidate.map(|one| one.job().clone());
+                writes.push_back(commands::restore(id, job));
             }
         }
     }
@@ -281,15 +270,18 @@ struct NotRestored {
 }
 
 /// Restores one container's limits.
-async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, NotRestored> {
-    let name = actuator.name_of(&id);
+async fn put_back(actuator: &Actuator, id: String, clock: Clock) -> Result<Entry, NotRestored> {
+    let (name, began) = (actuator.name_of(&id), clock.now());
     match tokio::time::timeout(RESTORE_TIMEOUT, actuator.restore(&id)).await {
         Ok(Ok(restored)) => {
             let how = restored.map_or_else(|| "it was never limited".to_owned(), |r| r.to_string());
             info!("limits of container {name}: {how}");
             Ok(Entry::Restored { container: id, how })
         }
-        Ok(Err(error)) => Err(NotRestored { id, why: chain(&error), timed_out: false }),
+        Ok(Err(error)) => {
+            let timed_out = is_silent(&error) || clock.now().seconds_since(began) >= HANG_SECONDS;
+            Err(NotRestored { id, why: chain(&error), timed_out })
+        }
         Err(_) => {
             let why = format!("cannot restore the limits of container {name}: it takes too long");
             Err(NotRestored { id, why, timed_out: true })
@@ -297,8 +289,14 @@ async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, NotRestored>
     }
 }
 
+/// Whether the engine did not answer in time.
+fn is_silent(error: &LimitError) -> bool {
+    matches!(error, LimitError::Silent { .. })
+        || matches!(error, LimitError::Engine(_, error) if error.is_silent())
+}
+
 /// An error and its causes on one line. It may quote what a container or its engine says.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |error| (*error).source());
     let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
     plain::cut(&text, MAX_ERROR)

@@ -12,6 +12,9 @@ use super::engine_events::Touched;
 
 /// A survey that takes longer is given up and repeated.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the engine may take to describe one container: one that it never describes must not make
+/// each survey of the others late.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many containers are described at once.
 const DESCRIBE_CONCURRENCY: usize = 16;
 
@@ -85,20 +88,80 @@ async fn survey(runtime: &Runtime, scope: Scope) -> Result<Survey, SurveyError> 
     let news: Vec<String> =
         present.iter().filter(|id| !known.contains(*id) || touched.holds(id)).cloned().collect();
     let answers = futures_util::stream::iter(news)
-        .map(|id| async move { (runtime.inspect(&id).await, id) })
+        .map(|id| async move {
+            (tokio::time::timeout(DESCRIBE_TIMEOUT, runtime.inspect(&id)).await, id)
+        })
         .buffer_unordered(DESCRIBE_CONCURRENCY);
     let answers: Vec<_> = answers.collect().await;
     let (mut described, mut missing) = (Vec::new(), BTreeSet::new());
     for (answer, id) in answers {
         match answer {
-            Ok(Some(container)) if container.pid.is_some() => described.push(container),
-            Ok(Some(_)) => {
+            Ok(Ok(Some(container))) if container.pid.is_some() => described.push(container),
+            Ok(Ok(Some(_))) => {
                 present.remove(&id);
             }
-            Ok(None) => missing.extend(present.take(&id)),
-            // The next survey asks again.
-            Err(error) => tracing::debug!("cannot describe container {id}: {error}"),
+            Ok(Ok(None)) => missing.extend(present.take(&id)),
+            // The next survey asks again. Until then it counts as present, so a known one stays.
+            Ok(Err(error)) => tracing::debug!("cannot describe container {id}: {error}"),
+            Err(_) => tracing::debug!("cannot describe container {id}: the engine timed out"),
         }
     }
     Ok(Survey { present, described, known: scope.known, missing })
+}
+
+#[cfg(test)]
+mod tests {
+    use paceline_runtime::docker::Docker;
+    use serde_json::json;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    /// Answers one request. A container whose name begins with `mute` is listed and never described.
+    async fn answer(mut stream: UnixStream) {
+        let mut request = [0; 4096];
+        let length = stream.read(&mut request).await.unwrap();
+        let request = String::from_utf8_lossy(&request[..length]);
+        let path = request.split([' ', '?']).nth(1).unwrap();
+        let body = match path.rsplit('/').nth(1) {
+            Some("containers") => {
+                json!([{"Id": "a"}, {"Id": "mute-known"}, {"Id": "b"}, {"Id": "mute-new"}])
+            }
+            Some(id) if id.starts_with("mute") => std::future::pending().await,
+            id => json!({
+                "Id": id, "Name": format!("/{}", id.unwrap()),
+                "State": {"Running": true, "Pid": 7}, "Config": {}, "HostConfig": {},
+            }),
+        };
+        let body = body.to_string();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length";
+        let answer = format!("{head}: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn container_that_is_never_described_does_not_stop_the_survey() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("engine.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let mut engine = JoinSet::new();
+        engine.spawn(async move {
+            let mut open = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                open.spawn(answer(stream));
+            }
+        });
+        let runtime = Docker::at(&format!("unix://{}", socket.display())).unwrap().into();
+        let known = BTreeSet::from(["mute-known".to_owned()]);
+        let (labels, adopted) = (Vec::new(), BTreeSet::new());
+        let mut surveys = Surveys::default();
+        surveys.begin(runtime, Scope { labels, adopted, known, touched: Touched::Any });
+        let survey = surveys.ended().await.unwrap();
+        let described: BTreeSet<&str> =
+            survey.described.iter().map(|container| container.id.as_str()).collect();
+        assert_eq!(described, ["a", "b"].into());
+        assert!(survey.present.contains("mute-known"), "it is not taken for gone");
+        assert!(survey.missing.is_empty(), "{survey:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cgroup_backend;
+mod faults;
 mod moves;
 mod pods;
 mod reload;

@@ -23,7 +23,7 @@ const MAX_SIDECARS: usize = 8;
 pub struct Reach {
     proc: PathBuf,
     container: String,
-    /// The user who must answer on a socket, if the job is no container.
+    /// The user who must answer on a socket, if the job is not a container.
     owner: Option<u32>,
     calls: JobCalls,
     /// `None` if the container is not running.

@@ -1,5 +1,7 @@
 //! Containers that the engine does not know. Such a container may exist all the same: an engine may come
 //! up without its data, or with other data. So its record stays until it is known to be gone.
+//!
+//! A limit that was written into files alone is restored without the engine, also if that does not answer.
 
 use std::time::Duration;
 
@@ -26,25 +28,54 @@ impl Actuator {
     /// Restores a container that the engine does not know. The limit in its control group is restored
     /// even so; whether its record ends depends on what is known.
     pub(super) async fn restore_absent(&self, record: &Record) -> Result<Report, LimitError> {
+        if let Some(report) = self.restore_without_engine(record)? {
+            return Ok(report);
+        }
         let original = &record.original;
         let id = &original.id;
-        let found = record.last.as_ref().and_then(|last| last.group.as_ref());
-        let found = found.map(|group| group.find(&self.proc));
-        let ended = matches!(found, Some(Found::Ended | Found::Replaced(_)));
+        let found = self.find_group(record);
         if let Some(Found::Here(cgroup)) = &found {
-            let report = self.restore_group(cgroup, record)?;
-            if !record.is_of_engine() {
-                return Ok(report);
-            }
-        } else if ended && !record.is_of_engine() {
-            // Nothing of ours was anywhere else.
-            return Ok(Report::new(original, Restored::Gone, None));
+            self.restore_group(cgroup, record)?;
         }
         let exists = matches!(found, Some(Found::Here(_) | Found::Replaced(_)));
         if self.is_gone(id, original.since.unwrap_or_default(), exists).await {
             return Ok(Report::new(original, Restored::Gone, None));
         }
         Err(self.absent(id, original.name.clone()))
+    }
+
+    /// The same without an answer of the engine. `None` if that is not enough: the engine may keep a limit,
+    /// the control group cannot be seen from here, or a weight of block I/O is left.
+    pub(super) fn restore_unanswered(&self, record: &Record) -> Result<Option<Report>, LimitError> {
+        Ok(match self.restore_without_engine(record)? {
+            // The control group has ended, and perhaps not the container: it has its owner's limits.
+            Some(Report { outcome: Restored::Gone, .. }) => {
+                Some(Report::new(&record.original, Restored::Exactly, None))
+            }
+            report => report.filter(|_| !record.may_leave_io_weight()),
+        })
+    }
+
+    /// Restores a container in which the engine keeps nothing of ours, by the files of its control group
+    /// alone. `None` if the engine may keep a limit, or the group cannot be seen from here.
+    fn restore_without_engine(&self, record: &Record) -> Result<Option<Report>, LimitError> {
+        if record.is_of_engine() {
+            return Ok(None);
+        }
+        match self.find_group(record) {
+            Some(Found::Here(cgroup)) => self.restore_group(&cgroup, record).map(Some),
+            // Nothing of ours was anywhere else. A later group of that path is not the one of the write.
+            Some(Found::Ended | Found::Replaced(_)) => {
+                Ok(Some(Report::new(&record.original, Restored::Gone, None)))
+            }
+            Some(Found::Unseen) | None => Ok(None),
+        }
+    }
+
+    /// The control group of our last write.
+    fn find_group(&self, record: &Record) -> Option<Found> {
+        let group = record.last.as_ref().and_then(|last| last.group.as_ref());
+        group.map(|group| group.find(&self.proc))
     }
 
     /// Decides about a record that cannot be read: it ends with its container.

@@ -12,13 +12,13 @@ use super::backend::{ActuatorBackend, OnDrift};
 use super::block_io::set_block_io_weight;
 use super::error::{LimitError, chain};
 use super::leftovers::Leftover;
-use super::limit_write::LimitWrite;
+use super::limit_write::{LimitWrite, Purpose};
 use super::means::Means;
 use super::originals::{Original, Originals, OriginalsError};
 use super::plan_writes;
 use super::record::LastWrite;
 use super::target::{Target, Unseen};
-use super::written_state::WrittenStates;
+use super::written_state::{WrittenState, WrittenStates};
 use crate::crash;
 
 /// How long the container engine may take for one answer.
@@ -46,6 +46,8 @@ pub struct Actuator {
     pub(super) logged_files: AtomicBool,
     /// … or by the engine, although the choice is automatic.
     pub(super) logged_engine: AtomicBool,
+    /// Whether the engine has left the last request unanswered.
+    pub(super) engine_is_silent: AtomicBool,
 }
 
 impl Actuator {
@@ -63,6 +65,7 @@ impl Actuator {
             logged_no_io_weight: AtomicBool::default(),
             logged_files: AtomicBool::default(),
             logged_engine: AtomicBool::default(),
+            engine_is_silent: AtomicBool::default(),
         }
     }
 
@@ -81,14 +84,16 @@ impl Actuator {
 
     /// Writes one setting for container `id`. Returns the setting in force afterwards, as read back.
     pub async fn set(&self, id: &str, setting: Setting) -> Result<Setting, LimitError> {
-        let target = self.prepare(id).await?;
-        let means = self.means(&target);
+        let (target, means) = self.prepare(id).await?;
         match self.write_setting(&target, setting, means).await {
             Err(error) if means == Means::Files && !error.is_final() => {
-                match self.after_files(&target, &chain(&error)) {
-                    Some(means) => self.write_setting(&target, setting, means).await,
-                    None => Err(error),
-                }
+                let Some(means) = self.after_files(&target, &chain(&error)) else {
+                    return Err(error);
+                };
+                // What the engine keeps counts from here on, so that a description of before is too old.
+                self.written.update(id, WrittenState::forget_seen);
+                let (target, _) = self.prepare(id).await?;
+                self.write_setting(&target, setting, means).await
             }
             done => done,
         }
@@ -160,7 +165,7 @@ impl Actuator {
             Setting::Weight(weight) => self.block_io_weight(target, weight),
             Setting::Cap(_) => None,
         };
-        self.first_accepted(target, &writes, io).await?;
+        self.first_accepted(target, &writes, Purpose::Limit { io }).await?;
         crash::point("before-audit");
         match setting {
             Setting::Cap(share) => {
@@ -189,24 +194,27 @@ impl Actuator {
     }
 
     /// Makes the first write that is accepted. All values that may be left are recorded before, and
-    /// those that are left afterwards. `io` is a weight of block I/O that the caller sets next.
+    /// those that are left afterwards.
     pub(super) async fn first_accepted(
         &self,
         target: &Target,
         writes: &[LimitWrite],
-        io: Option<u64>,
+        purpose: Purpose,
     ) -> Result<(), LimitError> {
         let before = target.observe();
         let record = self.originals.get(target.id()).map_err(|error| kept(target.name(), error))?;
         let mut last = LastWrite::before(&before, record.and_then(|record| record.last).as_ref());
-        if let Some(io) = io {
+        if let Purpose::Limit { io: Some(io) } = purpose {
             last.add_io_weight(io);
         }
         let mut refused = Vec::new();
         for write in writes {
             last.add(*write, &before);
-            let by_engine = write.change().is_some();
-            self.write_ahead(target, &before, last.clone(), by_engine).await?;
+            if write.change().is_some() {
+                // Before the request: it may take effect even if this call ends in the middle of it.
+                self.written.update(target.id(), WrittenState::forget_seen);
+            }
+            self.write_ahead(target, &before, last.clone(), (*write, purpose)).await?;
             match self.write_and_see(target, *write).await {
                 Ok(answered) => {
                     if answered {

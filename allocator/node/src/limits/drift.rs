@@ -4,6 +4,7 @@ use paceline_policy::limiter::Setting;
 use tracing::info;
 
 use super::follow::follow;
+use super::limit_write::Purpose;
 use super::target::Target;
 use super::{Actuator, LimitError, OnDrift};
 
@@ -72,7 +73,7 @@ impl Actuator {
             }
             OnDrift::Yield => {
                 let target = self.inspect(&drift.id).await?;
-                self.follow_owner(&target).await?;
+                self.follow_owner(&target, Purpose::Limit { io: None }).await?;
                 self.yield_to_owner(&target).await?;
             }
         }

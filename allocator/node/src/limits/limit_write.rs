@@ -18,6 +18,18 @@ pub(super) enum LimitWrite {
     WeightFile(u64),
 }
 
+/// What writes are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A new limit, with a weight of block I/O that the caller sets next. It needs a record on the disk.
+    Limit {
+        /// The weight of block I/O, if there is one.
+        io: Option<u64>,
+    },
+    /// The original limits. They are in the memory, so a failed disk does not stop this.
+    Restore,
+}
+
 impl LimitWrite {
     /// The request to the engine; `None` if this writes a file.
     pub(super) fn change(self) -> Option<Change> {

@@ -21,7 +21,8 @@
 //!    neither file is the owner's, however the process ended, and becomes the new original (`follow`).
 //! 3. The files survive what the write survives: a write by the engine outlives the machine, so they
 //!    are on the disk before it. A control group does not, so there they need not be.
-//! 4. During a run the memory is the truth. A file that was removed or changed is written again.
+//! 4. During a run the memory is the truth. A file that was removed or changed is written again. A new
+//!    limit needs the files, and a restore does not: it goes on when the disk fails.
 //! 5. A file that cannot be read is not an absent one: its container is named and left alone.
 //! 6. A record ends only when its container has its original limits or is known to be gone: the engine
 //!    reports its removal, or does not know it for a long time and it has no control group. A record
@@ -89,13 +90,16 @@ enum Kept {
         why: String,
         absent: Option<Absence>,
     },
+    /// Nothing of ours is left in it, and its files could not be removed. For all others there is no record.
+    Ended(Option<Claim>),
 }
 
 #[derive(Debug)]
 struct Known {
     record: Record,
-    /// The number of the last write.
+    /// The number of the last write in the file.
     number: u64,
+    /// `None` if the file of the owner's limits has to be written again.
     seal: Option<Seal>,
     claim: Option<Claim>,
 }
@@ -210,7 +214,7 @@ impl Originals {
         let why = match kept.get(id) {
             Some(Kept::Known(known)) => return Ok(Some(known.record.clone())),
             Some(Kept::Unreadable { why, .. }) => why.clone(),
-            None => return Ok(None),
+            Some(Kept::Ended(_)) | None => return Ok(None),
         };
         let files = self.files(id);
         match files.read_original() {
@@ -230,7 +234,9 @@ impl Originals {
 
     /// The ids of all containers with a record, readable or not.
     pub fn ids(&self) -> Vec<String> {
-        self.kept().keys().cloned().collect()
+        let kept = self.kept();
+        let recorded = kept.iter().filter(|(_, one)| !matches!(one, Kept::Ended(_)));
+        recorded.map(|(id, _)| id.clone()).collect()
     }
 
     /// Takes the lock of a container with a record, unless it is held already.
@@ -243,7 +249,18 @@ impl Originals {
         Ok(())
     }
 
+    /// Takes the lock of a container for a new record. It is held already if the files of an earlier one
+    /// could not be removed; these must be gone first.
     fn take_claim(&self, id: &str, recorded: bool) -> Result<Option<Claim>, OriginalsError> {
+        let mut kept = self.kept();
+        if matches!(kept.get(id), Some(Kept::Ended(_))) {
+            self.files(id).remove()?;
+            if let Some(Kept::Ended(Some(mut claim))) = kept.remove(id) {
+                claim.is_restored();
+                return Ok(Some(claim));
+            }
+        }
+        drop(kept);
         self.engine_lock.as_ref().map(|engine| engine.claim(id, recorded)).transpose()
     }
 

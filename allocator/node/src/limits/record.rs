@@ -117,10 +117,16 @@ impl Record {
     pub fn is_of_engine(&self) -> bool {
         self.last.as_ref().is_none_or(|last| last.engine)
     }
+
+    /// Whether a weight of block I/O may be ours.
+    pub(super) fn may_leave_io_weight(&self) -> bool {
+        let is_ours = |weight: &u64| Some(*weight) != self.original.io_weight;
+        self.last.as_ref().is_none_or(|last| last.io_weight.iter().any(is_ours))
+    }
 }
 
 impl LastWrite {
-    /// Before a write: what is in force now is no later change of the owner.
+    /// Before a write: what is in force now is not a later change of the owner.
     pub(super) fn before(observed: &Observed, earlier: Option<&Self>) -> Self {
         Self {
             engine: earlier.is_some_and(|earlier| earlier.engine),

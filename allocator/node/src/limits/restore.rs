@@ -2,11 +2,17 @@
 //!
 //! The engine comes first, because a restart of a container brings back what the engine keeps. Then
 //! the kernel's own values are corrected where they still differ. A container that the engine does not
-//! know is in [`super::absent`].
+//! know, or an engine that does not answer, is in [`super::absent`].
+//!
+//! A restore needs no disk: the memory has the original limits.
+
+use std::sync::atomic::Ordering;
+
+use tracing::warn;
 
 use super::actuator::kept;
 use super::error::chain;
-use super::limit_write::LimitWrite;
+use super::limit_write::{LimitWrite, Purpose};
 use super::originals::Record;
 use super::record::{Observed, Original};
 use super::restored::{Report, Restored, Values};
@@ -22,7 +28,6 @@ impl Actuator {
 
     /// The same, with the values before and after.
     pub async fn restore_and_report(&self, id: &str) -> Result<Option<Report>, LimitError> {
-        let failed = |error| kept(id.to_owned(), error);
         let record = match self.originals.get(id) {
             Ok(None) => {
                 self.written.clear(id);
@@ -32,14 +37,19 @@ impl Actuator {
             Err(error) => Err(error),
         };
         let report = match record {
-            Ok(record) => match self.restore_limits(id).await {
-                Err(LimitError::Gone(_)) => self.restore_absent(&record).await?,
-                other => other?,
-            },
+            Ok(record) => self.restore_record(id, &record).await?,
             Err(error) => self.without_record(id, error).await?,
         };
         crash::point("before-forgetting");
-        self.originals.forget(id).map_err(failed)?;
+        if let Err(error) = self.originals.forget(id) {
+            // It is not a limit that is left behind: what is in force is what the record has.
+            let Report { name, outcome, .. } = &report;
+            let why = chain(&error);
+            warn!(
+                "container {name}: {outcome}; its record cannot be removed, which this run or the next \
+                 one tries again: {why}"
+            );
+        }
         match report.outcome {
             Restored::Gone => self.written.remove(id),
             Restored::Exactly | Restored::Equivalently => self.written.clear(id),
@@ -47,10 +57,28 @@ impl Actuator {
         Ok(Some(report))
     }
 
+    /// Restores a container with a record, whether its engine answers and knows it or not.
+    async fn restore_record(&self, id: &str, record: &Record) -> Result<Report, LimitError> {
+        // Each further request to an engine that does not answer would take as long.
+        if self.engine_is_silent.load(Ordering::Relaxed)
+            && let Ok(Some(report)) = self.restore_unanswered(record)
+        {
+            return Ok(report);
+        }
+        match self.restore_limits(id).await {
+            Err(LimitError::Gone(_)) => self.restore_absent(record).await,
+            Err(error @ (LimitError::Engine(..) | LimitError::Silent { .. })) => {
+                let now = self.originals.get(id).ok().flatten();
+                self.restore_unanswered(now.as_ref().unwrap_or(record))?.ok_or(error)
+            }
+            other => other,
+        }
+    }
+
     async fn restore_limits(&self, id: &str) -> Result<Report, LimitError> {
         let target = self.inspect(id).await?;
         // Limits that the owner has set meanwhile must not be undone.
-        self.follow_owner(&target).await?;
+        self.follow_owner(&target, Purpose::Restore).await?;
         let failed = |error| kept(target.name(), error);
         let Some(record) = self.originals.get(id).map_err(failed)? else {
             return Err(LimitError::Gone(target.name()));
@@ -92,7 +120,7 @@ impl Actuator {
         }
         let mut refused = Vec::new();
         for writes in tasks {
-            match self.first_accepted(target, &writes, None).await {
+            match self.first_accepted(target, &writes, Purpose::Restore).await {
                 Err(error) if error.is_final() => return Err(error),
                 // The kernel's own files may still be restored.
                 Err(error) => refused.push(chain(&error)),
@@ -114,7 +142,7 @@ impl Actuator {
         }
         let mut refused = Vec::new();
         for write in differences(&target.observe(), original) {
-            match self.first_accepted(target, &[write], None).await {
+            match self.first_accepted(target, &[write], Purpose::Restore).await {
                 Err(error) if error.is_final() => return Err(error),
                 Err(error) => refused.push(chain(&error)),
                 Ok(()) => {}

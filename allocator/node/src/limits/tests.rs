@@ -1,6 +1,7 @@
 mod absent;
 mod auto;
 mod cgroup_backend;
+mod disk;
 mod histories;
 mod pods;
 mod stub;

@@ -178,8 +178,9 @@ impl Cluster {
                 self.forward(now, id, |_, id| Event::Reported(id, report));
             }
             Event::Used(id, reading) => self.forward(now, id, |_, id| Event::Used(id, reading)),
-            // The usage of the whole machine does not show the usage of one part.
-            Event::NodeUsed(_) => {}
+            // Jobs of a cluster are not ended. The usage of the whole machine does not show the usage of
+            // one part.
+            Event::NotEnded(_) | Event::NodeUsed(_) => {}
         }
         Vec::new()
     }

@@ -79,6 +79,8 @@ pub enum Event {
     Guarded(JobId, Guard, bool),
     /// The largest share that its owner allows has changed.
     Bounded(JobId, Option<Share>),
+    /// It could not be ended at its objective: the next decision asks for its end again.
+    NotEnded(JobId),
     /// The CPU time that everything on the node has used since it booted was read, in seconds.
     NodeUsed(f64),
     /// All current readings have been delivered: a tick of the limiter.
@@ -102,7 +104,8 @@ pub enum Effect {
     Set(Vec<Change>),
     /// The policy ran: its frame and its decision.
     Decided(Box<(Frame, Decision)>),
-    /// End these jobs: they have reached their objective. Emitted once for each job.
+    /// End these jobs: they have reached their objective. Emitted once for each job, and again after
+    /// [`Event::NotEnded`].
     End(Vec<JobId>),
     /// Ask for the next run of the policy at this moment, if nothing happens before.
     WakeAt(Moment),
@@ -258,6 +261,9 @@ impl Engine {
             Event::Reported(id, report) => self.with_job(&id, |job| job.reported(now, report)),
             Event::Used(id, reading) => self.with_job(&id, |job| job.used(now, reading)),
             Event::Applied(id, setting) => self.with_job(&id, |job| job.applied(setting)),
+            Event::NotEnded(id) => {
+                self.ending.remove(&id);
+            }
             Event::NodeUsed(seconds) => self.node_used = Some((now, seconds)),
             Event::Tick => return self.tick(now),
             Event::Decide => return self.decide(now),

@@ -357,6 +357,21 @@ fn a_job_at_its_objective_is_ended_once() {
 }
 
 #[test]
+fn job_that_could_not_be_ended_is_ended_by_the_next_decision() {
+    let policy = Tradl::new(Variant::Published, &Params::default()).unwrap();
+    let mut engine = Engine::new("here".to_owned(), 2.0, None, Box::new(policy));
+    let targets = Targets { objective: Some(5.0), ..Targets::default() };
+    apply(&mut engine, 0.0, Event::Appeared(JobSpec { targets, may_terminate: true, ..spec("a") }));
+    apply(&mut engine, 1.0, Event::Reported(id("a"), progress(1, 4.0, 0, 0.0)));
+    let ends = |engine: &mut Engine, t: f64| {
+        engine.step(at(t), Event::Decide).contains(&Effect::End(vec![id("a")]))
+    };
+    assert!(ends(&mut engine, 1.0) && !ends(&mut engine, 2.0));
+    apply(&mut engine, 2.5, Event::NotEnded(id("a")));
+    assert!(ends(&mut engine, 3.0) && !ends(&mut engine, 4.0));
+}
+
+#[test]
 fn impossible_batches_count_as_none() {
     let mut engine = engine();
     apply(&mut engine, 0.0, Event::Appeared(JobSpec { age: Some(5.0), ..spec("a") }));

@@ -41,7 +41,7 @@ pub(super) fn data(config: Option<&str>) -> String {
     config.and_then(|text| serde_json::from_str::<Config>(text).ok()).unwrap_or_default().root
 }
 
-/// How runc makes control groups, if the runtime says so.
+/// How runc makes control groups, if the runtime names it.
 pub(super) fn driver(config: &str) -> Option<String> {
     let config: Config = serde_json::from_str(config).ok()?;
     let runc = config.containerd.runtimes.get("runc")?;

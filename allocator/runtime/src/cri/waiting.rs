@@ -1,5 +1,5 @@
 //! Pods that opted in, and of which the kubelet makes no container: mostly because it cannot get the image.
-//! They are no jobs yet, but their owners may look for them here.
+//! They are not jobs yet, but their owners may look for them here.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

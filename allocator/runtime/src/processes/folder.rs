@@ -9,8 +9,10 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
+use tracing::warn;
 
 /// Overrides all folders, for tests.
 const VARIABLE: &str = "PACELINE_JOBS";
@@ -22,8 +24,9 @@ const USERS: &str = "/run/user";
 const IN_RUNTIME: &str = "paceline/jobs";
 /// The most users whose jobs are read.
 const MAX_USERS: usize = 256;
-/// The most entries of one folder that are looked at.
-const MAX_ENTRIES: usize = 8192;
+/// The most entries of one folder that are looked at, whatever their names. Every user may add some to
+/// a shared folder, which must not hide the jobs of others.
+const MAX_ENTRIES: usize = 1 << 17;
 
 /// The name of a folder: a base that the system makes, and the part below it that its user makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,11 +134,24 @@ impl Folder {
         Ok((stat.st_mtime, stat.st_mtime_nsec.try_into().unwrap_or_default()))
     }
 
-    /// The names of its entries.
-    pub(super) fn names(&self) -> io::Result<Vec<String>> {
-        let entries = Dir::read_from(&self.fd)?.take(MAX_ENTRIES).flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        Ok(names.collect())
+    /// What `read` makes of the names of its entries. Names that it makes nothing of take no memory.
+    pub(super) fn entries<T>(&self, mut read: impl FnMut(&str) -> Option<T>) -> io::Result<Vec<T>> {
+        static SAID: AtomicBool = AtomicBool::new(false);
+        let mut found = Vec::new();
+        for (number, entry) in Dir::read_from(&self.fd)?.enumerate() {
+            if number >= MAX_ENTRIES {
+                if !SAID.swap(true, Ordering::Relaxed) {
+                    let path = self.path.display();
+                    warn!(
+                        "{path} has more than {MAX_ENTRIES} entries: jobs in the others are not seen"
+                    );
+                }
+                break;
+            }
+            let Ok(entry) = entry else { continue };
+            found.extend(entry.file_name().to_str().ok().and_then(&mut read));
+        }
+        Ok(found)
     }
 
     /// Reads a regular file of at most `most` bytes.

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use paceline_api::labels::ENABLE;
 use paceline_api::plain;
 use paceline_cgroup::job_group::JobGroup;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use tracing::warn;
 
 use super::folder::{Folder, Place};
 use super::record::{self, Record};
@@ -104,19 +106,27 @@ pub fn owner(container: &Container) -> Option<u32> {
 
 /// The ids of the jobs that are recorded in a folder; at most [`MAX_JOBS`] for each user.
 pub(super) fn ids(folder: &Folder) -> Vec<String> {
-    let names = folder.names().unwrap_or_default();
-    let mut ids: Vec<String> =
-        names.iter().filter_map(|name| record::id_of(name)).map(str::to_owned).collect();
-    ids.sort();
+    static SAID: AtomicBool = AtomicBool::new(false);
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
-    ids.retain(|id| {
-        let file = folder.open_file(&format!("{id}.json"), OFlags::PATH | OFlags::NOFOLLOW);
-        let owner = file.and_then(|file| file.metadata()).map(|about| user(&about));
-        let Ok(owner) = owner else { return false };
+    let recorded = folder.entries(|name| {
+        let id = record::id_of(name)?;
+        let file = folder.open_file(name, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
+        let owner = user(&file.metadata().ok()?);
         let jobs = count.entry(owner).or_default();
         *jobs += 1;
-        *jobs <= MAX_JOBS
+        if *jobs > MAX_JOBS {
+            if !SAID.swap(true, Ordering::Relaxed) {
+                let path = folder.path().display();
+                warn!(
+                    "user {owner} has more than {MAX_JOBS} jobs in {path}: the others are not seen"
+                );
+            }
+            return None;
+        }
+        Some(id.to_owned())
     });
+    let mut ids = recorded.unwrap_or_default();
+    ids.sort();
     ids
 }
 

@@ -203,4 +203,27 @@ fn jobs_of_one_user_are_bounded() {
     }
     let folder = Place::at(&machine.path("jobs")).open().unwrap();
     assert_eq!(job::ids(&folder).len(), 256);
+    // Root can make another user's record.
+    if Machine::uid() == 0 {
+        let other = machine.path("jobs").join(format!("{ID}.json"));
+        fs::write(&other, "{}").unwrap();
+        std::os::unix::fs::chown(&other, Some(65_534), None).unwrap();
+        let ids = job::ids(&folder);
+        assert!(ids.len() == 257 && ids.contains(&ID.to_owned()), "{}", ids.len());
+    }
+}
+
+#[test]
+fn files_of_other_names_hide_no_jobs() {
+    let memory = tempfile::tempdir_in("/dev/shm");
+    let folder = memory.or_else(|_| tempfile::tempdir()).unwrap();
+    let files = |part: &str| {
+        for number in 0..5000 {
+            fs::File::create(folder.path().join(format!("{part}-{number}.json"))).unwrap();
+        }
+    };
+    files("before");
+    fs::write(folder.path().join(format!("{ID}.json")), "{}").unwrap();
+    files("after");
+    assert_eq!(job::ids(&Place::at(folder.path()).open().unwrap()), [ID]);
 }

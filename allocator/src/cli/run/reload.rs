@@ -1,7 +1,8 @@
 //! Reloads the configuration file on SIGHUP.
 //!
 //! A file is applied completely or not at all. It is read, merged with the command line, and
-//! checked before anything changes. Settings that need a restart are reported and ignored.
+//! checked before anything changes. Settings that need a restart are reported and ignored. A file whose
+//! other settings do not fit the run without these is refused.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -60,9 +61,13 @@ impl Reloads {
     /// Reads and checks the file on another thread, since a disk may be slow.
     async fn read(&self) -> Result<(Settings, Built), BadUsage> {
         let (args, given) = (self.args.clone(), self.log.given().clone());
+        let fixed = self.fixed.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let settings = args.settings(&given)?;
-            let built = settings.build()?;
+            let built = build(&settings, fixed).map_err(|error| match &args.policy.config {
+                Some(path) => BadUsage(format!("{}: {error}", path.display())),
+                None => error,
+            })?;
             Ok((settings, built))
         });
         reading.await.unwrap_or_else(|error| Err(BadUsage(error.to_string())))
@@ -106,5 +111,57 @@ impl Reloads {
             self.log.set_format(new.log_format)?;
         }
         Ok(())
+    }
+}
+
+/// What a file describes for a run whose `fixed` settings stay: the policy must fit the nodes that the run
+/// has.
+fn build(new: &Settings, fixed: Fixed) -> Result<Built, BadUsage> {
+    let waiting = fixed.differences(&new.fixed);
+    let in_force = Settings { fixed, ..new.clone() };
+    in_force.build().map_err(|error| {
+        if waiting.is_empty() {
+            return error;
+        }
+        BadUsage(format!("{error}; only a restart applies the change of {}", waiting.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::log::Given;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    /// Valid settings, given by a command line in place of a file.
+    fn settings(line: &str) -> Settings {
+        let args = Line::try_parse_from(line.split_whitespace()).unwrap().run;
+        args.settings(&Given::default()).unwrap()
+    }
+
+    #[test]
+    fn policy_must_fit_the_nodes_of_the_run_and_not_those_of_the_file() {
+        let one = settings("run --policy flowcon");
+        let several = settings("run --policy specon --node a=0 --node b=1");
+        for (run, new, part) in [
+            (&one, &several, "cannot run specon on one node"),
+            (&several, &one, "cannot run flowcon on several nodes"),
+        ] {
+            let error = build(new, run.fixed.clone()).unwrap_err().to_string();
+            let restart = "only a restart applies the change of nodes";
+            assert!(error.contains(part) && error.ends_with(restart), "{error}");
+            build(run, run.fixed.clone()).unwrap();
+        }
+        let free = settings("run --policy none");
+        for run in [one, several] {
+            build(&free, run.fixed).unwrap();
+        }
     }
 }

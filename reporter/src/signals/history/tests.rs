@@ -36,6 +36,21 @@ fn both_ends_stay_finer_than_the_middle() {
 }
 
 #[test]
+fn reports_of_an_earlier_process_are_no_part_of_the_record() {
+    let sample = |at, step: u32| {
+        let (count, sum) = (u64::from(step), 5.0 * f64::from(step));
+        Sample { at, step: count, count, sum, ..Sample::default() }
+    };
+    let mut history = History::after(sample(0.0, 1000));
+    history.push(sample(0.1, 1000));
+    assert_eq!((history.buckets().len(), history.active_at()), (0, None));
+    let later = Sample { sum: 5001.0, ..sample(9.0, 1001) };
+    history.push(later);
+    assert_eq!(history.active_at(), Some(9.0));
+    assert!((mean(&history) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn the_period_grows_from_a_quarter_of_a_second_to_one() {
     assert_eq!(History::new().wanted_period().to_bits(), 0.25_f64.to_bits());
     assert_eq!(job(10_000, 10.0).history.wanted_period().to_bits(), 1.0_f64.to_bits());

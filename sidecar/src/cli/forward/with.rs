@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use paceline_reporter::wire::Progress;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -161,9 +162,18 @@ impl ForwardArgs {
 }
 
 impl Plan {
-    /// Starts forwarding a job.
-    pub(in crate::cli) fn start(self, job: &Arc<Job>) -> Result<Flush, Failure> {
+    /// Starts forwarding a job, which may continue the progress of an earlier process.
+    pub(in crate::cli) fn start(
+        self,
+        job: &Arc<Job>,
+        before: Option<&Progress>,
+    ) -> Result<Flush, Failure> {
         let mut targets = self.targets;
+        if let Some(before) = before {
+            for target in &mut targets {
+                target.resume(before);
+            }
+        }
         if let Some(receiver) = self.otlp {
             targets.extend(receiver.target(job)?);
         }
@@ -215,13 +225,15 @@ fn switch(name: &str) -> Result<bool, Failure> {
     match text_variable(name)?.as_deref().map(str::trim) {
         None | Some("0" | "false" | "no") => Ok(false),
         Some("1" | "true" | "yes") => Ok(true),
-        Some(_) => Err(wrong(name, "expected 1 or 0")),
+        Some(other) => Err(invalid(name, other, "expected 1 or 0")),
     }
 }
 
 fn seconds(given: Option<f64>, name: &str) -> Result<Option<Duration>, Failure> {
     let from_variable = || match text_variable(name)? {
-        Some(text) => values::seconds(text.trim()).map(Some).map_err(|error| wrong(name, error)),
+        Some(text) => {
+            values::seconds(text.trim()).map(Some).map_err(|error| invalid(name, &text, error))
+        }
         None => Ok(None),
     };
     let seconds = given.map_or_else(from_variable, |given| Ok(Some(given)))?;
@@ -246,6 +258,11 @@ where
     }
 }
 
+fn invalid(name: &str, value: &str, why: &str) -> Failure {
+    Failure::usage(format!("invalid {name} {value:?}: {why}"))
+}
+
+/// The same without the value, where `why` names its wrong part.
 fn wrong(name: &str, why: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("invalid {name}: {why}"))
 }

@@ -58,6 +58,17 @@ fn collector_reads_what_was_reported_and_nothing_twice() {
 }
 
 #[test]
+fn loss_of_an_earlier_process_is_not_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("metrics.log");
+    let mut target = Katib::new(path.clone());
+    target.resume(&reading(7, 0.5));
+    assert_eq!(send(&mut target, reading(7, 0.5)), Ok(Outcome::Nothing));
+    assert_eq!(send(&mut target, reading(8, 0.25)), Ok(Outcome::Sent));
+    assert_eq!(collected(&fs::read_to_string(&path).unwrap()).len(), 1);
+}
+
+#[test]
 fn loss_that_is_not_finite_is_never_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.log");

@@ -47,6 +47,17 @@ fn udp_server_gets_gauges_and_the_time_of_each_batch() {
 }
 
 #[test]
+fn batches_of_an_earlier_process_are_not_counted_again() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = format!("udp://{}", server.local_addr().unwrap()).parse().unwrap();
+    let mut target = Statsd::new(address, DEFAULT_PREFIX, &[]).unwrap();
+    target.resume(&reading(4000, 500.0));
+    assert_eq!(target.timing(&reading(4000, 500.0)), None);
+    let timing = target.timing(&reading(4001, 500.25));
+    assert_eq!(timing.as_deref(), Some("paceline.batch_latency:250|ms"));
+}
+
+#[test]
 fn unix_socket_gets_tags_and_its_loss_is_only_counted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("statsd.sock");

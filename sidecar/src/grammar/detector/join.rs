@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(join.take("'lr': {'a': 1}}"), Joined::Whole);
         assert_eq!(join.text(), "{'loss': 1, 'lr': {'a': 1}}");
         assert_eq!(join.take("{"), Joined::Part);
-        assert_eq!(join.take("loss 5"), Joined::Alone, "it is no part of the object");
+        assert_eq!(join.take("loss 5"), Joined::Alone, "it is not a part of the object");
         assert_eq!(join.take("'lr': 1}"), Joined::Alone);
     }
 

@@ -76,7 +76,7 @@ impl Detector {
         format!("{rank}{text}")
     }
 
-    /// Reads a line that is no part of a longer text.
+    /// Reads a line that is not a part of a longer text.
     #[inline]
     fn alone(&mut self, text: &str, end: End) -> (usize, Reading) {
         if let Some(chosen) = self.chosen

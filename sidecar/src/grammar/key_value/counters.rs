@@ -47,7 +47,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Takes a number that is no loss and no time, whose key means `field`.
+    /// Takes a number that is neither a loss nor a time, whose key means `field`.
     pub(super) fn take(&mut self, pair: &Pair<'_>, field: Field) {
         let count = whole(pair.value).filter(|_| pair.unit.is_empty());
         let counted = count.map(|value| Count { value, total: pair.total });

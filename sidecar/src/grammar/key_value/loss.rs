@@ -151,7 +151,7 @@ impl KeyValue {
             (words, Some(data)) => Cow::Owned(format!("{} {data}", words.join(" "))),
         };
         let Field::Loss { mut phase, span } = self.keys.field(&name) else { return None };
-        // Settings are whole numbers, and `cross entropy (2 classes)` is no loss.
+        // Settings are whole numbers, and `cross entropy (2 classes)` is not a loss.
         let is_other = |name: &str| {
             if pair.is_separated { names::is_longer(name) } else { rank(name) >= WEAK }
         };

@@ -83,7 +83,7 @@ pub(super) struct Pair<'a> {
 impl Pair<'_> {
     /// Whether the number is a counter between the words and their value, which follows it:
     /// `loss 100 0.5`, `Loss (step 5): 0.25`, `loss [20]: 0.5`. `has_steps`: the line has another
-    /// counter of steps, so that a number without a mark is no counter.
+    /// counter of steps, so that a number without a mark is not a counter.
     pub(super) fn precedes_value(&self, has_steps: bool) -> bool {
         if self.form != Form::Digits
             || self.is_separated

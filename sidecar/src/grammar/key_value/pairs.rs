@@ -188,7 +188,7 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 self.rest = rest;
                 let leads = std::mem::take(&mut self.leads);
-                // In `training's loss` the letter is no word.
+                // In `training's loss` the letter is not a word.
                 if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
                     self.rest = rest.get(3..)?;
                 }

@@ -1,5 +1,6 @@
 //! Signals to the sidecar, which are meant for the command.
 
+use std::fs::{self, File};
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
@@ -47,9 +48,19 @@ const TERMINAL: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::WINCH, Signal:
 /// Signals that ask for the end.
 const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
 
-/// Registers the signals, before the command exists, so that none is missed.
+/// Registers the signals, before the command exists, so that none is missed. One that is ignored stays
+/// ignored, for this process and for the command: `nohup` relies on it, and `&` in a script.
 pub(super) fn register() -> io::Result<Signals> {
-    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()))
+    let ignored = ignored();
+    let is_taken = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
+    Signals::new(FORWARDED.iter().map(|signal| signal.as_raw()).filter(is_taken))
+}
+
+/// The signals that are ignored now: bit 0 for signal 1, and so on. None where Linux does not show them.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// The command's process, which gets the signals.
@@ -144,7 +155,8 @@ pub(super) fn forward(
     Ok(handle)
 }
 
-/// Whether we are in the terminal's foreground group.
+/// Whether this process is in the foreground group of its terminal. The standard streams may be files.
 pub(super) fn is_in_foreground() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    let terminal = File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp()))
 }

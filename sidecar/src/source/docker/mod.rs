@@ -21,7 +21,7 @@ use self::engine::{Engine, EngineError, check};
 use self::frames::Frames;
 
 use crate::grammar::Patterns;
-use crate::job::Job;
+use crate::job::{Age, Job};
 use crate::merger::{Kind, SourceId};
 use crate::say::say;
 use crate::source::text::Text;
@@ -111,7 +111,9 @@ impl Container {
     /// if it still runs.
     async fn attach(&mut self) -> Result<Option<bool>, EngineError> {
         let before = self.engine.inspect(&self.name).await?;
-        // What was written before is read once, and not again after the engine was away.
+        // What was written before is read once, and not again after the engine was away. It ends with the
+        // first silence.
+        self.text.set_age(if self.attached { Age::New } else { Age::Old });
         let mut output = self.engine.attach(&self.name, !self.attached).await?;
         let mut frames = Frames::new(before.tty());
         self.attached = true;
@@ -130,7 +132,10 @@ impl Container {
                     let bytes = chunk.get(..read).unwrap_or_default();
                     frames.feed(bytes, |stream, text| self.text.feed_from(stream, text));
                 }
-                Err(_) => self.text.flush(),
+                Err(_) => {
+                    self.text.flush();
+                    self.text.set_age(Age::New);
+                }
             }
         }
         Ok(self.engine.inspect(&self.name).await?.ended())

@@ -97,7 +97,7 @@ pub(super) fn parenthesised<'a>(found: &mut Stripped<'a>, before: &Before) -> Op
     Some(repeated.flatten().map_or(rest, |(text, _)| text.trim_end()))
 }
 
-/// `3: `, as `srun --label` numbers the processes. The text after it shows that this is no step.
+/// `3: `, as `srun --label` numbers the processes. The text after it shows that this is not a step.
 pub(super) fn labelled<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     let (rank, rest) = number(found.text)?;
     let after = rest.strip_prefix(": ")?.trim_ascii_start();

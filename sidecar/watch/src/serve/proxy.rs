@@ -22,10 +22,11 @@ pub(super) enum Read {
 }
 
 /// Why nothing is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     UnknownPath,
-    InvalidAfter,
+    /// Its value.
+    InvalidAfter(String),
 }
 
 impl Read {
@@ -39,7 +40,7 @@ impl Read {
                 let is_time = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
                 match after {
                     Some(text) if is_time(text) => Ok(Self::History(Some(text.to_owned()))),
-                    Some(_) => Err(Refusal::InvalidAfter),
+                    Some(text) => Err(Refusal::InvalidAfter(text.to_owned())),
                     None => Ok(Self::History(None)),
                 }
             }

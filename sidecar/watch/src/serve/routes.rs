@@ -95,9 +95,12 @@ impl Routes {
         let read = match Read::find(path, request.uri()) {
             Ok(read) => read,
             Err(Refusal::UnknownPath) => return unknown(),
-            Err(Refusal::InvalidAfter) => {
+            Err(Refusal::InvalidAfter(given)) => {
                 let allowed = "expected Unix seconds, for example after=1760000000.5";
-                return line(StatusCode::BAD_REQUEST, &format!("invalid after: {allowed}"));
+                return line(
+                    StatusCode::BAD_REQUEST,
+                    &format!("invalid after {given:?}: {allowed}"),
+                );
             }
         };
         let content_type = read.content_type();

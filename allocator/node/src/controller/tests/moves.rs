@@ -252,3 +252,29 @@ async fn job_follows_its_owners_change_of_cpus() {
     assert_eq!(pinned(&manual), None, "it is on none of the nodes");
     assert_eq!(manual.controller.inventory.get("old").unwrap().standing, Standing::Waiting);
 }
+
+#[tokio::test]
+async fn job_that_leaves_all_nodes_is_restored_until_that_succeeds() {
+    let mut manual = ManualController::with_job();
+    let state = manual.folder.path().join("limited");
+    std::fs::create_dir_all(state.join("engine")).unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&state, private).unwrap();
+    let host = json!({"nano_cpus": 500_000_000, "cpu_quota": 0, "cpu_period": 0, "cpu_shares": 0});
+    let record =
+        json!({"format": 2, "id": "old", "name": "old", "host_config": host, "cgroup": null});
+    std::fs::write(state.join("engine/old.json"), record.to_string()).unwrap();
+    manual.reads_originals(&state);
+    let writes = |manual: &ManualController| {
+        manual.controller.writes.as_ref().unwrap().has_to_do_with("old")
+    };
+    manual.controller.reconcile_records();
+    assert!(!writes(&manual), "it is managed");
+    manual.survey(&[("old", "0-1")]);
+    let done = manual.controller.writes.as_mut().unwrap().done().await;
+    assert!(done.outcome.is_err(), "no engine answers");
+    manual.controller.write_result(done);
+    assert!(!writes(&manual));
+    manual.controller.reconcile_records();
+    assert!(writes(&manual), "it is tried again");
+}

@@ -63,13 +63,27 @@ struct Container {
     started_at: String,
     /// How often the engine was asked to describe it.
     described: usize,
+    answers: EngineAnswers,
+    /// How often the engine has refused to change or end it.
+    refusals: usize,
+}
+
+/// How the engine answers requests about one container.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum EngineAnswers {
+    /// It does what it is asked to.
+    Done,
+    /// It describes the container, and refuses to change or end it.
+    Refused,
+    /// It never answers.
+    Never,
 }
 
 impl TestEnv {
     /// Two CPUs with these jobs under `policy`; one whose name begins with `stranger` has no label, one
     /// with `capped` has half a CPU by its owner, one with `raised` has a label for more besides, and one
-    /// with `heavy` has twice the usual weight. One with `called-` has the rest as its label's name, and
-    /// `long-name` has a label that is too long.
+    /// with `heavy` has twice the usual weight. One with `called-` has the rest as its label's name,
+    /// `long-name` has a label that is too long, and one with `ends` may be ended at its objective.
     /// The controller surveys and samples once, and then only when it is woken.
     pub(super) fn new(policy: Box<dyn Policy>, shadows: Vec<Shadow>, jobs: &[&str]) -> Self {
         Self::with_backend(ActuatorBackend::Engine, policy, shadows, jobs)
@@ -265,6 +279,25 @@ impl TestEnv {
         containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.described
     }
 
+    /// From now on the engine answers so about a job's container.
+    pub(super) fn answers(&self, job: &str, answers: EngineAnswers) {
+        let mut containers = self.containers.lock().unwrap();
+        let found = containers.iter_mut().find(|(id, _)| id.starts_with(job));
+        found.unwrap().1.answers = answers;
+    }
+
+    /// How often the engine has refused to change or end a job's container.
+    pub(super) fn refusals(&self, job: &str) -> usize {
+        let containers = self.containers.lock().unwrap();
+        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.refusals
+    }
+
+    /// The limit that the engine keeps for a job's container, in billionths of a CPU.
+    pub(super) fn kept(&self, job: &str) -> i64 {
+        let containers = self.containers.lock().unwrap();
+        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.nano_cpus()
+    }
+
     /// A file that the run writes.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -287,11 +320,16 @@ impl TestEnv {
 
     /// Ends the controller, which restores every limit.
     pub(super) async fn end(mut self) -> tempfile::TempDir {
-        self.ending.send_replace(Some(Ending::Terminated));
-        let ended = tokio::time::timeout(HANG_TIMEOUT, self.controller.join_next()).await;
-        ended.unwrap().unwrap().unwrap().unwrap();
+        self.ended().await.unwrap();
         self.tasks.abort_all();
         self.folder
+    }
+
+    /// Ends the controller, and returns how it ended.
+    pub(super) async fn ended(&mut self) -> anyhow::Result<Ending> {
+        self.ending.send_replace(Some(Ending::Terminated));
+        let ended = tokio::time::timeout(HANG_TIMEOUT, self.controller.join_next()).await;
+        ended.expect("it ends in time").unwrap().unwrap()
     }
 }
 
@@ -350,7 +388,17 @@ fn create_container(proc: &Path, groups: &Path, id: &str, pid: usize, labelled: 
         labels["paceline.enable"] = json!("true");
     }
     let started_at = "once".to_owned();
-    Container { pid, labels, nano_cpus: 0.0, cpu_shares: 0, group, started_at, described: 0 }
+    Container {
+        pid,
+        labels,
+        nano_cpus: 0.0,
+        cpu_shares: 0,
+        group,
+        started_at,
+        described: 0,
+        answers: EngineAnswers::Done,
+        refusals: 0,
+    }
 }
 
 /// A job's first report.
@@ -422,15 +470,18 @@ async fn turn(stream: &mut UnixStream, containers: &Containers) -> Option<()> {
         stream.write_all(head.as_bytes()).await.ok()?;
         return std::future::pending().await;
     }
-    let (status, body) = respond(path, &body, containers);
+    let Some((status, body)) = respond(path, &body, containers) else {
+        return std::future::pending().await;
+    };
     stream.write_all(answer(status, &body.to_string()).as_bytes()).await.ok()
 }
 
-fn respond(path: &str, body: &[u8], containers: &Containers) -> (u16, Value) {
+/// The engine's answer; `None` if it never comes.
+fn respond(path: &str, body: &[u8], containers: &Containers) -> Option<(u16, Value)> {
     let mut containers = containers.lock().unwrap();
     let path = path.split('?').next().unwrap_or_default();
     let mut words = path.split('/').skip_while(|word| *word != "containers").skip(1);
-    match (words.next(), words.next()) {
+    Some(match (words.next(), words.next()) {
         (Some("json"), None) => {
             let labelled = |one: &&Container| one.labels["paceline.enable"] == "true";
             let listed = containers.iter().filter(|(_, one)| labelled(one));
@@ -438,16 +489,32 @@ fn respond(path: &str, body: &[u8], containers: &Containers) -> (u16, Value) {
         }
         (Some(wanted), Some(what)) => {
             let found = containers.iter_mut().find(|(id, _)| id.starts_with(wanted));
-            let Some((id, one)) = found else { return (404, json!({"message": "no such"})) };
-            if what == "update" {
-                one.update(&serde_json::from_slice(body).unwrap());
-                return (200, json!({"Warnings": null}));
+            let Some((id, one)) = found else {
+                return Some((404, json!({"message": "no such"})));
+            };
+            match (one.answers, what) {
+                (EngineAnswers::Never, _) => return None,
+                (EngineAnswers::Refused, "update" | "stop") => {
+                    one.refusals += 1;
+                    (500, json!({"message": "refused"}))
+                }
+                (EngineAnswers::Done, "update") => {
+                    one.update(&serde_json::from_slice(body).unwrap());
+                    (200, json!({"Warnings": null}))
+                }
+                (EngineAnswers::Done, "stop") => {
+                    let id = id.clone();
+                    containers.remove(&id);
+                    (200, Value::Null)
+                }
+                (EngineAnswers::Done | EngineAnswers::Refused, _) => {
+                    one.described += 1;
+                    (200, one.describe(id))
+                }
             }
-            one.described += 1;
-            (200, one.describe(id))
         }
         _ => (404, json!({"message": path})),
-    }
+    })
 }
 
 impl Container {
@@ -464,6 +531,9 @@ impl Container {
         }
         if let Some(other) = name.strip_prefix("called-") {
             self.labels["paceline.job"] = json!(other);
+        }
+        if name.starts_with("ends") {
+            self.labels["paceline.terminate"] = json!("true");
         }
         if name.starts_with("heavy") {
             self.update(&json!({"CpuShares": 2048}));
@@ -482,9 +552,13 @@ impl Container {
         }
     }
 
+    fn nano_cpus(&self) -> i64 {
+        self.nano_cpus.to_string().parse().unwrap()
+    }
+
     fn describe(&self, id: &str) -> Value {
         let name = id.trim_end_matches('0');
-        let nano: i64 = self.nano_cpus.to_string().parse().unwrap();
+        let nano = self.nano_cpus();
         json!({
             "Id": id, "Name": format!("/{name}"),
             "State": {"Running": true, "Pid": self.pid, "StartedAt": self.started_at},

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::make_private;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::super::error::chain;
 use super::super::lock::Claim;
@@ -34,11 +34,11 @@ impl Originals {
         let known = match self.kept().get(id) {
             Some(Kept::Known(known)) => {
                 let synced = known.record.last.as_ref().is_some_and(|last| last.engine);
-                Some((known.number, synced))
+                Some((known.number, (sync && !synced) || known.seal.is_none()))
             }
-            Some(Kept::Unreadable { .. }) | None => None,
+            Some(Kept::Unreadable { .. } | Kept::Ended(_)) | None => None,
         };
-        let Some((before, synced)) = known else {
+        let Some((before, outdated)) = known else {
             // A file that cannot be read is not an absent one.
             self.get(id)?;
             let mut claim = self.take_claim(id, false)?;
@@ -54,7 +54,7 @@ impl Originals {
             return Ok(());
         };
         self.claim(id)?;
-        if sync && !synced {
+        if outdated {
             self.replace(original)?;
         }
         let number = before.wrapping_add(1);
@@ -65,6 +65,21 @@ impl Originals {
         }
         self.change(id, |known| (known.record.last, known.number) = (Some(last), number));
         Ok(())
+    }
+
+    /// The same before a restore, for which the memory is enough. On an error, the memory has the values
+    /// all the same, unless the container belongs to another allocator.
+    pub(in crate::limits) fn write_ahead_of_restore(
+        &self,
+        original: &Original,
+        last: LastWrite,
+        sync: bool,
+    ) -> Result<(), OriginalsError> {
+        let written = self.write_ahead(original, last.clone(), sync);
+        if written.as_ref().is_err_and(|error| !error.is_of_one_container()) {
+            self.change(&original.id, |known| (known.record.last, known.seal) = (Some(last), None));
+        }
+        written
     }
 
     /// Records the values that are left after a write was read back. Without it, the values from before
@@ -92,6 +107,21 @@ impl Originals {
         Ok(())
     }
 
+    /// The same before a restore, for which the memory is enough: on an error, it has the limits all the
+    /// same.
+    pub(in crate::limits) fn replace_to_restore(
+        &self,
+        original: &Original,
+    ) -> Result<(), OriginalsError> {
+        let replaced = self.replace(original);
+        if replaced.is_err() {
+            self.change(&original.id, |known| {
+                (known.record.original, known.seal) = (original.clone(), None);
+            });
+        }
+        replaced
+    }
+
     /// Takes over a record from another folder. On return it is on the disk.
     pub(in crate::limits) fn take_over(
         &self,
@@ -111,18 +141,22 @@ impl Originals {
         Ok(())
     }
 
-    /// Removes the record of a container in which nothing of ours is left.
+    /// Removes the record of a container in which nothing of ours is left. It ends even if its files
+    /// cannot be removed, which [`Self::mend`] tries again.
     pub fn forget(&self, id: &str) -> Result<(), OriginalsError> {
         let _busy = self.begin();
+        let mut claim = match self.kept().remove(id) {
+            Some(Kept::Known(known)) => known.claim,
+            Some(Kept::Ended(claim)) => claim,
+            Some(Kept::Unreadable { .. }) | None => None,
+        };
         // Between these two steps, a record that is missing must not be taken for a lost one.
-        self.change(id, |known| known.claim.iter_mut().for_each(Claim::is_restored));
-        self.files(id).remove()?;
-        let forgotten = self.kept().remove(id);
-        if let Some(Kept::Known(known)) = forgotten
-            && let Some(claim) = known.claim
-        {
-            claim.release();
+        claim.iter_mut().for_each(Claim::is_restored);
+        if let Err(error) = self.files(id).remove() {
+            self.kept().insert(id.to_owned(), Kept::Ended(claim));
+            return Err(error);
         }
+        claim.into_iter().for_each(Claim::release);
         Ok(())
     }
 
@@ -150,7 +184,7 @@ impl Originals {
                 changed = Some(known.record.original.clone());
             }
             Some(Kept::Unreadable { absent, .. }) => count(absent),
-            None => {}
+            Some(Kept::Ended(_)) | None => {}
         }
         // Without it, only the time until the record ends is longer.
         if let Some(error) = changed.and_then(|original| self.replace(&original).err()) {
@@ -160,16 +194,8 @@ impl Originals {
         counted.unwrap_or(Absence { engine, since: now, times: 1, booted: Some(booted) })
     }
 
-    /// The engine knows the container again.
-    pub(in crate::limits) fn end_absence(&self, original: &Original) -> Result<(), OriginalsError> {
-        if original.absent.is_none() {
-            return Ok(());
-        }
-        self.replace(&Original { absent: None, ..original.clone() })
-    }
-
-    /// Writes every file again that was removed or changed by others, and takes the folder's lock again
-    /// if its file was removed.
+    /// Writes every file again that was removed or changed by others, or could not be written. Removes
+    /// those that could not be removed. Takes the folder's lock again if its file was removed.
     pub(in crate::limits) fn mend(&self) {
         if self.busy.load(Ordering::Acquire) > 0 {
             return;
@@ -193,6 +219,15 @@ impl Originals {
                 mended.join(", ")
             );
         }
+        self.kept().retain(|id, one| {
+            let Kept::Ended(claim) = one else { return true };
+            if let Err(error) = self.files(id).remove() {
+                debug!("cannot remove the record of container {id}: {}", chain(&error));
+                return true;
+            }
+            claim.take().into_iter().for_each(Claim::release);
+            false
+        });
         let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();
         if let Err(error) = renewed {
             warn!("cannot lock the state folder again: {}", chain(&error));

@@ -175,7 +175,7 @@ fn running_older_version_counts_as_a_holder() {
     assert!(held.contains("process 7 on here"), "{held}");
     drop(lock);
     drop(take("member").unwrap());
-    // One of this version in the default folder is no older one: a bench starts allocators itself.
+    // One of this version in the default folder is not an older one: a bench starts allocators itself.
     let own = Originals::open(&state, "one", "a test").unwrap();
     drop(take("member").unwrap());
     let _own =
@@ -281,6 +281,54 @@ fn removed_and_changed_files_are_written_again() {
 }
 
 #[test]
+fn what_the_memory_alone_has_is_written_once_the_disk_works_again() {
+    let state = tempfile::tempdir().unwrap();
+    let originals = open(&state);
+    originals.write_ahead(&original(0), last(1), false).unwrap();
+    let (folder, aside) = (state.path().join("one"), state.path().join("aside"));
+    fs::rename(&folder, &aside).unwrap();
+    fs::write(&folder, "").unwrap();
+    // A new limit needs the disk, and a restore does not.
+    originals.replace(&original(5)).unwrap_err();
+    originals.write_ahead(&original(0), last(2), true).unwrap_err();
+    let record = originals.get("4f2a").unwrap().unwrap();
+    assert_eq!((record.original, record.last), (original(0), Some(last(1))));
+    originals.replace_to_restore(&original(5)).unwrap_err();
+    originals.write_ahead_of_restore(&original(5), last(2), true).unwrap_err();
+    let record = originals.get("4f2a").unwrap().unwrap();
+    assert_eq!((record.original, record.last), (original(5), Some(last(2))));
+    fs::remove_file(&folder).unwrap();
+    fs::rename(&aside, &folder).unwrap();
+    originals.mend();
+    let files = RecordFiles::new(&folder, "4f2a");
+    assert_eq!(files.read_original().unwrap(), original(5));
+    assert_eq!(files.read_last().unwrap().1, last(2));
+}
+
+#[test]
+fn record_whose_files_stay_has_ended_and_keeps_its_claim_until_they_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let originals = locked(&folder, "root", Scope::Some).unwrap();
+    let other = locked(&folder, "member", Scope::Some).unwrap();
+    originals.write_ahead(&original(0), last(1), false).unwrap();
+    let (state, aside) = (folder.path().join("root"), folder.path().join("aside"));
+    fs::rename(&state, &aside).unwrap();
+    fs::write(&state, "").unwrap();
+    originals.forget("4f2a").unwrap_err();
+    assert_eq!((originals.ids(), kept(&originals)), (vec![], None));
+    // Another try fails in the same way.
+    originals.mend();
+    originals.write_ahead(&original(7), last(2), false).unwrap_err();
+    assert!(other.write_ahead(&original(7), last(2), false).is_err(), "its files are still there");
+    fs::remove_file(&state).unwrap();
+    fs::rename(&aside, &state).unwrap();
+    originals.write_ahead(&original(7), last(2), false).unwrap();
+    assert_eq!(kept(&originals), Some(original(7)));
+    originals.forget("4f2a").unwrap();
+    other.write_ahead(&original(7), last(2), false).unwrap();
+}
+
+#[test]
 fn incomplete_files_of_a_crashed_machine_are_removed() {
     let state = tempfile::tempdir().unwrap();
     open(&state).write_ahead(&original(0), last(1), true).unwrap();
@@ -304,7 +352,7 @@ fn absence_is_counted_for_one_engine() {
     let absence = originals.count_absence("4f2a");
     assert_eq!((absence.times, absence.engine.as_str()), (2, "one"));
     let record = kept(&originals).unwrap();
-    originals.end_absence(&record).unwrap();
+    originals.replace(&Original { absent: None, ..record }).unwrap();
     assert_eq!(originals.count_absence("4f2a").times, 1);
     let elsewhere = Absence { engine: "two".to_owned(), since: 0.0, times: 9, booted: None };
     originals.replace(&Original { absent: Some(elsewhere), ..original(0) }).unwrap();

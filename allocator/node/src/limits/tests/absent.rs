@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use super::stub::Trouble;
 use super::*;
+use crate::limits::actuator::ENGINE_TIMEOUT;
 use crate::limits::error::chain;
 use crate::limits::originals::Scope;
 
@@ -54,6 +56,58 @@ async fn limit_in_files_alone_ends_with_the_control_group() {
         assert_eq!(actuator.restore(id).await.unwrap(), Some(Restored::Gone), "{id}");
     }
     assert_eq!(stub.cgroup("b").quota().unwrap(), quota(None));
+}
+
+#[tokio::test]
+async fn limit_in_files_alone_is_restored_while_the_engine_is_of_no_use() {
+    let stub = Stub::start(&["a", "b", "c"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    for id in ["a", "b", "c"] {
+        actuator.set(id, cap(0.25)).await.unwrap();
+    }
+    stub.state.lock().unwrap().trouble = Some(Trouble::Fails);
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    // A change by the owner past the engine stays.
+    stub.cgroup("b").set_quota(quota(Some(70_000))).unwrap();
+    stub.state.lock().unwrap().trouble = Some(Trouble::Silent);
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    for id in ["b", "c"] {
+        assert_eq!(actuator.restore(id).await.unwrap(), Some(Restored::Exactly), "{id}");
+    }
+    // The engine is waited for once.
+    assert!(began.elapsed() < ENGINE_TIMEOUT * 2, "{:?}", began.elapsed());
+    for (id, left) in [("a", None), ("b", Some(70_000)), ("c", None)] {
+        assert_eq!(stub.cgroup(id).quota().unwrap(), quota(left), "{id}");
+    }
+    assert!(actuator.pending().is_empty());
+}
+
+#[tokio::test]
+async fn later_control_group_is_left_alone_while_the_engine_fails() {
+    let stub = Stub::start(&["a"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    stub.restart("a");
+    // The value of our last write, and this time it is its owner's.
+    stub.cgroup("a").set_quota(quota(Some(50_000))).unwrap();
+    stub.state.lock().unwrap().trouble = Some(Trouble::Fails);
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(Some(50_000)));
+    assert!(actuator.pending().is_empty());
+}
+
+#[tokio::test]
+async fn limit_that_the_engine_keeps_waits_for_the_engine() {
+    let stub = Stub::start(&["a"]);
+    let actuator = by(&stub, ActuatorBackend::Engine);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    stub.state.lock().unwrap().trouble = Some(Trouble::Fails);
+    let error = actuator.restore("a").await.unwrap_err();
+    assert!(matches!(error, LimitError::Engine(..)), "{error}");
+    assert_eq!(actuator.pending(), ["a"]);
+    stub.state.lock().unwrap().trouble = None;
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Equivalently));
 }
 
 #[tokio::test]

@@ -42,6 +42,31 @@ async fn auto_takes_the_engine_where_files_cannot_be_written() {
     assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
 }
 
+/// Makes a weight's file readable alone, even for root: it leads to a number of the kernel.
+fn make_weight_read_only(stub: &Stub, id: &str) {
+    fs::remove_file(stub.file(id, "cpu.shares")).unwrap();
+    let number = "/proc/sys/kernel/ngroups_max";
+    std::os::unix::fs::symlink(number, stub.file(id, "cpu.shares")).unwrap();
+}
+
+#[tokio::test]
+async fn engine_is_asked_before_each_write_that_auto_makes_by_it() {
+    let stub = Stub::start(&["a"]);
+    make_weight_read_only(&stub, "a");
+    let actuator = stub.actuator();
+    actuator.described(&actuator.inspect("a").await.unwrap().container);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    assert_eq!(stub.kept("a", "NanoCpus"), 500_000_000);
+    // The kernel has the next value, and the engine keeps the one before: that is ours as well.
+    stub.state.lock().unwrap().behavior = Behavior::FailsLate;
+    actuator.set("a", cap(0.5)).await.unwrap();
+    assert_eq!(stub.state.lock().unwrap().inspections, 3);
+    stub.state.lock().unwrap().behavior = Behavior::Honest;
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Equivalently));
+    assert_eq!(stub.kept("a", "NanoCpus"), 2_000_000_000);
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+}
+
 #[tokio::test]
 async fn explicit_backend_does_not_take_the_other() {
     let stub = Stub::start(&["a"]);

@@ -324,7 +324,7 @@ fn run(backend: ActuatorBackend, events: Vec<Event>) {
     runtime.block_on(async {
         let mut world = World::new(backend);
         for event in events {
-            world.step(event).await;
+            Box::pin(world.step(event)).await;
         }
         world.end().await;
     });

@@ -28,6 +28,15 @@ pub(super) enum Behavior {
     Idle,
 }
 
+/// Why the engine is of no use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// It reports a failure of its own.
+    Fails,
+    /// It never answers.
+    Silent,
+}
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) behavior: Behavior,
@@ -37,6 +46,8 @@ pub(super) struct State {
     pub(super) cpus: u32,
     /// It has come up without its data.
     pub(super) lost: bool,
+    /// Its answers to all requests, if they are not of use.
+    pub(super) trouble: Option<Trouble>,
     /// The containers' `HostConfig`, by id.
     pub(super) hosts: BTreeMap<String, Value>,
     /// The containers whose removal it remembers.
@@ -68,6 +79,7 @@ impl Stub {
             id: "stub".to_owned(),
             cpus: 2,
             lost: false,
+            trouble: None,
             hosts: BTreeMap::new(),
             removed: BTreeSet::new(),
             inspections: 0,
@@ -314,6 +326,16 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
         request.extend_from_slice(&piece[..read]);
     };
     let path = head.split(' ').nth(1).unwrap();
+    let trouble = state.lock().unwrap().trouble;
+    match trouble {
+        Some(Trouble::Fails) => {
+            let said = json!({"message": "the engine is out of order"}).to_string();
+            drop(stream.write_all(with_length(500, &said).as_bytes()).await);
+            return;
+        }
+        Some(Trouble::Silent) => return std::future::pending().await,
+        None => {}
+    }
     let said = if path.contains("/events?") {
         let state = state.lock().unwrap();
         let is_it = |id: &&String| path.contains(&format!("%22{id}%22"));

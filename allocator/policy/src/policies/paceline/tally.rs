@@ -5,7 +5,7 @@ use super::member::Member;
 /// Sums over the members of a frame.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Their usage, and that of the ones that are no services; `unmeasured` if it is not known of all.
+    /// Their usage, and that of the ones that are not services; `unmeasured` if it is not known of all.
     pub(super) used: f64,
     pub(super) trained: f64,
     pub(super) unmeasured: bool,
