@@ -53,6 +53,10 @@ fn has_standing(job: &'static str, standing: Standing) -> impl Fn(&Snapshot) -> 
     move |snapshot| snapshot.jobs.iter().any(|one| one.job == job && one.standing == standing)
 }
 
+fn are_managed(jobs: [&'static str; 2]) -> impl Fn(&Snapshot) -> bool {
+    move |snapshot| jobs.iter().all(|job| has_standing(job, Standing::Managed)(snapshot))
+}
+
 /// What a run has left in its audit log.
 fn audit(folder: &TempDir) -> Vec<Value> {
     let text = std::fs::read_to_string(folder.path().join("audit.jsonl")).unwrap();
@@ -131,7 +135,7 @@ async fn container_becomes_a_job_at_its_first_report() {
 #[tokio::test]
 async fn pin_is_written_once() {
     let env = TestEnv::new(policy("none"), Vec::new(), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     // Right after a decision, the next one would wait until the write is done.
     tokio::time::sleep(2 * COALESCE).await;
     let before = number(&env.live.now());
@@ -162,7 +166,7 @@ async fn pin_to_the_present_limit_replaces_one_being_written() {
 #[tokio::test]
 async fn released_job_has_its_original_limits_and_is_not_managed() {
     let env = TestEnv::sampling(policy("tradl"), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     env.report("a", |progress| progress.reached.acceptable_at = Some(1.0));
     env.has_quota("a", 66_666).await;
     let answer = env.order(release("a")).await.unwrap();
@@ -185,7 +189,7 @@ async fn released_job_has_its_original_limits_and_is_not_managed() {
 #[tokio::test]
 async fn orders_hold_after_a_restart_of_the_container() {
     let env = TestEnv::sampling(policy("tradl"), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     env.order(release("a")).await.unwrap();
     env.order(pin("b", 0.25)).await.unwrap();
     let targets = Targets { acceptable: Some(3.0), ..Targets::default() };
@@ -242,7 +246,7 @@ async fn policy_without_targets_does_not_run_when_one_is_reached() {
 #[tokio::test]
 async fn target_set_by_an_order_is_in_force_and_watched() {
     let env = TestEnv::new(policy("tradl"), Vec::new(), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     let targets = Targets { acceptable: Some(3.0), ..Targets::default() };
     let answer = env.order(Command::Set { name: "a".to_owned(), targets }).await;
     assert_eq!(answer.unwrap(), "job a: acceptable is 3");
@@ -276,7 +280,7 @@ async fn container_without_the_label_is_managed_only_by_an_order() {
 #[tokio::test]
 async fn impossible_order_is_refused_with_the_reason() {
     let env = TestEnv::new(policy("none"), Vec::new(), &["ab", "ac"]);
-    env.wait_until("both", has_standing("ac", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["ab", "ac"])).await;
     let unknown = || Refusal::Unknown("unknown".to_owned());
     let both = r#""a" names the containers ab0000000000, ac0000000000"#;
     let none = Command::Set { name: "ab".to_owned(), targets: Targets::default() };
@@ -354,7 +358,7 @@ async fn close_frames_hold_the_batches_between_them() {
 #[tokio::test]
 async fn all_actions_are_recorded_in_the_audit_log() {
     let env = TestEnv::new(policy("tradl"), Vec::new(), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     env.report("a", |progress| progress.reached.acceptable_at = Some(1.0));
     env.has_quota("a", 66_666).await;
     env.order(release("a")).await.unwrap();
@@ -373,7 +377,7 @@ async fn all_actions_are_recorded_in_the_audit_log() {
 #[tokio::test]
 async fn container_that_is_gone_is_not_shown() {
     let env = TestEnv::sampling(policy("none"), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     env.remove("a");
     env.wait_until("one", |snapshot| names(snapshot) == ["b"].into()).await;
     assert!(env.order(release("a")).await.is_err());

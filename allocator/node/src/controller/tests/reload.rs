@@ -8,7 +8,7 @@ use paceline_policy::{Policy, Shadow};
 use serde_json::json;
 
 use super::test_env::TestEnv;
-use super::{audited, has_standing, pin, policy, view};
+use super::{are_managed, audited, has_standing, pin, policy, view};
 use crate::controller::NewSettings;
 
 fn limiter(enforcement: Enforcement) -> LimiterSettings {
@@ -51,7 +51,7 @@ async fn new_policy_decides_at_once_and_jobs_and_pins_stay() {
 #[tokio::test]
 async fn change_between_caps_and_weights_restores_the_other() {
     let env = TestEnv::sampling(policy("tradl"), &["a", "b"]);
-    env.wait_until("both", has_standing("b", Standing::Managed)).await;
+    env.wait_until("both", are_managed(["a", "b"])).await;
     env.report("a", |progress| progress.reached.acceptable_at = Some(1.0));
     env.has_quota("a", 66_666).await;
     env.renew(renewal(None, limiter(Enforcement::Shares))).await;

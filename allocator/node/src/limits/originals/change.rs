@@ -142,7 +142,7 @@ impl Originals {
     }
 
     /// Removes the record of a container in which nothing of ours is left. It ends even if its files
-    /// cannot be removed, which [`Self::mend`] tries again.
+    /// cannot be removed, which is tried again at each survey.
     pub fn forget(&self, id: &str) -> Result<(), OriginalsError> {
         let _busy = self.begin();
         let mut claim = match self.kept().remove(id) {
