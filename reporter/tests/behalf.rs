@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use client::{ask, connect, progress};
 use paceline_reporter::{Extension, Posted, Reporter};
-use paceline_wire::{Progress, Reached, Sidecar, State};
+use paceline_wire::{Activity, Progress, Reached, Sidecar, State};
 
 #[derive(Debug, Default)]
 struct Proxy(Mutex<Vec<String>>);
@@ -143,6 +143,8 @@ fn successor_continues_where_predecessor_ended() {
     let now = progress(&second);
     assert_ne!(now.instance, before.instance);
     assert_eq!((now.step, now.epoch, now.rejected), (Some(103), Some(3), 1));
+    let signals = (now.signals.activity, now.signals.loss_smoothed);
+    assert_eq!(signals, (Activity::Starting, None), "the times of earlier reports are unknown");
     assert_eq!((now.total_steps, now.expected_steps), (Some(500), Some(300)));
     assert_eq!((now.eval.count, now.eval.sum, now.eval.best), (2, 13.0, Some(4.0)));
     assert_eq!((now.batch_latency.count, now.batch_latency.sum), (3, 0.06));

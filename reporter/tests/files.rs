@@ -7,7 +7,7 @@ use std::path::Path;
 
 use client::wait_until;
 use paceline_reporter::Reporter;
-use paceline_wire::{Progress, State};
+use paceline_wire::{Activity, Progress, State};
 
 fn read(path: &Path) -> Option<Progress> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
@@ -41,6 +41,22 @@ fn the_last_progress_is_left_behind() {
     }
     assert!(fs::metadata(&termination).unwrap().len() <= 4096);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no half-written file is left");
+}
+
+#[test]
+fn status_file_shows_an_evaluation_that_reports_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = folder.path().join("status.json");
+    let builder = Reporter::builder("vae").status_file(&status).listen("127.0.0.1:0");
+    let reporter = builder.start().unwrap();
+    reporter.report(3.0);
+    wait_for(&status, |progress| progress.signals.activity == Activity::Training);
+    let evaluation = reporter.evaluating();
+    wait_for(&status, |progress| progress.signals.activity == Activity::Evaluating);
+    drop(evaluation);
+    wait_for(&status, |progress| progress.signals.activity == Activity::Training);
+    reporter.validation(2.0);
+    wait_for(&status, |progress| progress.validation.is_some());
 }
 
 #[test]

@@ -11,9 +11,6 @@ pub enum RuntimeError {
     /// The name fits several objects, for example the beginning of several ids.
     #[error(transparent)]
     Ambiguous(Cause),
-    /// The engine did not answer in time.
-    #[error(transparent)]
-    Silent(Cause),
     /// The engine failed, or cannot be reached.
     #[error(transparent)]
     Failed(Cause),
@@ -26,10 +23,5 @@ impl RuntimeError {
     /// Whether the object does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing(_))
-    }
-
-    /// Whether the engine did not answer in time.
-    pub fn is_silent(&self) -> bool {
-        matches!(self, Self::Silent(_))
     }
 }

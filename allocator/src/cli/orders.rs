@@ -121,15 +121,15 @@ pub(super) struct How {
 #[group(required = true, multiple = true)]
 pub(super) struct TargetArgs {
     /// The loss at which the model becomes usable
-    #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
+    #[arg(long, value_name = "LOSS", value_parser = finite)]
     acceptable: Option<f64>,
 
     /// The loss at which the job is done
-    #[arg(long, value_name = "LOSS", allow_negative_numbers = true, value_parser = finite)]
+    #[arg(long, value_name = "LOSS", value_parser = finite)]
     objective: Option<f64>,
 
     /// The target duration of a batch, in seconds
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
     batch_latency: Option<f64>,
 }
 
@@ -217,9 +217,10 @@ pub(super) fn unexpected(reply: Reply) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, FromArgMatches, Parser};
 
     use super::*;
+    use crate::cli::with_negative_numbers;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -229,7 +230,9 @@ mod tests {
 
     fn order(line: &str) -> Result<String, String> {
         let words = std::iter::once("paceline").chain(line.split_whitespace());
-        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        let matches = with_negative_numbers(Line::command()).try_get_matches_from(words);
+        let line = matches.and_then(|matches| Line::from_arg_matches(&matches));
+        let line = line.map_err(|error| error.to_string())?;
         Ok(serde_json::to_string(&line.orders.into_parts().0).unwrap())
     }
 

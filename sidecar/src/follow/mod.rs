@@ -118,14 +118,9 @@ impl Follower {
     }
 
     /// Like `new`, but resumes at a saved position if it is the same file, even if a rotation has
-    /// renamed it.
+    /// renamed it. What is before that position comes first, as [`Piece::Recalled`].
     pub fn resume(path: impl Into<PathBuf>, saved: Saved) -> Self {
         Self::from_source(Source::Path(Tail::new(path.into(), saved.files)))
-    }
-
-    /// Like `resume`, but passes on the bytes before the saved position first.
-    pub fn recall(path: impl Into<PathBuf>, saved: Saved) -> Self {
-        Self::from_source(Source::Path(Tail::new(path.into(), saved.files).recalling()))
     }
 
     /// Reads standard input.

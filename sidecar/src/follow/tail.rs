@@ -29,15 +29,16 @@ pub(super) struct Tail {
     known: VecDeque<Mark>,
     /// The file that the previous follower was reading. It may have been renamed since.
     unfinished: Option<Mark>,
-    /// Whether the first file is read again up to its saved position, and how far it has been.
     recall: Recall,
 }
 
+/// Whether the first file was read again up to its saved position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recall {
-    No,
-    Wanted,
+    NotYet,
+    /// From here on it was not.
     From(u64),
+    Done,
 }
 
 /// The file type found under the name.
@@ -50,12 +51,7 @@ pub(super) enum Found {
 impl Tail {
     pub(super) fn new(path: PathBuf, known: Vec<Mark>) -> Self {
         let unfinished = known.last().copied();
-        Self { path, open: None, known: known.into(), unfinished, recall: Recall::No }
-    }
-
-    /// Reads the first file again up to its saved position.
-    pub(super) fn recalling(self) -> Self {
-        Self { recall: Recall::Wanted, ..self }
+        Self { path, open: None, known: known.into(), unfinished, recall: Recall::NotYet }
     }
 
     pub(super) fn poll(
@@ -72,7 +68,7 @@ impl Tail {
             }
             progress.opened = true;
         }
-        if self.recall != Recall::No {
+        if self.recall != Recall::Done {
             progress.more = self.recall(buffer, sink)?;
             if progress.more {
                 progress.state = State::Up;
@@ -88,13 +84,13 @@ impl Tail {
         let Some(open) = &self.open else { return Ok(false) };
         let mut from = match self.recall {
             Recall::From(from) => from,
-            Recall::No | Recall::Wanted => open.mark().offset.saturating_sub(RECALLED),
+            Recall::NotYet | Recall::Done => open.mark().offset.saturating_sub(RECALLED),
         };
         for _ in 0..READS {
             let read = open.read_again(buffer, from)?;
             let bytes = buffer.get(..read).unwrap_or_default();
             if bytes.is_empty() {
-                self.recall = Recall::No;
+                self.recall = Recall::Done;
                 return Ok(false);
             }
             from = from.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));

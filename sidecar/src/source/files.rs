@@ -82,7 +82,7 @@ impl Files {
             let follower = if path.as_os_str() == "-" {
                 Follower::stdin()?
             } else {
-                Follower::recall(path, saved.logs.get(path).cloned().unwrap_or_default())
+                Follower::resume(path, saved.logs.get(path).cloned().unwrap_or_default())
             };
             let mut text = Text::new(Arc::clone(job), source, patterns.clone());
             text.set_age(Age::Old);

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use paceline_api::audit::Entry;
-use paceline_api::clock::Clock;
 use paceline_api::live::Refusal;
 use paceline_api::live::snapshot::Standing;
 use paceline_api::plain;
 use paceline_policy::limiter::{Change, Setting};
 use paceline_policy::{Event, JobId};
 use paceline_runtime::short;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::Controller;
@@ -23,9 +23,9 @@ use crate::limits::{Actuator, Drift, LimitError, OnDrift, Restored};
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The most characters of an error in the log and in the audit log.
 const MAX_ERROR: usize = 1000;
-/// A restore that fails after this many seconds has waited for an engine that hangs. The engine may hang
-/// for a write alone, whose error is then one of several.
-const HANG_SECONDS: f64 = 10.0;
+/// A restore that fails after so long has waited for an engine that hangs: for its description, or for a
+/// write, whose error is then one of several. No request is given up sooner.
+const HANG: Duration = Duration::from_secs(8);
 /// How many containers' limits are restored at once at the end.
 const RESTORE_CONCURRENCY: usize = 4;
 
@@ -208,9 +208,8 @@ impl Controller {
         }
         // Open connections may be all that this process may have.
         self.inventory.stop_asking();
-        let clock = self.clock;
         let first: Vec<_> = futures_util::stream::iter(actuator.pending())
-            .map(|id| put_back(&actuator, id, clock))
+            .map(|id| put_back(&actuator, id))
             .buffered(RESTORE_CONCURRENCY)
             .collect()
             .await;
@@ -223,7 +222,7 @@ impl Controller {
         for restored in first {
             // One at a time, as several together may have been too much for the engine or this process.
             let restored = match restored {
-                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id, clock).await,
+                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id).await,
                 restored => restored,
             };
             hangs |= has_timed_out(&restored);
@@ -270,8 +269,8 @@ struct NotRestored {
 }
 
 /// Restores one container's limits.
-async fn put_back(actuator: &Actuator, id: String, clock: Clock) -> Result<Entry, NotRestored> {
-    let (name, began) = (actuator.name_of(&id), clock.now());
+async fn put_back(actuator: &Actuator, id: String) -> Result<Entry, NotRestored> {
+    let (name, began) = (actuator.name_of(&id), Instant::now());
     match tokio::time::timeout(RESTORE_TIMEOUT, actuator.restore(&id)).await {
         Ok(Ok(restored)) => {
             let how = restored.map_or_else(|| "it was never limited".to_owned(), |r| r.to_string());
@@ -279,7 +278,7 @@ async fn put_back(actuator: &Actuator, id: String, clock: Clock) -> Result<Entry
             Ok(Entry::Restored { container: id, how })
         }
         Ok(Err(error)) => {
-            let timed_out = is_silent(&error) || clock.now().seconds_since(began) >= HANG_SECONDS;
+            let timed_out = began.elapsed() >= HANG;
             Err(NotRestored { id, why: chain(&error), timed_out })
         }
         Err(_) => {
@@ -287,12 +286,6 @@ async fn put_back(actuator: &Actuator, id: String, clock: Clock) -> Result<Entry
             Err(NotRestored { id, why, timed_out: true })
         }
     }
-}
-
-/// Whether the engine did not answer in time.
-fn is_silent(error: &LimitError) -> bool {
-    matches!(error, LimitError::Silent { .. })
-        || matches!(error, LimitError::Engine(_, error) if error.is_silent())
 }
 
 /// An error and its causes on one line. It may quote what a container or its engine says.

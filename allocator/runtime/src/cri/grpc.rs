@@ -73,8 +73,6 @@ impl From<CallError> for RuntimeError {
     fn from(error: CallError) -> Self {
         if error.code() == Some(NOT_FOUND) {
             Self::Missing(error.into())
-        } else if matches!(error, CallError::Silent { .. }) {
-            Self::Silent(error.into())
         } else {
             Self::Failed(error.into())
         }

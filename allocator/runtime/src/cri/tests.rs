@@ -212,9 +212,7 @@ async fn hostile_answer_is_a_short_error() {
 async fn call_that_hangs_is_given_up() {
     let fake = Fake::start();
     fake.behave(Behavior::Hangs);
-    let error = fake.runtime().opted_in(&[]).await.unwrap_err();
-    assert!(error.is_silent());
-    let error = chain(error);
+    let error = chain(fake.runtime().opted_in(&[]).await.unwrap_err());
     assert!(error.contains("ListPodSandbox: no answer within 10 s"), "{error}");
 }
 

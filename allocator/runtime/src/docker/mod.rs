@@ -51,9 +51,6 @@ impl From<Client> for Runtime {
 
 impl From<Error> for RuntimeError {
     fn from(error: Error) -> Self {
-        if matches!(error, Error::RequestTimeoutError) {
-            return Self::Silent(error.into());
-        }
         let mut code = None;
         if let Error::DockerResponseServerError { status_code, .. } = &error {
             code = Some(*status_code);

@@ -64,7 +64,7 @@ impl Reloads {
         let fixed = self.fixed.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let settings = args.settings(&given)?;
-            let built = build(&settings, fixed).map_err(|error| match &args.policy.config {
+            let built = settings.build_for(fixed).map_err(|error| match &args.policy.config {
                 Some(path) => BadUsage(format!("{}: {error}", path.display())),
                 None => error,
             })?;
@@ -111,57 +111,5 @@ impl Reloads {
             self.log.set_format(new.log_format)?;
         }
         Ok(())
-    }
-}
-
-/// What a file describes for a run whose `fixed` settings stay: the policy must fit the nodes that the run
-/// has.
-fn build(new: &Settings, fixed: Fixed) -> Result<Built, BadUsage> {
-    let waiting = fixed.differences(&new.fixed);
-    let in_force = Settings { fixed, ..new.clone() };
-    in_force.build().map_err(|error| {
-        if waiting.is_empty() {
-            return error;
-        }
-        BadUsage(format!("{error}; only a restart applies the change of {}", waiting.join(", ")))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::log::Given;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: RunArgs,
-    }
-
-    /// Valid settings, given by a command line in place of a file.
-    fn settings(line: &str) -> Settings {
-        let args = Line::try_parse_from(line.split_whitespace()).unwrap().run;
-        args.settings(&Given::default()).unwrap()
-    }
-
-    #[test]
-    fn policy_must_fit_the_nodes_of_the_run_and_not_those_of_the_file() {
-        let one = settings("run --policy flowcon");
-        let several = settings("run --policy specon --node a=0 --node b=1");
-        for (run, new, part) in [
-            (&one, &several, "cannot run specon on one node"),
-            (&several, &one, "cannot run flowcon on several nodes"),
-        ] {
-            let error = build(new, run.fixed.clone()).unwrap_err().to_string();
-            let restart = "only a restart applies the change of nodes";
-            assert!(error.contains(part) && error.ends_with(restart), "{error}");
-            build(run, run.fixed.clone()).unwrap();
-        }
-        let free = settings("run --policy none");
-        for run in [one, several] {
-            build(&free, run.fixed).unwrap();
-        }
     }
 }

@@ -153,6 +153,19 @@ impl Settings {
         Ok(Built { policy, shadows, nodes })
     }
 
+    /// The same for a run whose `fixed` settings stay: the policy must fit the nodes that it has.
+    pub(super) fn build_for(&self, fixed: Fixed) -> Result<Built, BadUsage> {
+        let waiting = fixed.differences(&self.fixed);
+        let in_force = Self { fixed, ..self.clone() };
+        in_force.build().map_err(|error| {
+            if waiting.is_empty() {
+                return error;
+            }
+            let waiting = waiting.join(", ");
+            BadUsage(format!("{error}; only a restart applies the change of {waiting}"))
+        })
+    }
+
     /// The kubelet sets the weights of pods, and their CPUs.
     fn check_kubernetes(&self) -> Result<(), BadUsage> {
         if self.chosen.limiter.enforcement == Enforcement::Shares {

@@ -77,6 +77,21 @@ async fn job_that_could_not_be_ended_is_tried_again_and_recorded_once() {
     assert_eq!(audited(&env.end().await, "terminated").len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn container_that_is_never_described_stops_no_survey() {
+    let env = TestEnv::sampling(policy("none"), &["a", "mute"]);
+    env.wait_until("the other job", has_standing("a", Standing::Managed)).await;
+    env.answers("mute", EngineAnswers::Done);
+    env.wait_until("the job", has_standing("mute", Standing::Managed)).await;
+    // A known one is not taken for gone.
+    let before = env.described("a");
+    env.answers("a", EngineAnswers::Never);
+    env.wait_until("further surveys", |_| env.described("a") >= before + 3).await;
+    assert_eq!(names(&env.live.now()), ["a", "mute"].into());
+    env.answers("a", EngineAnswers::Done);
+    env.end().await;
+}
+
 /// Ends a controller whose engine does not answer any more. The clock jumps from timeout to timeout.
 async fn ends_without_engine(mut env: TestEnv) {
     tokio::time::pause();

@@ -1,11 +1,16 @@
 //! A fake environment of a controller: a container engine on a Unix socket, a `/proc`, control groups,
 //! and jobs with endpoints. Limits are files, which the fake engine writes like a real one.
 
+mod container;
+mod endpoint;
+mod engine;
+mod http;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use paceline_api::audit::Audit;
@@ -15,14 +20,15 @@ use paceline_api::signals::Ending;
 use paceline_policy::limiter::{Enforcement, LimiterSettings};
 use paceline_policy::{Engine, Policy, Shadow};
 use paceline_runtime::Runtime;
-use paceline_runtime::docker::Docker;
 use paceline_runtime::testing::Fake;
 use paceline_wire::Progress;
-use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use serde_json::json;
+use tokio::net::UnixListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+pub(super) use container::EngineAnswers;
+use container::{Container, Containers, add_pod};
 
 use crate::controller::timetable::Timetable;
 use crate::controller::timing::Timing;
@@ -51,39 +57,12 @@ pub(super) struct TestEnv {
     tasks: JoinSet<()>,
 }
 
-type Containers = Arc<Mutex<BTreeMap<String, Container>>>;
-
-#[derive(Clone, Debug)]
-struct Container {
-    pid: usize,
-    labels: Value,
-    nano_cpus: f64,
-    cpu_shares: i64,
-    group: PathBuf,
-    started_at: String,
-    /// How often the engine was asked to describe it.
-    described: usize,
-    answers: EngineAnswers,
-    /// How often the engine has refused to change or end it.
-    refusals: usize,
-}
-
-/// How the engine answers requests about one container.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum EngineAnswers {
-    /// It does what it is asked to.
-    Done,
-    /// It describes the container, and refuses to change or end it.
-    Refused,
-    /// It never answers.
-    Never,
-}
-
 impl TestEnv {
     /// Two CPUs with these jobs under `policy`; one whose name begins with `stranger` has no label, one
     /// with `capped` has half a CPU by its owner, one with `raised` has a label for more besides, and one
     /// with `heavy` has twice the usual weight. One with `called-` has the rest as its label's name,
-    /// `long-name` has a label that is too long, and one with `ends` may be ended at its objective.
+    /// `long-name` has a label that is too long, one with `ends` may be ended at its objective, and
+    /// the engine never describes one with `mute`.
     /// The controller surveys and samples once, and then only when it is woken.
     pub(super) fn new(policy: Box<dyn Policy>, shadows: Vec<Shadow>, jobs: &[&str]) -> Self {
         Self::with_backend(ActuatorBackend::Engine, policy, shadows, jobs)
@@ -97,12 +76,18 @@ impl TestEnv {
         jobs: &[&str],
     ) -> Self {
         let woken = Timing { sample: NEVER, reconcile: NEVER, answers: NEVER };
-        Self::make((woken, docker), Some(backend), policy, shadows, jobs)
+        Self::make((woken, engine::docker), Some(backend), policy, shadows, jobs)
     }
 
     /// The same, and the controller also surveys and samples by itself, many times a second.
     pub(super) fn sampling(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
-        Self::make((often(), docker), Some(ActuatorBackend::Engine), policy, Vec::new(), jobs)
+        Self::make(
+            (often(), engine::docker),
+            Some(ActuatorBackend::Engine),
+            policy,
+            Vec::new(),
+            jobs,
+        )
     }
 
     /// The same with a container runtime of Kubernetes, where each job is the container of a pod with its
@@ -125,7 +110,7 @@ impl TestEnv {
 
     /// The same in a dry run, which records its frames.
     pub(super) fn dry_run(policy: Box<dyn Policy>, jobs: &[&str]) -> Self {
-        Self::make((often(), docker), None, policy, Vec::new(), jobs)
+        Self::make((often(), engine::docker), None, policy, Vec::new(), jobs)
     }
 
     /// `serves` starts the container engine.
@@ -151,15 +136,12 @@ impl TestEnv {
         let mut tasks = JoinSet::new();
         let mut endpoints = BTreeMap::new();
         for (n, name) in jobs.iter().enumerate() {
-            let id = format!("{name}{}", "0".repeat(64 - name.len()));
-            let mut container =
-                create_container(&proc, &groups, &id, 100 + n, !name.starts_with("stranger"));
-            container.owned_like(name);
+            let (id, container) = container::create(&proc, &groups, name, 100 + n);
             let socket = proc.join(container.pid.to_string()).join("root/job.sock");
-            let (says, said) = watch::channel(progress(name));
+            let (says, said) = watch::channel(endpoint::progress(name));
             let listener = UnixListener::bind(socket).unwrap();
             let late = if name.starts_with("late") { LATE } else { Duration::ZERO };
-            tasks.spawn(endpoint(listener, said, late));
+            tasks.spawn(endpoint::serve(listener, said, late));
             containers.lock().unwrap().insert(id, container);
             endpoints.insert((*name).to_owned(), says);
         }
@@ -261,41 +243,32 @@ impl TestEnv {
 
     /// Sets a limit outside of Paceline, as by `docker update --cpus`.
     pub(super) fn update_outside(&self, job: &str, cpus: f64) {
-        let mut containers = self.containers.lock().unwrap();
-        let found = containers.iter_mut().find(|(id, _)| id.starts_with(job));
-        found.unwrap().1.update(&json!({"NanoCpus": cpus * 1e9}));
+        self.container(job, |one| one.update(&json!({"NanoCpus": cpus * 1e9})));
     }
 
     /// Restarts a job's container, which keeps the limits that the engine has.
     pub(super) fn restart(&self, job: &str, started_at: &str) {
-        let mut containers = self.containers.lock().unwrap();
-        let found = containers.iter_mut().find(|(id, _)| id.starts_with(job));
-        found.unwrap().1.started_at = started_at.to_owned();
+        self.container(job, |one| started_at.clone_into(&mut one.started_at));
     }
 
     /// How often the engine was asked to describe a job's container.
     pub(super) fn described(&self, job: &str) -> usize {
-        let containers = self.containers.lock().unwrap();
-        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.described
+        self.container(job, |one| one.described)
     }
 
     /// From now on the engine answers so about a job's container.
     pub(super) fn answers(&self, job: &str, answers: EngineAnswers) {
-        let mut containers = self.containers.lock().unwrap();
-        let found = containers.iter_mut().find(|(id, _)| id.starts_with(job));
-        found.unwrap().1.answers = answers;
+        self.container(job, |one| one.answers = answers);
     }
 
     /// How often the engine has refused to change or end a job's container.
     pub(super) fn refusals(&self, job: &str) -> usize {
-        let containers = self.containers.lock().unwrap();
-        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.refusals
+        self.container(job, |one| one.refusals)
     }
 
     /// The limit that the engine keeps for a job's container, in billionths of a CPU.
     pub(super) fn kept(&self, job: &str) -> i64 {
-        let containers = self.containers.lock().unwrap();
-        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.nano_cpus()
+        self.container(job, |one| one.nano_cpus())
     }
 
     /// A file that the run writes.
@@ -304,8 +277,13 @@ impl TestEnv {
     }
 
     fn group(&self, job: &str) -> PathBuf {
-        let containers = self.containers.lock().unwrap();
-        containers.iter().find(|(id, _)| id.starts_with(job)).unwrap().1.group.clone()
+        self.container(job, |one| one.group.clone())
+    }
+
+    fn container<T>(&self, job: &str, use_it: impl FnOnce(&mut Container) -> T) -> T {
+        let mut containers = self.containers.lock().unwrap();
+        let found = containers.iter_mut().find(|(id, _)| id.starts_with(job));
+        use_it(found.unwrap().1)
     }
 
     /// Changes what a job reports.
@@ -335,265 +313,6 @@ impl TestEnv {
 
 fn often() -> Timing {
     Timing { sample: SAMPLE_INTERVAL, reconcile: 4 * SAMPLE_INTERVAL, answers: NEVER }
-}
-
-/// Starts an engine with Docker's API.
-fn docker(place: &Path, containers: &Containers, tasks: &mut JoinSet<()>) -> Runtime {
-    let socket = place.join("engine.sock");
-    tasks.spawn(engine(UnixListener::bind(&socket).unwrap(), Arc::clone(containers)));
-    Docker::at(&format!("unix://{}", socket.display())).unwrap().into()
-}
-
-/// Makes a container the one of a pod, with the resources that its name stands for.
-fn add_pod(fake: &Fake, id: &str, container: &Container) {
-    let short = id.trim_end_matches('0');
-    let endpoint = [("paceline.dev/endpoint", "unix:/job.sock")];
-    fake.pod(short, &[("paceline.dev/enable", "true")], &endpoint);
-    fake.container(short, short, "train");
-    let (quota, weight, class) = match short.get(..1) {
-        Some("b") => (160_000, 1228, "burstable/"),
-        Some("9") => (100_000, 1024, ""),
-        _ => (-1, 2, "besteffort/"),
-    };
-    let file = container.group.join("cpu.cfs_quota_us");
-    fs::write(&file, quota.to_string()).unwrap();
-    fake.declare(short, quota, weight);
-    fake.change(short, |one| {
-        one.group = format!("/kubepods/{class}pod{short}/{id}");
-        one.pid = u32::try_from(container.pid).unwrap();
-        one.quota_file = Some(file);
-    });
-}
-
-/// Creates a container's files.
-fn create_container(proc: &Path, groups: &Path, id: &str, pid: usize, labelled: bool) -> Container {
-    let process = proc.join(pid.to_string());
-    fs::create_dir_all(process.join("ns")).unwrap();
-    fs::create_dir_all(process.join("root")).unwrap();
-    symlink("net:[2]", process.join("ns/net")).unwrap();
-    fs::write(process.join("cgroup"), format!("3:cpu,cpuacct:/{id}\n")).unwrap();
-    let group = groups.join(id);
-    fs::create_dir_all(&group).unwrap();
-    for (file, text) in [
-        ("cpu.cfs_quota_us", "-1"),
-        ("cpu.cfs_period_us", "100000"),
-        ("cpu.shares", "1024"),
-        ("cpuacct.usage", "1000000"),
-        ("cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"),
-    ] {
-        fs::write(group.join(file), text).unwrap();
-    }
-    let mut labels = json!({"paceline.endpoint": "unix:/job.sock"});
-    if labelled {
-        labels["paceline.enable"] = json!("true");
-    }
-    let started_at = "once".to_owned();
-    Container {
-        pid,
-        labels,
-        nano_cpus: 0.0,
-        cpu_shares: 0,
-        group,
-        started_at,
-        described: 0,
-        answers: EngineAnswers::Done,
-        refusals: 0,
-    }
-}
-
-/// A job's first report.
-pub(super) fn progress(job: &str) -> Progress {
-    let json = json!({
-        "schema": 1, "job": job, "pid": 1, "instance": "one", "source": "reporter",
-        "state": "running", "started_at": 0.0, "now": 0.0, "step": 1, "epoch": null,
-        "total_steps": null,
-        "eval": {"name": "loss", "direction": "minimize", "value": 4.0, "window": 5,
-                 "updated_at": 1.0, "count": 1, "sum": 4.0, "first": 4.0, "best": 4.0,
-                 "max_abs": 4.0},
-        "batch_latency": {"count": 0, "sum": 0.0, "last": null, "p50": null, "p95": null,
-                          "p99": null},
-        "targets": {"acceptable": 1.0, "objective": null, "batch_latency": null},
-        "reached": {"acceptable_at": null, "objective_at": null},
-        "checkpoint": {"requested": 0, "saved": 0, "step": null, "path": null, "at": null,
-                       "error": null},
-        "dropped": 0, "rejected": 0});
-    serde_json::from_value(json).unwrap()
-}
-
-/// Serves a job's progress and events, after the delay `late`.
-async fn endpoint(listener: UnixListener, said: watch::Receiver<Progress>, late: Duration) {
-    tokio::time::sleep(late).await;
-    let mut connections = JoinSet::new();
-    loop {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut said = said.clone();
-        connections.spawn(async move {
-            let Some((head, _)) = request(&mut stream).await else { return };
-            let text = |progress: &Progress| serde_json::to_string(progress).unwrap();
-            if !head.contains("/v1/events") {
-                let body = text(&said.borrow_and_update());
-                drop(stream.write_all(answer(200, &body).as_bytes()).await);
-                return;
-            }
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-            drop(stream.write_all(head.as_bytes()).await);
-            loop {
-                let event = format!("data: {}\n\n", text(&said.borrow_and_update()));
-                if stream.write_all(event.as_bytes()).await.is_err()
-                    || said.changed().await.is_err()
-                {
-                    return;
-                }
-            }
-        });
-    }
-}
-
-/// Serves the part of the engine's API that the controller and the actuator use.
-async fn engine(listener: UnixListener, containers: Containers) {
-    let mut connections = JoinSet::new();
-    loop {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let containers = Arc::clone(&containers);
-        connections.spawn(async move { while turn(&mut stream, &containers).await.is_some() {} });
-    }
-}
-
-async fn turn(stream: &mut UnixStream, containers: &Containers) -> Option<()> {
-    let (head, body) = request(stream).await?;
-    let path = head.split(' ').nth(1)?;
-    if path.contains("/events") && path.contains("until=") {
-        return stream.write_all(answer(200, "").as_bytes()).await.ok();
-    }
-    if path.contains("/events") {
-        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-        stream.write_all(head.as_bytes()).await.ok()?;
-        return std::future::pending().await;
-    }
-    let Some((status, body)) = respond(path, &body, containers) else {
-        return std::future::pending().await;
-    };
-    stream.write_all(answer(status, &body.to_string()).as_bytes()).await.ok()
-}
-
-/// The engine's answer; `None` if it never comes.
-fn respond(path: &str, body: &[u8], containers: &Containers) -> Option<(u16, Value)> {
-    let mut containers = containers.lock().unwrap();
-    let path = path.split('?').next().unwrap_or_default();
-    let mut words = path.split('/').skip_while(|word| *word != "containers").skip(1);
-    Some(match (words.next(), words.next()) {
-        (Some("json"), None) => {
-            let labelled = |one: &&Container| one.labels["paceline.enable"] == "true";
-            let listed = containers.iter().filter(|(_, one)| labelled(one));
-            (200, listed.map(|(id, _)| json!({"Id": id})).collect())
-        }
-        (Some(wanted), Some(what)) => {
-            let found = containers.iter_mut().find(|(id, _)| id.starts_with(wanted));
-            let Some((id, one)) = found else {
-                return Some((404, json!({"message": "no such"})));
-            };
-            match (one.answers, what) {
-                (EngineAnswers::Never, _) => return None,
-                (EngineAnswers::Refused, "update" | "stop") => {
-                    one.refusals += 1;
-                    (500, json!({"message": "refused"}))
-                }
-                (EngineAnswers::Done, "update") => {
-                    one.update(&serde_json::from_slice(body).unwrap());
-                    (200, json!({"Warnings": null}))
-                }
-                (EngineAnswers::Done, "stop") => {
-                    let id = id.clone();
-                    containers.remove(&id);
-                    (200, Value::Null)
-                }
-                (EngineAnswers::Done | EngineAnswers::Refused, _) => {
-                    one.described += 1;
-                    (200, one.describe(id))
-                }
-            }
-        }
-        _ => (404, json!({"message": path})),
-    })
-}
-
-impl Container {
-    /// Sets the limits and labels of its owner, by its name.
-    fn owned_like(&mut self, name: &str) {
-        if name.starts_with("capped") || name.starts_with("raised") {
-            self.update(&json!({"NanoCpus": 500_000_000}));
-        }
-        if name.starts_with("raised") {
-            self.labels["paceline.max-cpus"] = json!("1.5");
-        }
-        if name.starts_with("long-name") {
-            self.labels["paceline.job"] = json!("x".repeat(300_000));
-        }
-        if let Some(other) = name.strip_prefix("called-") {
-            self.labels["paceline.job"] = json!(other);
-        }
-        if name.starts_with("ends") {
-            self.labels["paceline.terminate"] = json!("true");
-        }
-        if name.starts_with("heavy") {
-            self.update(&json!({"CpuShares": 2048}));
-        }
-    }
-
-    fn update(&mut self, body: &Value) {
-        if let Some(nano) = body["NanoCpus"].as_f64().filter(|nano| *nano > 0.0) {
-            self.nano_cpus = nano;
-            let quota = (nano / 10_000.0).floor().to_string();
-            fs::write(self.group.join("cpu.cfs_quota_us"), quota).unwrap();
-        }
-        if let Some(weight) = body["CpuShares"].as_i64().filter(|weight| *weight > 0) {
-            self.cpu_shares = weight;
-            fs::write(self.group.join("cpu.shares"), weight.to_string()).unwrap();
-        }
-    }
-
-    fn nano_cpus(&self) -> i64 {
-        self.nano_cpus.to_string().parse().unwrap()
-    }
-
-    fn describe(&self, id: &str) -> Value {
-        let name = id.trim_end_matches('0');
-        let nano = self.nano_cpus();
-        json!({
-            "Id": id, "Name": format!("/{name}"),
-            "State": {"Running": true, "Pid": self.pid, "StartedAt": self.started_at},
-            "Config": {"Labels": self.labels},
-            "HostConfig": {"NanoCpus": nano, "CpuQuota": 0, "CpuPeriod": 0, "CpuShares": self.cpu_shares},
-        })
-    }
-}
-
-fn answer(status: u16, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-}
-
-/// Reads a request: its head and its body.
-async fn request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Option<(String, Vec<u8>)> {
-    let mut bytes = Vec::new();
-    loop {
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
-        if let Some(end) = end {
-            let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            let length: usize = length.map_or(0, |length| length.parse().unwrap());
-            let body = bytes.split_off(end + 4);
-            if body.len() >= length {
-                return Some((head, body));
-            }
-            bytes.extend(body);
-        }
-        if stream.read_buf(&mut bytes).await.ok()? == 0 {
-            return None;
-        }
-    }
 }
 
 /// The names of the jobs that a snapshot shows.

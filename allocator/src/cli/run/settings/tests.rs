@@ -269,3 +269,22 @@ fn kubernetes_refuses_weights_and_sets_of_cpus() {
     assert!(error.starts_with("cannot split a Kubernetes node by --node: "), "{error}");
     assert!(args("run --enforcement shares").settings(&Given::default()).is_ok());
 }
+
+#[test]
+fn policy_must_fit_the_nodes_of_the_run_and_not_those_of_the_file() {
+    let one = settings("run --policy flowcon", "");
+    let several = settings("run --policy specon --node a=0 --node b=1", "");
+    for (run, new, part) in [
+        (&one, &several, "cannot run specon on one node"),
+        (&several, &one, "cannot run flowcon on several nodes"),
+    ] {
+        let error = new.build_for(run.fixed.clone()).unwrap_err().to_string();
+        let restart = "only a restart applies the change of nodes";
+        assert!(error.contains(part) && error.ends_with(restart), "{error}");
+        run.build_for(run.fixed.clone()).unwrap();
+    }
+    let free = settings("run --policy none", "");
+    for run in [one, several] {
+        free.build_for(run.fixed).unwrap();
+    }
+}
