@@ -1,10 +1,15 @@
 //! Tables: a header with the names of columns, then rows of numbers. spaCy, skorch, scikit-learn,
 //! Chainer, and tables between bars.
 
+mod parted;
+mod rows;
+
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put, put_text};
 use super::scan;
 use crate::observation::{Phase, Span};
+use parted::{Parted, inside, pieces};
+use rows::{Rows, data_of};
 
 /// The current table.
 #[derive(Debug, Default)]
@@ -22,10 +27,13 @@ pub(super) struct Columns {
     pub(super) held_out: bool,
     /// Its loss is under `total`.
     has_total: bool,
+    rows: Rows,
 }
 
 /// The characters that part the columns of a table with bars.
 pub(super) const BARS: [char; 3] = ['|', '\u{2502}', '\u{2503}'];
+/// Names of counters in tables alone.
+const STEPS: [&str; 5] = ["itn", "n_trees", "number_of_trees", "number of trees", "trees"];
 /// Names of columns that have no other meaning here.
 const COLUMNS: [&str; 6] = ["lr", "time", "acc", "accuracy", "ppl", "perplexity"];
 /// Maximum number of columns.
@@ -40,6 +48,11 @@ const MIN_PLACED: usize = 3;
 const MAX_IDLE: u32 = 200;
 
 impl Columns {
+    /// Whether the rows of the table are those of data sets, without a counter.
+    pub(super) fn is_of_data(&self) -> bool {
+        self.is_active() && self.rows == Rows::OfData
+    }
+
     /// Whether a table has begun.
     pub(super) fn is_active(&self) -> bool {
         !self.header.is_empty()
@@ -98,7 +111,8 @@ impl Columns {
         }
         let places = cells.iter().map(|(at, cell)| (*at, at + cell.len())).collect();
         let mut names: Vec<String> = cells.iter().map(|(_, cell)| (*cell).to_owned()).collect();
-        if above.len() == names.len() {
+        let is_of_values = above.iter().any(|cell| scan::whole(cell).is_some());
+        if above.len() == names.len() && !is_of_values {
             for (name, above) in names.iter_mut().zip(above) {
                 format!("{above} {name}").trim().clone_into(name);
             }
@@ -112,12 +126,12 @@ impl Columns {
             .collect();
         let has_total = name_total(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
-        let is_header = has(|field| matches!(field, Field::Loss { .. })) && has(counts);
-        if is_header {
-            (self.header, self.places, self.parted, self.idle) = (columns, places, parted, 0);
-            self.has_total = has_total;
-        }
-        is_header
+        let has_loss = has(|field| matches!(field, Field::Loss { .. }));
+        let rows = if has(counts) { Some(Rows::Counted) } else { Rows::of(parted, &columns) };
+        let Some(rows) = rows.filter(|_| has_loss) else { return false };
+        (self.header, self.places, self.parted, self.idle) = (columns, places, parted, 0);
+        (self.has_total, self.rows) = (has_total, rows);
+        true
     }
 
     /// Takes another line. Returns whether it is a row, whose values are then in `draft`.
@@ -133,7 +147,8 @@ impl Columns {
         if self.idle > MAX_IDLE {
             self.header.clear();
         }
-        let of_data = self.header.first().is_some_and(|(_, field)| *field == Field::Data);
+        let of_data = self.header.first().is_some_and(|(_, field)| *field == Field::Data)
+            || self.rows == Rows::OfData;
         if !of_data && !line.starts_with(|c: char| c.is_ascii_digit() || BARS.contains(&c)) {
             return false;
         }
@@ -146,11 +161,22 @@ impl Columns {
         if self.has_total && !self.is_sum(&cells) {
             return false;
         }
+        if self.rows != Rows::Counted {
+            let numbers = cells.get(1..).unwrap_or_default();
+            if !numbers.iter().all(|cell| self.value(cell).is_some()) {
+                return false;
+            }
+        }
+        if self.rows == Rows::OfData {
+            let Some(phase) = cells.first().and_then(|cell| data_of(cell)) else { return false };
+            draft.data = Some(phase).filter(|phase| *phase != Phase::Train);
+        }
         let counts_steps =
             self.header.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
-        let usual = if counts_steps { Span::Step } else { Span::Epoch };
+        let is_of_steps = counts_steps || self.rows == Rows::Timed;
+        let usual = if is_of_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in self.header.iter().zip(cells) {
-            let Some(value) = scan::whole(cell).or_else(|| self.sum(cell)) else {
+            let Some(value) = self.value(cell).or_else(|| self.sum(cell)) else {
                 self.text(*field, cell, draft);
                 continue;
             };
@@ -164,7 +190,9 @@ impl Columns {
         draft.settle_data();
         let found = &mut draft.found;
         main_loss_first(&mut found.losses);
-        let is_row = !found.losses.is_empty() && (found.step.is_some() || found.epoch.is_some());
+        let is_counted =
+            self.rows != Rows::Counted || found.step.is_some() || found.epoch.is_some();
+        let is_row = !found.losses.is_empty() && is_counted;
         if is_row {
             self.idle = 0;
         } else {
@@ -214,9 +242,29 @@ impl Columns {
         inside.split(',').map(scan::whole).sum::<Option<f64>>().filter(|_| is_of_parts)
     }
 
-    /// The cells of a row, as many as there are columns.
+    /// The value of a cell.
+    fn value(&self, cell: &str) -> Option<f64> {
+        let with_comma = || scan::whole(&cell.replace(',', "."));
+        match self.parted {
+            Parted::Semicolons => with_comma(),
+            Parted::Bars | Parted::Commas | Parted::Gaps => scan::whole(cell),
+        }
+    }
+
+    /// The cells of a row, as many as there are columns. Below a name for a time, the stamp may be gone with the
+    /// prefix of a logger.
     fn cells<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
-        let fits = |cells: &Vec<&str>| cells.len() == self.header.len();
+        let has_stamp = self.header.first().is_some_and(|(_, field)| *field == Field::At);
+        self.cells_of(line, self.header.len()).or_else(|| {
+            let mut cells = self.cells_of(line, self.header.len().checked_sub(1)?)?;
+            cells.insert(0, "");
+            Some(cells).filter(|_| has_stamp)
+        })
+    }
+
+    /// So many cells of a row.
+    fn cells_of<'a>(&self, line: &'a str, count: usize) -> Option<Vec<&'a str>> {
+        let fits = |cells: &Vec<&str>| cells.len() == count;
         let most = MAX_COLUMNS + 1;
         match self.parted {
             Parted::Bars => {
@@ -224,6 +272,9 @@ impl Columns {
             }
             Parted::Commas => {
                 Some(line.split(',').take(most).map(str::trim).collect()).filter(fits)
+            }
+            Parted::Semicolons => {
+                Some(line.split(';').take(most).map(str::trim).collect()).filter(fits)
             }
             Parted::Gaps => {
                 let tabs = || line.split('\t').take(most).map(str::trim).collect();
@@ -233,7 +284,7 @@ impl Columns {
                     .filter(fits)
                     .or_else(|| Some(tabs()).filter(fits))
                     .or_else(|| Some(parts(true)).filter(fits))
-                    .or_else(|| self.placed(line))
+                    .or_else(|| self.placed(line).filter(fits))
             }
         }
     }
@@ -272,6 +323,7 @@ impl Columns {
             // spaCy's names.
             "E" => Field::Epoch,
             "#" => Field::Step,
+            _ if STEPS.iter().any(|step| name.eq_ignore_ascii_case(step)) => Field::Step,
             // fast.ai's course has rows of both: `True` for the training.
             "train" | "Train" => Field::Flag(false),
             _ => self.keys.field(name),
@@ -310,76 +362,6 @@ fn name_total(columns: &mut [(String, Field)]) -> bool {
 
 fn counts(field: &Field) -> bool {
     matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
-}
-
-/// How the cells of a row are parted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Parted {
-    /// By bars, also around them.
-    Bars,
-    /// By commas.
-    Commas,
-    /// By gaps: of at least two spaces between names.
-    #[default]
-    Gaps,
-}
-
-impl Parted {
-    fn of(line: &str) -> Self {
-        if line.starts_with(BARS) || line.matches(" | ").count() > 1 {
-            Self::Bars
-        } else if line.contains(',') && !line.contains('\t') && is_list_of_words(line) {
-            Self::Commas
-        } else {
-            Self::Gaps
-        }
-    }
-
-    /// The names in a header, and where each begins.
-    fn names(self, line: &str) -> Vec<(usize, &str)> {
-        let most = MAX_COLUMNS + 1;
-        match self {
-            Self::Bars => {
-                inside(line).split(BARS).take(most).map(|name| (0, name.trim())).collect()
-            }
-            Self::Commas => line.split(',').take(most).map(|name| (0, name.trim())).collect(),
-            Self::Gaps => pieces(line, true),
-        }
-    }
-}
-
-/// Whether what stands between commas has no spaces in it: `step, train_loss, lr`.
-fn is_list_of_words(line: &str) -> bool {
-    line.split(',').all(|name| !name.trim_matches(' ').contains(' '))
-}
-
-/// A row without the bars around it.
-fn inside(line: &str) -> &str {
-    let inside = line.strip_prefix(BARS).unwrap_or(line).trim_end();
-    inside.strip_suffix(BARS).unwrap_or(inside)
-}
-
-/// The pieces of a line between gaps, and where each begins. `is_wide`: a gap is a tab or at least two
-/// spaces.
-fn pieces(line: &str, is_wide: bool) -> Vec<(usize, &str)> {
-    let mut all = Vec::new();
-    let mut rest = line;
-    while all.len() <= MAX_COLUMNS {
-        rest = rest.trim_start();
-        let at = line.len() - rest.len();
-        let end = if is_wide {
-            rest.find('\t').into_iter().chain(rest.find("  ")).min()
-        } else {
-            rest.find(char::is_whitespace)
-        };
-        let Some((piece, after)) = rest.split_at_checked(end.unwrap_or(rest.len())) else { break };
-        if piece.is_empty() {
-            break;
-        }
-        all.push((at, piece));
-        rest = after;
-    }
-    all
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub(super) struct Keras {
     last: Option<(Option<u64>, u64)>,
     /// The validation loss of this epoch (as bits).
     validated: Option<u64>,
+    /// The number of samples that `fit` has announced. Bars up to it count samples.
+    samples: Option<u64>,
     bars: bool,
 }
 
@@ -51,7 +53,7 @@ impl Grammar for Keras {
     }
 
     fn starts(&self, byte: u8) -> bool {
-        byte.is_ascii_digit() || byte == b'E' || byte == b'-'
+        byte.is_ascii_digit() || matches!(byte, b'E' | b'-' | b'T')
     }
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
@@ -63,7 +65,12 @@ impl Grammar for Keras {
             // Other programs print the same header.
             return Reading::Foreign;
         }
-        let Some(frame) = frame(line) else { return Reading::Foreign };
+        if line.starts_with('T') {
+            self.samples = samples(line).or(self.samples);
+            return Reading::Foreign;
+        }
+        let Some(mut frame) = frame(line) else { return Reading::Foreign };
+        frame.samples |= frame.total.is_some() && frame.total == self.samples;
         if end == End::Flush && !is_whole(line) {
             return Reading::Known;
         }
@@ -141,6 +148,12 @@ fn evaluated(found: Observation) -> Option<Observation> {
         .map(|loss| Loss { phase: Phase::Test, span: Span::Epoch, ..loss })
         .collect();
     (!losses.is_empty()).then(|| Observation { losses, ..Observation::default() })
+}
+
+/// The number of samples in `Train on 60000 samples, validate on 10000 samples`.
+fn samples(line: &str) -> Option<u64> {
+    let (count, rest) = scan::count(line.strip_prefix("Train on ")?)?;
+    rest.starts_with(" samples").then_some(count)
 }
 
 /// `Epoch 1/10`, and nothing else.

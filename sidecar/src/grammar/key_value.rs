@@ -4,27 +4,36 @@
 //! A key is a few known words, so that `best loss 0.5`, `saved with loss 0.5` and `val_loss
 //! improved from 0.5` are ignored. [`vocabulary`] has the words, [`counters`] the counters.
 
+mod behind;
 mod counters;
 mod enclosed;
 mod field;
 mod held_out;
 mod known_words;
+mod line_time;
 mod lists;
 mod loss;
+mod main_loss;
+mod numbered;
 mod numbers;
 mod pair;
 mod pairs;
+mod sentence;
 mod vocabulary;
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first, put};
-use super::{Grammar, Reading};
-use crate::names::{PART, rank};
+use super::{Grammar, Reading, scan};
+use crate::names::rank;
 use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
-use held_out::{abbreviated, data, inherit, is_summary};
+use held_out::{abbreviated, data, inherit, is_final, is_summary};
+use known_words::is_one;
+use line_time::{LineTime, took};
+use main_loss::{keep_whole_cost, of_batch};
+use numbered::{counts_checkpoints, names_run};
 use numbers::{begins_extent, is_counted, lettered};
 use pair::{Form, Pair};
 use pairs::Pairs;
@@ -37,9 +46,14 @@ pub(super) struct KeyValue {
     order: Order,
     /// The last number of steps that a time is of, and whether it is known not to be a step.
     steps_of_time: Option<(u64, bool)>,
+    times: LineTime,
 }
 
 /// The line that is being read.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of a line come in any order, so no state names all at once"
+)]
 #[derive(Debug, Default)]
 struct Now {
     counters: Counters,
@@ -53,8 +67,16 @@ struct Now {
     beside_time: bool,
     /// The line is about means, as those of an epoch.
     mean: bool,
+    /// The line has a word that makes sentences unsure.
+    unsure: bool,
+    /// It has a loss so far.
+    has_loss: bool,
+    /// The line has a loss whose name is behind its value.
+    behind: bool,
     /// A time without a name.
     bare_time: Option<f64>,
+    /// The time that the line took, as it says: `took 1.2 s`.
+    took: Option<f64>,
     /// The number of steps that a time is of.
     steps_of_time: Option<u64>,
 }
@@ -112,6 +134,19 @@ impl KeyValue {
         false
     }
 
+    /// The time of a batch in a line that begins with its name. A whole number may be that of the batches.
+    pub(super) fn time(&mut self, line: &str) -> Option<f64> {
+        let (name, value) = line.split_once([':', '='])?;
+        // Other names are not worth remembering.
+        let name = Some(name.trim()).filter(|name| name.contains("ime") || name.contains("sec"))?;
+        let Field::BatchTime(parts) = self.keys.field(name) else { return None };
+        let value = value.trim_start();
+        let (time, rest) = scan::number(value)?;
+        let is_count = !value.get(..value.len() - rest.len())?.contains('.');
+        let parts = if rest.trim_start().starts_with("ms") { 1e3 } else { parts };
+        Some(time / parts).filter(|seconds| !is_count && *seconds > 0.0 && seconds.is_finite())
+    }
+
     /// Reads the text before a dict. Returns whether it counts steps or epochs.
     pub(super) fn before_dict(&mut self, text: &str, draft: &mut Draft) -> bool {
         let is_read = self.line(text, draft) && draft.found.losses.is_empty();
@@ -161,6 +196,10 @@ impl KeyValue {
                 continue;
             }
             let roles = pair.words.roles();
+            if counts_checkpoints(&pair) {
+                now.mean = true;
+                continue;
+            }
             if (roles | pair.context).any(Role::REPEATS) {
                 if draft.found.losses.is_empty() {
                     return false;
@@ -169,15 +208,26 @@ impl KeyValue {
             }
             now.beside_time |= (roles | pair.context).any(Role::BESIDE_TIME);
             now.mean |= pair.context.any(Role::MEAN);
+            now.unsure |= (roles | pair.context).any(Role::UNSURE);
+            now.has_loss = !draft.found.losses.is_empty();
             if pair.words.as_slice().is_empty() && draft.found.losses.is_empty() {
                 let end = line.len() - pair.after.len();
                 self.before_counter(line.get(..end).unwrap_or_default(), &mut now);
             }
+            if self.behind(&pair, line, &mut now, draft) {
+                continue;
+            }
             self.pair(&pair, roles, &mut now, draft);
+            now.unsure |= roles.any(Role::MODEL);
         }
         self.settle(&now, draft);
         if line.starts_with("* ") && is_summary(line) {
             draft.data = Some(Phase::Validation);
+            draft.settle_data();
+        }
+        let is_counted = draft.found.step.is_some() || draft.found.epoch.is_some();
+        if is_final(line, is_counted) {
+            draft.data = Some(Phase::Test);
             draft.settle_data();
         }
         if draft.found.losses.iter().any(|loss| loss.phase == Phase::Train) {
@@ -197,7 +247,7 @@ impl KeyValue {
         // In `loss after 5 steps: 0.5` the name of the counter comes after it.
         let goes_on = match words {
             [] => true,
-            [word] => (pair.is_separated && is_counted(word)) || word.eq_ignore_ascii_case("is"),
+            [word] => (pair.is_separated && is_counted(word)) || is_one(word, &["is", "was"]),
             _ => false,
         };
         if let Some((phase, span)) = now.pending.take_if(|_| goes_on)
@@ -217,6 +267,10 @@ impl KeyValue {
             return;
         }
         if let Some((name, phase, span)) = self.loss(pair, now) {
+            // Where names are behind the values, this one belongs to another loop.
+            if now.behind && !roles.any(Role::DATA) {
+                return;
+            }
             if pair.is_of_data() {
                 // `test loss (100 batches): 0.5`.
                 now.pending = Some((phase, span));
@@ -257,7 +311,8 @@ impl KeyValue {
             draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             return;
         }
-        if pair.unit == "ms" && before.is_empty() && last.eq_ignore_ascii_case("took") {
+        if took(pair, last, before) {
+            now.took = now.took.or(pair.in_seconds());
             return now.bare(pair);
         }
         if let Some(counted) = pair.counted()
@@ -340,13 +395,19 @@ impl KeyValue {
             }
             self.steps_of_time = Some((steps, is_known));
         }
-        if found.step.is_some() {
+        if let Some(step) = found.step {
             found.batch_seconds = found.batch_seconds.or(now.bare_time);
+            if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                let time = self.times.take((found.epoch, step), now.took, draft.time);
+                found.batch_seconds = found.batch_seconds.or(time);
+            }
         }
         if found.losses.len() > 1 {
             abbreviated(&mut found.losses);
             main_loss_first(&mut found.losses);
             inherit(&mut found.losses);
+            keep_whole_cost(draft);
+            let found = &draft.found;
             // Another name of a loss counts only where no loss has its own name.
             if found.losses.first().is_some_and(|loss| rank(&loss.name) < WEAK) {
                 draft.retain(|loss| rank(&loss.name) < WEAK);
@@ -391,35 +452,6 @@ fn counts_evaluation(last: &str, before: &[&str]) -> bool {
     last.eq_ignore_ascii_case("step")
         && matches!(before, [word] if role(word).any(Role::HELD_OUT | Role::TEST))
 }
-
-/// Keras's mean of the epoch so far is called `batch_loss` in its callbacks. Alone on a line it is the loss
-/// of the batch.
-fn of_batch(losses: &mut [Loss]) {
-    let is_so_far = |loss: &Loss| loss.span == Span::EpochSoFar;
-    let is_other =
-        |loss: &Loss| loss.phase == Phase::Train && !is_so_far(loss) && rank(&loss.name) < PART;
-    if losses.iter().any(is_so_far) && !losses.iter().any(is_other) {
-        losses.iter_mut().filter(|loss| is_so_far(loss)).for_each(|loss| loss.span = Span::Step);
-    }
-}
-
-/// Whether a line numbers a run: `Training fold 2`.
-fn names_run(text: &str) -> bool {
-    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let mut of_run = false;
-    for word in words {
-        if of_run && is_number(word) {
-            return true;
-        }
-        of_run = RUNS.iter().any(|name| word.eq_ignore_ascii_case(name));
-    }
-    false
-}
-
-/// Words for runs of which a program does several. A saved model may have the number of its epoch.
-const RUNS: [&str; 8] =
-    ["client", "experiment", "fold", "repetition", "run", "seed", "split", "trial"];
 
 /// The rank of other names of a loss.
 const WEAK: u8 = 4;

@@ -202,8 +202,17 @@ const DATA: [&str; 17] = [
 ];
 
 /// Names of objects around the values of an event, which have no meaning of their own.
-const AROUND: [&str; 8] =
-    ["data/", "payload/", "fields/", "extra/", "attributes/", "progress/", "counters/", "metrics/"];
+const AROUND: [&str; 9] = [
+    "data/",
+    "payload/",
+    "fields/",
+    "extra/",
+    "attributes/",
+    "progress/",
+    "counters/",
+    "metrics/",
+    "misc/",
+];
 
 fn field(key: &str) -> Field {
     let field = plain(key);

@@ -32,8 +32,10 @@ mod speech;
 mod table;
 #[cfg(test)]
 mod testing;
+mod totals;
 mod tqdm;
 mod translate;
+mod tuples;
 mod vision;
 mod vowpal;
 

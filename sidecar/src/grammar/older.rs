@@ -1,4 +1,4 @@
-//! `BigDL`, TensorFlow's Estimator, Deeplearning4j, Marian, CNTK, `MaxText`.
+//! `BigDL`, TensorFlow's Estimator, Deeplearning4j, Torch7, Marian, CNTK, `MaxText`.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -15,6 +15,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(bigdl()),
         Box::new(Estimator::default()),
         Box::new(deeplearning4j()),
+        Box::new(torch7()),
         Box::new(marian()),
         Box::new(cntk()),
         Box::new(maxtext()),
@@ -33,8 +34,18 @@ fn bigdl() -> Table {
 }
 
 fn deeplearning4j() -> Table {
-    let shape = Shape::new("Score at iteration {step} is {loss}");
-    Table::new("deeplearning4j", [shape.train("Score", Step)])
+    let shapes = [
+        Shape::new("Score at iteration {step} is {loss}").train("Score", Step),
+        Shape::new("ETL: {_} ms; iteration {step}; iteration time: {ms} ms; samples/sec: {_}; batches/sec: {_}; score: {loss}")
+            .train("score", Step),
+    ];
+    Table::new("deeplearning4j", shapes)
+}
+
+/// Torch7's own trainer calls the loss an error.
+fn torch7() -> Table {
+    let shape = Shape::new("# current error = {loss}");
+    Table::new("torch7", [shape.train("current error", Epoch)])
 }
 
 fn marian() -> Table {

@@ -422,7 +422,9 @@ pub(super) fn commas(line: &str, known: bool) -> Option<String> {
         let is_value = before.is_none_or(|byte| matches!(byte, b' ' | b'=' | b':' | b'-' | b'\t'));
         let after = bytes.get(at + 1 + fraction);
         let ends = after.is_none_or(|byte| *byte != b',' && !byte.is_ascii_digit());
-        if whole == 0 || fraction == 0 || !is_value || !ends {
+        // A comma and a space part two values.
+        let parted = || bytes.get(at + 1 + fraction..at + 3 + fraction) == Some(b", ");
+        if whole == 0 || fraction == 0 || !is_value || !(ends || parted()) {
             continue;
         }
         let zero = bytes.get(at - whole) == Some(&b'0');
@@ -521,12 +523,19 @@ mod tests {
         for (line, points) in [
             ("Loss: 0,5321; Val Loss: 12,25", "Loss: 0.5321; Val Loss: 12.25"),
             ("loss=0,351 lr=0,1", "loss=0.351 lr=0.1"),
+            ("loss: 0,351, lr: 0,1", "loss: 0.351, lr: 0.1"),
         ] {
             assert_eq!(commas(line, false).as_deref(), Some(points), "{line}");
         }
-        for line in
-            ["loss: 1,234", "[1,2] loss: 5", "loss: 0.5, lr: 1", "step 1,000 loss: 0.5", "a,b"]
-        {
+        for line in [
+            "loss: 1,234",
+            "[1,2] loss: 5",
+            "loss: 1,234, lr: 1",
+            "sizes 1,2,3, loss: 5",
+            "loss: 0.5, lr: 1",
+            "step 1,000 loss: 0.5",
+            "a,b",
+        ] {
             assert_eq!(commas(line, false), None, "{line}");
         }
         assert_eq!(commas("loss: 1,234", true).as_deref(), Some("loss: 1.234"));

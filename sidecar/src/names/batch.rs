@@ -9,6 +9,10 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     if SECONDS.iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
+    // Flashlight's name.
+    if same(words, "bch ms") {
+        return Some(Meaning::BatchTime { per_second: 1e3 });
+    }
     let all = kinds(words);
     if !all.any(Kinds::TIME | Kinds::SECOND | Kinds::MILLI | Kinds::COST) {
         // fairseq's name for updates per second.

@@ -35,6 +35,34 @@ pub(super) fn total(words: &[Word<'_>]) -> Option<Meaning> {
     if is(&STEPS) { Some(Meaning::TotalSteps) } else { is(&EPOCHS).then_some(Meaning::TotalEpochs) }
 }
 
+/// Words after the name of a counter: what it counts is done.
+const DONE: [&str; 4] = ["seen", "done", "completed", "processed"];
+
+/// `batches_seen`, `epochs done`: a counter of the run.
+fn done(words: &[Word<'_>]) -> Option<Meaning> {
+    const EPOCHS: [&str; 2] = ["epoch", "epochs"];
+    const STEPS: [&str; 9] = [
+        "step",
+        "steps",
+        "iteration",
+        "iterations",
+        "iters",
+        "batch",
+        "batches",
+        "minibatches",
+        "updates",
+    ];
+    let [word, last] = words else { return None };
+    let is = |names: &[&str]| names.iter().any(|name| word.is(name));
+    if !DONE.iter().any(|done| last.is(done)) {
+        None
+    } else if is(&EPOCHS) {
+        Some(Meaning::Epoch)
+    } else {
+        is(&STEPS).then_some(Meaning::Step)
+    }
+}
+
 pub(super) fn counter(words: &[Word<'_>]) -> Option<Meaning> {
     const EPOCHS: [&str; 7] =
         ["epoch", "ep", "epch", "pass", "epoch num", "epoch idx", "epoch number"];
@@ -96,7 +124,9 @@ pub(super) fn counter(words: &[Word<'_>]) -> Option<Meaning> {
         Some(Meaning::Step)
     } else if is(&BATCHES) {
         Some(Meaning::Batch)
+    } else if let [_, _] = words {
+        done(words).or_else(|| is(&["wall time"]).then_some(Meaning::WallTime))
     } else {
-        is(&["wall time", "walltime", "timestamp"]).then_some(Meaning::WallTime)
+        is(&["walltime", "timestamp"]).then_some(Meaning::WallTime)
     }
 }

@@ -21,13 +21,14 @@ pub(super) fn loss(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     let denies = |(at, word): (usize, &Word<'_>)| {
         let is_other = (word.is("entropy") && cross_entropy(at))
             || is_model(words, at)
+            || is_part(words, at)
             || (word.is("function") && follows_value(words, at));
         word.kinds.any(Kinds::NO_LOSS) && !is_other
     };
     let crossed =
         words.iter().enumerate().any(|(at, word)| word.is("entropy") && cross_entropy(at));
     let is_loss = all.any(Kinds::LOSS) || crossed || (all.any(Kinds::WEAK) && is_known(words, all));
-    if !is_loss || words.iter().enumerate().any(denies) || is_setting(words) {
+    if !is_loss || words.iter().enumerate().any(denies) || is_setting(words) || is_measure(name) {
         return None;
     }
     let phase = phase(all);
@@ -38,6 +39,39 @@ pub(super) fn loss(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
 fn follows_value(words: &[Word<'_>], at: usize) -> bool {
     at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|word| word.is("value"))
 }
+
+/// Whether the word at `at` names a part, directly before the last word: `mask_loss`. Before or behind other
+/// words it makes the name that of a setting.
+fn is_part(words: &[Word<'_>], at: usize) -> bool {
+    let is_last =
+        words.get(at + 1).is_some_and(|next| next.kinds.any(Kinds::LOSS)) && at + 2 == words.len();
+    let names = ["gradient", "margin", "mask", "variance"];
+    is_last && words.get(at).is_some_and(|word| names.iter().any(|name| word.is(name)))
+}
+
+/// Whether a name is that of a measure which a program lists among its losses: `loss/approxkl`.
+fn is_measure(name: &str) -> bool {
+    let Some((_, last)) = name.rsplit_once('/') else { return false };
+    MEASURES.iter().any(|measure| same(&super::words(last), measure))
+}
+
+/// Measures of a training by trial and error, most of them on a policy.
+const MEASURES: [&str; 14] = [
+    "approx kl",
+    "approxkl",
+    "clip frac",
+    "clip fraction",
+    "clipfrac",
+    "explained variance",
+    "fps",
+    "grad norm",
+    "learning rate",
+    "old approx kl",
+    "return",
+    "reward",
+    "steps per second",
+    "sps",
+];
 
 /// Whether the word at `at` is the name of the model: `clip_val_loss`.
 fn is_model(words: &[Word<'_>], at: usize) -> bool {

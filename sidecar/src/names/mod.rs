@@ -125,6 +125,17 @@ pub fn rank(name: &str) -> u8 {
     }
 }
 
+/// Whether a cost is said to be the whole: `total_cost`. Beside parts of a loss it is the main one.
+pub fn is_whole_cost(name: &str) -> bool {
+    // Most names are those of losses.
+    if !["cost", "Cost", "COST"].iter().any(|cost| name.contains(cost)) {
+        return false;
+    }
+    let words = words(name);
+    let is_total = |word: &Word<'_>| ["total", "tot", "overall"].iter().any(|all| word.is(all));
+    kinds(&words).any(Kinds::COST) && words.iter().any(is_total) && !is_part_of_cost(&words)
+}
+
 /// Whether the words are those of `box_cost`.
 fn is_part_of_cost(words: &[Word<'_>]) -> bool {
     let data = Kinds::COST | Kinds::TRAIN | Kinds::HELD_OUT | Kinds::TEST;

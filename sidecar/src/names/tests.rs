@@ -185,6 +185,7 @@ fn main_loss_has_the_lowest_rank() {
         ("box_cost", 5),
         ("cost", 4),
         ("cross_entropy", 4),
+        ("mask_loss", 2),
     ] {
         assert_eq!(rank(name), expected, "{name}");
     }
@@ -230,5 +231,34 @@ fn short_texts_say_which_data_values_are_of() {
         ("", None),
     ] {
         assert_eq!(held_out_by(text), phase, "{text}");
+    }
+}
+
+#[test]
+fn word_of_a_setting_before_loss_may_name_a_part() {
+    for name in ["mask_loss", "Mask_Loss", "train/margin_loss", "val_mask_loss"] {
+        assert!(matches!(meaning(name), Some(Meaning::Loss { .. })), "{name}");
+    }
+    for name in ["loss_mask", "mask_loss_weight", "use_mask_loss", "loss_margin", "min_loss"] {
+        assert_eq!(meaning(name), None, "{name}");
+    }
+}
+
+#[test]
+fn measures_in_a_group_of_losses_are_none() {
+    for name in ["loss/policy", "loss/policy_loss", "losses/kl", "Loss/train"] {
+        assert!(matches!(meaning(name), Some(Meaning::Loss { .. })), "{name}");
+    }
+    for name in ["loss/approxkl", "losses/clipfrac", "losses/approx_kl", "loss/fps"] {
+        assert!(!matches!(meaning(name), Some(Meaning::Loss { .. })), "{name}");
+    }
+}
+
+#[test]
+fn whole_cost_is_no_part() {
+    for (name, whole) in
+        [("total_cost", true), ("train/total_cost", true), ("cost", false), ("box_cost", false)]
+    {
+        assert_eq!(is_whole_cost(name), whole, "{name}");
     }
 }

@@ -33,8 +33,8 @@ pub struct Line<'a> {
 ///
 /// The stream may be split anywhere between calls. At most [`MAX_LINE_LEN`] bytes of a line are
 /// held. A frame ends when the next one begins, so the last one needs [`LineSplitter::flush`].
-/// Backspaces erase text if other text follows; over the whole frame they count as a return. Other
-/// control bytes, except tabs, are dropped.
+/// Backspaces move the cursor, and the next text overwrites what stands there. Back to the start of the
+/// frame they count as a return. Other control bytes, except tabs, are dropped.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
     /// The pending line.
@@ -44,7 +44,8 @@ pub struct LineSplitter {
     escape: Escape,
     /// The cursor is at the start: the pending line is a complete frame, or a line if `\n` follows.
     returned: bool,
-    backspaces: usize,
+    /// The number of characters from the cursor to the end of the pending line.
+    back: usize,
     /// The flushed length of the pending line.
     flushed: usize,
     cut: u64,
@@ -56,6 +57,8 @@ pub struct LineSplitter {
 const BLOCK: usize = 4096;
 const PIECE: usize = 64;
 const BACKSPACE: u8 = 8;
+/// How far back text may be written, in characters. Lines of terminals are shorter.
+const MAX_BACK: usize = 1024;
 const ESC: u8 = 0x1b;
 
 impl LineSplitter {
@@ -86,7 +89,7 @@ impl LineSplitter {
         self.escape = Escape::None;
         // What ended the pending frame may be among the missing bytes, or its next frame.
         self.returned = false;
-        self.backspaces = 0;
+        self.back = 0;
         self.beyond = self.beyond.saturating_add(bytes);
     }
 
@@ -165,7 +168,7 @@ impl LineSplitter {
         match *control {
             b'\n' => self.end(End::Newline, sink),
             b'\r' => self.go_to_start(),
-            BACKSPACE if !self.line.is_empty() => self.backspaces += 1,
+            BACKSPACE if !self.line.is_empty() => self.back += 1,
             ESC => self.escape = Escape::Begun,
             _ => {}
         }
@@ -190,15 +193,15 @@ impl LineSplitter {
     }
 
     fn go_to_start(&mut self) {
-        self.backspaces = 0;
+        self.back = 0;
         self.returned = !self.line.is_empty();
     }
 
     fn write(&mut self, text: &[u8], sink: &mut impl FnMut(Line<'_>)) {
         if self.returned {
             self.end(End::Return, sink);
-        } else if self.backspaces > 0 {
-            self.go_back(sink);
+        } else if self.back > 0 {
+            return self.overwrite(text, sink);
         }
         let room = MAX_LINE_LEN.saturating_sub(self.line.len());
         let (kept, beyond) = text.split_at(room.min(text.len()));
@@ -206,15 +209,25 @@ impl LineSplitter {
         self.beyond += count(beyond.len());
     }
 
-    fn go_back(&mut self, sink: &mut impl FnMut(Line<'_>)) {
+    /// Puts `text` in the place of as many characters before the end of the line.
+    fn overwrite(&mut self, text: &[u8], sink: &mut impl FnMut(Line<'_>)) {
         let first_bytes = self.line.iter().enumerate().rev().filter(|(_, byte)| begins(**byte));
-        match first_bytes.map(|(at, _)| at).nth(self.backspaces.saturating_sub(1)) {
-            Some(at) if at > 0 => {
-                self.line.truncate(at);
-                self.flushed = self.flushed.min(at);
-                self.backspaces = 0;
-            }
-            _ => self.end(End::Return, sink),
+        let at = first_bytes.map(|(at, _)| at).nth(self.back.saturating_sub(1));
+        let Some(at) = at.filter(|at| *at > 0) else {
+            self.end(End::Return, sink);
+            return self.write(text, sink);
+        };
+        let tail = if self.back > MAX_BACK { Vec::new() } else { self.line.split_off(at) };
+        self.line.truncate(at);
+        self.flushed = self.flushed.min(at);
+        self.back = 0;
+        self.write(text, sink);
+        let over = text.iter().filter(|byte| begins(**byte)).count();
+        let starts = tail.iter().enumerate().filter(|(_, byte)| begins(**byte));
+        let rest = starts.map(|(at, _)| at).nth(over).and_then(|at| tail.get(at..));
+        if let Some(rest) = rest {
+            self.write(rest, sink);
+            self.back = rest.iter().filter(|byte| begins(**byte)).count();
         }
     }
 
@@ -226,7 +239,7 @@ impl LineSplitter {
         }
         self.line.clear();
         self.beyond = 0;
-        self.backspaces = 0;
+        self.back = 0;
         self.flushed = 0;
         self.returned = false;
     }

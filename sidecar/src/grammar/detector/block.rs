@@ -1,9 +1,10 @@
 //! Reports over several lines: a heading with the step, then one value on each line. A block gives
 //! one loss, the main one of its lines.
 
+use super::item::is_item;
 use super::section::Section;
 use crate::grammar::draft::Draft;
-use crate::names::{PART, rank};
+use crate::names::{PART, is_whole_cost, rank};
 use crate::observation::{Loss, Observation, Phase, Span};
 
 /// Maximum number of lines of a block.
@@ -27,14 +28,20 @@ pub(super) struct Block {
     names: Vec<String>,
     /// Parts of a loss, until it is clear that their main loss does not follow.
     held: Option<Observation>,
+    /// How many parts are held or were, since the first of them.
+    parts: usize,
     /// Its counters are in rows between bars, so a line without words ends it.
     of_rows: bool,
     /// Its step is that of the run, by its name.
     is_global: bool,
     /// It is a table with one value on each row. Its step may come after its losses.
     in_rows: bool,
-    /// A dict has given the results of the section.
+    /// A line with a score has given the results of the section.
     has_results: bool,
+    /// The epoch that the heading of the section names.
+    epoch: Option<f64>,
+    /// A loss without counters came before its heading, which may then be the last line of that report.
+    after_loss: bool,
     /// The last loss of the training, with its name.
     last: (String, f64),
 }
@@ -43,7 +50,10 @@ impl Block {
     /// Begins a block below a heading with counters. Returns the parts that the previous one held.
     pub(super) fn open(&mut self, heading: &Observation, held_out: bool) -> Option<Observation> {
         let before = self.counters.take();
+        let after_loss = self.reported.0 && before.is_none();
         let held = self.close();
+        self.after_loss = after_loss;
+        self.epoch = None;
         if held_out {
             self.section = Some(Section::HeldOut);
         } else {
@@ -64,11 +74,41 @@ impl Block {
         held
     }
 
-    /// Begins a section. Returns the parts that were held.
-    pub(super) fn enter(&mut self, section: Section) -> Option<Observation> {
-        let held = self.close();
-        self.section = Some(section);
+    /// Begins a section, whose heading may name its epoch. Returns the parts that were held. Directly below a
+    /// heading with counters, one such as `train:` only parts its values.
+    pub(super) fn enter(&mut self, section: Section, epoch: Option<f64>) -> Option<Observation> {
+        let is_inside = section == Section::Train && self.is_open();
+        let held = if is_inside { None } else { self.close() };
+        (self.section, self.epoch) = (Some(section), epoch);
         held
+    }
+
+    /// Whether its heading has counters, and no loss has come below it.
+    fn is_open(&self) -> bool {
+        self.has_step() && self.reported == (false, false) && self.held.is_none()
+    }
+
+    /// Takes the epoch of a line below the step: `step: 5`, then `epoch: 1`. Returns whether it is one.
+    pub(super) fn takes_epoch(&mut self, text: &str, epoch: f64) -> bool {
+        let counters = self.counters.as_mut().filter(|counters| counters.epoch.is_none());
+        let is_known = counters.is_none_or(|counters| counters.step.is_none());
+        if is_known || !is_item(text) || !self.is_open() {
+            return false;
+        }
+        self.counters.get_or_insert_default().epoch = Some(epoch);
+        true
+    }
+
+    /// Takes the time of a batch, from a line between the heading and the loss.
+    pub(super) fn time(&mut self, seconds: Option<f64>) {
+        if let Some(counters) = &mut self.counters {
+            counters.batch_seconds = counters.batch_seconds.or(seconds);
+        }
+    }
+
+    /// Whether the time of a batch may come before its loss.
+    pub(super) fn waits_for_time(&self) -> bool {
+        self.is_open() && self.counters.as_ref().is_some_and(|all| all.batch_seconds.is_none())
     }
 
     /// Adds a counter of the block, from a line of its own.
@@ -79,6 +119,16 @@ impl Block {
             (self.of_rows, self.is_global) = (true, is_global);
             self.reported.0 |= self.in_rows && self.held.is_some();
         }
+    }
+
+    /// Adds the epoch of a table, from a row of its own.
+    pub(super) fn count_epoch(&mut self, epoch: f64) {
+        if self.counters.as_ref().is_some_and(|counters| counters.epoch.is_some()) {
+            // No border is between two tables.
+            self.count_row();
+        }
+        self.counters.get_or_insert_default().epoch = Some(epoch);
+        self.of_rows = true;
     }
 
     /// Takes the losses of a row of a table without a step so far, and keeps the main one until the
@@ -104,9 +154,16 @@ impl Block {
         false
     }
 
-    /// Takes the border of a table. Returns the parts that were held.
+    /// Takes the border of a table, or a blank line. Returns the parts that were held.
     pub(super) fn border(&mut self) -> Option<Observation> {
-        if self.of_rows || self.in_rows { self.close() } else { None }
+        if self.of_rows || self.in_rows {
+            return self.close();
+        }
+        // `loss: 0.5`, `step: 5` and a border are a report whose step comes last.
+        if self.after_loss && self.lines == 0 && self.is_open() {
+            self.counters = None;
+        }
+        None
     }
 
     /// Ends the section and the block. Returns the parts that were held.
@@ -132,10 +189,11 @@ impl Block {
         if self.held.is_some() { self.held.take() } else { None }
     }
 
-    /// Gives the loss of a table the step that came after it.
+    /// Gives the loss of a table the counters of its other rows.
     fn count_row(&mut self) {
         if let (Some(held), Some(counters)) = (&mut self.held, &self.counters) {
             held.step = held.step.or(counters.step);
+            held.epoch = counters.epoch.or(held.epoch);
         }
     }
 
@@ -144,16 +202,25 @@ impl Block {
         self.section
     }
 
-    /// Takes a dict with a score and without a loss: the results of an evaluation.
+    /// Takes a line with a score and without a loss: the results of an evaluation.
     pub(super) fn results(&mut self) {
         self.has_results = self.section == Some(Section::HeldOut);
     }
 
-    /// Ends an evaluation whose results have come, because a line with an epoch of its own follows.
-    pub(super) fn next_epoch(&mut self) {
-        if self.has_results {
+    /// Ends an evaluation that may be over, because a line with a later epoch of its own follows.
+    pub(super) fn next_epoch(&mut self, epoch: f64, losses: &[Loss]) {
+        if self.may_be_over(epoch, losses) {
             self.section = None;
         }
+    }
+
+    /// Whether a line with this epoch may follow the evaluation: its results have come, its heading names an
+    /// earlier epoch, or the losses are called as the last one of the training.
+    pub(super) fn may_be_over(&self, epoch: f64, losses: &[Loss]) -> bool {
+        let (name, _) = &self.last;
+        self.has_results
+            || self.epoch.is_some_and(|own| epoch > own)
+            || losses.iter().any(|loss| loss.name == *name)
     }
 
     /// Whether the section began with the line before.
@@ -165,6 +232,11 @@ impl Block {
     /// Whether a loss on held-out data was reported without a step.
     pub(super) fn has_held_out(&self) -> bool {
         self.reported.1
+    }
+
+    /// Whether its heading had a step.
+    pub(super) fn has_step(&self) -> bool {
+        self.counters.as_ref().is_some_and(|counters| counters.step.is_some())
     }
 
     /// Whether its heading had counters.
@@ -230,7 +302,8 @@ impl Block {
             !(done && (bounded || rank(&loss.name) >= PART))
         });
         let Some(first) = draft.found.losses.first() else { return false };
-        let is_part = rank(&first.name) >= PART;
+        let is_whole = self.parts >= MIN_PARTS && is_whole_cost(&first.name);
+        let is_part = rank(&first.name) >= PART && !is_whole;
         if let Some(counters) = &self.counters {
             let found = &mut draft.found;
             (found.step, found.step_in_epoch) = (counters.step, counters.step_in_epoch);
@@ -242,7 +315,7 @@ impl Block {
         if is_part && is_item {
             return self.hold(&mut draft.found);
         }
-        self.held = None;
+        (self.held, self.parts) = (None, 0);
         self.keep(&draft.found);
         self.reported.0 |= draft.found.losses.iter().any(|loss| loss.phase == Phase::Train);
         self.reported.1 |= draft.found.losses.iter().any(|loss| loss.phase != Phase::Train);
@@ -281,10 +354,12 @@ impl Block {
     fn hold(&mut self, found: &mut Observation) -> bool {
         let Some(held) = &mut self.held else {
             self.held = Some(std::mem::take(found));
+            self.parts = 1;
             return false;
         };
         let same = |name: &str| held.losses.iter().any(|loss| loss.name == name);
         let again = found.losses.first().is_some_and(|loss| same(&loss.name));
+        self.parts = if again { 1 } else { self.parts + 1 };
         if again {
             std::mem::swap(held, found);
         } else if !held.losses.iter().any(|loss| loss.phase != Phase::Train) {
@@ -294,6 +369,9 @@ impl Block {
         again
     }
 }
+
+/// Minimum number of parts above a cost that is their whole.
+const MIN_PARTS: usize = 2;
 
 /// How far the sum of printed parts may be from the printed whole, as a share of it.
 const ROUNDED: f64 = 1e-3;
@@ -305,124 +383,12 @@ pub(super) fn hold_out(loss: &mut Loss) {
     }
 }
 
-/// Maximum length of a heading in bytes.
-const MAX_HEADING: usize = 200;
-/// The first words of headings.
-const HEADINGS: [&str; 16] = [
-    "step",
-    "iter",
-    "iteration",
-    "batch",
-    "global",
-    "globalstep",
-    "epoch",
-    "learning",
-    "time",
-    "train",
-    "training",
-    "eval",
-    "evaluation",
-    "validation",
-    "val",
-    "test",
-];
-
-/// Whether a line may be the heading of a block: it begins with the name of a counter.
-pub(super) fn may_open(text: &str) -> bool {
-    let start = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let [first, second, ..] = start.as_bytes() else { return false };
-    // The first letters of `HEADINGS`.
-    let begins = matches!(
-        &[first | 0x20, second | 0x20],
-        b"st" | b"it" | b"ba" | b"gl" | b"ep" | b"ti" | b"tr" | b"ev" | b"va" | b"te" | b"le"
-    );
-    if !begins {
-        return false;
-    }
-    let length = start.bytes().take_while(u8::is_ascii_alphabetic).count();
-    let word = start.get(..length).unwrap_or_default();
-    let is_heading = HEADINGS.iter().any(|heading| word.eq_ignore_ascii_case(heading));
-    // `batch_size: 5` and `training_iteration: 5` are values.
-    let is_longer = start.get(length..).is_some_and(|rest| rest.starts_with(['_', '-']));
-    let is_whole = !is_longer || word.eq_ignore_ascii_case("global");
-    is_heading && is_whole && text.len() <= MAX_HEADING
-}
-
-/// Maximum length of an item in bytes, and maximum number of words of its value.
-const MAX_ITEM: usize = 120;
-const MAX_VALUES: usize = 3;
-
-/// Whether a line is one key with a value, or the name of a group of them: `lr: 0.1`, `stats:`.
-pub(super) fn is_item(text: &str) -> bool {
-    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let Some((key, value)) = text.split_once([':', '=']).filter(|_| text.len() <= MAX_ITEM) else {
-        return false;
-    };
-    let is_key = key.split_whitespace().count() <= 4 && !key.contains([',', ';']);
-    is_key && !value.contains([',', '=']) && value.split_whitespace().count() <= MAX_VALUES
-}
-
 /// Maximum number of names that are remembered.
 const MAX_NAMES: usize = 16;
-
-/// Whether a dict has a score by its name: `'hit@5': 0.25`.
-pub(super) fn has_score(text: &str) -> bool {
-    let is_score = |name: &str| SCORES.iter().any(|score| name.eq_ignore_ascii_case(score));
-    text.ends_with('}') && text.split(|c: char| !c.is_ascii_alphabetic()).any(is_score)
-}
-
-/// Words for scores.
-const SCORES: [&str; 24] = [
-    "acc",
-    "accuracy",
-    "auc",
-    "auroc",
-    "bleu",
-    "cider",
-    "dice",
-    "f",
-    "hit",
-    "hits",
-    "hr",
-    "iou",
-    "mae",
-    "map",
-    "miou",
-    "mrr",
-    "mse",
-    "ndcg",
-    "precision",
-    "psnr",
-    "recall",
-    "rmse",
-    "rouge",
-    "ssim",
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn headings_begin_with_a_counter() {
-        for line in ["Step 5:", "[batch=1/9]:", "--> TIME: 10:00 -- STEP: 5", "global_step: 5"] {
-            assert!(may_open(line), "{line}");
-        }
-        for line in ["batch_size: 5", "training_iteration: 5", "saved at step 5", ""] {
-            assert!(!may_open(line), "{line}");
-        }
-    }
-
-    #[test]
-    fn items_are_one_key_with_a_value() {
-        for line in ["lr: 0.1", "  a_loss = 5", "| > loss: 3.9 (3.5)", "stats:", "└   loss = 0.5"]
-        {
-            assert!(is_item(line), "{line}");
-        }
-        for line in ["a: 1, b: 2", "step 5 loss 0.5", "loss: 1 a=2", "-----", ""] {
-            assert!(!is_item(line), "{line}");
-        }
-    }
 
     fn report(block: &mut Block, name: &str) -> Option<String> {
         let mut draft = Draft::default();
@@ -473,6 +439,17 @@ mod tests {
             block.keep(&found(&[(name, 5.0)]));
             assert!(!block.are_parts(&found(&[("loss1", 2.0), ("loss2", 3.0)])), "{name}");
         }
+    }
+
+    #[test]
+    fn whole_cost_is_the_main_loss_below_two_parts() {
+        let mut block = Block::default();
+        assert_eq!(report(&mut block, "box_loss"), None);
+        assert_eq!(report(&mut block, "total_cost"), None);
+        assert_eq!(block.line(false).unwrap().losses[0].name, "box_loss");
+        assert_eq!(report(&mut block, "box_loss"), None);
+        assert_eq!(report(&mut block, "cls_loss"), None);
+        assert_eq!(report(&mut block, "total_cost"), Some("total_cost".to_owned()));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! What a line means where it stands: in a block, in a section, below a heading or before a dict.
 
-use super::block::{self, is_item};
+use super::block;
+use super::heading::Heading;
+use super::item::{has_score, is_item};
 use super::line::row_of_two;
-use super::section::Section;
+use super::opening::may_open;
+use super::section::{self, Section};
 use super::{Detector, Kind, Place, fill_epoch};
 use crate::bytes;
 use crate::grammar::Reading;
@@ -64,7 +67,7 @@ impl Detector {
                     return None;
                 }
                 fill_epoch(self.heading, None, true, &mut self.draft.found);
-                let is_row = !self.block.has_counters() && row_of_two(text).is_some();
+                let is_row = !self.block.has_step() && row_of_two(text).is_some();
                 let is_new = if is_row {
                     self.block.row(&mut self.draft.found)
                 } else {
@@ -111,7 +114,7 @@ impl Detector {
     fn reach(&mut self, epoch: f64) {
         let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last);
         if is_later(self.trained.and_then(|last| last.epoch)) && is_later(self.epoch) {
-            self.block.next_epoch();
+            self.block.next_epoch(epoch, &self.draft.found.losses);
         }
     }
 
@@ -188,7 +191,10 @@ impl Detector {
         // After the result of an evaluation, not within it: its lines may have an epoch of their own.
         let is_next_epoch = || {
             let epochs = place.epoch.zip(last.epoch);
-            self.block.has_held_out() && epochs.is_some_and(|(next, last)| next > last)
+            let losses = &self.draft.found.losses;
+            epochs.is_some_and(|(next, last)| {
+                next > last && (self.block.has_held_out() || self.block.may_be_over(next, losses))
+            })
         };
         place.total == last.total && (place.step > last.step || is_next_epoch())
     }
@@ -206,6 +212,34 @@ impl Detector {
             || (is_same && epoch >= last_epoch && place.step > last.step)
     }
 
+    /// The section that a line opens. After the first loss, it may name what is evaluated.
+    fn section(&self, text: &str) -> Option<Section> {
+        let begins =
+            || (self.counts.losses > 0 && section::begins(text)).then_some(Section::HeldOut);
+        Section::parse(text).or_else(begins)
+    }
+
+    /// Takes the score of an evaluation, or the time of a batch before its loss.
+    fn values_of_block(&mut self, text: &str) {
+        if self.block.section() == Some(Section::HeldOut) && has_score(text) {
+            self.block.results();
+        }
+        if self.block.waits_for_time() {
+            let seconds = self.general.time(text);
+            self.block.time(seconds);
+        }
+    }
+
+    /// Takes the step or the epoch in a row of a table.
+    fn counter_of_table(&mut self, row: &str) {
+        if self.general.heading(row, &mut self.draft) {
+            self.block.count(self.draft.found.step, self.draft.global);
+            self.draft.clear();
+        } else if let Some(heading) = Heading::parse(row) {
+            self.block.count_epoch(heading.epoch);
+        }
+    }
+
     /// Reads a line without a loss: it may begin or end a block or a section.
     fn open_block(&mut self, text: &str) -> Option<Observation> {
         let has_number = bytes::contains_digit(text.as_bytes());
@@ -213,12 +247,13 @@ impl Detector {
             self.general.heading_of_run(text);
         }
         if (!has_number || Section::may_be_numbered(text))
-            && let Some(section) = Section::parse(text)
+            && let Some(section) = self.section(text)
         {
-            let held = self.block.enter(section);
+            let epoch = if has_number { section::epoch(text) } else { None };
+            let held = self.block.enter(section, epoch);
             return held.or_else(|| self.queued.take());
         }
-        if has_number && block::may_open(text) && self.general.heading(text, &mut self.draft) {
+        if has_number && may_open(text) && self.general.heading(text, &mut self.draft) {
             let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
             let is_outside = if self.batch.is_some() && begins_with_brackets(text) {
@@ -235,15 +270,12 @@ impl Detector {
             self.draft.clear();
             return held.or_else(|| self.queued.take());
         }
-        if has_number && text.starts_with('{') && block::has_score(text) {
-            self.block.results();
+        if has_number {
+            self.values_of_block(text);
         }
         let row = row_of_two(text);
-        if let Some(row) = &row
-            && self.general.heading(row, &mut self.draft)
-        {
-            self.block.count(self.draft.found.step, self.draft.global);
-            self.draft.clear();
+        if let Some(row) = &row {
+            self.counter_of_table(row);
         }
         let ended = if self.queued.is_some() { self.queued.take() } else { None };
         if !text.contains(char::is_alphanumeric) {

@@ -51,7 +51,9 @@ impl Heading {
         if !begins {
             return None;
         }
+        let whole = line;
         let line = after_verbs(line);
+        let begins = line.len() < whole.len();
         let (word, rest) = line.split_at_checked(5).filter(|_| line.len() <= MAX_LEN)?;
         if !word.eq_ignore_ascii_case("epoch") {
             return None;
@@ -72,7 +74,9 @@ impl Heading {
             NOTES.iter().any(|note| rest.contains(note)) && !rest.contains("step")
         };
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
-        (!more || noted()).then_some(Self { epoch, epochs })
+        // `Training epoch 3: 0.1 0.01` begins it, whatever the numbers are.
+        let described = || begins && rest.starts_with([':', ',']) && !has_counter(rest);
+        (!more || noted() || described()).then_some(Self { epoch, epochs })
     }
 
     /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
@@ -86,6 +90,15 @@ impl Heading {
         }
     }
 }
+
+/// Whether a text has another counter, or parts as a report has.
+fn has_counter(text: &str) -> bool {
+    let is_counter = |word: &str| COUNTERS.iter().any(|known| word.eq_ignore_ascii_case(known));
+    text.contains('|') || text.split(|c: char| !c.is_ascii_alphabetic()).any(is_counter)
+}
+
+/// Words for counters other than the epoch.
+const COUNTERS: [&str; 6] = ["step", "steps", "iter", "iters", "iteration", "batch"];
 
 /// The text after the part that is done: `[20%]`.
 fn without_percentage(text: &str) -> &str {
@@ -130,6 +143,7 @@ mod tests {
             ("┌ Info: Epoch 5", 5.0, None),
             ("Train Epoch: 9 [20%]", 9.0, None),
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
+            ("Training epoch 2: 0.1 0.01", 2.0, None),
         ] {
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");
         }
@@ -137,6 +151,8 @@ mod tests {
             "Epoch",
             "Epoch x",
             "Epoch 1: 0.5",
+            "Training epoch 1: step 5",
+            "Training epoch 1: 5 | 0.5",
             "Epochs 5",
             "Epoch 1 | loss",
             "step 3",

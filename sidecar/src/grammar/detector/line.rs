@@ -7,10 +7,10 @@ use super::heading::Heading;
 use super::join::Joined;
 use super::mention::Language;
 use super::section::Section;
-use super::{Detector, NO_GRAMMAR, announced};
+use super::{Detector, NO_GRAMMAR, announced, settings};
 use crate::bytes;
 use crate::grammar::key_value::begins_with_brackets;
-use crate::grammar::{Grammar, Reading, columns, scan, translate};
+use crate::grammar::{Grammar, Reading, columns, scan, totals, translate, tuples};
 use crate::terminal::End;
 
 /// Programs announce the length of a training before it starts. After so many lines, announcements
@@ -79,6 +79,19 @@ impl Detector {
     /// Reads a line that is not a part of a longer text.
     #[inline]
     fn alone(&mut self, text: &str, end: End) -> (usize, Reading) {
+        let found = self.by_grammars(text, end);
+        if self.draft.found.losses.is_empty() || !settings::are_listed(text) {
+            return found;
+        }
+        self.draft.clear();
+        if self.announces(text) {
+            return (self.grammars.len(), Reading::Says);
+        }
+        (NO_GRAMMAR, Reading::Known)
+    }
+
+    #[inline]
+    fn by_grammars(&mut self, text: &str, end: End) -> (usize, Reading) {
         if let Some(chosen) = self.chosen
             && let Some(grammar) = self.grammars.get_mut(chosen)
         {
@@ -105,6 +118,14 @@ impl Detector {
             return (NO_GRAMMAR, Reading::Known);
         }
         let near = self.mentions.near(text);
+        if near.is_none()
+            && totals::may_begin(text)
+            && self.mentions.a_total(text)
+            && let Some(sum) = totals::as_loss(text)
+            && let Some(found) = self.general(&sum, Language::English, end)
+        {
+            return found;
+        }
         let may_speak = near.is_some();
         if let Some(language) = near
             && let Some(found) = self.general(text, language, end)
@@ -117,6 +138,7 @@ impl Detector {
             return (self.table(), Reading::Known);
         }
         if (self.columns.is_active() || text.starts_with(columns::BARS))
+            && (self.heading.is_some() || !self.columns.is_of_data())
             && self.columns.row(text, &mut self.draft)
         {
             return (self.table(), Reading::Says);
@@ -125,19 +147,22 @@ impl Detector {
         if has_number && let Some(heading) = heading(text) {
             self.heading = Some(heading);
             // With a batch beside the epoch, the line may be one of an evaluation.
-            if !begins_with_brackets(text) {
+            if !begins_with_brackets(text) && !self.block.takes_epoch(text, heading.epoch) {
                 self.queued = self.block.end();
             }
-        } else if has_number
-            && self.counts.losses == 0
-            && self.counts.lines < PREFACE
-            && announced::read(text, &mut self.draft.found)
-        {
+        } else if has_number && self.announces(text) {
             return (self.grammars.len(), Reading::Says);
         } else if may_speak && self.mentions.a_loss(text) {
             self.counts.unread += 1;
         }
         (0, Reading::Foreign)
+    }
+
+    /// Reads a line that announces the length of the training, before it starts.
+    fn announces(&mut self, text: &str) -> bool {
+        self.counts.losses == 0
+            && self.counts.lines < PREFACE
+            && announced::read(text, &mut self.draft.found)
     }
 
     /// Reads a line with the general grammar, in English and with decimal points. A line that was in
@@ -168,6 +193,11 @@ impl Detector {
         if text.starts_with("('") && text.ends_with(')') {
             text = Cow::Owned(text.replace("', ", "': "));
         }
+        let pairs = tuples::as_pairs(&text);
+        let is_list = pairs.is_some();
+        if let Some(pairs) = pairs {
+            text = Cow::Owned(pairs);
+        }
         if let Some(row) = row_of_two(&text) {
             text = Cow::Owned(row);
         }
@@ -175,16 +205,31 @@ impl Detector {
         if reading != Reading::Says {
             return None;
         }
+        // Without a counter, such a list may be the result of an evaluation.
+        if is_list && self.draft.found.step.is_none() && self.draft.found.epoch.is_none() {
+            self.draft.clear();
+            return None;
+        }
         self.draft.found.of_unnamed_loop = begins_with_bar(&text) && !self.draft.says_train();
         Some((self.grammars.len(), reading))
     }
 }
 
-/// Whether a line begins with a bar, and no word: `[==>..] loss 0.5 1/10`.
+/// Whether a line begins with a bar, and no word: `[==>..] loss 0.5 1/10`. Its counter may stand in it:
+/// `[== 1/10 ..] loss 0.5`.
 fn begins_with_bar(text: &str) -> bool {
     let inside = text.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    inside.is_some_and(|(bar, _)| bar.len() > 2 && !bar.contains(char::is_alphanumeric))
+    inside.is_some_and(|(bar, _)| {
+        let counter = bar.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_counter = counter.contains('/') && bar.len() > counter.len() + MIN_BAR;
+        let is_known = |byte: u8| byte.is_ascii_digit() || byte == b'/';
+        let is_plain = counter.is_empty() || (is_counter && counter.bytes().all(is_known));
+        bar.len() > 2 && is_plain
+    })
 }
+
+/// Minimum number of marks of a bar around its counter. Blanks may stand around a counter in brackets.
+const MIN_BAR: usize = 4;
 
 /// The heading of an epoch, in any language.
 fn heading(text: &str) -> Option<Heading> {

@@ -30,6 +30,7 @@ pub(super) struct Mentions {
     near: Near,
     lower: Finder<'static>,
     upper: Finder<'static>,
+    total: Finder<'static>,
 }
 
 /// The search for all of them at once.
@@ -52,7 +53,12 @@ impl Default for Mentions {
             || Near::Plain(AhoCorasick::new(NEAR).ok()),
             |packed| Near::Packed(Box::new(packed)),
         );
-        Self { near, lower: Finder::new("oss"), upper: Finder::new("OSS") }
+        Self {
+            near,
+            lower: Finder::new("oss"),
+            upper: Finder::new("OSS"),
+            total: Finder::new("otal"),
+        }
     }
 }
 
@@ -67,6 +73,11 @@ impl Mentions {
             }
         }?;
         Some(if found < ENGLISH { Language::English } else { Language::Other })
+    }
+
+    /// Whether `line` may name a total.
+    pub(super) fn a_total(&self, line: &str) -> bool {
+        self.total.find(line.as_bytes()).is_some()
     }
 
     /// Whether `line` contains a number and the word "loss", alone or as a part of a name.

@@ -1,6 +1,8 @@
 //! Lines without a number that say what the lines below are about: `Validating`, `Test Error:`,
 //! `***** train metrics *****`.
 
+use crate::grammar::scan;
+
 /// What the lines below a heading are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
@@ -137,10 +139,45 @@ impl Section {
             let summary = Some(Self::Summary).filter(|_| summary && line.ends_with(':'));
             return summary.or(found.filter(|found| *found == Self::HeldOut));
         }
+        summary |= found.is_none() && is_of_results(line);
         // `eval metrics` repeat an evaluation, too.
         if summary { Some(Self::Summary) } else { found }
     }
 }
+
+/// `Final results`, whatever they are of.
+fn is_of_results(line: &str) -> bool {
+    let has = |name: &str| {
+        line.split(|c: char| !c.is_alphabetic()).any(|word| word.eq_ignore_ascii_case(name))
+    };
+    has("final") && (has("results") || has("result"))
+}
+
+/// The epoch that a heading names.
+pub(super) fn epoch(line: &str) -> Option<f64> {
+    const NAME: &[u8] = b"epoch";
+    let at =
+        line.as_bytes().windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
+    let number = line.get(at + NAME.len()..)?.trim_start_matches([' ', ':', '#', '[', '(', '=']);
+    let (epoch, _) = scan::count(number)?;
+    u32::try_from(epoch).ok().map(f64::from)
+}
+
+/// Whether a line announces an evaluation of something: `Evaluating net_a at epoch 1 ...`.
+pub(super) fn begins(line: &str) -> bool {
+    let mut words = line.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let is_one = |word: &str, list: &[&str]| list.iter().any(|it| word.eq_ignore_ascii_case(it));
+    (line.ends_with("...") || line.ends_with('\u{2026}'))
+        && line.len() <= MAX_LEN
+        && words.next().is_some_and(|word| is_one(word, &VERBS))
+        // `Evaluating every 500 steps ...` is a plan.
+        && !words.any(|word| is_one(word, &PLANS))
+}
+
+/// Words for an evaluation that begins.
+const VERBS: [&str; 4] = ["evaluate", "evaluating", "validate", "validating"];
+/// Words for one that comes later, or of both kinds of data.
+const PLANS: [&str; 7] = ["every", "each", "when", "will", "once", "train", "training"];
 
 /// Whether a slash stands between two words: `Train/Val`.
 fn has_two_names(line: &str) -> bool {
@@ -170,6 +207,24 @@ fn is_numbered(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn evaluation_of_something_begins_with_its_verb() {
+        for line in ["++> Evaluate net_a at epoch 1 ...", "Validating model on 500 images…"] {
+            assert!(begins(line), "{line}");
+        }
+        for line in [
+            "Evaluating every 500 steps ...",
+            "Evaluating on train data ...",
+            "Evaluate epoch 1 finished.",
+            "Loading validation data ...",
+            "...",
+        ] {
+            assert!(!begins(line), "{line}");
+        }
+        assert_eq!(epoch("[Epoch 3] Validation:"), Some(3.0));
+        assert_eq!((epoch("epoch of 5"), epoch("step 5")), (None, None));
+    }
 
     #[test]
     fn lines_without_numbers_open_sections() {
@@ -204,6 +259,8 @@ mod tests {
             ("Train/Val", None),
             ("| train/ |  |", None),
             ("the model", None),
+            ("=== Final results ===", Some(Section::Summary)),
+            ("Results", None),
             ("", None),
         ] {
             assert_eq!(Section::parse(line), section, "{line}");

@@ -12,6 +12,29 @@ use crate::observation::{Observation, Phase};
 struct Count {
     value: u64,
     total: Option<u64>,
+    of: Of,
+}
+
+/// What a counter counts, by what stands behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Of {
+    #[default]
+    Steps,
+    /// Samples, or steps: the share that is done follows.
+    Shares,
+    Samples,
+}
+
+impl Of {
+    fn after(pair: &Pair<'_>) -> Self {
+        if pair.counts_data() {
+            Self::Samples
+        } else if pair.has_share() {
+            Self::Shares
+        } else {
+            Self::Steps
+        }
+    }
 }
 
 /// The counters of a line, the first of each kind.
@@ -50,7 +73,7 @@ impl Counters {
     /// Takes a number that is neither a loss nor a time, whose key means `field`.
     pub(super) fn take(&mut self, pair: &Pair<'_>, field: Field) {
         let count = whole(pair.value).filter(|_| pair.unit.is_empty());
-        let counted = count.map(|value| Count { value, total: pair.total });
+        let counted = count.map(|value| Count { value, total: pair.total, of: Of::after(pair) });
         match field {
             Field::Epoch if pair.unit.is_empty() => self.epoch(pair),
             Field::GlobalStep | Field::Step if pair.form == Form::Scaled => {
@@ -181,6 +204,11 @@ impl Counters {
         self.global.or(self.step).or(self.batch).or(self.rough).is_some()
     }
 
+    /// Whether a step, a batch or an epoch was named.
+    pub(super) fn has_place(&self) -> bool {
+        self.has_steps() || self.epoch.is_some()
+    }
+
     /// Whether the steps are those of the whole run, by their name.
     pub(super) fn is_global(&self) -> bool {
         self.global.is_some()
@@ -227,6 +255,7 @@ impl Counters {
         // Held-out data are counted by themselves: `Test: [5/20]`.
         let lead = self.lead.filter(|lead| self.epoch.is_none() && lead.total.is_some());
         let anonymous = self.anonymous.or(lead);
+        found.step_in_samples = anonymous.is_some_and(|count| order.is_of_samples(count));
         if let Some(count) = self.global {
             let beside = self.step.or(self.batch).or(anonymous);
             let total = count.total.or_else(|| self.total_of_run(count.value, beside?));
@@ -251,6 +280,7 @@ impl Counters {
 
 impl Count {
     fn put(self, found: &mut Observation, in_epoch: bool) {
+        found.step_in_samples &= self.of != Of::Steps;
         found.step = Some(self.value);
         found.total_steps = self.total.or(found.total_steps.filter(|_| !in_epoch));
         found.step_in_epoch = in_epoch;
@@ -271,6 +301,8 @@ pub(super) struct Order {
     alone: Alone,
     /// Epochs have had fractions, so they are computed from the steps of the run.
     fractions: bool,
+    /// A counter with its share has not moved by whole batches, so it counts steps.
+    shares_of_steps: bool,
 }
 
 /// A counter with a total and without a name or an epoch. It is that of the run, or of each epoch.
@@ -302,7 +334,21 @@ impl Alone {
     }
 }
 
+/// Samples of a batch, at least, and of an epoch.
+const MIN_BATCH: u64 = 8;
+const MIN_SAMPLES: u64 = 1000;
+
 impl Order {
+    /// Whether a counter counts samples.
+    fn is_of_samples(&mut self, count: Count) -> bool {
+        if count.of == Of::Shares {
+            let is_small = count.total.is_some_and(|total| total < MIN_SAMPLES);
+            let is_end = count.total == Some(count.value);
+            self.shares_of_steps |= is_small || !(count.value.is_multiple_of(MIN_BATCH) || is_end);
+        }
+        count.of == Of::Samples || (count.of == Of::Shares && !self.shares_of_steps)
+    }
+
     /// Corrects whether a counter without an epoch restarts, once it has done so.
     pub(super) fn correct_alone(&mut self, found: &mut Observation) {
         let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
@@ -369,14 +415,20 @@ fn is_parted(after: &str) -> bool {
 /// Whether a line begins with the epoch and its batch: `Epoch [2/6][10/50]`. Other numbers with a total
 /// are too often those of samples: `Epoch 2: 64/80 right`.
 pub(in crate::grammar) fn begins_with_brackets(line: &str) -> bool {
-    let inside = line.get(..5).filter(|word| word.eq_ignore_ascii_case("epoch")).and_then(|_| {
-        let (_, rest) = scan::count(line.get(5..)?.trim_start().strip_prefix('[')?)?;
-        let after = rest.strip_prefix('/').and_then(scan::count);
-        after.map_or(rest, |(_, rest)| rest).strip_prefix("][")
-    });
-    let total =
-        inside.and_then(scan::count).and_then(|(_, rest)| scan::count(rest.strip_prefix('/')?));
-    total.is_some_and(|(_, rest)| rest.starts_with(']'))
+    let Some(("epoch" | "Epoch" | "EPOCH", rest)) = line.split_at_checked(5) else {
+        return false;
+    };
+    let inside =
+        bracketed(rest.trim_start_matches([' ', ':'])).and_then(|(_, _, rest)| bracketed(rest));
+    inside.is_some_and(|(_, total, _)| total.is_some())
+}
+
+/// A counter in brackets, its total, and the text after them.
+fn bracketed(text: &str) -> Option<(u64, Option<u64>, &str)> {
+    let (count, rest) = scan::count(text.trim_start().strip_prefix('[')?.trim_start())?;
+    let total = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
+    let (total, rest) = total.map_or((None, rest), |(total, rest)| (Some(total), rest));
+    Some((count, total, rest.trim_start().strip_prefix(']')?))
 }
 
 fn float(count: u64) -> f64 {

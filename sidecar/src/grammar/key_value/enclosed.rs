@@ -62,5 +62,10 @@ pub(super) fn is_qualified(rest: &str) -> bool {
     inside.is_some_and(|(inside, _)| inside.len() <= MAX_QUALIFIED && is_known(inside))
 }
 
+/// Whether parentheses after a word contain a unit of time: `batch(ms)`. In `step(s)` it is a plural.
+pub(super) fn is_unit(rest: &str) -> bool {
+    ["(ms)", "(msec)", "(sec)", "(secs)", "(seconds)"].iter().any(|unit| rest.starts_with(unit))
+}
+
 /// Maximum length of what is between such parentheses, in bytes.
 const MAX_QUALIFIED: usize = 20;

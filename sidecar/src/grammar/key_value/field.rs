@@ -1,5 +1,6 @@
 //! The meaning of a key, by its last words.
 
+use super::known_words::is_one;
 use super::pair::Pair;
 use super::vocabulary::{Role, role};
 use super::{KeyValue, Now};
@@ -18,6 +19,13 @@ impl KeyValue {
             Some((word, rest)) if last == "i" && counts(self.keys.field(word)) => (*word, rest),
             _ => (last, before),
         };
+        // `Batches seen: 5`. The words together are a name.
+        if let Some(word) = before.last().filter(|_| is_one(last, &DONE)) {
+            let field = self.keys.field(&format!("{word} {last}"));
+            if counts(field) {
+                return field;
+            }
+        }
         let field = self.keys.field(last);
         let is_timed = matches!(unit, "s" | "ms" | "sec" | "secs" | "us");
         let previous = before.last();
@@ -94,6 +102,10 @@ impl KeyValue {
         if is_timed && last.eq_ignore_ascii_case("dt") {
             return Some(Field::BatchTime(1.0));
         }
+        // In `it took 5 seconds` no iteration is meant.
+        if before.last().is_some_and(|word| word.eq_ignore_ascii_case("it")) && is_took(last) {
+            return None;
+        }
         let unit = if is_timed { unit } else { "" };
         let first = before.len().saturating_sub(4);
         (first..=before.len()).find_map(|from| {
@@ -106,10 +118,17 @@ impl KeyValue {
     }
 }
 
+fn is_took(word: &str) -> bool {
+    ["took", "takes"].iter().any(|took| word.eq_ignore_ascii_case(took))
+}
+
 /// Whether it is a counter.
 fn counts(field: Field) -> bool {
     matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
 }
+
+/// Words after the name of a counter: what it counts is done.
+const DONE: [&str; 4] = ["seen", "done", "completed", "processed"];
 
 /// Words before "steps" that make them no steps of the training.
 const OTHER_STEPS: [&str; 7] =

@@ -34,6 +34,27 @@ pub(super) fn is_summary(line: &str) -> bool {
     scores.iter().any(|score| line.contains(score))
 }
 
+/// Whether a line has the results at the end of a run: `Final results: loss 0.5`, or without counters
+/// `Results: loss 0.5`.
+pub(super) fn is_final(line: &str, is_counted: bool) -> bool {
+    if !line.starts_with(['F', 'f', 'R', 'r']) {
+        return false;
+    }
+    let result = line.split_once(':').map(|(word, _)| word).filter(|_| !is_counted);
+    if is_one_of(result, &["result", "results"]) {
+        return true;
+    }
+    let mut words = line.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    is_one_of(words.next(), &["final"]) && is_one_of(words.next(), &RESULTS)
+}
+
+fn is_one_of(word: Option<&str>, list: &[&str]) -> bool {
+    word.is_some_and(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// Words for the values of an evaluation.
+const RESULTS: [&str; 6] = ["evaluation", "metrics", "performance", "result", "results", "scores"];
+
 /// Beside a loss such as `tr_loss`, those of `te_loss`, `ts_loss`, `va_loss` and `ev_loss` are of held-out data.
 /// Elsewhere these words may name parts, such as a text encoder.
 pub(super) fn abbreviated(losses: &mut [Loss]) {

@@ -18,6 +18,23 @@ const COUNTERS: [&str; 9] =
 /// Words after a counter that say that it is over.
 pub(super) const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
 
+/// Words for parts of a network or of a loss, of which there may be several.
+pub(super) const NUMBERED: [&str; 13] = [
+    "aux",
+    "auxiliary",
+    "branch",
+    "content",
+    "decoder",
+    "encoder",
+    "feature",
+    "head",
+    "layer",
+    "level",
+    "output",
+    "scale",
+    "style",
+];
+
 /// Words for a score.
 const SCORES: [&str; 9] =
     ["acc", "accuracy", "prec", "precision", "top", "err", "error", "correct", "recall"];

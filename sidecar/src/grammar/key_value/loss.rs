@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::numbers::{begins_extent, is_counted};
+use super::known_words::{NUMBERED, is_one};
+use super::numbers::{begins_extent, is_counted, is_digits};
 use super::pair::{Form, Pair};
-use super::vocabulary::{Role, may_be_part, role};
+use super::sentence::{self, Place, is_mean_per, is_of_part};
+use super::vocabulary::{Role, may_be_data_set, may_be_part, role};
 use super::{KeyValue, Now, WEAK, usual};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::{Field, Keys};
@@ -94,7 +96,8 @@ impl KeyValue {
         let Some((name, _)) = words.split_at_checked(at) else { return };
         let name = name.join(" ");
         let after = pair.after.trim_start();
-        let is_followed = after.starts_with([':', '=', '|']) || after.starts_with("is");
+        let is_said = ["is", "was"].iter().any(|word| after.starts_with(word));
+        let is_followed = after.starts_with([':', '=', '|']) || is_said;
         if let Field::Loss { phase, span } = self.keys.field(&name)
             && is_followed
         {
@@ -113,7 +116,8 @@ impl KeyValue {
         }
         let words = pair.words.as_slice();
         // `the loss is nan` is said about an earlier one.
-        if pair.value.is_nan() && words.last().is_some_and(|word| word.eq_ignore_ascii_case("is")) {
+        let says = |word: &&str| is_one(word, &["is", "was", "now"]);
+        if pair.value.is_nan() && words.last().is_some_and(says) {
             return None;
         }
         let is_loss = |keys: &mut Keys, word: &str| {
@@ -121,6 +125,13 @@ impl KeyValue {
         };
         let at = words.iter().rposition(|word| is_loss(&mut self.keys, word))?;
         let (before, rest) = words.split_at_checked(at)?;
+        let is_sure = !now.unsure && pair.form != Form::Digits;
+        let counts = is_sure && now.counters.has_place();
+        let follows_number = !now.unsure && pair.words.follow_number();
+        let goes_on = counts || (is_sure && now.has_loss);
+        let before = sentence::name(before, Place { follows_number, counts, goes_on });
+        let words = words.get(at - before.len()..)?;
+        let at = before.len();
         let known = |words: &[&str], roles| words.iter().all(|word| role(word).any(roles));
         let repeated =
             |word: &&str| rest.first().is_some_and(|loss| word.eq_ignore_ascii_case(loss));
@@ -129,10 +140,13 @@ impl KeyValue {
         let before_is_known = before.iter().all(|word| {
             let is_known = role(word).any(Role::BEFORE)
                 || repeated(word)
+                || is_digits(word)
+                || is_one(word, &NUMBERED)
                 || matches!(self.keys.field(word), Field::Loss { .. });
             unknown += usize::from(!is_known);
             is_known || (unknown == 1 && may_be_part(word))
         });
+        let before_is_known = before_is_known || (pair.is_separated && is_of_data_set(before));
         // The steps that a mean is of: `loss over the last 100 steps: 0.5`.
         let after = rest.get(1..)?;
         let is_mean =
@@ -140,11 +154,18 @@ impl KeyValue {
         // One letter names one of several: `Loss A: 0.5`.
         let is_lettered = pair.is_separated && matches!(after, [letter] if letter.len() == 1);
         let data = set(after).filter(|_| pair.form != Form::Digits);
-        let is_named = is_mean || is_lettered || data.is_some() || known(after, Role::AFTER);
+        let is_mean = is_mean || (pair.form != Form::Digits && is_mean_per(after));
+        let is_named = is_mean
+            || is_lettered
+            || data.is_some()
+            || known(after, Role::AFTER)
+            || (pair.form != Form::Digits && is_named_behind(after, pair, counts));
         if !before_is_known || !is_named || is_layer(words.get(at)?, pair) {
             return None;
         }
-        let words = if is_mean || data.is_some() { words.get(..=at)? } else { words };
+        let is_of_value = matches!(after, [of] if of.eq_ignore_ascii_case("of"));
+        let words =
+            if is_mean || is_of_value || data.is_some() { words.get(..=at)? } else { words };
         let name = match (words, data) {
             ([word], None) => Cow::Borrowed(*word),
             (words, None) => Cow::Owned(words.join(" ")),
@@ -164,6 +185,25 @@ impl KeyValue {
         }
         Some((name, phase, span))
     }
+}
+
+/// Whether words after "loss" leave it one: those of a part, or "of" before its value in a sentence. `counts`: a
+/// step or an epoch comes before them.
+fn is_named_behind(words: &[&str], pair: &Pair<'_>, counts: bool) -> bool {
+    match words {
+        [of] if of.eq_ignore_ascii_case("of") => counts && !pair.is_separated,
+        [part] => counts && pair.is_separated && role(part).any(Role::BEFORE),
+        words => pair.is_separated && is_of_part(words),
+    }
+}
+
+/// Whether words before "loss" are the name of some held-out data: `wiki_en validation`.
+fn is_of_data_set(words: &[&str]) -> bool {
+    let Some((set, data)) = words.split_first() else { return false };
+    let is_held_out = |word: &&str| role(word).any(Role::HELD_OUT | Role::TEST);
+    may_be_data_set(set)
+        && data.iter().any(is_held_out)
+        && data.iter().all(|word| role(word).any(Role::BEFORE))
 }
 
 /// The data in words such as `on the validation set` after "loss".

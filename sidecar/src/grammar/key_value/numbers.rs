@@ -121,6 +121,24 @@ pub(super) fn is_counted(word: &str) -> bool {
     may_count(word) && STEPS.iter().chain(&OTHERS).any(|known| word.eq_ignore_ascii_case(known))
 }
 
+/// Whether `word` names data, of which a batch has several.
+pub(super) fn is_data(word: &str) -> bool {
+    DATA.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Words for data.
+const DATA: [&str; 9] = [
+    "documents",
+    "examples",
+    "images",
+    "imgs",
+    "particles",
+    "samples",
+    "sentences",
+    "sequences",
+    "tokens",
+];
+
 /// Whether `word` names steps.
 pub(super) fn is_step(word: &str) -> bool {
     STEPS.iter().any(|known| word.eq_ignore_ascii_case(known))
@@ -152,6 +170,16 @@ pub(super) fn spaced_unit(text: &str) -> (&str, &str) {
     let is_unit = ["s", "sec", "secs", "second", "seconds", "ms", "msec", "us"].contains(&unit);
     // In `0.5 s: 3` it is a key.
     if is_unit && !after.starts_with([':', '=', '/', '_']) { (unit, after) } else { ("", text) }
+}
+
+/// The text after the step that a time without a unit is of: `/it`.
+#[inline]
+pub(super) fn after_slash(after: &str) -> Option<&str> {
+    let rest = after.strip_prefix('/').filter(|rest| may_count(rest))?;
+    let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+    let (word, rest) = rest.split_at_checked(length)?;
+    let is_one = is_step(word) || word.eq_ignore_ascii_case("it");
+    (is_one && !rest.starts_with([':', '=', '_', '/'])).then_some(rest)
 }
 
 /// The time of a step in seconds from `250ms/step`, `0.855 sec/step`, `4.0 it/s`, and the text

@@ -1,9 +1,10 @@
 //! A number of a line: the words before it, how it is written, and what its unit and the text after it say.
 
 use super::known_words::is_score;
-use super::numbers::{counted, is_digits, is_step};
+use super::numbers::{counted, is_counted, is_data, is_digits, is_step};
 use super::vocabulary::{Role, role};
 use crate::grammar::scan;
+use crate::number::whole;
 
 /// Maximum number of words in a key.
 const MAX_WORDS: usize = 8;
@@ -14,6 +15,8 @@ pub(super) struct Words<'a> {
     all: [&'a str; MAX_WORDS],
     count: usize,
     roles: Role,
+    /// Nothing but spaces is between the number before and the first of them.
+    follow_number: bool,
 }
 
 impl<'a> Words<'a> {
@@ -29,6 +32,16 @@ impl<'a> Words<'a> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether the first word may be the unit of the number before.
+    pub(super) fn follow_number(&self) -> bool {
+        self.follow_number
+    }
+
+    /// No words so far, directly behind a number.
+    pub(super) fn behind_number() -> Self {
+        Self { follow_number: true, ..Self::default() }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -109,20 +122,52 @@ impl Pair<'_> {
         self.counted().and_then(after).is_some_and(|after| after.starts_with(')'))
     }
 
-    /// The end of a range of counters, in place of the number: `Minibatch[ 501-1000]`.
+    /// The end of a range of counters, in place of the number: `Minibatch[ 501-1000]`. A percentage gives its
+    /// total, too: `Minibatch[ 1- 500, 25%]`.
     pub(super) fn range_end(&self) -> Option<Self> {
         if self.form != Form::Digits {
             return None;
         }
-        let is_spaced = self.unit.is_empty();
-        let text = if is_spaced { self.after } else { self.unit };
-        let (end, after) = scan::count(text.strip_prefix('-')?.trim_start())?;
+        // What ends the number is its unit: `-`, `-1000` or `-1000,`.
+        let text = if matches!(self.unit, "" | "-") { self.after } else { self.unit };
+        let text = if self.unit == "-" { text } else { text.strip_prefix('-')? };
+        let (end, rest) = scan::count(text.trim_start())?;
+        let value = u32::try_from(end).ok().map(f64::from).filter(|end| *end >= self.value)?;
+        let (mark, after) = if rest.is_empty() || rest == "," {
+            (rest, self.after)
+        } else {
+            rest.split_at_checked(rest.find(|c| c != ',').unwrap_or(rest.len()))?
+        };
         // Without the bracket, `3-100` may be a counter and its total.
         let closed = |text: &str| text.starts_with([']', ')']);
-        let is_whole =
-            if is_spaced { closed(after) } else { after.is_empty() && closed(self.after) };
-        let value = u32::try_from(end).ok().map(f64::from)?;
-        (is_whole && value >= self.value).then_some(Self { value, unit: "", ..*self })
+        let found = Self { value, unit: "", ..*self };
+        if mark.is_empty() {
+            return closed(after).then_some(found);
+        }
+        let (percent, rest) = scan::number(after.trim_start())?;
+        let is_share = mark == "," && rest.strip_prefix('%').is_some_and(closed);
+        is_share.then(|| Self { total: total_of_share(value, percent), ..found })
+    }
+
+    /// What the number and its total count, and the text after that word: `[640/60000 images]`.
+    pub(super) fn unit_of_count(&self) -> Option<(&str, &str)> {
+        let after = self.after.strip_prefix(' ').filter(|_| self.total.is_some())?;
+        let length = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let (word, rest) = after.split_at_checked(length).filter(|(word, _)| !word.is_empty())?;
+        (rest.starts_with([']', ')']) || is_data(word)).then_some((word, rest))
+    }
+
+    /// Whether the number and its total count data, of which a batch has several.
+    pub(super) fn counts_data(&self) -> bool {
+        self.unit_of_count()
+            .is_some_and(|(word, _)| is_data(word) || (word.ends_with('s') && !is_counted(word)))
+    }
+
+    /// Whether the share that is done follows the number and its total: `[640/60000 (1%)]`.
+    pub(super) fn has_share(&self) -> bool {
+        let share = self.after.strip_prefix(" (").filter(|_| self.total.is_some());
+        let rest = share.and_then(|share| scan::number(share.trim_start()));
+        rest.is_some_and(|(_, rest)| rest.starts_with("%)]"))
     }
 
     /// The step directly behind a counter of samples and its percentage: `[640/60000 (1%)]10`.
@@ -178,3 +223,14 @@ impl Pair<'_> {
         Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
     }
 }
+
+/// The number of which `part` is so many percent, if only one fits the digits that are printed.
+fn total_of_share(part: f64, percent: f64) -> Option<u64> {
+    let at = |percent: f64| part * 100.0 / percent;
+    let (least, most) = (at(percent + HALF_DIGIT).ceil(), at(percent - HALF_DIGIT).floor());
+    let is_one = percent > HALF_DIGIT && least.total_cmp(&most).is_eq();
+    whole(most).filter(|_| is_one)
+}
+
+/// Half of the last digit of a percentage with two digits after the point.
+const HALF_DIGIT: f64 = 0.005;

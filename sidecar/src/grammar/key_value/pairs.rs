@@ -2,12 +2,12 @@
 //! beside them.
 
 use super::enclosed::{
-    begins_tuple, in_brackets, is_followed_by_brackets, is_qualified, shown_value,
+    begins_tuple, in_brackets, is_followed_by_brackets, is_qualified, is_unit, shown_value,
 };
-use super::known_words::{ENDS, counts_training, is_number_type, is_one, is_score};
+use super::known_words::{ENDS, NUMBERED, counts_training, is_number_type, is_one, is_score};
 use super::numbers::{
-    attached, begins_extent, counted, denominator, further, glued_loss, is_digits, per_step,
-    spaced_unit,
+    after_slash, attached, begins_extent, counted, denominator, further, glued_loss, is_digits,
+    per_step, spaced_unit,
 };
 use super::pair::{Form, Pair, Words};
 use super::vocabulary::{Role, role};
@@ -119,7 +119,12 @@ impl<'a> Pairs<'a> {
     fn mark(&mut self, first: char) {
         self.equals = first == '=' || (self.equals && matches!(first, '"' | '\''));
         match first {
-            ':' | '=' => self.separated = !self.words.is_empty(),
+            ':' | '=' => {
+                self.separated = !self.words.is_empty();
+                if !self.separated {
+                    self.words = Words::default();
+                }
+            }
             ' ' if self.rest.starts_with("- ") || self.rest.starts_with("-> ") => {
                 // `Loss - 0.5`.
                 match after_dash(self.rest).filter(|_| self.names_loss()) {
@@ -195,7 +200,7 @@ impl<'a> Iterator for Pairs<'a> {
                 // `tensor(0.5, device=…)`, unlike other calls, is a value.
                 if !(rest.starts_with('(') && is_number_type(word)) {
                     self.word(word);
-                    if rest.starts_with('(') && !is_qualified(rest) {
+                    if rest.starts_with('(') && !is_qualified(rest) && !is_unit(rest) {
                         self.call(rest, leads);
                     }
                 }
@@ -205,13 +210,19 @@ impl<'a> Iterator for Pairs<'a> {
                 && let Some((value, rest)) = scan::number(self.rest)
             {
                 let text = self.rest.get(..self.rest.len() - rest.len()).unwrap_or_default();
-                // In `loss over 100 steps: 0.5` the number is one of the words.
-                if is_digits(text) && self.is_extent() && counted(rest).is_some() {
+                // In `loss over 100 steps: 0.5` and `style 2 loss: 0.5` the number is one of the words.
+                if is_digits(text)
+                    && ((self.is_extent() && counted(rest).is_some()) || self.is_part(rest))
+                {
                     self.word(text);
                     self.rest = rest;
                     continue;
                 }
-                return Some(self.pair(value, rest));
+                let pair = self.pair(value, rest);
+                // The word behind a count is not that of the next key.
+                let unit = pair.unit_of_count().map(|(_, rest)| self.rest.len() - rest.len());
+                self.rest = unit.and_then(|unit| self.rest.get(unit..)).unwrap_or(self.rest);
+                return Some(pair);
             }
             if first == '['
                 && !self.words.is_empty()
@@ -266,6 +277,22 @@ impl<'a> Pairs<'a> {
         }
     }
 
+    /// Whether the number after the words so far is that of one of several parts, whose loss follows in `rest`.
+    fn is_part(&self, rest: &str) -> bool {
+        let Some(next) = rest.strip_prefix(' ').filter(|_| !self.separated) else { return false };
+        let loss = next.split([':', '=', ' ']).next().unwrap_or_default();
+        loss.eq_ignore_ascii_case("loss")
+            && self.words.as_slice().last().is_some_and(|word| is_one(word, &NUMBERED))
+    }
+
+    /// Whether the words so far name a time.
+    fn is_time(&self) -> bool {
+        self.words
+            .as_slice()
+            .last()
+            .is_some_and(|word| is_one(word, &["time", "took", "speed", "dt"]))
+    }
+
     /// Whether the words so far name a value that has no unit.
     fn is_of_value(&self) -> bool {
         let last = self.words.as_slice().last();
@@ -292,6 +319,8 @@ impl<'a> Pairs<'a> {
             _ => (1.0, unit),
         };
         let mut unit = unit;
+        let of_step = if unit.is_empty() && self.is_time() { after_slash(after) } else { None };
+        after = of_step.unwrap_or(after);
         let mut total = None;
         let mut list = "";
         if unit.is_empty() {
@@ -317,6 +346,9 @@ impl<'a> Pairs<'a> {
         if seconds.is_some() && unit.is_empty() && self.is_of_value() && is_before_value(rest) {
             (seconds, rest) = (None, after);
         }
+        if of_step.is_some() {
+            (seconds, rest) = (Some(value).filter(|seconds| *seconds > 0.0), after);
+        }
         let after = rest;
         if unit.is_empty() && seconds.is_none() && total.is_none() {
             (unit, self.rest) = spaced_unit(after);
@@ -334,7 +366,7 @@ impl<'a> Pairs<'a> {
                 (false, false) => Form::Other,
             },
             is_separated,
-            words: std::mem::take(&mut self.words),
+            words: std::mem::replace(&mut self.words, Words::behind_number()),
             context: self.context,
             leads: std::mem::take(&mut self.leads),
             value: value * factor,

@@ -26,6 +26,11 @@ impl Role {
     pub(super) const MEAN: Self = Self(1 << 8);
     /// Of the time of something, together with other words.
     pub(super) const TIMED: Self = Self(1 << 9);
+    /// Of a copy of the model, a wish or a condition. In a sentence with such a word, the loss is not that of the
+    /// step: `load the model of epoch 3 with loss 0.5`.
+    pub(super) const UNSURE: Self = Self(1 << 10);
+    /// The model. Beside a step or an epoch, it may be an earlier one: `the model of step 5`.
+    pub(super) const MODEL: Self = Self(1 << 11);
     /// Where a number belongs to the data that the loss is of.
     pub(super) const DATA: Self = Self(Self::TRAIN.0 | Self::HELD_OUT.0 | Self::TEST.0);
 
@@ -94,7 +99,7 @@ pub(super) fn role(word: &str) -> Role {
         | b"reconstruction" | b"recon" | b"rec" | b"d" | b"g" | b"disc" | b"discriminator"
         | b"gen" | b"generator" | b"gan" | b"adversarial" | b"adv" | b"policy" | b"actor"
         | b"critic" | b"surrogate" | b"function" | b"q" | b"v" | b"pi" | b"vf" | b"pg" | b"reward"
-        | b"model" | b"world" | b"dynamics" | b"content" | b"style" | b"perceptual" | b"feature"
+        | b"world" | b"dynamics" | b"content" | b"style" | b"perceptual" | b"feature"
         | b"cls" | b"classification" | b"classifier" | b"box" | b"bbox" | b"obj" | b"objectness"
         | b"conf" | b"iou" | b"giou" | b"rpn" | b"seg" | b"segmentation" | b"depth" | b"pose"
         | b"localization" | b"loc" | b"landmark" | b"keypoint" | b"heatmap" | b"regression"
@@ -106,12 +111,16 @@ pub(super) fn role(word: &str) -> Role {
         | b"main" | b"ctc" | b"att" | b"attention" | b"ranking" | b"router" | b"balancing" => {
             Role::BEFORE
         }
-        b"is" => Role::AFTER,
+        b"is" | b"was" | b"now" => Role::AFTER,
         b"best" | b"lowest" | b"saved" | b"saving" | b"checkpoint" | b"improved" | b"restored"
         | b"restoring" | b"early" | b"stopping" | b"loading" | b"loaded" | b"resumed"
         | b"resuming" | b"previous" | b"initial" | b"optimal" | b"patience" | b"minimum" => {
             Role::REPEATS
         }
+        b"model" => Role::BEFORE | Role::MODEL,
+        b"dumped" | b"expect" | b"expected" | b"exported" | b"goal" | b"if" | b"load" | b"reload" | b"restore"
+        | b"resume" | b"selected" | b"snapshot" | b"stored" | b"target" | b"unless" | b"until"
+        | b"using" | b"weights" | b"when" | b"writing" | b"written" | b"wrote" => Role::UNSURE,
         b"at" | b"after" | b"on" | b"over" | b"for" => Role::LINK,
         b"eta" | b"data_time" => Role::BESIDE_TIME,
         b"data" => Role::BESIDE_TIME | Role::TIMED,
@@ -155,6 +164,16 @@ pub(super) fn may_be_part(word: &str) -> bool {
         && word.bytes().all(|byte| byte.is_ascii_alphabetic())
         && role(word) == Role::default()
         && !is_other
+}
+
+/// Whether an unknown `word` may be the name of the data before `validation loss`: `wiki_en`, `web/c4`.
+pub(super) fn may_be_data_set(word: &str) -> bool {
+    let is_other = |part: &str| {
+        role(part).any(Role::REPEATS) || OTHERS.iter().any(|other| part.eq_ignore_ascii_case(other))
+    };
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.len() > 1
+        && !word.split(|c: char| !c.is_alphanumeric()).any(is_other)
 }
 
 /// The roles of `valid_1` and `test0`: those of the word before the number, if it is one of data.

@@ -30,7 +30,18 @@ pub(super) struct Bar {
     last: Option<(f64, u64)>,
     /// Both have moved together, so the bar counts epochs.
     pub(super) of_epochs: bool,
+    /// Whether it counts epochs if it counts up to their number.
+    epochs: Epochs,
     ends: Ends,
+}
+
+/// Whether a bar whose total is the number of epochs may count them.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Epochs {
+    #[default]
+    Possible,
+    /// The counter has been beyond the epoch.
+    Beyond,
 }
 
 /// What is known of the last frames of a bar, where a log has kept only these.
@@ -89,6 +100,7 @@ impl Bars {
             restarted: false,
             last: None,
             of_epochs: false,
+            epochs: Epochs::default(),
             ends: Ends::default(),
         });
         (self.bars.len() - 1, true)
@@ -110,9 +122,15 @@ impl Bars {
 
 impl Bar {
     /// Compares the epoch in the description with the counter `n`. Where both move on together, the
-    /// bar counts epochs, and each of them is a step of the run.
-    pub(super) fn compare(&mut self, epoch: f64, n: u64) {
+    /// bar counts epochs, and each of them is a step of the run. `is_same`: both count up to the same number.
+    pub(super) fn compare(&mut self, epoch: f64, n: u64, is_same: bool) {
         let count = u32::try_from(n).map_or(f64::INFINITY, f64::from);
+        if is_same && self.epochs == Epochs::Possible {
+            self.of_epochs = (count - epoch).abs() <= 1.0;
+            self.epochs = if self.of_epochs { Epochs::Possible } else { Epochs::Beyond };
+            self.last = Some((epoch, n));
+            return;
+        }
         let is_near = count >= epoch && count - epoch <= 1.0;
         match self.last.replace((epoch, n)) {
             Some((last, before)) if last < epoch => {

@@ -178,7 +178,7 @@ impl Tqdm {
         let guess = self.outer.as_ref().and_then(Outer::guess);
         let (at, is_new) = self.bars.find(frame, trains, [self.steps, guess]);
         if let (Some(epoch), Some(bar)) = (desc.epoch, self.bars.get_mut(at)) {
-            bar.compare(epoch, frame.n);
+            bar.compare(epoch, frame.n, desc.epochs.is_some() && desc.epochs == frame.total);
         }
         if desc.of_epochs || frame.unit == Unit::Epochs {
             self.outer = Some(Outer::said(frame));
@@ -265,8 +265,9 @@ impl Tqdm {
             return if is_new { Reading::Says } else { Reading::Known };
         }
         let counts = frame.unit == Unit::Steps && desc.phase == Some(Phase::Train);
-        // `Epoch: 1/3` is an outer bar.
-        let outer = frame.desc.eq_ignore_ascii_case("epoch");
+        // `Epoch: 1/3` and `Epoch ... : 1/3` are outer bars.
+        let name = frame.desc.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let outer = name.eq_ignore_ascii_case("epoch");
         if self.with_loss || !counts || outer {
             return Reading::Known;
         }

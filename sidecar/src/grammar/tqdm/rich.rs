@@ -6,6 +6,8 @@ use crate::grammar::scan;
 
 /// The characters of the bar: its parts, and the two halves at its end.
 const BAR: [char; 3] = ['\u{2501}', '\u{2578}', '\u{257a}'];
+/// The character of the rest of a bar, as Ultralytics draws it.
+const REST: char = '\u{2500}';
 /// The first byte of each of these.
 const FIRST: u8 = 0xe2;
 
@@ -16,7 +18,8 @@ pub(super) fn parse(line: &str) -> Option<Frame<'_>> {
         return None;
     }
     let (desc, rest) = line.split_at_checked(line.find(BAR)?)?;
-    let rest = scan::spaces(rest.trim_start_matches(BAR).strip_prefix(' ')?);
+    let rest = rest.trim_start_matches(BAR).trim_start_matches(REST);
+    let rest = scan::spaces(rest.strip_prefix(' ')?);
     let after_percentage = rest.split_once(' ').filter(|(word, _)| is_percentage(word));
     let rest = after_percentage.map_or(rest, |(_, rest)| scan::spaces(rest));
     let (n, rest) = scan::count(rest)?;
@@ -87,6 +90,10 @@ mod tests {
             ),
             ("━━━━━━━━━━━  42% 5/12 0:00:01", frame("", 5, Some(12), None, "")),
             ("━━━━━━━━━━━ 5/12  42%", frame("", 5, Some(12), None, "")),
+            (
+                "1/3  2.5G  1.5: 50% ━━━━━━────── 6/12 5.0it/s 1.2s<1.2s",
+                frame("1/3  2.5G  1.5: 50%", 6, Some(12), Some(0.2), "1.2s<1.2s"),
+            ),
             ("Training: ━━━━━╺━━━━━ 5/-- 0:00:01", frame("Training", 5, None, None, "")),
         ] {
             assert_eq!(parse(line), Some(expected), "{line}");

@@ -50,13 +50,21 @@ fn control_bytes_and_sequences_are_dropped() {
 }
 
 #[test]
-fn backspaces_erase_overwritten_text() {
+fn backspaces_move_the_cursor() {
     for (bytes, expected) in [
         (&b"loss: 0.5\x08\x08\x08\x08\x08\x08\x08\x08\x08\r2/8\n"[..], &["loss: 0.5", "2/8"][..]),
         (b"1/8\x08\x08\x082/8\n", &["1/8", "2/8"]),
         (b"1/8\x08\x08\x08\x08\x08\n", &["1/8"]),
         (b"wait |\x08/\x08-\n", &["wait -"]),
         ("a━━\u{8}b\n".as_bytes(), &["a━b"]),
+        (
+            b"[....] loss: 0.5\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08 1/8\n",
+            &["[. 1/8 loss: 0.5"],
+        ),
+        (b"10%\x08\x08\x0899\n", &["10%", "99"]),
+        (b"at 10%\x08\x08\x0899\n", &["at 99%"]),
+        (b"at 10%\x08 \x08\n", &["at 10 "]),
+        ("a━━━c\u{8}\u{8}\u{8}é\u{8}ü\n".as_bytes(), &["a━ü━c"]),
     ] {
         let found: Vec<_> = lines(&[bytes]).into_iter().map(|(text, _)| text).collect();
         assert_eq!(found, expected, "{:?}", String::from_utf8_lossy(bytes));

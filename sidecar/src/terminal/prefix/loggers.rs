@@ -41,9 +41,19 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Op
         return Some(after_brackets(rest));
     }
     before.place |= inside.contains(".py:");
+    if let Some(rest) = class(inside, rest) {
+        return Some(rest);
+    }
     let is_name = (inside.contains(['.', '_', '/']) && is_name(inside)) || NAMES.contains(&inside);
     let known = before.stamp || before.anything || any_stamp(rest.trim_start()).is_some();
     (is_name && known).then(|| after_brackets(rest))
+}
+
+/// The text after a thread, a level and a class, as Java prints them: `[main] INFO org.example.Trainer - `.
+fn class<'a>(thread: &str, rest: &'a str) -> Option<&'a str> {
+    let after = level(rest.strip_prefix(' ')?)?.strip_prefix(' ')?.trim_start_matches(' ');
+    let (class, rest) = after.split_once(" - ")?;
+    (is_identifier(thread) && class.contains('.') && is_name(class)).then_some(rest)
 }
 
 /// The time after a month and a day without a mark: `0131 10:00:00 @base.py:12`.
@@ -85,8 +95,8 @@ pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> 
     let (_, rest) = stamp(found.text).filter(|(_, rest)| rest.starts_with(' '))?;
     before.see_stamp();
     let rest = rest.trim_start();
-    let year =
-        number(rest).filter(|(year, after)| (1970..9999).contains(year) && after.starts_with(' '));
+    let year = number(rest)
+        .filter(|(year, after)| (1970..9999).contains(year) && after.starts_with([' ', '\t']));
     let rest = year.map_or(rest, |(_, after)| after.trim_start());
     // The host precedes the process.
     let process = rest.split_once(' ').filter(|(host, process)| {

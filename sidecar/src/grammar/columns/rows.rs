@@ -1,0 +1,46 @@
+//! What the rows of a table are: steps, moments, or data sets.
+
+use super::Parted;
+use crate::grammar::keys::Field;
+use crate::names;
+use crate::observation::{Phase, Span};
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// A step or an epoch, which one of its cells counts.
+    #[default]
+    Counted,
+    /// A moment of the training, by its time in the first cell.
+    Timed,
+    /// A data set, by its name in the first cell. The epoch is in a heading.
+    OfData,
+}
+
+/// Names of the first column of a list that begins with a time.
+const TIMES: [&str; 6] = ["date", "datetime", "elapsed", "elapsed time", "wall time", "seconds"];
+
+impl Rows {
+    /// The rows of a table without a counter, if it is one of a training.
+    pub(super) fn of(parted: Parted, columns: &[(String, Field)]) -> Option<Self> {
+        let ((name, field), others) = columns.split_first()?;
+        let is_time = || TIMES.iter().any(|time| name.eq_ignore_ascii_case(time));
+        if matches!(parted, Parted::Commas | Parted::Semicolons) {
+            return (*field == Field::At || is_time()).then_some(Self::Timed);
+        }
+        let is_plain = |(_, field): &(String, Field)| {
+            matches!(field, Field::Loss { phase: Phase::Train, span: None | Some(Span::Step) })
+        };
+        let is_of_data = parted == Parted::Bars
+            && !matches!(field, Field::Loss { .. })
+            && others.iter().all(|(name, _)| !name.is_empty())
+            && others.iter().any(is_plain);
+        is_of_data.then_some(Self::OfData)
+    }
+}
+
+/// The data that a cell names.
+pub(super) fn data_of(cell: &str) -> Option<Phase> {
+    let is_train = ["train", "training"].iter().any(|train| cell.eq_ignore_ascii_case(train));
+    if is_train { Some(Phase::Train) } else { names::held_out_by(cell) }
+}

@@ -1,0 +1,65 @@
+//! Lines that list settings: `Hyperparameters: mask_loss: 1.0`, `Namespace(lr=0.1, …)`. With the name of a loss, they
+//! give its weight or its kind.
+
+/// The last words before the first mark of such a line.
+const WORDS: [&str; 17] = [
+    "args",
+    "arguments",
+    "coefficients",
+    "config",
+    "configs",
+    "configuration",
+    "flags",
+    "hparams",
+    "hyperparameters",
+    "hyperparams",
+    "hypers",
+    "namespace",
+    "options",
+    "parameters",
+    "params",
+    "settings",
+    "weights",
+];
+/// The marks behind them.
+const MARKS: [char; 5] = [':', '=', '(', '{', '['];
+/// The longest text before the first mark, in bytes.
+const MAX_NAME: usize = 48;
+
+/// Whether a line lists settings.
+pub(super) fn are_listed(text: &str) -> bool {
+    let Some((name, _)) = text.split_once(MARKS).filter(|(name, _)| name.len() <= MAX_NAME) else {
+        return false;
+    };
+    let last = name.trim_end().rsplit([' ', '_', '.', '/']).next().unwrap_or_default();
+    let plain = last.split('-').collect::<String>();
+    WORDS.iter().any(|word| plain.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_known_by_their_heading() {
+        for line in [
+            "Hyperparameters: mask_loss: 1.0",
+            "hyper-parameters = {'box_loss': 7.5}",
+            "Namespace(lr=0.1, mask_loss=1.0)",
+            "Training config: loss=0.5",
+            "loss_weights: {'loss_cls': 1.0}",
+            "weights: box_loss: 7.5, cls_loss: 0.5",
+        ] {
+            assert!(are_listed(line), "{line}");
+        }
+        for line in [
+            "step 5: loss 0.5",
+            "loss: 0.5 (weights: 3)",
+            "loss weight: 0.5 loss: 0.3",
+            "epoch 1, parameters updated, loss 0.5",
+            "",
+        ] {
+            assert!(!are_listed(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The time at the end of a line, which does not say what it is of. It is that of a step where there is a line
+//! for each step: `iter 5 | loss 0.5 | took 1.2 s`.
+
+use super::pair::Pair;
+
+/// The steps and times of the lines so far.
+#[derive(Debug, Default)]
+pub(super) struct LineTime {
+    /// The epoch and the step of the last line.
+    last: Option<(Option<f64>, u64)>,
+    /// There is a line for each step.
+    of_each: bool,
+    /// The last time without a unit, and whether it has been less than the one before. So it is not counted from
+    /// the start.
+    plain: Option<f64>,
+    falls: bool,
+}
+
+impl LineTime {
+    /// Takes the counters of a line of the training and its times: one after a word such as "took", and one after
+    /// "time" alone. Returns the time of a step.
+    pub(super) fn take(
+        &mut self,
+        (epoch, step): (Option<f64>, u64),
+        took: Option<f64>,
+        plain: Option<f64>,
+    ) -> Option<f64> {
+        let last = self.last.replace((epoch, step));
+        // The first step has begun with the training.
+        self.of_each |= last.is_none() && step <= 1;
+        let before = last.filter(|(last_epoch, last)| *last_epoch == epoch && *last != step);
+        if let Some((_, before)) = before {
+            self.of_each = before.checked_add(1) == Some(step);
+        }
+        if let Some(plain) = plain {
+            let last = self.plain.replace(plain).filter(|_| before.is_some() && self.of_each);
+            self.falls |= last.is_some_and(|last| plain < last);
+        }
+        took.or(plain.filter(|_| self.falls)).filter(|_| self.of_each)
+    }
+}
+
+/// Whether a number is the time that a line took: `took 1.2 s`, and `in 1.2s` at its end.
+pub(super) fn took(pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
+    let is_end = || last.eq_ignore_ascii_case("in") && pair.after.trim_end().is_empty();
+    let is_named = before.is_empty() && (last.eq_ignore_ascii_case("took") || is_end());
+    is_named && pair.in_seconds().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_that_of_a_step_if_each_has_a_line() {
+        let mut times = LineTime::default();
+        let mut took = |step, seconds| times.take((Some(1.0), step), Some(seconds), None);
+        let first = (took(1, 9.0), took(2, 2.0), took(3, 2.5));
+        assert_eq!(first, (Some(9.0), Some(2.0), Some(2.5)));
+        assert_eq!((took(103, 80.0), took(203, 90.0)), (None, None));
+    }
+
+    #[test]
+    fn time_since_the_start_is_not_that_of_a_step() {
+        let mut times = LineTime::default();
+        let mut plain = |epoch, step, seconds| times.take((Some(epoch), step), None, Some(seconds));
+        assert_eq!(
+            (plain(1.0, 1, 0.5), plain(1.0, 2, 1.0), plain(1.0, 3, 1.5)),
+            (None, None, None)
+        );
+        // It begins again with each epoch.
+        assert_eq!((plain(2.0, 1, 0.5), plain(2.0, 2, 1.0)), (None, None));
+        assert_eq!((plain(2.0, 3, 0.75), plain(3.0, 1, 0.5)), (Some(0.75), Some(0.5)));
+    }
+}
