@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use paceline_tfevents::{Counts, Scalar, Writer};
-use paceline_wire::{Forward, Progress, Rank, State};
+use paceline_wire::{Forward, Progress, Rank, State, mean_or_recent};
 
 use crate::say::say_as;
 use crate::signals::number;
@@ -119,17 +119,19 @@ impl Before {
         progress: &Progress,
         smoothed: impl FnOnce() -> Option<f64>,
     ) -> Vec<Scalar<'static>> {
-        let mean = |count: u64, sum: f64| (count > 0).then(|| sum / number(count));
         let losses = now.losses.saturating_sub(self.losses);
+        let (before, after) = ((self.losses, self.sum), (now.losses, now.sum));
+        let loss = mean_or_recent(before, after, progress.eval.value);
         let batches = now.batches.saturating_sub(self.batches);
+        let batch_seconds = (now.batch_seconds - self.batch_seconds) / number(batches);
         let steps = number(now.step.saturating_sub(self.step));
         let validation = progress.validation.filter(|_| now.validations > self.validations);
         let epoch = progress.epoch.map(number);
         let all = [
-            ("loss/train", mean(losses, now.sum - self.sum)),
+            ("loss/train", loss),
             ("loss/smoothed", if losses > 0 { smoothed() } else { None }),
             ("loss/validation", validation.map(|validation| validation.value)),
-            ("time/batch_seconds", mean(batches, now.batch_seconds - self.batch_seconds)),
+            ("time/batch_seconds", (batches > 0).then_some(batch_seconds)),
             ("time/steps_per_second", Some(steps / (now.at - self.at)).filter(|pace| *pace > 0.0)),
             ("progress/epoch", epoch),
         ];

@@ -81,12 +81,15 @@ fn posts_reach_the_extension_and_its_answer_is_shown() {
     ] {
         assert_eq!(post(&reporter, path, body), status, "{path}");
     }
+    for headers in ["host: evil.example\r\n", "host: localhost\r\norigin: http://evil.example\r\n"]
+    {
+        let foreign = ask(&reporter, "POST /v1/report", headers);
+        assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
+    }
     assert_eq!(*proxy.0.lock().unwrap(), ["{}"]);
     let read = progress(&reporter);
     assert_eq!(read.source, "sidecar");
     assert_eq!(read.sidecar.unwrap().loss_from.as_deref(), Some("push"));
-    let foreign = ask(&reporter, "POST /v1/report", "host: evil.example\r\n");
-    assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
 }
 
 #[test]

@@ -176,6 +176,41 @@ fn a_strange_host_is_refused_on_loopback_only() {
 }
 
 #[test]
+fn request_of_another_origins_page_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = format!("unix:{}", folder.path().join("job.sock").display());
+    for reporter in [start(), Reporter::builder("vae").listen(&socket).start().unwrap()] {
+        let status = |line: &str, headers: &str| {
+            let answer = ask(&reporter, line, &format!("host: localhost:7223\r\n{headers}"));
+            answer.split(' ').nth(1).unwrap().to_owned()
+        };
+        for headers in [
+            "origin: http://evil.example\r\n",
+            "origin: null\r\n",
+            "origin: http://localhost:8888\r\nsec-fetch-site: same-site\r\n",
+            "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\n",
+        ] {
+            assert_eq!(status("POST /v1/checkpoint", headers), "403", "{headers}");
+        }
+        assert_eq!(progress(&reporter).checkpoint.requested, 0);
+        for (headers, expected) in [
+            ("origin: http://evil.example\r\n", "403"),
+            ("sec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n", "403"),
+            // A notebook's page frames the job's.
+            ("sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\n", "200"),
+            ("sec-fetch-site: same-origin\r\nsec-fetch-mode: cors\r\n", "200"),
+            ("sec-fetch-site: none\r\nsec-fetch-mode: navigate\r\n", "200"),
+        ] {
+            assert_eq!(status("GET /v1/progress", headers), expected, "{headers}");
+        }
+        let own = "origin: http://localhost:7223\r\nsec-fetch-site: same-origin\r\n";
+        for headers in ["", "user-agent: curl/8.5.0\r\n", own] {
+            assert_eq!(status("POST /v1/checkpoint", headers), "202", "{headers}");
+        }
+    }
+}
+
+#[test]
 fn a_connection_serves_several_requests() {
     let mut stream = connect(&start_kept());
     for _ in 0..3 {

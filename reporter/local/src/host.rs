@@ -2,7 +2,8 @@
 //!
 //! A page may resolve its own host name to 127.0.0.1 (DNS rebinding): the browser then sends its
 //! requests here, with the page's host name. A page may also send plain cross-site requests. The
-//! browser hides the answers from it, but answering costs, so these are refused as well.
+//! browser hides the answers from it, but a request may change something, and answering costs. So
+//! these are refused as well.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -41,13 +42,31 @@ pub fn is_cross_site(headers: &HeaderMap) -> bool {
     says("sec-fetch-site", &["cross-site", "same-site"]) && !says("sec-fetch-mode", &["navigate"])
 }
 
+/// Whether a browser marks the request as one from another origin's page. A page of another port of
+/// this machine is one, also where the request is a form that the user sends. Such a request must
+/// change nothing. Clients that are not browsers send no such marks.
+pub fn is_cross_origin(headers: &HeaderMap) -> bool {
+    let is_asked = |origin: &HeaderValue| {
+        authority(origin).is_some_and(|authority| is_host(&authority, headers))
+    };
+    let is_same = |site: &HeaderValue| site == "same-origin" || site == "none";
+    !headers.get_all(ORIGIN).iter().all(is_asked)
+        || !headers.get_all("sec-fetch-site").iter().all(is_same)
+}
+
 /// Whether the origin is a page of this machine, or of the host that is asked.
 fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
-    let parsed = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
-    parsed.and_then(|origin| origin.into_parts().authority).is_some_and(|authority| {
-        let is_asked = headers.get(HOST).is_some_and(|host| authority.as_str().as_bytes() == host);
-        is_asked || names_local(&authority)
-    })
+    authority(origin)
+        .is_some_and(|authority| is_host(&authority, headers) || names_local(&authority))
+}
+
+fn authority(origin: &HeaderValue) -> Option<Authority> {
+    origin.to_str().ok()?.parse::<Uri>().ok()?.into_parts().authority
+}
+
+/// Whether this is the host that is asked.
+fn is_host(authority: &Authority, headers: &HeaderMap) -> bool {
+    headers.get(HOST).is_some_and(|host| authority.as_str().as_bytes() == host)
 }
 
 #[cfg(test)]
@@ -100,6 +119,24 @@ mod tests {
         }
         assert!(!asked("localhost:7224", "http://127.0.0.1:7224"));
         assert!(!asked("box.example:7224", "https://box.example:7224"));
+    }
+
+    #[test]
+    fn only_a_page_of_the_same_origin_or_no_page_may_change() {
+        let asked = |name: &str, value: &str| {
+            let request = Request::post("/").header(HOST, "127.0.0.1:7223").header(name, value);
+            !is_cross_origin(request.body(()).unwrap().headers())
+        };
+        for origin in ["http://evil.example", "http://127.0.0.1:8888", "http://10.0.0.7", "null"] {
+            assert!(!asked("origin", origin), "{origin}");
+        }
+        assert!(asked("origin", "http://127.0.0.1:7223"));
+        for (site, may) in
+            [("cross-site", false), ("same-site", false), ("same-origin", true), ("none", true)]
+        {
+            assert_eq!(asked("sec-fetch-site", site), may, "{site}");
+        }
+        assert!(asked("user-agent", "curl/8.5.0"));
     }
 
     proptest! {

@@ -9,7 +9,7 @@ mod server;
 mod socket;
 mod write_timeout;
 
-pub use host::{is_cross_site, is_local};
+pub use host::{is_cross_origin, is_cross_site, is_local};
 pub use server::{Acceptor, Connection, HEAD_TIMEOUT, Stream, answer};
 pub use socket::SocketFile;
 #[cfg(unix)]

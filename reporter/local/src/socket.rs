@@ -1,25 +1,33 @@
 //! A Unix socket and its file, which exists as long as the socket listens.
 
+#[cfg(unix)]
 use std::fs;
 #[cfg(unix)]
 use std::io;
 #[cfg(unix)]
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 #[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 #[cfg(unix)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A Unix socket's file. Dropping this removes it. Drop it before the listener, so that it cannot be
-/// the file of a successor.
+/// A Unix socket's file. Dropping this removes it, unless another file has its place by now. Drop it
+/// before the listener: no other file can have its number then.
 #[derive(Debug)]
-pub struct SocketFile(PathBuf);
+pub struct SocketFile {
+    #[cfg(unix)]
+    path: PathBuf,
+    #[cfg(unix)]
+    inode: u64,
+}
 
+#[cfg(unix)]
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // It may have been removed already, which is fine.
-        drop(fs::remove_file(&self.0));
+        if fs::symlink_metadata(&self.path).is_ok_and(|there| there.ino() == self.inode) {
+            // It may have been removed just now, which is fine.
+            drop(fs::remove_file(&self.path));
+        }
     }
 }
 
@@ -34,7 +42,7 @@ pub fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
         }
         Err(error)
     })?;
-    let file = SocketFile(path.to_owned());
+    let file = SocketFile { path: path.to_owned(), inode: fs::symlink_metadata(path)?.ino() };
     listener.set_nonblocking(true)?;
     Ok((listener, file))
 }
@@ -59,6 +67,17 @@ mod tests {
         assert!(path.exists());
         drop(bind_unix(&path).unwrap());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn file_of_a_successor_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.sock");
+        let (_listener, file) = bind_unix(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _successor = UnixListener::bind(&path).unwrap();
+        drop(file);
+        assert!(path.exists());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! two readings. When there are too many, each two neighbours become one, and later points are made of
 //! twice as many readings. So all points of a long run cover about the same time.
 
-use paceline_wire::{History, Progress, SCHEMA};
+use paceline_wire::{History, Progress, SCHEMA, mean_or_recent};
 
 use crate::hot::histogram::Counts;
 use crate::signals::number;
@@ -174,9 +174,10 @@ impl Before {
     }
 
     fn losses(&self, progress: &Progress) -> Option<Losses> {
-        let count = progress.eval.count.saturating_sub(self.losses);
-        let mean = (progress.eval.sum - self.sum) / number(count);
-        (count > 0 && mean.is_finite()).then_some(Losses { count, mean, low: mean, high: mean })
+        let eval = &progress.eval;
+        let mean = mean_or_recent((self.losses, self.sum), (eval.count, eval.sum), eval.value)?;
+        let count = eval.count.saturating_sub(self.losses);
+        Some(Losses { count, mean, low: mean, high: mean })
     }
 
     fn batches(&self, durations: &Counts) -> Option<Batches> {

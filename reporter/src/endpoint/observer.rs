@@ -334,6 +334,7 @@ fn sample(progress: &Progress, task: Task) -> Sample {
         step: progress.step.unwrap_or(0),
         count: progress.eval.count,
         sum: progress.eval.sum,
+        recent: progress.eval.value,
         rejected: progress.rejected,
         paused: task != Task::Training,
     }
@@ -394,6 +395,10 @@ fn silence(bell: &AsyncEnd) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bell::Bell;
+    use crate::hot::clock::Clock;
+    use crate::hot::ledger::Entry;
+    use crate::settings::Settings;
 
     fn digest(count: u64, acceptable: bool) -> Digest {
         let urgent = Urgent { reached: (acceptable, false), ..Urgent::default() };
@@ -411,6 +416,20 @@ mod tests {
         assert!(news(digest(4, false), 9.1));
         assert!(news(digest(5, true), 9.2), "a target was reached");
         assert!(!news(digest(6, true), 9.3));
+    }
+
+    #[test]
+    fn losses_after_a_huge_one_are_remembered_as_they_are() {
+        let job = Arc::new(Job::new(Settings::new("vae".to_owned()), Bell::new().unwrap().0));
+        let observer = Observer::new(Arc::clone(&job));
+        for loss in [1e20, 0.5, 0.5, 0.5, 0.5, 0.5] {
+            job.enter(Entry { loss: Some(loss), took: None }, Clock::now());
+            observer.observe();
+        }
+        let past = observer.past.lock().unwrap();
+        let known = past.history.buckets().iter().filter(|bucket| bucket.count > 0.0);
+        let means: Vec<f64> = known.map(|bucket| bucket.mean).collect();
+        assert_eq!(means, [1e20, 0.5], "those that share the window with it are left out");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri};
-use paceline_local::is_local;
+use paceline_local::{is_cross_origin, is_cross_site, is_local};
 use tokio::time::timeout;
 
 use crate::endpoint::body::Answer;
@@ -67,14 +67,13 @@ impl Routes {
 
     /// Answers a request. A body is read only for a path that takes one.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Answer> {
-        let Some(extension) =
-            self.observer.extension().filter(|_| request.method() == Method::POST)
-        else {
+        if let Some(refusal) = self.refusal(&request) {
+            return refusal;
+        }
+        let may_post = request.method() == Method::POST && request.uri().path() != CHECKPOINT;
+        let Some(extension) = self.observer.extension().filter(|_| may_post) else {
             return self.answer_head(&request);
         };
-        if request.uri().path() == CHECKPOINT || self.refuses_host(&request) {
-            return self.answer_head(&request);
-        }
         let (head, body) = request.into_parts();
         match read(body).await {
             Ok(body) => match extension.post(head.uri.path(), &body) {
@@ -87,18 +86,21 @@ impl Routes {
         }
     }
 
-    fn refuses_host<B>(&self, request: &Request<B>) -> bool {
-        self.checks_host && !is_local(request)
+    /// The refusal of a request that a browser sends for a stranger's page. Framing the job's page is
+    /// a read, which looks like a followed link.
+    fn refusal<B>(&self, request: &Request<B>) -> Option<Response<Answer>> {
+        if self.checks_host && !is_local(request) {
+            let why = "invalid host: expected an IP address or localhost";
+            return Some(line(StatusCode::FORBIDDEN, why));
+        }
+        let reads = [Method::GET, Method::HEAD].contains(request.method());
+        let is_strange = if reads { is_cross_site } else { is_cross_origin };
+        let why = "requests from pages of other sites are refused";
+        is_strange(request.headers()).then(|| line(StatusCode::FORBIDDEN, why))
     }
 
     /// Answers a request whose body does not matter. For HEAD the server omits the answer's body.
     fn answer_head<B>(&self, request: &Request<B>) -> Response<Answer> {
-        if self.refuses_host(request) {
-            return line(
-                StatusCode::FORBIDDEN,
-                "invalid host: expected an IP address or localhost",
-            );
-        }
         let Some((access, route)) = find(request.uri().path()) else {
             return line(StatusCode::NOT_FOUND, "unknown path, try /v1/progress");
         };

@@ -22,6 +22,8 @@ use crate::start_error::StartError;
 
 /// The thread's name, which the system cuts to 15 bytes.
 const NAME: &str = "paceline-reporter";
+/// The size of its stack, in bytes. The variable `RUST_MIN_STACK` is for the job's own threads.
+const STACK: usize = 2 << 20;
 
 /// The turns that connections get to send what they have at the end.
 const LAST_TURNS: u32 = 8;
@@ -53,6 +55,7 @@ impl ServerThread {
         let (started, ended) = sync_channel(1);
         let handle = thread::Builder::new()
             .name(NAME.to_owned())
+            .stack_size(STACK)
             .spawn(move || run(listener, bell, job, stopped, &started))
             .map_err(StartError::Thread)?;
         let lost = |_| Err(io::Error::other("it ended at once"));

@@ -3,6 +3,8 @@
 //! The reporter's own thread pushes a sample a few times a second. When the record is full, two
 //! neighbours are merged, so a run of any length fits. Both ends of the run stay finer than its middle.
 
+use paceline_wire::mean_or_recent;
+
 use super::bucket::Bucket;
 use super::number::{finite, number};
 use super::scatter::Scatter;
@@ -29,6 +31,8 @@ pub(crate) struct Sample {
     pub(crate) count: u64,
     /// Sum of the finite losses.
     pub(crate) sum: f64,
+    /// Mean of the last few of them.
+    pub(crate) recent: Option<f64>,
     /// Refused losses so far.
     pub(crate) rejected: u64,
     /// Whether the loop reports that it evaluates or writes a checkpoint.
@@ -103,8 +107,8 @@ impl History {
         }
         let from = self.steps;
         self.steps += steps;
-        let mean = (sample.sum - last.sum) / count;
-        let count = if mean.is_finite() { count } else { 0.0 };
+        let (earlier, now) = ((last.count, last.sum), (sample.count, sample.sum));
+        let mean = mean_or_recent(earlier, now, sample.recent);
         // The time until the first report is not a measure of the steps.
         let (from_at, paused) = self.active_at.map_or((sample.at, 0.0), |at| (at, self.paused));
         let mut bucket = Bucket {
@@ -114,8 +118,8 @@ impl History {
             to_at: sample.at,
             paused,
             gap: 0.0,
-            count,
-            mean: if count > 0.0 { mean } else { 0.0 },
+            count: if mean.is_some() { count } else { 0.0 },
+            mean: mean.unwrap_or(0.0),
             scatter: 0.0,
             triples: 0.0,
             samples: 1.0,

@@ -47,6 +47,13 @@ fn point_has_the_means_since_the_point_before() {
 }
 
 #[test]
+fn loss_after_a_huge_one_is_the_recent_one() {
+    let mut progress = later(8.0, 16, 1e20);
+    progress.eval.value = Some(0.5);
+    assert_eq!(values(&later(4.0, 8, 1e20), &progress)[0], ("loss/train", 0.5));
+}
+
+#[test]
 fn unknown_value_is_left_out() {
     let mut progress = later(4.0, 0, 0.0);
     (progress.batch_latency.count, progress.batch_latency.sum) = (2, 1.0);

@@ -1,14 +1,16 @@
 //! The progress of a training job: the bodies of `GET /v1/progress` and `GET /v1/history`.
 //!
 //! The reporter and the sidecar write it; the allocator and users' scripts read it. Times are Unix
-//! seconds, durations are seconds. An unknown value is `null`, never 0. This crate has types only, so
-//! that both ends can share it at no cost.
+//! seconds, durations are seconds. An unknown value is `null`, never 0. This crate has types and the
+//! mean between two readings, so that both ends can share it at no cost.
 
 mod history;
+mod mean;
 
 use serde::{Deserialize, Serialize};
 
 pub use history::History;
+pub use mean::{mean_between, mean_or_recent};
 
 /// The version of the JSON that this crate describes: the value of [`Progress::schema`].
 ///

@@ -1,21 +1,25 @@
 //! `healthcheck`: asks an endpoint whether it is healthy.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use paceline_reporter::wire::DEFAULT_PORT;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::Builder;
+use tokio::time::{sleep, timeout};
 
 use super::Failure;
-use crate::clock::Clock;
 
-/// Timeout for the answer of an endpoint.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Timeout for all of a check: name, connection, request and answer. Each may hang, for example in a
+/// sidecar that is stopped.
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The most bytes of an answer that are read; one has some hundred.
-const MAX_ANSWER: usize = 16 * 1024;
+const MAX_ANSWER: u64 = 16 * 1024;
+/// Time between two tries to connect to a socket whose queue is full.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The arguments of `healthcheck`.
 #[derive(Clone, Debug, Args)]
@@ -46,42 +50,61 @@ pub(super) fn run(args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
 }
 
 fn ask(address: &str, page: &str) -> io::Result<String> {
-    let request = format!("GET {page} HTTP/1.0\r\nhost: localhost\r\n\r\n");
-    if let Some(path) = address.strip_prefix("unix:") {
-        let mut stream = UnixStream::connect(path)?;
-        stream.write_all(request.as_bytes())?;
-        answer(&mut stream, |stream, left| stream.set_read_timeout(Some(left)))
-    } else {
-        let mut stream = TcpStream::connect(address)?;
-        stream.write_all(request.as_bytes())?;
-        answer(&mut stream, |stream, left| stream.set_read_timeout(Some(left)))
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(within_time(address, page));
+    // A name that is still being resolved must not delay the end.
+    runtime.shutdown_background();
+    answer
+}
+
+async fn within_time(address: &str, page: &str) -> io::Result<String> {
+    let whole = async {
+        match address.strip_prefix("unix:") {
+            Some(path) => answer(connect(path).await?, page).await,
+            None => answer(TcpStream::connect(address).await?, page).await,
+        }
+    };
+    timeout(TIMEOUT, whole).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Connects to a Unix socket, and waits while its queue is full.
+async fn connect(path: &str) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(PAUSE).await,
+            connected => return connected,
+        }
     }
 }
 
-/// Reads an answer to its end. Another program may listen at the address, so length and time are bounded.
-fn answer<S: Read>(
-    stream: &mut S,
-    wait: impl Fn(&S, Duration) -> io::Result<()>,
-) -> io::Result<String> {
-    let clock = Clock::start();
+/// Asks for a page. Another program may listen at the address, so the answer's length is bounded.
+async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, page: &str) -> io::Result<String> {
+    let request = format!("GET {page} HTTP/1.0\r\nhost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    let mut piece = [0; 1024];
-    while answer.len() < MAX_ANSWER {
-        let left = ANSWER_TIMEOUT.saturating_sub(clock.elapsed());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        wait(stream, left)?;
-        match stream.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => answer.extend_from_slice(piece.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // On Unix, a read that takes too long would block.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            Err(error) => return Err(error),
+    stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use rustix::net::listen;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn socket_that_is_never_accepted_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sidecar.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        // Its queue has one place: the first check gets no answer, and the second one no connection.
+        listen(&listener, 0).unwrap();
+        let address = format!("unix:{}", path.display());
+        for _ in 0..2 {
+            let error = within_time(&address, "/healthz").await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         }
     }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

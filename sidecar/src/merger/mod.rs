@@ -6,6 +6,7 @@
 //! only that one knows the total. The merger does no I/O and reads no clock.
 
 mod choice;
+mod ended;
 mod pace;
 mod pass;
 mod said;
@@ -267,12 +268,13 @@ impl Merger {
     /// Whether the chosen source's lines arrive in blocks, as from a buffered pipe.
     pub fn is_block_buffered(&self) -> bool {
         let text = self.chosen().filter(|state| state.kind == Kind::Text);
-        let processes =
-            text.into_iter().flat_map(|state| state.ranks.values().chain([&state.process]));
+        let processes = text
+            .into_iter()
+            .flat_map(|state| state.ranks.values().chain([&state.further, &state.process]));
         processes.map(|process| &process.pace).any(Pace::in_blocks)
     }
 
-    /// Each rank of the chosen source: rank, number of batches, sum of their seconds.
+    /// Each of the lowest ranks of the chosen source: rank, number of batches, sum of their seconds.
     pub fn ranks(&self) -> impl Iterator<Item = (u32, u64, f64)> {
         let ranks = self.chosen().into_iter().flat_map(|state| &state.ranks);
         ranks.map(|(rank, process)| (*rank, process.pace.count(), process.pace.sum()))

@@ -18,7 +18,10 @@ pub(super) struct SourceState {
     pub(super) choice: Choice,
     /// The step of the last training loss.
     said: Said,
+    /// The lowest ranks: at most [`MAX_RANKS`].
     pub(super) ranks: BTreeMap<u32, Process>,
+    /// For all higher ranks.
+    pub(super) further: Process,
     /// For lines without a rank.
     pub(super) process: Process,
     /// The number of steps of the leading process.
@@ -44,6 +47,10 @@ pub(super) struct Place {
     /// The loss as bits.
     loss: u64,
 }
+
+/// Maximum number of ranks that are distinguished. A job may send its step number as a rank, and the
+/// allocator refuses a progress of more than 64 KiB.
+const MAX_RANKS: usize = 512;
 
 /// Maximum number of losses of the leading rank that repeat those of a higher one before it.
 const MAX_REPEATS: u8 = 8;
@@ -81,6 +88,7 @@ impl SourceState {
             choice: Choice::default(),
             said: Said::default(),
             ranks: BTreeMap::new(),
+            further: Process::new(batch_size),
             process: Process::new(batch_size),
             total: Total::Unknown,
             last: None,
@@ -92,10 +100,15 @@ impl SourceState {
 
     /// The process that has printed a line.
     pub(super) fn process(&mut self, rank: Option<u32>) -> &mut Process {
-        match rank {
-            Some(rank) => self.ranks.entry(rank).or_insert_with(|| Process::new(self.batch_size)),
-            None => &mut self.process,
+        let Some(rank) = rank else { return &mut self.process };
+        if self.ranks.len() >= MAX_RANKS && !self.ranks.contains_key(&rank) {
+            if self.ranks.last_key_value().is_some_and(|(highest, _)| *highest < rank) {
+                return &mut self.further;
+            }
+            // The leading rank is the lowest one, and must not share its steps with others.
+            self.ranks.pop_last();
         }
+        self.ranks.entry(rank).or_insert_with(|| Process::new(self.batch_size))
     }
 
     /// What a line of an unnamed loop is of an evaluation; `None` if it is not of one.
@@ -226,8 +239,16 @@ impl Process {
             return None;
         }
         let step = position.global.filter(|_| step.is_some());
-        // A batch of held-out data is not one of the training.
-        let trains = losses.is_empty() || losses.iter().any(|loss| loss.phase == Phase::Train);
-        self.pace.took(batch_seconds.filter(|_| trains), step, observation.at.or(now), paused)
+        // The time between lines that count samples is not that of a batch.
+        let is_unknown = observation.step_in_samples && step.is_none();
+        let now = observation.at.or(now).filter(|_| !is_unknown);
+        // A batch of held-out data is not one of the training, and neither is what another bar counts.
+        let is_other = observation.step.is_some() && observation.total_steps.is_some();
+        let trains = if losses.is_empty() {
+            !(is_other && position.global.is_none())
+        } else {
+            losses.iter().any(|loss| loss.phase == Phase::Train)
+        };
+        self.pace.took(batch_seconds.filter(|_| trains), step, now, paused)
     }
 }

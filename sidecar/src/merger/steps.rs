@@ -1,5 +1,6 @@
 //! The position of a line in the whole run, and the length of the run.
 
+use super::ended::Ended;
 use super::pass::{Evaluation, Pass};
 use crate::number::floor;
 use crate::observation::{Observation, Phase, Span};
@@ -77,6 +78,9 @@ pub(super) struct Steps {
     restarted: bool,
     /// The last step of the run and its total, if no epoch was named. It may turn out to be that of an epoch.
     alone: Option<(u64, u64)>,
+    /// The step of the last line of the training with a counter of its own and no total.
+    numbered: Option<u64>,
+    ended: Ended,
 }
 
 impl Plan {
@@ -107,26 +111,60 @@ impl Steps {
             total: Total::Unknown,
             restarted: false,
             alone: None,
+            numbered: None,
+            ended: Ended::default(),
         }
     }
 
     /// The position of `observation`.
     pub(super) fn place(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Position {
+        let says_epochs = self.epoch.is_some();
         let epoch = self.enter(observation);
+        if !says_epochs && self.epoch.is_some() && self.is_total_of_pass(plan) {
+            self.total = Total::Open;
+        }
         let before = self.reached;
+        self.ended.take(observation);
         let step = observation.step.and_then(|step| self.batches(observation, step));
         let total = observation.total_steps.and_then(|total| self.batches(observation, total));
         let global = if self.is_beside(observation, total) {
             None
         } else if observation.step_in_epoch {
-            step.and_then(|step| self.in_epoch(step, total, plan))
+            let length = total.or(self.ended.length().filter(|length| step <= Some(*length)));
+            step.and_then(|step| self.in_epoch(step, length, plan))
         } else if observation.step.is_some() {
             step.map(|step| self.in_run(step, total.or(plan.steps)))
         } else {
             self.without_step(observation, plan, line)
         };
+        let global =
+            global.filter(|step| line.speaks_for_job || self.is_of_training(observation, *step));
         self.reached = global.or(self.reached);
         Position { global, total: self.total, epoch, moved: self.reached > before }
+    }
+
+    /// Whether the total so far is the length of a pass, which is that of the run only without epochs.
+    fn is_total_of_pass(&self, plan: &Plan) -> bool {
+        let length = self.pass.length().filter(|_| plan.epochs.is_none() && plan.steps.is_none());
+        length.is_some_and(|length| self.total == Total::Steps(length))
+    }
+
+    /// Whether a counter is that of the training. Beside lines with a loss and a step of their own, a bar without
+    /// losses is not if it is behind them: it counts epochs, or the steps of something else.
+    fn is_of_training(&mut self, observation: &Observation, step: u64) -> bool {
+        let has_total = observation.total_steps.is_some();
+        if observation.losses.iter().any(|loss| loss.phase == Phase::Train) {
+            if observation.step.is_some() {
+                self.numbered = Some(step).filter(|_| !has_total);
+            }
+            return true;
+        }
+        let is_bar = observation.losses.is_empty() && observation.step.is_some() && has_total;
+        let is_behind = self.numbered.is_some_and(|last| step.saturating_add(1) < last);
+        if is_bar && is_behind {
+            self.total = Total::Open;
+        }
+        !(is_bar && is_behind)
     }
 
     /// Takes a line whose counter is that of a short loop within an epoch, after that of the training.
@@ -238,7 +276,10 @@ impl Steps {
     /// Takes a step of the run and the total, if that is known.
     fn in_run(&mut self, step: u64, total: Option<u64>) -> u64 {
         self.counts = true;
-        self.total = total.map_or(self.total, Total::Steps);
+        let known = total.map_or(self.total, Total::Steps);
+        // A total below the step is that of something else.
+        let is_below = matches!(known, Total::Steps(total) if total < step);
+        self.total = if is_below { Total::Open } else { known };
         self.alone = total.map(|total| (step, total)).filter(|_| self.epoch.is_none());
         step
     }

@@ -206,6 +206,18 @@ fn lowest_rank_is_reported_and_each_rank_has_its_latency() {
 }
 
 #[test]
+fn endless_ranks_are_bounded_and_the_lowest_ones_stay() {
+    let mut merger = Merger::default();
+    let push = merger.add(Kind::Push);
+    let of = |rank, number| Observation { rank: Some(rank), ..step(number, 1.0) };
+    for rank in 1..100_000 {
+        take(&mut merger, push, &of(rank, 1), 0.0);
+    }
+    assert_eq!(take(&mut merger, push, &of(0, 7), 1.0), [Entry::Loss(1.0), Entry::Step(7)]);
+    assert!(merger.ranks().map(|(rank, _, _)| rank).eq(0..512));
+}
+
+#[test]
 fn losses_of_a_higher_rank_are_not_repeated() {
     let mut merger = Merger::default();
     let text = merger.add(Kind::Text);

@@ -4,6 +4,9 @@
 //! A datagram's lines are one report. Tags (`|#rank:1`) and sampling rates (`|@0.1`) are allowed;
 //! of the tags, `rank` is read. A prefix up to the last dot is ignored, so `train.loss` is a loss. Times
 //! of batches are known by any of their names: `train.step_time:250|ms`, `trainer.step:250|ms`.
+//!
+//! Steps, epochs and their totals must be absolute. A counter (`step:1|c`) and a gauge with a sign
+//! (`step:+1|g`) are changes of a value that only a server keeps, so they are ignored.
 
 use crate::names::{self, Meaning};
 use crate::number::whole;
@@ -22,7 +25,8 @@ pub fn parse(datagram: &[u8]) -> (Observation, u64) {
 fn take(found: &mut Observation, line: &str) -> Option<()> {
     let (path, rest) = line.split_once(':')?;
     let mut fields = rest.split('|');
-    let value: f64 = fields.next()?.parse().ok()?;
+    let text = fields.next()?;
+    let value: f64 = text.parse().ok()?;
     let kind = fields.next()?;
     if !["g", "c", "ms", "h", "d"].contains(&kind) {
         return None;
@@ -33,21 +37,23 @@ fn take(found: &mut Observation, line: &str) -> Option<()> {
     }
     let name = path.rsplit('.').next().unwrap_or(path);
     let seconds = if kind == "ms" { value / 1000.0 } else { value };
+    let is_change = kind == "c" || (kind == "g" && text.starts_with(['+', '-']));
     match name {
         "batch_seconds" | "batch" | "step_seconds" => found.batch_seconds = Some(seconds),
         // A timing of steps does not count them.
         "step" | "iteration" | "iter" if kind == "ms" => found.batch_seconds = Some(seconds),
+        "step" | "total_steps" | "expected_steps" | "epoch" if is_change => {}
         "step" => found.step = whole(value),
         "total_steps" => found.total_steps = whole(value),
         "expected_steps" => found.expected_steps = whole(value).filter(|steps| *steps > 0),
         "epoch" => found.epoch = Some(value),
-        _ => other(found, name, value, kind),
+        _ => other(found, name, (value, kind), is_change),
     }
     Some(())
 }
 
 /// Takes a metric by the meaning of its name.
-fn other(found: &mut Observation, name: &str, value: f64, kind: &str) {
+fn other(found: &mut Observation, name: &str, (value, kind): (f64, &str), is_change: bool) {
     match names::meaning(name) {
         Some(Meaning::Loss { phase, span }) => {
             let phase = phase.unwrap_or(Phase::Train);
@@ -59,9 +65,10 @@ fn other(found: &mut Observation, name: &str, value: f64, kind: &str) {
             found.batch_seconds = Some(value / per_second);
         }
         Some(Meaning::BatchRate) if value > 0.0 => found.batch_seconds = Some(1.0 / value),
-        Some(Meaning::Step) => found.step = whole(value),
+        Some(Meaning::Step) if !is_change => found.step = whole(value),
         Some(
             Meaning::BatchRate
+            | Meaning::Step
             | Meaning::Epoch
             | Meaning::Batch
             | Meaning::TotalSteps
@@ -109,6 +116,19 @@ mod tests {
         let (found, bad) = parse(b"total_steps:900|g\nexpected_steps:300|g");
         assert_eq!((found.total_steps, found.expected_steps, bad), (Some(900), Some(300), 0));
         assert_eq!(parse(b"expected_steps:0|g").0.expected_steps, None);
+    }
+
+    #[test]
+    fn changes_of_a_step_or_a_total_are_ignored() {
+        for change in ["1|c", "1|c|@0.1", "+1|g", "-1|g"] {
+            for name in ["train.step", "global_step", "total_steps", "expected_steps", "epoch"] {
+                let text = format!("loss:-0.5|g\n{name}:{change}");
+                let (found, bad) = parse(text.as_bytes());
+                assert_eq!((found.losses[0].value, bad), (-0.5, 0), "{text}");
+                assert_eq!(Observation { losses: Vec::new(), ..found }, Observation::default());
+            }
+        }
+        assert_eq!(parse(b"train.step:7|h\nepoch:2|g").0.step, Some(7));
     }
 
     #[test]

@@ -239,6 +239,8 @@ impl OneFile {
                     known.bytes = counts.bytes;
                     known.lines = counts.records.whole;
                     known.errors = counts.malformed + counts.records.damaged;
+                    let is_unread = known.observations == 0 && progress.left_out > 0;
+                    known.hint = is_unread.then(|| left_out(progress.left_out));
                 });
                 Ok((progress.more, false, true))
             }
@@ -274,6 +276,11 @@ impl OneFile {
     }
 }
 
+/// What the user can do where the newest event files of a folder have no loss.
+fn left_out(files: usize) -> String {
+    format!("{files} older event files are left out: name the folder of one run")
+}
+
 #[cfg(test)]
 mod tests {
     use paceline_reporter::Reporter;
@@ -285,24 +292,42 @@ mod tests {
     /// The progress of a job, and the number of bytes read, after the rest of `path` was read for `max_time`
     /// at most.
     fn read_within(path: &Path, max_time: Duration) -> (Progress, u64) {
+        let wanted = Wanted { logs: vec![path.to_owned()], ..Wanted::default() };
+        let (progress, (bytes, _)) = read(&wanted, max_time);
+        (progress, bytes)
+    }
+
+    /// The job's progress, and the bytes and the hint of its first source.
+    fn read(wanted: &Wanted, max_time: Duration) -> (Progress, (u64, Option<String>)) {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("sidecar.sock");
         let builder = Reporter::builder("vae").listen(&format!("unix:{}", socket.display()));
         let job = Job::start(builder, Hints::default()).unwrap();
-        let wanted = Wanted { logs: vec![path.to_owned()], ..Wanted::default() };
         let mut files =
-            Files::new(&job, &wanted, &Patterns::default(), &SavedFiles::default()).unwrap();
+            Files::new(&job, wanted, &Patterns::default(), &SavedFiles::default()).unwrap();
         files.read_rest(max_time);
-        let bytes = job.describe(files.all[0].source, |known| known.bytes).unwrap();
+        let source = job.describe(files.all[0].source, |it| (it.bytes, it.hint.clone())).unwrap();
         let progress = job.progress().unwrap();
         job.close();
-        (progress, bytes)
+        (progress, source)
     }
 
     #[test]
     fn endless_file_does_not_delay_the_end() {
         let (progress, bytes) = read_within(Path::new("/dev/zero"), Duration::ZERO);
         assert!(progress.eval.count == 0 && bytes > 0, "{bytes} bytes");
+    }
+
+    #[test]
+    fn event_files_that_are_left_out_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for stamp in 1_700_000_000..1_700_001_003 {
+            let name = format!("events.out.tfevents.{stamp}.host.1.0");
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let wanted = Wanted { events: vec![folder.path().to_owned()], ..Wanted::default() };
+        let (_, (_, hint)) = read(&wanted, Duration::ZERO);
+        assert_eq!(hint, Some(left_out(3)));
     }
 
     #[test]

@@ -13,8 +13,9 @@ use crate::observation::Observation;
 
 /// Bytes per poll over all files; a longer record is still read.
 const BUDGET: u64 = 128 * 1024;
-/// Maximum number of distinct useful tags over all files.
+/// Maximum number of distinct useful tags over all files. Those of the newest run come first.
 const MAX_TAGS: usize = 1000;
+/// Maximum number of known files. The newest come first.
 const MAX_FILES: usize = 1000;
 /// Interval between scans for new files: this, plus a time for each folder entry.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,6 +45,8 @@ pub struct Progress {
     pub unreadable: u64,
     /// The number of files that were abandoned because of a damaged length.
     pub broken: usize,
+    /// The number of older files that are left out, because there are too many.
+    pub left_out: usize,
     /// Whether more can be read immediately.
     pub more: bool,
 }
@@ -63,8 +66,6 @@ pub struct Counts {
     pub rewinds: u64,
     /// Values of useful tags beyond the maximum number of tags.
     pub tags_refused: u64,
-    /// Files beyond the maximum number, counted again in each scan.
-    pub files_refused: u64,
     /// Files that were replaced by others with the same name.
     pub replaced: u64,
 }
@@ -77,6 +78,7 @@ pub struct Folder {
     runs: BTreeMap<String, Run>,
     counts: Counts,
     unreadable: u64,
+    left_out: usize,
     next_scan: Option<Duration>,
 }
 
@@ -100,6 +102,7 @@ impl Folder {
             runs: saved.0,
             counts: Counts::default(),
             unreadable: 0,
+            left_out: 0,
             next_scan: None,
         }
     }
@@ -114,15 +117,14 @@ impl Folder {
             self.check_newest();
         }
         let own_name = self.root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let met: usize = self.runs.values().map(Run::tags).sum();
+        let newest = self.newest_run();
+        let is_read = |path: &str| newest.as_deref().is_none_or(|newest| is_within(path, newest));
+        let read = self.runs.iter().filter(|(path, _)| is_read(path));
+        let met: usize = read.map(|(_, run)| run.tags()).sum();
         let mut budget = BUDGET;
         let mut room = MAX_TAGS.saturating_sub(met);
         let mut more = false;
-        let newest = self.newest_run();
-        for (path, run) in &mut self.runs {
-            if newest.as_deref().is_some_and(|newest| !is_within(path, newest)) {
-                continue;
-            }
+        for (path, run) in self.runs.iter_mut().filter(|(path, _)| is_read(path)) {
             let last = path.rsplit('/').next().unwrap_or_default();
             let folder = phase_of_folder(if last.is_empty() { &own_name } else { last });
             let counts = &mut self.counts;
@@ -130,12 +132,19 @@ impl Folder {
             more |= run.read(&mut reading);
             (budget, room) = (reading.budget, reading.room);
         }
+        for (_, run) in self.runs.iter_mut().filter(|(path, _)| !is_read(path)) {
+            match room.checked_sub(run.tags()) {
+                Some(left) => room = left,
+                None => run.forget_tags(),
+            }
+        }
         let there = || self.runs.values().flat_map(|run| &run.files).filter(|file| file.there);
         let files = there().count();
         let barred = there().filter(|file| file.unreadable).count();
         let unreadable = self.unreadable.saturating_add(u64::try_from(barred).unwrap_or(u64::MAX));
         let broken = there().filter(|file| file.place.broken).count();
-        Progress { source_up: files > 0, files, unreadable, broken, more }
+        let left_out = self.left_out;
+        Progress { source_up: files > 0, files, unreadable, broken, left_out, more }
     }
 
     /// The read positions.
@@ -183,26 +192,43 @@ impl Folder {
         self.unreadable = unreadable;
         self.each_file(|file| file.there = false);
         files.retain(|found| found.stamp == 0 || found.stamp >= self.since);
-        let mut known: usize = self.runs.values().map(|run| run.files.len()).sum();
         // The newest first, so that they come within the limit.
         files.sort_unstable_by(|a, b| b.stamp.cmp(&a.stamp).then_with(|| a.cmp(b)));
+        self.left_out = files.len().saturating_sub(MAX_FILES);
+        files.truncate(MAX_FILES);
         for found in files {
-            let run = self.runs.get(&found.folder);
-            let is_known = run.is_some_and(|run| run.has(found.stamp, &found.name));
-            if !is_known && known >= MAX_FILES {
-                self.counts.files_refused += 1;
-                continue;
-            }
-            known += usize::from(!is_known);
             let run = self.runs.entry(found.folder).or_default();
             let file = run.file(found.stamp, &found.name);
             file.path = found.path;
             file.there = true;
             file.note_size(found.size);
         }
+        self.forget_files();
         let interval =
             SCAN_INTERVAL.saturating_add(SCAN_INTERVAL_PER_ENTRY.saturating_mul(entries));
         interval.min(MAX_SCAN_INTERVAL)
+    }
+
+    /// Forgets the oldest of the files that are gone or left out, as far as there are too many, so
+    /// that a new one always has a place.
+    fn forget_files(&mut self) {
+        let known: usize = self.runs.values().map(|run| run.files.len()).sum();
+        let excess = known.saturating_sub(MAX_FILES);
+        if excess == 0 {
+            return;
+        }
+        let mut gone = Vec::new();
+        for (path, run) in &self.runs {
+            let files = run.files.iter().filter(|file| !file.there);
+            gone.extend(files.map(|file| (file.stamp, path.clone(), file.name.clone())));
+        }
+        gone.sort_unstable();
+        for (stamp, path, name) in gone.into_iter().take(excess) {
+            if let Some(run) = self.runs.get_mut(&path) {
+                run.files.retain(|file| file.stamp != stamp || file.name != name);
+            }
+        }
+        self.runs.retain(|_, run| !run.files.is_empty());
     }
 
     /// Only the newest file of a folder is likely to grow; the others are checked in each scan.

@@ -59,14 +59,14 @@ impl Run {
         self.files.get_mut(at).expect("it is there or was just inserted")
     }
 
-    /// Whether the file with this name is known.
-    pub(super) fn has(&self, stamp: u64, name: &str) -> bool {
-        self.files.iter().any(|file| file.stamp == stamp && file.name == name)
-    }
-
     /// The number of known tags.
     pub(super) fn tags(&self) -> usize {
         self.tags.len()
+    }
+
+    /// Forgets all tags, and so how far each has come.
+    pub(super) fn forget_tags(&mut self) {
+        self.tags.clear();
     }
 
     /// Reads on in all files that are due, oldest first. Returns whether more is left.

@@ -153,6 +153,24 @@ fn address_of_the_page_is_printed_once_unless_hidden() {
     assert_eq!(exec("1"), "");
 }
 
+/// Too little memory for a thread's stack is the same error as too many processes, and needs no rights to make.
+#[test]
+fn command_is_not_started_without_the_threads_for_it() {
+    let bench = Bench::new();
+    // The command writes past the sidecar, so that its end is waited for even if the sidecar's comes before.
+    let sidecar = bench.command(&["exec", "--", "sh", "-c", "echo ran >&3"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec 3>&1 \"$0\" \"$@\" >/dev/null"]);
+    command.arg(sidecar.get_program()).args(sidecar.get_args());
+    command.envs(sidecar.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"ran\n"[..]));
+    let output = command.env("RUST_MIN_STACK", (1_u64 << 46).to_string()).output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(126), &b""[..]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot start a thread: ") && said.contains("raise the limit"), "{said}");
+}
+
 #[test]
 fn command_without_its_dashes_is_refused_with_advice() {
     let bench = Bench::new();

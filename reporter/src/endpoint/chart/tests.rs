@@ -135,6 +135,17 @@ fn day_of_training_is_whole_and_under_two_megabytes() {
 }
 
 #[test]
+fn losses_after_a_huge_one_are_the_recent_ones() {
+    let mut job = Reports::new();
+    for (loss, recent, at) in [(1e20, 1e20, 1.0), (0.5, 5e19, 2.0), (0.5, 0.5, 3.0)] {
+        job.report(loss, 1);
+        job.progress.eval.value = Some(recent);
+        job.read_at(at);
+    }
+    assert_eq!(job.past(0.0).loss, [Some(1e20), None, Some(0.5)]);
+}
+
+#[test]
 fn extreme_losses_are_published_as_finite_numbers() {
     let mut job = Reports::new();
     for (loss, at) in [(1e280, 1.0), (-1e280, 2.0), (0.0, 3.0), (1e-300, 4.0)] {

@@ -51,6 +51,20 @@ fn reports_of_an_earlier_process_are_no_part_of_the_record() {
 }
 
 #[test]
+fn huge_loss_leaves_no_mean_of_0_behind() {
+    let mut history = History::new();
+    for (at, count, sum, recent) in
+        [(1.0, 1, 1e20, 1e20), (2.0, 2, 1e20 + 0.5, 5e19), (3.0, 8, 1e20 + 3.5, 0.5)]
+    {
+        let recent = Some(recent);
+        history.push(Sample { at, step: count, count, sum, recent, ..Sample::default() });
+    }
+    let buckets = history.buckets().iter();
+    let means: Vec<(f64, f64)> = buckets.map(|bucket| (bucket.count, bucket.mean)).collect();
+    assert_eq!(means, [(1.0, 1e20), (0.0, 0.0), (6.0, 0.5)], "the second has no loss");
+}
+
+#[test]
 fn the_period_grows_from_a_quarter_of_a_second_to_one() {
     assert_eq!(History::new().wanted_period().to_bits(), 0.25_f64.to_bits());
     assert_eq!(job(10_000, 10.0).history.wanted_period().to_bits(), 1.0_f64.to_bits());

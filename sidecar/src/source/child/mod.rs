@@ -10,9 +10,9 @@ mod terminal;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use rustix::process::Pid;
 
@@ -40,12 +40,13 @@ pub fn run(
     // Before the child exists, so that no signal is missed.
     let signals = signals::register()?;
     family::adopt();
-    let Started { pid, outputs, terminal } =
-        if in_terminal { start_in_terminal(command)? } else { start(command)? };
-    let target = Arc::new(Target::new(pid));
+    let Prepared { command, outputs, terminal } =
+        if in_terminal { prepare_in_terminal(command)? } else { prepare(command)? };
+    // All threads start before the command: without one of them it would be lost at its next line.
+    let (begin, begun) = mpsc::channel();
     let forwarder = signals::forward(
         signals,
-        Arc::clone(&target),
+        begun,
         terminal.as_ref().map(|borrowed| Arc::clone(borrowed.terminal())),
     )?;
     let source = job.add(Kind::Text, "output");
@@ -59,16 +60,20 @@ pub fn run(
     let (read_from, flow_read) = (Arc::clone(&queue), Arc::clone(&flow));
     let listener =
         Listener { job: Arc::clone(job), source, text, queue: read_from, flow: flow_read };
-    let listener =
-        thread::Builder::new().name("read output".to_owned()).spawn(move || listener.run())?;
+    let listener = start_thread("read output", move || listener.run())?;
     if let Some(borrowed) = &terminal {
         borrowed.terminal().pass_keys()?;
     }
-    let status = family::wait_for(pid);
-    target.set_ended();
-    if let Ok(status) = status {
-        family::wait_for_outputs(&closed, &flow, &target, status);
-    }
+    let status = spawn(command).and_then(|pid| {
+        let target = Arc::new(Target::new(pid));
+        begin.send(Arc::clone(&target)).ok();
+        let status = family::wait_for(pid);
+        target.set_ended();
+        if let Ok(status) = status {
+            family::wait_for_outputs(&closed, &flow, &target, status);
+        }
+        status
+    });
     // What waits is bounded, so reading it ends soon. A panic of the reader has been printed.
     queue.close();
     drop(listener.join());
@@ -78,44 +83,53 @@ pub fn run(
     status
 }
 
-/// A command that has started.
-struct Started {
-    pid: Pid,
+/// A command that can be started.
+struct Prepared {
+    /// It holds the command's ends of the outputs.
+    command: Command,
     outputs: Vec<Output>,
     terminal: Option<Borrowed>,
 }
 
-fn start(command: &[OsString]) -> io::Result<Started> {
+fn prepare(command: &[OsString]) -> io::Result<Prepared> {
     let (program, arguments) = command.split_first().ok_or(ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = unbuffered(&mut command).spawn()?;
-    let mut outputs = Vec::new();
-    if let Some(from) = child.stdout.take() {
-        outputs.push(Output { stream: Stream::Stdout, from: Box::new(from) });
-    }
-    if let Some(from) = child.stderr.take() {
-        outputs.push(Output { stream: Stream::Stderr, from: Box::new(from) });
-    }
-    Ok(Started { pid: pid(child.id())?, outputs, terminal: None })
+    let (stdout, their_stdout) = io::pipe()?;
+    let (stderr, their_stderr) = io::pipe()?;
+    command.args(arguments).stdout(their_stdout).stderr(their_stderr);
+    let outputs = vec![
+        Output { stream: Stream::Stdout, from: Box::new(stdout) },
+        Output { stream: Stream::Stderr, from: Box::new(stderr) },
+    ];
+    Ok(Prepared { command, outputs, terminal: None })
 }
 
-fn start_in_terminal(command: &[OsString]) -> io::Result<Started> {
+fn prepare_in_terminal(command: &[OsString]) -> io::Result<Prepared> {
     let (terminal, theirs) = Terminal::open()?;
     let borrowed = Borrowed::new(terminal);
     let terminal = borrowed.terminal();
-    let child = unbuffered(&mut terminal.command(command, &theirs)?).spawn()?;
+    let command = terminal.command(command, &theirs)?;
     let outputs = vec![Output { stream: Stream::Stdout, from: Box::new(terminal.output()?) }];
-    Ok(Started { pid: pid(child.id())?, outputs, terminal: Some(borrowed) })
+    Ok(Prepared { command, outputs, terminal: Some(borrowed) })
 }
 
-/// Python otherwise buffers its output to a pipe.
-fn unbuffered(command: &mut Command) -> &mut Command {
-    command.env("PYTHONUNBUFFERED", "1")
+/// Starts the command.
+fn spawn(mut command: Command) -> io::Result<Pid> {
+    // Python otherwise buffers its output to a pipe.
+    let child = command.env("PYTHONUNBUFFERED", "1").spawn();
+    // The outputs end once no process holds their other ends, and we hold them as well.
+    drop(command);
+    let pid = i32::try_from(child?.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
-fn pid(id: u32) -> io::Result<Pid> {
-    i32::try_from(id).ok().and_then(Pid::from_raw).ok_or_else(|| ErrorKind::InvalidData.into())
+/// Starts a thread that the command needs.
+fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let failed = |error: io::Error| {
+        let why = format!("cannot start a thread: {error}; raise the limit of processes or memory");
+        io::Error::new(error.kind(), why)
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed)
 }
 
 /// The exit code that a shell would return.

@@ -4,11 +4,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::thread;
 use std::time::Duration;
 
 use super::flow::Flow;
 use super::queue::{Next, Queue, Writer};
+use super::start_thread;
 use crate::job::Job;
 use crate::merger::SourceId;
 use crate::source::text::Text;
@@ -30,9 +30,8 @@ pub(super) type Open = Sender<()>;
 
 /// Starts a thread that passes an output through.
 pub(super) fn pass(output: Output, writer: Writer, flow: &Arc<Flow>, open: Open) -> io::Result<()> {
-    let thread = thread::Builder::new().name("pass output".to_owned());
     let flow = Arc::clone(flow);
-    thread.spawn(move || {
+    start_thread("pass output", move || {
         match output.stream {
             Stream::Stdout => copy(output, io::stdout(), "standard output", &writer, &flow),
             Stream::Stderr => copy(output, io::stderr(), "standard error", &writer, &flow),

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::mpsc::Receiver;
 
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 #[cfg(target_os = "linux")]
@@ -14,8 +14,8 @@ use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 use signal_hook::iterator::{Handle, Signals};
 
-use super::family;
 use super::terminal::Terminal;
+use super::{family, start_thread};
 
 /// Signals that are forwarded to the command: all whose default is to end or to stop a program, or
 /// that programs use for messages. The others are
@@ -128,14 +128,15 @@ impl Target {
     }
 }
 
-/// Starts the thread that forwards signals.
+/// Starts the thread that forwards signals once there is a command.
 pub(super) fn forward(
     mut signals: Signals,
-    target: Arc<Target>,
+    begun: Receiver<Arc<Target>>,
     terminal: Option<Arc<Terminal>>,
 ) -> io::Result<Handle> {
     let handle = signals.handle();
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    start_thread("signals", move || {
+        let Ok(target) = begun.recv() else { return };
         for signal in signals.forever().filter_map(Signal::from_named_raw) {
             match &terminal {
                 // The kernel tells the programs in the command's terminal.

@@ -4,6 +4,7 @@
 //! What it draws is passed through and read. If the user has a terminal, its keys and its size reach
 //! the command; keys such as Ctrl-C become signals in the command's terminal.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::{env, thread};
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{ioctl_tiocsctty, setsid};
@@ -25,6 +25,7 @@ use rustix::termios::{
 };
 
 use super::signals::is_in_foreground;
+use super::start_thread;
 use crate::own_program::own_program;
 use crate::say;
 
@@ -88,7 +89,7 @@ impl Terminal {
         let Some((user, _)) = &self.user else { return Ok(()) };
         let mut from = File::from(fcntl_dupfd_cloexec(user, 3)?);
         let mut to = self.ours.try_clone()?;
-        thread::Builder::new().name("pass keys".to_owned()).spawn(move || {
+        start_thread("pass keys", move || {
             let mut keys = vec![0; KEYS];
             loop {
                 match from.read(&mut keys) {

@@ -380,6 +380,47 @@ fn ten_thousand_tags_do_not_grow_the_memory() {
 }
 
 #[test]
+fn new_run_is_read_beside_too_many_old_files() {
+    let mut logs = Logs::new();
+    let known = |logs: &Logs| logs.follower.runs.values().map(|run| run.files.len()).sum::<usize>();
+    for n in 0..=MAX_FILES {
+        logs.append(&format!("old_{n}/{FIRST}"), &series("loss", 1..2, 0.0));
+    }
+    assert_eq!(logs.steps(), "1");
+    logs.append(&format!("new/{SECOND}"), &series("loss", 1..4, 0.0));
+    assert_eq!(logs.steps(), "1 2 3");
+    let now = logs.now;
+    assert_eq!(logs.follower.poll(now, &mut |_| panic!()).left_out, 2);
+    assert_eq!(known(&logs), MAX_FILES);
+    // Files that are gone have no place before one that is there, and a saved state holds none up.
+    fs::remove_dir_all(logs.path("")).unwrap();
+    assert_eq!(logs.steps(), "");
+    logs.restart();
+    logs.append(&format!("newer/{SECOND}"), &series("loss", 1..3, 0.0));
+    assert_eq!(logs.steps(), "1 2");
+    assert_eq!(known(&logs), MAX_FILES);
+    // What was read before is still known.
+    logs.append(&format!("new/{SECOND}"), &series("loss", 1..5, 0.0));
+    fs::remove_dir_all(logs.path("newer")).unwrap();
+    assert_eq!(logs.steps(), "4");
+}
+
+#[test]
+fn tags_of_older_runs_leave_the_newest_its_room() {
+    let mut logs = Logs::new();
+    let event = |tag: &str| record(&encode::event(1.7e9, 1, &[simple(tag, 1.0)]));
+    let tags = |logs: &Logs| logs.follower.runs.values().map(Run::tags).sum::<usize>();
+    let losses: Vec<u8> = (0..MAX_TAGS).flat_map(|n| event(&format!("loss/part_{n}"))).collect();
+    logs.append(&format!("run_1/{FIRST}"), &losses);
+    assert_eq!((logs.poll().len(), tags(&logs)), (MAX_TAGS, MAX_TAGS));
+    logs.restart();
+    logs.append(&format!("run_2/{SECOND}"), &series("train/loss", 1..3, 0.0));
+    assert_eq!(logs.steps(), "1 2");
+    assert_eq!(tags(&logs), 1, "the total is bounded");
+    assert_eq!(logs.follower.counts().tags_refused, 0);
+}
+
+#[test]
 fn one_poll_reads_a_bounded_amount() {
     let mut logs = Logs::new();
     for name in [FIRST, SECOND] {
