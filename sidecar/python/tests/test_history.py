@@ -14,7 +14,7 @@ from unittest import mock
 from stub import HISTORY, PROGRESS, Stub, needs
 
 import paceline
-from paceline import _history
+from paceline import _command, _history
 
 # Reports, as `POST /v1/report` takes them.
 REPORTS = [
@@ -127,9 +127,22 @@ class FromFiles(unittest.TestCase):
             ("[1]", "expected objects"),
             ('{"loss": 1}\n{"loss"\n{"loss": 2}\n', "line 2 is not JSON"),
             (json.dumps({**HISTORY, "loss": [1.0]}), "not equally long"),
+            (json.dumps({**HISTORY, "loss": [1.0]}, indent=1), "not equally long"),
+            (json.dumps(HISTORY)[:-9], "line 1 is not JSON"),
         ):
             with self.subTest(wrong), self.assertRaisesRegex(ValueError, f"cannot read .*{cause}"):
                 self.read(wrong)
+
+    def test_log_that_begins_with_a_bracket_is_replayed(self) -> None:
+        replayed = '{"step":1,"loss":2.5}\n'
+        for log in (
+            "[2026-01-01 12:00:00][INFO] step 1 loss 2.5\n",
+            "\n[rank0]: step 1 loss 2.5\n",
+            "{'loss': 2.5, 'step': 1}\n",
+            '{\n  "lr": 0.1\n}\nstep 1 loss 2.5\n',
+        ):
+            with self.subTest(log), mock.patch.object(_command, "replay", return_value=replayed):
+                self.assertEqual(self.read(log)["loss"], [2.5])
 
     def test_missing_file_is_an_error_that_names_it(self) -> None:
         with self.assertRaisesRegex(FileNotFoundError, "/nowhere/status.json"):

@@ -28,6 +28,23 @@ history = model.fit(
 test = model.evaluate(x, y, verbose=0, callbacks=[PacelineCallback()])
 print(json.dumps({"losses": Truth.losses, "val": history.history["val_loss"], "test": test}))
 """
+# Three fits of two batches an epoch, the second from a later epoch. The last runs all of an epoch at once.
+FITS = """
+import keras, numpy as np
+from paceline.keras import PacelineCallback
+
+model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x = np.ones((32, 8), "float32")
+callback = PacelineCallback()
+def fit(**options):
+    model.fit(x, x[:, :1], batch_size=16, verbose=0, callbacks=[callback], **options)
+
+fit(epochs=2)
+fit(initial_epoch=1, epochs=3)
+model.compile("sgd", "mse", steps_per_execution=3)
+fit(epochs=2)
+"""
 
 
 @needs("keras", "tensorflow")
@@ -49,6 +66,16 @@ class Keras(unittest.TestCase):
         self.assertEqual([report["step"] for report in validations], [3, 6])
         tests = [report["test_loss"] for report in stub.reports if "test_loss" in report]
         self.assertEqual(tests, [truth["test"]])
+
+    def test_last_step_of_each_fit_is_the_total(self) -> None:
+        with Stub() as stub:
+            done = run(FITS, stub.address, TF_CPP_MIN_LOG_LEVEL="3")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        batches = [report for report in stub.reports if "loss" in report]
+        self.assertEqual([report["step"] for report in batches], [1, 2, 3, 4, 5, 6, 7, 8, 10, 12])
+        self.assertEqual([report["epoch"] for report in batches], [1, 1, 2, 2, 2, 2, 3, 3, 1, 2])
+        totals = [report["total_steps"] for report in batches]
+        self.assertEqual(totals, 4 * [4] + 4 * [8] + 2 * [12])
 
 
 if __name__ == "__main__":

@@ -172,6 +172,30 @@ class Pictures(unittest.TestCase):
             self.assertTrue(until(lambda: not _show._updates))
         self.assertGreaterEqual(len(shown), 1)
 
+    def test_picture_without_a_past_is_named_and_not_raised(self) -> None:
+        with Stub() as stub, notebook():
+            served(stub)
+            # As with a reporter that has no page.
+            del stub.answers["/v1/history"]
+            with contextlib.redirect_stderr(io.StringIO()) as error:
+                paceline.show(stub.address, picture=True)
+        named = f"paceline: cannot read /v1/history of http://{stub.address}/: "
+        self.assertTrue(error.getvalue().startswith(named))
+        self.assertEqual(_show._updates, {})
+
+    def test_picture_without_a_past_leaves_the_one_before(self) -> None:
+        with Stub() as stub, notebook():
+            served(stub)
+            paceline.show(stub.address, picture=True)
+            first = _show._updates[parse(stub.address)]
+            del stub.answers["/v1/history"]
+            with contextlib.redirect_stderr(io.StringIO()):
+                paceline.show(stub.address, picture=True)
+            self.assertEqual(_show._updates, {parse(stub.address): first})
+            self.assertFalse(first.stopped.is_set())
+            first.stopped.set()
+            self.assertTrue(until(lambda: not _show._updates))
+
     def test_unix_socket_is_shown_as_a_picture_even_if_the_page_is_asked_for(self) -> None:
         with tempfile.TemporaryDirectory() as folder, notebook() as shown:
             with Stub(os.path.join(folder, "job.sock")) as stub:

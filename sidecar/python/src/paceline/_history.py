@@ -76,9 +76,23 @@ def _of_file(path: str) -> History:
     try:
         return _of_text(text)
     except ValueError as failure:
-        if text.lstrip()[:1] in ("{", "[") or text.startswith("data:"):
+        if _is_json(text):
             raise ValueError(f"cannot read {path}: {failure}") from None
     return _of_log(path)
+
+
+def _is_json(text: str) -> bool:
+    """Whether invalid content is meant to be JSON. Lines of a log may begin with a bracket, too."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    # The line of a saved history may have been cut off. Dicts that Python prints have other quotes.
+    if line.startswith("data:") or line.lstrip().startswith('{"'):
+        return True
+    for part in (text, line):
+        try:
+            return isinstance(json.loads(part), (dict, list))
+        except ValueError:
+            continue
+    return False
 
 
 def _of_text(text: str) -> History:

@@ -71,15 +71,14 @@ def show(
         return
     try:
         progress = _endpoint.progress(found)
+        if not notebook:
+            print(f"{_words.line(progress)}\n{_endpoint.url(found)}")
+        elif is_reachable(found) if picture is None else not picture and found.path is None:
+            _display(_frame(found, progress, height))
+        else:
+            _show_picture(found, progress)
     except ConnectionError as failure:
         print(f"paceline: {failure}", file=sys.stderr)
-        return
-    if not notebook:
-        print(f"{_words.line(progress)}\n{_endpoint.url(found)}")
-    elif is_reachable(found) if picture is None else not picture and found.path is None:
-        _display(_frame(found, progress, height))
-    else:
-        _show_picture(found, progress)
 
 
 def in_notebook() -> bool:
@@ -152,14 +151,17 @@ def _display(
 
 
 def _show_picture(address: Address, progress: dict[str, Any]) -> None:
-    """A picture that a thread draws again until the job ends. An address has one such thread."""
+    """A picture that a thread draws again until the job ends. An address has one such thread.
+
+    Raises `ConnectionError`; then an earlier picture of the job is still updated.
+    """
     update = _Update(address)
+    update.draw(progress, first=True)
     with _lock:
+        update.start()
         before, _updates[address] = _updates.get(address), update
     if before is not None:
         before.stopped.set()
-    update.draw(progress, first=True)
-    update.start()
 
 
 class _Update(threading.Thread):

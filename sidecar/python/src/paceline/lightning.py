@@ -17,6 +17,7 @@ else:
 from ._clock import Clock
 from ._names import TEST, VALIDATION, first
 from ._reporting import report
+from ._safe import never_raises
 
 
 class PacelineCallback(Callback):
@@ -47,10 +48,15 @@ class PacelineCallback(Callback):
     ) -> None:
         self._clock.begin()
 
+    @never_raises
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        batches = trainer.accumulate_grad_batches
+        # Lightning has divided the loss, unless the module optimizes by itself.
+        if loss is not None and batches != 1 and pl_module.automatic_optimization:
+            loss = loss * batches
         report(
             loss=loss,
             batch_seconds=self._clock.end(),
