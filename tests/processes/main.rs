@@ -4,23 +4,20 @@
 #![expect(clippy::indexing_slicing, reason = "a test fails by a panic")]
 
 mod systemd;
+mod users;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 
 use anyhow::{Context, ensure};
 use libtest_mimic::{Arguments, Trial};
 use paceline_cgroup::job_group::JobGroup;
-use paceline_cgroup::mounts;
 use paceline_system_tests::{program, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// The id of another user, who has no rights.
-const OTHER_USER: u32 = 65_534;
 /// A job that uses a CPU, and whose loss falls.
 const JOB: &str = "BEGIN { l = 10; for (i = 1; ; i++) { for (j = 0; j < 300000; j++) x += j; \
                    l = 1 + (l - 1) * 0.9; printf \"step %d loss %f\\n\", i, l; fflush() } }";
@@ -52,9 +49,10 @@ fn main() -> ExitCode {
         any("command_keeps_its_code_signals_and_folder", command_is_itself),
         any("group_stays_until_the_last_child_ends", double_fork),
         any("killed_command_leaves_no_group", killed_command),
-        trial("user_without_rights_runs_unmanaged", user_without_rights, !systemd),
-        trial("owner_orders_about_an_own_job_only", owner_orders, !systemd),
-        trial("user_manages_own_jobs_without_root", user_allocator, !systemd),
+        trial("user_without_rights_runs_unmanaged", users::user_without_rights, !systemd),
+        trial("owner_orders_about_an_own_job_only", users::owner_orders, !systemd),
+        trial("user_manages_own_jobs_without_root", users::user_allocator, !systemd),
+        trial("limit_that_another_user_left_is_no_original", users::killed_allocators, !systemd),
         scope("scope_keeps_its_limit_over_a_reload_and_ends", scope_of_systemd),
         scope("slice_goes_with_the_last_job", systemd::slice_goes_with_the_last_job),
         users(
@@ -394,168 +392,6 @@ fn killed_command() -> anyhow::Result<()> {
     let status = job.wait()?;
     ensure!(std::os::unix::process::ExitStatusExt::signal(&status) == Some(9), "{status}");
     bed.wait_until_nothing_is_left(&groups)
-}
-
-/// A command as another user, who may run a copy of the program.
-fn as_other_user(bed: &Bed, words: &[&str]) -> anyhow::Result<Command> {
-    fs::set_permissions(bed.folder.path(), fs::Permissions::from_mode(0o755))?;
-    let copy = bed.path("paceline");
-    if !copy.exists() {
-        fs::copy(program("paceline")?, &copy)?;
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
-    }
-    let user = OTHER_USER.to_string();
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", &user, "--regid", &user, "--clear-groups", "--"])
-        .arg(copy)
-        .args(words);
-    command.env("PACELINE_JOBS", bed.path("jobs")).env_remove("XDG_RUNTIME_DIR").current_dir("/");
-    command.env("PACELINE_CONTROL", bed.path("control.sock"));
-    Ok(command)
-}
-
-fn user_without_rights() -> anyhow::Result<()> {
-    let _one = only_one()?;
-    let bed = Bed::new()?;
-    chown(bed.path("jobs"), Some(OTHER_USER), None)?;
-    let words = ["exec", "--sidecar", "none", "--", "sh", "-c", "echo ran; exit 5"];
-    let output = as_other_user(&bed, &words)?.output()?;
-    ensure!(output.status.code() == Some(5) && output.stdout == b"ran\n", "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(said.lines().count() == 1 && said.contains("sh runs unmanaged: "), "{said}");
-    ensure!(said.contains("permission denied") && said.contains("run it as root"), "{said}");
-    bed.wait_until_nothing_is_left(&[])
-}
-
-/// A lock between the tests that depend on what a user may do with the machine's groups.
-fn only_one() -> anyhow::Result<fs::File> {
-    let file = fs::File::create(program("paceline")?.with_file_name("test-groups.lock"))?;
-    file.lock()?;
-    Ok(file)
-}
-
-/// Folders of control groups in which every user may make groups, as root prepares them. They are removed
-/// when this is dropped.
-struct Opened(Vec<PathBuf>, #[expect(dead_code, reason = "it holds the lock")] fs::File);
-
-impl Opened {
-    fn new() -> anyhow::Result<Self> {
-        let groups = fs::read_to_string("/proc/self/cgroup")?;
-        let mountinfo = fs::read_to_string("/proc/self/mountinfo")?;
-        let own = ["cpu", "cpuacct"].map(|it| mounts::v1_folder(it, &groups, &mountinfo));
-        let mut folders: Vec<PathBuf> =
-            own.into_iter().flatten().map(|own| own.join("paceline")).collect();
-        folders.dedup();
-        let opened = Self(folders, only_one()?);
-        for folder in &opened.0 {
-            fs::create_dir_all(folder)?;
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o1777))?;
-        }
-        Ok(opened)
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        for folder in &self.0 {
-            // Another test's jobs may be in it: then it becomes private again, and goes with the last one.
-            drop(fs::set_permissions(folder, fs::Permissions::from_mode(0o755)));
-            drop(fs::remove_dir(folder));
-        }
-    }
-}
-
-fn owner_orders() -> anyhow::Result<()> {
-    let opened = Opened::new()?;
-    // In version 2 only systemd gives a user a group.
-    if opened.0.is_empty() {
-        return Ok(());
-    }
-    let mut bed = Bed::new()?;
-    fs::set_permissions(bed.path("jobs"), fs::Permissions::from_mode(0o1777))?;
-    bed.job("roots", &[])?;
-    let sidecar = bed.path("paceline-sidecar");
-    fs::copy(program("paceline-sidecar")?, &sidecar)?;
-    fs::set_permissions(&sidecar, fs::Permissions::from_mode(0o755))?;
-    let mut users = as_other_user(&bed, &["exec", "--job", "users", "--", "awk", JOB])?;
-    bed.jobs.push(users.stdout(Stdio::null()).spawn()?);
-    let group = OTHER_USER.to_string();
-    let mut allocator = bed.allocator(&["--policy", "none", "--control-group", &group])?;
-    bed.wait_until_managed(&["roots", "users"])?;
-    ensure!(bed.group("users")?.owner()? == OTHER_USER);
-    let order = |words: &[&str]| anyhow::Ok(as_other_user(&bed, words)?.output()?);
-    let set = order(&["set", "users", "--acceptable", "2"])?;
-    ensure!(set.status.success(), "{set:?}");
-    for words in [
-        &["set", "roots", "--acceptable", "2"][..],
-        &["pin", "users", "1"],
-        &["release", "roots"],
-        &["log-level", "debug"],
-    ] {
-        let refused = order(words)?;
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        ensure!(refused.status.code() == Some(1) && said.contains("may not give"), "{said}");
-    }
-    let released = order(&["release", "users"])?;
-    ensure!(released.status.success(), "{released:?}");
-    let groups = bed.folders()?;
-    end(&mut allocator)?;
-    ensure!(groups.len() == 2, "{groups:?}");
-    bed.end_jobs();
-    bed.wait_until_nothing_is_left(&groups)
-}
-
-fn user_allocator() -> anyhow::Result<()> {
-    let opened = Opened::new()?;
-    if opened.0.is_empty() {
-        return Ok(());
-    }
-    let mut bed = Bed::new()?;
-    fs::set_permissions(bed.path("jobs"), fs::Permissions::from_mode(0o1777))?;
-    for folder in ["state", "own"] {
-        fs::create_dir(bed.path(folder))?;
-        chown(bed.path(folder), Some(OTHER_USER), Some(OTHER_USER))?;
-    }
-    let sidecar = bed.path("paceline-sidecar");
-    fs::copy(program("paceline-sidecar")?, &sidecar)?;
-    fs::set_permissions(&sidecar, fs::Permissions::from_mode(0o755))?;
-    let mut users = as_other_user(&bed, &["exec", "--job", "users", "--", "awk", JOB])?;
-    bed.jobs.push(users.stdout(Stdio::null()).spawn()?);
-    bed.job("roots", &[])?;
-    let state = bed.path("state").display().to_string();
-    let control = bed.path("own/control.sock");
-    let words = ["run", "--user", "--policy", "none", "--listen", "none", "--state-dir", &state];
-    let mut command = as_other_user(&bed, &words)?;
-    let said = fs::File::create(bed.path("said"))?;
-    command.env("PACELINE_CONTROL", &control).stderr(said);
-    let mut own = Running(command.spawn()?);
-    let pin = || -> anyhow::Result<bool> {
-        let mut pin = as_other_user(&bed, &["pin", "users", "0.25"])?;
-        Ok(pin.env("PACELINE_CONTROL", &control).output()?.status.success())
-    };
-    bed.wait("the user's allocator takes orders", pin)?;
-    ensure!(bed.quota("users")?.is_some(), "the user's job is limited");
-    // Root's allocator leaves the jobs of this user alone, as long as the user's runs.
-    let mut roots =
-        bed.allocator(&["--policy", "none", "--state-dir", &format!("{state}-root")])?;
-    bed.wait_until_managed(&["roots"])?;
-    end(&mut own)?;
-    bed.wait_until_managed(&["roots", "users"])?;
-    ensure!(bed.quota("users")?.is_none(), "the user's allocator has restored it");
-    let refused = command_output(as_other_user(&bed, &words)?.env("PACELINE_CONTROL", &control))?;
-    ensure!(refused.contains("an allocator of root manages them"), "{refused}");
-    end(&mut roots)?;
-    let groups = bed.folders()?;
-    bed.end_jobs();
-    bed.wait_until_nothing_is_left(&groups)
-}
-
-/// The errors of a command that fails.
-fn command_output(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.output()?;
-    ensure!(!output.status.success(), "{output:?}");
-    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn systemctl(words: &[&str]) -> anyhow::Result<()> {

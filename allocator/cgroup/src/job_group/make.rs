@@ -188,7 +188,7 @@ fn in_version_1(groups: &str, mountinfo: &str, name: &str) -> Result<Vec<PathBuf
 /// Removes what was made.
 fn undo(folders: &[PathBuf]) {
     for folder in folders {
-        // What cannot be removed now is removed with the next job.
+        // One that this process cannot leave stays until the caller removes it, after the last process.
         drop(super::remove(folder));
     }
 }

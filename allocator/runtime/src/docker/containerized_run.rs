@@ -12,11 +12,13 @@ use bollard::models::{
 };
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptions, KillContainerOptionsBuilder,
-    StartContainerOptions, WaitContainerOptionsBuilder,
+    RemoveContainerOptions, StartContainerOptions, WaitContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
 use paceline_api::plain::print;
 use paceline_api::signals::{Ending, Signals};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use super::{Client, Docker};
@@ -38,13 +40,23 @@ pub struct ContainerizedRun {
 impl Docker {
     /// Runs the command, and returns its exit code.
     pub async fn run(&self, run: ContainerizedRun, signals: &Signals) -> anyhow::Result<ExitCode> {
-        let id = create(self.client(), run).await?;
-        debug!("not root: the allocator runs in container {}", short(&id));
-        let ended = follow(self.client(), &id, signals).await;
-        // It removes itself, unless it was never started.
-        drop(self.remove(&id, false).await);
-        ended
+        carry_out(self.client(), run, signals.ending(), signals.reloads()).await
     }
+}
+
+async fn carry_out(
+    docker: &Client,
+    run: ContainerizedRun,
+    ending: watch::Receiver<Option<Ending>>,
+    reloads: watch::Receiver<u64>,
+) -> anyhow::Result<ExitCode> {
+    let id = create(docker, run).await?;
+    debug!("not root: the allocator runs in container {}", short(&id));
+    let ended = follow(docker, &id, ending, reloads).await;
+    // It removes itself, unless it was never started. After an error it may still restore limits, since its
+    // input has ended: the engine refuses to remove it then.
+    drop(docker.remove_container(&id, None::<RemoveContainerOptions>).await);
+    ended
 }
 
 async fn create(docker: &Client, run: ContainerizedRun) -> anyhow::Result<String> {
@@ -75,7 +87,12 @@ async fn create(docker: &Client, run: ContainerizedRun) -> anyhow::Result<String
 }
 
 /// Forwards its output and the signals to it, until it ends.
-async fn follow(docker: &Client, id: &str, signals: &Signals) -> anyhow::Result<ExitCode> {
+async fn follow(
+    docker: &Client,
+    id: &str,
+    mut ending: watch::Receiver<Option<Ending>>,
+    mut reloads: watch::Receiver<u64>,
+) -> anyhow::Result<ExitCode> {
     let attach = AttachContainerOptionsBuilder::default()
         .stream(true)
         .stdin(true)
@@ -83,12 +100,11 @@ async fn follow(docker: &Client, id: &str, signals: &Signals) -> anyhow::Result<
         .stderr(true)
         .build();
     // The input is kept open until the end, although nothing is written to it.
-    let AttachContainerResults { mut output, input: _input } =
+    let AttachContainerResults { mut output, mut input } =
         docker.attach_container(id, Some(attach)).await?;
     let wait = WaitContainerOptionsBuilder::default().condition("next-exit").build();
     let mut ended = std::pin::pin!(docker.wait_container(id, Some(wait)));
     let mut start = std::pin::pin!(docker.start_container(id, None::<StartContainerOptions>));
-    let (mut ending, mut reloads) = (signals.ending(), signals.reloads());
     let (mut started, mut talks, mut asked) = (false, true, false);
     loop {
         tokio::select! {
@@ -116,7 +132,11 @@ async fn follow(docker: &Client, id: &str, signals: &Signals) -> anyhow::Result<
                     Some(Ending::Interrupted) => "SIGINT",
                     Some(Ending::Terminated) | None => "SIGTERM",
                 };
-                pass_signal_on(docker, id, signal).await?;
+                if let Err(error) = pass_signal_on(docker, id, signal).await {
+                    warn!("cannot pass {signal} on to the allocator: {error}; its input ends instead");
+                    // If this fails as well, it ends with this process.
+                    drop(input.shutdown().await);
+                }
             }
             Ok(()) = reloads.changed(), if started && !asked => {
                 if let Err(error) = pass_signal_on(docker, id, "SIGHUP").await {
@@ -147,5 +167,104 @@ fn pass_on(piece: &LogOutput) {
         drop(print(&String::from_utf8_lossy(piece.as_ref())));
     } else {
         drop(io::stderr().write_all(piece.as_ref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{UnixListener, UnixStream};
+    use tokio::sync::Notify;
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    /// An engine with one container, which ends with code 3 when its input does. No signal reaches it.
+    #[derive(Debug, Default)]
+    struct Engine {
+        asked: Mutex<Vec<String>>,
+        input_ended: Notify,
+    }
+
+    impl Engine {
+        /// Answers the request of one connection.
+        async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
+            let request = head(&mut stream).await?;
+            self.asked.lock().unwrap().push(request.clone());
+            let is = |part: &str| request.contains(part);
+            let json = |status: &str, body: &str| {
+                let len = body.len();
+                let kind = "Content-Type: application/json";
+                format!("HTTP/1.1 {status}\r\n{kind}\r\nContent-Length: {len}\r\n\r\n{body}")
+            };
+            let answer = if is("/create") {
+                json("201 Created", r#"{"Id":"c","Warnings":[]}"#)
+            } else if is("/attach") {
+                let upgrade = "Connection: Upgrade\r\nUpgrade: tcp";
+                let answer = format!("HTTP/1.1 101 UPGRADED\r\n{upgrade}\r\n\r\n");
+                stream.write_all(answer.as_bytes()).await?;
+                stream.read_to_end(&mut Vec::new()).await?;
+                self.input_ended.notify_one();
+                return Ok(());
+            } else if is("/wait") {
+                self.input_ended.notified().await;
+                json("200 OK", "{\"StatusCode\":3}\n")
+            } else if is("/kill") {
+                json("500 Internal Server Error", r#"{"message":"busy"}"#)
+            } else {
+                "HTTP/1.1 204 No Content\r\n\r\n".to_owned()
+            };
+            stream.write_all(answer.as_bytes()).await
+        }
+    }
+
+    /// Reads a request, and returns its first line.
+    async fn head(stream: &mut UnixStream) -> io::Result<String> {
+        let mut text = Vec::new();
+        while !text.ends_with(b"\r\n\r\n") {
+            text.push(stream.read_u8().await?);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let length = text.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("content-length").then(|| value.parse::<usize>().unwrap())
+        });
+        stream.read_exact(&mut vec![0; length.unwrap_or(0)]).await?;
+        Ok(text.lines().next().unwrap_or_default().to_owned())
+    }
+
+    #[tokio::test]
+    async fn signal_that_the_engine_refuses_ends_the_input() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let engine = Arc::new(Engine::default());
+        let serve = async {
+            let mut open = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let engine = Arc::clone(&engine);
+                open.spawn(async move { engine.answer(stream).await });
+            }
+        };
+        let docker = Docker::at(&format!("unix://{}", socket.display())).unwrap();
+        let run = ContainerizedRun {
+            image: "paceline".to_owned(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            binds: Vec::new(),
+        };
+        let (_ending, ending) = watch::channel(Some(Ending::Interrupted));
+        let (_reloads, reloads) = watch::channel(0);
+        let code = tokio::select! {
+            code = carry_out(docker.client(), run, ending, reloads) => code.unwrap(),
+            () = serve => unreachable!("it serves until it is dropped"),
+        };
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(3)));
+        let asked = engine.asked.lock().unwrap();
+        assert!(asked.iter().any(|request| request.contains("/kill?signal=SIGINT")), "{asked:?}");
+        assert!(!asked.iter().any(|request| request.contains("force=true")), "{asked:?}");
     }
 }

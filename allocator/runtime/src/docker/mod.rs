@@ -51,22 +51,27 @@ impl From<Client> for Runtime {
 
 impl From<Error> for RuntimeError {
     fn from(error: Error) -> Self {
-        let mut code = None;
-        if let Error::DockerResponseServerError { status_code, .. } = &error {
-            code = Some(*status_code);
-        }
-        match code {
-            Some(404) => Self::Missing(error.into()),
-            // Docker answers so if several ids begin with the name.
-            Some(400) => Self::Ambiguous(error.into()),
-            _ => Self::Failed(error.into()),
+        if has_status(&error, 404) {
+            Self::Missing(error.into())
+        } else {
+            Self::Failed(error.into())
         }
     }
 }
 
+fn has_status(error: &Error, status: u16) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code, .. } if *status_code == status)
+}
+
+/// The error of a container's description. Docker answers it with status 400 if several ids begin with the
+/// name. For any other request, that status means something else.
+fn undescribed(error: Error) -> RuntimeError {
+    if has_status(&error, 400) { RuntimeError::Ambiguous(error.into()) } else { error.into() }
+}
+
 /// Turns the error of a missing object into `None`.
-fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, RuntimeError> {
-    match answer.map_err(RuntimeError::from) {
+fn found<T>(answer: Result<T, RuntimeError>) -> Result<Option<T>, RuntimeError> {
+    match answer {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),
@@ -131,11 +136,13 @@ impl Docker {
         &self,
         name: &str,
     ) -> Result<Option<ContainerInspectResponse>, RuntimeError> {
-        found(self.client.inspect_container(name, None::<InspectContainerOptions>).await)
+        let answer = self.client.inspect_container(name, None::<InspectContainerOptions>).await;
+        found(answer.map_err(undescribed))
     }
 
     pub(super) async fn image(&self, name: &str) -> Result<Option<String>, RuntimeError> {
-        Ok(found(self.client.inspect_image(name).await)?.and_then(|image| image.id))
+        let answer = self.client.inspect_image(name).await;
+        Ok(found(answer.map_err(RuntimeError::from))?.and_then(|image| image.id))
     }
 
     /// Follows starts, ends and renames. `update` events are left out: our own writes cause them.
@@ -312,4 +319,46 @@ fn used(stats: &ContainerStatsResponse) -> Option<Used> {
         throttled_seconds: throttled.unwrap_or(0) as f64 * PERIOD,
         memory: stats.memory_stats.as_ref().and_then(|memory| memory.usage),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    const REFUSAL: &str = "HTTP/1.1 400 -\r\nContent-Type: application/json\r\n\
+                           Connection: close\r\nContent-Length: 16\r\n\r\n{\"message\":\"no\"}";
+
+    #[tokio::test]
+    async fn bad_request_is_ambiguous_only_for_a_description() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let serve = async {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                drop(stream.read(&mut request).await);
+                drop(stream.write_all(REFUSAL.as_bytes()).await);
+            }
+        };
+        let docker = Docker::at(&format!("unix://{}", socket.display())).unwrap();
+        let ask = async {
+            let described = docker.inspect("a").await;
+            assert!(matches!(described, Err(RuntimeError::Ambiguous(_))), "{described:?}");
+            for answer in [
+                docker.start("a").await,
+                docker.update("a", Change::NanoCpus(1)).await,
+                docker.image("a").await.map(drop),
+            ] {
+                assert!(matches!(answer, Err(RuntimeError::Failed(_))), "{answer:?}");
+            }
+        };
+        tokio::select! {
+            () = ask => {}
+            () = serve => unreachable!("it serves until it is dropped"),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
 use tracing::warn;
@@ -49,6 +50,8 @@ pub(super) struct Owned {
     pub(super) text: String,
     /// The user who owns it.
     pub(super) uid: u32,
+    /// When it was made, in Unix seconds: its owner cannot change that. Not every kernel knows it.
+    pub(super) born: Option<f64>,
 }
 
 impl Place {
@@ -76,6 +79,11 @@ impl Place {
             found.extend(users.map(|user| Self { base: user.path(), below: Some(IN_RUNTIME) }));
         }
         found
+    }
+
+    /// The folders in which user `uid` may manage jobs: for root all, else the user's own.
+    pub(super) fn visible_to(uid: u32) -> Vec<Self> {
+        if uid == 0 { Self::all() } else { vec![Self::own(uid)] }
     }
 
     /// Its path.
@@ -163,7 +171,23 @@ impl Folder {
         }
         let mut text = String::new();
         file.take(most).read_to_string(&mut text)?;
-        Ok(Owned { text, uid: about.uid() })
+        let born = about.created().ok().and_then(unix_seconds);
+        Ok(Owned { text, uid: about.uid(), born })
+    }
+
+    /// The user who owns a file of the folder.
+    pub(super) fn user_of(&self, name: &str) -> io::Result<u32> {
+        Ok(self.about(name)?.uid())
+    }
+
+    /// When a file of the folder was last written, in Unix seconds.
+    pub(super) fn written(&self, name: &str) -> io::Result<f64> {
+        let written = self.about(name)?.modified()?;
+        Ok(unix_seconds(written).unwrap_or_default())
+    }
+
+    fn about(&self, name: &str) -> io::Result<fs::Metadata> {
+        self.open_file(name, OFlags::PATH | OFlags::NOFOLLOW)?.metadata()
     }
 
     /// Opens a file of the folder.
@@ -210,6 +234,10 @@ fn first_own(mut folders: impl Iterator<Item = PathBuf>, uid: u32) -> Option<Pat
 fn given() -> Option<PathBuf> {
     let given: OsString = std::env::var_os(VARIABLE).filter(|it| !it.is_empty())?;
     Some(std::path::absolute(&given).unwrap_or_else(|_| given.into()))
+}
+
+fn unix_seconds(time: SystemTime) -> Option<f64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }
 
 fn made(result: io::Result<()>) -> io::Result<()> {

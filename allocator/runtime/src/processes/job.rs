@@ -1,15 +1,16 @@
 //! A job as its record and the kernel describe it. The record belongs to a user, and is trusted for
-//! what that user may do anyway: its control group must belong to the same user.
+//! what that user may do anyway: its id and its control group must belong to the same user.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
+use paceline_api::clock::unix_seconds;
 use paceline_api::labels::ENABLE;
 use paceline_api::plain;
 use paceline_cgroup::job_group::JobGroup;
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tracing::warn;
 
@@ -24,6 +25,10 @@ const MAX_SETTINGS: usize = 64;
 const MAX_LEN: usize = 2048;
 /// The most jobs of one user.
 const MAX_JOBS: usize = 256;
+/// How old an unfinished file is, in seconds, before it counts as left by a killed `paceline exec`.
+const MIN_AGE: f64 = 60.0;
+/// The last second that RFC 3339 can write, in Unix seconds.
+const LAST_SECOND: f64 = 253_402_300_799.0;
 
 /// A job that is recorded.
 #[derive(Debug)]
@@ -38,11 +43,6 @@ impl Job {
     /// Reads job `id` of a folder.
     pub(super) fn read(proc: &Path, folder: &Folder, id: &str) -> io::Result<Self> {
         let (record, uid) = Record::read(folder, id)?;
-        let (owner, shared) = folder.owner()?;
-        let refused = |why: &str| io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned());
-        if uid != owner && !shared {
-            return Err(refused("its record and the folder have different owners"));
-        }
         let group = match JobGroup::from_text(proc, id, &record.groups) {
             Ok(group) => Some(group),
             // The kernel knows no such group. Any other error says only that it cannot be seen from here.
@@ -52,7 +52,8 @@ impl Job {
         if let Some(group) = &group
             && group.owner()? != uid
         {
-            return Err(refused("its control group belongs to another user"));
+            let why = "its control group belongs to another user";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         Ok(Self { record, uid, group })
     }
@@ -79,7 +80,7 @@ impl Job {
             id: self.record.id.clone(),
             name: plain::name(&self.record.name),
             pid: Some(pid),
-            started_at: self.record.started_at.to_string(),
+            started_at: rfc_3339(self.record.started_at),
             labels,
             addresses: Vec::new(),
             published: Vec::new(),
@@ -91,6 +92,12 @@ impl Job {
             pod: None,
         })
     }
+}
+
+/// A time in RFC 3339, as engines write it. A record may have any number.
+fn rfc_3339(seconds: f64) -> String {
+    let since = Duration::try_from_secs_f64(seconds.min(LAST_SECOND)).unwrap_or_default();
+    humantime::format_rfc3339_nanos(UNIX_EPOCH + since).to_string()
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -107,22 +114,26 @@ pub fn owner(container: &Container) -> Option<u32> {
 /// The ids of the jobs that are recorded in a folder; at most [`MAX_JOBS`] for each user.
 pub(super) fn ids(folder: &Folder) -> Vec<String> {
     static SAID: AtomicBool = AtomicBool::new(false);
+    let Ok((owner, shared)) = folder.owner() else { return Vec::new() };
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     let recorded = folder.entries(|name| {
         let id = record::id_of(name)?;
-        let file = folder.open_file(name, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
-        let owner = user(&file.metadata().ok()?);
-        let jobs = count.entry(owner).or_default();
-        *jobs += 1;
-        if *jobs > MAX_JOBS {
+        let uid = record::user_of(id)?;
+        // Nothing is opened for the further ones: a user may add many.
+        if count.get(&uid).is_some_and(|jobs| *jobs >= MAX_JOBS) {
             if !SAID.swap(true, Ordering::Relaxed) {
                 let path = folder.path().display();
                 warn!(
-                    "user {owner} has more than {MAX_JOBS} jobs in {path}: the others are not seen"
+                    "user {uid} has more than {MAX_JOBS} jobs in {path}: the others are not seen"
                 );
             }
             return None;
         }
+        let user = if shared { folder.user_of(name).ok()? } else { owner };
+        if user != uid {
+            return None;
+        }
+        *count.entry(uid).or_default() += 1;
         Some(id.to_owned())
     });
     let mut ids = recorded.unwrap_or_default();
@@ -130,16 +141,22 @@ pub(super) fn ids(folder: &Folder) -> Vec<String> {
     ids
 }
 
-fn user(about: &std::fs::Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(about)
-}
-
 /// Removes what ended jobs of user `uid` have left in a folder. Root removes it for every user.
 pub fn clean(proc: &Path, place: &Place, uid: u32) {
     let Ok(folder) = place.open() else { return };
-    for id in ids(&folder) {
-        match Job::read(proc, &folder, &id) {
-            Ok(job) if (uid == 0 || job.uid == uid) && job.processes().is_empty() => {
+    let may_remove = |id: &str| uid == 0 || record::user_of(id) == Some(uid);
+    let before = unix_seconds() - MIN_AGE;
+    let parts = folder.entries(|name| {
+        record::id_of_part(name).filter(|id| may_remove(id))?;
+        folder.written(name).is_ok_and(|written| written < before).then(|| name.to_owned())
+    });
+    for part in parts.unwrap_or_default() {
+        // What cannot be removed now is looked at again.
+        drop(folder.remove(&part));
+    }
+    for id in ids(&folder).iter().filter(|id| may_remove(id)) {
+        match Job::read(proc, &folder, id) {
+            Ok(job) if job.processes().is_empty() => {
                 // What cannot be removed now is looked at again.
                 let _gone = job.remove(&folder);
             }

@@ -2,29 +2,35 @@
 //!
 //! No engine can be asked: a folder of records names the jobs ([`folder`]), and
 //! the kernel says whether they run. Limits are written into the groups' files alone. A record may set
-//! only its owner's own job: the same user must own the control group and the process that answers on the
-//! endpoint's socket.
+//! only its owner's own job: the job's id names its user, and the same user must own the control group and
+//! the process that answers on the endpoint's socket.
+//!
+//! Users decide how many files and groups there are to read, so another thread reads them, and one look at
+//! all jobs follows the other.
 //!
 //! Root manages the jobs of all users, and each other user may manage their own. A user's allocator does
 //! not start beside root's, and root's leaves the jobs of a user alone whose own allocator runs
-//! (`managers`).
+//! (`managers`). A limit that one of them has left is not taken for the owner's by the other (`mark`).
 
 pub mod folder;
 mod job;
 mod managers;
+mod mark;
 mod reap;
 mod record;
 mod stop;
+mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::UNIX_EPOCH;
 
-use paceline_api::labels::ENABLE;
 use paceline_cgroup::Used;
-use tokio::time::sleep;
+use tokio::sync::Mutex;
+use tokio::task::{JoinError, spawn_blocking};
 use tracing::debug;
 
 use super::docker::Docker;
@@ -34,20 +40,19 @@ use job::Job;
 
 pub use job::{clean, owner};
 pub use managers::{ManagerError, Managing, is_managed_by_root};
+pub use mark::{Mark, mark, mark_of_another, unmark};
 pub use reap::remove_after_end;
 pub use record::{Record, is_job, new_id, socket};
 
 /// The id of this runtime, where an engine would have one.
 const ID: &str = "processes";
-/// How often the folders are looked at for new and ended jobs.
-const WATCH_PERIOD: Duration = Duration::from_millis(250);
-/// Each so many looks, the groups of known jobs are looked at as well.
-const LOOKS_PER_CHECK: u32 = 4;
 
 /// The jobs of one user or of all users, alone or together with the containers of an engine.
 #[derive(Clone, Debug)]
 pub struct Processes {
     shared: Arc<Shared>,
+    /// Held by the look at all jobs.
+    turn: Arc<Mutex<()>>,
     /// The engine of containers beside them.
     beside: Option<Docker>,
 }
@@ -57,15 +62,43 @@ struct Shared {
     proc: PathBuf,
     uid: u32,
     /// The folders to look at; `None` means all.
-    only: Option<Place>,
+    only: Option<Vec<Place>>,
 }
 
 impl Processes {
     /// All jobs that user `uid` may manage: for root all, else the user's own. `/proc` is at `proc`.
     pub fn new(proc: &Path, uid: u32, beside: Option<Docker>) -> Self {
-        let only = (uid != 0).then(|| Place::own(uid));
-        let shared = Shared { proc: proc.to_owned(), uid, only };
-        Self { shared: Arc::new(shared), beside }
+        let only = (uid != 0).then(|| Place::visible_to(uid));
+        Self::of(Shared { proc: proc.to_owned(), uid, only }, beside)
+    }
+
+    fn of(shared: Shared, beside: Option<Docker>) -> Self {
+        Self { shared: Arc::new(shared), turn: Arc::default(), beside }
+    }
+
+    /// Runs a call on another thread.
+    async fn aside<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, RuntimeError> {
+        let shared = Arc::clone(&self.shared);
+        match spawn_blocking(move || call(&shared)).await.map_err(JoinError::try_into_panic) {
+            Ok(done) => Ok(done),
+            Err(Ok(panic)) => resume_unwind(panic),
+            Err(Err(cancelled)) => Err(RuntimeError::Failed(cancelled.into())),
+        }
+    }
+
+    /// All jobs that run and have all of `labels` (`KEY` or `KEY=VALUE`).
+    async fn described(&self, labels: Vec<String>) -> Result<Vec<Container>, RuntimeError> {
+        // It goes with the call, which a caller that has given up does not end.
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        self.aside(move |shared| {
+            let found = shared.described(&labels);
+            drop(turn);
+            found
+        })
+        .await
     }
 
     /// The engine for what only containers have.
@@ -95,8 +128,7 @@ impl Processes {
             Some(docker) => docker.opted_in(labels).await?,
             None => Vec::new(),
         };
-        let wanted: Vec<&str> = labels.iter().map(String::as_str).collect();
-        ids.extend(self.shared.described(&wanted).into_iter().map(|job| job.id));
+        ids.extend(self.described(labels.to_vec()).await?.into_iter().map(|job| job.id));
         Ok(ids)
     }
 
@@ -111,15 +143,17 @@ impl Processes {
             stage: Stage::Runs,
             labels: job.labels,
         };
-        listed.extend(self.shared.described(labels).into_iter().map(listing));
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        listed.extend(self.described(labels).await?.into_iter().map(listing));
         Ok(listed)
     }
 
     pub(super) async fn inspect(&self, name: &str) -> Result<Option<Container>, RuntimeError> {
         if is_job(name) {
-            return Ok(self.shared.read(name).and_then(|(job, _)| job.describe()));
+            let id = name.to_owned();
+            return self.aside(move |shared| shared.read(&id)?.describe()).await;
         }
-        let mut named: Vec<Container> = self.shared.described(&[]);
+        let mut named = self.described(Vec::new()).await?;
         let fits =
             |job: &Container| job.name == name || (name.len() > 4 && job.id.starts_with(name));
         named.retain(fits);
@@ -145,9 +179,9 @@ impl Processes {
         match &self.beside {
             Some(docker) => tokio::select! {
                 () = docker.follow(call) => {}
-                never = self.shared.watch(call) => match never {},
+                never = self.watch(call) => match never {},
             },
-            None => match self.shared.watch(call).await {},
+            None => match self.watch(call).await {},
         }
     }
 
@@ -182,19 +216,20 @@ impl Processes {
     }
 
     pub(super) async fn stop(&self, id: &str, seconds: i32) -> Result<(), RuntimeError> {
-        match self.engine_of(id)? {
-            Some(docker) => docker.stop(id, seconds).await,
-            None => match self.shared.read(id) {
-                Some((job, _)) => stop::stop(&self.shared.proc, &job, seconds).await,
-                None => Err(RuntimeError::Missing("the job has ended".into())),
-            },
+        if let Some(docker) = self.engine_of(id)? {
+            return docker.stop(id, seconds).await;
+        }
+        let wanted = id.to_owned();
+        match self.aside(move |shared| shared.read(&wanted)).await? {
+            Some(job) => stop::stop(&self.shared.proc, &job, seconds).await,
+            None => Err(RuntimeError::Missing("the job has ended".into())),
         }
     }
 }
 
 impl Shared {
     fn places(&self) -> Vec<Place> {
-        self.only.clone().map_or_else(Place::all, |only| vec![only])
+        self.only.clone().unwrap_or_else(Place::all)
     }
 
     /// The folders that exist.
@@ -202,13 +237,11 @@ impl Shared {
         self.places().iter().filter_map(|place| place.open().ok()).collect()
     }
 
-    /// A job, and the folder that it is recorded in.
-    fn read(&self, id: &str) -> Option<(Job, Folder)> {
-        let read = |folder: Folder| match Job::read(&self.proc, &folder, id) {
-            Ok(job) if self.may_manage(&folder, job.uid) => Some((job, folder)),
-            Ok(_) | Err(_) => None,
-        };
-        self.folders().into_iter().find_map(read)
+    /// A job that is recorded.
+    fn read(&self, id: &str) -> Option<Job> {
+        let folder = Record::folder_of(&self.places(), id)?;
+        let job = Job::read(&self.proc, &folder, id).ok()?;
+        self.may_manage(&folder, job.uid).then_some(job)
     }
 
     fn may_manage(&self, folder: &Folder, uid: u32) -> bool {
@@ -218,10 +251,14 @@ impl Shared {
 
     /// All jobs that run and have all of `labels` (`KEY` or `KEY=VALUE`). What ended ones have left is
     /// removed.
-    fn described(&self, labels: &[&str]) -> Vec<Container> {
-        let mut found = Vec::new();
+    fn described(&self, labels: &[String]) -> Vec<Container> {
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         for folder in self.folders() {
             for id in job::ids(&folder) {
+                // The first record of a job counts.
+                if !seen.insert(id.clone()) {
+                    continue;
+                }
                 let job = match Job::read(&self.proc, &folder, &id) {
                     Ok(job) if self.may_manage(&folder, job.uid) => job,
                     Ok(_) => continue,
@@ -256,43 +293,13 @@ impl Shared {
         let trimmed = |name: &str| Some(read(name).trim().to_owned()).filter(|it| !it.is_empty());
         Description {
             id: Some(ID.to_owned()),
-            data: Some(
-                self.only.clone().unwrap_or_else(Place::shared).path().display().to_string(),
-            ),
+            data: self.places().first().map(|place| place.path().display().to_string()),
             name: trimmed("sys/kernel/hostname"),
             cpus: stat.lines().filter(is_cpu).count().try_into().ok(),
             memory: kib.map(|kib| kib.saturating_mul(1024)),
             kernel: trimmed("sys/kernel/osrelease"),
             ..Description::default()
         }
-    }
-
-    /// Calls `on_event` for each job that has begun or ended, for as long as it is polled.
-    async fn watch(&self, mut on_event: impl FnMut(ContainerEvent)) -> std::convert::Infallible {
-        let mut known: BTreeMap<String, String> = BTreeMap::new();
-        let mut changed = Vec::new();
-        for look in 0_u32.. {
-            let now: Vec<_> = self
-                .folders()
-                .iter()
-                .map(|folder| (folder.path().to_owned(), folder.changed().ok()))
-                .collect();
-            if now != changed || look.is_multiple_of(LOOKS_PER_CHECK) {
-                changed = now;
-                let jobs = self.described(&[]);
-                let jobs: BTreeMap<String, String> =
-                    jobs.into_iter().map(|job| (job.id, job.started_at)).collect();
-                let news = jobs.keys().filter(|id| !known.contains_key(*id));
-                let ended = known.keys().filter(|id| !jobs.contains_key(*id));
-                for id in news.chain(ended) {
-                    let labels = [(ENABLE.to_owned(), "true".to_owned())].into();
-                    on_event(ContainerEvent { id: id.clone(), labels });
-                }
-                known = jobs;
-            }
-            sleep(WATCH_PERIOD).await;
-        }
-        std::future::pending().await
     }
 }
 
@@ -303,9 +310,11 @@ fn has(labels: &BTreeMap<String, String>, wanted: &str) -> bool {
     }
 }
 
-#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "whole seconds")]
+/// A time in RFC 3339, in whole Unix seconds.
 fn seconds(text: &str) -> i64 {
-    text.parse::<f64>().unwrap_or_default() as i64
+    let at = humantime::parse_rfc3339(text).ok();
+    let since = at.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default()
 }
 
 pub(super) fn only_containers(what: &str) -> RuntimeError {

@@ -1,7 +1,7 @@
 //! Puts this process into the control group of a new job, and records the job.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{PipeWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -96,7 +96,7 @@ pub(super) fn enter(wanted: &Wanted<'_>) -> anyhow::Result<Managed> {
     folder.remove(&probe).map_err(unusable)?;
     let made = make(wanted.proc, &group_name)?;
     // It must not be in the group that it waits for.
-    let mut remover = match Remover::start(&id) {
+    let remover = match start_remover(&id) {
         Ok(remover) => remover,
         Err(error) => {
             made.undo();
@@ -104,45 +104,43 @@ pub(super) fn enter(wanted: &Wanted<'_>) -> anyhow::Result<Managed> {
                 .context("cannot start /bin/sh, which removes the control group later");
         }
     };
-    record(&made.enter(wanted.proc, &id)?)?;
-    remover.job_has_started()?;
+    let entered = made.enter(wanted.proc, &id);
+    // The command runs even if it cannot leave the group again, or be recorded: then the remover alone knows
+    // the group.
+    let sent = send_groups(remover, wanted.proc);
+    record(&entered?)?;
+    sent.context("the process that removes the control group has ended")?;
     Ok(Managed { socket })
 }
 
-/// Waits until the job is recorded; fails if it never will be.
-pub(super) fn wait_for_start() -> anyhow::Result<()> {
-    // A hangup of the terminal must not end this process before the job.
-    let _leader_already: Result<Pid, Errno> = rustix::process::setsid();
-    let mut start = [0];
-    std::io::stdin().read_exact(&mut start).context("the job was not started")
+/// Sends the lines with the groups of this process, which the command will be.
+fn send_groups(mut remover: PipeWriter, proc: &Path) -> std::io::Result<()> {
+    remover.write_all(&std::fs::read(proc.join("self/cgroup"))?)
 }
 
-/// The process that removes the group after the job.
-struct Remover(std::io::PipeWriter);
+/// Waits until the job has entered its group, and returns the lines with its groups.
+pub(super) fn wait_for_start() -> anyhow::Result<String> {
+    // A hangup of the terminal must not end this process before the job.
+    let _leader_already: Result<Pid, Errno> = rustix::process::setsid();
+    let mut groups = String::new();
+    std::io::stdin().read_to_string(&mut groups).context("cannot read the job's groups")?;
+    Ok(groups)
+}
 
-impl Remover {
-    fn start(id: &str) -> std::io::Result<Self> {
-        let (reader, writer) = std::io::pipe()?;
-        let mut starter = Command::new("/bin/sh")
-            .args(["-c", DETACH, "sh"])
-            .arg(std::env::current_exe()?)
-            .args([REMOVE, id])
-            .current_dir("/")
-            .stdin(reader)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let status = starter.wait()?;
-        if status.success() {
-            Ok(Self(writer))
-        } else {
-            Err(std::io::Error::other(status.to_string()))
-        }
-    }
-
-    fn job_has_started(&mut self) -> anyhow::Result<()> {
-        self.0.write_all(b"1").context("the process that removes the control group has ended")
-    }
+/// Starts the process that removes the group after the job. It reads the groups of the job.
+fn start_remover(id: &str) -> std::io::Result<PipeWriter> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut starter = Command::new("/bin/sh")
+        .args(["-c", DETACH, "sh"])
+        .arg(std::env::current_exe()?)
+        .args([REMOVE, id])
+        .current_dir("/")
+        .stdin(reader)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let status = starter.wait()?;
+    if status.success() { Ok(writer) } else { Err(std::io::Error::other(status.to_string())) }
 }
 
 /// The endpoint of a job, as its label has it, and the socket that must be listened on. An address that

@@ -90,8 +90,9 @@ fn start(args: &ExecArgs, engine: &EngineArgs) -> anyhow::Result<launch::NotRun>
 /// Waits for the end of a job, and removes its group and its record.
 pub(super) fn remove(args: &RemoveArgs, proc: &Path) -> ExitCode {
     let uid = rustix::process::geteuid().as_raw();
+    let groups = group::wait_for_start();
     let removed =
-        group::wait_for_start().is_ok() && processes::remove_after_end(proc, uid, &args.id).is_ok();
+        groups.is_ok_and(|it| processes::remove_after_end(proc, uid, &args.id, &it).is_ok());
     // Its outputs are closed, so it says nothing.
     if removed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
