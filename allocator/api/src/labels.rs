@@ -17,6 +17,10 @@ pub const JOB: &str = "paceline.job";
 pub const SIDECAR_OF: &str = "paceline.sidecar-of";
 /// On a service, and on the network of a distributed job: the job that it belongs to.
 pub const GANG: &str = "paceline.gang";
+/// The label of what a move has created: what it replaces. On a container of a move between the CPUs of one
+/// machine, that is the id of a container. On a service of a Swarm and its tasks' containers, it is the id of a
+/// service.
+pub const MOVED_FROM: &str = "paceline.moved-from";
 /// The label that declares a job's whole work.
 pub const WORK: &str = "paceline.work";
 /// The label that names the folder or file of a job's checkpoints.

@@ -15,6 +15,17 @@ use crate::usage::BadUsage;
 /// The fewest characters of a token: enough that it cannot be guessed.
 const MIN_LEN: usize = 16;
 
+/// Refuses the file of a secret, which `setting` names, if its mode has any of the bits `others`.
+pub fn refuse_readable(setting: &str, path: &Path, others: u32) -> Result<(), BadUsage> {
+    let wrong = |why: &dyn fmt::Display| BadUsage::file(setting, path, why);
+    let mode = std::fs::metadata(path).map_err(|error| wrong(&error))?.permissions().mode();
+    if mode & others == 0 {
+        return Ok(());
+    }
+    let mode = mode & 0o777;
+    Err(wrong(&format!("other users may read it (mode {mode:03o}); run chmod 600")))
+}
+
 /// A secret, which is never printed.
 #[derive(Clone)]
 pub struct Token(String);
@@ -24,13 +35,7 @@ impl Token {
     pub fn read(setting: &str, path: &Path) -> Result<Self, BadUsage> {
         let wrong = |why: &str| BadUsage::file(setting, path, why);
         let failed = |error: std::io::Error| wrong(&error.to_string());
-        let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return Err(wrong(&format!(
-                "other users may read it (mode {:03o}); run chmod 600",
-                mode & 0o777
-            )));
-        }
+        refuse_readable(setting, path, 0o077)?;
         let text = bounded::TOKEN.read(path).map_err(failed)?;
         let token = text.trim();
         if token.len() < MIN_LEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -1,5 +1,6 @@
 //! `paceline restore`: restores limits after a crash.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,8 +12,8 @@ use paceline_api::usage::BadUsage;
 use paceline_node::limits::originals::{Originals, START_WAIT, Scope};
 use paceline_node::limits::{Actuator, Leftover};
 use paceline_node::migration::containers::Containers;
-use paceline_node::migration::journal::{Folder, JournalError};
-use paceline_node::migration::{self, Ended, MigrationResult};
+use paceline_node::migration::journal::{Folder, Journal, JournalError, Pending};
+use paceline_node::migration::{self, Ended, MigrationBackend, MigrationResult};
 use tracing::warn;
 
 use super::containerized::{self, ContainerizedRun};
@@ -73,10 +74,10 @@ pub(super) async fn run(
     let containers = Containers::new(runtime.clone(), machine.proc.clone());
     let actuator = Actuator::new(runtime, originals, machine.proc, machine.cpus);
     let leftovers = actuator.adopt_leftovers().await;
-    let (moves, unread) = migration::recover(&containers, &journal, |_| true).await;
+    let Pending { plans, errors } = journal.pending().await;
     if actuator.pending().is_empty()
-        && moves.is_empty()
-        && unread.is_empty()
+        && plans.is_empty()
+        && errors.is_empty()
         && leftovers.is_empty()
     {
         print(&format!("nothing to restore in {}\n", plain(&looked_in.display().to_string())))?;
@@ -84,8 +85,7 @@ pub(super) async fn run(
     }
     let mut restore =
         Restore { audit: audit(&folder), printed: Ok(()), left: Vec::new(), moves: 0 };
-    restore.finished(moves, unread);
-    restore.containers(&actuator).await;
+    restore.all(&actuator, &containers, &journal).await;
     restore.leftovers(&leftovers);
     let Restore { printed, left, moves, .. } = restore;
     anyhow::ensure!(
@@ -112,6 +112,22 @@ struct Restore {
 }
 
 impl Restore {
+    /// Restores the containers, and finishes the moves. A move that cannot be finished takes minutes, after
+    /// which a service manager may end this program. So the containers that are not moved come first.
+    async fn all(
+        &mut self,
+        actuator: &Actuator,
+        backend: &impl MigrationBackend,
+        journal: &impl Journal,
+    ) {
+        let plans = journal.pending().await.plans;
+        let moving: BTreeSet<String> = plans.into_iter().map(|plan| plan.source).collect();
+        self.containers(actuator, |id| !moving.contains(id)).await;
+        let (moves, unread) = migration::recover(backend, journal, |_| true).await;
+        self.finished(moves, unread);
+        self.containers(actuator, |id| moving.contains(id)).await;
+    }
+
     fn finished(&mut self, moves: Vec<MigrationResult>, unread: Vec<JournalError>) {
         for result in moves {
             if matches!(result.ended, Ended::Stuck(_)) {
@@ -126,8 +142,9 @@ impl Restore {
         }
     }
 
-    async fn containers(&mut self, actuator: &Actuator) {
-        for id in actuator.pending() {
+    /// Restores the containers that `of` selects.
+    async fn containers(&mut self, actuator: &Actuator, of: impl Fn(&str) -> bool) {
+        for id in actuator.pending().into_iter().filter(|id| of(id)) {
             let name = actuator.name_of(&id);
             match actuator.restore_and_report(&id).await {
                 Ok(Some(report)) => {
@@ -174,4 +191,68 @@ fn audit(folder: &Path) -> Option<Audit> {
             warn!("cannot write the audit log: {error}: {}", source.unwrap_or_default());
         })
         .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use paceline_node::migration::procedure::{Procedure, Step};
+    use paceline_node::migration::{Move, StepError, StepOutcome};
+    use paceline_policy::decision::Cause;
+    use paceline_runtime::HostCpu;
+    use paceline_runtime::docker::Docker;
+    use serde_json::json;
+
+    use super::*;
+
+    /// An engine that carries out no step of a move.
+    struct Broken;
+
+    impl MigrationBackend for Broken {
+        async fn carry_out(&self, _: Step, _: &Move) -> Result<StepOutcome, StepError> {
+            Err(StepError::Refused("no".to_owned()))
+        }
+    }
+
+    fn move_of(source: &str) -> Move {
+        Move {
+            job: "vae".to_owned(),
+            from: "a".to_owned(),
+            to: "b".to_owned(),
+            place: "1".to_owned(),
+            reason: Cause::Converged,
+            source: source.to_owned(),
+            name: "moved".to_owned(),
+            limits: HostCpu::default(),
+            saved: None,
+            procedure: Procedure::default(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limits_are_restored_before_the_moves_of_other_containers() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        std::fs::create_dir_all(state.join("engine")).unwrap();
+        for private in [&state, &state.join("engine")] {
+            std::fs::set_permissions(private, PermissionsExt::from_mode(0o700)).unwrap();
+        }
+        let host = json!({"nano_cpus": 0, "cpu_quota": 0, "cpu_period": 0, "cpu_shares": 0});
+        for id in ["alone", "source"] {
+            let record =
+                json!({"format": 2, "id": id, "name": id, "host_config": host, "cgroup": null});
+            std::fs::write(state.join(format!("engine/{id}.json")), record.to_string()).unwrap();
+        }
+        let originals = Originals::open(&state, "engine", "a test").unwrap();
+        let journal = Folder::open(originals.folder()).unwrap();
+        journal.write(&move_of("source")).await.unwrap();
+        let socket = folder.path().join("engine.sock");
+        let engine = Docker::at(&format!("unix://{}", socket.display())).unwrap();
+        let actuator = Actuator::new(engine.into(), originals, folder.path().join("proc"), 2.0);
+        let mut restore = Restore { audit: None, printed: Ok(()), left: Vec::new(), moves: 0 };
+        restore.all(&actuator, &Broken, &journal).await;
+        // Nothing can be done, so this is the order in which it was tried.
+        assert_eq!(restore.left, ["alone", "moved", "source"]);
+    }
 }

@@ -12,11 +12,16 @@ use crate::state_folder::StateFolder;
 /// The most entries of one job's history, however often a limit changed between two decisions.
 const MAX_HISTORY: usize = 2000;
 
-/// Whether there is a log in `folder`, or was one.
+/// Whether there is a log in `folder`, or was one, as far as this user may look.
 pub fn exists(folder: &Path) -> bool {
-    let Ok(folder) = open(folder) else { return false };
-    let kept = || folder.inode_and_length(chain_head::FILE).is_ok_and(|file| file.is_some());
-    files::all(&folder).is_ok_and(|files| !files.is_empty()) || kept()
+    try_exists(folder).unwrap_or(false)
+}
+
+/// The same. An error if this user may not look, or the log cannot be read.
+pub fn try_exists(folder: &Path) -> io::Result<bool> {
+    let Some(folder) = StateFolder::for_reading(folder)? else { return Ok(false) };
+    let was_kept = folder.inode_and_length(chain_head::FILE)?.is_some();
+    Ok(was_kept || !files::all(&folder)?.is_empty())
 }
 
 /// The folder of a log. A missing one is an error.

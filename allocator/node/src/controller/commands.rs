@@ -1,10 +1,10 @@
 //! Carries out orders.
 //!
 //! An order that writes a limit is answered when the limit is in force, any other one as soon as
-//! the state has changed. Every order is recorded in the audit log, refused ones included.
+//! the state has changed. One that opts in an unknown container waits for its description
+//! (`adoptions`). Every order is recorded in the audit log, refused ones included.
 
 use std::fmt;
-use std::time::Duration;
 
 use paceline_api::audit::Entry;
 use paceline_api::live::order::Guard;
@@ -13,14 +13,12 @@ use paceline_api::live::{Answer, Command, Order, Refusal};
 use paceline_api::plain::plain;
 use paceline_policy::limiter::{Change, Setting, Why};
 use paceline_policy::{Event, JobId, Share};
-use paceline_runtime::{RuntimeError, short};
+use paceline_runtime::{Container, short};
 use paceline_wire::Targets;
 
+use super::adoptions::Described;
 use super::write_queue::{Action, WriteQueue, WriteRequest};
 use super::{Controller, targets};
-
-/// How long the container engine may take to describe a container that an order names.
-const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Carries out an order with its argument, and returns the answer.
 pub type Hook = Box<dyn FnMut(&str) -> Answer + Send>;
@@ -52,13 +50,19 @@ enum Served {
     Done(String),
     /// With this sentence, once the write has succeeded.
     AfterWrite(Box<WriteRequest>, String),
+    /// Once the engine has described the container that has this name.
+    AfterDescription(String),
 }
 
 impl Controller {
-    /// Carries out an order.
-    pub(super) async fn serve(&mut self, order: Order) {
+    /// Carries out an order, or holds it back until a container is described that it may be about.
+    pub(super) fn serve(&mut self, order: Order) {
+        if self.must_wait(&order.command) {
+            self.adoptions.hold_back(order);
+            return;
+        }
         let served = match order.command.clone() {
-            Command::Manage { name } => self.manage(&name).await,
+            Command::Manage { name } => self.manage(&name),
             Command::Release { name } => self.release(&name),
             Command::Pin { name, share } => self.pin(&name, share),
             Command::Set { name, targets } => self.set_targets(&name, targets),
@@ -68,9 +72,51 @@ impl Controller {
                 call(self.hooks.log_level.as_mut(), &filter, refusal)
             }
         };
+        self.conclude(order, served);
+    }
+
+    /// Whether an order must be held back.
+    fn must_wait(&self, command: &Command) -> bool {
+        let (name, opts_in) = match command {
+            Command::Manage { name } => (name, true),
+            Command::Release { name }
+            | Command::Pin { name, .. }
+            | Command::Set { name, .. }
+            | Command::Guard { name, .. } => (name, false),
+            Command::LogLevel { .. } => return false,
+        };
+        // A container that is being described may also be called so. One that opts in asks for it itself.
+        let is_unknown = || matches!(self.inventory.find(name), Err(Refusal::Unknown(_)));
+        self.adoptions.must_wait(name, || !opts_in && is_unknown())
+    }
+
+    /// Takes in the description of a container that an order has named, and carries out the orders that
+    /// have waited for it.
+    pub(super) fn described_for_order(&mut self, described: Described) {
+        if let Some(order) = self.adoptions.take(&described) {
+            let served = described.found.and_then(|container| self.manage_described(&container));
+            self.conclude(order, served);
+        }
+        for order in self.adoptions.take_held_back() {
+            self.serve(order);
+        }
+    }
+
+    /// Refuses the orders that wait for a description.
+    pub(super) fn refuse_waiting_orders(&mut self) {
+        for order in self.adoptions.give_up() {
+            self.answer(order, Err(Refusal::Ending));
+        }
+    }
+
+    /// Answers an order, now or once what it waits for is done.
+    fn conclude(&mut self, order: Order, served: Result<Served, Refusal>) {
         match served {
             Ok(Served::Done(done)) => self.answer(order, Ok(done)),
             Err(refusal) => self.answer(order, Err(refusal)),
+            Ok(Served::AfterDescription(name)) => {
+                self.adoptions.begin(self.inventory.runtime().clone(), name, order);
+            }
             Ok(Served::AfterWrite(request, done)) => match &mut self.writes {
                 Some(writes) => {
                     let order = Some(Pending { order, done });
@@ -98,9 +144,9 @@ impl Controller {
         drop(to.send(answer));
     }
 
-    async fn manage(&mut self, name: &str) -> Result<Served, Refusal> {
+    fn manage(&mut self, name: &str) -> Result<Served, Refusal> {
         let id = match self.inventory.find(name) {
-            Err(Refusal::Unknown(_)) => return self.adopt(name).await,
+            Err(Refusal::Unknown(_)) => return Ok(Served::AfterDescription(name.to_owned())),
             found => found?,
         };
         let Some(candidate) = self.inventory.get(&id) else {
@@ -129,31 +175,17 @@ impl Controller {
         }
     }
 
-    /// Opts in a container that lacks the label.
-    async fn adopt(&mut self, name: &str) -> Result<Served, Refusal> {
-        let found = self.inventory.runtime().inspect(name);
-        let found = tokio::time::timeout(DESCRIBE_TIMEOUT, found).await.map_err(|_| {
-            Refusal::Failed("the container engine did not answer in time".to_owned())
-        })?;
-        let container = match found {
-            Ok(Some(container)) => container,
-            Ok(None) => return Err(Refusal::Unknown(name.to_owned())),
-            Err(RuntimeError::Ambiguous(_)) => {
-                let why = format!("{name:?} is the beginning of several containers' ids");
-                return Err(Refusal::Ambiguous(why));
+    /// Opts in a container that lacks the label, unless it has become known meanwhile.
+    fn manage_described(&mut self, container: &Container) -> Result<Served, Refusal> {
+        match self.manage(&container.id)? {
+            Served::AfterDescription(_) => {
+                let job = self.inventory.adopt(container)?;
+                Ok(Served::Done(format!(
+                    "container {job} is watched: it is managed as soon as its endpoint answers"
+                )))
             }
-            Err(error) => {
-                return Err(Refusal::Failed(format!("cannot describe container {name}: {error}")));
-            }
-        };
-        if container.pid.is_none() {
-            let name = container.name;
-            return Err(Refusal::Impossible(format!("container {name} is not running")));
+            served @ (Served::Done(_) | Served::AfterWrite(..)) => Ok(served),
         }
-        let job = self.inventory.adopt(&container)?;
-        Ok(Served::Done(format!(
-            "container {job} is watched: it is managed as soon as its endpoint answers"
-        )))
     }
 
     fn release(&mut self, name: &str) -> Result<Served, Refusal> {

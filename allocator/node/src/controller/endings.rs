@@ -8,6 +8,7 @@ use paceline_api::audit::Entry;
 use paceline_api::live::snapshot::Standing;
 use paceline_policy::{Event, JobId};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tracing::{debug, info, warn};
 
 use super::Controller;
@@ -73,6 +74,18 @@ impl Controller {
             let result = actuator.end(&container, END_GRACE).await;
             EndAttempt { container, job, result }
         });
+    }
+
+    /// Waits until the jobs that are being ended have ended, but not after `deadline`.
+    pub(super) async fn finish_endings(&mut self, deadline: Instant) {
+        while !self.endings.under_way.is_empty() {
+            let Ok(attempt) = timeout_at(deadline, self.endings.done()).await else {
+                let jobs = self.endings.under_way.len();
+                warn!("the run ends before {jobs} jobs that have reached their objective");
+                return;
+            };
+            self.end_result(attempt);
+        }
     }
 
     /// Takes in the result of an attempt to end a job.

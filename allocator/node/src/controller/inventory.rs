@@ -214,14 +214,16 @@ impl Inventory {
     }
 
     /// Begins a survey, unless one is under way; returns whether it did. Known containers are
-    /// described again if they were `touched`.
+    /// described again if they were `touched`. If that is any, ended ones are asked for as well: they may
+    /// have been removed.
     pub(super) fn survey(&mut self, touched: Touched) -> bool {
         if self.surveys.is_under_way() {
             return false;
         }
         let known = self.candidates.keys().chain(self.refused.keys()).cloned().collect();
         let (labels, adopted) = (self.labels.clone(), self.adopted.clone());
-        self.surveys.begin(self.runtime.clone(), Scope { labels, adopted, known, touched });
+        let ended = if touched == Touched::Any { self.kept.next_to_ask() } else { Vec::new() };
+        self.surveys.begin(self.runtime.clone(), Scope { labels, adopted, known, touched, ended });
         true
     }
 

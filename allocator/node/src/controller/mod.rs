@@ -31,6 +31,7 @@
 //! the last sample, or of a later write. `reload` applies checked settings; where caps and weights
 //! replace each other, it first restores what was written.
 
+mod adoptions;
 mod commands;
 mod decide;
 mod endings;
@@ -55,6 +56,7 @@ mod write_queue;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use paceline_api::audit::{Audit, Entry};
 use paceline_api::clock::Clock;
@@ -66,12 +68,14 @@ use paceline_api::signals::Ending;
 use paceline_policy::{AnyEngine, Event, JobId, Moment, Shadow};
 use paceline_runtime::short;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::info;
 
 use crate::limits::Actuator;
 use crate::migration::containers::OneMachine;
 use crate::migration::mover::{MigrationHost, next_event};
 use crate::migration::moves::MigrationQueue;
+use adoptions::Adoptions;
 use endings::Endings;
 use engine_events::{EngineEvents, Touched};
 use recorder::Recorder;
@@ -84,6 +88,10 @@ pub use commands::{Hook, Hooks};
 pub use inventory::Inventory;
 pub use reload::NewSettings;
 
+/// How long moves and jobs that are being ended may take at the end of a run. After that, limits are
+/// restored, and service managers kill a program after 90 s.
+const END_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// One machine under one policy.
 #[derive(Debug)]
 pub struct Controller {
@@ -95,6 +103,7 @@ pub struct Controller {
     writes: Option<WriteQueue>,
     /// Jobs that are being moved to another node; `None` if jobs are not moved, as in a dry run.
     moves: Option<MigrationQueue<OneMachine>>,
+    adoptions: Adoptions,
     endings: Endings,
     recorder: Recorder,
     channels: DaemonChannels,
@@ -139,6 +148,7 @@ impl Controller {
             inventory: inventory.asking(actuator.clone()),
             writes: actuator.map(|actuator| WriteQueue::new(actuator, clock)),
             moves: None,
+            adoptions: Adoptions::default(),
             endings: Endings::default(),
             recorder: Recorder::new(records),
             channels,
@@ -192,8 +202,12 @@ impl Controller {
                 ended = async { ending.wait_for(Option::is_some).await.ok().and_then(|e| *e) } => {
                     break ended.unwrap_or(Ending::Terminated);
                 }
-                Some(order) = self.channels.orders.recv() => {
-                    self.serve(order).await;
+                described = self.adoptions.described() => {
+                    self.described_for_order(described);
+                    events.adopt(self.inventory.adopted());
+                }
+                Some(order) = self.channels.orders.recv(), if self.adoptions.have_room() => {
+                    self.serve(order);
                     events.adopt(self.inventory.adopted());
                 }
                 Some(renewal) = self.renewals.recv() => self.renew(renewal),
@@ -211,7 +225,7 @@ impl Controller {
         };
         self.service_manager.stopping("restores limits");
         drop(events);
-        self.end_moves().await;
+        self.finish().await;
         let left = self.restore_all().await;
         self.recorder.write(&Entry::Ended { left: u64::try_from(left.len()).unwrap_or(u64::MAX) });
         anyhow::ensure!(
@@ -224,6 +238,14 @@ impl Controller {
             info!("every limit is restored");
         }
         Ok(ended)
+    }
+
+    /// Ends what is under way, in a bounded time.
+    async fn finish(&mut self) {
+        self.refuse_waiting_orders();
+        let deadline = Instant::now() + END_TIMEOUT;
+        self.end_moves(deadline).await;
+        self.finish_endings(deadline).await;
     }
 
     /// One turn of the loop: does what is due.

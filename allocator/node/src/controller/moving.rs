@@ -24,7 +24,7 @@ impl Controller {
 
     /// The method by which jobs are moved; the default where none are.
     pub(super) fn method(&self) -> MigrationMethod {
-        self.moves.as_ref().map(|moves| moves.carriage().method()).unwrap_or_default()
+        self.moves.as_ref().map(|moves| moves.worker().method()).unwrap_or_default()
     }
 
     /// Takes in progress of a move.

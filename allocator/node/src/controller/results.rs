@@ -1,6 +1,7 @@
 //! Requests writes of limits and takes in their results.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -17,15 +18,16 @@ use tracing::{info, warn};
 use super::Controller;
 use super::commands::{self, Pending, called};
 use super::write_queue::{Action, Done, Failure, Outcome, WriteRequest};
-use crate::limits::{Actuator, Drift, LimitError, OnDrift, Restored};
+use crate::limits::{Actuator, Drift, HANG, LimitError, OnDrift, Restored};
 
 /// How long restoring one container's limits may take.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The most characters of an error in the log and in the audit log.
 const MAX_ERROR: usize = 1000;
-/// A restore that fails after so long has waited for an engine that hangs: for its description, or for a
-/// write, whose error is then one of several. No request is given up sooner.
-const HANG: Duration = Duration::from_secs(8);
+/// After so long, limits are restored without an engine that hangs: service managers kill a program after 90 s.
+const RESTORE_ALL_TIMEOUT: Duration = Duration::from_secs(50);
+/// Longer than the rest of a run.
+const TO_THE_END: Duration = Duration::from_hours(1);
 /// How many containers' limits are restored at once at the end.
 const RESTORE_CONCURRENCY: usize = 4;
 
@@ -208,24 +210,31 @@ impl Controller {
         }
         // Open connections may be all that this process may have.
         self.inventory.stop_asking();
+        let until = Instant::now() + RESTORE_ALL_TIMEOUT;
+        let hangs = AtomicBool::new(false);
+        let put_back = async |id| {
+            if hangs.load(Ordering::Relaxed) && Instant::now() >= until {
+                actuator.ask_no_more(TO_THE_END);
+            }
+            let restored = put_back(&actuator, id).await;
+            if restored.as_ref().is_err_and(|error| error.timed_out) {
+                hangs.store(true, Ordering::Relaxed);
+            }
+            restored
+        };
         let first: Vec<_> = futures_util::stream::iter(actuator.pending())
-            .map(|id| put_back(&actuator, id))
+            .map(put_back)
             .buffered(RESTORE_CONCURRENCY)
             .collect()
             .await;
-        let has_timed_out = |restored: &Result<_, NotRestored>| {
-            restored.as_ref().is_err_and(|error| error.timed_out)
-        };
-        // An engine that hangs would hang for each container again.
-        let mut hangs = first.iter().any(has_timed_out);
         let mut left = Vec::new();
         for restored in first {
-            // One at a time, as several together may have been too much for the engine or this process.
+            // One at a time, as several together may have been too much for the engine or this process. What
+            // hangs would hang again.
             let restored = match restored {
-                Err(NotRestored { id, .. }) if !hangs => put_back(&actuator, id).await,
+                Err(NotRestored { id, timed_out: false, .. }) => put_back(id).await,
                 restored => restored,
             };
-            hangs |= has_timed_out(&restored);
             match restored {
                 Ok(entry) => self.recorder.write(&entry),
                 Err(NotRestored { id, why, .. }) => {

@@ -46,6 +46,8 @@ pub(super) struct Scope {
     pub(super) known: BTreeSet<String>,
     /// Containers that may have changed.
     pub(super) touched: Touched,
+    /// Containers that do not run any more, and may have been removed.
+    pub(super) ended: Vec<String>,
 }
 
 /// Why a survey failed.
@@ -74,7 +76,7 @@ impl Surveys {
     pub(super) async fn ended(&mut self) -> Result<Survey, SurveyError> {
         match self.0.join_next().await {
             Some(Ok(survey)) => survey,
-            Some(Err(_)) => Err(SurveyError::Late),
+            Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
             None => std::future::pending().await,
         }
     }
@@ -87,7 +89,9 @@ async fn survey(runtime: &Runtime, scope: Scope) -> Result<Survey, SurveyError> 
     let (known, touched) = (&scope.known, &scope.touched);
     let news: Vec<String> =
         present.iter().filter(|id| !known.contains(*id) || touched.holds(id)).cloned().collect();
-    let answers = futures_util::stream::iter(news)
+    let ended = scope.ended.into_iter().filter(|id| !present.contains(id));
+    let asked: Vec<String> = news.into_iter().chain(ended).collect();
+    let answers = futures_util::stream::iter(asked)
         .map(|id| async move {
             (tokio::time::timeout(DESCRIBE_TIMEOUT, runtime.inspect(&id)).await, id)
         })
@@ -96,15 +100,34 @@ async fn survey(runtime: &Runtime, scope: Scope) -> Result<Survey, SurveyError> 
     let (mut described, mut missing) = (Vec::new(), BTreeSet::new());
     for (answer, id) in answers {
         match answer {
-            Ok(Ok(Some(container))) if container.pid.is_some() => described.push(container),
+            // One that has ended may run again by now: the next survey lists it.
+            Ok(Ok(Some(container))) if container.pid.is_some() && present.contains(&id) => {
+                described.push(container);
+            }
             Ok(Ok(Some(_))) => {
                 present.remove(&id);
             }
-            Ok(Ok(None)) => missing.extend(present.take(&id)),
+            Ok(Ok(None)) => {
+                present.remove(&id);
+                missing.insert(id);
+            }
             // The next survey asks again. Until then it counts as present, so a known one stays.
             Ok(Err(error)) => tracing::debug!("cannot describe container {id}: {error}"),
             Err(_) => tracing::debug!("cannot describe container {id}: the engine timed out"),
         }
     }
     Ok(Survey { present, described, known: scope.known, missing })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    #[should_panic(expected = "a bug")]
+    async fn bug_of_a_survey_is_not_taken_for_a_late_engine() {
+        let mut surveys = Surveys::default();
+        surveys.0.spawn(async { Ok(std::iter::empty().next().expect("a bug")) });
+        drop(surveys.ended().await);
+    }
 }

@@ -1,5 +1,6 @@
 //! The whole controller, with a fake container engine, fake control groups and fake jobs.
 
+mod adoptions;
 mod bounds;
 mod cgroup_backend;
 mod faults;
@@ -206,6 +207,21 @@ async fn orders_hold_after_a_restart_of_the_container() {
     env.wait_until("the released job", has_standing("a", Standing::Released)).await;
     env.is_unlimited("a").await;
     env.order(manage("a")).await.unwrap();
+    env.wait_until("the job under the policy", has_standing("a", Standing::Managed)).await;
+    env.end().await;
+}
+
+#[tokio::test]
+async fn orders_about_a_removed_container_are_forgotten() {
+    let env = TestEnv::sampling(policy("none"), &["a", "b"]);
+    env.wait_until("both", are_managed(["a", "b"])).await;
+    env.order(pin("a", 0.25)).await.unwrap();
+    env.remove("a");
+    env.wait_until("one", |snapshot| names(snapshot) == ["b"].into()).await;
+    // Each survey of all containers describes the other one.
+    let before = env.described("b");
+    env.wait_until("further surveys", |_| env.described("b") >= before + 3).await;
+    env.create_again("a");
     env.wait_until("the job under the policy", has_standing("a", Standing::Managed)).await;
     env.end().await;
 }

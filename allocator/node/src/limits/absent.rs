@@ -4,16 +4,18 @@
 //! A limit that was written into files alone is restored without the engine, also if that does not answer.
 
 use std::time::Duration;
+use std::{fs, io};
 
 use paceline_api::clock::unix_seconds;
+use paceline_cgroup::block_io::IoWeight;
 use paceline_cgroup::{Cgroup, Found};
 use tracing::debug;
 
 use super::actuator::{kept, write_file};
 use super::follow::follow;
-use super::originals::{Absence, OriginalsError, Record};
+use super::originals::{Absence, Original, OriginalsError, Record};
 use super::record::Observed;
-use super::restore::{differences, is_restored};
+use super::restore::{differences, is_restored, not_restored};
 use super::restored::{Report, Restored, Values};
 use super::{Actuator, LimitError};
 
@@ -45,20 +47,23 @@ impl Actuator {
     }
 
     /// The same without an answer of the engine. `None` if that is not enough: the engine may keep a limit,
-    /// the control group cannot be seen from here, or a weight of block I/O is left.
+    /// or the control group cannot be seen from here.
     pub(super) fn restore_unanswered(&self, record: &Record) -> Result<Option<Report>, LimitError> {
         Ok(match self.restore_without_engine(record)? {
             // The control group has ended, and perhaps not the container: it has its owner's limits.
             Some(Report { outcome: Restored::Gone, .. }) => {
                 Some(Report::new(&record.original, Restored::Exactly, None))
             }
-            report => report.filter(|_| !record.may_leave_io_weight()),
+            report => report,
         })
     }
 
     /// Restores a container in which the engine keeps nothing of ours, by the files of its control group
     /// alone. `None` if the engine may keep a limit, or the group cannot be seen from here.
-    fn restore_without_engine(&self, record: &Record) -> Result<Option<Report>, LimitError> {
+    pub(super) fn restore_without_engine(
+        &self,
+        record: &Record,
+    ) -> Result<Option<Report>, LimitError> {
         if record.is_of_engine() {
             return Ok(None);
         }
@@ -123,20 +128,34 @@ impl Actuator {
         };
         let found = observe();
         let followed = follow(record, &found).map(|followed| followed.original);
-        let mut original = followed.unwrap_or_else(|| record.original.clone());
-        // The files of block I/O are found by a process, and there is none to ask for.
-        original.io_weight = None;
+        let original = followed.unwrap_or_else(|| record.original.clone());
+        let io = self.io_weight_of(cgroup);
         let mut refused = Vec::new();
+        if let Some(weight) = original.io_weight.filter(|_| record.may_leave_io_weight()) {
+            let set = io.as_ref().map_or(Err(io::ErrorKind::NotFound.into()), |io| io.set(weight));
+            refused
+                .extend(set.err().map(|error| format!("block I/O with weight {weight}: {error}")));
+        }
         for write in differences(&found, &original) {
             if let Err(error) = write_file(cgroup, write) {
                 refused.push(format!("{write}: {error}"));
             }
         }
-        let read = observe();
-        if is_restored(&read, &original, self.cpus) {
-            let values = Some(Values::new(&found, &original, &read));
-            return Ok(Report::new(&original, Restored::Exactly, values));
+        let read = Observed { io_weight: io.and_then(|io| io.get().ok()), ..observe() };
+        let values = Values::new(&found, &original, &read);
+        // Where nothing of ours can be in the weight of block I/O, it need not be seen.
+        let io_weight = original.io_weight.filter(|_| record.may_leave_io_weight());
+        if is_restored(&read, &Original { io_weight, ..original.clone() }, self.cpus) {
+            return Ok(Report::new(&original, Restored::Exactly, Some(values)));
         }
-        Err(LimitError::Refused { name: original.name, refused: refused.join("; ") })
+        Err(not_restored(original.name, refused, values))
+    }
+
+    /// The weight of block I/O of a control group, whose folder one of its processes shows.
+    fn io_weight_of(&self, cgroup: &Cgroup) -> Option<IoWeight> {
+        let folder = cgroup.cpu_folder();
+        let processes = fs::read_to_string(folder.join("cgroup.procs")).ok()?;
+        let pid = processes.lines().next()?.parse().ok()?;
+        IoWeight::for_process(&self.proc, pid, folder)
     }
 }

@@ -17,6 +17,7 @@ use super::means::Means;
 use super::originals::{Original, Originals, OriginalsError};
 use super::plan_writes;
 use super::record::LastWrite;
+use super::silence::Silence;
 use super::target::{Target, Unseen};
 use super::written_state::{WrittenState, WrittenStates};
 use crate::crash;
@@ -46,8 +47,8 @@ pub struct Actuator {
     pub(super) logged_files: AtomicBool,
     /// … or by the engine, although the choice is automatic.
     pub(super) logged_engine: AtomicBool,
-    /// Whether the engine has left the last request unanswered.
-    pub(super) engine_is_silent: AtomicBool,
+    /// Whether the engine leaves requests unanswered.
+    pub(super) silence: Silence,
 }
 
 impl Actuator {
@@ -65,7 +66,7 @@ impl Actuator {
             logged_no_io_weight: AtomicBool::default(),
             logged_files: AtomicBool::default(),
             logged_engine: AtomicBool::default(),
-            engine_is_silent: AtomicBool::default(),
+            silence: Silence::default(),
         }
     }
 
@@ -99,12 +100,19 @@ impl Actuator {
         }
     }
 
-    /// Ends container `id` for good: it is not restarted, is asked to end, and is killed after
-    /// `grace` seconds.
+    /// Ends container `id` for good: it is asked to end, is killed after `grace` seconds, and is not
+    /// restarted.
+    ///
+    /// An engine restarts no container that it was asked to end, until it starts itself again. So the
+    /// restart policy is changed last: a container that could not be ended has the one of its owner.
     pub async fn end(&self, id: &str, grace: i32) -> Result<(), LimitError> {
         let failed = |error| LimitError::engine(id.to_owned(), error);
-        self.runtime.update(id, Change::StaysEnded).await.map_err(failed)?;
-        self.runtime.stop(id, grace).await.map_err(failed)
+        self.runtime.stop(id, grace).await.map_err(failed)?;
+        // It has ended all the same. The engine may be about to remove it, and then changes nothing of it.
+        if let Err(error) = self.runtime.update(id, Change::StaysEnded).await {
+            tracing::debug!("cannot change the restart policy of container {id}: {error}");
+        }
+        Ok(())
     }
 
     /// The ids of all containers with a record, which are to be restored.

@@ -48,6 +48,7 @@ mod record;
 mod record_files;
 mod restore;
 mod restored;
+mod silence;
 mod target;
 mod written_state;
 
@@ -58,6 +59,7 @@ pub use error::LimitError;
 pub use leftovers::{Leftover, NotTaken};
 pub use plan_writes::first_write;
 pub use restored::{Report, Restored, Values};
+pub(crate) use silence::HANG;
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@
 //! 7. A record belongs to a container, whatever the engine calls itself (`leftovers`).
 //! 8. Only the holder of `ID.claim` writes to container ID. A claim without a process names the state
 //!    folder that has the container's originals, so that another allocator takes no limit of ours for
-//!    an original.
+//!    an original. For a job outside containers, allocators of other users see a mark beside its record.
 
 mod change;
 mod error;
@@ -45,6 +45,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::StateFolder;
+use paceline_runtime::processes::{is_job, mark_of_another};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
@@ -261,6 +262,12 @@ impl Originals {
             }
         }
         drop(kept);
+        if !recorded
+            && is_job(id)
+            && let Some(mark) = mark_of_another(id)
+        {
+            return Err(OriginalsError::Marked(mark));
+        }
         self.engine_lock.as_ref().map(|engine| engine.claim(id, recorded)).transpose()
     }
 

@@ -2,12 +2,12 @@
 //! may leave.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use paceline_api::clock::unix_seconds;
 use paceline_cgroup::Cgroup;
 use paceline_cgroup::block_io::IoWeight;
 use paceline_runtime::Container;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::actuator::{ENGINE_TIMEOUT, kept, silent};
@@ -151,8 +151,9 @@ impl Actuator {
 
     /// Inspects a container.
     pub(super) async fn inspect(&self, id: &str) -> Result<Target, LimitError> {
+        let began = Instant::now();
         let asked = tokio::time::timeout(ENGINE_TIMEOUT, self.runtime.inspect(id)).await;
-        self.engine_is_silent.store(asked.is_err(), Ordering::Relaxed);
+        self.heard(matches!(asked, Ok(Ok(_))), began).await;
         let container = match asked {
             Ok(Ok(Some(container))) => container,
             Ok(Ok(None)) => return Err(LimitError::Gone(id.to_owned())),

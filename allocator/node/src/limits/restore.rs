@@ -6,11 +6,10 @@
 //!
 //! A restore needs no disk: the memory has the original limits.
 
-use std::sync::atomic::Ordering;
-
+use paceline_runtime::processes::is_job;
 use tracing::warn;
 
-use super::actuator::kept;
+use super::actuator::{kept, silent};
 use super::error::chain;
 use super::limit_write::{LimitWrite, Purpose};
 use super::originals::Record;
@@ -59,11 +58,15 @@ impl Actuator {
 
     /// Restores a container with a record, whether its engine answers and knows it or not.
     async fn restore_record(&self, id: &str, record: &Record) -> Result<Report, LimitError> {
-        // Each further request to an engine that does not answer would take as long.
-        if self.engine_is_silent.load(Ordering::Relaxed)
-            && let Ok(Some(report)) = self.restore_unanswered(record)
+        // The group of our last write, whatever a record of that id says now.
+        if is_job(id)
+            && let Some(report) = self.restore_without_engine(record)?
         {
             return Ok(report);
+        }
+        if self.silence.lasts() {
+            let name = || record.original.name.clone();
+            return self.restore_unanswered(record)?.ok_or_else(|| silent(name()));
         }
         match self.restore_limits(id).await {
             Err(LimitError::Gone(_)) => self.restore_absent(record).await,
@@ -96,11 +99,7 @@ impl Actuator {
         {
             Ok(Report::new(was, Restored::Equivalently, values))
         } else {
-            if refused.is_empty() {
-                let Values { wanted, read, .. } = Values::new(&found, was, &read);
-                refused.push(format!("put back {wanted}, and read back {read}"));
-            }
-            Err(LimitError::Refused { name: target.name(), refused: refused.join("; ") })
+            Err(not_restored(target.name(), refused, Values::new(&found, was, &read)))
         }
     }
 
@@ -156,6 +155,15 @@ impl Actuator {
         }
         Ok(refused)
     }
+}
+
+/// Why limits are not as they were: what was refused, else the values.
+pub(super) fn not_restored(name: String, mut refused: Vec<String>, values: Values) -> LimitError {
+    if refused.is_empty() {
+        let Values { wanted, read, .. } = values;
+        refused.push(format!("put back {wanted}, and read back {read}"));
+    }
+    LimitError::Refused { name, refused: refused.join("; ") }
 }
 
 /// The writes to a control group's files that restore its original values.

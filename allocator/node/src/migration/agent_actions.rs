@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use paceline_api::labels::{ENABLE, Labels};
+use paceline_api::labels::{ENABLE, Labels, MOVED_FROM};
 use paceline_runtime::{Runtime, RuntimeError};
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,6 @@ use crate::limits::ownership::Owner;
 use crate::migration::StepError;
 use crate::migration::containers::Containers;
 
-/// The label of a task's container that was created for a move: the id of the service that it
-/// replaces.
-pub const MOVED_FROM: &str = "paceline.moved-from";
 /// Swarm's label with the service of a task's container.
 const SERVICE: &str = "com.docker.swarm.service.id";
 
@@ -109,33 +106,47 @@ impl AgentActions {
 
     /// Carries out an action. For a container that is gone, resuming and removing succeed.
     pub async fn carry_out(&self, order: AgentAction, id: &str) -> Result<Done, StepError> {
-        if order == AgentAction::Discard {
-            return self.discard(id).await.map(|()| Done::default());
-        }
-        let Some(found) = self.runtime.inspect(id).await.map_err(failed)? else {
-            return match order {
-                AgentAction::Thaw | AgentAction::GiveUp | AgentAction::Discard => {
-                    Ok(Done::default())
-                }
-                AgentAction::Save | AgentAction::Freeze => {
-                    Err(StepError::Refused("its container has ended".to_owned()))
-                }
-            };
-        };
-        let is_task = found.labels.keys().any(|label| label.starts_with("com.docker.swarm.task"));
-        if !is_task || !Labels::opted_in(&found.labels) {
-            let why = format!("container {} is not a Swarm task that has opted in", found.name);
-            return Err(StepError::Refused(why));
-        }
         let (mut done, containers) = (Done::default(), &self.containers);
         match order {
-            AgentAction::Save => done.step = containers.save(id).await?,
-            AgentAction::Freeze => containers.freeze(id).await?,
-            AgentAction::Thaw => containers.thaw(id).await?,
-            AgentAction::GiveUp => done.kept = containers.give_up(id).await?,
-            AgentAction::Discard => {}
+            AgentAction::Save => {
+                self.ensure_exists(id).await?;
+                done.step = containers.save(id).await?;
+            }
+            AgentAction::Freeze => {
+                self.ensure_exists(id).await?;
+                containers.freeze(id).await?;
+            }
+            AgentAction::Thaw => {
+                if self.exists(id).await? {
+                    containers.thaw(id).await?;
+                }
+            }
+            AgentAction::GiveUp => {
+                if self.exists(id).await? {
+                    done.kept = containers.give_up(id).await?;
+                }
+            }
+            AgentAction::Discard => self.discard(id).await?,
         }
         Ok(done)
+    }
+
+    /// Whether a container exists. One that is not a Swarm task or has not opted in is an error.
+    async fn exists(&self, id: &str) -> Result<bool, StepError> {
+        let Some(found) = self.runtime.inspect(id).await.map_err(failed)? else {
+            return Ok(false);
+        };
+        let is_task = found.labels.keys().any(|label| label.starts_with("com.docker.swarm.task"));
+        if is_task && Labels::opted_in(&found.labels) {
+            return Ok(true);
+        }
+        let why = format!("container {} is not a Swarm task that has opted in", found.name);
+        Err(StepError::Refused(why))
+    }
+
+    async fn ensure_exists(&self, id: &str) -> Result<(), StepError> {
+        let ended = || StepError::Refused("its container has ended".to_owned());
+        self.exists(id).await?.then_some(()).ok_or_else(ended)
     }
 
     /// Removes the containers of a service without running them again.

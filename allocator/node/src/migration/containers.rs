@@ -6,7 +6,7 @@ mod one_machine;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use paceline_api::labels::Labels;
+use paceline_api::labels::{Labels, MOVED_FROM};
 use paceline_runtime::{Change, Container, Runtime, RuntimeError, Successor};
 use paceline_wire::{Checkpoint, Progress, State};
 use tokio::time::sleep;
@@ -18,9 +18,6 @@ use crate::endpoint::{self, Reach, Route};
 use crate::limits::ownership::Owner;
 
 pub use one_machine::OneMachine;
-
-/// The label of a container that was created for a move: the container that it replaces.
-pub const MOVED_FROM: &str = "paceline.moved-from";
 
 /// How often a job is asked whether an awaited state is reached.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -15,7 +15,7 @@ use super::{MigrationBackend, Move, StepError, StepOutcome};
 use crate::crash;
 
 /// How long a step may take that does not wait for the job.
-const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait before a step that cannot be undone is tried again.
 const STEP_BACKOFF: Duration = Duration::from_secs(2);
 /// How many failures end the retries, if the allocator is ending or the step is not essential.

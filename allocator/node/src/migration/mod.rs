@@ -13,8 +13,9 @@
 //! Each step can be repeated.
 //!
 //! One move at a time goes to each node (`moves`). The controller of a machine or the manager of a
-//! cluster starts them (`mover`). The controller keeps the new container out of its inventory until
-//! it has replaced the old one.
+//! cluster starts them (`mover`). At its own end it gives up those that take too long: the journal has
+//! what is left to do. The controller keeps the new container out of its inventory until it has
+//! replaced the old one.
 
 pub mod agent_actions;
 pub mod containers;

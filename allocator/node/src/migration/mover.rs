@@ -2,6 +2,7 @@
 
 use paceline_api::audit::Entry;
 use paceline_policy::decision::Migration;
+use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
 use super::Move;
@@ -74,14 +75,19 @@ pub trait MigrationHost {
         });
     }
 
-    /// Ends every move: one that cannot be undone any more is completed, others are undone.
+    /// Ends every move: one that cannot be undone any more is completed, others are undone. One that has not
+    /// ended at `deadline` is given up. It stays in its journal, from which it is recovered later.
     #[expect(async_fn_in_trait, reason = "both implementations are ours and use one thread")]
-    async fn end_moves(&mut self) {
+    async fn end_moves(&mut self, deadline: Instant) {
         if let Some(moves) = self.moves() {
             moves.end();
         }
         while let Some(moves) = self.moves().filter(|moves| !moves.are_over()) {
-            let event = moves.next_event().await;
+            let Ok(event) = timeout_at(deadline, moves.next_event()).await else { break };
+            self.moved(event);
+        }
+        let given_up = self.moves().map(MigrationQueue::give_up).unwrap_or_default();
+        for event in given_up {
             self.moved(event);
         }
     }
@@ -94,5 +100,63 @@ pub async fn next_event<C: MigrationWorker>(
     match moves {
         Some(moves) => moves.next_event().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paceline_policy::JobId;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::migration::execute::tests::plan;
+    use crate::migration::{Ended, MigrationResult, NewsSender};
+
+    /// A worker whose engine never answers.
+    struct Mute;
+
+    impl MigrationWorker for Mute {
+        async fn execute(&self, _: Move, _: CancellationToken, _: NewsSender) -> MigrationResult {
+            std::future::pending().await
+        }
+    }
+
+    struct Host {
+        moves: MigrationQueue<Mute>,
+        over: Vec<Ended>,
+    }
+
+    impl MigrationHost for Host {
+        type MigrationWorker = Mute;
+
+        fn moves(&mut self) -> Option<&mut MigrationQueue<Mute>> {
+            Some(&mut self.moves)
+        }
+
+        fn plan(&mut self, _: &Migration) -> Result<Move, String> {
+            Ok(plan())
+        }
+
+        fn moved(&mut self, event: MigrationEvent) {
+            if let MigrationEvent::Over(_, result) = event {
+                self.over.push(result.ended);
+            }
+        }
+
+        fn write_down(&mut self, _: &Entry) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn move_that_hangs_at_the_end_is_given_up() {
+        let mut host = Host { moves: MigrationQueue::new(Mute, 1), over: Vec::new() };
+        host.moves.begin(JobId::new("vae").unwrap(), plan());
+        let (began, patience) = (Instant::now(), Duration::from_secs(15));
+        host.end_moves(began + patience).await;
+        assert!(began.elapsed() < 2 * patience, "{:?}", began.elapsed());
+        let [Ended::Stuck(why)] = &host.over[..] else { panic!("{:?}", host.over) };
+        assert!(why.contains("takes too long"), "{why}");
+        assert!(host.moves.are_over());
     }
 }

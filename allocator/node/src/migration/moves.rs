@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::procedure::Step;
-use super::{MigrationResult, Move, News, NewsSender};
+use super::{Ended, MigrationResult, Move, News, NewsSender};
 
 /// The most news that waits for the host; beyond that, the moves wait.
 const MAX_QUEUED_NEWS: usize = 64;
@@ -79,7 +79,7 @@ impl<C: MigrationWorker> MigrationQueue<C> {
     }
 
     /// The worker that carries out the moves.
-    pub fn carriage(&self) -> &C {
+    pub fn worker(&self) -> &C {
         &self.worker
     }
 
@@ -166,6 +166,19 @@ impl<C: MigrationWorker> MigrationQueue<C> {
     pub fn end(&mut self) {
         self.queue.clear();
         self.ending.cancel();
+    }
+
+    /// Gives up the moves that are under way. Returns their results; the journal has what is left to do.
+    pub fn give_up(&mut self) -> Vec<MigrationEvent> {
+        self.works = JoinSet::new();
+        let given_up = |(job, UnderWay { plan, .. }): (JobId, UnderWay)| {
+            let why = "the allocator is shutting down, and the move takes too long; the next run \
+                       completes or undoes it";
+            let ended = Ended::Stuck(why.to_owned());
+            let result = MigrationResult { plan, ended, successor: None, saving: None, cost: None };
+            MigrationEvent::Over(job, Box::new(result))
+        };
+        std::mem::take(&mut self.under_way).into_iter().map(given_up).collect()
     }
 
     /// Whether no move is under way.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use paceline_api::bounded;
+use paceline_api::token::refuse_readable;
 use paceline_api::usage::BadUsage;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -20,6 +21,8 @@ pub(super) fn config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
     if certificates.is_empty() {
         return Err(wrong(&"it contains no certificate"));
     }
+    // A group may read it, as that of a web server's certificates.
+    refuse_readable("tls_key", key, 0o007)?;
     let text =
         bounded::CERTIFICATE.read(key).map_err(|error| BadUsage::file("tls_key", key, error))?;
     let private = PrivateKeyDer::from_pem_slice(text.as_bytes())

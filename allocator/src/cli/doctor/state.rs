@@ -135,10 +135,12 @@ fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn audit(folder: &Path) -> Finding {
-    if !read::exists(folder) {
-        return Finding::ok("audit log", "none yet");
-    }
-    match verify(folder, None) {
+    let verdict = match read::try_exists(folder) {
+        Ok(false) => return Finding::ok("audit log", "none yet"),
+        Ok(true) => verify(folder, None),
+        Err(error) => Err(error),
+    };
+    match verdict {
         Ok(verdict) => judge(&verdict, unix_seconds()),
         Err(error) => {
             let advice = "run as the owner of the state folder";

@@ -138,6 +138,16 @@ fn emptied_or_removed_log_is_noticed() {
 }
 
 #[test]
+fn log_that_cannot_be_read_is_not_taken_for_none() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(!read::try_exists(folder.path()).unwrap());
+    assert!(!read::try_exists(&folder.path().join("none")).unwrap());
+    fs::create_dir(folder.path().join(files::CURRENT)).unwrap();
+    let error = read::try_exists(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+}
+
+#[test]
 fn cut_beginning_is_noticed() {
     let folder = log();
     fs::remove_file(&paths(folder.path())[0]).unwrap();

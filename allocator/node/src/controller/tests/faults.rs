@@ -1,5 +1,7 @@
 //! An engine that refuses what it is asked to do, or never answers.
 
+use std::time::Duration;
+
 use paceline_api::live::Refusal;
 use paceline_api::live::snapshot::Standing;
 use paceline_policy::policies::{self, AnyPolicy};
@@ -9,8 +11,15 @@ use paceline_runtime::testing::Behavior;
 use super::test_env::{EngineAnswers, TestEnv, names};
 use super::{audited, has_standing, number, pin, policy, release, view};
 
-/// More jobs than are restored at once.
-const JOBS: [&str; 8] = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+/// So many jobs that no time is left for an engine that hangs for each of them, even if several are restored
+/// at once.
+const JOBS: [&str; 30] = [
+    "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18", "c19", "c21", "c22", "c23", "c24",
+    "c25", "c26", "c27", "c28", "c29", "c31", "c32", "c33", "c34", "c35", "c36", "c37", "c38",
+    "c39", "c41", "c42", "c43",
+];
+/// After this time, service managers kill the allocator.
+const STOP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A policy that runs often, and ends a job at its first loss at the objective.
 fn ending() -> Box<dyn Policy> {
@@ -60,21 +69,43 @@ async fn second_release_restores_what_the_first_could_not() {
     env.end().await;
 }
 
-#[tokio::test]
-async fn job_that_could_not_be_ended_is_tried_again_and_recorded_once() {
+/// A job at its objective, whose end the engine answers so.
+async fn at_its_objective(answers: EngineAnswers) -> TestEnv {
     let env = TestEnv::sampling(ending(), &["ends"]);
     env.wait_until("a decision", |snapshot| number(snapshot) > 0).await;
-    env.answers("ends", EngineAnswers::Refused);
+    env.answers("ends", answers);
     env.report("ends", |progress| {
         progress.targets.objective = Some(5.0);
         (progress.eval.count, progress.eval.sum) = (2, 8.0);
     });
+    env
+}
+
+#[tokio::test]
+async fn job_that_could_not_be_ended_is_tried_again_and_recorded_once() {
+    let env = at_its_objective(EngineAnswers::Refused).await;
     env.wait_until("several tries", |_| env.refusals("ends") >= 3).await;
     let decisions = number(&env.live.now());
     assert!(u64::try_from(env.refusals("ends")).unwrap() <= decisions + 1, "one for each decision");
     env.answers("ends", EngineAnswers::Done);
     env.wait_until("its end", |snapshot| names(snapshot).is_empty()).await;
     assert_eq!(audited(&env.end().await, "terminated").len(), 1);
+}
+
+#[tokio::test]
+async fn job_that_could_not_be_ended_keeps_its_restart_policy() {
+    let env = at_its_objective(EngineAnswers::KeepsRunning).await;
+    env.wait_until("a try", |_| env.refusals("ends") > 0).await;
+    assert!(env.restarts("ends"), "its owner wants it to run again after a crash");
+    env.end().await;
+}
+
+#[tokio::test]
+async fn end_of_the_run_waits_for_a_job_that_is_being_ended() {
+    let mut env = at_its_objective(EngineAnswers::EndsLate).await;
+    env.wait_until("its end", has_standing("ends", Standing::Ending)).await;
+    env.ended().await.unwrap();
+    assert!(!env.exists("ends"), "it still runs");
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,9 +126,9 @@ async fn container_that_is_never_described_stops_no_survey() {
 /// Ends a controller whose engine does not answer any more. The clock jumps from timeout to timeout.
 async fn ends_without_engine(mut env: TestEnv) {
     tokio::time::pause();
-    // It panics if each container is tried again.
-    let error = env.ended().await.unwrap_err().to_string();
-    assert!(error.contains("cannot restore the limits of 8 containers"), "{error}");
+    // It panics if the engine is waited for once for each container.
+    let error = env.ended_within(STOP_TIMEOUT).await.unwrap_err().to_string();
+    assert!(error.contains("cannot restore the limits of 30 containers"), "{error}");
 }
 
 #[tokio::test]
@@ -105,7 +136,7 @@ async fn engine_that_hangs_at_the_end_is_not_tried_again() {
     let env = TestEnv::sampling(policy("none"), &JOBS);
     for job in JOBS {
         env.wait_until(job, has_standing(job, Standing::Managed)).await;
-        env.order(pin(job, 0.1)).await.unwrap();
+        env.order(pin(job, 0.03)).await.unwrap();
     }
     for job in JOBS {
         env.answers(job, EngineAnswers::Never);
@@ -121,7 +152,7 @@ async fn container_runtime_that_hangs_at_the_end_is_not_tried_again() {
             names(snapshot).contains(job) && view(snapshot, job).chosen.is_some()
         })
         .await;
-        env.order(pin(job, 0.1)).await.unwrap();
+        env.order(pin(job, 0.03)).await.unwrap();
     }
     fake.behave(Behavior::Hangs);
     ends_without_engine(env).await;

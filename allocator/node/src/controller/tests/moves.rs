@@ -27,8 +27,8 @@ use crate::migration::moves::{MigrationEvent, MigrationQueue};
 use crate::migration::{Ended, MigrationMethod, MigrationResult, News, Settings};
 use crate::observe::node::Machine;
 
-struct ManualController {
-    controller: Controller,
+pub(super) struct ManualController {
+    pub(super) controller: Controller,
     folder: TempDir,
 }
 
@@ -84,7 +84,7 @@ impl ManualController {
     }
 
     /// The same, with the job on node a.
-    fn with_job() -> Self {
+    pub(super) fn with_job() -> Self {
         let mut manual = Self::new();
         manual.survey(&[("old", "0")]);
         manual.answers("old");

@@ -293,7 +293,22 @@ impl TestEnv {
 
     /// Removes the container of a job.
     pub(super) fn remove(&self, job: &str) {
-        self.containers.lock().unwrap().retain(|id, _| !id.starts_with(job));
+        self.container(job, |one| one.exists = false);
+    }
+
+    /// Creates the container of a job again, with the same id.
+    pub(super) fn create_again(&self, job: &str) {
+        self.container(job, |one| one.exists = true);
+    }
+
+    /// Whether the engine has the container of a job.
+    pub(super) fn exists(&self, job: &str) -> bool {
+        self.container(job, |one| one.exists)
+    }
+
+    /// Whether the engine starts the container of a job again when it ends.
+    pub(super) fn restarts(&self, job: &str) -> bool {
+        self.container(job, |one| one.restarts)
     }
 
     /// Ends the controller, which restores every limit.
@@ -305,8 +320,13 @@ impl TestEnv {
 
     /// Ends the controller, and returns how it ended.
     pub(super) async fn ended(&mut self) -> anyhow::Result<Ending> {
+        self.ended_within(HANG_TIMEOUT).await
+    }
+
+    /// The same. It panics if the controller takes longer than `limit`.
+    pub(super) async fn ended_within(&mut self, limit: Duration) -> anyhow::Result<Ending> {
         self.ending.send_replace(Some(Ending::Terminated));
-        let ended = tokio::time::timeout(HANG_TIMEOUT, self.controller.join_next()).await;
+        let ended = tokio::time::timeout(limit, self.controller.join_next()).await;
         ended.expect("it ends in time").unwrap().unwrap()
     }
 }

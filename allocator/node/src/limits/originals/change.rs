@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::make_private;
+use paceline_runtime::processes::{is_job, mark, unmark};
 use tracing::{debug, warn};
 
 use super::super::error::chain;
@@ -47,6 +48,11 @@ impl Originals {
             let seal = files.write_original(original, sync).map_err(&failed)?;
             if let Some(claim) = &mut claim {
                 claim.is_recorded();
+            }
+            if is_job(id)
+                && let Err(error) = mark(id)
+            {
+                warn!("cannot mark job {id} as limited for allocators of other users: {error}");
             }
             let record = Record { original: original.clone(), last: Some(last) };
             let known = Known { record, number: 1, seal: Some(seal), claim };
@@ -95,11 +101,15 @@ impl Originals {
 
     /// Records other limits of a container's owner. On return they are on the disk.
     pub(in crate::limits) fn replace(&self, original: &Original) -> Result<(), OriginalsError> {
+        self.write_again(original, true)
+    }
+
+    fn write_again(&self, original: &Original, sync: bool) -> Result<(), OriginalsError> {
         let _busy = self.begin();
         let files = self.files(&original.id);
         let failed = at(files.path());
         make_private(&self.folder).map_err(&failed)?;
-        let seal = files.write_original(original, true).map_err(&failed)?;
+        let seal = files.write_original(original, sync).map_err(&failed)?;
         self.change(&original.id, |known| {
             known.record.original = original.clone();
             known.seal = Some(seal);
@@ -152,6 +162,9 @@ impl Originals {
         };
         // Between these two steps, a record that is missing must not be taken for a lost one.
         claim.iter_mut().for_each(Claim::is_restored);
+        if is_job(id) {
+            unmark(id);
+        }
         if let Err(error) = self.files(id).remove() {
             self.kept().insert(id.to_owned(), Kept::Ended(claim));
             return Err(error);
@@ -186,8 +199,8 @@ impl Originals {
             Some(Kept::Unreadable { absent, .. }) => count(absent),
             Some(Kept::Ended(_)) | None => {}
         }
-        // Without it, only the time until the record ends is longer.
-        if let Some(error) = changed.and_then(|original| self.replace(&original).err()) {
+        // Without it, only the time until the record ends is longer. So the caller does not wait for the disk.
+        if let Some(error) = changed.and_then(|original| self.write_again(&original, false).err()) {
             warn!("{}", chain(&error));
         }
         let engine = self.engine.clone();

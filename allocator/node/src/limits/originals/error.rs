@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use paceline_api::state_folder::StateError;
+use paceline_runtime::processes::Mark;
 
 use super::super::record::FORMAT;
 
@@ -43,6 +44,12 @@ pub enum OriginalsError {
         /// The lock's file.
         claim: PathBuf,
     },
+    /// The allocator of another user, which has ended, has left limits on a job outside containers.
+    #[error(
+        "an allocator of user {} has left limits on this job; run `paceline restore` as that user, with the \
+         `--runtime` of that run, or remove {} if the limits are right", .0.uid, .0.path.display()
+    )]
+    Marked(Mark),
     /// The file was written by a newer version.
     #[error("cannot use {}: it has format {format}; this version reads up to {}", .path.display(), FORMAT)]
     Newer {
@@ -78,6 +85,7 @@ impl OriginalsError {
         match self {
             Self::Claimed { .. }
             | Self::LeftBehind { .. }
+            | Self::Marked(..)
             | Self::Newer { .. }
             | Self::Other { .. }
             | Self::Malformed(..)

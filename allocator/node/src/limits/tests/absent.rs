@@ -111,6 +111,78 @@ async fn limit_that_the_engine_keeps_waits_for_the_engine() {
 }
 
 #[tokio::test]
+async fn silent_engine_is_waited_for_once() {
+    let ids = ["a", "b", "c", "d"];
+    let stub = Stub::start(&ids);
+    let actuator = by(&stub, ActuatorBackend::Engine);
+    for id in ids {
+        actuator.set(id, cap(0.25)).await.unwrap();
+    }
+    stub.state.lock().unwrap().trouble = Some(Trouble::Silent);
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    for id in ids {
+        let error = actuator.restore(id).await.unwrap_err();
+        assert!(matches!(error, LimitError::Silent { .. }), "{error}");
+    }
+    assert!(began.elapsed() < ENGINE_TIMEOUT * 2, "{:?}", began.elapsed());
+    assert_eq!(actuator.pending(), ids);
+    stub.state.lock().unwrap().trouble = None;
+    tokio::time::advance(ENGINE_TIMEOUT).await;
+    tokio::time::resume();
+    for id in ids {
+        assert_eq!(actuator.restore(id).await.unwrap(), Some(Restored::Equivalently), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn container_that_hangs_alone_keeps_no_other_one_waiting() {
+    let stub = Stub::start(&["a", "b"]);
+    let actuator = by(&stub, ActuatorBackend::Engine);
+    for id in ["a", "b"] {
+        actuator.set(id, cap(0.25)).await.unwrap();
+    }
+    stub.state.lock().unwrap().trouble = Some(Trouble::SilentAbout("a"));
+    tokio::time::pause();
+    let error = actuator.restore("a").await.unwrap_err();
+    assert!(matches!(error, LimitError::Silent { .. }), "{error}");
+    tokio::time::resume();
+    assert_eq!(actuator.restore("b").await.unwrap(), Some(Restored::Equivalently));
+    assert_eq!(actuator.pending(), ["a"]);
+}
+
+#[tokio::test]
+async fn block_io_is_restored_without_the_engine_or_its_record_stays() {
+    let stub = Stub::start(&["a"]);
+    fs::write(stub.file("a", "blkio.bfq.weight"), "100\n").unwrap();
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set("a", Setting::Weight(512)).await.unwrap();
+    stub.state.lock().unwrap().lost = true;
+    let error = chain(&actuator.restore("a").await.unwrap_err());
+    assert!(error.contains("block I/O with weight 100"), "{error}");
+    assert_eq!(actuator.pending(), ["a"]);
+    // One of its processes shows the folder.
+    fs::write(stub.file("a", "cgroup.procs"), "100\n").unwrap();
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(fs::read_to_string(stub.file("a", "blkio.bfq.weight")).unwrap(), "100");
+    assert_eq!(stub.cgroup("a").weight().unwrap(), 1024);
+}
+
+#[tokio::test]
+async fn job_is_restored_in_the_group_of_the_last_write() {
+    let job = "job-0123456789abcdef";
+    let stub = Stub::start(&[job, "b"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set(job, cap(0.25)).await.unwrap();
+    // Another record of the same id leads to another group.
+    stub.show_as(job, "b");
+    stub.cgroup("b").set_quota(quota(Some(70_000))).unwrap();
+    assert_eq!(actuator.restore(job).await.unwrap(), Some(Restored::Exactly));
+    let left = |id| fs::read_to_string(stub.file(id, "cpu.cfs_quota_us")).unwrap();
+    assert_eq!((left(job).trim(), left("b").trim()), ("-1", "70000"));
+}
+
+#[tokio::test]
 async fn absent_container_is_gone_after_a_long_time() {
     let stub = Stub::start(&["a"]);
     by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();

@@ -35,6 +35,8 @@ pub(super) enum Trouble {
     Fails,
     /// It never answers.
     Silent,
+    /// It never answers what it is asked of this container.
+    SilentAbout(&'static str),
 }
 
 #[derive(Debug)]
@@ -187,6 +189,13 @@ impl Stub {
         fs::write(path, format!("3:cpu,cpuacct:/{id}/{name}\n4:blkio:/{id}/{name}\n")).unwrap();
     }
 
+    /// From now on a container's process is in the group of another one.
+    pub(super) fn show_as(&self, id: &str, other: &str) {
+        let pid = self.state.lock().unwrap().hosts[id]["Pid"].as_u64().unwrap();
+        let path = self.folder.path().join(format!("proc/{pid}/cgroup"));
+        fs::write(path, format!("3:cpu,cpuacct:/{other}\n4:blkio:/{other}\n")).unwrap();
+    }
+
     /// Removes a container.
     pub(super) fn remove(&self, id: &str) {
         let mut state = self.state.lock().unwrap();
@@ -334,9 +343,14 @@ async fn answer(mut stream: UnixStream, state: &Mutex<State>, cgroups: &Path) {
             return;
         }
         Some(Trouble::Silent) => return std::future::pending().await,
-        None => {}
+        Some(Trouble::SilentAbout(id)) if path.contains(&format!("/containers/{id}/")) => {
+            return std::future::pending().await;
+        }
+        Some(Trouble::SilentAbout(_)) | None => {}
     }
-    let said = if path.contains("/events?") {
+    let said = if path.ends_with("/info") {
+        json!({"ID": state.lock().unwrap().id}).to_string()
+    } else if path.contains("/events?") {
         let state = state.lock().unwrap();
         let is_it = |id: &&String| path.contains(&format!("%22{id}%22"));
         let event = |id| json!({"Type": "container", "Action": "destroy", "Actor": {"ID": id}});

@@ -1,8 +1,9 @@
 //! The last steps of a move: the successor replaces the source, or the source resumes.
 
+use paceline_api::labels::MOVED_FROM;
 use paceline_runtime::Container;
 
-use super::{Containers, MOVED_FROM, failed};
+use super::{Containers, failed};
 use crate::migration::{Move, StepError, StepOutcome};
 
 impl Containers {

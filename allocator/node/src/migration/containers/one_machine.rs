@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Containers;
+use crate::migration::execute::STEP_TIMEOUT;
 use crate::migration::journal::Folder;
 use crate::migration::moves::MigrationWorker;
 use crate::migration::{
@@ -32,9 +34,13 @@ impl OneMachine {
 
     /// Changes the CPUs of a container that keeps running.
     async fn change_cpus(&self, plan: Move) -> MigrationResult {
-        let ended = match self.backend.set_cpus(&plan).await {
-            Ok(()) => Ended::Moved,
-            Err(error) => Ended::Stayed(format!("{:#}", anyhow::Error::from(error))),
+        let ended = match timeout(STEP_TIMEOUT, self.backend.set_cpus(&plan)).await {
+            Ok(Ok(())) => Ended::Moved,
+            Ok(Err(error)) => Ended::Stayed(format!("{:#}", anyhow::Error::from(error))),
+            Err(_) => Ended::Stayed(format!(
+                "cannot change the container's CPUs: the engine has not answered within {} s",
+                STEP_TIMEOUT.as_secs()
+            )),
         };
         MigrationResult { plan, ended, successor: None, saving: None, cost: Some(0.0) }
     }
@@ -54,5 +60,35 @@ impl MigrationWorker for OneMachine {
             }
             MigrationMethod::Cpuset => self.change_cpus(plan).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use paceline_runtime::docker::Docker;
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::migration::execute::tests::plan;
+
+    #[tokio::test(start_paused = true)]
+    async fn engine_that_hangs_at_a_change_of_cpus_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("engine.sock");
+        let _mute = UnixListener::bind(&socket).unwrap();
+        let engine = Docker::at(&format!("unix://{}", socket.display())).unwrap();
+        let backend = Containers::new(engine.into(), folder.path().join("proc"));
+        let journal = Folder::open(&folder.path().join("state")).unwrap();
+        let settings = Settings { by: MigrationMethod::Cpuset, ..Settings::default() };
+        let (tell, _) = mpsc::channel(1);
+        let began = Instant::now();
+        let worker = OneMachine::new(backend, journal, settings);
+        let result = worker.execute(plan(), CancellationToken::new(), tell).await;
+        let why = "cannot change the container's CPUs: the engine has not answered within 30 s";
+        assert_eq!(result.ended, Ended::Stayed(why.to_owned()));
+        assert!(began.elapsed() < 2 * STEP_TIMEOUT, "{:?}", began.elapsed());
     }
 }

@@ -41,6 +41,20 @@ fn settings(folder: &Path) -> (Settings, TlsConnector) {
 }
 
 #[tokio::test]
+async fn key_that_every_user_may_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, _) = settings(folder.path());
+    let key = settings.tls_key.clone().unwrap();
+    let with_mode = |mode| {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        crate::web::tls::config(settings.tls_certificate.as_ref().unwrap(), &key)
+    };
+    let refused = with_mode(0o644).unwrap_err().to_string();
+    assert!(refused.contains("tls_key") && refused.contains("mode 644"), "{refused}");
+    assert!(with_mode(0o640).is_ok());
+}
+
+#[tokio::test]
 async fn tls_clients_need_the_token() {
     let folder = tempfile::tempdir().unwrap();
     let (settings, connector) = settings(folder.path());

@@ -25,6 +25,10 @@ pub(super) struct Container {
     pub(super) answers: EngineAnswers,
     /// How often the engine has refused to change or end it.
     pub(super) refusals: usize,
+    /// Whether the engine has it.
+    pub(super) exists: bool,
+    /// Whether the engine starts it again when it ends.
+    pub(super) restarts: bool,
 }
 
 /// How the engine answers requests about one container.
@@ -34,6 +38,10 @@ pub(in crate::controller::tests) enum EngineAnswers {
     Done,
     /// It describes the container, and refuses to change or end it.
     Refused,
+    /// It describes and changes the container, and cannot end it.
+    KeepsRunning,
+    /// It ends the container after a while.
+    EndsLate,
     /// It never answers.
     Never,
 }
@@ -72,6 +80,8 @@ pub(super) fn create(proc: &Path, groups: &Path, name: &str, pid: usize) -> (Str
         described: 0,
         answers: EngineAnswers::Done,
         refusals: 0,
+        exists: true,
+        restarts: true,
     };
     container.owned_like(name);
     (id, container)
@@ -113,6 +123,7 @@ impl Container {
             self.cpu_shares = weight;
             fs::write(self.group.join("cpu.shares"), weight.to_string()).unwrap();
         }
+        self.restarts &= body["RestartPolicy"]["Name"] != "no";
     }
 
     pub(super) fn nano_cpus(&self) -> i64 {

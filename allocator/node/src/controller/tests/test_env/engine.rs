@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use paceline_runtime::Runtime;
 use paceline_runtime::docker::Docker;
@@ -12,6 +13,9 @@ use tokio::task::JoinSet;
 
 use super::container::{Container, Containers, EngineAnswers};
 use super::http::{answer, request};
+
+/// How long a container takes to end that ends late.
+const LATE_END: Duration = Duration::from_millis(300);
 
 /// Starts an engine with Docker's API.
 pub(super) fn docker(place: &Path, containers: &Containers, tasks: &mut JoinSet<()>) -> Runtime {
@@ -40,10 +44,20 @@ async fn turn(stream: &mut UnixStream, containers: &Containers) -> Option<()> {
         stream.write_all(head.as_bytes()).await.ok()?;
         return std::future::pending().await;
     }
+    if ends_late(path, containers) {
+        tokio::time::sleep(LATE_END).await;
+    }
     let Some((status, body)) = respond(path, &body, containers) else {
         return std::future::pending().await;
     };
     stream.write_all(answer(status, &body.to_string()).as_bytes()).await.ok()
+}
+
+/// Whether a request is to end a container that ends late.
+fn ends_late(path: &str, containers: &Containers) -> bool {
+    containers.lock().unwrap().iter().any(|(id, one)| {
+        one.answers == EngineAnswers::EndsLate && path.contains(&format!("/{id}/stop"))
+    })
 }
 
 /// The engine's answer; `None` if it never comes.
@@ -53,12 +67,14 @@ fn respond(path: &str, body: &[u8], containers: &Containers) -> Option<(u16, Val
     let mut words = path.split('/').skip_while(|word| *word != "containers").skip(1);
     Some(match (words.next(), words.next()) {
         (Some("json"), None) => {
-            let labelled = |one: &&Container| one.labels["paceline.enable"] == "true";
-            let listed = containers.iter().filter(|(_, one)| labelled(one));
+            let is_listed =
+                |one: &&Container| one.exists && one.labels["paceline.enable"] == "true";
+            let listed = containers.iter().filter(|(_, one)| is_listed(one));
             (200, listed.map(|(id, _)| json!({"Id": id})).collect())
         }
         (Some(wanted), Some(what)) => {
-            let found = containers.iter_mut().find(|(id, _)| id.starts_with(wanted));
+            let mut existing = containers.iter_mut().filter(|(_, one)| one.exists);
+            let found = existing.find(|(id, _)| id.starts_with(wanted));
             let Some((id, one)) = found else {
                 return Some((404, json!({"message": "no such"})));
             };
@@ -66,20 +82,29 @@ fn respond(path: &str, body: &[u8], containers: &Containers) -> Option<(u16, Val
             one.described += usize::from(describes);
             match (one.answers, what) {
                 (EngineAnswers::Never, _) => return None,
-                (EngineAnswers::Refused, "update" | "stop") => {
+                (EngineAnswers::Refused, "update" | "stop")
+                | (EngineAnswers::KeepsRunning, "stop") => {
                     one.refusals += 1;
                     (500, json!({"message": "refused"}))
                 }
-                (EngineAnswers::Done, "update") => {
+                (
+                    EngineAnswers::Done | EngineAnswers::KeepsRunning | EngineAnswers::EndsLate,
+                    "update",
+                ) => {
                     one.update(&serde_json::from_slice(body).unwrap());
                     (200, json!({"Warnings": null}))
                 }
-                (EngineAnswers::Done, "stop") => {
-                    let id = id.clone();
-                    containers.remove(&id);
+                (EngineAnswers::Done | EngineAnswers::EndsLate, "stop") => {
+                    one.exists = false;
                     (200, Value::Null)
                 }
-                (EngineAnswers::Done | EngineAnswers::Refused, _) => (200, one.describe(id)),
+                (
+                    EngineAnswers::Done
+                    | EngineAnswers::Refused
+                    | EngineAnswers::KeepsRunning
+                    | EngineAnswers::EndsLate,
+                    _,
+                ) => (200, one.describe(id)),
             }
         }
         _ => (404, json!({"message": path})),

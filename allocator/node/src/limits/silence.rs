@@ -1,0 +1,52 @@
+//! An engine that does not answer. Each further request would take as long as the last one, so restores go on
+//! without it for a while: by files where nothing of ours is in the engine.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Actuator;
+
+/// A request that fails after so long was left unanswered. No request is given up sooner.
+pub(crate) const HANG: Duration = Duration::from_secs(8);
+/// How long the engine may take to say that it works. One container may hang alone.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long an engine that does not answer is left alone.
+const PAUSE: Duration = Duration::from_secs(15);
+
+/// Until when the engine is not asked to restore anything.
+#[derive(Debug, Default)]
+pub(super) struct Silence(Mutex<Option<Instant>>);
+
+impl Silence {
+    pub(super) fn lasts(&self) -> bool {
+        self.get().is_some_and(|until| Instant::now() < until)
+    }
+
+    fn set(&self, until: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Actuator {
+    /// Takes in whether a request that began at `began` was answered.
+    pub(super) async fn heard(&self, answered: bool, began: Instant) {
+        if answered {
+            self.silence.set(None);
+        } else if began.elapsed() >= HANG {
+            let works = tokio::time::timeout(PROBE_TIMEOUT, self.runtime.describe()).await;
+            let until = matches!(works, Err(_) | Ok(Err(_))).then(|| Instant::now() + PAUSE);
+            self.silence.set(until);
+        }
+    }
+
+    /// From now on limits are restored without the engine, for this time.
+    pub fn ask_no_more(&self, time: Duration) {
+        self.silence.set(Some(Instant::now() + time));
+    }
+}
