@@ -29,6 +29,8 @@ pub mod member;
 mod replacement;
 pub mod services;
 pub mod swarm;
+#[cfg(test)]
+mod testing;
 pub mod world;
 
 pub use agent_client::AgentClient;

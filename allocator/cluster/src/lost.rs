@@ -6,8 +6,7 @@
 //! back and has ended the task, or when an administrator has removed the machine from the Swarm.
 
 use bollard::models::{Service, ServiceSpec, Task, TaskState};
-use paceline_api::labels::{GANG, JOB};
-use paceline_node::migration::agent_actions::MOVED_FROM;
+use paceline_api::labels::{GANG, JOB, MOVED_FROM};
 
 use super::engine::{force, placed, unplace};
 use super::member::Member;
@@ -26,12 +25,19 @@ pub struct Lost {
     pub over: Option<&'static str>,
 }
 
-/// Finds out whether the job of a service is lost.
-pub(super) fn find(service: &Service, tasks: &[&Task]) -> Option<Lost> {
+/// Finds out whether the job of a service is lost. `exists` is whether a service with an id exists.
+pub(super) fn find(
+    service: &Service,
+    tasks: &[&Task],
+    exists: impl Fn(&str) -> bool,
+) -> Option<Lost> {
     let spec = service.spec.as_ref()?;
-    let has = |label| spec.labels.as_ref().is_some_and(|labels| labels.contains_key(label));
-    // Moves handle their own services, and policies the tasks of distributed jobs.
-    if [MOVE, MOVED_FROM, GANG].into_iter().any(has) || replacement::obstacle(spec).is_some() {
+    let label = |name| spec.labels.as_ref().and_then(|labels| labels.get(name));
+    // Moves handle their own services, and policies the tasks of distributed jobs. The source of a move and
+    // its journal are gone once it cannot be undone. From then on the successor is an ordinary service, whose
+    // label may have stayed.
+    let is_moved = label(MOVE).is_some() || label(MOVED_FROM).is_some_and(|source| exists(source));
+    if is_moved || label(GANG).is_some() || replacement::obstacle(spec).is_some() {
         return None;
     }
     let last = tasks.iter().max_by_key(|task| task.created_at.as_deref())?;
@@ -99,8 +105,13 @@ mod tests {
         serde_json::from_value(task).unwrap()
     }
 
+    /// What is found in a Swarm whose only other service has the id `s0`.
+    fn found(service: &Service, tasks: &[&Task]) -> Option<Lost> {
+        find(service, tasks, |id| id == "s0")
+    }
+
     fn stands(task: &Task) -> Option<bool> {
-        find(&service(|_| ()), &[task]).map(|lost| lost.over.is_some())
+        found(&service(|_| ()), &[task]).map(|lost| lost.over.is_some())
     }
 
     #[test]
@@ -124,11 +135,11 @@ mod tests {
     #[test]
     fn last_task_of_a_service_decides() {
         let (ended, runs) = (task("1", "shutdown", "shutdown"), task("2", "running", "running"));
-        assert_eq!(find(&service(|_| ()), &[&runs, &ended]), None);
+        assert_eq!(found(&service(|_| ()), &[&runs, &ended]), None);
         let again = task("3", "orphaned", "shutdown");
-        let lost = find(&service(|_| ()), &[&runs, &again, &ended]).unwrap();
+        let lost = found(&service(|_| ()), &[&runs, &again, &ended]).unwrap();
         assert_eq!((lost.task.as_str(), lost.job.as_str()), ("3", "vae"));
-        assert_eq!(find(&service(|_| ()), &[]), None);
+        assert_eq!(found(&service(|_| ()), &[]), None);
     }
 
     #[test]
@@ -142,7 +153,16 @@ mod tests {
             |it| it["TaskTemplate"]["ContainerSpec"]["Labels"] = json!({}),
         ];
         for change in changes {
-            assert_eq!(find(&service(change), &[&ended]), None);
+            assert_eq!(found(&service(change), &[&ended]), None);
+        }
+    }
+
+    #[test]
+    fn moved_job_is_lost_once_the_source_of_its_move_is_gone() {
+        let ended = task("1", "orphaned", "shutdown");
+        for (source, lost) in [("s0", false), ("s9", true)] {
+            let moved = service(|it| it["Labels"][MOVED_FROM] = json!(source));
+            assert_eq!(found(&moved, &[&ended]).is_some(), lost, "{source}");
         }
     }
 

@@ -17,11 +17,12 @@ use paceline_api::json_lines::JsonLines;
 use paceline_api::live::snapshot::DecisionView;
 use paceline_api::live::{DaemonChannels, Order, Refusal};
 use paceline_api::signals::Ending;
+use paceline_node::migration::Settings;
 use paceline_node::migration::mover::{MigrationHost, next_event};
 use paceline_node::migration::moves::MigrationQueue;
-use paceline_node::migration::{self, Settings};
 use paceline_policy::{Moment, Policy};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::agent_client::AgentClient;
@@ -39,6 +40,9 @@ const ROUND_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The latest first decision, in seconds: before it, every agent must have answered.
 const FIRST_DECISION_TIMEOUT: f64 = 5.0;
+
+/// How long moves may take to end at the end of a run. The engines of Swarms kill a manager after 90 s.
+const END_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A cluster under one policy.
 #[derive(Debug)]
@@ -111,13 +115,12 @@ impl Manager {
         }
     }
 
-    /// Lets the manager move jobs and restart jobs of lost machines. First, moves that an
-    /// earlier manager left unfinished are completed or undone.
-    pub async fn moving(mut self, docker: Docker, settings: Settings) -> Self {
+    /// Lets the manager move jobs and restart jobs of lost machines. Its run first completes or
+    /// undoes moves that an earlier manager left unfinished.
+    #[must_use]
+    pub fn moving(mut self, docker: Docker, settings: Settings) -> Self {
         self.reviving = Reviving::new(docker.clone());
         let services = Services::new(docker, self.client.clone(), self.watch.latest());
-        let recovered = migration::recover(&services, &services, |_| true).await;
-        self.recovered(recovered);
         self.moves =
             Some(MigrationQueue::new(SwarmMigrationWorker::new(services, settings), settings.most));
         self
@@ -130,16 +133,21 @@ impl Manager {
         self
     }
 
-    /// Runs until a signal arrives, then ends every move.
+    /// Runs until a signal arrives, then ends every move, or leaves it to the next manager.
     pub async fn run(mut self, mut ending: watch::Receiver<Option<Ending>>) -> Ending {
         self.began();
+        // An agent that does not answer delays this for minutes. What a signal interrupts, the next manager
+        // does.
+        tokio::select! {
+            biased;
+            _ = asked(&mut ending) => {}
+            () = self.recover() => {}
+        }
         let ended = loop {
             let timer = self.clock.instant(self.look_at);
             tokio::select! {
                 biased;
-                ended = async { ending.wait_for(Option::is_some).await.ok().and_then(|e| *e) } => {
-                    break ended.unwrap_or(Ending::Terminated);
-                }
+                ended = asked(&mut ending) => break ended,
                 Some(order) = self.channels.orders.recv() => refuse(order),
                 event = next_event(&mut self.moves) => self.moved(event),
                 Some(recovered) = self.stuck.tried.join_next() => match recovered {
@@ -149,7 +157,7 @@ impl Manager {
                 () = tokio::time::sleep_until(timer) => self.turn(),
             }
         };
-        self.end_moves().await;
+        self.end_moves(Instant::now() + END_TIMEOUT).await;
         if let Some(placing) = self.placing.take() {
             for entry in placing.end().await {
                 self.write(&entry);
@@ -276,9 +284,98 @@ impl Manager {
     }
 }
 
+/// Waits for the signal to end. Cancel safe: the signal stays in its channel.
+async fn asked(ending: &mut watch::Receiver<Option<Ending>>) -> Ending {
+    let ended = ending.wait_for(Option::is_some).await;
+    ended.ok().and_then(|ended| *ended).unwrap_or(Ending::Terminated)
+}
+
 /// Refuses an order: limits are written on the job's own machine, by its agent.
 fn refuse(order: Order) {
     let why = "the manager takes no orders; give the order to the agent on the job's machine";
     // The client may have disconnected.
     drop(order.answer.send(Err(Refusal::Impossible(why.to_owned()))));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+
+    use paceline_api::live::{Snapshot, pair};
+    use paceline_policy::Params;
+    use paceline_policy::policies::Unlimited;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::agent_client;
+    use crate::lost::Lost;
+    use crate::testing::{Warnings, docker};
+
+    /// A client of agents, which are never asked here.
+    fn client(folder: &Path) -> AgentClient {
+        let (token, ca) = (folder.join("token"), folder.join("ca.pem"));
+        std::fs::write(&token, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&token, Permissions::from_mode(0o600)).unwrap();
+        let made = rcgen::generate_simple_self_signed(["agent".to_owned()]).unwrap();
+        std::fs::write(&ca, made.cert.pem()).unwrap();
+        let settings = agent_client::Settings {
+            agent_port: 1,
+            agent_token_file: token,
+            agent_ca: ca,
+            agent_name: None,
+        };
+        AgentClient::new(&settings).unwrap()
+    }
+
+    /// A manager that moves jobs, with the engine at `socket` below `folder`.
+    fn manager(folder: &Path, socket: &Path) -> Manager {
+        let (_, channels) = pair(Snapshot::default());
+        let policy = Unlimited::new(&Params::default()).unwrap();
+        let found = (docker(socket), Swarm::default());
+        Manager::new(found, client(folder), Box::new(policy), Records::default(), channels)
+            .moving(docker(socket), Settings::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn signal_ends_a_recovery_without_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        // The engine accepts each request, and answers none.
+        let _mute = UnixListener::bind(&socket).unwrap();
+        let (signals, ending) = watch::channel(None);
+        let began = Instant::now();
+        let run = Box::pin(manager(folder.path(), &socket).run(ending));
+        let signal = async {
+            sleep(Duration::from_secs(1)).await;
+            signals.send_replace(Some(Ending::Interrupted));
+        };
+        let (ended, ()) = tokio::join!(run, signal);
+        assert_eq!(ended, Ending::Interrupted);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_restart_of_a_job_is_logged_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        // Each request is refused.
+        drop(UnixListener::bind(&socket).unwrap());
+        let mut manager = manager(folder.path(), &socket);
+        let lost = Lost {
+            job: "vae".to_owned(),
+            task: "t".to_owned(),
+            node: None,
+            over: Some("its machine was removed from the Swarm"),
+        };
+        let swarm = Swarm { lost: [("s".to_owned(), lost)].into(), ..Swarm::default() };
+        let warnings = Warnings::of("paceline_cluster::manager::reviving");
+        for _ in 0..10 {
+            manager.revive(&swarm);
+            sleep(ROUND_INTERVAL).await;
+        }
+        assert_eq!(warnings.count(), 1);
+    }
 }

@@ -10,8 +10,7 @@ use bollard::models::{
     MountType, ServiceSpec, ServiceSpecMode, TaskSpecContainerSpec,
     TaskSpecRestartPolicyConditionEnum,
 };
-use paceline_api::labels::{CHECKPOINT, ENABLE, JOB};
-use paceline_node::migration::agent_actions::MOVED_FROM;
+use paceline_api::labels::{CHECKPOINT, ENABLE, JOB, MOVED_FROM};
 use paceline_node::migration::{Move, StepError};
 
 use super::engine::{place, scale};

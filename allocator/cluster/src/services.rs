@@ -13,8 +13,9 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::errors::Error as EngineError;
 use bollard::models::{Service, ServiceSpec, Task};
+use paceline_api::labels::MOVED_FROM;
 use paceline_api::live::snapshot::JobView;
-use paceline_node::migration::agent_actions::{AgentAction, Done, MOVED_FROM};
+use paceline_node::migration::agent_actions::{AgentAction, Done};
 use paceline_node::migration::moves::MigrationWorker;
 use paceline_node::migration::procedure::Step;
 use paceline_node::migration::{

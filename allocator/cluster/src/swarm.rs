@@ -1,6 +1,6 @@
 //! The machines and services of a Swarm, as Docker lists them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bollard::Docker;
@@ -39,6 +39,7 @@ pub async fn read(docker: &Docker) -> Result<Swarm, EngineError> {
     let services = docker.list_services(None::<ListServicesOptions>).await?;
     let tasks = docker.list_tasks(None::<ListTasksOptions>).await?;
     let of_service = by_service(&tasks);
+    let ids: BTreeSet<&str> = services.iter().filter_map(|service| service.id.as_deref()).collect();
     let mut swarm = Swarm { members, ..Swarm::default() };
     for service in &services {
         let (Some(id), Some(spec)) = (&service.id, &service.spec) else { continue };
@@ -46,7 +47,7 @@ pub async fn read(docker: &Docker) -> Result<Swarm, EngineError> {
             swarm.obstacles.insert(id.clone(), why);
         }
         let tasks = of_service.get(id.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if let Some(lost) = lost::find(service, tasks) {
+        if let Some(lost) = lost::find(service, tasks, |id| ids.contains(id)) {
             swarm.lost.insert(id.clone(), lost);
         }
     }
@@ -67,24 +68,15 @@ impl Watch {
     pub(super) fn follow(docker: Docker, first: Swarm) -> Self {
         let (sender, latest) = watch::channel(first);
         let task = tokio::spawn(async move {
-            let mut silent = false;
+            let mut outage = Outage::of("the Swarm");
             loop {
                 sleep(ASK_INTERVAL).await;
-                let asked = timeout(ENGINE_TIMEOUT, read(&docker)).await;
-                match asked.map_err(|_| "no answer".to_owned()) {
-                    Ok(Ok(swarm)) => {
-                        if std::mem::take(&mut silent) {
-                            info!("Docker answers again about its Swarm");
-                        }
-                        sender.send_if_modified(|before| {
-                            let news = *before != swarm;
-                            *before = swarm;
-                            news
-                        });
-                    }
-                    Ok(Err(error)) => warn_once(&mut silent, &error.to_string()),
-                    Err(error) => warn_once(&mut silent, &error),
-                }
+                let Some(swarm) = outage.answer(read(&docker)).await else { continue };
+                sender.send_if_modified(|before| {
+                    let news = *before != swarm;
+                    *before = swarm;
+                    news
+                });
             }
         });
         Self { latest, _task: AbortOnDropHandle::new(task) }
@@ -101,8 +93,36 @@ impl Watch {
     }
 }
 
-fn warn_once(silent: &mut bool, why: &str) {
-    if !std::mem::replace(silent, true) {
-        warn!("cannot read the Swarm from Docker: {why}; using its last known state");
+/// Whether Docker answers about something. An outage is logged once, and so is its end.
+#[derive(Debug)]
+pub(super) struct Outage {
+    of: &'static str,
+    lasts: bool,
+}
+
+impl Outage {
+    /// Docker has answered about `of` so far.
+    pub(super) fn of(of: &'static str) -> Self {
+        Self { of, lasts: false }
+    }
+
+    /// Docker's answer; `None` if it fails or takes too long.
+    pub(super) async fn answer<T>(
+        &mut self,
+        asked: impl Future<Output = Result<T, EngineError>>,
+    ) -> Option<T> {
+        let answer = match timeout(ENGINE_TIMEOUT, asked).await {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(_) => Err("no answer".to_owned()),
+        };
+        let (of, lasted) = (self.of, std::mem::replace(&mut self.lasts, answer.is_err()));
+        match &answer {
+            Ok(_) if lasted => info!("Docker answers again about {of}"),
+            Err(why) if !lasted => {
+                warn!("cannot read {of} from Docker: {why}; using the last known state");
+            }
+            Ok(_) | Err(_) => {}
+        }
+        answer.ok()
     }
 }

@@ -63,15 +63,14 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// Whether the metadata opts in.
+/// Whether the metadata opts in. As for the allocator, the pod's own label overrides the one of containers.
 pub(crate) fn opts_in(metadata: &Cursor<'_>) -> Result<bool, Problem> {
     let Some(labels) = metadata.map("labels")? else { return Ok(false) };
-    for key in [ENABLE, OLD_ENABLE] {
-        if labels.scalar(key)? == Some("true") {
-            return labels.text(key).map(|_| true);
-        }
+    let key = if labels.get(ENABLE)?.is_some() { ENABLE } else { OLD_ENABLE };
+    if labels.scalar(key)? != Some("true") {
+        return Ok(false);
     }
-    Ok(false)
+    labels.text(key).map(|_| true)
 }
 
 /// Whether a pod that does not opt in seems meant to: it has our annotations, or the label is that of its

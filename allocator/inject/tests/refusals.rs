@@ -130,6 +130,18 @@ fn label_that_kubernetes_would_refuse_is_refused() {
 }
 
 #[test]
+fn label_of_pods_overrides_that_of_containers() {
+    let text = pod("", "containers: [{name: a, command: [a]}]");
+    let with = |own: &str, old: &str| {
+        let labels = format!("paceline.enable: \"{old}\"\n    paceline.dev/enable: \"{own}\"");
+        text.replace("paceline.dev/enable: \"true\"", &labels)
+    };
+    let left = with("false", "true");
+    assert_eq!(injected(&left), left);
+    assert!(injected(&with("true", "false")).contains("paceline-sidecar"));
+}
+
+#[test]
 fn volume_in_the_sidecars_place_is_refused() {
     let mount = "containers:\n- name: a\n  command: [a]\n  volumeMounts:\n  - {name: v, mountPath: /paceline/}";
     assert!(

@@ -78,77 +78,82 @@ impl Serialize for Answer {
     }
 }
 
-/// Each decision as sentences: what is decided, and why.
-impl Display for Answer {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+impl Answer {
+    /// The decision as sentences: what is decided, and why. Names are as in the frame, and may hold any
+    /// character.
+    pub fn sentences(&self) -> Vec<String> {
         match self {
-            Self::Jobs(_, decision) => explain_jobs(decision, f),
-            Self::Tasks(placement) => explain_tasks(placement, f),
-            Self::Gangs(scaling) => explain_gangs(scaling, f),
+            Self::Jobs(_, decision) => explain_jobs(decision),
+            Self::Tasks(placement) => explain_tasks(placement),
+            Self::Gangs(scaling) => explain_gangs(scaling),
         }
     }
 }
 
-fn explain_jobs(decision: &Decision, f: &mut Formatter<'_>) -> fmt::Result {
+/// The sentences, one a line.
+impl Display for Answer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.sentences().iter().try_for_each(|sentence| writeln!(f, "{sentence}"))
+    }
+}
+
+fn explain_jobs(decision: &Decision) -> Vec<String> {
     let Decision { t, policy, interval, limits, terminate, migrate, place, waiting: _, jobs } =
         decision;
     let next = Hundredths(*interval);
-    writeln!(f, "{} s: {policy}, next in {next} s", Hundredths(*t))?;
+    let mut said = vec![format!("{} s: {policy}, next in {next} s", Hundredths(*t))];
     for (id, job) in jobs {
-        write!(f, "  {id}: ")?;
-        match limits.get(id) {
-            Some(share) => write!(f, "{share}")?,
-            None if terminate.contains(id) => write!(f, "is ended")?,
-            None => write!(f, "no limit")?,
-        }
+        let limit = match limits.get(id) {
+            Some(share) => share.to_string(),
+            None if terminate.contains(id) => "is ended".to_owned(),
+            None => "no limit".to_owned(),
+        };
         let why = job.why.to_string();
         // Some reasons begin with the class.
-        if job.class != "-" && !why.starts_with(job.class) {
-            write!(f, ", {}", job.class)?;
-        }
-        writeln!(f, ": {why}")?;
+        let is_in_why = job.class == "-" || why.starts_with(job.class);
+        let class = if is_in_why { String::new() } else { format!(", {}", job.class) };
+        said.push(format!("  {id}: {limit}{class}: {why}"));
     }
     for assignment in place {
-        writeln!(f, "  {} goes to {}", assignment.job, assignment.node)?;
+        said.push(format!("  {} goes to {}", assignment.job, assignment.node));
     }
     for migration in migrate {
-        writeln!(f, "  {} moves from {} to {}", migration.job, migration.from, migration.to)?;
+        said.push(format!("  {} moves from {} to {}", migration.job, migration.from, migration.to));
     }
-    Ok(())
+    said
 }
 
-fn explain_tasks(placement: &Placement, f: &mut Formatter<'_>) -> fmt::Result {
+fn explain_tasks(placement: &Placement) -> Vec<String> {
     let Placement { t, policy, place, pending } = placement;
-    writeln!(f, "{} s: {policy}", Hundredths(*t))?;
+    let mut said = vec![format!("{} s: {policy}", Hundredths(*t))];
     for bound in place {
-        writeln!(
-            f,
+        said.push(format!(
             "  {} goes to {}, score {:.3}: {}",
             bound.task, bound.node, bound.score, bound.why
-        )?;
+        ));
     }
     for task in pending {
-        writeln!(f, "  {} waits: {}", task.task, task.why)?;
+        said.push(format!("  {} waits: {}", task.task, task.why));
     }
-    Ok(())
+    said
 }
 
-fn explain_gangs(scaling: &Scaling, f: &mut Formatter<'_>) -> fmt::Result {
+fn explain_gangs(scaling: &Scaling) -> Vec<String> {
     let Scaling { t, policy, weights: _, start, scale_in, scale_out, waiting } = scaling;
-    writeln!(f, "{} s: {policy}", Hundredths(*t))?;
+    let mut said = vec![format!("{} s: {policy}", Hundredths(*t))];
     for start in start {
-        writeln!(f, "  {} starts: {}", start.job, start.why)?;
+        said.push(format!("  {} starts: {}", start.job, start.why));
     }
     for (verb, changes) in [("gives up", scale_in), ("gets", scale_out)] {
         for change in changes {
             let (job, count, node) = (&change.job, change.count, &change.node);
-            writeln!(f, "  {job} {verb} {count} workers on {node}: {}", change.why)?;
+            said.push(format!("  {job} {verb} {count} workers on {node}: {}", change.why));
         }
     }
     for waiting in waiting {
-        writeln!(f, "  {} waits: {}", waiting.job, waiting.why)?;
+        said.push(format!("  {} waits: {}", waiting.job, waiting.why));
     }
-    Ok(())
+    said
 }
 
 /// Seconds to the nearest hundredth, without zeros at the end.

@@ -84,11 +84,11 @@ pub(super) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
 
 fn check(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let folder = args.state.folder();
-    if !read::exists(&folder) {
+    let failed = |error| unreadable(&folder, error);
+    if !read::try_exists(&folder).map_err(failed)? {
         return Err(no_audit_log(&folder).into());
     }
-    let verdict = verify(&folder, args.anchor.as_ref());
-    let verdict = verdict.map_err(|error| unreadable(&folder, error))?;
+    let verdict = verify(&folder, args.anchor.as_ref()).map_err(failed)?;
     print(&if args.json {
         serde_json::to_string_pretty(&verdict)? + "\n"
     } else {
@@ -129,4 +129,28 @@ fn text(verdict: &Verdict) -> String {
         lines.push(format!("last hash {}", last.hash));
     }
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit;
+
+    #[test]
+    fn log_that_cannot_be_read_is_a_failure_and_not_bad_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        // Root may read every folder, but not a link to itself.
+        let unreadable = folder.path().join("state");
+        std::os::unix::fs::symlink(&unreadable, &unreadable).unwrap();
+        let missing = folder.path().join("none");
+        for (path, is_failure, words) in [
+            (unreadable, true, "cannot read the audit log in"),
+            (missing, false, "no audit log in"),
+        ] {
+            let state = StateArgs { state_dir: Some(path) };
+            let error = check(&VerifyArgs { anchor: None, json: false, state }).unwrap_err();
+            assert_eq!(exit::is_of_the_machine(&error), is_failure, "{error:#}");
+            assert!(error.to_string().starts_with(words), "{error:#}");
+        }
+    }
 }

@@ -145,13 +145,12 @@ pub(super) async fn run(
     info!(policy = args.policy, machines = found.members.len(), "manager runs");
     let manager = Manager::new((docker.clone(), found), client, policy, records, channels);
     // Unfinished moves of an earlier manager are completed or undone under any policy.
-    let manager =
-        if args.dry_run { manager } else { manager.moving(docker.clone(), settings).await };
+    let manager = if args.dry_run { manager } else { manager.moving(docker.clone(), settings) };
     let manager = match placement {
         Some(placement) => manager.placing(docker, placement, args.dry_run),
         None => manager,
     };
-    Ok(manager.run(signals.ending()).await.into())
+    Ok(Box::pin(manager.run(signals.ending())).await.into())
 }
 
 impl ManagerArgs {

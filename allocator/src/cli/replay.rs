@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use paceline_api::bounded::Lines;
-use paceline_api::usage::BadUsage;
-use paceline_api::usage::in_one_line;
-use paceline_policy::PerJob;
+use paceline_api::plain::{plain, plain_json};
+use paceline_api::usage::{BadUsage, in_one_line};
 use paceline_policy::limiter::{Effective, Limiter, LimiterSettings};
 use paceline_policy::replay::{Answer, Replay};
+use paceline_policy::{JobId, PerJob};
 use serde::Serialize;
 
 use super::policy_args::PolicyArgs;
@@ -49,6 +49,28 @@ const RECORD: &str =
     "`paceline run --record FILE` and `paceline simulate --record FILE` write them";
 
 pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
+    if !replay(args, &mut BufWriter::new(io::stdout().lock()))? {
+        // A run that ended before its first decision leaves an empty record, so this is not a failure.
+        log.print(&format!("paceline: nothing to replay: the input has no frames; {RECORD}\n"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints an answer to each frame, until the reader closes the output. Returns whether there are frames.
+fn replay(args: &ReplayArgs, out: &mut impl Write) -> anyhow::Result<bool> {
+    match print_answers(args, out) {
+        // Errors of the input are errors of usage.
+        Err(error) if error.downcast_ref().is_some_and(is_closed) => Ok(true),
+        printed => printed,
+    }
+}
+
+/// Whether the reader has closed the pipe.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+fn print_answers(args: &ReplayArgs, out: &mut impl Write) -> anyhow::Result<bool> {
     let chosen = args.policy.chosen()?;
     let mut replay = Replay::new(chosen.build()?);
     let mut limited = args.effective.then_some(Limited { settings: chosen.limiter, limiter: None });
@@ -58,7 +80,6 @@ pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
             args.frames.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
         BadUsage(format!("{file}line {number}: {}", in_one_line(error)))
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     let mut has_frames = false;
     for (number, line) in (1_u64..).zip(Lines::new(frames)) {
         let answer = line.map_err(|error| bad_line(number, &error));
@@ -68,26 +89,18 @@ pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
         has_frames = true;
         let effective =
             limited.as_mut().map(|limited| limited.apply(&answer)).transpose()?.flatten();
-        let written = if args.explain {
-            write!(out, "{answer}").and_then(|()| explain(&mut out, effective.as_ref()))
+        if args.explain {
+            let effects = effective.as_ref().map(explained).unwrap_or_default();
+            for sentence in answer.sentences().iter().chain(&effects) {
+                writeln!(out, "{}", plain(sentence))?;
+            }
         } else {
             let line = Line { answer: &answer, effective: effective.as_ref() };
-            writeln!(out, "{}", serde_json::to_string(&line)?)
-        };
-        match written {
-            // The reader has closed the pipe.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return Ok(ExitCode::SUCCESS);
-            }
-            written => written?,
+            writeln!(out, "{}", plain_json(&serde_json::to_string(&line)?))?;
         }
     }
     out.flush()?;
-    if !has_frames {
-        // A run that ended before its first decision leaves an empty record, so this is not a failure.
-        log.print(&format!("paceline: nothing to replay: the input has no frames; {RECORD}\n"));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(has_frames)
 }
 
 type Effects = PerJob<Effective>;
@@ -123,11 +136,12 @@ impl Limited {
     }
 }
 
-fn explain(out: &mut impl Write, effective: Option<&Effects>) -> io::Result<()> {
-    for (job, Effective { share, why }) in effective.into_iter().flatten() {
-        writeln!(out, "  {job} has {share} in effect: {why}")?;
-    }
-    Ok(())
+/// The limits after the limiter, as sentences.
+fn explained(effects: &Effects) -> Vec<String> {
+    let sentence = |(job, Effective { share, why }): (&JobId, &Effective)| {
+        format!("  {job} has {share} in effect: {why}")
+    };
+    effects.iter().map(sentence).collect()
 }
 
 fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
@@ -140,5 +154,63 @@ fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
             }
         },
         None => Ok(Box::new(BufReader::new(io::stdin()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        replay: ReplayArgs,
+    }
+
+    /// Replays one frame, whose job has this name in JSON, with one more option.
+    fn replayed(name: &str, option: Option<&str>, out: &mut impl Write) -> anyhow::Result<bool> {
+        let folder = tempfile::tempdir().unwrap();
+        let frames = folder.path().join("frames.jsonl");
+        std::fs::write(&frames, format!(r#"{{"t": 1, "jobs": [{{"id": "{name}"}}]}}"#)).unwrap();
+        let words = ["replay", "--policy", "flowcon", "--effective"].into_iter();
+        let words = words.chain(option).chain(frames.to_str());
+        let Command { replay: args } = Command::try_parse_from(words).unwrap();
+        replay(&args, out)
+    }
+
+    #[test]
+    fn names_cannot_control_the_terminal() {
+        let name = r"a\u001b[2J\u009b31m\nb";
+        for (option, count) in [(Some("--explain"), 3), (None, 1)] {
+            let mut out = Vec::new();
+            assert!(replayed(name, option, &mut out).unwrap());
+            let text = String::from_utf8(out).unwrap();
+            assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+            assert_eq!(text.lines().count(), count, "{text}");
+        }
+    }
+
+    /// A pipe that its reader has closed.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn closed_pipe_ends_a_replay_without_an_error() {
+        for option in [Some("--explain"), None] {
+            assert!(replayed("a", option, &mut Closed).unwrap());
+            // An answer that fits the buffer is written at the end.
+            assert!(replayed("a", option, &mut BufWriter::new(Closed)).unwrap());
+        }
     }
 }

@@ -3,7 +3,7 @@
 use paceline_policy::{GangFrame, GangPolicy, Moment, TaskFrame, TaskPolicy};
 use serde::Serialize;
 
-use super::orders::{self, Orders};
+use super::orders::{self, Order, Orders};
 use super::state::SwarmState;
 
 /// The policy that places tasks.
@@ -33,13 +33,15 @@ pub struct Decider {
     epoch: f64,
     /// Whether every placed job is known to have been started completely.
     whole: bool,
+    /// The owners' orders of the last decision.
+    ordered: Vec<Order>,
 }
 
 impl Decider {
     /// Starts without knowledge of earlier runs. `epoch` is the start of the run, in Unix
     /// seconds.
     pub fn new(policy: PlacementPolicy, epoch: f64) -> Self {
-        Self { policy, epoch, whole: false }
+        Self { policy, epoch, whole: false, ordered: Vec::new() }
     }
 
     /// Some orders failed: jobs may be started only in part.
@@ -51,7 +53,10 @@ impl Decider {
     pub fn decide(&mut self, now: Moment, state: &SwarmState) -> (Orders, Option<PolicyFrame>) {
         // Resources of ended jobs are offered only after their tasks have left.
         let mut ahead = orders::of_owners(state);
-        let mut is_settled = ahead.list.is_empty();
+        // An order that comes again was not carried out: it failed, or this is a dry run. Only its own job
+        // waits for it.
+        let mut is_settled = ahead.list.iter().all(|order| self.ordered.contains(order));
+        self.ordered.clone_from(&ahead.list);
         if !std::mem::replace(&mut self.whole, true)
             && matches!(self.policy, PlacementPolicy::Gangs(_))
         {

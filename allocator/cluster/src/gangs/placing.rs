@@ -14,7 +14,7 @@ use paceline_api::live::snapshot::GangView;
 use paceline_policy::{JobId, Moment};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
@@ -24,11 +24,10 @@ use super::spec;
 use super::state::SwarmState;
 use crate::engine::SwarmEngine;
 use crate::member::{self, Member};
+use crate::swarm::Outage;
 
 /// How often Docker is asked.
 const ROUND_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest wait for Docker's answer.
-const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many services are changed at the same time.
 const ORDER_CONCURRENCY: usize = 8;
 
@@ -88,12 +87,11 @@ impl Placing {
         let (sender, listings) = watch::channel(None);
         let asked = engine.clone();
         let listing = tokio::spawn(async move {
+            let mut outage = Outage::of("the Swarm's services");
             loop {
                 let at = clock.now();
-                match timeout(ENGINE_TIMEOUT, list_all(at, &docker, &asked)).await {
-                    Ok(Ok(listing)) => drop(sender.send_replace(Some(Arc::new(listing)))),
-                    Ok(Err(error)) => warn!("cannot list the Swarm's services: {error}"),
-                    Err(late) => warn!("cannot list the Swarm's services: {late}"),
+                if let Some(listing) = outage.answer(list_all(at, &docker, &asked)).await {
+                    sender.send_replace(Some(Arc::new(listing)));
                 }
                 sleep(ROUND_INTERVAL).await;
             }
@@ -243,4 +241,33 @@ async fn carry_out(engine: &SwarmEngine, list: Vec<Order>) -> OrderResults {
         }
     }
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use paceline_policy::policies::{AnyPolicy, build};
+    use paceline_policy::{Params, Variant};
+
+    use super::*;
+    use crate::testing::{Warnings, docker};
+
+    #[tokio::test(start_paused = true)]
+    async fn outage_of_docker_is_logged_once() {
+        let AnyPolicy::Gangs(policy) =
+            build("fifo-gang", Variant::Resolved, &Params::default()).unwrap()
+        else {
+            panic!("it places whole jobs")
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        // Each request is refused.
+        drop(UnixListener::bind(&socket).unwrap());
+        let warnings = Warnings::of("paceline_cluster");
+        let policy = PlacementPolicy::Gangs(policy);
+        let _placing = Placing::new(policy, docker(&socket), Clock::start(), false);
+        sleep(60 * ROUND_INTERVAL).await;
+        assert_eq!(warnings.count(), 1);
+    }
 }

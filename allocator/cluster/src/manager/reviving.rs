@@ -22,8 +22,10 @@ pub(super) struct Reviving {
     engine: Option<SwarmEngine>,
     /// Tasks whose replacement was requested. Docker's list may still show their old state.
     replaced: BTreeSet<String>,
-    /// Tasks for which a warning was logged.
+    /// Tasks that wait for their machines, for which a warning was logged.
     warned: BTreeSet<String>,
+    /// Tasks whose replacement failed, for which a warning was logged.
+    failed: BTreeSet<String>,
     tried: JoinSet<Tried>,
 }
 
@@ -40,6 +42,7 @@ impl Reviving {
     fn forget(&mut self, swarm: &Swarm) {
         let known: BTreeSet<&String> = swarm.lost.values().map(|lost| &lost.task).collect();
         self.warned.retain(|task| known.contains(task));
+        self.failed.retain(|task| known.contains(task));
         self.replaced.retain(|task| known.contains(task));
     }
 
@@ -101,8 +104,11 @@ impl Manager {
                 self.write(&Entry::Revived { job, task, why });
             }
             Err(error) => {
-                warn!(%job, "cannot restart job {job}: {error}; retrying");
                 self.reviving.replaced.remove(&task);
+                // It is tried in each round, also while Docker does not answer.
+                if self.reviving.failed.insert(task) {
+                    warn!(%job, "cannot restart job {job}: {error}; retrying");
+                }
             }
         }
     }

@@ -55,6 +55,14 @@ impl Manager {
         }
     }
 
+    /// Completes or undoes the moves that an earlier manager left unfinished.
+    pub(super) async fn recover(&mut self) {
+        let Some(moves) = &self.moves else { return };
+        let services = moves.worker().services().clone();
+        let recovered = migration::recover(&services, &services, |_| true).await;
+        self.recovered(recovered);
+    }
+
     /// Tries stuck moves again when the pause is over.
     pub(super) fn try_again(&mut self, now: Moment) {
         let waits = self.stuck.jobs.is_empty() || now < self.stuck.again_at;
@@ -62,7 +70,7 @@ impl Manager {
         else {
             return;
         };
-        let (services, jobs) = (moves.carriage().services().clone(), self.stuck.jobs.clone());
+        let (services, jobs) = (moves.worker().services().clone(), self.stuck.jobs.clone());
         self.stuck.tried.spawn(async move {
             migration::recover(&services, &services, |plan| jobs.contains(&plan.job)).await
         });

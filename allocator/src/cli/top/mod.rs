@@ -10,6 +10,7 @@ mod screen;
 mod view;
 
 use std::io;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -56,10 +57,25 @@ fn pace(text: &str) -> Result<Duration, String> {
 
 pub(super) async fn run(args: TopArgs) -> anyhow::Result<ExitCode> {
     let signals = Signals::listen()?;
-    let mut ending = signals.ending();
+    let ended = show(&args, Output::open, signals.ended()).await?;
+    Ok(ended.map_or(ExitCode::SUCCESS, ExitCode::from))
+}
+
+/// Shows the jobs until the user ends it; `None` after the last update. An allocator that does not
+/// answer delays no end.
+async fn show(
+    args: &TopArgs,
+    open: impl FnOnce() -> io::Result<Output>,
+    asked: impl Future<Output = Ending>,
+) -> anyhow::Result<Option<Ending>> {
+    let mut asked = pin!(asked);
     // A missing allocator is reported before the screen is taken.
-    let mut seen = Ok(snapshot(&args.control).await?);
-    let mut output = Output::open()?;
+    let mut seen = tokio::select! {
+        biased;
+        ending = &mut asked => return Ok(Some(ending)),
+        first = snapshot(&args.control) => Ok(first?),
+    };
+    let mut output = open()?;
     let mut updates = 0_u64;
     loop {
         match &mut output {
@@ -68,20 +84,19 @@ pub(super) async fn run(args: TopArgs) -> anyhow::Result<ExitCode> {
         }
         updates += 1;
         if args.times.is_some_and(|times| updates >= times) {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(None);
         }
-        let ended = tokio::select! {
-            biased;
-            // Cancel safe: a watch keeps its value.
-            ended = ending.wait_for(Option::is_some) => ended.ok().and_then(|ended| *ended),
-            // Cancel safe: an unread key stays in the channel.
-            ended = output.ended() => Some(ended?),
-            () = tokio::time::sleep(args.every) => None,
+        let next = async {
+            tokio::time::sleep(args.every).await;
+            snapshot(&args.control).await
         };
-        match ended {
-            Some(ending) => return Ok(ending.into()),
-            None => seen = snapshot(&args.control).await,
-        }
+        seen = tokio::select! {
+            biased;
+            ending = &mut asked => return Ok(Some(ending)),
+            // Cancel safe: an unread key stays in the channel.
+            ending = output.ended() => return Ok(Some(ending?)),
+            next = next => next,
+        };
     }
 }
 
@@ -124,8 +139,43 @@ fn lines(snapshot: &Snapshot) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use paceline_server::control::Reply;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::UnixListener;
+
     use super::*;
     use crate::cli::status::tests::example;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        top: TopArgs,
+    }
+
+    #[tokio::test]
+    async fn signal_ends_the_wait_for_a_silent_allocator() {
+        let answer = serde_json::to_vec(&Reply::Status(Box::default())).unwrap();
+        for answers in [0, 1] {
+            let folder = tempfile::tempdir().unwrap();
+            let socket = folder.path().join("control.sock");
+            let allocator = UnixListener::bind(&socket).unwrap();
+            let words = ["top", "--every", "0.1", "--control", socket.to_str().unwrap()];
+            let Line { top } = Line::try_parse_from(words).unwrap();
+            let asked = async {
+                for _ in 0..answers {
+                    let (mut client, _) = allocator.accept().await.unwrap();
+                    BufReader::new(&mut client).read_line(&mut String::new()).await.unwrap();
+                    client.write_all(&answer).await.unwrap();
+                }
+                // The next request gets no answer.
+                let _silent = allocator.accept().await.unwrap();
+                Ending::Interrupted
+            };
+            let ended = show(&top, || Ok(Output::Lines), asked).await.unwrap();
+            assert_eq!(ended, Some(Ending::Interrupted), "after {answers} answers");
+        }
+    }
 
     #[test]
     fn lines_are_one_a_job_and_escaped() {

@@ -53,6 +53,25 @@ fn job_with_unknown_machine_waits_for_it() {
 }
 
 #[test]
+fn owners_order_that_is_not_carried_out_blocks_no_other_job() {
+    let mut swarm = FakeSwarm::new(&[("a", 8.0)]);
+    swarm.submit(&(job("chosen", 1, 1, 1) + "nodes = ['a']"), 0);
+    swarm.submit(&job("other", 1, 1, 1), 1);
+    for policy in ["dltap", "fifo", "kod2", "fifo-gang"] {
+        let mut decider = decider(policy);
+        let mut decide = |second| {
+            let (orders, frame) = decider.decide(Moment::from_seconds(second), &swarm.state());
+            let tasks = orders.list.into_iter().map(|order| order.task);
+            (tasks.collect::<Vec<String>>(), frame.is_some())
+        };
+        assert_eq!(decide(2.0), (vec!["chosen-worker-0".to_owned()], false), "{policy}");
+        let (tasks, is_asked) = decide(3.0);
+        let of = |job: &str| tasks.iter().filter(|task| task.starts_with(job)).count();
+        assert!(is_asked && of("chosen") == 1 && of("other") > 0, "{policy}: {tasks:?}");
+    }
+}
+
+#[test]
 fn job_starts_completely_or_waits() {
     let mut swarm = FakeSwarm::new(&[("a", 2.0), ("b", 2.0)]);
     swarm.submit(&job("first", 1, 2, 2), 0);
