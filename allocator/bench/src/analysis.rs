@@ -3,11 +3,13 @@
 //! Each step makes a value from those before it: observed runs, references, measurements, predictions,
 //! comparisons, explanations.
 
+use std::collections::BTreeMap;
+
 use super::calibrate::SoloRun;
 use super::claims;
 use super::outcome::{
     About, ArmFindings, BASELINE, Compared, Findings, Interference, JobFacts, Measured, ORACLE,
-    Observed, Promise, ReferenceTimes, RunFindings, Trajectory, interference,
+    Observed, Promise, ReferenceTimes, RunFindings, Trajectory, interference, mean,
 };
 use super::predict::{Forecast, Predictor, SIMULATIONS};
 use super::regression;
@@ -191,12 +193,49 @@ impl Comparison {
 /// Sets each arm's ratio to the oracle, for the figure by which the oracle is best.
 fn over_oracle(mut arms: Vec<ArmFindings>) -> Vec<ArmFindings> {
     let oracle = arms.iter().find(|arm| arm.facts.policy == ORACLE);
-    let best = oracle.and_then(|oracle| Some(oracle.figure(BEST_BY)?.measured.mean));
-    let Some(best) = best.filter(|best| *best > 0.0) else { return arms };
+    let Some(best) = oracle.map(|oracle| oracle.values(BEST_BY)) else { return arms };
     for arm in &mut arms {
+        let over = ratio(&arm.values(BEST_BY), &best);
         if let Some(Some(figure)) = arm.figures.get_mut(BEST_BY) {
-            figure.over_oracle = Some(figure.measured.mean / best);
+            figure.over_oracle = over;
         }
     }
     arms
+}
+
+/// The ratio of two means, over the repeats that have both values: repeats may differ in their arrivals.
+fn ratio(own: &BTreeMap<u32, f64>, best: &BTreeMap<u32, f64>) -> Option<f64> {
+    let pairs = own.iter().filter_map(|(repeat, own)| Some((*own, *best.get(repeat)?)));
+    let (own, best): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let best = mean(&best).filter(|best| *best > 0.0)?;
+    Some(mean(&own)? / best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::example::{bare, disturb, example};
+    use super::super::record::Recorded;
+    use super::*;
+
+    #[test]
+    fn ratio_to_the_oracle_is_over_common_repeats() {
+        let example = || example(&["flowcon", "oracle"], &["a"]);
+        let over = |runs: &[Recorded]| {
+            let (about, facts, _) = example();
+            let observed: Vec<Observed<'_>> = runs.iter().map(bare).collect();
+            let arms = analyse(about, &facts, &observed, &[]).findings.arms;
+            [0, 1].map(|arm| arms[arm].figure(BEST_BY).and_then(|figure| figure.over_oracle))
+        };
+        let (.., mut runs) = example();
+        for (run, ended) in runs.iter_mut().zip([30.0, 28.0, 60.0, 56.0]) {
+            run.run.jobs[0].ended = ended;
+        }
+        disturb(&mut runs, "oracle", Some(2));
+        let [flowcon, oracle] = over(&runs);
+        let flowcon = flowcon.unwrap();
+        assert!((flowcon - 30.0 / 28.0).abs() < 1e-9, "{flowcon}");
+        assert_eq!(oracle, Some(1.0));
+        disturb(&mut runs, "flowcon", Some(1));
+        assert_eq!(over(&runs)[0], None, "no repeat is undisturbed under both");
+    }
 }

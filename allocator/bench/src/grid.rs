@@ -9,6 +9,7 @@ use paceline_sim::metrics::Better;
 
 use super::outcome::Figure;
 pub(crate) use figures::{all_of_jobs, figures, jobs};
+use notes::PARTIAL;
 pub(crate) use notes::{MARK, notes};
 pub(crate) use verdicts::{NOT_JUDGED, claims, fidelity, runs};
 
@@ -62,16 +63,14 @@ impl Cell {
 }
 
 /// A figure with its interval and its change from `none`; each is marked if it comes from disturbed
-/// runs.
+/// runs, and the figure if some runs lack it.
 pub(crate) fn cell(figure: Option<&Figure>, better: Option<Better>) -> Cell {
     let Some(figure) = figure else { return Cell::plain("-") };
-    let mark = |disturbed: bool| if disturbed { MARK } else { "" };
     let change = figure.change();
-    let marked = mark(figure.difference_disturbed);
+    let marked = if figure.difference_disturbed { MARK } else { "" };
     let shown_change =
         change.map(|change| format!(" ({change:+.1} %{marked})")).unwrap_or_default();
-    let text =
-        value(figure.measured.mean, figure.measured.half) + mark(figure.disturbed) + &shown_change;
+    let text = value(figure.measured.mean, figure.measured.half) + &marks(figure) + &shown_change;
     let tone = match (better, change.filter(|_| figure.certain())) {
         _ if figure.disturbed || (change.is_some() && figure.difference_disturbed) => {
             Tone::Disturbed
@@ -82,6 +81,13 @@ pub(crate) fn cell(figure: Option<&Figure>, better: Option<Better>) -> Cell {
         _ => Tone::Plain,
     };
     Cell { text, tone }
+}
+
+/// The marks after a mean: of disturbed runs, and of some runs only.
+pub(crate) fn marks(figure: &Figure) -> String {
+    let disturbed = if figure.disturbed { MARK } else { "" };
+    let partial = if figure.partial { PARTIAL } else { "" };
+    format!("{disturbed}{partial}")
 }
 
 impl Grid {

@@ -9,18 +9,33 @@ use super::outcome::{ArmFindings, JobFindings, Multiple, Promise, RunFindings, R
 /// much.
 const BOUND: f64 = 1.05;
 
+/// The completion time of the job at `place` in a run.
+fn completion(run: &RunFindings, place: usize) -> Option<f64> {
+    run.both_of_job(place, "completion").0.filter(|of| *of > 0.0)
+}
+
+/// The undisturbed run of `none` in the same repeat.
+fn partner<'a>(run: &RunFindings, none: &'a [RunFindings]) -> Option<&'a RunFindings> {
+    none.iter().find(|none| none.repeat == run.repeat && none.is_clean())
+}
+
 impl RunPromise {
-    fn new(arm: &ArmFindings, run: &RunFindings, none: &[RunFindings]) -> Option<Self> {
-        let none = none.iter().find(|none| none.repeat == run.repeat && none.is_clean())?;
-        let completion = |run: &RunFindings, place| {
-            run.both_of_job(place, "completion").0.filter(|of| *of > 0.0)
-        };
+    /// Compares a run with one of `none`; `None` if a job did not end in one of them. A job that ends in no
+    /// run, such as a service, is left out.
+    fn new(
+        arm: &ArmFindings,
+        run: &RunFindings,
+        none: &RunFindings,
+        all: &[RunFindings],
+    ) -> Option<Self> {
+        let ends = |place| arm.runs.iter().chain(all).any(|run| completion(run, place).is_some());
         let multiple = |(place, job): (usize, &JobFindings)| {
             let multiple = completion(run, place)? / completion(none, place)?;
             Some(Multiple { job: job.job.clone(), multiple })
         };
-        let jobs = arm.jobs.iter().enumerate().filter_map(multiple);
-        let largest = jobs.max_by(|a, b| a.multiple.total_cmp(&b.multiple))?;
+        let jobs = arm.jobs.iter().enumerate().filter(|(place, _)| ends(*place));
+        let jobs = jobs.map(multiple).collect::<Option<Vec<Multiple>>>()?;
+        let largest = jobs.into_iter().max_by(|a, b| a.multiple.total_cmp(&b.multiple))?;
         let kept = largest.multiple <= BOUND;
         Some(Self { repeat: run.repeat, largest, kept })
     }
@@ -42,14 +57,25 @@ impl Promise {
         };
         let jobs: Vec<Multiple> = arm.jobs.iter().filter_map(multiple).collect();
         let largest = jobs.iter().map(|job| job.multiple).max_by(f64::total_cmp)?;
-        let ended = |job: &&JobFindings| jobs.iter().any(|its| its.job == job.job);
-        let without_end = arm.jobs.iter().filter(|job| !ended(job)).map(|job| job.job.clone());
-        let without_end: Vec<String> = without_end.collect();
+        let clean = || arm.runs.iter().filter(|run| run.is_clean());
+        // A mean over the other runs would hide a run in which the job did not end.
+        let ended = |(place, job): (usize, &JobFindings)| {
+            let ended = |run: &RunFindings| completion(run, place).is_some();
+            jobs.iter().any(|its| its.job == job.job)
+                && clean().all(|run| ended(run) && partner(run, none).is_none_or(ended))
+        };
+        let without_end = arm.jobs.iter().enumerate().filter(|job| !ended(*job));
+        let without_end: Vec<String> = without_end.map(|(_, job)| job.job.clone()).collect();
         let judged = without_end.is_empty() && !arm.jobs.iter().any(disturbed);
         let kept = judged.then_some(largest <= BOUND);
-        let clean = arm.runs.iter().filter(|run| run.is_clean());
-        let runs = clean.filter_map(|run| RunPromise::new(arm, run, none)).collect();
-        Some(Self { bound: BOUND, jobs, runs, without_end, kept })
+        let (mut runs, mut unjudged) = (Vec::new(), Vec::new());
+        for (run, other) in clean().filter_map(|run| Some((run, partner(run, none)?))) {
+            match RunPromise::new(arm, run, other, none) {
+                Some(promise) => runs.push(promise),
+                None => unjudged.push(run.repeat),
+            }
+        }
+        Some(Self { bound: BOUND, jobs, runs, unjudged, without_end, kept })
     }
 
     /// Sentences: which jobs ended sooner than under `none`, and whether the promise was kept.
@@ -91,9 +117,15 @@ impl Promise {
         };
         let largest: Vec<String> = self.runs.iter().map(of).collect();
         let kept = self.runs.iter().filter(|run| run.kept).count();
+        let unjudged: Vec<String> = self.unjudged.iter().map(u32::to_string).collect();
+        let unjudged = if unjudged.is_empty() {
+            String::new()
+        } else {
+            format!("; not judged, because a job did not end: repeat {}", unjudged.join(", "))
+        };
         (largest.len() > 1).then(|| {
             format!(
-                "{arm}: promise kept in {kept} of {} runs; their largest multiples: {}",
+                "{arm}: promise kept in {kept} of {} runs; their largest multiples: {}{unjudged}",
                 self.runs.len(),
                 largest.join(", ")
             )
@@ -104,6 +136,7 @@ impl Promise {
 #[cfg(test)]
 mod tests {
     use super::super::analysis::analyse;
+    use super::super::grid;
     use super::super::outcome::example::{bare, disturb, example};
     use super::super::remarks::remarks;
 
@@ -140,6 +173,36 @@ mod tests {
         let of_runs =
             "promise kept in 0 of 2 runs; their largest multiples: b's with 1.18 in repeat 1, b";
         assert!(remarked([18.0, 39.0], false).contains(of_runs));
+    }
+
+    #[test]
+    fn promise_is_not_judged_if_a_job_was_stopped_in_one_run() {
+        let (mut about, facts, mut runs) = example(&["none", "paceline"], &["a", "b"]);
+        let third: Vec<_> = runs[..2].to_vec();
+        runs.extend(third);
+        for run in &mut runs[4..] {
+            run.run.repeat = 3;
+        }
+        about.until = Some(100.0);
+        for run in &mut runs {
+            run.run.jobs[1].ended = 95.0;
+        }
+        runs[3].run.jobs[1].ended = 100.0;
+        let observed: Vec<_> = runs.iter().map(bare).collect();
+        let findings = analyse(about, &facts, &observed, &[]).findings;
+        let arm = &findings.arms[1];
+        let promise = arm.promise.as_ref().unwrap();
+        assert_eq!((promise.kept, promise.without_end.as_slice()), (None, &["b".to_owned()][..]));
+        assert_eq!((promise.runs.len(), promise.unjudged.as_slice()), (2, &[2][..]));
+        let text = remarks(&findings).join("\n");
+        assert!(text.contains("not judged, because b did not end"), "{text}");
+        assert!(text.contains("promise kept in 2 of 2 runs"), "{text}");
+        assert!(text.contains("not judged, because a job did not end: repeat 2"), "{text}");
+        let figure = arm.figure("completion_mean").unwrap();
+        assert!(figure.partial && !findings.arms[0].figure("completion_mean").unwrap().partial);
+        let table = &grid::jobs(&findings)[0];
+        assert_eq!(table.rows[1][2].text, "95† (+0.0 %)");
+        assert!(table.notes.iter().any(|note| note.starts_with("† without the runs")), "{table:?}");
     }
 
     #[test]

@@ -211,6 +211,12 @@ impl Comparison {
         let each = each.filter_map(|(own, other)| Some(metric.of(own)? - metric.of(other)?));
         Interval::from_values(&each.collect::<Vec<f64>>())
     }
+
+    /// Whether that difference leaves out jobs that did not finish.
+    pub fn difference_leaves_out_jobs(&self, results: &Results, metric: &Metric) -> bool {
+        let first = self.results.first();
+        results.leaves_out_jobs(metric) || first.is_some_and(|first| first.leaves_out_jobs(metric))
+    }
 }
 
 impl Results {
@@ -223,6 +229,11 @@ impl Results {
     pub fn mean(&self, metric: &Metric) -> Option<Interval> {
         let each = self.outcomes.iter().filter_map(|outcome| metric.of(outcome));
         Interval::from_values(&each.collect::<Vec<f64>>())
+    }
+
+    /// Whether that mean leaves out jobs that did not finish.
+    pub fn leaves_out_jobs(&self, metric: &Metric) -> bool {
+        self.outcomes.iter().any(|outcome| metric.leaves_out_jobs(outcome))
     }
 }
 

@@ -60,6 +60,11 @@ impl Metric {
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         (self.of)(outcome)
     }
+
+    /// Whether its value for a run leaves out jobs that did not finish.
+    pub fn leaves_out_jobs(&self, outcome: &Outcome) -> bool {
+        self.finished_only && outcome.cuts_off_jobs()
+    }
 }
 
 /// All metrics, in the order of tables.

@@ -96,6 +96,11 @@ impl Outcome {
     pub fn unfinished(&self) -> usize {
         self.jobs.iter().filter(|job| job.finished.is_none()).count()
     }
+
+    /// Whether it ended before a job that has an end. Jobs that never end do not count.
+    pub fn cuts_off_jobs(&self) -> bool {
+        self.jobs.iter().any(|job| job.finished.is_none() && job.alone.is_some())
+    }
 }
 
 /// One decision of a policy as two lines: its frame and its decision.

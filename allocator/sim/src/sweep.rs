@@ -10,6 +10,15 @@ use crate::scenario::{Arm, Scenario, ScenarioError};
 pub use axis::Axis;
 pub use measure::Measure;
 
+/// A figure of a policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Over the seeds.
+    pub interval: Interval,
+    /// Whether it leaves out jobs that did not finish.
+    pub leaves_out_jobs: bool,
+}
+
 /// One or two parameters of one policy that are varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
@@ -74,12 +83,15 @@ pub fn measure(
     arm: &Arm,
     what: &Measure,
     seeds: u32,
-) -> Result<Option<Interval>, ScenarioError> {
-    let mut figures = Vec::new();
+) -> Result<Option<Measured>, ScenarioError> {
+    let (mut figures, mut leaves_out_jobs) = (Vec::new(), false);
     for seed in 1..=u64::from(seeds) {
-        figures.extend(what.of(&run_of(scenario, arm, seed)?));
+        let outcome = run_of(scenario, arm, seed)?;
+        figures.extend(what.of(&outcome));
+        leaves_out_jobs |= what.leaves_out_jobs(&outcome);
     }
-    Ok(Interval::from_values(&figures))
+    let interval = Interval::from_values(&figures);
+    Ok(interval.map(|interval| Measured { interval, leaves_out_jobs }))
 }
 
 #[cfg(test)]

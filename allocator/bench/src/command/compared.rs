@@ -16,6 +16,21 @@ pub(super) fn figure(x: f64) -> String {
     }
 }
 
+/// The mark after a figure that leaves out jobs that did not finish.
+const MARK: &str = "*";
+/// What the mark means.
+pub(super) const LEAVES_OUT_JOBS: &str = "Figures marked * leave out jobs that did not finish.";
+
+/// A figure's text, marked if it leaves out jobs that did not finish.
+pub(super) fn marked(text: String, leaves_out_jobs: bool) -> String {
+    if leaves_out_jobs { text + MARK } else { text }
+}
+
+/// Whether one of these cells has the mark.
+pub(super) fn has_mark<'a>(cells: impl IntoIterator<Item = &'a String>) -> bool {
+    cells.into_iter().any(|cell| cell.ends_with(MARK))
+}
+
 /// The bounds of some metrics, by name.
 ///
 /// `mean` is the limit that no policy can beat, averaged over the seeds, and `half` is half of its interval.
@@ -31,6 +46,9 @@ pub(super) fn bounds(all: &Comparison, metrics: &[&Metric]) -> Value {
 }
 
 /// A policy's figures for some metrics, by name.
+///
+/// `leaves_out_jobs` says whether the mean leaves out jobs that did not finish, and
+/// `difference_leaves_out_jobs` the same of the difference.
 pub(super) fn figures(all: &Comparison, metrics: &[&Metric], results: &Results) -> Value {
     let figure = |metric: &&Metric| {
         let figure = results.mean(metric)?;
@@ -40,6 +58,8 @@ pub(super) fn figures(all: &Comparison, metrics: &[&Metric], results: &Results) 
             "unit": metric.unit,
             "over_bound": all.ratio(results, metric),
             "difference": all.difference(results, metric),
+            "leaves_out_jobs": results.leaves_out_jobs(metric),
+            "difference_leaves_out_jobs": all.difference_leaves_out_jobs(results, metric),
         });
         Some((metric.name.to_owned(), value))
     };

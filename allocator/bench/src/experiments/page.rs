@@ -44,7 +44,8 @@ pub(super) fn page(
              the mean over the undisturbed repeats. After ± is half of the interval that contains the true \
              mean with 95 % probability (Student's t). In brackets is the change from `none`, repeat by \
              repeat. The simulator's predictions were fitted to the solo runs and those of `none` only. A \
-             figure marked \\* comes from runs that other work disturbed: it has no interval and no verdict.",
+             figure marked \\* comes from runs that other work disturbed: it has no interval and no verdict. \
+             One marked † leaves out repeats that lack it, for example because a job did not end.",
         ),
     ];
     page.extend(commit.map(|commit| Block::Text(format!("Program: commit {commit}."))));
@@ -122,10 +123,14 @@ fn of_bench(findings: &Findings, there: &impl Fn(&str, &str) -> bool) -> Vec<Blo
     blocks
 }
 
-/// The title, the table and its notes. The notes' mark is escaped: at the start of a line it would begin
-/// a list in Markdown.
+/// The title, the table and its notes. An asterisk is escaped: at the start of a line it would begin a list
+/// in Markdown.
 fn titled(grid: &Grid) -> Vec<Block> {
-    let notes = grid.notes.iter().map(|note| Block::Text(format!("\\{note}")));
+    let escaped = |note: &String| {
+        let escape = if note.starts_with(grid::MARK) { "\\" } else { "" };
+        Block::Text(format!("{escape}{note}"))
+    };
+    let notes = grid.notes.iter().map(escaped);
     let table = [Block::Text(format!("{}:", grid.title)), Block::Table(grid.table())];
     table.into_iter().chain(notes).collect()
 }

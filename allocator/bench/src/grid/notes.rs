@@ -1,10 +1,16 @@
-//! Notes under a table with figures of disturbed runs.
+//! Notes under a table with figures of disturbed runs, or of some runs only.
 
 use super::super::outcome::{ArmFindings, BASELINE, Findings};
 use super::{Grid, Tone};
 
 /// The mark after a figure of disturbed runs.
 pub(crate) const MARK: &str = "*";
+
+/// The mark after a mean that leaves out runs without the figure.
+pub(super) const PARTIAL: &str = "†";
+/// What that mark means.
+const LACKS_RUNS: &str =
+    "† without the runs that lack the figure, for example because a job did not end";
 
 /// What disturbed the runs of the marked figures: a line for each arm.
 pub(crate) fn notes(findings: &Findings) -> Vec<String> {
@@ -31,7 +37,11 @@ impl Grid {
     /// Adds those notes to the table if a figure in it is marked.
     pub(super) fn noted(self, findings: &Findings) -> Self {
         let marked = self.rows.iter().flatten().any(|cell| cell.tone == Tone::Disturbed);
-        let notes = if marked { notes(findings) } else { Vec::new() };
+        let mut notes = if marked { notes(findings) } else { Vec::new() };
+        let mut figures = self.rows.iter().flat_map(|row| row.iter().skip(self.words));
+        if figures.any(|cell| cell.text.contains(PARTIAL)) {
+            notes.push(LACKS_RUNS.to_owned());
+        }
         Self { notes, ..self }
     }
 }

@@ -150,6 +150,12 @@ impl ArmFindings {
         self.figures.get(name)?.as_ref()
     }
 
+    /// A figure's value in each of the runs that it is a mean of, by repeat.
+    pub(crate) fn values(&self, name: &str) -> BTreeMap<u32, f64> {
+        let value = |run: &RunFindings| Some((run.repeat, run.both(name).0?));
+        basis(&self.runs).into_iter().filter_map(value).collect()
+    }
+
     /// The undisturbed runs.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &RunFindings> {
         self.runs.iter().filter(|run| run.is_clean())
@@ -206,8 +212,10 @@ fn summarize(
     let names = own.first().map(|(.., figures)| figures.keys()).into_iter().flatten();
     names
         .map(|name| {
-            let own = values(&own, name);
-            (name.clone(), Figure::new(&own, &values(&none, name)))
+            let known = values(&own, name);
+            let figure = Figure::new(&known, &values(&none, name));
+            let partial = known.len() < own.len();
+            (name.clone(), figure.map(|figure| Figure { partial, ..figure }))
         })
         .collect()
 }

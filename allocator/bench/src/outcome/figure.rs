@@ -24,6 +24,9 @@ pub(crate) struct Figure {
     /// Whether the mean is over disturbed runs, because the arm has no others.
     #[serde(default)]
     pub(crate) disturbed: bool,
+    /// Whether the mean leaves out runs that lack the figure, for example because a job did not end.
+    #[serde(default)]
+    pub(crate) partial: bool,
     /// The largest distance of a repeat from the mean; `None` for one repeat and for disturbed runs.
     pub(crate) spread: Option<f64>,
     /// The difference from `none`, repeat by repeat, so that effects on both cancel out.
@@ -57,6 +60,7 @@ impl Figure {
         Some(Self {
             measured,
             disturbed,
+            partial: false,
             spread: (values.len() > 1 && !disturbed).then_some(off),
             difference: interval(&differences, difference_disturbed),
             difference_disturbed,

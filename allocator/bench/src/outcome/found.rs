@@ -71,10 +71,16 @@ pub(crate) struct Promise {
     pub(crate) bound: f64,
     /// In the schedule's order.
     pub(crate) jobs: Vec<Multiple>,
-    /// Each undisturbed run, compared with that of `none` in the same repeat, which has the same arrivals.
+    /// Each undisturbed run in which all jobs ended, compared with that of `none` in the same repeat, which
+    /// has the same arrivals.
     #[serde(default)]
     pub(crate) runs: Vec<RunPromise>,
-    /// Jobs that did not end under this policy or under `none`.
+    /// The undisturbed repeats that are not judged, because a job did not end under this policy or under
+    /// `none`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unjudged: Vec<u32>,
+    /// Jobs that did not end in some undisturbed run under this policy, or in that of `none` in the same
+    /// repeat.
     pub(crate) without_end: Vec<String>,
     /// Whether the promise was kept; `None` if other work disturbed every run, or a job did not end.
     pub(crate) kept: Option<bool>,

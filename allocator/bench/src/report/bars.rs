@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::super::grid::{Cell, value};
+use super::super::grid::{marks, value};
 use super::super::outcome::{ArmFindings, Findings};
 use crate::figure::Axis;
 use crate::figure::bars::{self, Bar, Group};
@@ -36,10 +36,8 @@ fn bar(arm: &ArmFindings, place: usize, at: Option<usize>) -> Bar {
         Some(at) => arm.jobs.get(at).and_then(|job| job.figure("completion")),
         None => arm.figure("completion_mean"),
     };
-    let text = figure.map(|it| {
-        let text = format!("{} s", value(it.measured.mean, it.measured.half));
-        Cell::figure(text, it.disturbed).text
-    });
+    let text =
+        figure.map(|it| format!("{} s{}", value(it.measured.mean, it.measured.half), marks(it)));
     Bar {
         half: figure.and_then(|it| it.measured.half),
         ring: figure.and_then(|it| it.predicted),

@@ -35,6 +35,8 @@ pub(super) struct Job {
     /// The targets set by commands. They override its owner's and its endpoint's.
     pub(super) ordered: Targets,
     appeared: Moment,
+    /// When its current process was first seen.
+    process_since: Moment,
     report: Option<Report>,
     /// Count and sum of the losses as of the last frame.
     losses: Option<(u64, f64)>,
@@ -82,6 +84,7 @@ impl Job {
             switches: Switches::default(),
             ordered: Targets::default(),
             appeared: now,
+            process_since: now,
             report: None,
             losses: began,
             batches: Batches::default(),
@@ -108,6 +111,7 @@ impl Job {
             self.losses = Some((0, 0.0));
             self.batches = Batches::default();
             self.window.forget_batches();
+            self.process_since = now;
             self.used_at_start = self.cpu_seconds().unwrap_or(0.0);
             self.report_came(now);
         } else if before.is_none_or(|before| report.reports() > before.reports()) {
@@ -220,7 +224,7 @@ impl Job {
 
     pub(super) fn is_silent(&self, now: Moment, interval: f64) -> bool {
         let quiet = now.seconds_since(self.last_report);
-        let alive = self.last_report.seconds_since(self.appeared);
+        let alive = self.last_report.seconds_since(self.process_since);
         let reports = self.report.as_ref().map_or(0, Report::reports);
         let period = if reports == 0 { 0.0 } else { alive / counter(reports) };
         quiet > (SILENT_PERIODS * period).max(SILENT_INTERVALS * interval)

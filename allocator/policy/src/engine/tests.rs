@@ -274,6 +274,26 @@ fn job_with_little_cpu_may_report_seldom() {
 }
 
 #[test]
+fn process_that_hangs_after_a_restart_is_soon_silent() {
+    let mut engine = engine();
+    apply(&mut engine, 0.0, Event::Appeared(spec("a")));
+    let mut report = |t: f64, instance: &str, reports: u64| {
+        apply(&mut engine, t, Event::Used(id("a"), used(t)));
+        let report = Report { instance: instance.into(), ..progress(reports, t, 0, 0.0) };
+        apply(&mut engine, t, Event::Reported(id("a"), report));
+    };
+    for second in 1..=1000_u32 {
+        report(f64::from(second), "one", u64::from(second));
+    }
+    // The new process reports every two seconds, and then only uses CPU.
+    for count in 1..=5_u32 {
+        report(1000.0 + 2.0 * f64::from(count), "two", u64::from(count));
+    }
+    apply(&mut engine, 1100.0, Event::Used(id("a"), used(1100.0)));
+    assert!(decide(&mut engine, 1100.0).0.jobs[0].limit.held);
+}
+
+#[test]
 fn a_job_that_reports_batches_alone_is_not_silent() {
     let mut engine = engine();
     for name in ["a", "b"] {

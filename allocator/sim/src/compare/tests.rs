@@ -150,3 +150,18 @@ fn each_run_of_a_comparison_is_noted() {
     compare_noting(&scenario, &scenario.arms[..1], 2, |done, all| noted.push((done, all))).unwrap();
     assert_eq!(noted, [(1, 2), (2, 2)]);
 }
+
+#[test]
+fn difference_from_a_run_cut_short_leaves_out_jobs() {
+    let mut scenario = scenario("FC-3");
+    let arms: Vec<Arm> = ["none", "flowcon"].map(|name| name.parse().unwrap()).to_vec();
+    let leaves_out = |scenario: &Scenario, metric: &str| {
+        let all = compare(scenario, &arms, 1).unwrap();
+        let (metric, own) = (Metric::named(metric).unwrap(), &all.results[1]);
+        (own.leaves_out_jobs(metric), all.difference_leaves_out_jobs(own, metric))
+    };
+    assert_eq!(leaves_out(&scenario, "makespan"), (false, false));
+    scenario.until = 300.0;
+    assert_eq!(leaves_out(&scenario, "makespan"), (true, true));
+    assert_eq!(leaves_out(&scenario, "loss_area"), (false, false));
+}

@@ -42,3 +42,14 @@ fn metrics_have_the_expected_values() {
     }
     assert_eq!((figure("objective_mean"), figure("loss_area")), (None, None));
 }
+
+#[test]
+fn jobs_that_never_end_are_not_left_out() {
+    let completion = Metric::named("completion_mean").unwrap();
+    let mut run = run();
+    run.jobs[1].finished = None;
+    assert!(completion.leaves_out_jobs(&run));
+    assert!(!Metric::named("loss_area").unwrap().leaves_out_jobs(&run));
+    run.jobs[1].alone = None;
+    assert!(!completion.leaves_out_jobs(&run));
+}

@@ -30,6 +30,14 @@ impl Measure {
         }
     }
 
+    /// Whether its value for a run leaves out jobs that did not finish.
+    pub fn leaves_out_jobs(&self, outcome: &Outcome) -> bool {
+        match self {
+            Self::Metric(metric) => metric.leaves_out_jobs(outcome),
+            Self::Completion(_) => self.of(outcome).is_none(),
+        }
+    }
+
     /// Its title in tables.
     pub fn title(&self) -> String {
         match self {

@@ -67,7 +67,7 @@ fn a_point_is_a_run_with_those_parameters() {
     let completion: Measure = "completion:mnist-t".parse().unwrap();
     let at = |seconds: f64| {
         let there = sweep.at(&scenario, &[seconds]);
-        measure(&there, &arm, &completion, 1).unwrap().unwrap().mean
+        measure(&there, &arm, &completion, 1).unwrap().unwrap().interval.mean
     };
     // FlowCon's paper has 57.7 to 82.1 s, and 84.7 s without a policy.
     assert!((57.0..62.0).contains(&at(20.0)), "{}", at(20.0));
@@ -83,8 +83,24 @@ fn measure_equals_the_metric_of_a_comparison() {
     for metric in METRICS {
         let what: Measure = metric.name.parse().unwrap();
         let measured = measure(&scenario, &arm, &what, 3).unwrap();
-        assert_eq!(measured, compared.results[0].mean(metric), "{what}");
+        let interval = measured.map(|measured| measured.interval);
+        assert_eq!(interval, compared.results[0].mean(metric), "{what}");
     }
     let error = "completion_men".parse::<Measure>().unwrap_err().to_string();
     assert!(error.contains("did you mean \"completion_mean\"?"), "{error}");
+}
+
+#[test]
+fn figure_of_a_run_that_is_cut_short_leaves_out_jobs() {
+    let mut scenario = scenario("FC-3");
+    let arm: Arm = "none".parse().unwrap();
+    let leaves_out = |scenario: &Scenario, what: &str| {
+        let measured = measure(scenario, &arm, &what.parse().unwrap(), 1).unwrap();
+        measured.unwrap().leaves_out_jobs
+    };
+    assert!(!leaves_out(&scenario, "completion_mean"));
+    // The first of its jobs ends at 165 s, the last at 394 s.
+    scenario.until = 300.0;
+    assert!(leaves_out(&scenario, "completion_mean"));
+    assert!(!leaves_out(&scenario, "completion:mnist-t") && !leaves_out(&scenario, "loss_area"));
 }

@@ -6,6 +6,7 @@ use paceline_sim::gangs::Exchange;
 
 use super::results::{Entry, Figures};
 use super::{standing, verdicts, wrong};
+use crate::command::compared::{LEAVES_OUT_JOBS, has_mark};
 use crate::text::blocks::{self, Block};
 
 /// The metrics of jobs that end, with their titles.
@@ -69,7 +70,7 @@ fn body(entries: &[Entry]) -> Vec<Block> {
     let gaps = standing::gaps(entries);
     if !gaps.rows.is_empty() {
         page.push(Block::Heading(2, "What part of the gap is closed".to_owned()));
-        page.push(Block::Table(gaps));
+        page.extend(noted(gaps));
         page.push(Block::Text(
             "Of the mean completion time: 0 % is the first policy of the scenario, 100 % the lower end of \
              the bound. The last two columns are the finish-time fairness ρ of `paceline`, the worst of \
@@ -81,7 +82,7 @@ fn body(entries: &[Entry]) -> Vec<Block> {
     let totals = wrong::table(entries);
     if !totals.rows.is_empty() {
         page.push(Block::Heading(2, "What wrong totals do".to_owned()));
-        page.push(Block::Table(totals));
+        page.extend(noted(totals));
         page.push(Block::Text(
             "What all jobs state of their steps to `paceline`, and what comes of it: the part of the gap \
              that is closed, and the worst ρ. A large ρ is mostly that of a small job that overstates its own work."
@@ -117,7 +118,7 @@ pub(super) fn of_scenario(entry: &Entry) -> Vec<Block> {
             let word = if seeds == 1 { "seed" } else { "seeds" };
             page.push(Block::Text(format!("{} {seeds} {word}.", scenario.description)));
             let (table, idle) = standing::table(all);
-            page.push(Block::Table(table));
+            page.extend(noted(table));
             if let Some(first) = all.results.first().filter(|_| !idle.is_empty()) {
                 let (idle, first) = (idle.join(", "), standing::short(&first.arm));
                 page.push(Block::Text(format!("The same as {first}: {idle}.")));
@@ -129,6 +130,13 @@ pub(super) fn of_scenario(entry: &Entry) -> Vec<Block> {
         }
     }
     page
+}
+
+/// A table of figures, and what marked ones leave out.
+fn noted(table: Table) -> Vec<Block> {
+    let figures = table.rows.iter().flat_map(|row| row.iter().skip(1));
+    let note = has_mark(figures).then(|| Block::Text(LEAVES_OUT_JOBS.to_owned()));
+    std::iter::once(Block::Table(table)).chain(note).collect()
 }
 
 fn placements(entry: &Entry, all: &[Exchange], fewest: &[Option<u32>]) -> Table {

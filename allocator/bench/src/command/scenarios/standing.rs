@@ -7,6 +7,7 @@ use paceline_sim::metrics::{Better, Metric};
 use paceline_sim::scenario::Arm;
 
 use super::results::{Entry, Figures};
+use crate::command::compared::marked;
 
 /// The metrics that have a column, with the column's title.
 const COLUMNS: &[(&str, &str)] = &[
@@ -86,7 +87,7 @@ fn cell(all: &Comparison, results: &Results, metric: &Metric) -> String {
     let Some(own) = results.mean(metric) else { return "-".to_owned() };
     match all.ratio(results, metric) {
         Some(ratio) => format!("{} ({ratio:.2})", compact(own.mean)),
-        None => compact(own.mean),
+        None => marked(compact(own.mean), results.leaves_out_jobs(metric)),
     }
 }
 
@@ -134,8 +135,10 @@ pub(super) fn gaps(entries: &[Entry]) -> Table {
             .iter()
             .map(|policy| part(of(policy).and_then(|results| all.gap_closed(results, completion))));
         let own = of(OWN)?;
-        let mean = own.mean(Metric::named("fairness_mean")?);
-        let mean = mean.map_or_else(String::new, |interval| format!("{:.2}", interval.mean));
+        let fairness = Metric::named("fairness_mean")?;
+        let mean = own.mean(fairness).map_or_else(String::new, |interval| {
+            marked(format!("{:.2}", interval.mean), own.leaves_out_jobs(fairness))
+        });
         let name = std::iter::once(entry.scenario.name.clone());
         Some(name.chain(closed).chain([worst_fairness(own), mean]).collect())
     };
@@ -150,9 +153,11 @@ pub(super) fn part(part: Option<f64>) -> String {
 
 /// The largest finish-time fairness of all jobs and seeds.
 pub(super) fn worst_fairness(results: &Results) -> String {
-    let of = |run| Metric::named("fairness_worst")?.of(run);
-    let worst = results.outcomes.iter().filter_map(of).reduce(f64::max);
-    worst.map_or_else(String::new, |worst| format!("{worst:.2}"))
+    let Some(metric) = Metric::named("fairness_worst") else { return String::new() };
+    let worst = results.outcomes.iter().filter_map(|run| metric.of(run)).reduce(f64::max);
+    worst.map_or_else(String::new, |worst| {
+        marked(format!("{worst:.2}"), results.leaves_out_jobs(metric))
+    })
 }
 
 /// The best policy by a metric; the first of several equal ones.

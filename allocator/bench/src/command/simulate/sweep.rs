@@ -5,14 +5,15 @@ mod table;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use paceline_policy::names::did_you_mean;
-use paceline_sim::metrics::Interval;
 use paceline_sim::scenario::Arm;
-use paceline_sim::sweep::{Axis, Measure, Sweep, measure};
+use paceline_sim::sweep::{Axis, Measure, Measured, Sweep, measure};
 use paceline_sim::{Scenario, ScenarioError};
 
 use super::report;
 use crate::text::titled;
 use rayon::prelude::*;
+
+pub(super) use table::shown;
 
 /// The results of a sweep.
 #[derive(Debug)]
@@ -24,14 +25,14 @@ pub(super) struct Swept<'a> {
     /// The figures of each variant of the policy, in the order of the sweep's points.
     pub(super) maps: Vec<Map>,
     /// Policies without these parameters; all others are compared with the first.
-    pub(super) others: Vec<(Arm, Option<Interval>)>,
+    pub(super) others: Vec<(Arm, Option<Measured>)>,
 }
 
 /// The figures of one policy.
 #[derive(Debug)]
 pub(super) struct Map {
     pub(super) arm: Arm,
-    pub(super) figures: Vec<Option<Interval>>,
+    pub(super) figures: Vec<Option<Measured>>,
 }
 
 /// Runs the sweep over `axes`, on all CPUs. If no arm has the swept policy, adds one that has.
@@ -116,19 +117,27 @@ impl Swept<'_> {
     }
 
     /// How much a figure exceeds that of the first policy that is not varied, as a fraction of it.
-    pub(super) fn change(&self, figure: Option<Interval>) -> Option<f64> {
+    pub(super) fn change(&self, figure: Option<Measured>) -> Option<f64> {
         let (_, base) = self.others.first()?;
-        let base = (*base)?.mean;
-        (base != 0.0).then_some(figure?.mean / base - 1.0)
+        let base = (*base)?.interval.mean;
+        (base != 0.0).then_some(figure?.interval.mean / base - 1.0)
     }
 
     /// Where a figure lies between the smallest (0) and the largest (1) of all maps.
-    pub(super) fn heat(&self, figure: Option<Interval>) -> Option<f64> {
-        let all = self.maps.iter().flat_map(|map| &map.figures).flatten().map(|figure| figure.mean);
+    pub(super) fn heat(&self, figure: Option<Measured>) -> Option<f64> {
+        let all = self.maps.iter().flat_map(|map| &map.figures).flatten();
         let (least, most) = all
+            .map(|figure| figure.interval.mean)
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        let mean = figure?.mean;
+        let mean = figure?.interval.mean;
         Some(if most > least { (mean - least) / (most - least) } else { 0.0 })
+    }
+
+    /// Whether some figure leaves out jobs that did not finish.
+    pub(super) fn leaves_out_jobs(&self) -> bool {
+        let others = self.others.iter().map(|(_, figure)| figure);
+        let all = self.maps.iter().flat_map(|map| &map.figures).chain(others);
+        all.flatten().any(|figure| figure.leaves_out_jobs)
     }
 
     /// The measured figure with its unit.

@@ -8,7 +8,7 @@ use paceline_sim::gangs::Exchange;
 use paceline_sim::metrics::{Interval, Metric};
 
 use super::columns::{Column, write_block, write_blocks};
-use crate::command::compared::figure;
+use crate::command::compared::{LEAVES_OUT_JOBS, figure, has_mark, marked};
 use crate::text::titled;
 use crate::text::wrap::wrap;
 
@@ -23,7 +23,8 @@ pub(super) fn comparison(scenario: &Scenario, all: &Comparison) -> String {
     let names = names(all, &metrics);
     let bound = bound_column(all, &metrics);
     let columns = all.results.iter().map(|results| policy_column(all, &metrics, results));
-    write_blocks(&mut text, &names, &columns.collect::<Vec<Column>>(), &bound);
+    let columns: Vec<Column> = columns.collect();
+    write_blocks(&mut text, &names, &columns, &bound);
     let seeds = all.seeds.len();
     let word = if seeds == 1 { "seed" } else { "seeds" };
     let known = if bound.iter().any(|cell| cell.starts_with("known")) {
@@ -33,8 +34,14 @@ pub(super) fn comparison(scenario: &Scenario, all: &Comparison) -> String {
     };
     let foot = format!("{seeds} {word}; the bound is what no policy can beat{known}\n");
     text.push_str(&foot);
+    text.push_str(&note(columns.iter().flatten()));
     differences(&mut text, all, &metrics);
     text
+}
+
+/// What marked figures leave out, if one of these cells is marked: a line.
+fn note<'a>(cells: impl IntoIterator<Item = &'a String>) -> String {
+    if has_mark(cells) { format!("{LEAVES_OUT_JOBS}\n") } else { String::new() }
 }
 
 /// The policies' differences from the first one, seed by seed. With a single seed they would repeat what
@@ -53,7 +60,11 @@ fn differences(text: &mut String, all: &Comparison, metrics: &[&Metric]) {
     names.extend(metrics.iter().map(|metric| titled(metric.title, metric.unit)));
     let column = |results: &Results| {
         let mut column = vec![results.arm.to_string()];
-        column.extend(metrics.iter().map(|metric| signed(all.difference(results, metric))));
+        column.extend(metrics.iter().map(|metric| {
+            let apart = all.difference(results, metric);
+            let leaves_out = all.difference_leaves_out_jobs(results, metric);
+            marked(signed(apart), apart.is_some() && leaves_out)
+        }));
         column
     };
     let columns: Vec<Column> = others.iter().map(column).collect();
@@ -84,12 +95,18 @@ fn names(all: &Comparison, metrics: &[&Metric]) -> Column {
 fn policy_column(all: &Comparison, metrics: &[&Metric], results: &Results) -> Column {
     let mut column = vec![results.arm.to_string()];
     for metric in metrics {
-        column.push(cell(results.mean(metric)));
+        column.push(mean(results, metric));
         let ratio = all.ratio(results, metric);
         let ratio = ratio.map_or_else(dash, |ratio| format!("{ratio:.3} x"));
         column.extend(all.bound(metric).map(|_| ratio));
     }
     column
+}
+
+/// A policy's mean, marked if it leaves out jobs that did not finish.
+pub(super) fn mean(results: &Results, metric: &Metric) -> String {
+    let mean = results.mean(metric);
+    marked(cell(mean), mean.is_some() && results.leaves_out_jobs(metric))
 }
 
 fn bound_column(all: &Comparison, metrics: &[&Metric]) -> Column {

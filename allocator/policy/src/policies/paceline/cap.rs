@@ -1,7 +1,8 @@
 //! The largest share of the node that a job can use.
 //!
 //! It is measured only while the job could have had more. Otherwise two competing jobs would look as if
-//! neither could use more than half.
+//! neither could use more than half. A job at its owner's maximum could not have had more from anyone, so this
+//! counts as no limit.
 
 use super::speed::MIN_WINDOW;
 
@@ -12,9 +13,9 @@ const MIN_FREE: f64 = 0.3;
 /// With less than this part of the node idle, others may have kept a job from using more.
 const MIN_IDLE: f64 = 0.15;
 /// A job that uses less than this part of its limit is not held back by the limit.
-const USES_UP: f64 = 0.85;
-/// A limit from this share on counts as no limit.
-const NO_LIMIT: f64 = 0.99;
+pub(super) const USES_UP: f64 = 0.85;
+/// A limit this far below the owner's maximum counts as no limit: the limiter writes no smaller change.
+const SLIGHT: f64 = 0.01;
 /// Seconds after which a cap is measured again: at first, and at most.
 const FIRST_GAP: f64 = 30.0;
 const MAX_GAP: f64 = 240.0;
@@ -32,6 +33,8 @@ pub(super) struct Served {
     pub(super) seconds: f64,
     /// Its limit in force.
     pub(super) limit: f64,
+    /// The largest share that its owner allows.
+    pub(super) most: f64,
     /// The share that the limits of all other jobs, and other processes, leave.
     pub(super) free: f64,
     /// The unused part of the node.
@@ -55,7 +58,12 @@ impl Served {
 
     /// Whether it had no limit, for long enough to measure.
     pub(super) fn is_unlimited(&self) -> bool {
-        self.limit >= NO_LIMIT && self.lasted()
+        self.has_most() && self.lasted()
+    }
+
+    /// Whether its limit is all that its owner allows.
+    fn has_most(&self) -> bool {
+        self.limit >= self.most - SLIGHT
     }
 
     fn lasted(&self) -> bool {
@@ -96,12 +104,19 @@ impl Cap {
         self.most < 1.0 && self.measured.is_none_or(|at| t - at >= self.gap)
     }
 
+    /// Makes it measured again soon, since its owner has changed the maximum. What it used under the old one
+    /// may have been held back by that.
+    pub(super) fn measure_again(&mut self) {
+        (self.uses_all, self.before, self.gap) = (false, None, FIRST_GAP);
+        if self.most >= 1.0 {
+            self.measured = None;
+        }
+    }
+
     /// Records the usage in a window; `served` is `None` if the job was not served in it. A cap above
     /// `whole` counts as the whole node.
     pub(super) fn take(&mut self, usage: Option<f64>, served: Option<Served>, whole: f64) {
-        if let Some(served) =
-            served.filter(|served| self.is_due(served.t) && served.limit >= NO_LIMIT)
-        {
+        if let Some(served) = served.filter(|served| self.is_due(served.t) && served.has_most()) {
             self.tries += 1;
             if self.tries >= MAX_TRIES {
                 (self.measured, self.tries) = (Some(served.t), 0);
@@ -145,9 +160,19 @@ impl Cap {
 mod tests {
     use super::*;
 
+    const WINDOW: Served = Served {
+        t: 10.0,
+        seconds: 1.0,
+        limit: 1.0,
+        most: 1.0,
+        free: 0.95,
+        idle: 0.0,
+        stepped: true,
+    };
+
     #[expect(clippy::unnecessary_wraps, reason = "a window may be one in which it was not served")]
     fn first(free: f64) -> Option<Served> {
-        Some(Served { t: 10.0, seconds: 1.0, limit: 1.0, free, idle: 0.0, stepped: true })
+        Some(Served { free, ..WINDOW })
     }
 
     fn after(windows: &[(f64, Option<Served>)]) -> f64 {
@@ -208,11 +233,50 @@ mod tests {
         assert!(!cap.is_due(0.0), "nothing is lent of the whole node");
         for (t, due, later) in [(10.0, 40.0, 39.0), (40.0, 100.0, 99.0), (100.0, 220.0, 219.0)] {
             for _ in 0..2 {
-                let window =
-                    Served { t, seconds: 1.0, limit: 1.0, free: 0.95, idle: 0.0, stepped: true };
-                cap.take(Some(0.2), Some(window), 0.6);
+                cap.take(Some(0.2), Some(Served { t, ..WINDOW }), 0.6);
             }
             assert!(cap.is_due(due) && !cap.is_due(later), "{t}");
         }
+        cap.measure_again();
+        assert!(cap.is_due(130.0) && !cap.is_due(129.0), "its owner has changed the maximum");
+    }
+
+    #[test]
+    fn limit_at_the_owners_maximum_counts_as_none() {
+        let window = |limit| Some(Served { limit, most: 0.5, free: 0.35, ..WINDOW });
+        for (limit, cap) in [(0.5, 0.2), (0.495, 0.2), (0.4, 1.0)] {
+            let pair = [(0.2, window(limit)), (0.2, window(limit))];
+            assert!(is(after(&pair), cap), "{limit}");
+        }
+    }
+
+    #[test]
+    fn job_that_uses_up_its_owners_maximum_is_never_due() {
+        let mut cap = Cap::new();
+        for second in 0..200_u32 {
+            let usage = if second < 2 { 0.3 } else { 0.48 };
+            let (t, idle) = (f64::from(second), 1.0 - usage);
+            let window = Served { t, limit: 0.5, most: 0.5, idle, ..WINDOW };
+            cap.take(Some(usage), Some(window), USES_UP * 0.5);
+            assert!(second != 1 || is(cap.within(0.5), 0.3), "two windows of low use");
+        }
+        assert!(!cap.is_due(200.0) && is(cap.within(0.5), 0.5));
+        cap.measure_again();
+        assert!(!cap.is_known(), "a higher maximum may show more");
+    }
+
+    #[test]
+    fn measurement_at_the_owners_maximum_that_fails_is_postponed() {
+        let mut cap = Cap::new();
+        let mut take = |t, usage, idle| {
+            let window = Served { t, limit: 0.65, most: 0.65, free: 0.5, idle, ..WINDOW };
+            cap.take(Some(usage), Some(window), USES_UP * 0.65);
+            cap.is_due(t)
+        };
+        take(1.0, 0.3, 0.5);
+        take(2.0, 0.3, 0.5);
+        // It fills what the others leave.
+        let due = [50.0, 51.0, 52.0, 53.0, 54.0].map(|t| take(t, 0.48, 0.0));
+        assert_eq!(due, [true, true, true, false, false]);
     }
 }

@@ -8,6 +8,8 @@ const LOSSES: u8 = 3;
 /// A loss within this part of the whole fall confirms the job's own report. The report is based on a few
 /// batches, and the mean over a frame follows a little later.
 const NEAR: f64 = 0.02;
+/// The policy runs soon for this many losses, to confirm a report.
+const CONFIRMING: u8 = 2;
 
 /// The evidence for a job's end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,8 +18,11 @@ pub(super) struct Ending {
     reaching: u8,
     /// Whether the job reports that it has reached its objective.
     latched: bool,
-    /// The distance of the first loss from the objective.
-    fall: Option<f64>,
+    /// The number of losses since it reports that.
+    since_latched: u8,
+    /// The two largest distances of losses from the objective. The second one is the whole fall: a single
+    /// loss may be far off.
+    farthest: [f64; 2],
     ended: Option<End>,
 }
 
@@ -25,13 +30,17 @@ impl Ending {
     pub(super) fn take(&mut self, job: &Job) {
         let target = job.targets.objective.filter(|target| target.is_finite());
         if target != self.target {
-            (self.target, self.reaching, self.latched, self.fall) = (target, 0, false, None);
+            *self = Self { target, ended: self.ended, ..Self::default() };
         }
         let Some(objective) = target.filter(|_| job.may_terminate.unwrap_or(true)) else { return };
         self.latched = job.reached.objective;
+        if !self.latched {
+            self.since_latched = 0;
+        }
         let Some(loss) = job.loss.filter(|loss| loss.is_finite()) else { return };
         let away = (loss - objective).abs();
-        let fall = *self.fall.get_or_insert(away);
+        let [_, fall] = self.farthest;
+        self.add(away);
         let reaches = job.direction.reached(loss, objective);
         self.reaching = if reaches { self.reaching.saturating_add(1) } else { 0 };
         // A single report or a single loss may be chance.
@@ -39,6 +48,14 @@ impl Ending {
         if self.latched && is_near || self.reaching >= LOSSES {
             self.ended.get_or_insert(End { loss, objective });
         }
+        if self.latched {
+            self.since_latched = self.since_latched.saturating_add(1);
+        }
+    }
+
+    fn add(&mut self, away: f64) {
+        let [first, second] = self.farthest;
+        self.farthest = if away > first { [away, first] } else { [first, second.max(away)] };
     }
 
     /// Set once the job is to be ended; then it stays set.
@@ -53,7 +70,8 @@ impl Ending {
 
     /// Whether there is evidence for its end that another loss may confirm.
     pub(super) fn is_being_confirmed(&self) -> bool {
-        self.ended.is_none() && (self.latched || self.reaching > 0)
+        let is_fresh = self.latched && self.since_latched < CONFIRMING;
+        self.ended.is_none() && (is_fresh || self.reaching > 0)
     }
 }
 
@@ -81,11 +99,29 @@ mod tests {
     fn job_ends_by_its_word_and_a_loss_that_bears_it_out() {
         assert!(ends(&[job(0.9, true)]) && ends(&[job(1.1, true), job(0.9, true)]));
         assert!(!ends(&[job(1.1, true), job(1.1, true)]));
-        // For a fall from 6 to 1, less than 0.1 is near.
-        assert!(ends(&[job(6.0, false), job(1.09, true)]));
-        assert!(!ends(&[job(6.0, false), job(1.1, false), job(1.2, true)]));
+        let fallen = |last| ends(&[job(9.0, false), job(6.0, false), last]);
+        assert!(fallen(job(1.09, true)), "near, after a fall of 5");
+        assert!(!fallen(job(1.11, true)) && !fallen(job(1.09, false)));
         let kept = Job { may_terminate: Some(false), ..job(0.9, true) };
         assert!(!ends(&[kept]));
+    }
+
+    #[test]
+    fn large_first_loss_confirms_no_report() {
+        let mut jobs = vec![job(1e4, false)];
+        jobs.extend(vec![job(3.0, false); 5]);
+        jobs.push(job(3.0, true));
+        assert!(!ends(&jobs), "far from the objective");
+    }
+
+    #[test]
+    fn report_that_no_loss_bears_out_is_no_longer_confirmed() {
+        let mut ending = Ending::default();
+        let confirmed = [false, true, true].map(|reached| {
+            ending.take(&job(1.1, reached));
+            (ending.is_claimed(), ending.is_being_confirmed())
+        });
+        assert_eq!(confirmed, [(false, false), (true, true), (true, false)]);
     }
 
     #[test]

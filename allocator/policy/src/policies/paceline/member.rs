@@ -1,6 +1,6 @@
 //! The state of one job, from its first frame to its last.
 
-use super::cap::{Cap, Served};
+use super::cap::{self, Cap, Served};
 use super::curve::{Curve, Reach};
 use super::ending::Ending;
 use super::ghost::Ghost;
@@ -131,19 +131,20 @@ impl Member {
         let was_new = self.newcomer.is_new();
         self.read(job, window.cpus, settings);
         let Window { t, seconds, .. } = window;
-        let limit = self.limit;
-        let served = free.map(|(free, idle)| Served { t, seconds, limit, free, idle, stepped });
+        let (limit, most, whole) = (self.limit, self.most, self.whole(settings));
+        let served =
+            free.map(|(free, idle)| Served { t, seconds, limit, most, free, idle, stepped });
         // A cap set by its owner needs no measurement.
         let open =
             served.zip(self.usage).is_some_and(|(served, usage)| served.could_use_more(usage))
                 || self.is_capped(settings);
         let was_open = served.is_some_and(|served| served.is_unlimited());
         self.open_use = self.usage.filter(|_| was_open).unwrap_or(0.0);
-        self.cap.take(self.usage, served, settings.whole);
+        self.cap.take(self.usage, served, whole);
         self.newcomer.take(Stage {
             t,
             was_open: open,
-            used_most: seconds >= MIN_WINDOW && self.usage.is_some_and(|of| of > settings.whole),
+            used_most: seconds >= MIN_WINDOW && self.usage.is_some_and(|of| of > whole),
             begun: self.used() >= settings.probe,
             stepped: self.work.has_stepped(),
             measured: self.work.per_step().is_some() || !self.work.states_total(),
@@ -159,7 +160,11 @@ impl Member {
     fn read(&mut self, job: &Job, cpus: Option<f64>, settings: &Settings) {
         let weight = positive(job.weight).unwrap_or(1.0);
         self.weight = weight.clamp(1.0 / MAX_WEIGHT, MAX_WEIGHT);
-        self.most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
+        let most = positive(job.limit.max).unwrap_or(1.0).min(1.0);
+        if most.total_cmp(&self.most).is_ne() {
+            self.cap.measure_again();
+        }
+        self.most = most;
         self.limit = positive(job.limit.applied).or(positive(job.limit.cpu)).unwrap_or(1.0);
         // The service received between the step and this frame.
         let since = match node_seconds(job.step_cpu_seconds, cpus) {
@@ -203,6 +208,12 @@ impl Member {
     /// Whether its owner's maximum is below what counts as the whole node.
     pub(super) fn is_capped(&self, settings: &Settings) -> bool {
         self.most < settings.whole
+    }
+
+    /// The usage above which it can use all that it may. A job that its owner's maximum holds back cannot show
+    /// that it can use the whole node.
+    fn whole(&self, settings: &Settings) -> f64 {
+        if self.most < 1.0 { settings.whole.min(cap::USES_UP * self.most) } else { settings.whole }
     }
 
     /// The ghost that takes its place in the virtual system once it has reached its objective.

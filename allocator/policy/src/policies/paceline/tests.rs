@@ -1,3 +1,4 @@
+mod caps;
 mod node;
 mod promise;
 mod robust;

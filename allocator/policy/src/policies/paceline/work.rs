@@ -63,17 +63,19 @@ impl Work {
         let Some(step) = step else { return };
         let last = self.step.replace(step);
         let used_before = std::mem::replace(&mut self.used, used);
+        let fell = last.is_some_and(|last| last > step);
+        if fell {
+            // It continues from a checkpoint: repeated steps do not count against its statement.
+            let again = last.map_or(0, |last| last.saturating_sub(step));
+            let more = counter(again) * self.per_step.unwrap_or(0.0);
+            self.stated = self.stated.map(|stated| saturate(stated + more));
+        }
         // Step 0 may be reported long before the first step begins.
         if step == 0 {
             self.mark = None;
             return;
         }
-        let fell = last.is_some_and(|last| last > step);
         let Some((from, before)) = self.mark.filter(|(from, _)| *from <= step && !fell) else {
-            // It continues from a checkpoint: repeated steps do not count against its statement.
-            let again = last.map_or(0, |last| last.saturating_sub(step));
-            let more = counter(again) * self.per_step.unwrap_or(0.0);
-            self.stated = self.stated.map(|stated| saturate(stated + more));
             self.mark = Some((step, used));
             return;
         };
@@ -219,6 +221,15 @@ mod tests {
         assert!(is(work.left(used, TRUST), 35.0));
         // Its statement grows by the 20 repeated steps.
         assert!(is(work.stated, 54.0 + 10.0), "{:?}", work.stated);
+    }
+
+    #[test]
+    fn restart_that_reports_step_0_repeats_all_steps() {
+        let (mut work, used) = steady(100, 50);
+        for step in [0, 3] {
+            work.take((Some(step), used), Some(100), false);
+        }
+        assert!(is(work.stated, 54.0 + 25.0), "{:?}", work.stated);
     }
 
     #[test]

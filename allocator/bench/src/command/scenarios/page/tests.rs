@@ -54,3 +54,15 @@ fn impossible_claims_are_the_known_ones() {
         assert_eq!(entry.claims.iter().filter(impossible).count(), number, "{name}");
     }
 }
+
+#[test]
+fn figures_of_runs_cut_short_are_marked_on_the_page() {
+    let mut scenario: Scenario = super::super::open("FC-3").unwrap();
+    scenario.until = 300.0;
+    let entry = Entry::run(scenario, &[]).unwrap();
+    let page = blocks::markdown(&of_scenario(&entry));
+    assert!(page.contains("\nFigures marked * leave out jobs that did not finish.\n"), "{page}");
+    let none = page.lines().find(|line| line.starts_with("| none ")).unwrap();
+    let marks: Vec<bool> = none.split('|').skip(2).map(|cell| cell.contains('*')).collect();
+    assert!(marks[0], "the mean completion: {none}");
+}

@@ -9,6 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{Section, alone};
+use crate::command::compared::marked;
 use crate::figure::palette::{GREY, INK, colour};
 use crate::figure::plane::{Canvas, Plane};
 use crate::figure::{Axis, TEXT};
@@ -40,7 +41,7 @@ pub(super) fn section(all: &Comparison) -> Result<Option<Section>> {
     let Some((completion, area)) = objectives else { return Ok(None) };
     let dot = |(place, results): (usize, &Results)| {
         Some(Dot {
-            name: results.arm.to_string(),
+            name: marked(results.arm.to_string(), results.leaves_out_jobs(completion)),
             colour: colour(place),
             x: results.mean(completion)?,
             y: results.mean(area)?,

@@ -1,12 +1,11 @@
 //! The report of a sweep: its heat maps.
 
-use paceline_sim::metrics::Interval;
 use paceline_sim::scenario::Arm;
-use paceline_sim::sweep::Axis;
+use paceline_sim::sweep::{Axis, Measured};
 
-use super::super::sweep::{Map, Swept};
-use super::super::table::cell;
+use super::super::sweep::{Map, Swept, shown};
 use super::opening;
+use crate::command::compared::LEAVES_OUT_JOBS;
 use crate::figure::html::{each, escape};
 
 /// The opacity of the largest figure's colour; text on it must stay readable.
@@ -16,8 +15,8 @@ const DEEPEST: f64 = 0.62;
 pub(in crate::command::simulate) fn page(swept: &Swept<'_>) -> String {
     let seeds = usize::try_from(swept.seeds).unwrap_or(usize::MAX);
     let names: Vec<String> = swept.sweep.axes().iter().map(Axis::name).collect();
-    let other = |(arm, figure): &(Arm, Option<Interval>)| {
-        format!("<p>{}: {}</p>\n", escape(&arm.to_string()), escape(&cell(*figure)))
+    let other = |(arm, figure): &(Arm, Option<Measured>)| {
+        format!("<p>{}: {}</p>\n", escape(&arm.to_string()), escape(&shown(*figure)))
     };
     format!(
         "{}<h2>Heat map: {} by {}</h2>\n<p class=\"note\">{}</p>\n{}{}</body></html>\n",
@@ -35,9 +34,10 @@ fn caption(swept: &Swept<'_>) -> String {
         .others
         .first()
         .map(|(reference, _)| format!(" Below it is its change from {reference}."));
+    let note = if swept.leaves_out_jobs() { format!(" {LEAVES_OUT_JOBS}") } else { String::new() };
     format!(
         "A deeper colour is a larger figure. The figure is the mean over the seeds; after ± is half of \
-         the interval that contains the true mean with 95 % probability.{}",
+         the interval that contains the true mean with 95 % probability.{}{note}",
         reference.unwrap_or_default()
     )
 }
@@ -68,11 +68,11 @@ fn heat_map(swept: &Swept<'_>, map: &Map) -> String {
     )
 }
 
-fn data(swept: &Swept<'_>, figure: Option<Interval>) -> String {
+fn data(swept: &Swept<'_>, figure: Option<Measured>) -> String {
     let heat = swept.heat(figure).unwrap_or(0.0);
     let change = swept.change(figure).map(|change| format!("{:+.1} %", 100.0 * change));
     let change = change.map_or_else(String::new, |text| format!("<small>{text}</small>"));
     let depth = DEEPEST * heat;
-    let text = escape(&cell(figure));
+    let text = escape(&shown(figure));
     format!("<td style=\"background:rgb(0 114 178 / {depth:.3})\">{text}{change}</td>")
 }

@@ -1,6 +1,6 @@
 //! A sweep for programs.
 
-use paceline_sim::metrics::Interval;
+use paceline_sim::sweep::Measured;
 use serde_json::{Map as Object, Value, json};
 
 use super::super::as_json::lines;
@@ -13,7 +13,7 @@ pub(super) fn text(swept: &Swept<'_>) -> serde_json::Result<String> {
         .iter()
         .map(|axis| json!({"parameter": axis.name(), "values": axis.values}))
         .collect();
-    let other = |(arm, figure): &(_, Option<Interval>)| of(arm, *figure);
+    let other = |(arm, figure): &(_, Option<Measured>)| of(arm, *figure);
     let others: Vec<Value> = swept.others.iter().map(other).collect();
     lines(&json!({
         "scenario": swept.scenario.name,
@@ -29,14 +29,15 @@ pub(super) fn text(swept: &Swept<'_>) -> serde_json::Result<String> {
 
 fn policy(swept: &Swept<'_>, map: &Map) -> Value {
     let points = swept.sweep.points();
-    let point = |(values, figure): (&Vec<f64>, &Option<Interval>)| {
+    let point = |(values, figure): (&Vec<f64>, &Option<Measured>)| {
         let axes = swept.sweep.axes().iter().zip(values);
         let params = axes.map(|(axis, value)| (axis.parameter.clone(), json!(value)));
         json!({
             "params": params.collect::<Object<String, Value>>(),
-            "mean": figure.map(|figure| figure.mean),
-            "half": figure.and_then(|figure| figure.half),
+            "mean": figure.map(|figure| figure.interval.mean),
+            "half": figure.and_then(|figure| figure.interval.half),
             "change": swept.change(*figure),
+            "leaves_out_jobs": leaves_out_jobs(*figure),
         })
     };
     json!({
@@ -46,11 +47,16 @@ fn policy(swept: &Swept<'_>, map: &Map) -> Value {
     })
 }
 
-fn of(arm: &paceline_sim::scenario::Arm, figure: Option<Interval>) -> Value {
+fn of(arm: &paceline_sim::scenario::Arm, figure: Option<Measured>) -> Value {
     json!({
         "policy": arm.policy,
         "variant": arm.variant.to_string(),
-        "mean": figure.map(|figure| figure.mean),
-        "half": figure.and_then(|figure| figure.half),
+        "mean": figure.map(|figure| figure.interval.mean),
+        "half": figure.and_then(|figure| figure.interval.half),
+        "leaves_out_jobs": leaves_out_jobs(figure),
     })
+}
+
+fn leaves_out_jobs(figure: Option<Measured>) -> bool {
+    figure.is_some_and(|figure| figure.leaves_out_jobs)
 }

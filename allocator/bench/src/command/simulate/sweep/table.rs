@@ -1,12 +1,12 @@
 //! A sweep for people: a heat map of characters.
 
-use paceline_sim::metrics::Interval;
 use paceline_sim::scenario::Arm;
-use paceline_sim::sweep::Axis;
+use paceline_sim::sweep::{Axis, Measured};
 
 use super::super::columns::{Column, write_blocks};
 use super::super::table::{cell, dash, head};
 use super::{Map, Swept};
+use crate::command::compared::{LEAVES_OUT_JOBS, marked};
 
 /// From the smallest to the largest figure.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
@@ -17,14 +17,22 @@ pub(super) fn text(swept: &Swept<'_>) -> String {
         [axis] => one_column_each(swept, axis),
         _ => swept.maps.iter().map(|map| heat_map(swept, map)).collect(),
     };
-    let other = |(arm, figure): &(Arm, _)| format!("{arm}: {}\n", cell(*figure));
+    let other = |(arm, figure): &(Arm, _)| format!("{arm}: {}\n", shown(*figure));
     let others: String = swept.others.iter().map(other).collect();
     let seeds = swept.seeds;
     let word = if seeds == 1 { "seed" } else { "seeds" };
     let (least, most) = (SHADES.first().unwrap_or(&' '), SHADES.last().unwrap_or(&' '));
+    let note = if swept.leaves_out_jobs() { format!("{LEAVES_OUT_JOBS}\n") } else { String::new() };
     format!(
-        "{head}{maps}{others}{seeds} {word}; {least} is the smallest figure, {most} the largest\n"
+        "{head}{maps}{others}{seeds} {word}; {least} is the smallest figure, {most} the largest\n\
+         {note}"
     )
+}
+
+/// A figure, marked if it leaves out jobs that did not finish.
+pub(in crate::command::simulate) fn shown(figure: Option<Measured>) -> String {
+    let text = cell(figure.map(|figure| figure.interval));
+    marked(text, figure.is_some_and(|figure| figure.leaves_out_jobs))
 }
 
 /// All policies by one parameter.
@@ -62,7 +70,7 @@ fn heat_map(swept: &Swept<'_>, map: &Map) -> String {
 }
 
 /// A row for each value of the first parameter, a column for each of the second.
-fn block(swept: &Swept<'_>, map: &Map, written: impl Fn(Option<Interval>) -> String) -> String {
+fn block(swept: &Swept<'_>, map: &Map, written: impl Fn(Option<Measured>) -> String) -> String {
     let (rows, across) = swept.sides();
     let column = |(place, value): (usize, &f64)| {
         let mut column = vec![value.to_string()];
@@ -82,13 +90,13 @@ fn named(values: &[f64]) -> Column {
     column
 }
 
-fn shaded(swept: &Swept<'_>, figure: Option<Interval>) -> String {
+fn shaded(swept: &Swept<'_>, figure: Option<Measured>) -> String {
     let Some(heat) = swept.heat(figure) else { return dash() + "  " };
     let parts = [0.2, 0.4, 0.6, 0.8];
     let step = parts.into_iter().filter(|part| heat > *part).count();
-    format!("{} {}", cell(figure), SHADES.get(step).unwrap_or(&' '))
+    format!("{} {}", shown(figure), SHADES.get(step).unwrap_or(&' '))
 }
 
-fn change(swept: &Swept<'_>, figure: Option<Interval>) -> String {
+fn change(swept: &Swept<'_>, figure: Option<Measured>) -> String {
     swept.change(figure).map_or_else(dash, |change| format!("{:+.1} %", 100.0 * change))
 }

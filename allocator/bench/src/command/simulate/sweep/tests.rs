@@ -95,3 +95,21 @@ fn page_colours_each_cell_and_needs_no_other_file() {
         assert!(!page.contains(reference), "{reference}");
     }
 }
+
+#[test]
+fn figures_of_runs_cut_short_are_marked() {
+    let mut scenario = scenario("FC-3");
+    let axes = ["flowcon.interval=20,30"];
+    let of = |scenario: &Scenario| {
+        let swept = swept(scenario, &["none", "flowcon"], &axes, "completion_mean");
+        (swept.text(), swept.json().unwrap(), swept.page())
+    };
+    let note = "Figures marked * leave out jobs that did not finish.";
+    let (text, json, page) = of(&scenario);
+    assert!(!text.contains('*') && !json.contains("true") && !page.contains(note), "{text}");
+    scenario.until = 300.0;
+    let (text, json, page) = of(&scenario);
+    assert!(text.ends_with(&format!("the largest\n{note}\n")) && page.contains(note), "{text}");
+    assert_eq!(text.matches('*').count(), 4, "{text}");
+    assert_eq!(json.matches("\"leaves_out_jobs\": true").count(), 3, "{json}");
+}

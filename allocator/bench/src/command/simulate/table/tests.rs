@@ -64,3 +64,20 @@ fn several_seeds_add_differences_and_known_bounds() {
     // What no policy changes is left out.
     assert!(!differences.contains("unfinished"), "{differences}");
 }
+
+#[test]
+fn means_and_differences_that_leave_out_jobs_are_marked() {
+    let mut scenario = scenario("FC-5");
+    let text =
+        |scenario: &Scenario| comparison(scenario, &compare(scenario, &scenario.arms, 2).unwrap());
+    assert!(!text(&scenario).contains('*'));
+    // One of its jobs takes over 700 s alone.
+    scenario.until = 700.0;
+    let text = text(&scenario);
+    assert!(text.contains("\nFigures marked * leave out jobs that did not finish.\n"), "{text}");
+    let rows = text.lines().filter(|line| line.starts_with("mean completion [s]"));
+    let marks: Vec<bool> = rows.map(|row| row.contains('*')).collect();
+    assert!(marks.len() > 1 && marks.iter().all(|marked| *marked), "{text}");
+    let areas = text.lines().filter(|line| line.starts_with("area under loss"));
+    assert!(areas.into_iter().all(|row| !row.contains('*')), "{text}");
+}
