@@ -2,7 +2,7 @@
 //! give its weight or its kind.
 
 /// The last words before the first mark of such a line.
-const WORDS: [&str; 17] = [
+const WORDS: [&str; 18] = [
     "args",
     "arguments",
     "coefficients",
@@ -11,6 +11,7 @@ const WORDS: [&str; 17] = [
     "configuration",
     "flags",
     "hparams",
+    "hyper-parameters",
     "hyperparameters",
     "hyperparams",
     "hypers",
@@ -32,8 +33,7 @@ pub(super) fn are_listed(text: &str) -> bool {
         return false;
     };
     let last = name.trim_end().rsplit([' ', '_', '.', '/']).next().unwrap_or_default();
-    let plain = last.split('-').collect::<String>();
-    WORDS.iter().any(|word| plain.eq_ignore_ascii_case(word))
+    WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
