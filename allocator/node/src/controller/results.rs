@@ -26,8 +26,6 @@ const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_ERROR: usize = 1000;
 /// After so long, limits are restored without an engine that hangs: service managers kill a program after 90 s.
 const RESTORE_ALL_TIMEOUT: Duration = Duration::from_secs(50);
-/// Longer than the rest of a run.
-const TO_THE_END: Duration = Duration::from_hours(1);
 /// How many containers' limits are restored at once at the end.
 const RESTORE_CONCURRENCY: usize = 4;
 
@@ -214,7 +212,7 @@ impl Controller {
         let hangs = AtomicBool::new(false);
         let put_back = async |id| {
             if hangs.load(Ordering::Relaxed) && Instant::now() >= until {
-                actuator.ask_no_more(TO_THE_END);
+                actuator.ask_no_more();
             }
             let restored = put_back(&actuator, id).await;
             if restored.as_ref().is_err_and(|error| error.timed_out) {

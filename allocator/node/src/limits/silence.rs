@@ -14,6 +14,8 @@ pub(crate) const HANG: Duration = Duration::from_secs(8);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long an engine that does not answer is left alone.
 const PAUSE: Duration = Duration::from_secs(15);
+/// Longer than the rest of a run that is ending.
+const TO_THE_END: Duration = Duration::from_hours(1);
 
 /// Until when the engine is not asked to restore anything.
 #[derive(Debug, Default)]
@@ -21,15 +23,12 @@ pub(super) struct Silence(Mutex<Option<Instant>>);
 
 impl Silence {
     pub(super) fn lasts(&self) -> bool {
-        self.get().is_some_and(|until| Instant::now() < until)
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
     }
 
     fn set(&self, until: Option<Instant>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
-    }
-
-    fn get(&self) -> Option<Instant> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -45,8 +44,8 @@ impl Actuator {
         }
     }
 
-    /// From now on limits are restored without the engine, for this time.
-    pub fn ask_no_more(&self, time: Duration) {
-        self.silence.set(Some(Instant::now() + time));
+    /// From now on limits are restored without the engine: this run ends, and has waited for it long enough.
+    pub(crate) fn ask_no_more(&self) {
+        self.silence.set(Some(Instant::now() + TO_THE_END));
     }
 }

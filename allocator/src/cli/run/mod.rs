@@ -8,7 +8,6 @@ mod shown;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use paceline_api::audit::{Audit, Entry};
 use paceline_api::json_lines::JsonLines;
@@ -30,7 +29,6 @@ use paceline_policy::{AnyEngine, Cluster, Engine, Policy};
 use paceline_runtime::Runtime;
 use paceline_server::web::{self, Snapshots};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use super::engine::{EngineArgs, EngineInfo};
@@ -195,19 +193,11 @@ async fn end_moves(containers: &Containers, journal: &Folder, audit: &mut Audit)
     }
 }
 
-/// After so long, what an earlier run has left is restored without the engine, as far as that can be: service
-/// managers give a start 90 s.
-const LEFTOVERS_TIMEOUT: Duration = Duration::from_secs(40);
-
 /// Restores the limits of a killed run before new ones are written. A container for which that fails
 /// does not stop the run; it is tried again later. After a signal to end, the rest is left to the end of
 /// the run, which restores several side by side, each in a bounded time.
 async fn put_back_leftovers(actuator: &Actuator, audit: &mut Audit, signals: &Signals) {
-    let began = Instant::now();
     for id in actuator.pending() {
-        if began.elapsed() >= LEFTOVERS_TIMEOUT {
-            actuator.ask_no_more(LEFTOVERS_TIMEOUT);
-        }
         if signals.ending().borrow().is_some() {
             return;
         }
