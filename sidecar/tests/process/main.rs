@@ -147,11 +147,9 @@ fn new_sidecar_with_the_state_knows_where_the_run_is() {
         for piece in pieces {
             append(&log, piece);
             let mut running = Running(bench.command(&words).spawn().unwrap());
-            let length = fs::metadata(&log).unwrap().len();
             // Once its position is saved, all is read.
-            let saved =
-                || fs::read_to_string(&state).ok()?.contains(&length.to_string()).then_some(());
-            wait_for(saved);
+            let position = format!("\"offset\":{},", fs::metadata(&log).unwrap().len());
+            wait_for(|| fs::read_to_string(&state).ok()?.contains(&position).then_some(()));
             // Its last frame is read once nothing follows, or at the end.
             running.signal(Signal::TERM);
             assert!(running.0.wait().unwrap().success());
