@@ -89,6 +89,56 @@ pub(crate) async fn restore_continues_after_its_reader_left(
     Ok(())
 }
 
+/// `paceline restore` in a mount namespace of its own, in which `script` has run.
+async fn restore_within(env: &TestEnv, script: &str) -> anyhow::Result<std::process::Output> {
+    let paceline = Allocator::command(&["restore"])?;
+    let mut command = tokio::process::Command::new("unshare");
+    command.args([
+        "--mount",
+        "sh",
+        "-ec",
+        &format!("{script}; exec \"$1\" restore --state-dir \"$2\""),
+    ]);
+    command.arg("sh").arg(paceline.as_std().get_program()).arg(Allocator::state(env));
+    for (name, value) in paceline.as_std().get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    Ok(command.output().await?)
+}
+
+pub(crate) async fn restore_by_a_read_only_state_folder_puts_limits_back(
+    env: Arc<TestEnv>,
+) -> anyhow::Result<()> {
+    let (flat, mut allocator) = cut_job(&env, &["--actuator", "cgroup"]).await?;
+    allocator.signal(Signal::KILL)?;
+    allocator.ended().await?;
+    let read_only = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"";
+    let output = restore_within(&env, read_only).await?;
+    anyhow::ensure!(output.status.success(), "{output:?}");
+    ensure_unlimited(&env, &flat).await?;
+    // A run would record nothing there, so it does not start.
+    let run = "mount --bind \"$2\" \"$2\"; mount -o remount,bind,ro \"$2\"; exec \"$1\" run \
+               --listen none --control none --state-dir \"$2\"";
+    let output = restore_within(&env, run).await?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.code() == Some(1) && said.contains("ead-only"), "{output:?}");
+    Ok(())
+}
+
+pub(crate) async fn restore_without_sight_of_control_groups_keeps_the_record(
+    env: Arc<TestEnv>,
+) -> anyhow::Result<()> {
+    let (flat, mut allocator) = cut_job(&env, &["--actuator", "cgroup"]).await?;
+    allocator.signal(Signal::KILL)?;
+    allocator.ended().await?;
+    let output = restore_within(&env, "umount -R -l /sys/fs/cgroup").await?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let is_kept = said.contains("NOT restored") && said.contains("cannot read its control group");
+    anyhow::ensure!(output.status.code() == Some(1) && is_kept, "{output:?}");
+    Allocator::restore(&env).await?;
+    ensure_unlimited(&env, &flat).await
+}
+
 pub(crate) async fn next_run_restores_limits_of_a_killed_run(
     env: Arc<TestEnv>,
 ) -> anyhow::Result<()> {

@@ -153,6 +153,8 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         limits::weights_take_the_place_of_caps_and_are_put_back;
         dependability::after_a_kill_restore_puts_every_limit_back;
         dependability::restore_continues_after_its_reader_left;
+        dependability::restore_by_a_read_only_state_folder_puts_limits_back;
+        dependability::restore_without_sight_of_control_groups_keeps_the_record;
         dependability::next_run_restores_limits_of_a_killed_run;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cgroup, mounts};
 
 /// One life of a control group, to be remembered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Instance {
     /// Its path within the hierarchy that holds the CPU limit.
     path: PathBuf,
@@ -18,7 +18,22 @@ pub struct Instance {
     inode: u64,
     /// The boot of the machine; empty if unknown.
     boot: String,
+    /// The control group namespace that the path is relative to; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<u64>,
 }
+
+impl PartialEq for Instance {
+    /// An earlier version did not record the namespace.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.inode, &self.boot) == (&other.path, other.inode, &other.boot)
+    }
+}
+
+impl Eq for Instance {}
+
+/// The number of the machine's own control group namespace, as the kernel defines it.
+const MACHINES_NAMESPACE: u64 = 0xEFFF_FFFB;
 
 /// What is left of a remembered control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +52,8 @@ impl Cgroup {
     /// What identifies the present life of this group.
     pub fn instance(&self, proc: &Path) -> io::Result<Instance> {
         let inode = fs::metadata(self.cpu_folder())?.ino();
-        Ok(Instance { path: self.path.clone(), inode, boot: boot(proc) })
+        let (path, namespace) = (self.path.clone(), namespace(proc));
+        Ok(Instance { path, inode, boot: boot(proc), namespace })
     }
 }
 
@@ -52,11 +68,25 @@ impl Instance {
                 let now = group.instance(proc);
                 if now.is_ok_and(|now| (now.inode, now.boot) == (self.inode, self.boot.clone())) {
                     Found::Here(group)
-                } else {
+                } else if self.is_of_this_namespace(proc) {
                     Found::Replaced(group)
+                } else {
+                    Found::Unseen
                 }
             }
-            Err(_) => self.without_a_group(proc),
+            Err(_) if self.is_of_this_namespace(proc) => self.without_a_group(proc),
+            Err(_) => Found::Unseen,
+        }
+    }
+
+    /// Whether its path means the same here as where it was recorded. In a container with a namespace of
+    /// its own, the same path is another group, or missing.
+    fn is_of_this_namespace(&self, proc: &Path) -> bool {
+        match (self.namespace, namespace(proc)) {
+            (Some(then), now) => Some(then) == now,
+            (None, Some(now)) => now == MACHINES_NAMESPACE,
+            // A kernel without such namespaces.
+            (None, None) => true,
         }
     }
 
@@ -75,6 +105,11 @@ impl Instance {
             None => Found::Unseen,
         }
     }
+}
+
+/// The control group namespace of this process.
+fn namespace(proc: &Path) -> Option<u64> {
+    fs::metadata(proc.join("self/ns/cgroup")).ok().map(|file| file.ino())
 }
 
 /// The id of the machine's present boot.

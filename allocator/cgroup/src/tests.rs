@@ -203,3 +203,26 @@ fn remembered_group_is_found_until_it_ends_or_the_machine_does() {
     fs::write(proc.join("self/mountinfo"), "").unwrap();
     assert_eq!(remembered.find(&proc), Found::Unseen);
 }
+
+#[test]
+fn group_of_another_namespace_that_is_missing_here_has_not_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let proc = machine(folder.path());
+    let group = Cgroup::for_container(&proc, 7, "4f2a").unwrap();
+    let before = group.instance(&proc).unwrap();
+    fs::create_dir_all(proc.join("self/ns")).unwrap();
+    fs::write(proc.join("self/ns/cgroup"), "").unwrap();
+    let recorded = group.instance(&proc).unwrap();
+    assert_eq!(recorded.find(&proc), Found::Here(group.clone()));
+    assert_eq!(recorded, before, "records of an earlier version are of the same life");
+    let own = folder.path().join("cgroup/docker/4f2a");
+    fs::rename(&own, folder.path().join("old")).unwrap();
+    // One without a namespace is of the machine's own one, which this is not.
+    assert_eq!((recorded.find(&proc), before.find(&proc)), (Found::Ended, Found::Unseen));
+    fs::write(proc.join("self/ns/other"), "").unwrap();
+    fs::rename(proc.join("self/ns/other"), proc.join("self/ns/cgroup")).unwrap();
+    assert_eq!(recorded.find(&proc), Found::Unseen);
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("cpu.max"), "max 100000\n").unwrap();
+    assert_eq!(recorded.find(&proc), Found::Unseen, "another group has the same path here");
+}

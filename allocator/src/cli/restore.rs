@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
+use futures_util::{StreamExt, stream};
 use paceline_api::audit::{Audit, Entry};
 use paceline_api::plain::{plain, print};
 use paceline_api::signals::Signals;
 use paceline_api::usage::BadUsage;
 use paceline_node::limits::originals::{Originals, START_WAIT, Scope};
-use paceline_node::limits::{Actuator, Leftover};
+use paceline_node::limits::{Actuator, Leftover, RESTORE_ALL_TIMEOUT, RESTORE_CONCURRENCY};
 use paceline_node::migration::containers::Containers;
 use paceline_node::migration::journal::{Folder, Journal, JournalError, Pending};
 use paceline_node::migration::{self, Ended, MigrationBackend, MigrationResult};
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::containerized::{self, ContainerizedRun};
@@ -43,7 +46,15 @@ pub(super) struct RestoreArgs {
 impl RestoreArgs {
     fn folder(&self) -> Result<PathBuf, BadUsage> {
         let file = self.config.as_deref().map(config::state_dir).transpose()?.flatten();
-        Ok(self.state.over(file.as_ref()).folder())
+        let folder = self.state.over(file.as_ref()).folder();
+        // With a mistyped folder, limits would stay in force unnoticed.
+        if self.state.state_dir.is_some() && !folder.exists() {
+            let folder = plain(&folder.display().to_string());
+            return Err(BadUsage(format!(
+                "cannot restore from {folder}: it does not exist; check --state-dir"
+            )));
+        }
+        Ok(folder)
     }
 }
 
@@ -63,29 +74,34 @@ pub(super) async fn run(
         return containerized::run(&runtime, engine, command, &Signals::listen()?).await;
     }
     let described = engine.info(&runtime).await?;
-    let originals = Originals::open(&folder, &described.id, "paceline restore")?.lock_engine(
-        &locks::folder(),
-        &described.data,
-        (Scope::Recorded, START_WAIT),
-    )?;
-    let journal = Folder::open(originals.folder())?;
+    let originals = Originals::open_to_restore(&folder, &described.id, "paceline restore")?
+        .lock_engine(&locks::folder(), &described.data, (Scope::Recorded, START_WAIT))?;
+    let journal = Folder::open(originals.folder());
     let looked_in = originals.folder().to_owned();
     let machine = described.machine;
     let containers = Containers::new(runtime.clone(), machine.proc.clone());
     let actuator = Actuator::new(runtime, originals, machine.proc, machine.cpus);
     let leftovers = actuator.adopt_leftovers().await;
-    let Pending { plans, errors } = journal.pending().await;
-    if actuator.pending().is_empty()
-        && plans.is_empty()
-        && errors.is_empty()
-        && leftovers.is_empty()
-    {
+    let unfinished = match &journal {
+        Ok(journal) => {
+            let Pending { plans, errors } = journal.pending().await;
+            !plans.is_empty() || !errors.is_empty()
+        }
+        Err(_) => true,
+    };
+    if actuator.pending().is_empty() && !unfinished && leftovers.is_empty() {
         print(&format!("nothing to restore in {}\n", plain(&looked_in.display().to_string())))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut restore =
-        Restore { audit: audit(&folder), printed: Ok(()), left: Vec::new(), moves: 0 };
-    restore.all(&actuator, &containers, &journal).await;
+    let mut restore = Restore::new(audit(&folder));
+    match journal {
+        Ok(journal) => restore.all(&actuator, &containers, &journal).await,
+        // Limits come back all the same.
+        Err(error) => {
+            restore.containers(&actuator, |_| true).await;
+            restore.finished(Vec::new(), vec![error]);
+        }
+    }
     restore.leftovers(&leftovers);
     let Restore { printed, left, moves, .. } = restore;
     anyhow::ensure!(
@@ -101,6 +117,7 @@ pub(super) async fn run(
 
 /// The restore so far.
 struct Restore {
+    began: Instant,
     /// Without it, limits are restored all the same.
     audit: Option<Audit>,
     /// A failed print must not stop the restoring of limits.
@@ -112,6 +129,10 @@ struct Restore {
 }
 
 impl Restore {
+    fn new(audit: Option<Audit>) -> Self {
+        Self { began: Instant::now(), audit, printed: Ok(()), left: Vec::new(), moves: 0 }
+    }
+
     /// Restores the containers, and finishes the moves. A move that cannot be finished takes minutes, after
     /// which a service manager may end this program. So the containers that are not moved come first.
     async fn all(
@@ -142,11 +163,22 @@ impl Restore {
         }
     }
 
-    /// Restores the containers that `of` selects.
+    /// Restores the containers that `of` selects, several at once. If that takes long, limits in files are
+    /// restored without the engine.
     async fn containers(&mut self, actuator: &Actuator, of: impl Fn(&str) -> bool) {
-        for id in actuator.pending().into_iter().filter(|id| of(id)) {
+        let until = self.began + RESTORE_ALL_TIMEOUT;
+        let restored = async |id: String| {
+            if Instant::now() >= until {
+                actuator.hurry();
+            }
             let name = actuator.name_of(&id);
-            match actuator.restore_and_report(&id).await {
+            let report = actuator.restore_and_report(&id).await;
+            (id, name, report)
+        };
+        let selected = actuator.pending().into_iter().filter(|id| of(id));
+        let mut all = pin!(stream::iter(selected).map(restored).buffered(RESTORE_CONCURRENCY));
+        while let Some((id, name, report)) = all.next().await {
+            match report {
                 Ok(Some(report)) => {
                     self.say(&format!("{name}: {report}"));
                     let how = format!("by `paceline restore`, {}", report.outcome);
@@ -250,7 +282,7 @@ mod tests {
         let socket = folder.path().join("engine.sock");
         let engine = Docker::at(&format!("unix://{}", socket.display())).unwrap();
         let actuator = Actuator::new(engine.into(), originals, folder.path().join("proc"), 2.0);
-        let mut restore = Restore { audit: None, printed: Ok(()), left: Vec::new(), moves: 0 };
+        let mut restore = Restore::new(None);
         restore.all(&actuator, &Broken, &journal).await;
         // Nothing can be done, so this is the order in which it was tried.
         assert_eq!(restore.left, ["alone", "moved", "source"]);

@@ -18,16 +18,14 @@ use tracing::{info, warn};
 use super::Controller;
 use super::commands::{self, Pending, called};
 use super::write_queue::{Action, Done, Failure, Outcome, WriteRequest};
-use crate::limits::{Actuator, Drift, HANG, LimitError, OnDrift, Restored};
+use crate::limits::{
+    Actuator, Drift, HANG, LimitError, OnDrift, RESTORE_ALL_TIMEOUT, RESTORE_CONCURRENCY, Restored,
+};
 
 /// How long restoring one container's limits may take.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The most characters of an error in the log and in the audit log.
 const MAX_ERROR: usize = 1000;
-/// After so long, limits are restored without an engine that hangs: service managers kill a program after 90 s.
-const RESTORE_ALL_TIMEOUT: Duration = Duration::from_secs(50);
-/// How many containers' limits are restored at once at the end.
-const RESTORE_CONCURRENCY: usize = 4;
 
 impl Controller {
     /// Requests that changes of limits are written.
@@ -211,8 +209,11 @@ impl Controller {
         let until = Instant::now() + RESTORE_ALL_TIMEOUT;
         let hangs = AtomicBool::new(false);
         let put_back = async |id| {
-            if hangs.load(Ordering::Relaxed) && Instant::now() >= until {
-                actuator.ask_no_more();
+            if Instant::now() >= until {
+                actuator.hurry();
+                if hangs.load(Ordering::Relaxed) {
+                    actuator.ask_no_more();
+                }
             }
             let restored = put_back(&actuator, id).await;
             if restored.as_ref().is_err_and(|error| error.timed_out) {

@@ -78,7 +78,7 @@ impl Actuator {
     }
 
     /// The control group of our last write.
-    fn find_group(&self, record: &Record) -> Option<Found> {
+    pub(super) fn find_group(&self, record: &Record) -> Option<Found> {
         let group = record.last.as_ref().and_then(|last| last.group.as_ref());
         group.map(|group| group.find(&self.proc))
     }
@@ -102,14 +102,24 @@ impl Actuator {
     /// Whether a container that the engine does not know is known to be gone. `exists` is whether it has
     /// a control group.
     async fn is_gone(&self, id: &str, since: f64, exists: bool) -> bool {
-        let removed = self.runtime.was_removed(id, since, unix_seconds());
-        match tokio::time::timeout(REMOVAL_TIMEOUT, removed).await {
-            Ok(Ok(true)) => return true,
-            Ok(Ok(false)) | Err(_) => {}
-            Ok(Err(error)) => debug!("cannot ask for the removal of container {id}: {error}"),
+        if self.was_removed(id, since).await {
+            return true;
         }
         let Absence { since, times, .. } = self.originals.count_absence(id);
         !exists && times >= MIN_ASKED && unix_seconds() - since >= MIN_ABSENCE
+    }
+
+    /// Whether the engine reports that a container was removed, after the time `since`.
+    pub(super) async fn was_removed(&self, id: &str, since: f64) -> bool {
+        let removed = self.runtime.was_removed(id, since, unix_seconds());
+        match tokio::time::timeout(REMOVAL_TIMEOUT, removed).await {
+            Ok(Ok(removed)) => removed,
+            Ok(Err(error)) => {
+                debug!("cannot ask for the removal of container {id}: {error}");
+                false
+            }
+            Err(_) => false,
+        }
     }
 
     fn absent(&self, id: &str, name: String) -> LimitError {
@@ -117,7 +127,11 @@ impl Actuator {
     }
 
     /// Restores the limits of a control group without its engine.
-    fn restore_group(&self, cgroup: &Cgroup, record: &Record) -> Result<Report, LimitError> {
+    pub(super) fn restore_group(
+        &self,
+        cgroup: &Cgroup,
+        record: &Record,
+    ) -> Result<Report, LimitError> {
         let observe = || Observed {
             host: record.original.host_config,
             quota: cgroup.quota().ok(),

@@ -10,8 +10,9 @@ use paceline_api::state_folder::make_private;
 use paceline_cgroup::Found;
 use tracing::{info, warn};
 
+use super::actuator::silent;
 use super::error::chain;
-use super::lock::{Abandoned, FolderLock};
+use super::lock::{Abandoned, EngineLock, FolderLock};
 use super::originals::{Originals, OriginalsError, Record, ids_in};
 use super::record_files::RecordFiles;
 use super::target::Target;
@@ -123,25 +124,27 @@ impl Actuator {
         let record = Record { original, last };
         let group = record.last.as_ref().and_then(|last| last.group.as_ref());
         let group = group.map(|group| group.find(&self.proc));
-        match self.inspect(id).await {
+        match self.inspect_unless_silent(id).await {
             Ok(_) => {}
             Err(LimitError::Gone(_)) if record.is_of_engine() => {
                 return Err("it belongs to another container engine".to_owned());
             }
-            Err(LimitError::Gone(_)) => match group {
+            // A limit in files alone can be restored without an answer of the engine.
+            Err(error) if record.is_of_engine() => return Err(chain(&error)),
+            Err(error) => match group {
                 Some(Found::Here(_)) => {}
                 Some(Found::Ended | Found::Replaced(_)) => {
                     files.remove().map_err(|error| chain(&error))?;
-                    if let Some(engine_lock) = self.originals.engine_lock() {
+                    if let Some(engine_lock) = self.originals.engine_lock().as_ref() {
                         engine_lock.remove_claim(id);
                     }
                     return Ok(());
                 }
-                Some(Found::Unseen) | None => {
+                Some(Found::Unseen) | None if matches!(error, LimitError::Gone(_)) => {
                     return Err("its control group cannot be seen from here".to_owned());
                 }
+                Some(Found::Unseen) | None => return Err(chain(&error)),
             },
-            Err(error) => return Err(chain(&error)),
         }
         if self.originals.get(id).map_err(|error| chain(&error))?.is_none() {
             let name = record.original.name.clone();
@@ -155,11 +158,19 @@ impl Actuator {
         files.remove().map_err(|error| chain(&error))
     }
 
+    /// Asks the engine about a container, unless it leaves requests unanswered.
+    async fn inspect_unless_silent(&self, id: &str) -> Result<Target, LimitError> {
+        if self.silence.lasts() {
+            return Err(silent(paceline_runtime::short(id).to_owned()));
+        }
+        self.inspect(id).await
+    }
+
     /// Takes over the unfinished moves of containers that this engine knows.
     async fn adopt_moves(&self, folder: &Path) {
         let (from, to) = (folder.join("moves"), self.originals.folder().join("moves"));
         for id in ids_in(&from).unwrap_or_default() {
-            if self.inspect(&id).await.is_err() {
+            if self.inspect_unless_silent(&id).await.is_err() {
                 continue;
             }
             let name = format!("{id}.json");
@@ -171,14 +182,21 @@ impl Actuator {
         }
     }
 
-    /// Removes the locks of containers that do not exist any more and whose state folder is lost. Returns
-    /// those that do exist: they have limits of ours, and no one here knows the original ones.
+    /// Removes the locks of containers that were removed and whose state folder is lost. Returns those that
+    /// exist: they have limits of ours, and the original ones are unknown here. A container that the engine
+    /// does not know may come back with the engine's data, so its lock stays.
     async fn forget_claims(&self) -> Vec<Leftover> {
-        let Some(engine_lock) = self.originals.engine_lock() else { return Vec::new() };
+        let abandoned = self.originals.engine_lock().as_ref().map(EngineLock::abandoned);
         let mut lost = Vec::new();
-        for Abandoned { id, state, claim } in engine_lock.abandoned() {
-            match self.inspect(&id).await {
-                Err(LimitError::Gone(_)) => engine_lock.remove_claim(&id),
+        for Abandoned { id, state, claim } in abandoned.unwrap_or_default() {
+            match self.inspect_unless_silent(&id).await {
+                Err(LimitError::Gone(_)) => {
+                    if self.was_removed(&id, 0.0).await
+                        && let Some(engine_lock) = self.originals.engine_lock().as_ref()
+                    {
+                        engine_lock.remove_claim(&id);
+                    }
+                }
                 // Each further request to an engine that does not answer would take as long.
                 Err(error) => {
                     warn!("cannot search for lost records: {}", chain(&error));

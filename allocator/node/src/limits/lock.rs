@@ -19,9 +19,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use paceline_api::clock::unix_seconds;
 use paceline_api::state_folder::make_private;
+use rustix::io::Errno;
 use tracing::warn;
 
 use super::originals::{OriginalsError, at};
+use super::record_files::no_link;
 
 /// How often a lock whose file is replaced meanwhile is tried again.
 const MAX_TRIES: usize = 16;
@@ -61,6 +63,17 @@ pub enum Scope {
 struct Lock {
     path: PathBuf,
     file: File,
+    /// Whether its text cannot be written, since its file system is read-only.
+    read_only: bool,
+}
+
+/// Whether a state folder on a read-only file system is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadOnly {
+    /// A run would record nothing, so it must not start.
+    Refused,
+    /// A restore needs the records alone.
+    Allowed,
 }
 
 /// Why a lock cannot be taken.
@@ -74,13 +87,7 @@ impl Lock {
     /// Takes the lock at `path`, shared or alone.
     fn take(path: &Path, shared: bool) -> Result<Self, Failed> {
         for _ in 0..MAX_TRIES {
-            let mut options = File::options();
-            let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let file = options.open(path).map_err(Failed::Io)?;
-            if !file.metadata().map_err(Failed::Io)?.is_file() {
-                let why = "it is not a regular file; remove this file";
-                return Err(Failed::Io(io::Error::new(io::ErrorKind::InvalidInput, why)));
-            }
+            let (file, read_only) = open(path).map_err(Failed::Io)?;
             let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
             match locked {
                 Ok(()) => {}
@@ -88,7 +95,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(Failed::Io(error)),
             }
             // Its last holder may have removed the file between our two calls.
-            let lock = Self { path: path.to_owned(), file };
+            let lock = Self { path: path.to_owned(), file, read_only };
             if lock.is_at_its_path() {
                 return Ok(lock);
             }
@@ -109,11 +116,16 @@ impl Lock {
 
     fn is_at_its_path(&self) -> bool {
         let number = |file: fs::Metadata| (file.dev(), file.ino());
-        let (own, there) = (self.file.metadata().map(number), fs::metadata(&self.path).map(number));
+        let there = fs::symlink_metadata(&self.path).map(number);
+        let own = self.file.metadata().map(number);
         own.ok().zip(there.ok()).is_some_and(|(own, there)| own == there)
     }
 
+    /// Writes its text, where that is possible.
     fn write(&mut self, text: &str) -> io::Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
         self.file.set_len(0)?;
         io::Seek::rewind(&mut self.file)?;
         self.file.write_all(text.as_bytes())
@@ -125,6 +137,34 @@ impl Lock {
             drop(fs::remove_file(&self.path));
         }
     }
+}
+
+/// Opens the file of a lock, and creates it if it is missing. Returns whether it can only be read.
+fn open(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    match options.custom_flags(no_link()).open(path) {
+        Ok(file) => regular(file).map(|file| (file, false)),
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            open_to_read(path).map(|file| (file, true))
+        }
+        // The kernel's own words for a link are "too many levels of symbolic links".
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => Err(not_regular()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens the file of a lock to read it.
+fn open_to_read(path: &Path) -> io::Result<File> {
+    regular(File::options().read(true).custom_flags(no_link()).open(path)?)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file; remove this file")
 }
 
 /// The text of a lock's file.
@@ -170,12 +210,20 @@ pub(super) struct FolderLock {
 
 impl FolderLock {
     /// Takes the lock in `folder`, at a start.
-    pub(super) fn take(folder: &Path, purpose: &str) -> Result<Self, OriginalsError> {
-        Self::taken_by(
-            |path, shared| Lock::take_at_start(path, shared, START_WAIT),
-            folder,
-            purpose,
-        )
+    pub(super) fn take(
+        folder: &Path,
+        purpose: &str,
+        read_only: ReadOnly,
+    ) -> Result<Self, OriginalsError> {
+        let take = |path: &Path, shared| Lock::take_at_start(path, shared, START_WAIT);
+        let taken = Self::taken_by(take, folder, purpose)?;
+        if taken.lock.read_only && read_only == ReadOnly::Refused {
+            return Err(OriginalsError::Io(
+                taken.lock.path,
+                io::ErrorKind::ReadOnlyFilesystem.into(),
+            ));
+        }
+        Ok(taken)
     }
 
     /// Takes the lock in the folder of another engine, for an instant.
@@ -184,7 +232,7 @@ impl FolderLock {
     }
 
     fn taken_by(
-        take: fn(&Path, bool) -> Result<Lock, Failed>,
+        take: impl Fn(&Path, bool) -> Result<Lock, Failed>,
         folder: &Path,
         purpose: &str,
     ) -> Result<Self, OriginalsError> {
@@ -230,6 +278,10 @@ pub(super) struct EngineLock {
     folder: PathBuf,
     /// `None` for a restore.
     lock: Option<Lock>,
+    /// Whether other allocators may share that lock.
+    shared: bool,
+    /// The text in that lock.
+    named: String,
     /// The state folder of this process, and its purpose.
     text: String,
 }
@@ -302,7 +354,8 @@ impl EngineLock {
         {
             warn!("cannot write {}: {error}", path.display());
         }
-        Ok(Some(Self { folder: folder.to_owned(), lock, text }))
+        let (folder, shared) = (folder.to_owned(), scope == Scope::Some);
+        Ok(Some(Self { folder, lock, shared, named, text }))
     }
 
     /// Takes the lock of container `id`. It is refused while another process has it, and while another
@@ -310,6 +363,9 @@ impl EngineLock {
     /// one has them: if the other one is missing, it was moved here.
     pub(super) fn claim(&self, id: &str, recorded: bool) -> Result<Claim, OriginalsError> {
         let path = self.claim_of(id);
+        if !self.folder.exists() {
+            open_folder(&self.folder).map_err(at(&self.folder))?;
+        }
         let mut lock = Lock::take(&path, false).map_err(|failed| match failed {
             Failed::Held(file) => {
                 let holder = text_of_holder(&file, MAX_LOOKS);
@@ -345,7 +401,7 @@ impl EngineLock {
             let claim = file.path();
             // While a lock is held here, an allocator that needs it is refused. So it is taken only where
             // its text says that none will.
-            self.missing(&text(&File::open(&claim).ok()?), &id)?;
+            self.missing(&text(&open_to_read(&claim).ok()?), &id)?;
             let lock = Lock::take(&claim, false).ok()?;
             match self.missing(&text(&lock.file), &id)? {
                 Missing::Nothing => {
@@ -373,6 +429,19 @@ impl EngineLock {
         is_lost.then_some(Missing::RecordIn(state))
     }
 
+    /// Creates the folder again if it was removed, and takes the engine's lock again if its file was.
+    pub(super) fn renew(&mut self) -> Result<(), OriginalsError> {
+        open_folder(&self.folder).map_err(at(&self.folder))?;
+        let Some(lock) = self.lock.as_mut().filter(|lock| !lock.is_at_its_path()) else {
+            return Ok(());
+        };
+        let mut new =
+            Lock::take(&lock.path, self.shared).map_err(|failed| failed.at(&lock.path))?;
+        new.write(&self.named).map_err(at(&lock.path))?;
+        *lock = new;
+        Ok(())
+    }
+
     /// Removes the lock of a container that does not exist any more.
     pub(super) fn remove_claim(&self, id: &str) {
         if let Ok(lock) = Lock::take(&self.claim_of(id), false) {
@@ -394,6 +463,11 @@ impl Drop for EngineLock {
 }
 
 impl Claim {
+    /// Whether its file is still there, so that no other process can take it.
+    pub(super) fn is_held(&self) -> bool {
+        self.lock.is_at_its_path()
+    }
+
     /// From now on the state folder has the container's originals.
     pub(super) fn is_recorded(&mut self) {
         self.say(&self.text.clone());
@@ -461,7 +535,7 @@ fn refuse_older(folder: &Path, engine: &str, own: &Path) -> Result<(), Originals
         return Ok(());
     };
     let same = fs::canonicalize(&path).ok() == fs::canonicalize(own).ok();
-    let Ok(file) = File::open(&path) else { return Ok(()) };
+    let Ok(file) = open_to_read(&path) else { return Ok(()) };
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) if !same => {
             let holder = text_of_holder(&file, MAX_LOOKS);
@@ -489,9 +563,44 @@ mod tests {
         mknodat(CWD, &pipe, FileType::Fifo, Mode::from(0o600), 0).unwrap();
         let error = format!(
             "{:#}",
-            anyhow::Error::from(FolderLock::take(folder.path(), "a test").unwrap_err())
+            anyhow::Error::from(
+                FolderLock::take(folder.path(), "a test", ReadOnly::Refused).unwrap_err()
+            )
         );
         assert!(error.contains("/lock") && error.contains("not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn link_in_the_place_of_a_lock_is_named_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "another program's").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("lock")).unwrap();
+        let taken = FolderLock::take(folder.path(), "a test", ReadOnly::Refused);
+        let error = format!("{:#}", anyhow::Error::from(taken.unwrap_err()));
+        assert!(error.contains("/lock") && error.contains("not a regular file"), "{error}");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "another program's");
+    }
+
+    #[test]
+    fn search_for_lost_records_waits_for_no_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let locks = folder.path().join("locks");
+        fs::create_dir_all(state.join("engine")).unwrap();
+        let own = FolderLock::take(&state.join("engine"), "a test", ReadOnly::Refused).unwrap();
+        let take = || {
+            let engine = ("engine", "/var/lib/docker");
+            EngineLock::take(&locks, engine, (Scope::Some, Duration::ZERO), (&state, &own))
+        };
+        let lock = take().unwrap().unwrap();
+        let older = folder.path().join("engine");
+        fs::create_dir(&older).unwrap();
+        for pipe in [locks.join("job.claim"), older.join("lock")] {
+            mknodat(CWD, &pipe, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        }
+        assert!(lock.abandoned().is_empty());
+        assert!(take().unwrap().is_some());
     }
 
     #[test]
@@ -501,7 +610,7 @@ mod tests {
         let originals = state.join("engine");
         fs::create_dir_all(&originals).unwrap();
         fs::write(originals.join("job.json"), "{}").unwrap();
-        let own = FolderLock::take(&originals, "a test").unwrap();
+        let own = FolderLock::take(&originals, "a test", ReadOnly::Refused).unwrap();
         let locks = folder.path().join("locks");
         let engine = ("engine", "/var/lib/docker");
         let lock = EngineLock::take(&locks, engine, (Scope::Some, Duration::ZERO), (&state, &own))

@@ -60,6 +60,7 @@ pub use leftovers::{Leftover, NotTaken};
 pub use plan_writes::first_write;
 pub use restored::{Report, Restored, Values};
 pub(crate) use silence::HANG;
+pub use silence::{RESTORE_ALL_TIMEOUT, RESTORE_CONCURRENCY};
 
 #[cfg(test)]
 mod tests;

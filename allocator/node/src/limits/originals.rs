@@ -49,7 +49,7 @@ use paceline_runtime::processes::{is_job, mark_of_another};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
-use super::lock::{self, Claim, EngineLock, FolderLock};
+use super::lock::{self, Claim, EngineLock, FolderLock, ReadOnly};
 use super::record_files::{RecordFiles, Seal};
 
 pub use super::lock::{START_WAIT, Scope};
@@ -76,7 +76,7 @@ pub struct Originals {
     engine: String,
     pub(super) folder: PathBuf,
     lock: Mutex<FolderLock>,
-    engine_lock: Option<EngineLock>,
+    engine_lock: Mutex<Option<EngineLock>>,
     kept: Mutex<BTreeMap<String, Kept>>,
     /// How many calls that write files are under way in other threads.
     busy: AtomicUsize,
@@ -109,20 +109,40 @@ impl Originals {
     /// Opens the records for the engine `engine` below `state`, and creates the folder if it is missing.
     /// The lock's file names `purpose`.
     pub fn open(state: &Path, engine: &str, purpose: &str) -> Result<Self, OriginalsError> {
+        Self::open_as(state, (engine, purpose), ReadOnly::Refused)
+    }
+
+    /// The same for a restore, which also works on a read-only file system.
+    pub fn open_to_restore(
+        state: &Path,
+        engine: &str,
+        purpose: &str,
+    ) -> Result<Self, OriginalsError> {
+        Self::open_as(state, (engine, purpose), ReadOnly::Allowed)
+    }
+
+    fn open_as(
+        state: &Path,
+        (engine, purpose): (&str, &str),
+        read_only: ReadOnly,
+    ) -> Result<Self, OriginalsError> {
         let plain = plain_id(engine);
         // Private, and checked: below it, no other user can have put anything.
         let private = StateFolder::open(state)?;
         let folder = private.subfolder(&plain).map_err(at(&private.path_of(&plain)))?;
         let folder = folder.path().to_owned();
-        let lock = FolderLock::take(&folder, purpose)?;
+        let lock = FolderLock::take(&folder, purpose, read_only)?;
         // A killed run may have written files here that are not synced yet.
-        fs::File::open(&folder).and_then(|it| it.sync_all()).map_err(at(&folder))?;
+        match fs::File::open(&folder).and_then(|it| it.sync_all()) {
+            Err(error) if read_only == ReadOnly::Refused => return Err(at(&folder)(error)),
+            Err(_) | Ok(()) => {}
+        }
         let originals = Self {
             state: state.to_owned(),
             engine: plain,
             folder,
             lock: Mutex::new(lock),
-            engine_lock: None,
+            engine_lock: Mutex::default(),
             kept: Mutex::default(),
             busy: AtomicUsize::new(0),
         };
@@ -143,7 +163,7 @@ impl Originals {
             let own = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
             EngineLock::take(locks, (&self.engine, data), (scope, wait), (&self.state, &own))?
         };
-        let originals = Self { engine_lock, ..self };
+        let originals = Self { engine_lock: Mutex::new(engine_lock), ..self };
         // A killed run has left the locks of its containers.
         for id in originals.ids() {
             if let Err(error) = originals.claim(&id) {
@@ -169,8 +189,11 @@ impl Originals {
                 written.is_some_and(|written| written < boot)
             };
             let alone = || is("last") && !path.with_extension("json").exists();
-            if is("part") || alone() || (is("json") && lost()) {
-                fs::remove_file(&path).map_err(at(&path))?;
+            if (is("part") || alone() || (is("json") && lost()))
+                && let Err(error) = fs::remove_file(&path)
+            {
+                // The records of the other containers can be used all the same.
+                warn!("cannot remove {}: {error}", path.display());
             }
         }
         Ok(())
@@ -204,8 +227,8 @@ impl Originals {
         &self.state
     }
 
-    pub(super) fn engine_lock(&self) -> Option<&EngineLock> {
-        self.engine_lock.as_ref()
+    pub(super) fn engine_lock(&self) -> MutexGuard<'_, Option<EngineLock>> {
+        self.engine_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The record of one container; `None` if nothing was written to it. A file that could not be read
@@ -268,7 +291,7 @@ impl Originals {
         {
             return Err(OriginalsError::Marked(mark));
         }
-        self.engine_lock.as_ref().map(|engine| engine.claim(id, recorded)).transpose()
+        self.engine_lock().as_ref().map(|engine| engine.claim(id, recorded)).transpose()
     }
 
     fn change(&self, id: &str, change: impl FnOnce(&mut Known)) {

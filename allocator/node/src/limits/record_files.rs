@@ -174,7 +174,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Links are not followed, and opening never waits.
-fn no_link() -> i32 {
+pub(super) fn no_link() -> i32 {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     i32::try_from(flags.bits()).unwrap_or_default()
 }

@@ -6,10 +6,11 @@
 //!
 //! A restore needs no disk: the memory has the original limits.
 
+use paceline_cgroup::Found;
 use paceline_runtime::processes::is_job;
 use tracing::warn;
 
-use super::actuator::{kept, silent};
+use super::actuator::{kept, silent, unseen};
 use super::error::chain;
 use super::limit_write::{LimitWrite, Purpose};
 use super::originals::Record;
@@ -64,6 +65,12 @@ impl Actuator {
         {
             return Ok(report);
         }
+        // An engine that answers slowly would take longer than this process has.
+        if self.silence.is_hurried()
+            && let Some(report) = self.restore_unanswered(record)?
+        {
+            return Ok(report);
+        }
         if self.silence.lasts() {
             let name = || record.original.name.clone();
             return self.restore_unanswered(record)?.ok_or_else(|| silent(name()));
@@ -90,6 +97,9 @@ impl Actuator {
         let mut refused = self.restore_by_engine(&target, &record).await?;
         let target = self.inspect(id).await?;
         refused.extend(self.restore_files(&target, &record.original).await?);
+        if let Some(report) = self.restore_hidden(&target, &record)? {
+            return Ok(report);
+        }
         let (was, read) = (&record.original, target.observe());
         let values = Some(Values::new(&found, was, &read));
         let kernel_is_right = target.cgroup.is_none() || is_restored(&read, was, self.cpus);
@@ -100,6 +110,24 @@ impl Actuator {
             Ok(Report::new(was, Restored::Equivalently, values))
         } else {
             Err(not_restored(target.name(), refused, Values::new(&found, was, &read)))
+        }
+    }
+
+    /// Restores a limit of ours in a control group that the engine's description did not lead to: the
+    /// description is old, or the group cannot be seen from here. `None` if there is no such limit.
+    fn restore_hidden(
+        &self,
+        target: &Target,
+        record: &Record,
+    ) -> Result<Option<Report>, LimitError> {
+        if target.cgroup.is_some() || record.is_of_engine() {
+            return Ok(None);
+        }
+        match self.find_group(record) {
+            Some(Found::Here(cgroup)) => self.restore_group(&cgroup, record).map(Some),
+            Some(Found::Ended | Found::Replaced(_)) => Ok(None),
+            Some(Found::Unseen) | None if target.container.pid.is_some() => Err(unseen(target)),
+            Some(Found::Unseen) | None => Ok(None),
         }
     }
 

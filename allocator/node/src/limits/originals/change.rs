@@ -10,7 +10,7 @@ use paceline_runtime::processes::{is_job, mark, unmark};
 use tracing::{debug, warn};
 
 use super::super::error::chain;
-use super::super::lock::Claim;
+use super::super::lock::{Claim, EngineLock};
 use super::super::record_files::RecordFiles;
 use super::{
     Absence, Kept, Known, LastWrite, Original, Originals, OriginalsError, Record, at, booted_at,
@@ -208,7 +208,7 @@ impl Originals {
     }
 
     /// Writes every file again that was removed or changed by others, or could not be written. Removes
-    /// those that could not be removed. Takes the folder's lock again if its file was removed.
+    /// those that could not be removed. Takes every lock again whose file was removed.
     pub(in crate::limits) fn mend(&self) {
         if self.busy.load(Ordering::Acquire) > 0 {
             return;
@@ -241,9 +241,31 @@ impl Originals {
             claim.take().into_iter().for_each(Claim::release);
             false
         });
+        self.renew_locks();
+    }
+
+    /// Takes every lock again whose file was removed. Otherwise another allocator could take it.
+    fn renew_locks(&self) {
         let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();
         if let Err(error) = renewed {
             warn!("cannot lock the state folder again: {}", chain(&error));
+        }
+        if let Some(Err(error)) = self.engine_lock().as_mut().map(EngineLock::renew) {
+            warn!("cannot lock the container engine again: {}", chain(&error));
+        }
+        let mut lost = Vec::new();
+        for (id, one) in self.kept().iter_mut() {
+            if let Kept::Known(known) = one
+                && known.claim.take_if(|claim| !claim.is_held()).is_some()
+            {
+                lost.push(id.clone());
+            }
+        }
+        for id in lost {
+            // Without its lock, nothing more is written to the container until it can be restored.
+            if let Err(error) = self.claim(&id) {
+                warn!("cannot lock container {id} again: {}", chain(&error));
+            }
         }
     }
 }

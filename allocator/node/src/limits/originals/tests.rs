@@ -281,6 +281,43 @@ fn removed_and_changed_files_are_written_again() {
 }
 
 #[test]
+fn locks_whose_folder_was_removed_are_taken_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let originals = locked(&folder, "root", Scope::All).unwrap();
+    originals.write_ahead(&original(0), last(1), false).unwrap();
+    fs::remove_dir_all(folder.path().join("locks")).unwrap();
+    // A container that comes before the next look can be limited.
+    let second = Original { id: "77aa".to_owned(), ..original(0) };
+    originals.write_ahead(&second, last(1), false).unwrap();
+    originals.mend();
+    let error = locked(&folder, "member", Scope::All).unwrap_err().to_string();
+    assert!(error.contains("another allocator works on this engine"), "{error}");
+    drop(locked(&folder, "restore", Scope::Recorded).unwrap());
+    let claimed = |id: &str| {
+        let own = locked(&folder, "other", Scope::Recorded).unwrap();
+        own.write_ahead(&Original { id: id.to_owned(), ..original(0) }, last(1), false)
+    };
+    for id in ["4f2a", "77aa"] {
+        assert!(matches!(claimed(id), Err(OriginalsError::Claimed { .. })), "{id}");
+    }
+}
+
+#[test]
+fn container_whose_removed_lock_another_allocator_took_is_written_to_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let originals = locked(&folder, "root", Scope::Some).unwrap();
+    originals.write_ahead(&original(0), last(1), false).unwrap();
+    fs::remove_dir_all(folder.path().join("locks")).unwrap();
+    let other = locked(&folder, "member", Scope::Some).unwrap();
+    other.write_ahead(&original(0), last(1), false).unwrap();
+    originals.mend();
+    let error = originals.write_ahead(&original(0), last(2), false).unwrap_err();
+    assert!(matches!(error, OriginalsError::Claimed { .. }), "{error}");
+    // Nothing is lost: it has its record.
+    assert_eq!(kept(&originals), Some(original(0)));
+}
+
+#[test]
 fn what_the_memory_alone_has_is_written_once_the_disk_works_again() {
     let state = tempfile::tempdir().unwrap();
     let originals = open(&state);

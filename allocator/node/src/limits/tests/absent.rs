@@ -84,6 +84,50 @@ async fn limit_in_files_alone_is_restored_while_the_engine_is_of_no_use() {
 }
 
 #[tokio::test]
+async fn running_container_whose_control_group_is_hidden_keeps_its_record() {
+    let stub = Stub::start(&["a"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    let mounts = stub.proc().join("self/mountinfo");
+    let seen = fs::read(&mounts).unwrap();
+    fs::write(&mounts, "").unwrap();
+    let error = actuator.restore("a").await.unwrap_err().to_string();
+    assert!(error.contains("cannot read its control group"), "{error}");
+    assert_eq!(actuator.pending(), ["a"]);
+    fs::write(&mounts, seen).unwrap();
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(stub.cgroup("a").quota().unwrap(), quota(None));
+}
+
+#[tokio::test]
+async fn limit_of_a_container_that_ended_by_an_old_description_is_restored() {
+    let stub = Stub::start(&["a"]);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    actuator.set("a", cap(0.25)).await.unwrap();
+    // The engine describes it without a process, and its group is still there.
+    let group = stub.cgroup("a");
+    stub.state.lock().unwrap().hosts.get_mut("a").unwrap()["Pid"] = 0.into();
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(group.quota().unwrap(), quota(None));
+}
+
+#[tokio::test]
+async fn hurried_restore_leaves_out_the_engine_where_it_keeps_nothing() {
+    let stub = Stub::start(&["a", "b"]);
+    by(&stub, ActuatorBackend::Cgroup).set("a", cap(0.25)).await.unwrap();
+    by(&stub, ActuatorBackend::Engine).set("b", cap(0.25)).await.unwrap();
+    let actuator = stub.actuator();
+    actuator.hurry();
+    let asked = stub.state.lock().unwrap().inspections;
+    assert_eq!(actuator.restore("a").await.unwrap(), Some(Restored::Exactly));
+    assert_eq!(stub.state.lock().unwrap().inspections, asked);
+    assert_eq!(actuator.restore("b").await.unwrap(), Some(Restored::Equivalently));
+    for id in ["a", "b"] {
+        assert_eq!(stub.cgroup(id).quota().unwrap(), quota(None), "{id}");
+    }
+}
+
+#[tokio::test]
 async fn later_control_group_is_left_alone_while_the_engine_fails() {
     let stub = Stub::start(&["a"]);
     let actuator = by(&stub, ActuatorBackend::Cgroup);
@@ -246,6 +290,47 @@ async fn records_are_found_after_the_engines_id_has_changed() {
     assert!(!stub.state_folder("state").join("stub/a.json").exists());
     assert!(stub.state_folder("state").join("another/moves/a.json").exists());
     assert_eq!(actuator.leftovers(), left);
+}
+
+#[tokio::test]
+async fn records_of_files_are_taken_over_while_the_engine_is_silent() {
+    let ids = ["a", "b", "c"];
+    let stub = Stub::start(&ids);
+    let actuator = by(&stub, ActuatorBackend::Cgroup);
+    for id in ids {
+        actuator.set(id, cap(0.25)).await.unwrap();
+    }
+    drop(actuator);
+    stub.restart_engine("another");
+    let actuator = stub.actuator();
+    stub.state.lock().unwrap().trouble = Some(Trouble::Silent);
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    assert_eq!(actuator.adopt_leftovers().await, []);
+    // The engine is waited for once.
+    assert!(began.elapsed() < ENGINE_TIMEOUT * 2, "{:?}", began.elapsed());
+    for id in ids {
+        assert_eq!(actuator.restore(id).await.unwrap(), Some(Restored::Exactly), "{id}");
+        assert_eq!(stub.cgroup(id).quota().unwrap(), quota(None), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn lock_of_a_container_outlives_an_engine_without_its_data() {
+    let stub = Stub::start(&["a"]);
+    by(&stub, ActuatorBackend::Engine).set("a", cap(0.25)).await.unwrap();
+    fs::remove_dir_all(stub.state_folder("state")).unwrap();
+    stub.state.lock().unwrap().lost = true;
+    assert_eq!(stub.actuator().adopt_leftovers().await, []);
+    stub.state.lock().unwrap().lost = false;
+    // Our own limit does not become its original one.
+    let actuator = by(&stub, ActuatorBackend::Engine);
+    assert_eq!(actuator.adopt_leftovers().await.len(), 1);
+    assert!(actuator.set("a", cap(0.5)).await.unwrap_err().leaves_alone());
+    drop(actuator);
+    stub.remove("a");
+    assert_eq!(stub.actuator().adopt_leftovers().await, []);
+    assert_eq!(stub.locks().iter().filter(|name| name.ends_with(".claim")).count(), 0);
 }
 
 #[tokio::test]

@@ -140,6 +140,11 @@ impl Stub {
         Ok(Actuator::new(docker.into(), originals, proc, f64::from(cpus)))
     }
 
+    /// The machine's `/proc`.
+    pub(super) fn proc(&self) -> PathBuf {
+        self.folder.path().join("proc")
+    }
+
     pub(super) fn state_folder(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
