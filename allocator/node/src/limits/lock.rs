@@ -373,6 +373,16 @@ impl EngineLock {
         is_lost.then_some(Missing::RecordIn(state))
     }
 
+    /// Whether the lock of container `id` names a state folder that has the originals, or had.
+    pub(super) fn names_a_record(&self, id: &str) -> bool {
+        let path = self.claim_of(id);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+        let file = is_file.then(|| File::open(&path).ok()).flatten();
+        let state = file.map(|file| text(&file));
+        let state = state.as_deref().and_then(|text| text.lines().next());
+        state.is_some_and(|state| state != NO_STATE)
+    }
+
     /// Removes the lock of a container that does not exist any more.
     pub(super) fn remove_claim(&self, id: &str) {
         if let Ok(lock) = Lock::take(&self.claim_of(id), false) {
