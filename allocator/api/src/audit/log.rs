@@ -103,7 +103,7 @@ impl Audit {
             let path = folder.path_of(name);
             move |error| AuditError::Io(path, error)
         };
-        // Only its owner may open it: another user who held the lock would block the run.
+        // Only its owner may open it: while another user held the lock, every entry would be missing.
         let lock = folder.updated_file(LOCK).map_err(failed(LOCK))?;
         let syncer = Syncer::start().map_err(failed(files::CURRENT))?;
         let mut log = Self {

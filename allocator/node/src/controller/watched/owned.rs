@@ -30,7 +30,11 @@ impl Owned {
     pub(super) fn new(container: &Container, source: &Source) -> Self {
         let cap = container.host_config;
         // Whether the kernel's quota is the owner's is known once `owned_by` is called.
-        Self { cap, quota: None, weight: source.weight().or(cap.weight()).unwrap_or(DEFAULT_WEIGHT) }
+        Self {
+            cap,
+            quota: None,
+            weight: source.weight().or(cap.weight()).unwrap_or(DEFAULT_WEIGHT),
+        }
     }
 
     /// The lower cap as a share of the machine, if there is one.
