@@ -17,10 +17,11 @@ const DEFAULTS: [u64; 4] = [500, 100, 100, 100];
 const ACCEPTED: (u64, u64) = (10, 1000);
 
 impl IoWeight {
-    /// The file for process `pid`, found through the host's `/proc` at `proc`. `None` if the kernel
-    /// has no such file.
-    pub fn for_process(proc: &Path, pid: u32, group: &Path) -> Option<Self> {
-        let cgroup = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
+    /// The file of container `id` with the process `pid`, found through the host's `/proc` at `proc`.
+    /// `group` is the container's folder. `None` if the kernel has no such file, or the process is another
+    /// one's by now.
+    pub fn for_container(proc: &Path, (pid, id): (u32, &str), group: &Path) -> Option<Self> {
+        let cgroup = super::groups_of_container(proc, pid, id).ok()?;
         let mountinfo = fs::read_to_string(proc.join("self/mountinfo")).ok()?;
         let own = mounts::v1_folder("blkio", &cgroup, &mountinfo);
         let folder = own.as_deref().unwrap_or(group);

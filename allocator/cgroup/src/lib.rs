@@ -55,11 +55,12 @@ impl Cgroup {
 
     /// The control group that the engine made for container `id`, whose first process is `pid`. A
     /// process may move to a group below it, as an init or an inner engine does. The limit stays on the
-    /// container's own group, whose name ends with the id. Without such a name, it is the process's group.
+    /// container's own group, whose name ends with the id, as every engine names it.
+    ///
+    /// Without such a name, the process is not the container's: it may have got the number of one that
+    /// has ended. Its group belongs to a bystander, so that is an error.
     pub fn for_container(proc: &Path, pid: u32, id: &str) -> io::Result<Self> {
-        let groups = groups_of(proc, pid)?;
-        let own = mounts::of_container(&groups, id).map(|own| Self::from_text(proc, &own));
-        own.and_then(Result::ok).map_or_else(|| Self::from_text(proc, &groups), Ok)
+        Self::from_text(proc, &groups_of_container(proc, pid, id)?)
     }
 
     /// The control group in a text such as that of `/proc/PID/cgroup`.
@@ -167,7 +168,7 @@ impl fmt::Display for Quota {
 }
 
 /// Limits that differ by fewer CPUs than this count as equal.
-const ROUNDING: f64 = 0.01;
+pub const ROUNDING: f64 = 0.01;
 
 /// A file of "key value" lines, read once for all keys.
 struct Stat {
@@ -196,6 +197,14 @@ impl Stat {
 /// The text that names the control groups of a process.
 fn groups_of(proc: &Path, pid: u32) -> io::Result<String> {
     fs::read_to_string(proc.join(pid.to_string()).join("cgroup"))
+}
+
+/// The text that names the control groups of container `id`, by its process `pid`.
+fn groups_of_container(proc: &Path, pid: u32, id: &str) -> io::Result<String> {
+    mounts::of_container(&groups_of(proc, pid)?, id).ok_or_else(|| {
+        let why = format!("process {pid} is in no control group of the container");
+        io::Error::new(io::ErrorKind::NotFound, why)
+    })
 }
 
 #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "exact below 2^53 µs")]

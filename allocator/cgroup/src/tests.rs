@@ -136,14 +136,15 @@ fn block_io_weight_has_the_scale_of_the_existing_file() {
     let proc = folder.path().join("7");
     fs::create_dir_all(folder.path().join("self")).unwrap();
     fs::create_dir_all(&proc).unwrap();
-    fs::write(proc.join("cgroup"), "0::/\n").unwrap();
+    fs::write(proc.join("cgroup"), "0::/docker/4f2a\n").unwrap();
     fs::write(folder.path().join("self/mountinfo"), "").unwrap();
-    assert_eq!(block_io::IoWeight::for_process(folder.path(), 7, folder.path()), None);
+    let find = || block_io::IoWeight::for_container(folder.path(), (7, "4f2a"), folder.path());
+    assert_eq!(find(), None);
     fs::write(folder.path().join("io.bfq.weight"), "default 100\n8:0 200\n").unwrap();
-    let weight = block_io::IoWeight::for_process(folder.path(), 7, folder.path()).unwrap();
+    let weight = find().unwrap();
     assert_eq!((weight.get().unwrap(), weight.like(512, 1024)), (100, 50));
     fs::write(folder.path().join("blkio.weight"), "500\n").unwrap();
-    let weight = block_io::IoWeight::for_process(folder.path(), 7, folder.path()).unwrap();
+    let weight = find().unwrap();
     assert_eq!((weight.like(2048, 1024), weight.like(2, 1024)), (1000, 10));
     weight.set(250).unwrap();
     assert_eq!(weight.get().unwrap(), 250);
@@ -175,11 +176,28 @@ fn limit_is_written_to_the_group_that_the_engine_made() {
     assert!(group.cpu_folder().ends_with("cgroup/docker/4f2a"), "{group:?}");
     let inner = Cgroup::for_process(&proc, 7).unwrap();
     assert!(inner.cpu_folder().ends_with("docker/4f2a/init"));
-    let other = Cgroup::for_container(&proc, 7, "77aa").unwrap();
-    assert_eq!(other, inner, "without a group of its name, it is the process's");
     group.check_writable().unwrap();
     fs::remove_file(group.cpu_folder().join("cpu.weight")).unwrap();
     assert!(group.check_writable().unwrap_err().kind() == io::ErrorKind::NotFound);
+}
+
+/// The container has ended, and its process's number was given to another one.
+#[test]
+fn process_of_another_container_or_of_none_shows_no_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let proc = machine(folder.path());
+    for (group, text) in [
+        ("another container's", "0::/docker/4f2a/init\n"),
+        ("a service's", "0::/docker\n"),
+        ("the machine's", "0::/\n"),
+        ("the container's, ended since", "0::/docker/77aa\n"),
+    ] {
+        fs::write(proc.join("7/cgroup"), text).unwrap();
+        let error = Cgroup::for_container(&proc, 7, "77aa").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{group}: {error}");
+        let io = block_io::IoWeight::for_container(&proc, (7, "77aa"), folder.path());
+        assert_eq!(io, None, "{group}");
+    }
 }
 
 #[test]

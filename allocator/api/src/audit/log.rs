@@ -1,9 +1,10 @@
 //! Appending to the log.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tracing::{info, warn};
 
@@ -33,14 +34,21 @@ impl Default for Rotation {
 
 /// The file whose holder may append.
 const LOCK: &str = "audit.lock";
+/// How often a lock that another process holds is tried again for one entry, and the pause. A process
+/// writes its entry within a millisecond, and one that is stopped must not stop the caller's loop.
+const MAX_TRIES: u32 = 200;
+const TRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// The log that a run appends to. Several processes may append to the same log. Each holds the
-/// lock while it writes, and continues from the last entry in the file.
+/// lock while it writes, and continues from the last entry in the file. An entry that would have to
+/// wait longer than a moment for the lock counts as missing.
 #[derive(Debug)]
 pub struct Audit {
     folder: StateFolder,
     rotation: Rotation,
     lock: File,
+    /// Whether another process had the lock for too long at the last entry. Then it is not waited for.
+    is_held: bool,
     open: Option<Open>,
     /// Entries that could not be written since the last one that could.
     missed: u64,
@@ -95,27 +103,30 @@ impl Audit {
             let path = folder.path_of(name);
             move |error| AuditError::Io(path, error)
         };
-        // Only its owner may open it: another user who held the lock would block the run.
+        // Only its owner may open it: while another user held the lock, every entry would be missing.
         let lock = folder.updated_file(LOCK).map_err(failed(LOCK))?;
         let syncer = Syncer::start().map_err(failed(files::CURRENT))?;
         let mut log = Self {
             folder: folder.clone(),
             rotation,
             lock,
+            is_held: false,
             open: None,
             missed: 0,
             head_is_written: true,
             syncer,
         };
-        log.locked(|log| catch_up(&mut log.open, &log.folder).map(drop))
-            .map_err(failed(files::CURRENT))?;
+        // While another process has the lock, the first entry opens the files. A restore of limits must
+        // not wait for that process.
+        let opened = log.locked(1, |log| catch_up(&mut log.open, &log.folder).map(drop));
+        opened.unwrap_or(Ok(())).map_err(failed(files::CURRENT))?;
         Ok(log)
     }
 
     /// Appends an entry with the present time. A failure is counted and logged, and never ends a
     /// run. The next entry that can be written is preceded by the number of those missing.
     pub fn write(&mut self, entry: &Entry) {
-        match self.locked(|log| log.append(entry)) {
+        match self.append_locked(entry) {
             Ok(()) if self.missed > 0 => {
                 info!("audit log: writing works again; {} entries are missing", self.missed);
                 self.missed = 0;
@@ -131,11 +142,35 @@ impl Audit {
         }
     }
 
-    fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
-        self.lock.lock()?;
-        let done = work(self);
-        self.lock.unlock()?;
-        done
+    /// Appends an entry. A lock that was held too long is tried only once: entries may come in numbers.
+    fn append_locked(&mut self, entry: &Entry) -> io::Result<()> {
+        let tries = if self.is_held { 1 } else { MAX_TRIES };
+        let appended = self.locked(tries, |log| log.append(entry));
+        self.is_held = appended.is_none();
+        appended.unwrap_or_else(|| {
+            let why = format!("another process holds {LOCK}; see that it runs, or end it");
+            Err(io::Error::new(io::ErrorKind::WouldBlock, why))
+        })
+    }
+
+    /// Works under the lock; `None` if another process still has it after so many tries.
+    fn locked<T>(
+        &mut self,
+        tries: u32,
+        work: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> Option<io::Result<T>> {
+        for left in (0..tries).rev() {
+            match self.lock.try_lock() {
+                Ok(()) => {
+                    let done = work(self);
+                    return Some(self.lock.unlock().and(done));
+                }
+                Err(TryLockError::WouldBlock) if left > 0 => std::thread::park_timeout(TRY_PAUSE),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Some(Err(error)),
+            }
+        }
+        None
     }
 
     fn append(&mut self, entry: &Entry) -> io::Result<()> {

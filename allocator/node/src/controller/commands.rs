@@ -180,6 +180,7 @@ impl Controller {
         match self.manage(&container.id)? {
             Served::AfterDescription(_) => {
                 let job = self.inventory.adopt(container)?;
+                self.owned_by(container);
                 Ok(Served::Done(format!(
                     "container {job} is watched: it is managed as soon as its endpoint answers"
                 )))

@@ -18,6 +18,7 @@ use super::inventory::Departed;
 use super::survey::{Survey, SurveyError};
 use super::watched::Observation;
 use super::write_queue::{Action, WriteQueue, WriteRequest};
+use crate::limits::ByOwner;
 use crate::observe::node::CpuTimes;
 
 impl Controller {
@@ -111,13 +112,13 @@ impl Controller {
     }
 
     /// Takes in the limits that a container's owner has set.
-    fn owned_by(&mut self, container: &Container) {
+    pub(super) fn owned_by(&mut self, container: &Container) {
         let actuator = self.writes.as_ref().map(WriteQueue::actuator);
-        // A record that cannot be read keeps the container from being written to, as well.
-        let original = actuator.and_then(|it| it.originally(&container.id).ok().flatten());
+        // A dry run has no records, and may be beside a run that writes. So it goes by the engine's words.
+        let by_owner = actuator.map_or(ByOwner::Unknown, |it| it.by_owner(&container.id));
         let machine = self.inventory.machine().clone();
         let Some(candidate) = self.inventory.get(&container.id) else { return };
-        let event = candidate.owned_by(container.host_config, original.as_ref(), &machine);
+        let event = candidate.owned_by(container.host_config, &by_owner, &machine);
         let is_managed = candidate.managed().is_some();
         if let Some(event) = event.filter(|_| is_managed) {
             self.apply_event(event);

@@ -143,7 +143,7 @@ impl Actuator {
         let found = observe();
         let followed = follow(record, &found).map(|followed| followed.original);
         let original = followed.unwrap_or_else(|| record.original.clone());
-        let io = self.io_weight_of(cgroup);
+        let io = self.io_weight_of(cgroup, &original.id);
         let mut refused = Vec::new();
         if let Some(weight) = original.io_weight.filter(|_| record.may_leave_io_weight()) {
             let set = io.as_ref().map_or(Err(io::ErrorKind::NotFound.into()), |io| io.set(weight));
@@ -165,11 +165,11 @@ impl Actuator {
         Err(not_restored(original.name, refused, values))
     }
 
-    /// The weight of block I/O of a control group, whose folder one of its processes shows.
-    fn io_weight_of(&self, cgroup: &Cgroup) -> Option<IoWeight> {
+    /// The weight of block I/O of a container's control group, whose folder one of its processes shows.
+    fn io_weight_of(&self, cgroup: &Cgroup, id: &str) -> Option<IoWeight> {
         let folder = cgroup.cpu_folder();
         let processes = fs::read_to_string(folder.join("cgroup.procs")).ok()?;
         let pid = processes.lines().next()?.parse().ok()?;
-        IoWeight::for_process(&self.proc, pid, folder)
+        IoWeight::for_container(&self.proc, (pid, id), folder)
     }
 }

@@ -442,6 +442,12 @@ impl EngineLock {
         Ok(())
     }
 
+    /// Whether the lock of container `id` names a state folder that has the originals, or had.
+    pub(super) fn names_a_record(&self, id: &str) -> bool {
+        let state = open_to_read(&self.claim_of(id)).map(|file| text(&file));
+        state.is_ok_and(|state| !matches!(first_line(&state), "" | NO_STATE))
+    }
+
     /// Removes the lock of a container that does not exist any more.
     pub(super) fn remove_claim(&self, id: &str) {
         if let Ok(lock) = Lock::take(&self.claim_of(id), false) {

@@ -32,6 +32,7 @@ mod absent;
 mod actuator;
 mod backend;
 mod block_io;
+mod by_owner;
 mod drift;
 mod error;
 mod follow;
@@ -54,6 +55,7 @@ mod written_state;
 
 pub use actuator::Actuator;
 pub use backend::{ActuatorBackend, OnDrift};
+pub use by_owner::ByOwner;
 pub use drift::Drift;
 pub use error::LimitError;
 pub use leftovers::{Leftover, NotTaken};

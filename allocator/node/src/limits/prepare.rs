@@ -167,9 +167,9 @@ impl Actuator {
     fn target(&self, container: Container) -> Target {
         let own = |pid| Cgroup::for_container(&self.proc, pid, &container.id).ok();
         let cgroup = container.pid.and_then(own);
-        let seen = container.pid.zip(cgroup.as_ref());
-        let io = seen
-            .and_then(|(pid, group)| IoWeight::for_process(&self.proc, pid, group.cpu_folder()));
+        let io = container.pid.zip(cgroup.as_ref()).and_then(|(pid, group)| {
+            IoWeight::for_container(&self.proc, (pid, &container.id), group.cpu_folder())
+        });
         Target { container, cgroup, proc: self.proc.clone(), io }
     }
 }

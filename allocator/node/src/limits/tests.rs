@@ -1,5 +1,6 @@
 mod absent;
 mod auto;
+mod by_owner;
 mod cgroup_backend;
 mod disk;
 mod histories;

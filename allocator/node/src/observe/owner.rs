@@ -87,16 +87,10 @@ impl Budget {
 }
 
 /// The folder of the control group that the engine made for container `id`, whose first process is
-/// `pid`. The process may have moved into a group below it.
+/// `pid`. The process may have moved into a group below it. One that is in none is not the container's.
 pub(crate) fn group_folder(proc: &Path, pid: u32, id: &str) -> io::Result<(u8, PathBuf)> {
-    let group = Cgroup::for_process(proc, pid)?;
-    let folder = group.cpu_folder();
-    let made = |folder: &&Path| {
-        let name = folder.file_name().map(|name| name.to_string_lossy());
-        !id.is_empty() && name.is_some_and(|name| name.contains(id))
-    };
-    let made = folder.ancestors().filter(made).last().unwrap_or(folder);
-    Ok((group.version(), made.to_owned()))
+    let group = Cgroup::for_container(proc, pid, id)?;
+    Ok((group.version(), group.cpu_folder().to_owned()))
 }
 
 /// Fails unless all listeners on `port` of the loopback belong to the control groups `folders`, of this

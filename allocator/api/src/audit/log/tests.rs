@@ -106,6 +106,36 @@ fn two_writers_make_one_chain() {
     assert_eq!(entries(folder.path()).len(), 100);
 }
 
+/// As by a process that was stopped in the middle of an entry.
+#[test]
+fn lock_that_another_process_holds_delays_no_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    let mut log = Audit::open(&path).unwrap();
+    log.write(&note("before"));
+    let holder = File::options().write(true).open(path.join(LOCK)).unwrap();
+    holder.lock().unwrap();
+    let (sender, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for number in 0..2000 {
+            log.write(&note(&number.to_string()));
+        }
+        // As a restore opens the log before its first limit.
+        let opened = Audit::open(&path).unwrap();
+        drop(sender.send((log, opened)));
+    });
+    // Each entry's own wait would add up to minutes.
+    let (mut log, mut opened) = done.recv_timeout(Duration::from_secs(30)).expect("it waits");
+    assert_eq!(entries(folder.path()), [(2, note("before"))]);
+    drop(holder);
+    log.write(&note("after"));
+    opened.write(&note("of the other one"));
+    let expected =
+        [note("before"), Entry::Missed { count: 2000 }, note("after"), note("of the other one")];
+    assert_eq!(entries(folder.path()), (2..).zip(expected).collect::<Vec<_>>());
+    assert!(verify(folder.path(), None).unwrap().holds());
+}
+
 /// A line that its writer was writing when it was killed: the head does not name it.
 #[test]
 fn line_cut_short_by_a_kill_leaves_the_chain_whole() {

@@ -40,6 +40,35 @@ async fn cap_that_the_owner_changes_is_the_new_bound() {
     env.end().await;
 }
 
+/// As by `systemctl set-property`.
+#[tokio::test]
+async fn cap_that_only_the_kernel_has_is_an_upper_bound() {
+    let env = TestEnv::sampling(policy("none"), &["scoped", "b"]);
+    let snapshot = env.wait_until("a decision", decided("scoped")).await;
+    assert_eq!((view(&snapshot, "scoped").max, view(&snapshot, "b").max), (Some(0.3), None));
+    env.wait_for_samples(4).await;
+    assert_eq!((env.quota("scoped"), env.quota("b")), (60_000, -1));
+    // What we write is not the owner's.
+    env.order(pin("scoped", 0.1)).await.unwrap();
+    env.has_quota("scoped", 20_000).await;
+    env.wait_for_samples(12).await;
+    assert_eq!(view(&env.live.now(), "scoped").max, Some(0.3));
+    env.order(manage("scoped")).await.unwrap();
+    env.has_quota("scoped", 60_000).await;
+    env.end().await;
+}
+
+#[tokio::test]
+async fn cap_that_only_the_kernel_has_bounds_a_container_of_an_order() {
+    let env = TestEnv::sampling(policy("none"), &["stranger-scoped"]);
+    env.order(manage("stranger-scoped")).await.unwrap();
+    let snapshot = env.wait_until("a decision", decided("stranger-scoped")).await;
+    assert_eq!(view(&snapshot, "stranger-scoped").max, Some(0.3));
+    env.wait_for_samples(4).await;
+    assert_eq!(env.quota("stranger-scoped"), 60_000);
+    assert!(audited(&env.end().await, "limited").is_empty(), "nothing is lifted");
+}
+
 #[tokio::test]
 async fn our_own_cap_is_not_the_owners_after_a_restart() {
     let env = TestEnv::sampling(policy("none"), &["a"]);

@@ -60,7 +60,8 @@ pub(super) struct TestEnv {
 impl TestEnv {
     /// Two CPUs with these jobs under `policy`; one whose name begins with `stranger` has no label, one
     /// with `capped` has half a CPU by its owner, one with `raised` has a label for more besides, and one
-    /// with `heavy` has twice the usual weight. One with `called-` has the rest as its label's name,
+    /// with `heavy` has twice the usual weight. One with `scoped` in its name has 0.6 CPUs by its owner, which
+    /// the engine does not know. One with `called-` has the rest as its label's name,
     /// `long-name` has a label that is too long, one with `ends` may be ended at its objective, and
     /// the engine never describes one with `mute`.
     /// The controller surveys and samples once, and then only when it is woken.

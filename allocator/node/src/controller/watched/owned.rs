@@ -3,6 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use paceline_api::clock::unix_seconds;
+use paceline_cgroup::{Quota, ROUNDING};
 use paceline_policy::limiter::DEFAULT_WEIGHT;
 use paceline_policy::{Event, Share};
 use paceline_runtime::{Container, HostCpu};
@@ -10,13 +11,16 @@ use tracing::info;
 
 use super::WatchedContainer;
 use super::source::Source;
-use crate::limits::originals::Original;
+use crate::limits::ByOwner;
 use crate::observe::node::Machine;
 
 /// What the owner has set, apart from labels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
+    /// The cap that the engine keeps.
     cap: HostCpu,
+    /// The kernel's quota, which may be lower: another program can set it without the engine.
+    quota: Option<Quota>,
     /// On the engine's scale.
     pub(super) weight: u64,
 }
@@ -25,12 +29,21 @@ impl Owned {
     /// The limits of a container to which nothing was written yet.
     pub(super) fn new(container: &Container, source: &Source) -> Self {
         let cap = container.host_config;
-        Self { cap, weight: source.weight().or(cap.weight()).unwrap_or(DEFAULT_WEIGHT) }
+        // Whether the kernel's quota is the owner's is known once `owned_by` is called.
+        Self {
+            cap,
+            quota: None,
+            weight: source.weight().or(cap.weight()).unwrap_or(DEFAULT_WEIGHT),
+        }
     }
 
-    /// The cap as a share of the machine, if there is one.
+    /// The lower cap as a share of the machine, if there is one.
     fn share(self, machine: &Machine) -> Option<Share> {
-        Some(self.cap.share(machine.cpus)).filter(|share| !share.is_all())
+        let engines = self.cap.share(machine.cpus);
+        let kernels = self.quota.map_or(Share::ALL, |quota| quota.share(machine.cpus));
+        // An engine rounds what it writes to the kernel.
+        let is_lower = (engines.get() - kernels.get()) * machine.cpus > ROUNDING;
+        Some(if is_lower { kernels } else { engines }).filter(|share| !share.is_all())
     }
 }
 
@@ -77,20 +90,30 @@ impl WatchedContainer {
     }
 
     /// Takes in the limits that its owner has set. What was written to it is not its owner's, so those
-    /// before the first write count. Returns an event if they allow something else now.
+    /// before the first write count: what the engine described, and what the kernel has. Returns an event if
+    /// they allow something else now.
     pub(in crate::controller) fn owned_by(
         &mut self,
         described: HostCpu,
-        original: Option<&Original>,
+        by_owner: &ByOwner,
         machine: &Machine,
     ) -> Option<Event> {
-        let (ceiling, cap) = (self.ceiling(machine), self.owned.cap);
+        let (ceiling, before) = (self.ceiling(machine), (self.owned.cap, self.owned.quota));
+        let original = match by_owner {
+            ByOwner::Recorded(original) => Some(original),
+            ByOwner::InForce | ByOwner::Unknown => None,
+        };
         self.owned.cap = original.map_or(described, |original| original.host_config);
+        self.owned.quota = match by_owner {
+            ByOwner::Recorded(original) => original.cgroup,
+            ByOwner::InForce => self.use_of.quota(),
+            ByOwner::Unknown => None,
+        };
         let weight = original.and_then(|original| self.use_of.shares_of(original.weight?));
         self.owned.weight = weight.unwrap_or(self.owned.weight);
         let own = self.owned.share(machine);
         if let Some((own, most)) = own.zip(self.labels.max_cpus)
-            && (!self.said_ceiling || cap != self.owned.cap)
+            && (!self.said_ceiling || before != (self.owned.cap, self.owned.quota))
             && self.container.pod.is_none()
             && most > own.get() * machine.cpus
         {

@@ -93,6 +93,9 @@ impl Container {
         if name.starts_with("capped") || name.starts_with("raised") {
             self.update(&json!({"NanoCpus": 500_000_000}));
         }
+        if name.contains("scoped") {
+            fs::write(self.group.join("cpu.cfs_quota_us"), "60000").unwrap();
+        }
         if name.starts_with("raised") {
             self.labels["paceline.max-cpus"] = json!("1.5");
         }
