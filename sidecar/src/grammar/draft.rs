@@ -11,8 +11,8 @@ pub(super) struct Draft {
     pub(super) counted_epoch: Option<u32>,
     /// The step is that of the whole run, whatever other counters there are.
     pub(super) global: bool,
-    /// The step came with its total in one text: `5/90`.
-    pub(super) with_total: bool,
+    /// The total that came with the step in one text: `5/90`.
+    pub(super) with_step: Option<u64>,
     /// The number of batches of an epoch.
     pub(super) length: Option<u64>,
     /// A time that is that of a batch if another one stands beside it.
@@ -52,7 +52,7 @@ impl Draft {
         }
         self.counted_epoch = None;
         (self.global, self.time, self.beside_time) = (false, None, false);
-        (self.with_total, self.length) = (false, None);
+        (self.with_step, self.length) = (None, None);
         (self.held_out, self.data, self.steps) = (false, None, Steps::default());
         self.found = Observation { losses, ..Observation::default() };
     }
@@ -69,7 +69,7 @@ impl Draft {
     #[inline]
     pub(super) fn settle_counters(&mut self) {
         let found = &mut self.found;
-        found.step_in_epoch |= self.with_total && found.epoch.is_some() && !self.global;
+        found.step_in_epoch |= self.with_step.is_some() && found.epoch.is_some() && !self.global;
         if found.step_in_epoch && found.total_steps.is_none() {
             found.total_steps = self.length.filter(|length| *length > 0);
         }

@@ -155,7 +155,7 @@ pub(super) fn put_text(field: Field, text: &str, draft: &mut Draft) {
     if matches!(field, Field::Step | Field::GlobalStep | Field::StepOf) {
         (found.step, found.step_in_epoch) = (Some(count), false);
         found.total_steps = Some(total);
-        draft.with_total = field == Field::Step;
+        draft.with_step = Some(total).filter(|_| field == Field::Step);
     } else if field == Field::Batch && found.step.is_none() {
         (found.step, found.step_in_epoch) = (Some(count), true);
         found.total_steps = Some(total);

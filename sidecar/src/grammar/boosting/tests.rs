@@ -70,8 +70,8 @@ fn catboost() {
 
 #[test]
 fn lightgbm_in_r() {
+    use crate::grammar::Reading;
     use crate::grammar::draft::Draft;
-    use crate::grammar::{Grammar, Reading};
     use crate::terminal::End;
     let table = [
         (

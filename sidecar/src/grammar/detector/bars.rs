@@ -107,7 +107,7 @@ impl Bars {
             Counted::First if !is_bar && found.step.is_none() && found.epoch == Some(0.0) => {
                 Counted::FromZero
             }
-            _ => Counted::FromOne,
+            Counted::FromOne | Counted::First => Counted::FromOne,
         };
         let less = u32::from(self.counted == Counted::FromZero);
         counted.map(|counted| counted.saturating_sub(less))

@@ -33,8 +33,8 @@ pub(super) struct Tqdm {
     desc: Option<(String, Desc)>,
     /// The bar without a loss that counts the steps of the training.
     steps: Option<Id>,
-    /// That bar is at its first end and named no epoch, so it may be one of a preparation.
-    prepared: bool,
+    /// The same, at its first end and without an epoch: it may be one of a preparation.
+    prepared: Option<Id>,
     /// The outer bar, which counts the epochs.
     outer: Option<Outer>,
     /// The last reported number of epochs.
@@ -274,14 +274,15 @@ impl Tqdm {
             return Reading::Known;
         }
         // A bar with the number of its epoch replaces one of a preparation, which is over and has none.
-        let replaces = desc.epoch.is_some() && frame.n == 0 && std::mem::take(&mut self.prepared);
+        let replaces = desc.epoch.is_some() && frame.n == 0 && self.prepared.take().is_some();
         if replaces {
             self.steps = Some(bar.id);
         }
         if *self.steps.get_or_insert(bar.id) != bar.id {
             return Reading::Known;
         }
-        self.prepared = desc.epoch.is_none() && !bar.restarted && frame.total == Some(frame.n);
+        let is_over = desc.epoch.is_none() && !bar.restarted && frame.total == Some(frame.n);
+        self.prepared = Some(bar.id).filter(|_| is_over);
         if before.is_some_and(|before| frame.n < before) {
             // An evaluation with the same number of steps, unless this bar was at its end.
             if before < frame.total && self.outer.is_none() {
