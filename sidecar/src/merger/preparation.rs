@@ -23,11 +23,15 @@ impl Preparation {
     pub(super) fn is_over(&mut self, found: &Observation, said: Option<f64>) -> bool {
         if found.losses.is_empty() {
             if let (Some(step), Some(total)) = (found.step, found.total_steps) {
-                *self = match self {
-                    Self::None | Self::Bar { .. } => Self::Bar { total, ended: step >= total },
-                    // A bar below losses is that of the training.
-                    Self::Losses { .. } | Self::Over => Self::Over,
+                // A bar that names its epoch from its first frame on is that of the training, and so is one below
+                // losses. Another one may have an epoch because it has begun again.
+                let trains = match self {
+                    Self::None => found.epoch.is_some(),
+                    Self::Bar { total: before, .. } => found.epoch.is_some() && total != *before,
+                    Self::Losses { .. } | Self::Over => true,
                 };
+                let ended = step >= total;
+                *self = if trains { Self::Over } else { Self::Bar { total, ended } };
             }
             return false;
         }
@@ -95,6 +99,8 @@ mod tests {
         assert!(!forgets(&[bar(40), line(40, "loss"), line(41, "loss")]));
         // The loss of each epoch follows a bar.
         assert!(!forgets(&[bar(40), of_epoch(1.0), bar(0), bar(40), of_epoch(2.0)]));
+        let named = Observation { epoch: Some(1.0), ..bar(40) };
+        assert!(!forgets(&[named, line(5, "loss"), line(6, "loss")]));
         // Several losses of one epoch.
         assert!(!forgets(&[bar(40), of_epoch(1.0), of_epoch(1.0)]));
         assert!(!forgets(&[line(5, "loss"), bar(40), line(6, "loss")]));

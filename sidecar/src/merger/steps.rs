@@ -147,7 +147,7 @@ impl Steps {
 
     /// The position of `observation`.
     pub(super) fn place(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Position {
-        if self.preparation.is_over(observation, self.epoch) {
+        if !line.speaks_for_job && self.preparation.is_over(observation, self.epoch) {
             self.forget();
         }
         let says_epochs = self.epoch.is_some();
