@@ -61,6 +61,8 @@ pub struct Observation {
     pub epoch: Option<f64>,
     /// The planned number of epochs.
     pub total_epochs: Option<u64>,
+    /// The number of samples in a batch, if a line announces it.
+    pub batch_size: Option<u64>,
     /// Seconds that one step takes, if the source reports them.
     pub batch_seconds: Option<f64>,
     /// The rank of the process that printed it, if a launcher's prefix or the line gives it.

@@ -14,7 +14,8 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
 #[derive(Debug)]
 struct XgBoost;
 
-/// `[10]⇥training's l2: 0.1⇥valid_0's l2: 0.2`.
+/// `[10]⇥training's l2: 0.1⇥valid_0's l2: 0.2`, and from R `[10]:  train's l2:0.1  test's l2:0.2`, also as `print`
+/// quotes it: `[1] "[10]:  train's l2:0.1"`.
 #[derive(Debug)]
 struct LightGbm;
 
@@ -110,11 +111,13 @@ impl Grammar for LightGbm {
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
         let fields = |field| {
-            let (name, value): (&str, &str) = str::rsplit_once(field, ": ")?;
+            let (name, value): (&str, &str) = str::rsplit_once(field, ':')?;
             let (data, metric) = name.split_once("'s ")?;
             let value = value.split('+').next().unwrap_or_default();
-            Some((name, data, metric, scan::whole(value)?))
+            Some((name, data, metric, scan::whole(value.trim_start())?))
         };
+        let quoted = line.strip_prefix("[1] \"").and_then(|inside| inside.strip_suffix('"'));
+        let line = quoted.unwrap_or(line);
         Reading::from_found(round(line, fields), draft, Reading::Foreign)
     }
 }
@@ -126,11 +129,14 @@ fn round<'a>(
     fields: impl Fn(&'a str) -> Option<(&'a str, &'a str, &'a str, f64)>,
 ) -> Option<Observation> {
     let (step, rest) = scan::count(line.strip_prefix('[')?)?;
-    let rest = rest.strip_prefix("]\t")?;
+    let rest = rest.strip_prefix(']')?;
+    // In R, gaps part the fields.
+    let of_r = rest.strip_prefix(":  ").filter(|rest| rest.contains("'s "));
+    let (rest, gap) = of_r.map_or((rest.strip_prefix('\t'), "\t"), |rest| (Some(rest), "  "));
     let mut losses = Vec::new();
     // Libraries print a handful of metrics; further ones are ignored.
-    for field in rest.split('\t').take(16) {
-        let (name, data, metric, value) = fields(field)?;
+    for field in rest?.split(gap).take(16) {
+        let (name, data, metric, value) = fields(field.trim_matches(' '))?;
         let metric = metric.split('@').next().unwrap_or_default();
         if SCORES.contains(&metric) {
             continue;

@@ -27,6 +27,8 @@ pub(super) struct Columns {
     pub(super) held_out: bool,
     /// Its loss is under `total`.
     has_total: bool,
+    /// A cell in brackets, which belongs to no column, is before the first one.
+    bracketed: bool,
     rows: Rows,
 }
 
@@ -42,6 +44,8 @@ const MAX_COLUMNS: usize = 32;
 const MAX_DIGITS: usize = 8;
 /// Maximum length of a column's name in bytes.
 const MAX_NAME: usize = 40;
+/// Maximum number of cells of a header above the name of the data.
+const MAX_LABELS: usize = 2;
 /// Minimum number of cells of a row that has empty ones.
 const MIN_PLACED: usize = 3;
 /// Lines without a row after which the table has ended.
@@ -61,6 +65,19 @@ impl Columns {
     /// Takes a line that mentions a loss. Returns whether it is the header of a table.
     pub(super) fn header(&mut self, line: &str) -> bool {
         let line = line.strip_prefix("# ").unwrap_or(line);
+        let (line, bracketed) = match rows::behind_brackets(line) {
+            Some((inside, line)) if !inside.contains(char::is_alphanumeric) => (line, true),
+            _ => (line, false),
+        };
+        if !self.is_header(line) {
+            return false;
+        }
+        self.bracketed = bracketed;
+        true
+    }
+
+    /// Takes a line without what may be before its columns. Returns whether it is the header of a table.
+    fn is_header(&mut self, line: &str) -> bool {
         // A line of numbers is not a header.
         if line.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
             return false;
@@ -143,6 +160,10 @@ impl Columns {
         if self.header.is_empty() {
             return false;
         }
+        let line = match rows::behind_brackets(line) {
+            Some((_, line)) if self.bracketed => line,
+            _ => line,
+        };
         self.idle += 1;
         if self.idle > MAX_IDLE {
             self.header.clear();
@@ -150,7 +171,7 @@ impl Columns {
         let of_data = self.header.first().is_some_and(|(_, field)| *field == Field::Data)
             || self.rows == Rows::OfData;
         if !of_data && !line.starts_with(|c: char| c.is_ascii_digit() || BARS.contains(&c)) {
-            return false;
+            return self.labelled(line, draft);
         }
         let Some(cells) = self.cells(line) else { return false };
         // Rows of another matrix, such as counts of right answers.
@@ -171,11 +192,39 @@ impl Columns {
             let Some(phase) = cells.first().and_then(|cell| data_of(cell)) else { return false };
             draft.data = Some(phase).filter(|phase| *phase != Phase::Train);
         }
-        let counts_steps =
-            self.header.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
+        self.put(&self.header, cells, draft);
+        self.ends(draft)
+    }
+
+    /// Takes a row that begins with the name of its data: `! Validation  1  0.5`. The header has other cells above
+    /// that, so that the columns are counted from the last one. Returns whether it is such a row.
+    fn labelled(&mut self, line: &str, draft: &mut Draft) -> bool {
+        if self.parted != Parted::Gaps || self.rows != Rows::Counted {
+            return false;
+        }
+        let Some((label, numbers)) = rows::label(line) else { return false };
+        let Some(phase) = data_of(label) else { return false };
+        let cells: Vec<_> = pieces(numbers, false).into_iter().map(|(_, cell)| cell).collect();
+        let before = self.header.len().checked_sub(cells.len());
+        let Some(before) = before.filter(|before| (1..=MAX_LABELS).contains(before)) else {
+            return false;
+        };
+        let Some(columns) = self.header.get(before..) else { return false };
+        let is_counted = columns.first().is_some_and(|(_, field)| counts(field));
+        if !is_counted || cells.iter().any(|cell| scan::whole(cell).is_none()) {
+            return false;
+        }
+        draft.data = Some(phase).filter(|phase| *phase != Phase::Train);
+        self.put(columns, cells, draft);
+        self.ends(draft)
+    }
+
+    /// Writes the values of the cells below `columns` into `draft`.
+    fn put(&self, columns: &[(String, Field)], cells: Vec<&str>, draft: &mut Draft) {
+        let counts_steps = columns.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
         let is_of_steps = counts_steps || self.rows == Rows::Timed;
         let usual = if is_of_steps { Span::Step } else { Span::Epoch };
-        for ((name, field), cell) in self.header.iter().zip(cells) {
+        for ((name, field), cell) in columns.iter().zip(cells) {
             let Some(value) = self.value(cell).or_else(|| self.sum(cell)) else {
                 self.text(*field, cell, draft);
                 continue;
@@ -187,6 +236,10 @@ impl Columns {
                 put(*field, name, value, draft);
             }
         }
+    }
+
+    /// Completes the values of a row. Returns whether it is one.
+    fn ends(&mut self, draft: &mut Draft) -> bool {
         draft.settle_data();
         let found = &mut draft.found;
         main_loss_first(&mut found.losses);

@@ -332,6 +332,7 @@ impl Detector {
         {
             return false;
         }
+        self.draft.counted_epoch = self.bars.count(is_bar, self.draft.counted_epoch, found);
         if kind == Kind::Other && self.heading.is_none() && reading == Reading::Says {
             found.epoch = found.epoch.or(self.draft.counted_epoch.map(f64::from));
             if !found.losses.is_empty() {
@@ -344,6 +345,7 @@ impl Detector {
         }
         if is_bar {
             self.bars.frame(self.heading, reading, found);
+            self.bars.pass(self.heading, self.draft.counted_epoch, found);
         }
         let is_general = kind == Kind::General;
         if is_general && self.heading.is_some() {

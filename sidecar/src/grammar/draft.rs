@@ -11,6 +11,10 @@ pub(super) struct Draft {
     pub(super) counted_epoch: Option<u32>,
     /// The step is that of the whole run, whatever other counters there are.
     pub(super) global: bool,
+    /// The total that came with the step in one text: `5/90`.
+    pub(super) with_step: Option<u64>,
+    /// The number of batches of an epoch.
+    pub(super) length: Option<u64>,
     /// A time that is that of a batch if another one stands beside it.
     pub(super) time: Option<f64>,
     pub(super) beside_time: bool,
@@ -48,6 +52,7 @@ impl Draft {
         }
         self.counted_epoch = None;
         (self.global, self.time, self.beside_time) = (false, None, false);
+        (self.with_step, self.length) = (None, None);
         (self.held_out, self.data, self.steps) = (false, None, Steps::default());
         self.found = Observation { losses, ..Observation::default() };
     }
@@ -57,6 +62,17 @@ impl Draft {
     pub(super) fn settle_time(&mut self) {
         let time = self.time.filter(|_| self.beside_time && self.found.step.is_some());
         self.found.batch_seconds = self.found.batch_seconds.or(time);
+    }
+
+    /// Decides what the counters of a dict count, once all of its keys are known. Beside an epoch, a step with
+    /// its total is one of the epoch, and so is a batch with their number.
+    #[inline]
+    pub(super) fn settle_counters(&mut self) {
+        let found = &mut self.found;
+        found.step_in_epoch |= self.with_step.is_some() && found.epoch.is_some() && !self.global;
+        if found.step_in_epoch && found.total_steps.is_none() {
+            found.total_steps = self.length.filter(|length| *length > 0);
+        }
     }
 
     /// Makes the losses those of held-out data, if a field of the line names it. A loss whose name

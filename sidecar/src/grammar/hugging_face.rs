@@ -2,7 +2,7 @@
 
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
-use super::keys::{Field, main_loss_first, put, put_text};
+use super::keys::{Field, is_beside, main_loss_first, put, put_beside, put_text};
 use super::{Grammar, Reading, scan};
 use crate::bytes;
 use crate::observation::{Loss, Phase, Span};
@@ -85,14 +85,21 @@ const MAX_PARTS: usize = 16;
 impl HuggingFace {
     /// Reads a dict. Returns whether the training has ended with it; `None` if it has no loss.
     fn dict(&mut self, text: &str, draft: &mut Draft) -> Option<bool> {
-        let mut entries = Entries { draft, trainer: false, rate: None, ended: false };
+        let mut entries = Entries { draft, trainer: false, rate: None, ended: false, ranks: false };
         self.dicts.walk(text, &mut entries)?;
-        let Entries { trainer, rate, ended, .. } = entries;
+        let Entries { trainer, rate, ended, ranks, .. } = entries;
         draft.settle_time();
+        draft.settle_counters();
         draft.settle_data();
         let found = &mut draft.found;
         if found.losses.is_empty() {
             return None;
+        }
+        // Beside a score of a ranking and without a counter, `logloss` is a result on held-out data.
+        let is_counted = found.step.is_some() || found.epoch.is_some();
+        if ranks && !is_counted && !found.losses.iter().any(is_of_training) {
+            let (phase, span) = (Phase::Validation, Span::Epoch);
+            found.losses.iter_mut().for_each(|loss| (loss.phase, loss.span) = (phase, span));
         }
         self.trainer |= trainer || ended;
         if ended {
@@ -110,18 +117,37 @@ impl HuggingFace {
     }
 }
 
+/// Whether a loss has the plain name, that of the training, or data of its own.
+fn is_of_training(loss: &Loss) -> bool {
+    let name = loss.name.as_str();
+    let is_plain = ["loss", "total_loss"].iter().any(|plain| name.eq_ignore_ascii_case(plain));
+    is_plain || name.to_ascii_lowercase().contains("train") || loss.phase != Phase::Train
+}
+
 struct Entries<'h> {
     draft: &'h mut Draft,
     trainer: bool,
     rate: Option<f64>,
     ended: bool,
+    /// It has a score of a ranking.
+    ranks: bool,
+}
+
+/// Scores of a ranking, which are computed on held-out data: names, and the starts of names with a number.
+const RANKINGS: [&str; 5] = ["auc", "gauc", "mrr", "mean_mrr", "map"];
+const RANKINGS_AT: [&str; 4] = ["ndcg@", "hit@", "recall@", "mrr@"];
+
+/// Whether a key is that of a score of a ranking.
+fn ranks(key: &str) -> bool {
+    RANKINGS.contains(&key) || RANKINGS_AT.iter().any(|start| key.starts_with(start))
 }
 
 const OF_TRAINER: [&str; 3] = ["learning_rate", "grad_norm", "eval_runtime"];
 
 impl<'a> Take<'a> for Entries<'_> {
     fn wants(&self, key: &str) -> bool {
-        OF_TRAINER.contains(&key) || ["train_runtime", "train_steps_per_second"].contains(&key)
+        let of_run = ["train_runtime", "train_steps_per_second"];
+        OF_TRAINER.contains(&key) || of_run.contains(&key) || is_beside(key) || ranks(key)
     }
 
     fn take(&mut self, field: Field, key: &str, value: Value<'a>) {
@@ -138,6 +164,9 @@ impl<'a> Take<'a> for Entries<'_> {
         };
         if field != Field::Other {
             put(field, key, number, self.draft);
+        } else if put_beside(key, number, self.draft) {
+        } else if ranks(key) {
+            self.ranks = true;
         } else if key == "train_steps_per_second" {
             self.rate = Some(number);
         } else if key == "train_runtime" {
@@ -149,7 +178,7 @@ impl<'a> Take<'a> for Entries<'_> {
 
     fn clear(&mut self) {
         self.draft.clear();
-        (self.trainer, self.rate, self.ended) = (false, None, false);
+        (self.trainer, self.rate, self.ended, self.ranks) = (false, None, false, false);
     }
 }
 

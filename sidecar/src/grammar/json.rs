@@ -2,7 +2,7 @@
 
 use super::dict::{Dicts, Take, Value};
 use super::draft::Draft;
-use super::keys::{Field, main_loss_first, put, put_text};
+use super::keys::{Field, is_beside, main_loss_first, put, put_beside, put_text};
 use super::{Grammar, Reading};
 use crate::bytes;
 use crate::observation::{Phase, Span};
@@ -51,6 +51,7 @@ impl Json {
             self.dicts.keys().put(name, value, draft);
         }
         draft.settle_time();
+        draft.settle_counters();
         draft.settle_data();
         let found = &mut draft.found;
         let says = !found.losses.is_empty() || found.step.is_some() || found.epoch.is_some();
@@ -84,12 +85,15 @@ const HELD_OUT: [&str; 5] = ["validation", "valid", "val", "evaluation", "eval"]
 
 impl<'a> Take<'a> for Entries<'_, 'a> {
     fn wants(&self, key: &str) -> bool {
-        NAMES.contains(&key) || key.rsplit('/').next() == Some(VALUE)
+        NAMES.contains(&key) || key.rsplit('/').next() == Some(VALUE) || is_beside(key)
     }
 
     fn take(&mut self, field: Field, key: &str, value: Value<'a>) {
         match value {
             Value::Number(number) if field == Field::Other => {
+                if put_beside(key, number, self.draft) {
+                    return;
+                }
                 let is_value = key.rsplit('/').next() == Some(VALUE);
                 self.value = self.value.or(Some(number).filter(|_| is_value));
             }

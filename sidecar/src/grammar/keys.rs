@@ -155,10 +155,36 @@ pub(super) fn put_text(field: Field, text: &str, draft: &mut Draft) {
     if matches!(field, Field::Step | Field::GlobalStep | Field::StepOf) {
         (found.step, found.step_in_epoch) = (Some(count), false);
         found.total_steps = Some(total);
+        draft.with_step = Some(total).filter(|_| field == Field::Step);
+    } else if field == Field::Batch && found.step.is_none() {
+        (found.step, found.step_in_epoch) = (Some(count), true);
+        found.total_steps = Some(total);
     } else if field == Field::Epoch {
         found.epoch = u32::try_from(count).ok().map(f64::from);
         found.total_epochs = Some(total);
     }
+}
+
+/// Names of the number of batches of an epoch in dicts.
+const LENGTHS: [&str; 3] = ["n_batches", "num_batches", "batches_per_epoch"];
+/// The time of a batch in dicts, if that of its data stands beside it.
+const TIME: &str = "dt";
+
+/// Whether a key of a dict has a meaning only beside others.
+pub(super) fn is_beside(key: &str) -> bool {
+    key == TIME || LENGTHS.contains(&key)
+}
+
+/// Writes the value of such a key into `draft`. Returns whether it is one.
+pub(super) fn put_beside(key: &str, value: f64, draft: &mut Draft) -> bool {
+    if key == TIME {
+        draft.time = Some(value).filter(|value| *value > 0.0 && value.is_finite());
+    } else if LENGTHS.contains(&key) {
+        draft.length = whole(value);
+    } else {
+        return false;
+    }
+    true
 }
 
 /// Unix seconds from a number that is clearly Unix seconds or milliseconds.
@@ -243,7 +269,16 @@ fn plain(key: &str) -> Field {
     if key.eq_ignore_ascii_case("timer") {
         return Field::BatchTime(1.0);
     }
-    if is(&["data_time", "data", "data_cost", "reader_cost", "loader_time", "eta", "eta_seconds"]) {
+    if is(&[
+        "dt_data",
+        "data_time",
+        "data",
+        "data_cost",
+        "reader_cost",
+        "loader_time",
+        "eta",
+        "eta_seconds",
+    ]) {
         return Field::BesideTime;
     }
     if let Some((step, total)) = key.split_once('/')

@@ -60,12 +60,20 @@ impl Choice {
             Some(name) => loss.name == name,
             None => loss.phase == Phase::Train && loss.span != Span::Run,
         };
-        // The finest, and among several the main one.
+        // The finest, and among several the main one. A mean of the last steps is the main one beside parts.
         let mut losses = observation.losses.iter().filter(wanted);
         let first = losses.next()?;
         let better = |loss: &Loss, than: &Loss| {
-            loss.span < than.span
-                || (loss.span == than.span && names::rank(&loss.name) < names::rank(&than.name))
+            if loss.span == than.span {
+                return names::rank(&loss.name) < names::rank(&than.name);
+            }
+            let is_main = |loss: &Loss| kind(&loss.name) == Kind::Main;
+            let are_of_steps = loss.span.max(than.span) < Span::Epoch;
+            if are_of_steps && is_main(loss) != is_main(than) {
+                is_main(loss)
+            } else {
+                loss.span < than.span
+            }
         };
         let loss = losses.fold(first, |best, loss| if better(loss, best) { loss } else { best });
         let finest = self.span.map_or(loss.span, |finest| finest.min(loss.span));
@@ -99,6 +107,11 @@ impl Choice {
         let losses = &observation.losses;
         losses.iter().all(|loss| loss.phase == Phase::Train)
             && losses.iter().any(|loss| loss.name == self.name)
+    }
+
+    /// Whether the losses so far have come without a rank, and `observation` has a rank and no loss.
+    pub(super) fn names_no_rank(&self, observation: &Observation) -> bool {
+        observation.losses.is_empty() && self.span.is_some() && self.lowest.is_none()
     }
 
     /// The steps over which the losses are averaged.

@@ -9,6 +9,7 @@ mod choice;
 mod ended;
 mod pace;
 mod pass;
+mod preparation;
 mod said;
 mod source;
 mod steps;
@@ -150,7 +151,9 @@ impl Merger {
         let line =
             Line { span: loss.map(|loss| loss.span), speaks_for_job: state.kind == Kind::Push };
         self.plan.learn(observation);
-        let process = state.process(observation.rank);
+        // Where losses come without a rank, the number before a bar is not one.
+        let rank = observation.rank.filter(|_| !state.choice.names_no_rank(observation));
+        let process = state.process(rank);
         let position = process.steps.place(observation, &self.plan, line);
         // Another part of a loss comes with the time of the first.
         let mut batch =

@@ -2,6 +2,7 @@
 
 use super::ended::Ended;
 use super::pass::{Evaluation, Pass};
+use super::preparation::Preparation;
 use crate::number::floor;
 use crate::observation::{Observation, Phase, Span};
 
@@ -17,6 +18,17 @@ pub(super) struct Plan {
     announced: Option<u64>,
     /// The planned number of steps.
     steps: Option<u64>,
+    batch_size: Size,
+}
+
+/// The number of samples in a batch, as the log announces it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Size {
+    #[default]
+    Unknown,
+    Known(u64),
+    /// There were several numbers, such as that of an evaluation.
+    Several,
 }
 
 /// The number of steps of the run.
@@ -63,6 +75,8 @@ pub(super) struct Steps {
     batch_size: Option<u64>,
     /// The number of the first epoch: 0 or 1.
     first_epoch: Option<f64>,
+    /// The same, as far as results on held-out data show: they may be those of the model before the training.
+    first_held_out: Option<f64>,
     /// The last reported epoch.
     epoch: Option<f64>,
     /// The first epoch had a fraction, so epochs are of what is done.
@@ -81,6 +95,10 @@ pub(super) struct Steps {
     /// The step of the last line of the training with a counter of its own and no total.
     numbered: Option<u64>,
     ended: Ended,
+    /// The epoch of the last loss and the highest step in it, and whether steps have gone back where the epoch went on.
+    before: Option<(f64, u64)>,
+    goes_back: bool,
+    preparation: Preparation,
 }
 
 impl Plan {
@@ -89,6 +107,13 @@ impl Plan {
         self.epochs = observation.total_epochs.or(self.epochs);
         if observation.losses.is_empty() {
             self.announced = observation.total_epochs.or(self.announced);
+        }
+        if let Some(size) = observation.batch_size {
+            self.batch_size = match self.batch_size {
+                Size::Known(known) if known != size => Size::Several,
+                Size::Several => Size::Several,
+                Size::Unknown | Size::Known(_) => Size::Known(size),
+            };
         }
         if observation.step.is_none() && !observation.step_in_epoch {
             self.steps = observation.total_steps.or(self.steps);
@@ -102,6 +127,7 @@ impl Steps {
         Self {
             batch_size,
             first_epoch: None,
+            first_held_out: None,
             epoch: None,
             fractions: false,
             began_late: false,
@@ -113,11 +139,17 @@ impl Steps {
             alone: None,
             numbered: None,
             ended: Ended::default(),
+            before: None,
+            goes_back: false,
+            preparation: Preparation::default(),
         }
     }
 
     /// The position of `observation`.
     pub(super) fn place(&mut self, observation: &Observation, plan: &Plan, line: Line) -> Position {
+        if !line.speaks_for_job && self.preparation.is_over(observation, self.epoch) {
+            self.forget();
+        }
         let says_epochs = self.epoch.is_some();
         let epoch = self.enter(observation);
         if !says_epochs && self.epoch.is_some() && self.is_total_of_pass(plan) {
@@ -125,11 +157,12 @@ impl Steps {
         }
         let before = self.reached;
         self.ended.take(observation);
-        let step = observation.step.and_then(|step| self.batches(observation, step));
-        let total = observation.total_steps.and_then(|total| self.batches(observation, total));
+        let step = observation.step.and_then(|step| self.batches(observation, step, plan));
+        let total =
+            observation.total_steps.and_then(|total| self.batches(observation, total, plan));
         let global = if self.is_beside(observation, total) {
             None
-        } else if observation.step_in_epoch {
+        } else if observation.step_in_epoch || self.restarts(observation) {
             let length = total.or(self.ended.length().filter(|length| step <= Some(*length)));
             step.and_then(|step| self.in_epoch(step, length, plan))
         } else if observation.step.is_some() {
@@ -141,6 +174,30 @@ impl Steps {
             global.filter(|step| line.speaks_for_job || self.is_of_training(observation, *step));
         self.reached = global.or(self.reached);
         Position { global, total: self.total, epoch, moved: self.reached > before }
+    }
+
+    /// Whether the steps of losses restart with each epoch, although no line says so. It matters only where a bar
+    /// shows how long the epochs are.
+    fn restarts(&mut self, observation: &Observation) -> bool {
+        let Observation { epoch: Some(epoch), step: Some(step), total_steps: None, .. } =
+            *observation
+        else {
+            return false;
+        };
+        if !observation.losses.iter().any(|loss| loss.phase == Phase::Train) {
+            return false;
+        }
+        let before = self.before.filter(|(of, _)| epoch >= *of);
+        self.goes_back |= before.is_some_and(|(of, most)| epoch > of && step < most);
+        let most = before.filter(|(of, _)| epoch <= *of).map_or(step, |(_, most)| most.max(step));
+        self.before = Some((epoch, most));
+        self.goes_back && self.pass.length().is_some() && self.pass.begin().is_some()
+    }
+
+    /// Forgets the counters so far, which were those of a preparation.
+    fn forget(&mut self) {
+        let (batch_size, preparation) = (self.batch_size, std::mem::take(&mut self.preparation));
+        *self = Self { preparation, total: Total::Open, ..Self::new(batch_size) };
     }
 
     /// Whether the total so far is the length of a pass, which is that of the run only without epochs.
@@ -197,7 +254,7 @@ impl Steps {
                 (self.first_epoch, self.fractions) = (Some(0.0), true);
             }
             self.began_late = self.first_epoch.is_none() && !from_zero && epoch > 1.0;
-            let first = *self.first_epoch.get_or_insert(if from_zero { 0.0 } else { 1.0 });
+            let first = self.first_epoch(observation, epoch, from_zero);
             // Where fractions are of what is done, a whole number above the last one ends an epoch. One
             // below it has no fraction because its line rounds down.
             let goes_on = self.epoch.is_some_and(|last| epoch > last);
@@ -214,9 +271,29 @@ impl Steps {
         is_known.then(|| self.pass.before()).and_then(|before| before.checked_add(1))
     }
 
+    /// The number of the first epoch, in a line of `epoch`. An epoch 0 of held-out data alone may be before the
+    /// training, whose epochs then count from 1.
+    fn first_epoch(&mut self, observation: &Observation, epoch: f64, from_zero: bool) -> f64 {
+        if let Some(first) = self.first_epoch {
+            return first;
+        }
+        let usual = if from_zero { 0.0 } else { 1.0 };
+        let trains = observation.losses.iter().any(|loss| loss.phase == Phase::Train);
+        if !trains && !observation.losses.is_empty() {
+            return *self.first_held_out.get_or_insert(usual);
+        }
+        let is_next = self.epoch == Some(0.0) && epoch.total_cmp(&1.0).is_eq();
+        let first = self.first_held_out.filter(|_| !is_next).unwrap_or(usual);
+        *self.first_epoch.insert(first)
+    }
+
     /// Converts a count of `observation` to batches.
-    fn batches(&self, observation: &Observation, count: u64) -> Option<u64> {
-        match self.batch_size {
+    fn batches(&self, observation: &Observation, count: u64, plan: &Plan) -> Option<u64> {
+        let announced = match plan.batch_size {
+            Size::Known(size) => Some(size),
+            Size::Unknown | Size::Several => None,
+        };
+        match self.batch_size.or(announced) {
             _ if !observation.step_in_samples => Some(count),
             Some(size) if size > 0 => Some(count.div_ceil(size)),
             _ => None,

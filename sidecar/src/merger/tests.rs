@@ -400,6 +400,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                 done,
                 epoch: times.1,
                 total_epochs: times.2,
+                batch_size: times.2,
                 batch_seconds: times.0,
                 rank: rank.map(|rank| rank % 4),
                 of_unnamed_loop: trains && counts.1,

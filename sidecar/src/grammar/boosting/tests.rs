@@ -67,3 +67,25 @@ fn catboost() {
     ];
     check("catboost", true, &table);
 }
+
+#[test]
+fn lightgbm_in_r() {
+    use crate::grammar::Reading;
+    use crate::grammar::draft::Draft;
+    use crate::terminal::End;
+    let table = [
+        (
+            "[3]:  train's l2:0.25  test's l2:0.5",
+            "step 3, train's l2=0.25 Step, test's l2=0.5 Test Epoch",
+        ),
+        ("[1] \"[4]:  train's l2:0.125\"", "step 4, train's l2=0.125 Step"),
+        ("[5]:  valid's auc:0.75", ""),
+    ];
+    check("lightgbm", true, &table);
+    for line in ["[6]:  ce-loss:0.5  kl-loss:0.25", "[7]:  it's late: 5pm"] {
+        for mut grammar in super::grammars() {
+            let reading = grammar.read(line, End::Newline, &mut Draft::default());
+            assert_eq!(reading, Reading::Foreign, "{line}");
+        }
+    }
+}

@@ -44,3 +44,19 @@ pub(super) fn data_of(cell: &str) -> Option<Phase> {
     let is_train = ["train", "training"].iter().any(|train| cell.eq_ignore_ascii_case(train));
     if is_train { Some(Phase::Train) } else { names::held_out_by(cell) }
 }
+
+/// A cell in brackets before the others, and the text behind it.
+pub(super) fn behind_brackets(line: &str) -> Option<(&str, &str)> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    Some((inside, rest.trim_start())).filter(|(_, rest)| !rest.is_empty())
+}
+
+/// The words before the numbers of a row, and the rest: `! Validation  1  0.5`.
+pub(super) fn label(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_prefix("! ").unwrap_or(line).trim_start();
+    let start = line.find(|c: char| c.is_ascii_digit())?;
+    let (label, numbers) = line.split_at_checked(start)?;
+    let is_word = |c: char| c.is_ascii_alphabetic() || c == ' ';
+    let label = Some(label).filter(|label| label.ends_with(' ') && label.chars().all(is_word))?;
+    Some((label.trim_end(), numbers)).filter(|(label, _)| !label.is_empty())
+}

@@ -12,6 +12,8 @@ use crate::observation::Observation;
 const WORDS: usize = 3;
 /// Possible endings of the last word.
 const ENDS: [&str; 7] = ["epochs", "epoch", "steps", "iters", "iterations", "update", "total"];
+/// Names of the number of samples in a batch. Others are those of one device or of an evaluation.
+const SIZES: [&str; 4] = ["batch size", "batch_size", "train batch size", "train_batch_size"];
 /// Words directly before a total, as torchtitan prints it.
 const PLAIN: &str = "total steps ";
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PLAIN));
@@ -23,6 +25,11 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
     let mut any = false;
     for at in memchr::memchr2_iter(b':', b'=', line.as_bytes()) {
         let Some((before, after)) = line.split_at_checked(at) else { continue };
+        if let Some(size) = is_size(before).then(|| after.get(1..).and_then(value)).flatten() {
+            found.batch_size = Some(size);
+            any = true;
+            continue;
+        }
         let Some(key) = key(before) else { continue };
         let Some(value) = after.get(1..).and_then(value) else { continue };
         if matches!(key, Meaning::TotalSteps) {
@@ -39,6 +46,18 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         any = true;
     }
     any
+}
+
+/// Whether the words at the end of `text` are those of the number of samples in a batch.
+fn is_size(text: &str) -> bool {
+    let text = text.trim_end_matches(['"', '\'', ' ']);
+    if !text.as_bytes().last().is_some_and(|last| b"eE".contains(last)) {
+        return false;
+    }
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-');
+    let start = text.rfind(|c: char| !is_of_name(c)).map_or(0, |at| at + 1);
+    let name = text.get(start..).unwrap_or_default().trim_start_matches([' ', '-']);
+    SIZES.iter().any(|size| name.eq_ignore_ascii_case(size))
 }
 
 /// The meaning of the words at the end of `text`, if they name a total.
@@ -95,6 +114,23 @@ mod tests {
             let mut found = Observation::default();
             assert!(read(line, &mut found), "{line}");
             assert_eq!((found.total_epochs, found.total_steps), (epochs, steps), "{line}");
+        }
+    }
+
+    #[test]
+    fn size_of_a_batch_is_read() {
+        for (line, size) in [
+            ("    Batch size:      6", Some(6)),
+            ("Namespace(batch_size=64, lr=1.0)", Some(64)),
+            ("  --batch_size=8", Some(8)),
+            ("\"train_batch_size\": 16,", Some(16)),
+            ("eval_batch_size=8", None),
+            ("Instantaneous batch size per device = 8", None),
+            ("batch size: small", None),
+        ] {
+            let mut found = Observation::default();
+            read(line, &mut found);
+            assert_eq!(found.batch_size, size, "{line}");
         }
     }
 

@@ -18,6 +18,51 @@ pub(super) struct Bars {
     /// There was a bar of the training, and the number that it counts up to.
     trained: bool,
     total: Option<u64>,
+    passes: Passes,
+    counted: Counted,
+}
+
+/// From where the passes of bars that name no epoch are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Counted {
+    /// As usual: the first pass is that of epoch 1.
+    #[default]
+    FromOne,
+    /// The same, and the last frame with a loss was of the first pass.
+    First,
+    /// The line below the first pass named epoch 0.
+    FromZero,
+}
+
+/// The passes of a bar below the heading of the first epoch, if that is the only one.
+#[derive(Debug, Default)]
+struct Passes {
+    /// The epoch of the first heading, and whether another one followed.
+    first: Option<f64>,
+    others: bool,
+    /// The step of the last frame, and what it counts up to.
+    last: Option<(u64, u64)>,
+    /// Passes after the first.
+    more: u32,
+}
+
+impl Passes {
+    /// The epoch of a frame of a bar that has begun again after a whole pass.
+    fn epoch(&mut self, heading: Heading, found: &Observation) -> Option<f64> {
+        let (step, total) = (found.step?, found.total_steps?);
+        self.others |= self.first.is_some_and(|first| first.total_cmp(&heading.epoch).is_ne());
+        self.first = self.first.or(Some(heading.epoch));
+        if self.others {
+            return None;
+        }
+        let (before, of) = self.last.unwrap_or((step, total));
+        if of == total {
+            self.last = Some((step, total));
+            self.more = self.more.saturating_add(u32::from(before >= total && step <= total / 2));
+        }
+        let fits = heading.epochs.is_none_or(|epochs| u64::from(self.more) < epochs);
+        (fits && self.more > 0).then(|| heading.epoch + f64::from(self.more))
+    }
 }
 
 impl Bars {
@@ -44,6 +89,46 @@ impl Bars {
         }
         self.last = Some((heading.epoch, step, total));
         found.step_in_epoch &= !self.goes_on;
+    }
+
+    /// Takes a line or a frame that names an epoch or none. Below the first pass of a bar, a line of epoch 0 shows
+    /// from where the epochs are counted. Returns the epoch counted by the restarts of a bar, from there.
+    pub(super) fn count(
+        &mut self,
+        is_bar: bool,
+        counted: Option<u32>,
+        found: &Observation,
+    ) -> Option<u32> {
+        let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        self.counted = match self.counted {
+            Counted::FromZero => Counted::FromZero,
+            _ if !trains => self.counted,
+            _ if is_bar && found.epoch.is_none() && counted.is_none() => Counted::First,
+            Counted::First if !is_bar && found.step.is_none() && found.epoch == Some(0.0) => {
+                Counted::FromZero
+            }
+            Counted::FromOne | Counted::First => Counted::FromOne,
+        };
+        let less = u32::from(self.counted == Counted::FromZero);
+        counted.map(|counted| counted.saturating_sub(less))
+    }
+
+    /// Gives a frame without an epoch that of its pass, if only the first epoch had a heading. `counted`: the epoch,
+    /// if its bar has begun again.
+    pub(super) fn pass(
+        &mut self,
+        heading: Option<Heading>,
+        counted: Option<u32>,
+        found: &mut Observation,
+    ) {
+        let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        let Some(heading) = heading.filter(|_| trains && found.epoch.is_none()) else { return };
+        if found.step_in_epoch
+            && let Some(epoch) = self.passes.epoch(heading, found).filter(|_| counted.is_some())
+        {
+            found.epoch = Some(epoch);
+            found.total_epochs = found.total_epochs.or(heading.epochs);
+        }
     }
 
     /// Takes a frame outside of evaluations.

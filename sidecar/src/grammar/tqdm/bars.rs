@@ -25,6 +25,8 @@ pub(super) struct Bar {
     others: Vec<(String, u64)>,
     /// Its counter in the last frame without a loss.
     pub(super) n: Option<u64>,
+    /// The epoch in its description then.
+    pub(super) epoch: Option<f64>,
     pub(super) restarted: bool,
     /// The epoch in the description of the last frame, and its counter.
     last: Option<(f64, u64)>,
@@ -97,6 +99,7 @@ impl Bars {
             counter: Counter::default(),
             others: Vec::new(),
             n: None,
+            epoch: None,
             restarted: false,
             last: None,
             of_epochs: false,

@@ -20,6 +20,8 @@ pub(super) struct Counter {
     from_start: bool,
     /// How often the bar has restarted.
     restarts: u32,
+    /// Whether a frame has had a loss.
+    tells: bool,
     /// Whether the last frame has moved the counter.
     moved: bool,
 }
@@ -57,6 +59,10 @@ impl Counter {
     ) -> Option<u64> {
         if n < self.n {
             self.restart();
+        }
+        if loss.is_some() && !std::mem::replace(&mut self.tells, true) {
+            // Passes without any loss were of something else, such as a preparation.
+            self.restarts = 0;
         }
         self.from_start |= n == 0;
         let moved = n - self.n;

@@ -114,7 +114,7 @@ fn epoch(text: &str) -> (Option<f64>, Option<u64>, Option<u64>) {
         text.get(at + name.len()..)
     };
     let Some(rest) = word(b"epochs").or_else(|| word(b"epoch")) else {
-        return (lead(text), None, None);
+        return (lead(text).or_else(|| short(text)), None, None);
     };
     let rest = rest.trim_start_matches([' ', ':', '[', '#', '(', '=']);
     let Some((epoch, rest)) = scan::number(rest) else { return (None, None, None) };
@@ -129,6 +129,24 @@ fn epoch(text: &str) -> (Option<f64>, Option<u64>, Option<u64>) {
     let inner = scan::count(counter).and_then(|(_, rest)| total(rest));
     let epoch = Some(epoch).filter(|epoch| epoch.is_finite());
     (epoch, epochs.map(|(epochs, _)| epochs), inner.map(|(inner, _)| inner))
+}
+
+/// The epoch in `EP 3`, `ep: 3` and `EP_train:3`: behind the short word, which may have the name of the data.
+fn short(text: &str) -> Option<f64> {
+    let is_short = text.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("ep"));
+    let rest = text.get(2..).filter(|_| is_short)?;
+    let mark = |c: char| matches!(c, ' ' | ':' | '_' | '-' | '=' | '#');
+    let after = rest.trim_start_matches(mark);
+    let data = after.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let word = after.get(..after.len() - data.len())?;
+    let is_of_data = || {
+        let lists = [&HELD_OUT[..], &TEST, &TRAIN];
+        lists.iter().any(|list| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    let is_named = word.is_empty() || (after.len() < rest.len() && is_of_data());
+    let (epoch, rest) = scan::count(data.trim_start_matches(mark)).filter(|_| is_named)?;
+    let is_whole = scan::ends_before(rest) && !rest.trim_start().starts_with('/');
+    u32::try_from(epoch).ok().map(f64::from).filter(|_| is_whole)
 }
 
 /// The epoch in `Train 3`, and in `3|25|Loss`.
@@ -161,6 +179,12 @@ mod tests {
             ("Epochs 0/4. Running Loss:    0.5", Some(0.0), Some(4), train),
             ("Train     2", Some(2.0), None, train),
             ("3|25|Loss: 0.5", Some(3.0), None, train),
+            ("EP 4", Some(4.0), None, None),
+            ("ep_train:2", Some(2.0), None, train),
+            ("EP_valid:2", Some(2.0), None, Some(Phase::Validation)),
+            ("EP_map:2", None, None, None),
+            ("Ep 1/3", None, None, None),
+            ("episode 4", None, None, None),
             ("Calculating loss...", None, None, None),
             ("Validation DataLoader 0", None, None, Some(Phase::Validation)),
             ("Epoch 3 test", Some(3.0), None, Some(Phase::Test)),

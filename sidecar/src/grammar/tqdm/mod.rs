@@ -33,6 +33,8 @@ pub(super) struct Tqdm {
     desc: Option<(String, Desc)>,
     /// The bar without a loss that counts the steps of the training.
     steps: Option<Id>,
+    /// The same, at its first end and without an epoch: it may be one of a preparation.
+    prepared: Option<Id>,
     /// The outer bar, which counts the epochs.
     outer: Option<Outer>,
     /// The last reported number of epochs.
@@ -197,7 +199,7 @@ impl Tqdm {
                 (self.outer, self.steps) = (None, Some(id));
             }
             Some(outer) => {
-                let is_around = outer.is_around(restarts);
+                let is_around = outer.is_around(frame, restarts);
                 if !is_around {
                     self.outer = None;
                 }
@@ -271,9 +273,16 @@ impl Tqdm {
         if self.with_loss || !counts || outer {
             return Reading::Known;
         }
+        // A bar with the number of its epoch replaces one of a preparation, which is over and has none.
+        let replaces = desc.epoch.is_some() && frame.n == 0 && self.prepared.take().is_some();
+        if replaces {
+            self.steps = Some(bar.id);
+        }
         if *self.steps.get_or_insert(bar.id) != bar.id {
             return Reading::Known;
         }
+        let is_over = desc.epoch.is_none() && !bar.restarted && frame.total == Some(frame.n);
+        self.prepared = Some(bar.id).filter(|_| is_over);
         if before.is_some_and(|before| frame.n < before) {
             // An evaluation with the same number of steps, unless this bar was at its end.
             if before < frame.total && self.outer.is_none() {
@@ -282,6 +291,8 @@ impl Tqdm {
             bar.restarted = true;
         }
         bar.n = Some(frame.n);
+        let is_later = std::mem::replace(&mut bar.epoch, desc.epoch) < desc.epoch;
+        let moved = before != Some(frame.n) || (before.is_some() && is_later);
         draft.found = Observation {
             step: Some(frame.n),
             step_in_epoch: (epoch.is_some() && !bar.of_epochs) || bar.restarted,
@@ -294,7 +305,7 @@ impl Tqdm {
         if draft.found.step_in_epoch {
             draft.counted_epoch = bar.counter.epoch();
         }
-        Reading::Bar { moved: before != Some(frame.n) }
+        Reading::Bar { moved }
     }
 
     /// Completes `draft`, which has the losses of the frame. `None` if nothing is new.

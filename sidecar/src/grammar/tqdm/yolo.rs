@@ -59,6 +59,11 @@ impl Grammar for Yolo {
 }
 
 impl Yolo {
+    /// Whether the table has a column of this name.
+    fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column == name)
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Reading {
         let epochs = frame.desc.split_whitespace().next().and_then(scan::count);
         let Some((epoch, rest)) = epochs else { return Reading::Foreign };
@@ -68,7 +73,15 @@ impl Yolo {
         if self.last.replace((epoch, frame.n)) == Some((epoch, frame.n)) {
             return Reading::Known;
         }
-        let from_one = *self.first.get_or_insert(epoch) == 1;
+        let first = *self.first.get_or_insert(epoch);
+        // A run that goes on may begin at any epoch. The columns show which program counts from 0.
+        let is_older = ["obj", "obj_loss", "img_size"].iter().any(|name| self.has(name));
+        let (epoch, total_epochs) = match first {
+            0 => (epoch, None),
+            1 => (epoch, Some(epochs)),
+            _ if is_older => (epoch.saturating_add(1), epochs.checked_add(1)),
+            _ => (epoch, Some(epochs).filter(|_| self.has("dfl_loss"))),
+        };
         for (name, cell) in self.columns.iter().zip(frame.desc.split_whitespace()) {
             let is_loss = name.ends_with("loss") || LOSSES.contains(&name.as_str());
             if let Some(value) = scan::whole(cell).filter(|_| is_loss) {
@@ -81,7 +94,7 @@ impl Yolo {
             step_in_epoch: true,
             total_steps: frame.total,
             epoch: u32::try_from(epoch).ok().map(f64::from),
-            total_epochs: Some(epochs).filter(|_| from_one),
+            total_epochs,
             batch_seconds: frame.seconds,
             losses,
             ..Observation::default()
@@ -95,6 +108,26 @@ impl Yolo {
 #[cfg(test)]
 mod tests {
     use crate::grammar::testing::check;
+
+    #[test]
+    fn columns_say_from_where_a_resumed_run_counts() {
+        let older = [
+            ("  Epoch   gpu_mem       box       obj     total    labels  img_size", ""),
+            (
+                "   12/39     2.61G   0.0625    0.125   0.1875         7       640: 100%|██████| 50/50 [00:20<00:00,  2.50it/s]",
+                "epoch 13/40, batch 50/50, 0.4 s, total=0.1875 EpochSoFar, box=0.0625 EpochSoFar, obj=0.125 EpochSoFar",
+            ),
+        ];
+        check("yolo", false, &older);
+        let newer = [
+            ("      Epoch    GPU_mem   box_loss   dfl_loss  Instances       Size", ""),
+            (
+                "      12/40      2.25G      1.5      1.25         32        640: 100% ━━━━━━━━━━━━ 8/8 2.0it/s 4.0s",
+                "epoch 12/40, batch 8/8, 0.5 s, box_loss=1.5 EpochSoFar, dfl_loss=1.25 EpochSoFar",
+            ),
+        ];
+        check("yolo", false, &newer);
+    }
 
     #[test]
     fn columns_before_bars_are_read() {
