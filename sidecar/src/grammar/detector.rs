@@ -361,6 +361,9 @@ impl Detector {
             fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
         }
         if is_general {
+            if let Some(heading) = self.heading.filter(|_| !self.draft.global) {
+                heading.give_length(&mut self.draft.found);
+            }
             self.general.correct(&mut self.draft);
         }
         let found = &mut self.draft.found;
@@ -408,7 +411,7 @@ fn fill_epoch(
     found: &mut Observation,
 ) {
     let is_global = found.step.is_some() && !found.step_in_epoch;
-    if let Some(Heading { epoch, epochs }) = heading
+    if let Some(Heading { epoch, epochs, .. }) = heading
         && found.epoch.is_none()
         && (!is_global || is_bar)
     {

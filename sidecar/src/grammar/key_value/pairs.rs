@@ -226,8 +226,8 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 self.rest = rest;
                 let leads = std::mem::take(&mut self.leads);
-                // `run_test, loss 0.5`.
-                if leads && rest.starts_with([',', ':']) {
+                // `run_test, loss 0.5`, but not `do_test: True, loss 0.5`.
+                if leads && rest.starts_with([',', ':']) && !is_flag(rest) {
                     self.context |= role_of_end(word);
                 }
                 // In `training's loss` the letter is not a word.
@@ -433,6 +433,14 @@ fn is_before_value(text: &str) -> bool {
     let rest = word.trim_start_matches(|c: char| c.is_alphabetic() || matches!(c, '_' | '/'));
     let value = rest.trim_start_matches([' ', ':', '=']);
     rest.len() == word.len() || (value.len() < rest.len() && digit(value))
+}
+
+/// Whether a truth value follows a colon.
+fn is_flag(rest: &str) -> bool {
+    let value = rest.strip_prefix(':').unwrap_or_default().trim_start();
+    let length = value.find(|c: char| !c.is_alphabetic()).unwrap_or(value.len());
+    let values = ["true", "false", "none", "null", "yes", "no"];
+    value.get(..length).is_some_and(|word| is_one(word, &values))
 }
 
 /// Whether a dash or an arrow between spaces begins here: `- `, `-> `, `--> `.

@@ -92,6 +92,7 @@ fn counters_and_sentences_before_a_value_are_read() {
         ("Iter: 40 Time(20 iters): 5.0s Loss: 0.5", "step 40, 0.25 s, Loss=0.5 Step"),
         ("iter: 40 loss: 0.5 btime(ms): 250", "step 40, 0.25 s, loss=0.5 Step"),
         ("P3_test, mean_loss= 7.5 recall= 52.5", "mean_loss=7.5 Test Epoch"),
+        ("do_test: True, loss 0.5", "loss=0.5 Step"),
         ("P3_train, mean_loss= 7.5 recall= 52.5", "mean_loss=7.5 Step"),
         ("> Peer Testing: [=====>] 100% (80/80) Loss 2.5", "step 80/80, Loss=2.5 Test Epoch"),
         ("Test acc 90% (5/10) train loss 0.5", "train loss=0.5 Step"),
