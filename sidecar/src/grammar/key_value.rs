@@ -284,9 +284,11 @@ impl KeyValue {
                 if counts(field) {
                     now.counters.take(pair, field);
                 }
-                let counted = counts(field) && self.precedes_counter(pair);
-                let name = name.rsplit_once(' ').filter(|_| counted).map_or(&*name, |name| name.0);
-                let span = if counted { None } else { span };
+                // The counter's name is none of the words of the loss.
+                let last = words.last().copied().unwrap_or_default();
+                let is_named = words.len() > 1 && counts(self.keys.field(last));
+                let name = name.rsplit_once(' ').filter(|_| is_named).map_or(&*name, |name| name.0);
+                let span = span.filter(|_| !self.precedes_counter(pair));
                 now.pending = Some(Pending { name: name.to_owned(), phase, span });
                 return;
             }
@@ -396,7 +398,7 @@ impl KeyValue {
             || words.len() == 1
             || counts_evaluation(last, before);
         // `Testing: [===>] 50% (5/10) Loss 0.5`, but not `Test acc 50% (5/10) train loss 0.5`.
-        let is_share = pair.unit == "%" && role(last).any(Role::DATA);
+        let is_share = pair.is_share() && role(last).any(Role::DATA);
         if (is_share || (pair.unit.is_empty() && is_counter)) && roles.any(Role::DATA) {
             now.phase = now.phase.or(roles.phase());
         }

@@ -215,6 +215,12 @@ impl Pair<'_> {
         is_followed && self.words.as_slice().last().is_some_and(|word| is_score(word))
     }
 
+    /// Whether it is the share that is done, before the counter and its total: `50% (5/10)`.
+    pub(super) fn is_share(&self) -> bool {
+        let counter = self.after.trim_start_matches([' ', '(', '[', '|']);
+        self.unit == "%" && scan::count(counter).is_some_and(|(_, rest)| rest.starts_with('/'))
+    }
+
     /// The seconds of `00:04:59`.
     pub(super) fn clock(&self) -> Option<f64> {
         let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;

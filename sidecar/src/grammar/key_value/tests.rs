@@ -95,6 +95,8 @@ fn counters_and_sentences_before_a_value_are_read() {
         ("do_test: True, loss 0.5", "loss=0.5 Step"),
         ("P3_train, mean_loss= 7.5 recall= 52.5", "mean_loss=7.5 Step"),
         ("> Peer Testing: [=====>] 100% (80/80) Loss 2.5", "step 80/80, Loss=2.5 Test Epoch"),
+        ("step 5 val 95% loss 0.5", "step 5, loss=0.5 Step"),
+        ("loss step 5: 0.5", "step 5, loss=0.5 Step"),
         ("Test acc 90% (5/10) train loss 0.5", "train loss=0.5 Step"),
         (
             "ROUND 03: TRAIN AVG.LOSS 2.5, (rate0.25), CROSSVAL AVG.LOSS 2.75",
