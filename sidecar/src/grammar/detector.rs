@@ -18,6 +18,7 @@ mod section;
 mod settings;
 mod starts;
 mod streams;
+mod summary;
 mod trace;
 
 use super::draft::Draft;
@@ -55,6 +56,7 @@ use processes::Processes;
 pub use score::{Counts, Match};
 use starts::Starts;
 use streams::Streams;
+use summary::Summaries;
 pub use trace::{Fate, Traced};
 
 /// Reads lines of any program.
@@ -85,6 +87,7 @@ pub struct Detector {
     join: Join,
     processes: Processes,
     first_part: FirstPart,
+    summaries: Summaries,
     /// The counters of the last line of the training without a bar.
     trained: Option<Place>,
     /// Those of the last loss of the training that took them from a heading.
@@ -186,6 +189,7 @@ impl Detector {
             join: Join::default(),
             processes: Processes::default(),
             first_part: FirstPart::default(),
+            summaries: Summaries::default(),
             trained: None,
             batch: None,
             epoch: None,
@@ -359,6 +363,9 @@ impl Detector {
             fill_epoch(self.heading, self.draft.counted_epoch, is_bar || is_general, found);
         }
         if is_general {
+            if let Some(heading) = self.heading.filter(|_| !self.draft.global) {
+                heading.give_length(&mut self.draft.found);
+            }
             self.general.correct(&mut self.draft);
         }
         let found = &mut self.draft.found;
@@ -406,7 +413,7 @@ fn fill_epoch(
     found: &mut Observation,
 ) {
     let is_global = found.step.is_some() && !found.step_in_epoch;
-    if let Some(Heading { epoch, epochs }) = heading
+    if let Some(Heading { epoch, epochs, .. }) = heading
         && found.epoch.is_none()
         && (!is_global || is_bar)
     {

@@ -29,6 +29,7 @@ use crate::observation::{Loss, Phase, Span};
 use crate::terminal::End;
 pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
+use field::counts;
 use held_out::{abbreviated, data, inherit, is_final, is_summary};
 use known_words::is_one;
 use line_time::{LineTime, took};
@@ -60,7 +61,7 @@ struct Now {
     /// The data that the counters of the line speak of.
     phase: Option<Phase>,
     /// A loss whose value comes after a counter: `loss after step 5: 0.5`.
-    pending: Option<(Phase, Option<Span>)>,
+    pending: Option<Pending>,
     /// The previous number was that of `loss train`, so that of `val` is a loss, too.
     of_data: bool,
     /// The word of a time that is that of the data, or until the end, is in the line.
@@ -79,6 +80,14 @@ struct Now {
     took: Option<f64>,
     /// The number of steps that a time is of.
     steps_of_time: Option<u64>,
+}
+
+/// A loss whose value is still to come. Its whole name tells whether it is a part of another one.
+#[derive(Debug)]
+struct Pending {
+    name: String,
+    phase: Phase,
+    span: Option<Span>,
 }
 
 impl Grammar for KeyValue {
@@ -250,10 +259,10 @@ impl KeyValue {
             [word] => (pair.is_separated && is_counted(word)) || is_one(word, &["is", "was"]),
             _ => false,
         };
-        if let Some((phase, span)) = now.pending.take_if(|_| goes_on)
+        if let Some(Pending { name, phase, span }) = now.pending.take_if(|_| goes_on)
             && pair.unit.is_empty()
         {
-            draft.push("loss", phase, span.unwrap_or(usual(phase)), pair.value);
+            draft.push(&name, phase, span.unwrap_or(usual(phase)), pair.value);
             return;
         }
         let of_data = std::mem::take(&mut now.of_data);
@@ -271,17 +280,19 @@ impl KeyValue {
             if now.behind && !roles.any(Role::DATA) {
                 return;
             }
-            if pair.is_of_data() {
-                // `test loss (100 batches): 0.5`.
-                now.pending = Some((phase, span));
+            if let Some(field) = self.comes_later(pair, now) {
+                if counts(field) {
+                    now.counters.take(pair, field);
+                }
+                // The counter's name is none of the words of the loss.
+                let last = words.last().copied().unwrap_or_default();
+                let is_named = words.len() > 1 && counts(self.keys.field(last));
+                let name = name.rsplit_once(' ').filter(|_| is_named).map_or(&*name, |name| name.0);
+                let span = span.filter(|_| !self.precedes_counter(pair));
+                now.pending = Some(Pending { name: name.to_owned(), phase, span });
                 return;
             }
-            if pair.precedes_value(now.counters.has_steps()) {
-                now.pending = Some((phase, span));
-                let field = words.last().map_or(Field::Step, |last| self.keys.field(last));
-                let is_counter =
-                    matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch);
-                now.counters.take(pair, if is_counter { field } else { Field::Step });
+            if pair.is_of_name() {
                 return;
             }
             draft.push(&name, phase, span.unwrap_or(usual(phase)), pair.value);
@@ -290,6 +301,21 @@ impl KeyValue {
             return;
         }
         self.other(pair, roles, now, draft);
+    }
+
+    /// What the number of a loss means if it is not its value, which then comes later: a counter, or the size of the
+    /// data, which is another field.
+    fn comes_later(&mut self, pair: &Pair<'_>, now: &Now) -> Option<Field> {
+        if pair.is_of_data() {
+            // `test loss (100 batches): 0.5`.
+            return Some(Field::Other);
+        }
+        if !pair.precedes_value(now.counters.has_steps()) && !self.precedes_counter(pair) {
+            return None;
+        }
+        let last = pair.words.as_slice().last();
+        let field = last.map_or(Field::Step, |last| self.keys.field(last));
+        Some(if counts(field) { field } else { Field::Step })
     }
 
     /// A counter, a time, or a number without a meaning.
@@ -367,11 +393,13 @@ impl KeyValue {
                 self.link(pair, now);
             }
         }
-        let counts = pair.total.is_some()
-            || matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
+        let is_counter = pair.total.is_some()
+            || counts(field)
             || words.len() == 1
             || counts_evaluation(last, before);
-        if pair.unit.is_empty() && counts && roles.any(Role::DATA) {
+        // `Testing: [===>] 50% (5/10) Loss 0.5`, but not `Test acc 50% (5/10) train loss 0.5`.
+        let is_share = pair.is_share() && role(last).any(Role::DATA);
+        if (is_share || (pair.unit.is_empty() && is_counter)) && roles.any(Role::DATA) {
             now.phase = now.phase.or(roles.phase());
         }
     }

@@ -7,10 +7,12 @@
 /// Words and what they mean. Longer words come before those that they begin with. A word without a
 /// meaning connects others and is dropped. Latin, Cyrillic and Greek words match as a whole, other
 /// scripts anywhere.
-const WORDS: [(&str, &str); 178] = [
+const WORDS: [(&str, &str); 184] = [
     // Chinese.
     ("损失", "loss"),
     ("損失", "loss"),
+    ("训练次数", "step"),
+    ("訓練次數", "step"),
     ("训练", "train"),
     ("訓練", "train"),
     ("验证", "validation"),
@@ -24,6 +26,8 @@ const WORDS: [(&str, &str); 178] = [
     ("測試", "test"),
     ("平均", "avg"),
     ("总", "total"),
+    ("整体", "overall"),
+    ("整體", "overall"),
     ("總", "total"),
     ("最佳", "best"),
     ("最好", "best"),
@@ -45,6 +49,8 @@ const WORDS: [(&str, &str); 178] = [
     ("函数", ""),
     ("值", ""),
     ("集", ""),
+    ("上的", ""),
+    ("的", ""),
     // Japanese.
     ("ロス", "loss"),
     ("学習", "train"),

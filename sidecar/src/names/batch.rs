@@ -9,8 +9,8 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     if SECONDS.iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
-    // Flashlight's name.
-    if same(words, "bch ms") {
+    // Short names of milliseconds per batch.
+    if ["bch ms", "btime ms"].iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1e3 });
     }
     let all = kinds(words);

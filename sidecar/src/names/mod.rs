@@ -110,10 +110,11 @@ pub fn rank(name: &str) -> u8 {
     let pure = data | Kinds::STEP | Kinds::EPOCH;
     let whole = pure | Kinds::RUNNING | Kinds::WHOLE;
     let words = words(name);
+    let words = without_unit(&words);
     let all = |kinds: Kinds| words.iter().all(|word| word.kinds.any(kinds) || word.is("total"));
-    if !kinds(&words).any(Kinds::LOSS) {
+    if !kinds(words).any(Kinds::LOSS) {
         // A cost is often that of something else. One with further words is a part of the others.
-        if is_part_of_cost(&words) { 5 } else { 4 }
+        if is_part_of_cost(words) { 5 } else { 4 }
     } else if all(pure) {
         0
     } else if all(whole) {
@@ -123,6 +124,20 @@ pub fn rank(name: &str) -> u8 {
             ["kl", "aux", "auxiliary", "reg", "regularization", "balancing", "balance", "z"];
         2 + u8::from(words.iter().any(|word| guides.iter().any(|name| word.is(name))))
     }
+}
+
+/// The words of a loss without those for what it is a mean of: `Loss/tok`, `loss per token`. Before "loss", such a
+/// word names a part.
+fn without_unit<'w, 'a>(words: &'w [Word<'a>]) -> &'w [Word<'a>] {
+    const UNITS: [&str; 5] = ["tok", "token", "word", "char", "character"];
+    let is_unit = |word: &Word<'_>| UNITS.iter().any(|unit| word.is(unit));
+    let rest = match words {
+        [rest @ .., per, unit] if per.kinds.any(Kinds::PER) && is_unit(unit) => rest,
+        [rest @ .., unit] if is_unit(unit) => rest,
+        _ => return words,
+    };
+    let is_behind_loss = rest.last().is_some_and(|word| word.kinds.any(Kinds::LOSS));
+    if is_behind_loss { rest } else { words }
 }
 
 /// Whether a cost is said to be the whole: `total_cost`. Beside parts of a loss it is the main one.

@@ -186,6 +186,10 @@ fn main_loss_has_the_lowest_rank() {
         ("cost", 4),
         ("cross_entropy", 4),
         ("mask_loss", 2),
+        ("Loss/tok", 0),
+        ("train loss per token", 0),
+        ("box loss/word", 2),
+        ("token_loss", 2),
     ] {
         assert_eq!(rank(name), expected, "{name}");
     }

@@ -52,7 +52,9 @@ impl Kinds {
             b"trainloss" | b"trainingloss" | b"tloss" => Self::TRAIN | Self::LOSS,
             b"val" | b"vld" | b"vali" | b"valid" | b"validation" | b"validate" | b"validating"
             | b"dev" | b"eval" | b"evals" | b"evaluate" | b"evaluating" | b"evaluation"
-            | b"held" | b"heldout" | b"holdout" | b"cv" => Self::HELD_OUT,
+            | b"held" | b"heldout" | b"holdout" | b"cv" | b"cval" | b"xval" | b"crossval" => {
+                Self::HELD_OUT
+            }
             b"valloss" | b"evalloss" | b"validloss" | b"validationloss" | b"vloss" | b"devloss" => {
                 Self::HELD_OUT | Self::LOSS
             }

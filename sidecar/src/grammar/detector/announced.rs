@@ -11,7 +11,19 @@ use crate::observation::Observation;
 /// Maximum number of words in a key.
 const WORDS: usize = 3;
 /// Possible endings of the last word.
-const ENDS: [&str; 7] = ["epochs", "epoch", "steps", "iters", "iterations", "update", "total"];
+const ENDS: [&str; 9] =
+    ["epochs", "epoch", "steps", "step", "iters", "iterations", "update", "updates", "total"];
+/// Names of the number of steps, only in lines before the training. Later, `total updates` may be a counter.
+const STEPS: [&str; 6] = [
+    "max step",
+    "number of iterations",
+    "number of steps",
+    "number of training steps",
+    "number of updates",
+    "total updates",
+];
+/// Words behind the number of steps: `9,000 max iterations`.
+const BEHIND: [&str; 2] = [" max iterations", " max steps"];
 /// Names of the number of samples in a batch. Others are those of one device or of an evaluation.
 const SIZES: [&str; 4] = ["batch size", "batch_size", "train batch size", "train_batch_size"];
 /// Words directly before a total, as torchtitan prints it.
@@ -45,6 +57,10 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         found.total_steps = Some(steps);
         any = true;
     }
+    if let Some(steps) = BEHIND.iter().find_map(|words| before_words(line, words)) {
+        found.total_steps = Some(steps);
+        any = true;
+    }
     any
 }
 
@@ -60,12 +76,23 @@ fn is_size(text: &str) -> bool {
     SIZES.iter().any(|size| name.eq_ignore_ascii_case(size))
 }
 
+/// The count directly before `words`, if they end their part of the line.
+fn before_words(line: &str, words: &str) -> Option<u64> {
+    let (before, after) = line.split_once(words)?;
+    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != ',').map_or(0, |at| at + 1);
+    let is_start = before.get(..start)?.chars().next_back().is_none_or(|c| c == ' ');
+    let ends = after.is_empty() || after.starts_with(['.', ',', ';', ')']);
+    // `of up to 5 max steps each` is another plan.
+    let (count, rest) = scan::count(before.get(start..)?)?;
+    (count > 0 && is_start && ends && rest.is_empty()).then_some(count)
+}
+
 /// The meaning of the words at the end of `text`, if they name a total.
 fn key(text: &str) -> Option<Meaning> {
     let is_quote = |c: char| matches!(c, '"' | '\'' | ' ');
     let text = text.trim_end_matches(is_quote);
     // The last letters of `ENDS`.
-    if !text.as_bytes().last().is_some_and(|last| b"shelSHEL".contains(last)) {
+    if !text.as_bytes().last().is_some_and(|last| b"shelpSHELP".contains(last)) {
         return None;
     }
     let is_end = ENDS.iter().any(|end| {
@@ -81,9 +108,21 @@ fn key(text: &str) -> Option<Meaning> {
     if run.eq_ignore_ascii_case("epochs") {
         return Some(Meaning::TotalEpochs);
     }
-    let starts = run.rmatch_indices(' ').map(|(at, _)| at + 1).chain([0]);
+    let starts = || run.rmatch_indices(' ').map(|(at, _)| at + 1).chain([0]);
+    let is_steps = |name: &str| STEPS.iter().any(|known| is_same(name, known));
+    if starts().any(|at| run.get(at..).is_some_and(is_steps)) {
+        return Some(Meaning::TotalSteps);
+    }
     let is_total = |of: &Meaning| matches!(of, Meaning::TotalSteps | Meaning::TotalEpochs);
-    starts.take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
+    starts().take(WORDS).find_map(|at| meaning(run.get(at..)?).filter(is_total))
+}
+
+/// Whether a name has the words of `known`, with spaces or underscores between them.
+fn is_same(name: &str, known: &str) -> bool {
+    let alike = |(byte, known): (u8, u8)| {
+        byte.eq_ignore_ascii_case(&known) || (byte == b'_' && known == b' ')
+    };
+    name.len() == known.len() && name.bytes().zip(known.bytes()).all(alike)
 }
 
 /// The count at the start of `text`.
@@ -110,6 +149,10 @@ mod tests {
             ("Namespace(max_epoch=3, max_update=900)", Some(3), Some(900)),
             ("Trainer: batch size 8, total steps 40 (warmup 5)", None, Some(40)),
             ("{'max_steps': 100, 'max_epochs': 2}", Some(2), Some(100)),
+            ("Number of iterations: 700", None, Some(700)),
+            ("warmup=5, Total updates=8100", None, Some(8100)),
+            ("max_step : 70000", None, Some(70000)),
+            ("9 iterations per epoch. 1,800 max iterations", None, Some(1800)),
         ] {
             let mut found = Observation::default();
             assert!(read(line, &mut found), "{line}");
@@ -148,6 +191,11 @@ mod tests {
             "epoch: 3",
             "max_epoch=0",
             "total steps are many",
+            "number of iterations per epoch: 70",
+            "decay_max_step: 500",
+            "step: 5",
+            "5.5 max iterations",
+            "5 max iterations per epoch",
             "Epochs",
             "=",
             ":é=",

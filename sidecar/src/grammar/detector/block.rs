@@ -239,6 +239,11 @@ impl Block {
         self.counters.as_ref().is_some_and(|counters| counters.step.is_some())
     }
 
+    /// Whether a line belongs to it or to a section.
+    pub(super) fn is_inside(&self) -> bool {
+        self.counters.is_some() || self.section.is_some()
+    }
+
     /// Whether its heading had counters.
     pub(super) fn has_counters(&self) -> bool {
         self.counters.is_some()

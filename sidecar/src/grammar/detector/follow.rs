@@ -60,30 +60,13 @@ impl Detector {
         match *reading {
             Reading::Says if found.losses.is_empty() => None,
             Reading::Says if is_plain && found.step.is_none() => {
-                if let Some(epoch) = found.epoch {
-                    self.reach(epoch);
-                } else if self.block.are_parts(found) {
-                    *reading = Reading::Known;
-                    return None;
-                }
-                fill_epoch(self.heading, None, true, &mut self.draft.found);
-                let is_row = !self.block.has_step() && row_of_two(text).is_some();
-                let is_new = if is_row {
-                    self.block.row(&mut self.draft.found)
-                } else {
-                    self.block.losses(&mut self.draft, is_item(text))
-                };
-                if !is_new {
-                    *reading = Reading::Known;
-                }
-                let found = &self.draft.found;
-                if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
-                    self.batch = Place::of(found);
-                    self.epoch = found.epoch.or(self.epoch);
-                }
+                self.without_step(text, kind, reading);
                 None
             }
-            Reading::Says if is_plain => self.with_step(),
+            Reading::Says if is_plain => {
+                self.summaries.see(found, true);
+                self.with_step()
+            }
             // Without a bar, the step may be in a heading above the dict.
             Reading::SaysBeforeBar if self.block.has_counters() && !self.held.has_bar() => {
                 let is_new = self.block.losses(&mut self.draft, false);
@@ -109,10 +92,48 @@ impl Detector {
         }
     }
 
+    /// Takes the losses of a line without a step, and corrects its reading.
+    fn without_step(&mut self, text: &str, kind: Kind, reading: &mut Reading) {
+        let found = &self.draft.found;
+        let is_counted = found.epoch.is_some();
+        let is_summary = kind == Kind::General
+            && !is_counted
+            && (self.summaries.is_final(text, found)
+                || (!self.block.is_inside() && self.summaries.is_new(found)));
+        if is_summary {
+            *reading = Reading::Known;
+            return;
+        }
+        self.summaries.see(found, is_counted);
+        if let Some(epoch) = found.epoch {
+            self.reach(epoch);
+        } else if self.block.are_parts(found) {
+            *reading = Reading::Known;
+            return;
+        }
+        fill_epoch(self.heading, None, true, &mut self.draft.found);
+        let is_row = !self.block.has_step() && row_of_two(text).is_some();
+        let is_new = if is_row {
+            self.block.row(&mut self.draft.found)
+        } else {
+            self.block.losses(&mut self.draft, is_item(text))
+        };
+        if !is_new {
+            *reading = Reading::Known;
+        }
+        let found = &self.draft.found;
+        if is_new && found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+            self.batch = Place::of(found);
+            self.epoch = found.epoch.or(self.epoch);
+        }
+    }
+
     /// A line without a step names its epoch. If it is later than those of the training, it ends an evaluation
     /// whose results have come. The evaluation itself may name the epoch that it follows.
     fn reach(&mut self, epoch: f64) {
-        let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last);
+        let evaluates = self.block.section() == Some(Section::HeldOut);
+        let is_same = |last: f64| evaluates && are_same(epoch, last);
+        let is_later = |last: Option<f64>| last.is_none_or(|last| epoch > last && !is_same(last));
         if is_later(self.trained.and_then(|last| last.epoch)) && is_later(self.epoch) {
             self.block.next_epoch(epoch, &self.draft.found.losses);
         }
@@ -230,6 +251,18 @@ impl Detector {
         }
     }
 
+    /// Reads a line as the heading of a block. A number of steps of an evaluation is a setting.
+    fn opens(&mut self, text: &str) -> bool {
+        if !self.general.heading(text, &mut self.draft) {
+            return false;
+        }
+        let is_setting = self.draft.held_out && section::is_setting(text);
+        if is_setting {
+            self.draft.clear();
+        }
+        !is_setting
+    }
+
     /// Takes the step or the epoch in a row of a table.
     fn counter_of_table(&mut self, row: &str) {
         if self.general.heading(row, &mut self.draft) {
@@ -253,7 +286,7 @@ impl Detector {
             let held = self.block.enter(section, epoch);
             return held.or_else(|| self.queued.take());
         }
-        if has_number && may_open(text) && self.general.heading(text, &mut self.draft) {
+        if has_number && may_open(text) && self.opens(text) {
             let place = Place::of(&self.draft.found);
             // Directly below `***** Eval results *****`, the step is that of the evaluation.
             let is_outside = if self.batch.is_some() && begins_with_brackets(text) {
@@ -287,5 +320,44 @@ impl Detector {
             None
         };
         ended.or(held)
+    }
+}
+
+/// Whether two epochs with fractions are the same, one of them printed with fewer digits: 0.204 and 0.2041.
+fn are_same(first: f64, second: f64) -> bool {
+    let unit = unit_of(first).max(unit_of(second));
+    unit < 1.0 && (first - second).abs() < unit.min(MAX_UNIT) / 2.0
+}
+
+/// The unit of the last digit of a number, of which some are looked at.
+fn unit_of(number: f64) -> f64 {
+    let mut unit = 1.0;
+    for _ in 0..MAX_DIGITS {
+        if ((number / unit).round() - number / unit).abs() < 1e-6 {
+            break;
+        }
+        unit /= 10.0;
+    }
+    unit
+}
+
+/// Maximum number of digits after the point that are looked at.
+const MAX_DIGITS: usize = 6;
+/// Zeros at the end are often left out, so that 0.2 may be 0.20.
+const MAX_UNIT: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_are_compared_as_they_are_printed() {
+        for (first, second) in [(0.204, 0.2041), (1.25, 1.2537), (0.2041, 0.204), (0.33, 0.3333)] {
+            assert!(are_same(first, second), "{first} {second}");
+        }
+        for (first, second) in [(1.0, 2.0), (0.2, 0.24), (0.25, 0.26), (0.204, 0.2051), (3.0, 3.2)]
+        {
+            assert!(!are_same(first, second), "{first} {second}");
+        }
     }
 }

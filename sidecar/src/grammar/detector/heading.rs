@@ -8,6 +8,8 @@ use crate::observation::{Observation, Phase};
 pub(super) struct Heading {
     pub(super) epoch: f64,
     pub(super) epochs: Option<u64>,
+    /// The number of its batches.
+    pub(super) length: Option<u64>,
 }
 
 /// Maximum length of a heading in bytes.
@@ -76,7 +78,20 @@ impl Heading {
         let epoch = u32::try_from(epoch).ok().map(f64::from)?;
         // `Training epoch 3: 0.1 0.01` begins it, whatever the numbers are.
         let described = || begins && rest.starts_with([':', ',']) && !has_counter(rest);
-        (!more || noted() || described()).then_some(Self { epoch, epochs })
+        let length = if begins && more { length(rest) } else { None };
+        (!more || noted() || described()).then_some(Self { epoch, epochs, length })
+    }
+
+    /// Gives a line of the training without a total the number of batches of its epoch, if its step may be one.
+    pub(super) fn give_length(&self, found: &mut Observation) {
+        let may_be = |length: &u64| found.step.is_some_and(|step| step <= *length);
+        let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
+        if trains
+            && found.total_steps.is_none()
+            && let Some(length) = self.length.filter(may_be)
+        {
+            (found.total_steps, found.step_in_epoch) = (Some(length), true);
+        }
     }
 
     /// Takes over the epoch of a line of the training below the heading, where lines count from 0 and
@@ -89,6 +104,14 @@ impl Heading {
             self.epoch = epoch;
         }
     }
+}
+
+/// The number of batches behind the epoch, at the end of its heading: `, Total Micro Batches 400`.
+fn length(text: &str) -> Option<u64> {
+    let name = text.trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
+    let (count, _) = scan::count(text.trim_end().get(name.len()..)?)?;
+    let last = name.trim_end_matches([' ', ':', '=']).rsplit(' ').next()?;
+    (count > 0 && last.eq_ignore_ascii_case("batches")).then_some(count)
 }
 
 /// Whether a text has another counter, or parts as a report has.
@@ -145,7 +168,8 @@ mod tests {
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
             ("Training epoch 2: 0.1 0.01", 2.0, None),
         ] {
-            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs }), "{line}");
+            let length = None;
+            assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, length }), "{line}");
         }
         for line in [
             "Epoch",
@@ -161,6 +185,17 @@ mod tests {
             "best of epoch 3",
         ] {
             assert_eq!(Heading::parse(line), None, "{line}");
+        }
+    }
+    #[test]
+    fn heading_may_have_the_number_of_batches() {
+        for (line, length) in [
+            ("Beginning of Epoch 1/2, Total Small Batches 80", Some(80)),
+            ("Starting epoch 1: batches = 80", Some(80)),
+            ("Starting epoch 1: seed 80", None),
+            ("Starting epoch 1, batches 0", None),
+        ] {
+            assert_eq!(Heading::parse(line).and_then(|heading| heading.length), length, "{line}");
         }
     }
 }

@@ -67,6 +67,7 @@ pub(super) fn may_open(text: &str) -> bool {
                 | b"do"
                 | b"at"
                 | b"no"
+                | b"ro"
         );
         if !begins || text.len() > MAX_HEADING {
             return false;
@@ -79,6 +80,12 @@ pub(super) fn may_open(text: &str) -> bool {
         }
         if is_one(&PLURALS) {
             return is_done(after);
+        }
+        if is_one(&["round"]) {
+            // The round of a federation is above the step: `Round 1 Epoch: 2 | Iteration: 10/40`.
+            let number = |c: char| c == ' ' || c == ':' || c.is_ascii_digit();
+            rest = after.trim_start_matches(number);
+            continue;
         }
         if !is_one(&LEADS) {
             return false;
@@ -118,6 +125,7 @@ mod tests {
             "batches_seen: 5",
             "Steps done: 5",
             "Now at iteration 5",
+            "Round 1 Epoch: 2 | Iteration: 5/40",
         ] {
             assert!(may_open(line), "{line}");
         }
@@ -130,6 +138,7 @@ mod tests {
             "batches_per_epoch: 5",
             "current progress status done step 5",
             "Finished",
+            "Round 5",
             "",
         ] {
             assert!(!may_open(line), "{line}");

@@ -19,7 +19,7 @@ const MAX_LEN: usize = 60;
 /// Maximum number of marks before the first word of such a line with a number.
 const MAX_FRAME: usize = 16;
 /// Words of an evaluation, of the training and of a summary.
-const HELD_OUT: [&str; 13] = [
+const HELD_OUT: [&str; 15] = [
     "validation",
     "validating",
     "validate",
@@ -33,13 +33,18 @@ const HELD_OUT: [&str; 13] = [
     "testing",
     "dev",
     "held-out",
+    "heldout",
+    "holdout",
 ];
 const TRAIN: [&str; 3] = ["training", "train", "trainer"];
 const SUMMARY: [&str; 5] = ["metrics", "summary", "history", "hyperparameters", "best"];
 /// Words of counters, which may have a number.
 const COUNTERS: [&str; 5] = ["epoch", "step", "iteration", "iter", "batch"];
 /// Words that may accompany them.
-const OTHERS: [&str; 30] = [
+const OTHERS: [&str; 33] = [
+    "calculating",
+    "calculation",
+    "calculations",
     "run",
     "running",
     "start",
@@ -74,6 +79,10 @@ const OTHERS: [&str; 30] = [
 /// Words of results. They may accompany the others between marks, as in `*** Evaluating perplexity ***`. Elsewhere
 /// the line has the result itself, or the values of groups follow it.
 const METRICS: [&str; 4] = ["accuracy", "perplexity", "score", "scores"];
+/// Words of a report on some data, which are not those of a list of data between marks: `** Reported on test data **`.
+const REPORTED: [&str; 2] = ["reported", "reporting"];
+/// Counters behind their number: `** Evaluation after 500 batches **`.
+const PLURALS: [&str; 5] = ["epochs", "steps", "iterations", "iters", "batches"];
 /// Marks around a heading.
 const MARKS: [char; 4] = ['*', '=', '#', '-'];
 
@@ -95,12 +104,13 @@ impl Section {
 
     /// The section that `line` opens.
     pub(super) fn parse(line: &str) -> Option<Self> {
+        let is_framed = line.starts_with(MARKS) && line.ends_with(MARKS);
         // A row between bars names a group of values.
-        if line.len() > MAX_LEN || line.bytes().any(|byte| byte == b'|') {
+        if line.len() > MAX_LEN || (!is_framed && line.bytes().any(|byte| byte == b'|')) {
             return None;
         }
         let (mut found, mut summary, mut counts) = (None, false, false);
-        let (mut trains, mut metric) = (false, false);
+        let (mut trains, mut metric, mut reports) = (false, false, false);
         let words = line.split(|c: char| !c.is_alphabetic() && c != '-');
         for word in words.map(|word| word.trim_matches('-')).filter(|word| !word.is_empty()) {
             let is = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
@@ -115,13 +125,17 @@ impl Section {
                 counts = true;
             } else if is(&METRICS) {
                 metric = true;
-            } else if !is(&OTHERS) {
+            } else if is_framed && is(&REPORTED) {
+                reports = true;
+            } else if is_framed && is(&PLURALS) && follows_number(line, word) {
+                counts = true;
+            } else if !(is(&OTHERS) || (reports && word.eq_ignore_ascii_case("data"))) {
                 return None;
             }
         }
-        let is_framed = line.starts_with(MARKS) && line.ends_with(MARKS);
         // `Train/Val` is about both.
-        let of_both = trains && found == Some(Self::HeldOut) && has_two_names(line);
+        let of_both =
+            trains && found == Some(Self::HeldOut) && (has_two_names(line) || line.contains('|'));
         if of_both || (metric && !is_framed) {
             return None;
         }
@@ -196,6 +210,23 @@ fn has_result(text: &str) -> bool {
     })
 }
 
+/// Whether a number is directly before `word`, a part of `line`.
+fn follows_number(line: &str, word: &str) -> bool {
+    let before = line.split_once(word).map(|(before, _)| before.trim_end());
+    before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether a line with a word for held-out data is a setting, not the heading of an evaluation: a plural counter
+/// and its number, and nothing else. `Validation batches: 10`.
+pub(super) fn is_setting(line: &str) -> bool {
+    let number = line.trim_end().trim_end_matches(|c: char| c.is_ascii_digit() || c == ',');
+    let name = number.trim_end_matches([' ', '\t', ':', '=']);
+    let last = name.rsplit([' ', '_', '\t']).next().unwrap_or_default();
+    number.len() < line.trim_end().len()
+        && name.len() < number.len()
+        && PLURALS.iter().any(|plural| last.eq_ignore_ascii_case(plural))
+}
+
 /// A word, a hyphen and a number, and nothing else: `Eval-2`.
 fn is_numbered(line: &str) -> bool {
     line.split_once('-').is_some_and(|(word, number)| {
@@ -224,6 +255,25 @@ mod tests {
         }
         assert_eq!(epoch("[Epoch 3] Validation:"), Some(3.0));
         assert_eq!((epoch("epoch of 5"), epoch("step 5")), (None, None));
+    }
+
+    #[test]
+    fn number_behind_a_plural_is_a_setting() {
+        for line in
+            ["Eval batches: 0", "test steps = 50", "Validation iterations 100", "val_steps: 5"]
+        {
+            assert!(is_setting(line), "{line}");
+        }
+        for line in [
+            "Validation at epoch 5",
+            "Evaluation after 500 steps",
+            "Test steps: 5/90",
+            "steps",
+            "",
+            "5",
+        ] {
+            assert!(!is_setting(line), "{line}");
+        }
     }
 
     #[test]
@@ -257,6 +307,15 @@ mod tests {
             ("*** Evaluating perplexity ***", Some(Section::HeldOut)),
             ("=== Train/Val Epoch 1/3 ===", None),
             ("Train/Val", None),
+            ("Calculations for holdout set:", Some(Section::HeldOut)),
+            ("=== TEST | SPLIT A ===", None),
+            ("--- Train | Val ---", None),
+            ("=== TEST SET | AFTER 50 STEPS ===", Some(Section::HeldOut)),
+            ("=== TEST STEPS: 50 ===", None),
+            ("TEST SET | AFTER 50 STEPS", None),
+            ("** Reported on test data **", Some(Section::HeldOut)),
+            ("** Reported on train data. **", Some(Section::Train)),
+            ("** Test data **", None),
             ("| train/ |  |", None),
             ("the model", None),
             ("=== Final results ===", Some(Section::Summary)),

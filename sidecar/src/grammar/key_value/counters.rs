@@ -52,6 +52,8 @@ pub(super) struct Counters {
     /// Steps of the whole run, by their name.
     global: Option<Count>,
     step: Option<Count>,
+    /// Its name is `round`, which may have several epochs.
+    is_round: bool,
     batch: Option<Count>,
     /// A number without a name: `[5/90]` after an epoch.
     anonymous: Option<Count>,
@@ -63,6 +65,10 @@ pub(super) struct Counters {
     epoch_first: bool,
     /// The epoch is in a pair of brackets before those of the batch.
     paired: bool,
+    /// The brackets behind those of the epoch have the batch: `Epoch: [3][50]`.
+    before_batch: bool,
+    /// Two numbers in parentheses at the start of the line: `(3, 50)`.
+    tuple: Option<(u64, u64)>,
     /// A step directly behind a counter of samples.
     behind: Option<u64>,
     /// The last number was a score in percent, which a quotient in parentheses repeats.
@@ -80,7 +86,7 @@ impl Counters {
                 self.rough = self.rough.or(counted);
             }
             Field::GlobalStep => self.global = self.global.or(counted),
-            Field::Step => self.step = self.step.or(counted),
+            Field::Step => self.step(pair, counted),
             Field::Batch => self.batch = self.batch.or(counted),
             Field::Loss { .. }
             | Field::BatchTime(_)
@@ -98,6 +104,17 @@ impl Counters {
         }
     }
 
+    /// Takes a step, also behind a round of several epochs: `Round 2 Epoch: 1 | Iteration: 10/40`.
+    fn step(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
+        let last = pair.words.as_slice().last();
+        let is_round = last.is_some_and(|name| name.eq_ignore_ascii_case("round"));
+        if self.step.is_none() {
+            (self.step, self.is_round) = (counted, is_round);
+        } else if self.is_round && !is_round && self.epoch.is_some() && counted.is_some() {
+            (self.step, self.is_round, self.epoch_first) = (counted, false, true);
+        }
+    }
+
     fn epoch(&mut self, pair: &Pair<'_>) {
         let is_short =
             pair.words.as_slice().last().is_some_and(|name| name.eq_ignore_ascii_case("ep"));
@@ -106,10 +123,12 @@ impl Counters {
             self.epoch = Some((pair.value, pair.total));
             self.short_epoch = is_short;
             self.epoch_first = self.step.is_none();
+            self.before_batch = self.is_without_steps() && pair.after.starts_with("][");
         }
     }
 
     fn unnamed(&mut self, pair: &Pair<'_>, counted: Option<Count>) {
+        let is_batch = std::mem::take(&mut self.before_batch);
         let Some(count) = counted else {
             self.scored = pair.is_score();
             return;
@@ -132,6 +151,10 @@ impl Counters {
             } else if count.total.is_some() && roles.phase().is_some_and(|of| of != Phase::Train) {
                 self.anonymous = self.anonymous.or(Some(count));
             }
+            return;
+        }
+        if is_batch && pair.form == Form::Digits && pair.after.starts_with(']') {
+            self.anonymous = Some(count);
             return;
         }
         // `57.00` is a time or a value.
@@ -168,6 +191,9 @@ impl Counters {
             self.epoch = bare.map(|epoch| (float(epoch), None));
             self.anonymous = self.anonymous.or(bare.map(|_| count));
             self.epoch_first = true;
+        } else if self.bare.is_some() && self.is_empty() && pair.after.starts_with(')') {
+            let bare = self.bare.take().filter(|_| self.anonymous.is_none());
+            self.tuple = bare.map(|first| (first, count.value));
         } else if pair.leads && count.value < 1_000_000_000 && is_parted(pair.after) {
             self.bare = Some(count.value);
         }
@@ -193,6 +219,10 @@ impl Counters {
         let is_even = step > 0 && samples.value > 0 && samples.value.is_multiple_of(step);
         let size = is_even.then(|| samples.value / step)?;
         Some(samples.total?.div_ceil(size))
+    }
+
+    fn is_without_steps(&self) -> bool {
+        !self.has_steps() && self.anonymous.is_none()
     }
 
     fn is_empty(&self) -> bool {
@@ -252,6 +282,9 @@ impl Counters {
         if let Some((epoch, epochs)) = self.epoch {
             (found.epoch, found.total_epochs) = (Some(epoch), epochs.or(found.total_epochs));
         }
+        if let Some(tuple) = self.tuple.filter(|_| self.is_empty()) {
+            order.tuples.take(tuple, found);
+        }
         // Held-out data are counted by themselves: `Test: [5/20]`.
         let lead = self.lead.filter(|lead| self.epoch.is_none() && lead.total.is_some());
         let anonymous = self.anonymous.or(lead);
@@ -299,6 +332,7 @@ pub(super) struct Order {
     /// The steps of an epoch, where steps are directly behind samples.
     behind: Option<u64>,
     alone: Alone,
+    tuples: Tuples,
     /// Epochs have had fractions, so they are computed from the steps of the run.
     fractions: bool,
     /// A counter with its share has not moved by whole batches, so it counts steps.
@@ -331,6 +365,40 @@ impl Alone {
         };
         (self.step, self.stride) = (step, stride.max(1));
         self.of_epochs
+    }
+}
+
+/// Two numbers in parentheses, without names: the epoch and the batch, or a step and something else. The one that
+/// moves is the step.
+#[derive(Debug, Default)]
+struct Tuples {
+    last: Option<(u64, u64)>,
+    moves: Option<Moves>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Moves {
+    First,
+    Second,
+}
+
+impl Tuples {
+    fn take(&mut self, tuple: (u64, u64), found: &mut Observation) {
+        let last = self.last.replace(tuple);
+        let moves = last.and_then(|last| match (tuple.0 > last.0, tuple.1 > last.1) {
+            (true, false) if tuple.1 == last.1 => Some(Moves::First),
+            (false, true) if tuple.0 == last.0 => Some(Moves::Second),
+            _ => None,
+        });
+        self.moves = self.moves.or(moves);
+        match self.moves {
+            Some(Moves::First) => found.step = Some(tuple.0),
+            Some(Moves::Second) => {
+                found.epoch = Some(float(tuple.0));
+                (found.step, found.step_in_epoch) = (Some(tuple.1), true);
+            }
+            None => {}
+        }
     }
 }
 

@@ -123,7 +123,7 @@ fn is_took(word: &str) -> bool {
 }
 
 /// Whether it is a counter.
-fn counts(field: Field) -> bool {
+pub(super) fn counts(field: Field) -> bool {
     matches!(field, Field::Epoch | Field::Step | Field::GlobalStep | Field::Batch)
 }
 

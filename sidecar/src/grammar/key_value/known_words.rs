@@ -18,6 +18,19 @@ const COUNTERS: [&str; 9] =
 /// Words after a counter that say that it is over.
 pub(super) const ENDS: [&str; 5] = ["done", "finished", "completed", "complete", "ended"];
 
+/// Whether `word` and its point end a sentence before `rest`: `Training stats. Loss: 0.5`. After other words, the point
+/// may be that of an abbreviation. `evaluates`: the sentence is about an evaluation, which has a loss at its end. That
+/// of a training is an earlier one.
+pub(super) fn ends_sentence(word: &str, rest: &str, evaluates: bool) -> bool {
+    let is_next = matches!(rest.as_bytes(), [b' ', b'A'..=b'Z', ..]);
+    let word = word.trim_end_matches('.');
+    let is_end = || evaluates && (is_one(word, &ENDS) || is_one(word, &["results", "summary"]));
+    is_next && (is_one(word, &REPORTS) || is_end())
+}
+
+/// Words for values of the current step.
+const REPORTS: [&str; 4] = ["metrics", "report", "statistics", "stats"];
+
 /// Words for parts of a network or of a loss, of which there may be several.
 pub(super) const NUMBERED: [&str; 13] = [
     "aux",

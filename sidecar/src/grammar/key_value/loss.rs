@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::field::counts;
 use super::known_words::{NUMBERED, is_one};
 use super::numbers::{begins_extent, is_counted, is_digits};
 use super::pair::{Form, Pair};
 use super::sentence::{self, Place, is_mean_per, is_of_part};
 use super::vocabulary::{Role, may_be_data_set, may_be_part, role};
-use super::{KeyValue, Now, WEAK, usual};
+use super::{KeyValue, Now, Pending, WEAK, usual};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::{Field, Keys};
 use crate::grammar::scan;
@@ -65,7 +66,7 @@ impl KeyValue {
             && let Some(name) = name
             && let Field::Loss { phase, span } = self.keys.field(&name)
         {
-            now.pending = Some((phase, span));
+            now.pending = Some(Pending { name, phase, span });
         }
     }
 
@@ -85,24 +86,50 @@ impl KeyValue {
             role(word).any(Role::BEFORE) || matches!(self.keys.field(word), Field::Loss { .. })
         });
         if is_known && let Field::Loss { phase, span } = self.keys.field(name) {
-            now.pending = Some((phase, span));
+            now.pending = Some(Pending { name: name.to_owned(), phase, span });
         }
     }
 
     /// Notes a loss whose value comes after the counter of `pair`.
     pub(super) fn link(&mut self, pair: &Pair<'_>, now: &mut Now) {
         let words = pair.words.as_slice();
-        let Some(at) = words.iter().position(|word| role(word).any(Role::LINK)) else { return };
+        let is_link = |word: &&str| role(word).any(Role::LINK);
+        // `loss in epoch 5: 0.5`. Elsewhere "in" comes before an extent or a place.
+        let is_in = |words: &[&str]| matches!(words, [.., word, _] if is_one(word, &["in"]));
+        let inside = || words.len().checked_sub(2).filter(|_| is_in(words));
+        let Some(at) = words.iter().position(is_link).or_else(inside) else { return };
         let Some((name, _)) = words.split_at_checked(at) else { return };
         let name = name.join(" ");
         let after = pair.after.trim_start();
         let is_said = ["is", "was"].iter().any(|word| after.starts_with(word));
-        let is_followed = after.starts_with([':', '=', '|']) || is_said;
+        let is_followed =
+            after.starts_with([':', '=', '|']) || is_said || self.precedes_counter(pair);
         if let Field::Loss { phase, span } = self.keys.field(&name)
             && is_followed
         {
-            now.pending = Some((phase, span));
+            now.pending = Some(Pending { name, phase, span });
         }
+    }
+
+    /// Whether a counter between a loss and its value is followed by another one, and by the value: `loss in
+    /// epoch 5 iteration 10: 0.5`.
+    pub(super) fn precedes_counter(&mut self, pair: &Pair<'_>) -> bool {
+        if pair.form != Form::Digits || pair.is_separated {
+            return false;
+        }
+        let last = pair.words.as_slice().last().copied().unwrap_or_default();
+        let between = |c: char| matches!(c, ' ' | ',' | ')' | ']' | '(' | '[');
+        let after = pair.after.trim_start_matches(between);
+        let length = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let Some((name, rest)) = after.split_at_checked(length).filter(|_| length > 0) else {
+            return false;
+        };
+        let rest = rest.trim_start_matches(between);
+        let Some((_, rest)) = scan::count(rest) else { return false };
+        let value = rest.trim_start_matches(between).strip_prefix([':', '=']);
+        value.is_some_and(|value| scan::value(value.trim_start()).is_some())
+            && counts(self.keys.field(last))
+            && counts(self.keys.field(name))
     }
 
     /// The loss of a pair: its name, the data, and the span if the name gives it.
@@ -182,6 +209,10 @@ impl KeyValue {
         if phase == Phase::Train && !pair.words.roles().any(Role::TRAIN) {
             let held_out = |phase: &Phase| *phase != Phase::Train;
             phase = pair.context.phase().filter(held_out).or(now.phase).unwrap_or(phase);
+        }
+        // The line may be within an evaluation.
+        if phase == Phase::Train && pair.context.any(Role::ABOUT_TRAINING) {
+            return Some((Cow::Owned(format!("train {name}")), phase, span));
         }
         Some((name, phase, span))
     }

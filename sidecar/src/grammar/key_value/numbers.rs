@@ -154,7 +154,8 @@ pub(super) fn may_count(word: &str) -> bool {
 #[inline]
 pub(super) fn denominator(text: &str) -> Option<(u64, &str)> {
     let trimmed = text.trim_start_matches(' ');
-    let of = trimmed.strip_prefix("of ").filter(|_| trimmed.len() < text.len());
+    let of = trimmed.strip_prefix("out ").unwrap_or(trimmed);
+    let of = of.strip_prefix("of ").filter(|_| trimmed.len() < text.len());
     scan::count(trimmed.strip_prefix('/').or(of)?.trim_start_matches(' '))
 }
 

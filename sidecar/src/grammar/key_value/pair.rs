@@ -89,6 +89,8 @@ pub(super) struct Pair<'a> {
     pub(super) unit: &'a str,
     /// The time of a step in seconds, if the unit shows that it is one: `0.5 sec/step`.
     pub(super) seconds: Option<f64>,
+    /// The steps that a time is of, if they are named before it: `Time(100 iters): 5.0s`.
+    pub(super) steps: Option<u64>,
     /// The text after it.
     pub(super) after: &'a str,
 }
@@ -111,6 +113,16 @@ impl Pair<'_> {
         let Some((_, after)) = scan::value(rest) else { return false };
         let number = rest.get(..rest.len() - after.len()).unwrap_or_default();
         marked.is_some() || (!has_steps && !is_digits(number))
+    }
+
+    /// Whether the number in brackets belongs to the name before it, because a mark follows: `loss [24] : (0.5,
+    /// 0.7)`.
+    pub(super) fn is_of_name(&self) -> bool {
+        let after = self.after.trim_start_matches([')', ']']);
+        self.form == Form::Digits
+            && !self.is_separated
+            && after.len() < self.after.len()
+            && after.trim_start_matches([' ', '\t']).starts_with([':', '='])
     }
 
     /// Whether the number is that of the data that a loss is of: `test loss (100 batches): 0.5`.
@@ -182,10 +194,9 @@ impl Pair<'_> {
 
     /// The time of a step, if the number is that of several, and their number: `80.5s (100 iters)`.
     pub(super) fn seconds_of_steps(&self) -> Option<(f64, u64)> {
-        let inside = self.after.trim_start().strip_prefix('(')?;
-        let (steps, after) = scan::count(inside)?;
-        let (word, _) = after.strip_prefix(' ')?.split_once(')')?;
-        let count = u32::try_from(steps).ok().filter(|steps| *steps > 0 && is_step(word))?;
+        let behind = || steps_in(self.after.trim_start()).map(|(steps, _)| steps);
+        let steps = self.steps.or_else(behind)?;
+        let count = u32::try_from(steps).ok().filter(|steps| *steps > 0)?;
         self.in_seconds().map(|seconds| (seconds / f64::from(count), steps))
     }
 
@@ -202,6 +213,12 @@ impl Pair<'_> {
         let after = self.after.as_bytes();
         let is_followed = matches!(after, [b' ', b'(', b'0'..=b'9', ..] | [b'(', b'0'..=b'9', ..]);
         is_followed && self.words.as_slice().last().is_some_and(|word| is_score(word))
+    }
+
+    /// Whether it is the share that is done, before the counter and its total: `50% (5/10)`.
+    pub(super) fn is_share(&self) -> bool {
+        let counter = self.after.trim_start_matches([' ', '(', '[', '|']);
+        self.unit == "%" && scan::count(counter).is_some_and(|(_, rest)| rest.starts_with('/'))
     }
 
     /// The seconds of `00:04:59`.
@@ -222,6 +239,13 @@ impl Pair<'_> {
         };
         Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
     }
+}
+
+/// The number of steps in parentheses at the start of `text`, and the text after them: `(100 iters)`.
+pub(super) fn steps_in(text: &str) -> Option<(u64, &str)> {
+    let (steps, after) = scan::count(text.strip_prefix('(')?)?;
+    let (word, after) = after.strip_prefix(' ')?.split_once(')')?;
+    is_step(word).then_some((steps, after))
 }
 
 /// The number of which `part` is so many percent, if only one fits the digits that are printed.

@@ -4,14 +4,17 @@
 use super::enclosed::{
     begins_tuple, in_brackets, is_followed_by_brackets, is_qualified, is_unit, shown_value,
 };
-use super::known_words::{ENDS, NUMBERED, counts_training, is_number_type, is_one, is_score};
+use super::known_words::{
+    ENDS, NUMBERED, counts_training, ends_sentence, is_number_type, is_one, is_score,
+};
 use super::numbers::{
     after_slash, attached, begins_extent, counted, denominator, further, glued_loss, is_digits,
     per_step, spaced_unit,
 };
-use super::pair::{Form, Pair, Words};
-use super::vocabulary::{Role, role};
+use super::pair::{Form, Pair, Words, steps_in};
+use super::vocabulary::{Role, role, role_of_end};
 use crate::grammar::scan;
+use crate::observation::Phase;
 
 /// Iterates over the numbers of a line that have a key or a unit.
 #[expect(
@@ -35,6 +38,8 @@ pub(super) struct Pairs<'a> {
     leads: bool,
     /// A counter and its total were in brackets with a comma between them.
     bracketed: bool,
+    /// The steps that the time named last is of.
+    steps: Option<u64>,
 }
 
 impl<'a> Pairs<'a> {
@@ -50,6 +55,7 @@ impl<'a> Pairs<'a> {
             equals: false,
             leads: true,
             bracketed: false,
+            steps: None,
         }
     }
 
@@ -59,6 +65,22 @@ impl<'a> Pairs<'a> {
         self.context |= self.words.roles();
         self.words = Words::default();
         self.separated = false;
+    }
+
+    fn ends_sentence(&self, word: &str, rest: &str) -> bool {
+        let evaluates = self.words.roles().any(Role::HELD_OUT | Role::TEST);
+        ends_sentence(word, rest, evaluates)
+    }
+
+    /// Ends a sentence, which says what the next one is about. Behind `Load the stats.` a loss is an earlier one.
+    fn end_sentence(&mut self) {
+        if self.words.roles().phase() == Some(Phase::Train) {
+            self.context |= Role::ABOUT_TRAINING;
+        }
+        self.abandon();
+        if self.context.any(Role::UNSURE) {
+            self.context |= Role::REPEATS;
+        }
     }
 
     fn word(&mut self, word: &'a str) {
@@ -81,6 +103,14 @@ impl<'a> Pairs<'a> {
     /// Handles the arguments of the last word, which are at the start of `rest`. `leads`: the word is
     /// the first one of its line.
     fn call(&mut self, rest: &'a str, leads: bool) {
+        // `Time(100 iters): 5.0s`.
+        if self.is_time()
+            && let Some((steps, after)) = steps_in(rest)
+            && after.trim_start().starts_with([':', '='])
+        {
+            (self.steps, self.rest) = (Some(steps), after);
+            return;
+        }
         let shown = if leads && self.names_loss() { shown_value(rest) } else { None };
         let Some((value, data)) = shown else {
             let name = self.words.as_slice().last().copied().unwrap_or_default();
@@ -125,9 +155,12 @@ impl<'a> Pairs<'a> {
                     self.words = Words::default();
                 }
             }
-            ' ' if self.rest.starts_with("- ") || self.rest.starts_with("-> ") => {
+            ' ' if begins_dash(self.rest) => {
                 // `Loss - 0.5`.
-                match after_dash(self.rest).filter(|_| self.names_loss()) {
+                // A long arrow has a value behind any name: `seconds_per_step --> 0.5`.
+                let is_named = self.rest.starts_with("--") && !self.words.is_empty();
+                let may_be = self.names_loss() || (is_named && !self.separated);
+                match after_dash(self.rest).filter(|_| may_be) {
                     Some(value) => (self.separated, self.rest) = (true, value),
                     None => self.abandon(),
                 }
@@ -193,6 +226,10 @@ impl<'a> Iterator for Pairs<'a> {
                 }
                 self.rest = rest;
                 let leads = std::mem::take(&mut self.leads);
+                // `run_test, loss 0.5`, but not `do_test: True, loss 0.5`.
+                if leads && rest.starts_with([',', ':']) && !is_flag(rest) {
+                    self.context |= role_of_end(word);
+                }
                 // In `training's loss` the letter is not a word.
                 if let [b'\'', b's', b' ', ..] = rest.as_bytes() {
                     self.rest = rest.get(3..)?;
@@ -200,6 +237,9 @@ impl<'a> Iterator for Pairs<'a> {
                 // `tensor(0.5, device=…)`, unlike other calls, is a value.
                 if !(rest.starts_with('(') && is_number_type(word)) {
                     self.word(word);
+                    if word.ends_with('.') && self.ends_sentence(word, rest) {
+                        self.end_sentence();
+                    }
                     if rest.starts_with('(') && !is_qualified(rest) && !is_unit(rest) {
                         self.call(rest, leads);
                     }
@@ -262,6 +302,7 @@ impl<'a> Pairs<'a> {
             list: "",
             unit: "",
             seconds: None,
+            steps: None,
             after,
         }
     }
@@ -374,6 +415,7 @@ impl<'a> Pairs<'a> {
             list,
             unit,
             seconds,
+            steps: self.steps.take(),
             after: self.rest,
         }
     }
@@ -391,6 +433,21 @@ fn is_before_value(text: &str) -> bool {
     let rest = word.trim_start_matches(|c: char| c.is_alphabetic() || matches!(c, '_' | '/'));
     let value = rest.trim_start_matches([' ', ':', '=']);
     rest.len() == word.len() || (value.len() < rest.len() && digit(value))
+}
+
+/// Whether a truth value follows a colon.
+fn is_flag(rest: &str) -> bool {
+    let value = rest.strip_prefix(':').unwrap_or_default().trim_start();
+    let length = value.find(|c: char| !c.is_alphabetic()).unwrap_or(value.len());
+    let values = ["true", "false", "none", "null", "yes", "no"];
+    value.get(..length).is_some_and(|word| is_one(word, &values))
+}
+
+/// Whether a dash or an arrow between spaces begins here: `- `, `-> `, `--> `.
+fn begins_dash(text: &str) -> bool {
+    let after = text.trim_start_matches('-');
+    after.len() < text.len()
+        && (after.starts_with("> ") || (after.starts_with(' ') && text.len() == after.len() + 1))
 }
 
 /// The value after a dash or an arrow between spaces. A whole number there is a count.

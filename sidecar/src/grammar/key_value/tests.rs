@@ -79,6 +79,37 @@ fn lines_of_keys_and_values_are_read() {
 }
 
 #[test]
+fn counters_and_sentences_before_a_value_are_read() {
+    let table = [
+        ("Training mean loss at step 50: 1.25", "step 50, Training mean loss=1.25 Step"),
+        ("Train stats. Loss: 0.5. Recall: 0.25", "train Loss=0.5 Step"),
+        ("Evaluation finished. Loss: 0.5. Recall: 0.25", "Loss=0.5 Validation Epoch"),
+        ("[train] Step 50 out of 800 | Loss --> 7.5 | Norm --> 1.5", "step 50/800, Loss=7.5 Step"),
+        ("loss in epoch 3 iteration 40: 1.25", "epoch 3, step 40, loss=1.25 Step"),
+        ("loss epoch 3 iteration 40: 1.25", "epoch 3, step 40, loss=1.25 Step"),
+        ("loss in epoch 3: 1.25", "epoch 3, loss=1.25 Epoch"),
+        ("Epoch: [3][50]\tTime 0.5 (0.6)\tLoss 7.5 (7.6)", "epoch 3, batch 50, Loss=7.5 Step"),
+        ("Iter: 40 Time(20 iters): 5.0s Loss: 0.5", "step 40, 0.25 s, Loss=0.5 Step"),
+        ("iter: 40 loss: 0.5 btime(ms): 250", "step 40, 0.25 s, loss=0.5 Step"),
+        ("P3_test, mean_loss= 7.5 recall= 52.5", "mean_loss=7.5 Test Epoch"),
+        ("do_test: True, loss 0.5", "loss=0.5 Step"),
+        ("P3_train, mean_loss= 7.5 recall= 52.5", "mean_loss=7.5 Step"),
+        ("> Peer Testing: [=====>] 100% (80/80) Loss 2.5", "step 80/80, Loss=2.5 Test Epoch"),
+        ("step 5 val 95% loss 0.5", "step 5, loss=0.5 Step"),
+        ("loss step 5: 0.5", "step 5, loss=0.5 Step"),
+        ("Test acc 90% (5/10) train loss 0.5", "train loss=0.5 Step"),
+        (
+            "ROUND 03: TRAIN AVG.LOSS 2.5, (rate0.25), CROSSVAL AVG.LOSS 2.75",
+            "step 3, TRAIN AVG.LOSS=2.5 Step, CROSSVAL AVG.LOSS=2.75 Validation Epoch",
+        ),
+    ];
+    // Alone, because the first of two epochs tells how steps are counted.
+    for row in table {
+        check("key value", true, &[row]);
+    }
+}
+
+#[test]
 fn lines_without_a_current_loss_are_ignored() {
     for line in [
         "Using lossless compression level 9",
@@ -105,6 +136,10 @@ fn lines_without_a_current_loss_are_ignored() {
         "using loss1.x with 5 classes",
         "using loss1. with 5 classes",
         "Training finished. Loss: 0.25",
+        "Load best stats. Loss: 0.25",
+        "Reload the stats. Loss: 0.25",
+        "loss [12]   : (0.25, 0.75)",
+        "val_loss [2] = (0.25, 0.75)",
         "Fold 1 done. Loss: 0.5",
         "Client 3 finished. Loss: 0.5",
         "Seed 7 completed. Loss: 0.5",

@@ -31,6 +31,8 @@ impl Role {
     pub(super) const UNSURE: Self = Self(1 << 10);
     /// The model. Beside a step or an epoch, it may be an earlier one: `the model of step 5`.
     pub(super) const MODEL: Self = Self(1 << 11);
+    /// A sentence before is about the training: `Training stats. Loss: 0.5`.
+    pub(super) const ABOUT_TRAINING: Self = Self(1 << 12);
     /// Where a number belongs to the data that the loss is of.
     pub(super) const DATA: Self = Self(Self::TRAIN.0 | Self::HELD_OUT.0 | Self::TEST.0);
 
@@ -81,7 +83,7 @@ pub(super) fn role(word: &str) -> Role {
     match &*small {
         b"train" | b"training" | b"trn" | b"tr" => around | Role::TRAIN,
         b"val" | b"vld" | b"vali" | b"valid" | b"validation" | b"eval" | b"evaluation" | b"dev" | b"cv"
-        | b"heldout" | b"held-out" | b"cross-validation" => around | Role::HELD_OUT,
+        | b"heldout" | b"held-out" | b"cross-validation" | b"crossval" | b"cross-val" | b"cval" | b"xval" => around | Role::HELD_OUT,
         b"validating" | b"validate" | b"validated" | b"evaluating" | b"evaluate" | b"evaluated"
         | b"held" => Role::BEFORE | Role::HELD_OUT,
         b"test" | b"tst" => around | Role::TEST,
@@ -127,6 +129,15 @@ pub(super) fn role(word: &str) -> Role {
         b"t" | b"time" | b"cost" | b"per" | b"s" | b"sec" | b"secs" | b"seconds" | b"ms" | b"took"
         | b"takes" | b"duration" | b"latency" | b"elapsed" | b"timing" => Role::TIMED,
         [word @ .., b'0'..=b'9'] => of_numbered(word),
+        _ => Role::default(),
+    }
+}
+
+/// The role of the last part of a name, if that says the data: `run_test`.
+pub(super) fn role_of_end(word: &str) -> Role {
+    let data = ["train", "test", "val", "valid", "dev", "eval"];
+    match word.rsplit_once('_') {
+        Some((name, last)) if !name.is_empty() && data.contains(&last) => role(last),
         _ => Role::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::launchers::counts;
 use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
+use crate::names;
 use crate::terminal::stamp::{may_be_named, stamp, time};
 
 const LEVELS: [&str; 11] = [
@@ -34,7 +35,8 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Op
         before.see_stamp();
         return Some(after_brackets(rest));
     }
-    if after_level.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with(['|', ':'])) {
+    let is_place = |rest: &str| rest.trim().is_empty() || rest.starts_with(['|', ':']);
+    if after_level.is_some_and(|rest| is_place(rest) || is_line_of_code(rest.trim_start())) {
         return Some(after_brackets(rest));
     }
     if trimmed.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("pid")) {
@@ -68,6 +70,14 @@ fn month_and_day(text: &str) -> &str {
 fn after_brackets(text: &str) -> &str {
     let text = text.trim_ascii_start();
     if text.starts_with('|') { text } else { separator(text) }
+}
+
+/// A file and a number: `trainer.cc:77`.
+fn is_line_of_code(text: &str) -> bool {
+    let parts = text.split_once(':').filter(|(file, _)| file.contains('.') && is_name(file));
+    parts.is_some_and(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// A name without a value: `logging.py:96:log_dist`.
@@ -149,9 +159,12 @@ fn leveled(text: &str) -> Option<&str> {
     })
 }
 
-/// `(trainer:464) `, `(main.py 232): ` after a time: a place in the code.
+/// `(trainer:464) `, `(main.py 232): ` after a time: a place in the code. Or a level: `(INFO): `.
 pub(super) fn place<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
     let (inside, rest) = text.strip_prefix('(')?.split_once(')').filter(|_| before.stamp)?;
+    if leveled(inside).is_some_and(str::is_empty) {
+        return Some(separator(rest));
+    }
     let digits = inside.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = digits.strip_suffix([':', ' '])?;
     // `(Epoch 3)` is the program's own text.
@@ -193,8 +206,21 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         .or_else(|| rest.strip_prefix(" >> "))?;
     let next_is_level = level(rest).is_some_and(|after| separator(after).len() < after.len());
     let is_place = || name.starts_with("__") || name.contains(['.', ':', '_']);
-    let is_logger = next_is_level || is_place() || NAMES.contains(&name);
+    // Behind a time and a level: `INFO GraphTrainer - text`.
+    let is_class = || before.stamp && before.level && is_class(name, rest);
+    let is_logger = next_is_level || is_place() || NAMES.contains(&name) || is_class();
     (is_logger && !counts(name)).then_some(rest)
+}
+
+/// Whether a name before `rest` is that of a class which logs: `GraphTrainer`, but not `ValPhase` or `TrainLoss`.
+fn is_class(name: &str, rest: &str) -> bool {
+    let is_hump = |pair: &[u8]| matches!(pair, [first, second] if !first.is_ascii_uppercase() && second.is_ascii_uppercase());
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && rest.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && name.as_bytes().windows(2).any(is_hump)
+        && !name.contains("Loss")
+        && names::held_out_by(name).is_none()
 }
 
 /// The text after the number of a process before names and a level: `0 - pkg.mod - mod.py:12 - INFO`.
