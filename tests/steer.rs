@@ -175,7 +175,10 @@ async fn top_draws_in_place_and_restores_the_terminal() {
         let status = child.wait().await.unwrap();
         assert_eq!(status.code(), Some(code));
         assert_eq!(terminal.modes(), before);
-        terminal.shows("\x1b[?1049l").await;
+        // The last output may be read after the end of the program.
+        for last in ["\x1b[?1049l", "\x1b[?25h"] {
+            terminal.shows(last).await;
+        }
         let shown = terminal.shown();
         let (enter, leave) =
             (shown.find("\x1b[?1049h").unwrap(), shown.rfind("\x1b[?1049l").unwrap());
