@@ -294,15 +294,20 @@ impl JobArgs {
     /// Why the endpoint has not started: by a setting, or by the state of the machine.
     fn not_started(&self, error: &StartError) -> Failure {
         let message = chain(error);
+        let (StartError::Listen { source, .. } | StartError::Thread(source)) = error else {
+            return Failure::usage(message);
+        };
+        if is_shortage(source) {
+            return Failure::running(format!(
+                "{message}; raise the limit of open files, processes or memory"
+            ));
+        }
         if matches!(error, StartError::Thread(_)) {
             return Failure::running(message);
         }
-        let StartError::Listen { source, .. } = error else { return Failure::usage(message) };
         let variable = env::var_os("PACELINE_LISTEN").unwrap_or_default();
         let is_given = self.listen.is_some() || !variable.to_string_lossy().trim().is_empty();
-        if is_shortage(source) {
-            Failure::running(message)
-        } else if is_given {
+        if is_given {
             Failure::usage(format!("{message}; choose another address for --listen"))
         } else {
             Failure::running(format!("{message}; name another address by --listen"))

@@ -78,10 +78,13 @@ pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
 
 /// Becomes the command, whose output cannot be read: the job comes first. Returns only if that fails.
 fn run_unread(job: &Job, command: &[OsString], error: &io::Error) -> Failure {
+    // One that has not started was spoken of.
+    if job.address().is_some() {
+        say(format_args!(
+            "cannot read the command's output: {error}; the command runs without an endpoint"
+        ));
+    }
     job.close();
-    say(format_args!(
-        "cannot read the command's output: {error}; the command runs without an endpoint"
-    ));
     cannot_run(command, &child::become_command(command))
 }
 

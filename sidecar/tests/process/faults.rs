@@ -37,6 +37,7 @@ fn command_runs_without_an_endpoint_at_a_limit_of_open_files() {
             if limit <= 10 {
                 assert!(said.contains("the command runs without an endpoint"), "{limit}: {said}");
                 assert!(said.contains("Too many open files"), "{limit}: {said}");
+                assert_eq!(said.lines().count(), 1, "{limit}: {said}");
             }
         }
     }
