@@ -51,7 +51,11 @@ pub(super) fn run(args: &HealthcheckArgs) -> Result<ExitCode, Failure> {
             "cannot query {address}: {error}; see whether the job runs, and where it listens"
         ))
     };
-    let answer = ask(&address, page).map_err(failed)?;
+    let runtime = runtime().map_err(|error| Failure::running(format!("cannot start: {error}")))?;
+    let answer = runtime.block_on(within_time(&address, page));
+    // A name that is still being resolved must not delay the end.
+    runtime.shutdown_background();
+    let answer = answer.map_err(failed)?;
     let line = answer.lines().next().unwrap_or_default();
     if line.split(' ').nth(1) == Some("200") {
         return Ok(ExitCode::SUCCESS);
@@ -74,14 +78,6 @@ impl HealthcheckArgs {
         let text = text.trim();
         text.parse().map_err(|error| Failure::usage(format!("invalid {name} {text:?}: {error}")))
     }
-}
-
-fn ask(address: &Address, page: &str) -> io::Result<String> {
-    let runtime = runtime()?;
-    let answer = runtime.block_on(within_time(address, page));
-    // A name that is still being resolved must not delay the end.
-    runtime.shutdown_background();
-    answer
 }
 
 async fn within_time(address: &Address, page: &str) -> io::Result<String> {
