@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
-use std::process::Output;
+use std::process::{Command, Output};
 
-use paceline_system_tests::Allocator;
+use paceline_system_tests::{Allocator, program};
 
 async fn paceline(words: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } =
@@ -30,6 +30,20 @@ async fn without_an_engine_it_ends_with_3_and_one_clear_line() {
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(&host) && said.contains("cannot reach"), "{said}");
         assert!(said.contains("run `paceline doctor` to find out more"), "{said}");
+    }
+}
+
+#[test]
+fn limit_of_open_files_is_named_in_one_line() {
+    for words in ["status", "policies", "simulate FC-3"] {
+        let script = format!("ulimit -n 6; exec \"$0\" {words}");
+        let output =
+            Command::new("sh").args(["-c", &script]).arg(program("paceline").unwrap()).output();
+        let output = output.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{words}: {said}");
+        assert!(said.contains("cannot start: Too many open files"), "{words}: {said}");
+        assert!(said.contains("raise the limit of open files"), "{words}: {said}");
     }
 }
 

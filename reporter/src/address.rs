@@ -9,9 +9,9 @@ use std::str::FromStr;
 pub(crate) const ALLOWED: &str =
     "`host:port`, such as `127.0.0.1:7223`, or `unix:/path.sock` with an absolute path";
 
-/// A requested address.
+/// A requested address, as `PACELINE_LISTEN` takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
+pub enum Address {
     /// `host:port`; the host may be a name.
     Tcp(String),
     /// A Unix socket's path.
@@ -19,8 +19,9 @@ pub(crate) enum Address {
 }
 
 /// The text is neither of the two forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InvalidAddress;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {ALLOWED}")]
+pub struct InvalidAddress;
 
 impl FromStr for Address {
     type Err = InvalidAddress;

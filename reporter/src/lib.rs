@@ -30,10 +30,13 @@ mod tensorboard;
 pub use paceline_wire as wire;
 pub use paceline_wire::Direction;
 
-pub use crate::address::LocalAddr;
+pub use crate::address::{Address, InvalidAddress, LocalAddr};
 pub use crate::builder::Builder;
 pub use crate::checkpoint_log::Reason;
 pub use crate::checkpoint_request::CheckpointRequest;
+// For the programs that serve or ask on one thread.
+#[doc(hidden)]
+pub use paceline_local::runtime;
 // For the test of the endpoint's description.
 #[doc(hidden)]
 pub use crate::endpoint::all_routes;

@@ -47,16 +47,7 @@ struct State {
 impl Job {
     /// Starts the reporter that `builder` describes, for a job with these hints.
     pub fn start(builder: Builder, hints: Hints) -> Result<Arc<Self>, StartError> {
-        let mut merger = Merger::new(hints);
-        let push = merger.add(Kind::Push);
-        let job = Arc::new(Self {
-            clock: Clock::start(),
-            turn: Mutex::default(),
-            state: Mutex::new(State { merger, sources: BTreeMap::new(), reporter: None }),
-            push,
-            #[cfg(feature = "forward")]
-            forwarding: std::sync::OnceLock::new(),
-        });
+        let job = Self::new(hints, None);
         let extension: Arc<dyn Extension> = Arc::<Self>::clone(&job);
         // The endpoint answers before `start` returns. Reports posted until then wait for the lock.
         let mut state = job.state();
@@ -64,6 +55,24 @@ impl Job {
         state.reporter = Some(builder.start()?);
         drop(state);
         Ok(job)
+    }
+
+    /// A job that nothing publishes.
+    pub fn without_endpoint(hints: Hints) -> Arc<Self> {
+        Self::new(hints, Some(Reporter::disabled()))
+    }
+
+    fn new(hints: Hints, reporter: Option<Reporter>) -> Arc<Self> {
+        let mut merger = Merger::new(hints);
+        let push = merger.add(Kind::Push);
+        Arc::new(Self {
+            clock: Clock::start(),
+            turn: Mutex::default(),
+            state: Mutex::new(State { merger, sources: BTreeMap::new(), reporter }),
+            push,
+            #[cfg(feature = "forward")]
+            forwarding: std::sync::OnceLock::new(),
+        })
     }
 
     /// Forwards the progress from now on. Only the first call counts.

@@ -38,6 +38,7 @@ mod own_children;
 mod own_program;
 pub mod push;
 mod say;
+mod shortage;
 pub mod source;
 pub mod state;
 pub mod terminal;

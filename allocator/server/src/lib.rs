@@ -3,3 +3,6 @@
 
 pub mod control;
 pub mod web;
+
+#[doc(hidden)]
+pub use paceline_local::runtime;

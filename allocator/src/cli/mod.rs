@@ -169,7 +169,8 @@ pub fn main() -> ExitCode {
 
 impl Cli {
     fn start(self, log: Log) -> anyhow::Result<ExitCode> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime =
+            paceline_server::runtime().map_err(|error| anyhow::anyhow!("cannot start: {error}"))?;
         let code = runtime.block_on(self.dispatch(log));
         // A thread that waits for a disk must not keep the program from its end.
         runtime.shutdown_timeout(END_TIMEOUT);

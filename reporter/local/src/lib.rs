@@ -5,11 +5,13 @@
 //! time of each are limited, and a slow peer is disconnected.
 
 mod host;
+mod runtime;
 mod server;
 mod socket;
 mod write_timeout;
 
 pub use host::{is_cross_origin, is_cross_site, is_local};
+pub use runtime::runtime;
 pub use server::{Acceptor, Connection, HEAD_TIMEOUT, Stream, answer};
 pub use socket::SocketFile;
 #[cfg(unix)]

@@ -91,6 +91,19 @@ impl Exporter {
     /// # Errors
     /// If the receiver has not taken all of it. The next message has all values again.
     pub async fn export(&self, text: &str, times: Times) -> Result<(), ExportError> {
+        self.export_while(text, times, |_| true).await
+    }
+
+    /// The same. After each failed attempt `again` decides whether a further one is wanted.
+    ///
+    /// # Errors
+    /// As for [`Exporter::export`].
+    pub async fn export_while(
+        &self,
+        text: &str,
+        times: Times,
+        mut again: impl FnMut(&ExportError) -> bool,
+    ) -> Result<(), ExportError> {
         let message = message(text, times, &self.resource);
         let mut retries = RETRIES.into_iter();
         loop {
@@ -103,7 +116,8 @@ impl Exporter {
                 }
                 Err(why) => (ExportError::Connection(why), Some(Duration::ZERO)),
             };
-            let wait = wait.filter(|wait| *wait <= MAX_RETRY_AFTER);
+            let is_wanted = again(&error);
+            let wait = wait.filter(|wait| is_wanted && *wait <= MAX_RETRY_AFTER);
             match wait.zip(retries.next()) {
                 Some((asked, own)) => sleep(asked.max(own)).await,
                 None => return Err(error),

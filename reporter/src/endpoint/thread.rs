@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use paceline_local::SocketFile;
-use tokio::runtime;
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::address::LocalAddr;
@@ -91,7 +91,7 @@ impl Drop for ServerThread {
 
 /// What the thread owns while it serves.
 struct Serving {
-    runtime: runtime::Runtime,
+    runtime: Runtime,
     observer: Arc<Observer>,
     file: Option<SocketFile>,
 }
@@ -126,7 +126,7 @@ fn run(
 
 fn serve(listener: Listener, bell: bell::End, job: Arc<Job>) -> io::Result<Serving> {
     // Made on this thread: the caller may be within a runtime that forbids dropping another.
-    let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let runtime = paceline_local::runtime()?;
     let context = runtime.enter();
     let bell = bell::AsyncEnd::from_std(bell)?;
     #[cfg(feature = "sigterm")]

@@ -1,10 +1,14 @@
 //! Arguments that commands share.
 
+use std::env;
+use std::fs::{self, File, FileType, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use paceline_reporter::{Builder, Direction, Reporter};
+use paceline_reporter::{Builder, Direction, Reporter, StartError};
 
 use super::forward::ForwardArgs;
 use super::{Failure, chain, values};
@@ -12,6 +16,8 @@ use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::Hints;
 use crate::say::say;
+use crate::shortage::is_shortage;
+use crate::source::datagram;
 use crate::source::files::Wanted;
 use crate::state::{Read, Saved};
 
@@ -31,8 +37,8 @@ pub(super) struct SourceArgs {
     #[arg(long, value_name = "NAME", value_parser = values::text())]
     pub(super) docker: Vec<String>,
     /// Where to receive statsd datagrams: `host:port` or `unix:/path`
-    #[arg(long, value_name = "ADDRESS", value_parser = values::text())]
-    pub(super) statsd: Vec<String>,
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) statsd: Vec<datagram::Address>,
     /// A file that keeps the state over a restart, so that nothing is counted twice
     #[arg(long, value_name = "FILE", value_parser = values::path())]
     pub(super) state: Option<PathBuf>,
@@ -117,17 +123,21 @@ impl SourceArgs {
                     .to_owned(),
             ];
         }
-        let named = [("--log", log), ("--tfevents", tfevents), ("--csv", csv)];
-        let named = named
-            .into_iter()
-            .flat_map(|(option, paths)| paths.iter().map(move |path| (option, path)));
-        let is_missing = |path: &Path| matches!(path.try_exists(), Ok(false));
-        let missing = named.filter(|(_, path)| path.as_os_str() != "-" && is_missing(path));
-        missing
-            .map(|(option, path)| {
-                format!("{option} {} does not exist yet: waiting for it", path.display())
-            })
-            .collect()
+        self.named().filter_map(Named::remark).collect()
+    }
+
+    /// Refuses what cannot be a source, because it would never be read.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.named().try_for_each(Named::check)
+    }
+
+    /// The paths of all sources, except standard input.
+    fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        let all = [("--log", &self.log), ("--tfevents", &self.tfevents), ("--csv", &self.csv)];
+        let named = all.into_iter().flat_map(|(option, paths)| {
+            paths.iter().map(move |path| Named { option, path: path.as_path() })
+        });
+        named.filter(|source| source.path.as_os_str() != "-" || source.option != "--log")
     }
 
     /// Reads the state of the previous sidecar. Without a whole one, everything begins again.
@@ -148,6 +158,74 @@ impl SourceArgs {
                 "cannot read --state {shown}: {error}; remove it to begin again, or name another file"
             ))),
         }
+    }
+}
+
+/// A path that an option names as a source.
+#[derive(Clone, Copy, Debug)]
+struct Named<'a> {
+    option: &'static str,
+    path: &'a Path,
+}
+
+impl Named<'_> {
+    /// Refuses a path that is of another kind, such as a folder in the place of a log.
+    fn check(self) -> Result<(), Failure> {
+        let Ok(found) = fs::metadata(self.path) else { return Ok(()) };
+        let (is_right, expected) = if self.is_folder() {
+            (found.is_dir(), "name a folder of event files")
+        } else {
+            (!found.is_dir() && !found.file_type().is_socket(), "name a file")
+        };
+        if is_right {
+            return Ok(());
+        }
+        let Self { option, path } = self;
+        let kind = kind(found.file_type());
+        Err(Failure::usage(format!(
+            "cannot read {option} {}: it is {kind}; {expected}",
+            path.display()
+        )))
+    }
+
+    /// What is wrong with it now and may change.
+    fn remark(self) -> Option<String> {
+        let Self { option, path } = self;
+        let error = fs::metadata(path).and_then(|found| self.open(&found)).err()?;
+        let shown = path.display();
+        Some(if error.kind() == ErrorKind::NotFound {
+            format!("{option} {shown} does not exist yet: waiting for it")
+        } else {
+            format!("cannot read {option} {shown} yet: {error}; trying again")
+        })
+    }
+
+    /// Opens it once. A pipe would wait for its writer, so only files and folders are tried.
+    fn open(self, found: &Metadata) -> io::Result<()> {
+        if found.is_dir() {
+            fs::read_dir(self.path).map(drop)
+        } else if found.is_file() {
+            File::open(self.path).map(drop)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn is_folder(self) -> bool {
+        self.option == "--tfevents"
+    }
+}
+
+/// What a path leads to, in words.
+fn kind(found: FileType) -> &'static str {
+    if found.is_dir() {
+        "a folder"
+    } else if found.is_socket() {
+        "a socket"
+    } else if found.is_file() {
+        "a file"
+    } else {
+        "no folder"
     }
 }
 
@@ -198,6 +276,41 @@ impl JobArgs {
         if let Some(folder) = &self.tensorboard_out {
             builder = builder.tensorboard(folder);
         }
-        Job::start(more(builder), self.hints()).map_err(|error| Failure::usage(chain(&error)))
+        Job::start(more(builder), self.hints()).map_err(|error| self.not_started(&error))
+    }
+
+    /// The same for a command, which runs also where its endpoint cannot start.
+    pub(super) fn start_for_command(&self) -> Result<Arc<Job>, Failure> {
+        match self.start(|builder| builder) {
+            Err(failure) => {
+                let message = failure.of_machine()?;
+                say(format_args!("{message}; the command runs without an endpoint"));
+                Ok(Job::without_endpoint(self.hints()))
+            }
+            started => started,
+        }
+    }
+
+    /// Why the endpoint has not started: by a setting, or by the state of the machine.
+    fn not_started(&self, error: &StartError) -> Failure {
+        let message = chain(error);
+        let (StartError::Listen { source, .. } | StartError::Thread(source)) = error else {
+            return Failure::usage(message);
+        };
+        if is_shortage(source) {
+            return Failure::running(format!(
+                "{message}; raise the limit of open files, processes or memory"
+            ));
+        }
+        if matches!(error, StartError::Thread(_)) {
+            return Failure::running(message);
+        }
+        let variable = env::var_os("PACELINE_LISTEN").unwrap_or_default();
+        let is_given = self.listen.is_some() || !variable.to_string_lossy().trim().is_empty();
+        if is_given {
+            Failure::usage(format!("{message}; choose another address for --listen"))
+        } else {
+            Failure::running(format!("{message}; name another address by --listen"))
+        }
     }
 }

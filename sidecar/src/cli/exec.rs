@@ -10,7 +10,18 @@ use clap::Args;
 use super::args::JobArgs;
 use super::forward::ForwardArgs;
 use super::{Failure, chain};
+use crate::job::Job;
+use crate::say::say;
 use crate::source::child;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  paceline-sidecar exec -- python train.py
+  paceline-sidecar exec --tty -- python train.py        bars keep their form and colours
+  paceline-sidecar exec --job vae --acceptable 120 --objective 110 -- python train.py
+  paceline-sidecar exec --listen 127.0.0.1:0 -- python train.py
+  paceline-sidecar exec --status-file last.json -- python train.py
+  paceline-sidecar exec --on 'finished,failed=mail -s training me' -- python train.py";
 
 /// The arguments of `exec`.
 #[derive(Clone, Debug, Args)]
@@ -43,14 +54,38 @@ pub(super) fn run(args: &ExecArgs) -> Result<ExitCode, Failure> {
     }
     let patterns = args.job.patterns()?;
     let plan = args.forward.plan()?;
-    let job = args.job.start(|builder| builder)?;
-    let flush = plan.start(&job, None)?;
-    let ended = child::run(&job, &args.command, &patterns, args.tty);
+    let job = args.job.start_for_command()?;
+    let flush = match plan.start(&job, None) {
+        Ok(flush) => Some(flush),
+        Err(failure) => {
+            let message = failure.of_machine()?;
+            say(format_args!("{message}; the command runs, and nothing is forwarded"));
+            None
+        }
+    };
+    let ended = match child::run(&job, &args.command, &patterns, args.tty) {
+        Ok(ended) => ended,
+        Err(error) => return Err(run_unread(&job, &args.command, &error)),
+    };
     job.end(ended.as_ref().is_ok_and(ExitStatus::success));
     job.close();
-    flush.run(&job);
+    if let Some(flush) = flush {
+        flush.run(&job);
+    }
     let status = ended.map_err(|error| cannot_run(&args.command, &error))?;
     Ok(ExitCode::from(child::exit_code(status)))
+}
+
+/// Becomes the command, whose output cannot be read: the job comes first. Returns only if that fails.
+fn run_unread(job: &Job, command: &[OsString], error: &io::Error) -> Failure {
+    // One that has not started was spoken of.
+    if job.address().is_some() {
+        say(format_args!(
+            "cannot read the command's output: {error}; the command runs without an endpoint"
+        ));
+    }
+    job.close();
+    cannot_run(command, &child::become_command(command))
 }
 
 /// Becomes the command, in a terminal of its own.

@@ -15,6 +15,11 @@ use crate::own_program::own_program;
 /// The name of the copy.
 const NAME: &str = "paceline-sidecar";
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  paceline-sidecar install /shared                      for a volume that the job has, too
+  /shared/paceline-sidecar exec -- python train.py      then, in the job's container";
+
 /// The arguments of `install`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct InstallArgs {
@@ -26,10 +31,17 @@ pub(super) struct InstallArgs {
 /// Copies the program and prints the path of the copy.
 pub(super) fn run(args: &InstallArgs) -> Result<ExitCode, Failure> {
     let folder = args.folder.display();
-    let path = install(&args.folder)
-        .map_err(|error| Failure::running(format!("cannot install into {folder}: {error}")))?;
-    writeln!(io::stdout(), "{}", path.display())
-        .map_err(|error| Failure::running(error.to_string()))?;
+    let path = install(&args.folder).map_err(|error| {
+        Failure::running(format!(
+            "cannot install into {folder}: {error}; name an existing folder that can be written to"
+        ))
+    })?;
+    writeln!(io::stdout(), "{}", path.display()).map_err(|error| {
+        Failure::running(format!(
+            "cannot write to standard output: {error}; the copy is {}",
+            path.display()
+        ))
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

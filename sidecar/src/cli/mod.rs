@@ -56,8 +56,10 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a command and read its output; output and exit code are passed on unchanged
+    #[command(after_help = exec::EXAMPLES)]
     Exec(exec::ExecArgs),
     /// Print what would be reported for a log, line by line, and why
+    #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
     /// Show the jobs of this machine in the terminal: loss, progress, time left, CPU
     #[cfg(feature = "watch")]
@@ -68,8 +70,10 @@ enum Command {
     #[command(after_help = show::SERVE_EXAMPLES)]
     Serve(paceline_watch::ServeArgs),
     /// Check that a sidecar or reporter is healthy; for exec probes
+    #[command(after_help = healthcheck::EXAMPLES)]
     Healthcheck(healthcheck::HealthcheckArgs),
     /// Copy this program into a folder; for init containers, because the image has no `cp`
+    #[command(after_help = install::EXAMPLES)]
     Install(install::InstallArgs),
     #[cfg(feature = "manual")]
     Completions(paceline_manual::CompletionsArgs),
@@ -144,6 +148,9 @@ fn stray_command(error: &clap::Error) -> Option<Failure> {
     })
 }
 
+/// The exit code of a failure while running.
+const RUNNING: u8 = 1;
+
 /// Why a command failed.
 #[derive(Debug)]
 struct Failure {
@@ -159,7 +166,12 @@ impl Failure {
 
     /// A runtime error: exit code 1.
     fn running(message: impl Into<String>) -> Self {
-        Self { code: 1, message: message.into() }
+        Self { code: RUNNING, message: message.into() }
+    }
+
+    /// The message, if the machine and no setting is the cause.
+    fn of_machine(self) -> Result<String, Self> {
+        if self.code == RUNNING { Ok(self.message) } else { Err(self) }
     }
 
     fn exit(self) -> ExitCode {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use paceline_reporter::runtime;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::args::SourceArgs;
@@ -23,6 +24,7 @@ use crate::state::Saved;
 pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
     let patterns = args.job.patterns()?;
     let saved = args.saved()?;
+    args.check()?;
     let plan = args.forward.plan()?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT])
@@ -36,14 +38,13 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
             None => builder,
         }
     })?;
-    announce(&job);
-    for remark in args.remarks() {
-        say(format_args!("{remark}"));
-    }
     let flush = plan.start(&job, before.as_ref())?;
     for address in &args.statsd {
         datagram::listen(Arc::clone(&job), address).map_err(|error| {
-            Failure::usage(format!("cannot listen on --statsd {address}: {error}"))
+            Failure::usage(format!(
+                "cannot listen on --statsd {address}: {error}; end the process that holds it, or name \
+                 another address"
+            ))
         })?;
     }
     let mut files = Files::new(&job, &args.files(), &patterns, &saved.files)
@@ -54,10 +55,13 @@ pub(super) fn run(args: &SourceArgs) -> Result<ExitCode, Failure> {
         .map(|name| Container::new(&job, name, &patterns))
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::usage(format!("cannot read --docker: {error}")))?;
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
+    let runtime = runtime()
         .map_err(|error| Failure::running(format!("cannot read --docker containers: {error}")))?;
+    // After everything that may fail.
+    announce(&job);
+    for remark in args.remarks() {
+        say(format_args!("{remark}"));
+    }
 
     let stopper = Arc::clone(&stop);
     let (detach, detached) = watch::channel(false);

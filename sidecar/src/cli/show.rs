@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use paceline_watch::{Error, ServeArgs, WatchArgs};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use super::{Failure, chain};
 use crate::say::say;
@@ -45,8 +45,8 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
 }
 
 fn runtime() -> Result<Runtime, Failure> {
-    let built = Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| Failure::running(format!("cannot start: {}", chain(&error))))
+    paceline_reporter::runtime()
+        .map_err(|error| Failure::running(format!("cannot start: {}", chain(&error))))
 }
 
 impl From<Error> for Failure {

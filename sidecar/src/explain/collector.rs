@@ -12,7 +12,8 @@ const MAX_LINES: usize = 500;
 /// Unread lines with numbers, by their form: bounded, however long the log is.
 #[derive(Debug, Default)]
 pub struct Collector {
-    forms: BTreeMap<String, Vec<String>>,
+    /// Each line with its number.
+    forms: BTreeMap<String, Vec<(u64, String)>>,
     unread: u64,
 }
 
@@ -25,7 +26,7 @@ impl Collector {
             if self.forms.len() < MAX_FORMS || self.forms.contains_key(&form) {
                 let lines = self.forms.entry(form).or_default();
                 if lines.len() < MAX_LINES {
-                    lines.push(text);
+                    lines.push((self.unread, text));
                 }
             }
         }
@@ -38,6 +39,8 @@ impl Collector {
 
     /// Patterns for them.
     pub fn suggestions(&self) -> Vec<Suggestion> {
-        suggest(self.forms.values().flatten().map(String::as_str))
+        let mut lines: Vec<_> = self.forms.values().flatten().collect();
+        lines.sort_unstable_by_key(|(number, _)| *number);
+        suggest(lines.into_iter().map(|(_, text)| text.as_str()))
     }
 }

@@ -31,7 +31,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use paceline_reporter::wire::{Forward, Progress};
+use paceline_reporter::wire::{Forward, Progress, State};
 
 pub use ending::Ending;
 pub use event::{Event, EventSet, Kind};
@@ -89,6 +89,17 @@ pub enum Item {
     },
     /// An event.
     Event(Arc<Event>),
+}
+
+impl Item {
+    /// Whether the job had ended when this was read.
+    fn is_of_end(&self) -> bool {
+        let progress = match self {
+            Self::Reading { progress, .. } => progress,
+            Self::Event(event) => &event.progress,
+        };
+        matches!(progress.state, State::Finished | State::Failed)
+    }
 }
 
 /// What a target did with an item.
@@ -251,10 +262,13 @@ impl Work {
             if let Err(error) = &outcome
                 && !mem::replace(&mut has_failed, true)
             {
-                say(format_args!(
-                    "cannot forward to {name}: {error}; the job runs on, further failures are only \
-                     counted in /v1/progress"
-                ));
+                // Its endpoint is about to close, or closed.
+                let advice = if item.is_of_end() || ending.has_begun() {
+                    "the job has ended, and its exit code stays"
+                } else {
+                    "the job runs on, further failures are only counted in /v1/progress"
+                };
+                say(format_args!("cannot forward to {name}: {error}; {advice}"));
             }
             inbox.done(outcome);
         }

@@ -1,13 +1,14 @@
 //! The job's metrics for an OpenTelemetry receiver, by OTLP over HTTP.
 
+use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
 use paceline_otlp::request::Times;
-use paceline_otlp::{Exporter, SettingError, Settings};
-use paceline_reporter::Meter;
+use paceline_otlp::{ExportError, Exporter, SettingError, Settings};
 use paceline_reporter::wire::Progress;
-use tokio::runtime::{Builder, Runtime};
+use paceline_reporter::{Meter, runtime};
+use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
 use super::{Ending, Item, Outcome, Takes, Target};
@@ -26,6 +27,8 @@ pub struct Otlp {
     meter: Meter,
     /// Only taken when this is dropped.
     runtime: Option<Runtime>,
+    /// Whether the receiver has taken a message.
+    has_sent: bool,
 }
 
 /// Why a receiver cannot be used.
@@ -50,8 +53,8 @@ impl Otlp {
         ];
         let own = pairs.map(|(key, value)| (key.to_owned(), value)).into();
         let exporter = Exporter::new(settings, own)?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { exporter, meter, runtime: Some(runtime) })
+        let runtime = runtime()?;
+        Ok(Self { exporter, meter, runtime: Some(runtime), has_sent: false })
     }
 }
 
@@ -70,27 +73,41 @@ impl Target for Otlp {
         let text = self.meter.metrics(progress);
         let times = Times { start: progress.started_at, now: progress.now };
         let limit = ending.remaining(MAX_TIME);
+        let failure = RefCell::new(None);
+        let again = |error: &ExportError| {
+            let has_failed = failure.replace(Some(error.to_string())).is_some();
+            // A receiver that was never there does not delay the end by all attempts.
+            let is_absent = matches!(error, ExportError::Connection(_)) && !self.has_sent;
+            !(*is_last && has_failed && is_absent)
+        };
         let sent = runtime.block_on(async {
-            let export = timeout(limit, self.exporter.export(&text, times));
+            let export = timeout(limit, self.exporter.export_while(&text, times, again));
             tokio::select! {
                 sent = export => sent.ok(),
-                () = end_of(ending), if !is_last => None,
+                () = end_of(ending, &failure), if !is_last => None,
             }
         });
         match sent {
-            Some(Ok(())) => Ok(Outcome::Sent),
+            Some(Ok(())) => {
+                self.has_sent = true;
+                Ok(Outcome::Sent)
+            }
             Some(Err(error)) => Err(error.to_string()),
-            None => Err("timed out".to_owned()),
+            // The cause is that of the last attempt.
+            None => Err(failure.take().unwrap_or_else(|| "timed out".to_owned())),
         }
     }
 }
 
-/// Returns some time after the job has ended.
-async fn end_of(ending: &Ending) {
+/// Returns some time after the job has ended: at once where an attempt has failed, since the last
+/// message has all values.
+async fn end_of(ending: &Ending, failure: &RefCell<Option<String>>) {
     while !ending.has_begun() {
         sleep(END_PERIOD).await;
     }
-    sleep(LAST_TIME).await;
+    if failure.borrow().is_none() {
+        sleep(LAST_TIME).await;
+    }
 }
 
 impl Drop for Otlp {

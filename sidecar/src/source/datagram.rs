@@ -1,11 +1,13 @@
 //! Datagrams in statsd format, over UDP or a Unix socket.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::UdpSocket;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
 
@@ -16,20 +18,56 @@ use crate::push::statsd;
 /// Maximum length of a datagram in bytes; a longer one is truncated.
 const MAX_DATAGRAM: usize = 64 * 1024;
 
-/// Listens on `address` (`host:port` or `unix:/path`) until the process ends.
-pub fn listen(job: Arc<Job>, address: &str) -> io::Result<()> {
+/// Where datagrams are received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `host:port`; the host may be a name.
+    Udp(String),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = "expected host:port or unix:/path.sock, for example 127.0.0.1:8125";
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(expected) } else { Ok(Self::Unix(path.into())) };
+        }
+        match text.parse() {
+            Ok(paceline_reporter::Address::Tcp(place)) => Ok(Self::Udp(place)),
+            _ => Err(expected),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(place) => f.write_str(place),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Listens on `address` until the process ends.
+pub fn listen(job: Arc<Job>, address: &Address) -> io::Result<()> {
     let source = job.add(Kind::Push, format!("statsd:{address}"));
     job.describe(source, |known| {
         known.up = true;
         known.grammar = Some("statsd".to_owned());
     });
     let name = thread::Builder::new().name("statsd".to_owned());
-    if let Some(path) = address.strip_prefix("unix:") {
-        let socket = bind(Path::new(path))?;
-        name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
-    } else {
-        let socket = UdpSocket::bind(address)?;
-        name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
+    match address {
+        Address::Unix(path) => {
+            let socket = bind(path)?;
+            name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
+        }
+        Address::Udp(place) => {
+            let socket = UdpSocket::bind(place)?;
+            name.spawn(move || receive(&job, source, |buffer| socket.recv(buffer)))?;
+        }
     }
     Ok(())
 }
@@ -80,6 +118,17 @@ mod tests {
         let socket = bind(&path).unwrap();
         UnixDatagram::unbound().unwrap().send_to(b"loss:1|g", &path).unwrap();
         assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 8);
+    }
+
+    #[test]
+    fn ports_and_socket_paths_are_addresses_and_nothing_else() {
+        for text in ["127.0.0.1:8125", "localhost:8125", "[::1]:8125", "unix:/run/s.sock", "unix:s"]
+        {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+        for text in ["", "foo", "8125", "foo:", "::1:8125", "udp://h:1", "unix:"] {
+            assert!(text.parse::<Address>().unwrap_err().starts_with("expected "), "{text}");
+        }
     }
 
     #[test]

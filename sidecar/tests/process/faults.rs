@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,52 @@ use crate::program::{Bench, Running, append, line, wait_for};
 
 /// A shell loop that waits for a file `end` in its folder, for two minutes at most.
 const WAIT: &str = "for i in $(seq 12000); do [ ! -e end ] || break; sleep 0.01; done";
+
+/// What the program does with a limit of open files.
+fn with_open_files(bench: &Bench, limit: u32, words: &str) -> Output {
+    let program = env!("CARGO_BIN_EXE_paceline-sidecar");
+    let script = format!("ulimit -n {limit}; exec {program} {words}");
+    let socket = format!("unix:{}", bench.path("sidecar.sock").display());
+    Command::new("sh").args(["-c", &script]).env("PACELINE_LISTEN", socket).output().unwrap()
+}
+
+#[test]
+fn command_runs_without_an_endpoint_at_a_limit_of_open_files() {
+    for limit in [5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18] {
+        for tty in ["", "--tty"] {
+            let bench = Bench::new();
+            let words = format!("exec {tty} -- sh -c 'echo hi; exit 3'");
+            let output = with_open_files(&bench, limit, &words);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.stdout, b"hi\n", "{limit}: {said}");
+            assert_eq!(output.status.code(), Some(3), "{limit}: {said}");
+            assert!(!said.contains("panicked"), "{limit}: {said}");
+            if limit <= 10 {
+                assert!(said.contains("the command runs without an endpoint"), "{limit}: {said}");
+                assert!(said.contains("Too many open files"), "{limit}: {said}");
+                assert_eq!(said.lines().count(), 1, "{limit}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_name_a_limit_of_open_files() {
+    let bench = Bench::new();
+    let mut all = vec!["healthcheck", "--log train.log"];
+    if cfg!(feature = "watch") {
+        all.extend(["watch --once", "serve"]);
+    }
+    for words in all {
+        let output = with_open_files(&bench, 6, words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+        assert!(
+            said.contains("Too many open files") && said.lines().count() == 1,
+            "{words}: {said}"
+        );
+    }
+}
 
 /// Every write to it fails as on a full disk.
 fn full_disk() -> Stdio {

@@ -63,6 +63,8 @@ fn command_of_an_event_is_alone_in_its_session() {
         said.contains("cannot forward to on:finished: the command ended with exit status"),
         "{said}"
     );
+    assert!(said.contains("; the job has ended, and its exit code stays\n"), "{said}");
+    assert!(!said.contains("runs on"), "{said}");
 }
 
 #[test]
@@ -222,6 +224,8 @@ fn wrong_targets_exit_with_2_before_the_job_starts() {
         ("--webhook-on", "all", "invalid event \"all\""),
         ("--katib", "", "--katib"),
         ("--flush-timeout", "0", "--flush-timeout"),
+        ("--flush-timeout", "-1", "a number of seconds above 0"),
+        ("--on-timeout", "-1", "a number of seconds above 0"),
         ("--on-timeout", "soon", "--on-timeout"),
     ] {
         let output = bench.run(&["exec", option, value, "--", "sh", "-c", &script]);

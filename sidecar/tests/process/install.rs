@@ -30,6 +30,7 @@ fn unusable_folder_is_named_in_the_error() {
         let output = bench.run(&["install", folder]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{folder}: {said}");
+        assert!(said.contains("; name an existing folder"), "{said}");
         assert!(said.contains(folder) && said.lines().count() == 1, "{said}");
     }
 }

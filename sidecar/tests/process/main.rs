@@ -214,6 +214,9 @@ fn replay_prints_the_reports() {
     let text = String::from_utf8(bench.run(&["replay", path]).stdout).unwrap();
     assert!(text.starts_with("loss 2.5, step 1\n"), "{text}");
     assert!(text.contains("read as nanogpt"), "{text}");
+    let mut piped = bench.command(&["replay", "-"]);
+    let piped = piped.stdin(fs::File::open(path).unwrap()).output().unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), text);
     let json = String::from_utf8(bench.run(&["replay", "--json", path]).stdout).unwrap();
     assert!(json.starts_with("{\"loss\":2.5,\"step\":1}\n"), "{json}");
 }
@@ -275,12 +278,28 @@ fn bad_usage_exits_with_2_and_names_the_cause() {
         (&["--tfevents", ""], "--tfevents"),
         (&["--docker", ""], "--docker"),
         (&["--statsd", ""], "--statsd"),
+        (&["--statsd", "foo"], "expected host:port or unix:/path.sock, for example"),
+        (&["--log", "/tmp"], "cannot read --log /tmp: it is a folder; name a file"),
+        (&["--csv", "/tmp"], "cannot read --csv /tmp: it is a folder; name a file"),
+        (&["--tfevents", "/proc/version"], "it is a file; name a folder of event files"),
+        (&["healthcheck", "--listen", "foo"], "invalid --listen \"foo\": expected `host:port`"),
+        (&["healthcheck", "--listen", "unix:s.sock"], "with an absolute path"),
         (&["exec", "--job", "", "--", "true"], "--job"),
         (&["exec", "--", ""], "invalid COMMAND"),
     ] {
         let output = bench.run(words);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-        assert!(said.contains(part), "{words:?}: {said}");
+        assert!(said.contains(part) && !said.contains("listening"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn commands_show_examples_in_their_help() {
+    let bench = Bench::new();
+    for command in ["exec", "replay", "healthcheck", "install"] {
+        let output = bench.run(&[command, "--help"]);
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.contains(&format!("Examples:\n  paceline-sidecar {command}")), "{help}");
     }
 }

@@ -32,10 +32,10 @@ fn command_has_a_terminal_of_the_given_size() {
     // No terminal is here, so the line ends are those of the command.
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "both\n33 77\nxterm\n");
     assert_eq!(output.status.code(), Some(5));
-    let missing = bench.command(&["exec", "--tty", "--", "/no/such/program"]).output().unwrap();
-    assert_eq!(missing.status.code(), Some(127));
-    let text = String::from_utf8(missing.stdout).unwrap();
-    assert!(text.contains("cannot run /no/such/program"), "{text}");
+    let missing = bench.run(&["exec", "--tty", "--", "/no/such/program"]);
+    assert_eq!((missing.status.code(), missing.stdout), (Some(127), Vec::new()));
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(said.contains("cannot run /no/such/program: "), "{said}");
 }
 
 #[test]

@@ -19,17 +19,18 @@ const CURVE: usize = 60;
 /// One job.
 pub(crate) fn job(group: &Group<'_>, now: Instant) -> String {
     let head = group.head;
-    let mut lines = vec![title(head, now)];
+    let mut lines = wrap(&title(head, now), COLUMNS);
     let trouble = facts::trouble(head).into_iter().flat_map(|line| wrap(&line, COLUMNS - 2));
     lines.extend(trouble.map(|part| format!("  {part}")));
     let curve = curve(&head.past.curve(CURVE));
     if !curve.is_empty() {
         lines.push(format!("  {:LABEL$}{curve}", "Curve"));
     }
-    let facts = fact_lines(&facts(group, now), COLUMNS - 2);
+    let mut all = facts(group, now);
+    all.push(("Address".to_owned(), place(head)));
+    let facts = fact_lines(&all, COLUMNS - 2);
     lines.extend(facts.into_iter().map(|(label, words)| format!("  {label}{words}")));
-    lines.push(format!("  {:LABEL$}{}\n", "Address", place(head)));
-    lines.join("\n")
+    lines.join("\n") + "\n"
 }
 
 /// The name of a job and how it is.
@@ -45,7 +46,7 @@ pub(crate) fn place(job: &Job) -> String {
     job.address.page().unwrap_or_else(|| job.address.to_string())
 }
 
-/// All jobs, a line each.
+/// All jobs, a line each. An address that is too long has further lines, and is never cut.
 pub(crate) fn list(jobs: &Jobs, search: &Search) -> String {
     let groups = jobs.groups();
     if groups.is_empty() {
@@ -77,7 +78,7 @@ pub(crate) fn nothing(search: &Search) -> String {
 fn cells(group: &Group<'_>) -> String {
     let job = group.head;
     let figures = Figures::new(group, 8);
-    let address = place(job);
+    let address = job.address.to_string();
     row([
         &figures.name,
         figures.state,
@@ -93,7 +94,7 @@ fn cells(group: &Group<'_>) -> String {
 
 fn row([job, state, loss, curve, done, left, batch, throttled, address]: [&str; 9]) -> String {
     let line = format!(
-        "{} {} {} {} {} {} {} {} {address}",
+        "{} {} {} {} {} {} {} {}",
         fit(job, 14),
         fit(state, 10),
         fit(loss, 9),
@@ -103,7 +104,11 @@ fn row([job, state, loss, curve, done, left, batch, throttled, address]: [&str; 
         fit(batch, 9),
         fit(throttled, 9),
     );
-    line.trim_end().to_owned() + "\n"
+    if line.width() + 1 + address.width() <= COLUMNS {
+        return format!("{line} {address}\n");
+    }
+    let further = wrap(address, COLUMNS - 2).into_iter().map(|part| format!("  {part}\n"));
+    format!("{}\n{}", line.trim_end(), further.collect::<String>())
 }
 
 /// The figures of a job in a list.

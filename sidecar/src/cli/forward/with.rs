@@ -51,7 +51,7 @@ pub(in crate::cli) struct ForwardArgs {
     #[arg(long, value_name = "EVENTS=COMMAND")]
     on: Vec<Rule>,
     /// The time that such a command may take [default: 60] [env: `PACELINE_ON_TIMEOUT`]
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = values::seconds)]
     on_timeout: Option<f64>,
     /// A URL that events are posted to as JSON: `http://` or `https://`
     /// [env: `PACELINE_WEBHOOK`, with spaces between several]
@@ -64,7 +64,7 @@ pub(in crate::cli) struct ForwardArgs {
     otlp: OtlpArgs,
     /// The longest wait for the last state to be sent, after the job has ended [default: 8]
     /// [env: `PACELINE_FLUSH_TIMEOUT`]
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = values::seconds)]
     flush_timeout: Option<f64>,
 }
 
@@ -180,7 +180,7 @@ impl Plan {
         // Where reporting is switched off, there is nothing to forward.
         if !targets.is_empty() && job.address().is_some() {
             let started = Forwarding::start(targets).map_err(|error| {
-                Failure::running(format!("cannot forward the progress: {}", chain(&error)))
+                Failure::running(format!("cannot start forwarding: {}", chain(&error)))
             })?;
             job.forward_to(started);
         }

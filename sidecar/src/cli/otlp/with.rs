@@ -9,7 +9,7 @@ use paceline_otlp::Settings;
 
 use crate::cli::{Failure, chain};
 use crate::forward::Target;
-use crate::forward::otlp::Otlp;
+use crate::forward::otlp::{Otlp, OtlpError};
 use crate::job::Job;
 use crate::say::say;
 
@@ -53,7 +53,10 @@ impl Receiver {
     ) -> Result<Option<Box<dyn Target>>, Failure> {
         let Some((meter, progress)) = job.meter().zip(job.progress()) else { return Ok(None) };
         let target = Otlp::new(&self.0, meter, &progress);
-        let target = target.map_err(|error| Failure::usage(chain(&error)))?;
+        let target = target.map_err(|error| match error {
+            OtlpError::Setting(error) => Failure::usage(chain(&error)),
+            OtlpError::Runtime(_) => Failure::running(chain(&error)),
+        })?;
         Ok(Some(Box::new(target)))
     }
 }

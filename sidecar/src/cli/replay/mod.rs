@@ -21,10 +21,18 @@ use crate::observation::Observation;
 /// Bytes of a read.
 const CHUNK: usize = 64 * 1024;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  paceline-sidecar replay train.log                     what would be reported
+  paceline-sidecar replay --explain train.log           what each line was read as, and why
+  paceline-sidecar replay --suggest train.log           a --pattern for lines that nothing reads
+  paceline-sidecar replay --pattern 'obj=(?P<loss>[-.\\d]+)' train.log
+  zcat train.log.gz | paceline-sidecar replay --json -";
+
 /// The arguments of `replay`.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// The log [default: standard input]
+    /// The log; `-` is standard input, also the default
     #[arg(value_name = "FILE", value_parser = values::path())]
     file: Option<PathBuf>,
     /// Print one JSON object per report or, with --explain, per line
@@ -43,7 +51,8 @@ pub(super) struct ReplayArgs {
 /// Prints the reports of a log, and the grammar that was recognised.
 pub(super) fn run(args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let mut reader = Reader::new(Detector::new(args.job.patterns()?));
-    let input: Box<dyn Read> = match &args.file {
+    let file = args.file.as_ref().filter(|path| path.as_os_str() != "-");
+    let input: Box<dyn Read> = match file {
         Some(path) => {
             let unusable = |why: &dyn Display| {
                 Failure::usage(format!("cannot read {}: {why}; name a log", path.display()))

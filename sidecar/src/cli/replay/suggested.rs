@@ -6,8 +6,8 @@ use super::{Pieces, Problem, for_each_read};
 use crate::explain::{Collector, Suggestion};
 use crate::grammar::Reader;
 
-/// The most characters of a line that are printed.
-const MAX_SHOWN: usize = 120;
+/// The most characters of an example that are printed.
+const MAX_SHOWN: usize = 70;
 
 /// Prints suggestions for a log.
 pub(super) fn print(
@@ -40,15 +40,18 @@ fn nothing(collector: &Collector, lines: u64, out: &mut impl Write) -> io::Resul
     }
     writeln!(
         out,
-        "# nothing to suggest: {unread} lines with numbers are not read, but none repeats with a number \
-         that changes like a loss; see replay --explain"
+        "# nothing to suggest: {unread} lines with numbers are not read\n\
+         # none repeats with a number that changes like a loss; see replay --explain"
     )
 }
 
 fn write(out: &mut impl Write, suggestion: &Suggestion) -> io::Result<()> {
     let Suggestion { reads, example, losses: (first, last), .. } = suggestion;
-    let example: String = example.chars().take(MAX_SHOWN).collect();
-    writeln!(out, "# {reads} lines such as: {example}")?;
+    let mut shown: String = example.chars().take(MAX_SHOWN).collect();
+    if example.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    writeln!(out, "# {reads} lines such as: {shown}")?;
     writeln!(out, "# the first loss would be {first}, the last {last}")?;
     writeln!(out, "{}", suggestion.option())
 }

@@ -44,20 +44,36 @@ impl Suggestion {
     }
 }
 
-/// Suggests patterns for lines without prefixes; those that read the most lines come first.
+/// Suggests patterns for the lines of a log, without prefixes and in their order; those that read the most
+/// lines come first. Lines of several forms may need the same pattern.
 pub fn suggest<'l>(lines: impl IntoIterator<Item = &'l str>) -> Vec<Suggestion> {
-    let mut forms = BTreeMap::<String, Vec<&str>>::new();
-    for line in lines {
+    let mut forms = BTreeMap::<String, Vec<(usize, &str)>>::new();
+    for (at, line) in lines.into_iter().enumerate() {
         let form = form(line);
         if forms.len() < MAX_FORMS || forms.contains_key(&form) {
-            forms.entry(form).or_default().push(line);
+            forms.entry(form).or_default().push((at, line));
         }
     }
-    let reports = forms.into_values().filter(|lines| lines.len() >= MIN_LINES);
-    let mut suggestions: Vec<_> = reports.filter_map(|lines| for_form(&lines)).collect();
+    let mut patterns = BTreeMap::<String, Vec<(usize, &str)>>::new();
+    for lines in forms.into_values().filter(|lines| lines.len() >= MIN_LINES) {
+        let texts: Vec<&str> = lines.iter().map(|(_, text)| *text).collect();
+        if let Some(pattern) = for_form(&texts) {
+            patterns.entry(pattern).or_default().extend(lines);
+        }
+    }
+    let mut suggestions: Vec<_> =
+        patterns.into_iter().filter_map(|(pattern, lines)| suggestion(pattern, lines)).collect();
     suggestions.sort_by_key(|suggestion| std::cmp::Reverse(suggestion.reads));
     suggestions.truncate(MAX_SUGGESTIONS);
     suggestions
+}
+
+/// The suggestion of a pattern for these lines, each with its place in the log.
+fn suggestion(pattern: String, mut lines: Vec<(usize, &str)>) -> Option<Suggestion> {
+    lines.sort_unstable_by_key(|(at, _)| *at);
+    let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).collect();
+    let (reads, losses) = read(&pattern, &lines)?;
+    Some(Suggestion { pattern, reads, example: (*lines.first()?).to_owned(), losses })
 }
 
 /// A line with a placeholder for each number.
@@ -74,19 +90,14 @@ pub(super) fn form(line: &str) -> String {
 }
 
 /// The pattern for lines of one form, if they are reports.
-fn for_form(lines: &[&str]) -> Option<Suggestion> {
+fn for_form(lines: &[&str]) -> Option<String> {
     let first = lines.first()?;
     let columns = columns(first, lines);
     let roles = roles(first, &columns)?;
     let pattern = pattern(&columns, &roles);
-    let (reads, losses) = read(&pattern, lines)?;
+    let (reads, _) = read(&pattern, lines)?;
     // A pattern that misses lines of its own form does not help.
-    (reads * 10 >= lines.len() * 9).then(|| Suggestion {
-        pattern,
-        reads,
-        example: (*first).to_owned(),
-        losses,
-    })
+    (reads * 10 >= lines.len() * 9).then_some(pattern)
 }
 
 /// How many of the lines a pattern reads, and the first and the last loss.

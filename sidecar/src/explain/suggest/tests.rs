@@ -21,6 +21,17 @@ fn repeated_lines_with_an_objective_get_a_pattern() {
 }
 
 #[test]
+fn forms_that_need_one_pattern_are_one_suggestion_in_the_order_of_the_log() {
+    let ends = ["sound", "late", "a new best"];
+    let line = |step: usize| format!("it {step} obj 0.{} {}\n", 900 - step, ends[step % 3]);
+    let log: String = (1..=12).map(line).collect();
+    let suggestions = suggest(log.lines());
+    let [only] = &suggestions[..] else { panic!("{suggestions:?}") };
+    assert_eq!((only.reads, only.losses), (12, (0.899, 0.888)));
+    assert_eq!(only.example, "it 1 obj 0.899 late");
+}
+
+#[test]
 fn held_out_data_get_a_group_of_their_own() {
     let log = (1..=9)
         .map(|step| format!("[eval] round {step} | criterion 0.{}\n", 90 - step))

@@ -118,3 +118,22 @@ fn receiver_that_hangs_is_given_up_when_the_job_has_ended() {
     ending.begin(Duration::from_millis(50));
     assert_eq!(target.send(&reading(&reporter, true), &ending), Err("timed out".to_owned()));
 }
+
+#[test]
+fn receiver_that_is_not_there_is_named_soon() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let reporter = reporter();
+    let mut target = target(&reporter, &free.to_string());
+    let ending = Ending::new();
+    ending.begin(Duration::from_mins(1));
+    let clock = crate::clock::Clock::start();
+    for is_last in [false, true] {
+        let error = target.send(&reading(&reporter, is_last), &ending).unwrap_err();
+        assert!(
+            error.contains(&format!("cannot connect to {free}: Connection refused")),
+            "{error}"
+        );
+    }
+    // All attempts for the first message alone take five seconds.
+    assert!(clock.elapsed() < Duration::from_secs(4), "{:?}", clock.elapsed());
+}

@@ -37,6 +37,12 @@ pub(super) fn adopt() {
     set_child_subreaper(Some(getpid())).ok();
 }
 
+/// Leaves such processes to the system again.
+pub(super) fn disown() {
+    #[cfg(target_os = "linux")]
+    set_child_subreaper(None).ok();
+}
+
 /// Waits for the command's end. Reaps orphans meanwhile.
 pub(super) fn wait_for(launcher: Pid) -> io::Result<ExitStatus> {
     loop {

@@ -9,7 +9,7 @@ mod terminal;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -19,6 +19,7 @@ use rustix::process::Pid;
 use crate::grammar::Patterns;
 use crate::job::Job;
 use crate::merger::Kind;
+use crate::shortage::is_shortage;
 use crate::source::text::Text;
 use crate::terminal::wrapping::Stream;
 use flow::Flow;
@@ -29,17 +30,20 @@ use terminal::{Borrowed, Terminal};
 
 pub use terminal::{ENTER, enter};
 
-/// Runs a command to its end and returns its exit status. Reads on while processes that it has left
-/// behind hold its output. With `in_terminal`, the command gets a terminal of its own.
+/// Runs a command to its end and returns its exit status, or why it did not start. Reads on while
+/// processes that it has left behind hold its output. With `in_terminal`, the command gets a terminal of
+/// its own.
+///
+/// # Errors
+/// If its output cannot be read, for want of processes, open files or memory. It has not started then.
 pub fn run(
     job: &Arc<Job>,
     command: &[OsString],
     patterns: &Patterns,
     in_terminal: bool,
-) -> io::Result<ExitStatus> {
+) -> io::Result<io::Result<ExitStatus>> {
     // Before the child exists, so that no signal is missed.
     let signals = signals::register()?;
-    family::adopt();
     let Prepared { command, outputs, terminal } =
         if in_terminal { prepare_in_terminal(command)? } else { prepare(command)? };
     // All threads start before the command: without one of them it would be lost at its next line.
@@ -64,23 +68,37 @@ pub fn run(
     if let Some(borrowed) = &terminal {
         borrowed.terminal().pass_keys()?;
     }
-    let status = spawn(command).and_then(|pid| {
-        let target = Arc::new(Target::new(pid));
-        begin.send(Arc::clone(&target)).ok();
-        let status = family::wait_for(pid);
-        target.set_ended();
-        if let Ok(status) = status {
-            family::wait_for_outputs(&closed, &flow, &target, status);
+    let status = match spawn(command) {
+        Err(error) if is_shortage(&error) => return Err(error),
+        Err(error) => Err(error),
+        Ok(pid) => {
+            let target = Arc::new(Target::new(pid));
+            begin.send(Arc::clone(&target)).ok();
+            let status = family::wait_for(pid);
+            target.set_ended();
+            if let Ok(status) = status {
+                family::wait_for_outputs(&closed, &flow, &target, status);
+            }
+            status
         }
-        status
-    });
+    };
     // What waits is bounded, so reading it ends soon. A panic of the reader has been printed.
     queue.close();
     drop(listener.join());
     forwarder.close();
     flow.report(job, source);
     drop(terminal);
-    status
+    Ok(status)
+}
+
+/// Becomes a command. Returns only if that fails.
+pub fn become_command(command: &[OsString]) -> io::Error {
+    let Some((program, arguments)) = command.split_first() else {
+        return ErrorKind::InvalidInput.into();
+    };
+    // What it leaves behind goes to the first process, as without us.
+    family::disown();
+    Command::new(program).args(arguments).exec()
 }
 
 /// A command that can be started.
@@ -115,6 +133,7 @@ fn prepare_in_terminal(command: &[OsString]) -> io::Result<Prepared> {
 
 /// Starts the command.
 fn spawn(mut command: Command) -> io::Result<Pid> {
+    family::adopt();
     // Python otherwise buffers its output to a pipe.
     let child = command.env("PYTHONUNBUFFERED", "1").spawn();
     // The outputs end once no process holds their other ends, and we hold them as well.

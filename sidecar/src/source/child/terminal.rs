@@ -19,6 +19,7 @@ use rustix::process::{ioctl_tiocsctty, setsid};
 #[cfg(target_os = "linux")]
 use rustix::pty::ioctl_tiocgptpeer;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::stdio::dup2_stderr;
 use rustix::termios::{
     OptionalActions, OutputModes, Termios, Winsize, isatty, tcgetattr, tcgetwinsize, tcsetattr,
     tcsetwinsize,
@@ -69,7 +70,8 @@ impl Terminal {
         let end = || theirs.try_clone().map(Stdio::from);
         // Only a process of its own can become the first of a session. It then becomes the command.
         let mut entering = Command::new(own_program()?);
-        entering.arg(ENTER).arg("--").args(command).stdout(end()?).stderr(end()?);
+        // Its standard error stays ours until it becomes the command, for what it may have to say.
+        entering.arg(ENTER).arg("--").args(command).stdout(end()?);
         if self.user.is_some() {
             entering.stdin(end()?);
         }
@@ -156,16 +158,27 @@ impl Drop for Borrowed {
     }
 }
 
-/// Becomes a command that has its standard output as its controlling terminal. Returns only the
-/// error.
+/// Becomes a command that has its standard output as its controlling terminal, and draws its errors
+/// there, too. Returns only the error, with standard error as it was.
 pub fn enter(command: &[OsString]) -> io::Error {
     let Some((program, arguments)) = command.split_first() else {
         return io::ErrorKind::InvalidInput.into();
     };
-    if let Err(error) = setsid().and_then(|_| ioctl_tiocsctty(io::stdout())) {
-        return error.into();
+    let entered = setsid()
+        .and_then(|_| ioctl_tiocsctty(io::stdout()))
+        .and_then(|()| fcntl_dupfd_cloexec(io::stderr(), 3))
+        .and_then(|before| dup2_stderr(io::stdout()).map(|()| before));
+    match entered {
+        Err(error) => error.into(),
+        Ok(before) => {
+            let error = Command::new(program).args(arguments).exec();
+            dup2_stderr(&before).ok();
+            // The user's terminal is in raw mode meanwhile.
+            let is_raw = |modes: Termios| !modes.output_modes.contains(OutputModes::OPOST);
+            say::set_raw(tcgetattr(&before).is_ok_and(is_raw));
+            error
+        }
     }
-    Command::new(program).args(arguments).exec()
 }
 
 /// The user's terminal, if standard input is one. A background process must not read its keys.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::address::Address;
 use crate::jobs::tests::one;
 
 #[test]
@@ -20,9 +21,25 @@ fn list_has_a_line_for_each_job() {
         list(&jobs, &Search::default()),
         "\
 job            state      loss               done    left       batch     throttled address
-a name that i… Training   118.6     █▃▂▁▁▁▁▁ 30.0 %  23 min 20… 30.00 ms  12.0 %    http://127.0.0.1:7223/
+a name that i… Training   118.6     █▃▂▁▁▁▁▁ 30.0 %  23 min 20… 30.00 ms  12.0 %    127.0.0.1:7223
 "
     );
+}
+
+#[test]
+fn long_addresses_and_names_keep_to_100_columns() {
+    let (mut jobs, now) = one(|progress| progress.job = "n".repeat(60));
+    let path = format!("/run/{}/{}.sock", "paceline".repeat(9), "a job ".repeat(9));
+    let mut other = jobs.iter().next().unwrap().progress.clone();
+    other.instance = "01K".to_owned();
+    jobs.take(&Address::Unix(path.clone().into()), Ok(other), now);
+    let listed = list(&jobs, &Search::default());
+    let alone: String = jobs.groups().iter().map(|group| job(group, now)).collect();
+    for text in [listed, alone] {
+        assert!(text.lines().all(|line| line.width() <= COLUMNS), "{text}");
+        let joined: String = text.split_whitespace().collect();
+        assert!(joined.contains(&path.replace(' ', "")), "{text}");
+    }
 }
 
 #[test]
