@@ -54,9 +54,9 @@ struct ShowArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Check(args) => check(args, log),
+        Command::Check(args) => check(args, log).await,
         Command::Show(args) => {
             let settings = args.run.shown(log.given())?;
             let text = if args.json {
@@ -75,11 +75,11 @@ pub(super) fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
 }
 
 /// Checks each file, and prints a line for each.
-fn check(args: &CheckArgs, log: &Log) -> anyhow::Result<ExitCode> {
+async fn check(args: &CheckArgs, log: &Log) -> anyhow::Result<ExitCode> {
     let mut wrong = Vec::new();
     for path in &args.files {
-        match RunArgs::with_file(path).shown(log.given()) {
-            Ok(_) => plain::print(&format!("{}: valid\n", path.display()))?,
+        match RunArgs::with_file(path).check(log.given()).await {
+            Ok(()) => plain::print(&format!("{}: valid\n", path.display()))?,
             Err(BadUsage(why)) => wrong.push(why),
         }
     }

@@ -91,6 +91,11 @@ impl Docker {
         Ok(client.negotiate_version().await?.into())
     }
 
+    /// Whether an engine can be at this address: `unix://PATH` or `tcp://HOST:PORT`.
+    pub fn is_address(host: &str) -> bool {
+        transport::is_address(host)
+    }
+
     /// The client, for functions that only Docker has.
     pub fn client(&self) -> &Client {
         &self.client

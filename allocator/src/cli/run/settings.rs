@@ -73,6 +73,15 @@ impl RunArgs {
         Ok(settings)
     }
 
+    /// Checks the settings as a run does before it begins: also files that they name, and hosts.
+    pub(in crate::cli) async fn check(&self, log: &Given) -> Result<(), BadUsage> {
+        let web = self.settings(log)?.fixed.web;
+        web.check_all().await.map_err(|error| match &self.policy.config {
+            Some(path) => BadUsage(format!("{}: {error}", path.display())),
+            None => error,
+        })
+    }
+
     /// The merged and checked settings, as a configuration file has them.
     pub(in crate::cli) fn shown(&self, log: &Given) -> Result<Value, BadUsage> {
         Ok(self.settings(log)?.as_file())
@@ -131,6 +140,7 @@ impl Settings {
     pub(super) fn build(&self) -> Result<Built, BadUsage> {
         self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
         self.fixed.migration.check().map_err(|error| BadUsage(error.to_string()))?;
+        self.fixed.web.check()?;
         // An engine that is asked for a label without a name lists all containers.
         let has_name = |label: &&String| label.split('=').next().is_some_and(|key| !key.is_empty());
         if let Some(label) = self.fixed.with_label.iter().find(|label| !has_name(label)) {
