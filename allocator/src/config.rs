@@ -102,9 +102,21 @@ pub fn state_dir(path: &Path) -> Result<Option<PathBuf>, BadUsage> {
 impl Config {
     /// Reads a TOML file. Relative paths in it start at its folder.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
-        let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
         let text = bounded::SETTINGS.read(path).map_err(|error| unreadable(path, &error))?;
-        let mut config = Self::parse(&text).map_err(|error| at(&error))?;
+        Self::of_file(&text, path)
+    }
+
+    /// Reads the text of standard input. Relative paths in it start at the working folder. A run does
+    /// not: it reads its file again at a reload.
+    pub fn read_standard_input() -> Result<Self, BadUsage> {
+        let path = Path::new("standard input");
+        let text = bounded::SETTINGS.read_from(std::io::stdin().lock());
+        Self::of_file(&text.map_err(|error| unreadable(path, &error))?, path)
+    }
+
+    fn of_file(text: &str, path: &Path) -> Result<Self, BadUsage> {
+        let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
+        let mut config = Self::parse(text).map_err(|error| at(&error))?;
         let folder = std::path::absolute(path).map_err(|error| at(&error))?;
         config.resolve_paths(folder.parent().unwrap_or(Path::new("/")));
         Ok(config)

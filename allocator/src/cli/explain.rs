@@ -194,6 +194,37 @@ mod tests {
         story.into_iter().map(|record| record.entry).collect()
     }
 
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        source: Source,
+    }
+
+    #[tokio::test]
+    async fn log_that_is_nowhere_is_bad_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["tail", "--control", "/no/such"];
+        let Line { source } = clap::Parser::try_parse_from(words).unwrap();
+        let asked = source.ask(folder.path(), 5, None).await.unwrap_err();
+        let text = asked.to_string();
+        assert!(text.contains("no audit log") && text.contains("`paceline run`"), "{text}");
+        let state = StateArgs { state_dir: Some(folder.path().to_owned()) };
+        let read = Source { state, ..source }.tail(5, None).await.unwrap_err();
+        for error in [asked, read] {
+            assert!(error.is::<BadUsage>(), "{error:#}");
+        }
+    }
+
+    #[tokio::test]
+    async fn log_of_which_no_line_is_an_entry_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("audit.jsonl"), b"garbage\n\xff\n").unwrap();
+        let words = ["tail", "--state-dir", folder.path().to_str().unwrap()];
+        let Line { source } = clap::Parser::try_parse_from(words).unwrap();
+        let error = format!("{:#}", source.tail(5, None).await.unwrap_err());
+        assert!(error.contains("run `paceline audit verify`"), "{error}");
+    }
+
     #[test]
     fn story_starts_with_a_decision_and_has_no_other_jobs() {
         let restored =

@@ -63,7 +63,11 @@ impl RunArgs {
     /// Reads the file and checks the merged settings. An error names the file if the file
     /// causes it.
     pub(super) fn settings(&self, log: &Given) -> Result<Settings, BadUsage> {
-        let settings = self.over(&self.policy.file()?, log);
+        self.settings_over(&self.policy.file()?, log)
+    }
+
+    fn settings_over(&self, file: &Config, log: &Given) -> Result<Settings, BadUsage> {
+        let settings = self.over(file, log);
         settings.build().map(drop).map_err(|error| match &self.policy.config {
             Some(path) if self.over(&Config::default(), log).build().is_ok() => {
                 BadUsage(format!("{}: {error}", path.display()))
@@ -73,9 +77,10 @@ impl RunArgs {
         Ok(settings)
     }
 
-    /// Checks the settings as a run does before it begins: also files that they name, and hosts.
-    pub(in crate::cli) async fn check(&self, log: &Given) -> Result<(), BadUsage> {
-        let web = self.settings(log)?.fixed.web;
+    /// Checks the settings over those of a file as a run does before it begins: also files that they
+    /// name, and hosts.
+    pub(in crate::cli) async fn check(&self, file: &Config, log: &Given) -> Result<(), BadUsage> {
+        let web = self.settings_over(file, log)?.fixed.web;
         web.check_all().await.map_err(|error| match &self.policy.config {
             Some(path) => BadUsage(format!("{}: {error}", path.display())),
             None => error,
