@@ -102,7 +102,10 @@ async fn bad_usage_ends_with_2_and_names_allowed_values() {
         (&["simulate", "FC-3", "--report", "/no/such/a.html"], &["cannot write /no/such/a.html"]),
         (&["simulate", "FC-3", "--record", "/no/such/a.jsonl"], &["cannot write /no/such/a.jsonl"]),
         (&["simulate", "FC-3", "--sweep", "x"], &["invalid --sweep \"x\": expected POLICY."]),
-        (&["--host", "foo", "run"], &["invalid --host \"foo\": expected unix://PATH or tcp://HOST:PORT"]),
+        (
+            &["--host", "foo", "run"],
+            &["invalid --host \"foo\": expected unix://PATH or tcp://HOST:PORT"],
+        ),
         (&["--host", "tcp://", "restore"], &["invalid --host \"tcp://\"", "DOCKER_HOST"]),
         (&["--host", "unix://", "check", "vae"], &["invalid --host \"unix://\""]),
         (&["check", ""], &["CONTAINER", "expected a name or an id"]),

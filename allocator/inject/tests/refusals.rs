@@ -297,7 +297,10 @@ fn repeated_kind_or_version_of_an_opted_in_pod_is_refused() {
     let text = pod("", "containers: [{name: a, command: [a]}]");
     for (key, again) in [("kind", "kind: Pod\n"), ("apiVersion", "apiVersion: v1\n")] {
         let error = refused(&format!("{again}{text}"));
-        assert!(error.ends_with(&format!("{key}: it stands here twice; remove one of the two")), "{error}");
+        assert!(
+            error.ends_with(&format!("{key}: it stands here twice; remove one of the two")),
+            "{error}"
+        );
         let other = format!("{again}{text}").replace("\"true\"", "\"false\"");
         assert_eq!(injected(&other), other);
     }

@@ -370,11 +370,17 @@ mod tests {
             (node(r#""cpus": -4"#), "invalid cpus \"-4\" of node \"n\": expected a number above 0"),
             (node(r#""cpus": 0"#), "invalid cpus \"0\""),
             (node(r#""memory": -1"#), "invalid memory \"-1\""),
-            (job(r#""limit": {"cpu": 7}"#), "invalid limit.cpu \"7\" of job \"a\": expected a number"),
+            (
+                job(r#""limit": {"cpu": 7}"#),
+                "invalid limit.cpu \"7\" of job \"a\": expected a number",
+            ),
             (job(r#""limit": {"applied": 0}"#), "above 0 and at most 1"),
             (job(r#""limit": {"min": 3}"#), "invalid limit.min \"3\""),
             (job(r#""limit": {"max": -1}"#), "invalid limit.max \"-1\""),
-            (job(r#""weight": -5"#), "invalid weight \"-5\" of job \"a\": expected a number above 0"),
+            (
+                job(r#""weight": -5"#),
+                "invalid weight \"-5\" of job \"a\": expected a number above 0",
+            ),
             (job(r#""throttled": 9"#), "expected a number from 0 to 1"),
             (job(r#""cpu_seconds": -0.1"#), "expected a number of at least 0"),
             (

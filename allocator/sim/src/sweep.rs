@@ -32,9 +32,7 @@ impl Sweep {
         let names: Vec<String> = axes.iter().map(Axis::name).collect();
         let bad = |rule: &str| ScenarioError::option("sweep", names.join(" and "), rule);
         match axes.as_slice() {
-            [one, other] if one.policy != other.policy => {
-                Err(bad("parameters of one policy"))
-            }
+            [one, other] if one.policy != other.policy => Err(bad("parameters of one policy")),
             [one, other] if one.parameter == other.parameter => {
                 Err(bad("two parameters that differ"))
             }

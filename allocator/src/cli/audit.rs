@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn numbers_have_their_plural_only_where_they_need_it() {
-        let verdict = |entries, files| Verdict { entries, files, ..Verdict::default() };
+        let verdict =
+            |entries, files| Verdict { entries, files, end: End::Whole, ..Verdict::default() };
         assert_eq!(text(&verdict(1, 1)), "1 entry in 1 file\n");
         assert_eq!(text(&verdict(0, 2)), "0 entries in 2 files\n");
         assert_eq!(counted(1, "place"), "1 place");

@@ -84,7 +84,12 @@ impl Source {
     }
 
     /// The entries that the running allocator has.
-    async fn ask(&self, folder: &Path, last: u16, job: Option<&str>) -> anyhow::Result<Vec<Record>> {
+    async fn ask(
+        &self,
+        folder: &Path,
+        last: u16,
+        job: Option<&str>,
+    ) -> anyhow::Result<Vec<Record>> {
         let request = Request::Audit(Tail { last, job: job.map(str::to_owned) });
         let none = no_audit_log(folder).0;
         match self.control.ask(&request).await {

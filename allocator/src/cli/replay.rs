@@ -87,8 +87,9 @@ fn print_answers(args: &ReplayArgs, out: &mut impl Write) -> anyhow::Result<bool
     let mut has_frames = false;
     for (number, line) in (1_u64..).zip(Lines::new(frames)) {
         let answer = line.map_err(|error| bad_line(number, &error));
-        let answer = answer
-            .and_then(|line| replay.line(without_mark(number, &line)).map_err(|error| bad_line(number, &error)));
+        let answer = answer.and_then(|line| {
+            replay.line(without_mark(number, &line)).map_err(|error| bad_line(number, &error))
+        });
         let Some(answer) = answer.inspect_err(|_| drop(out.flush()))? else { continue };
         has_frames = true;
         let effective =

@@ -105,9 +105,8 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
 /// Reads a recording; errors name the file and the line.
 pub(super) fn read(path: &Path) -> Result<Recording, BadUsage> {
     let text = bounded::RECORDING.read_given(path).map_err(|error| unreadable(path, &error))?;
-    Recording::parse(&text).map_err(|error| {
-        BadUsage(format!("{}: {}", bounded::shown(path), in_one_line(&error)))
-    })
+    Recording::parse(&text)
+        .map_err(|error| BadUsage(format!("{}: {}", bounded::shown(path), in_one_line(&error))))
 }
 
 fn heading(args: &FitArgs) -> Result<Heading, BadUsage> {

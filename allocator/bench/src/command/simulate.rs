@@ -99,7 +99,11 @@ pub fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     }
     if arms.is_empty() {
         let advice = "name one by --policy, or in the scenario's `policies`";
-        return Err(BadUsage(format!("cannot simulate {}: no policy is given; {advice}", scenario.name)).into());
+        return Err(BadUsage(format!(
+            "cannot simulate {}: no policy is given; {advice}",
+            scenario.name
+        ))
+        .into());
     }
     if !args.sweep.is_empty() {
         return sweep(args, &scenario, arms);

@@ -201,8 +201,7 @@ pub(super) fn parse(text: &str) -> Result<ScheduleFile, Problem> {
         let (line, problem) = toml_error::explain(text, &error);
         let source = text.lines().nth(line - 1).unwrap_or_default().trim();
         // An empty file has no line to show.
-        let problem =
-            if source.is_empty() { problem } else { format!("{problem}: {source}") };
+        let problem = if source.is_empty() { problem } else { format!("{problem}: {source}") };
         Problem::Form { line, problem }
     })
 }

@@ -196,9 +196,8 @@ pub fn schema() -> schemars::Schema {
 impl Gang {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
-        let at = |error: &dyn std::fmt::Display| {
-            BadUsage(format!("{}: {error}", bounded::shown(path)))
-        };
+        let at =
+            |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", bounded::shown(path)));
         let text = bounded::JOB.read_given(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(&text).map_err(|error| at(&error))
     }

@@ -161,10 +161,7 @@ impl fmt::Display for Why {
                 if *jobs > 1 {
                     write!(f, ", one of {jobs} such jobs")?;
                 }
-                write!(
-                    f,
-                    ": gets {share:.3}, received {part:.2} of a fair share so far"
-                )
+                write!(f, ": gets {share:.3}, received {part:.2} of a fair share so far")
             }
             Self::Waits { first: Some(first), first_left, fair } => {
                 write!(f, "waits: {first} ")?;

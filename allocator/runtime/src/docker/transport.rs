@@ -195,8 +195,17 @@ mod tests {
             assert_eq!(Address::parse(host).unwrap(), expected, "{host}");
         }
         for host in [
-            "", "foo", "unix://", "unix://docker.sock", "tcp://", "tcp://:2375", "tcp://box:port",
-            "tcp://box:99999", "tcp://a b:1", "ssh://box", "fd://",
+            "",
+            "foo",
+            "unix://",
+            "unix://docker.sock",
+            "tcp://",
+            "tcp://:2375",
+            "tcp://box:port",
+            "tcp://box:99999",
+            "tcp://a b:1",
+            "ssh://box",
+            "fd://",
         ] {
             assert!(Address::parse(host).is_err(), "{host}");
         }

@@ -60,9 +60,7 @@ impl FromStr for Axis {
 /// The values of one number or range. The error is what was expected instead.
 fn parse_values(text: &str) -> Result<Vec<f64>, &'static str> {
     const FORM: &str = "numbers, or ranges FROM..TO/STEP";
-    let number = |text: &str| {
-        text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or(FORM)
-    };
+    let number = |text: &str| text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or(FORM);
     let Some((from, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
     let (to, step) = rest.split_once('/').ok_or(FORM)?;
     let (from, to, step) = (number(from)?, number(to)?, number(step)?);
