@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
                     field.push_str(if field.is_empty() { "" } else { "." });
                     field.extend(key.chars().filter(|c| !c.is_control()).take(MAX_SHOWN));
                 }
-                Step::Item(at) => field.push_str(&format!("[{at}]")),
+                Step::Item(at) => field.extend(["[", &at.to_string(), "]"]),
             }
         }
         field

@@ -74,7 +74,7 @@ fn labelled_pod_of_an_unknown_kind_is_named_with_its_field() {
         let expected = format!("{place}: pods of {what} are not known, {advice}");
         for labels in [ON, "paceline.enable: \"true\"", "paceline.dev/enable: \"yes\""] {
             let text = of_kind(head, labels);
-            assert_eq!(notes(&text, Action::Inject), [expected.clone()], "{head}: {labels}");
+            assert_eq!(notes(&text, Action::Inject), [expected.as_str()], "{head}: {labels}");
             assert!(notes(&text, Action::Remove).is_empty());
         }
         for labels in ["app: a", "paceline.dev/enable: \"false\""] {
