@@ -7,7 +7,11 @@ use paceline_policy::unit::counter;
 /// A number with all its digits, and without long rows of zeros.
 pub fn exact(x: f64) -> String {
     let size = x.abs();
-    if (1e-6..1e15).contains(&size) || size < f64::MIN_POSITIVE { format!("{x}") } else { format!("{x:e}") }
+    if (1e-6..1e15).contains(&size) || size < f64::MIN_POSITIVE {
+        format!("{x}")
+    } else {
+        format!("{x:e}")
+    }
 }
 
 /// A loss or a score, by its leading digits.

@@ -68,19 +68,9 @@ impl Source {
         }
         let records = match job {
             Some(job) => read::story(&folder, job, last.into()),
-            None => self.last(&folder, last.into()),
+            None => last_entries(&folder, last.into()),
         };
         records.map_err(failed)
-    }
-
-    /// The last entries of the log in a folder. An error if all of its last lines are something else.
-    fn last(&self, folder: &Path, last: usize) -> io::Result<Vec<Record>> {
-        let (records, others) = read::last_and_others(folder, last)?;
-        if others > 0 && records.is_empty() {
-            let why = "its last lines are not entries; run `paceline audit verify`";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-        }
-        Ok(records)
     }
 
     /// The entries that the running allocator has.
@@ -109,6 +99,16 @@ impl Source {
         let names: Vec<String> = jobs.iter().take(SUGGESTED).map(|job| plain(job)).collect();
         if names.is_empty() { String::new() } else { format!("; it contains {}", names.join(", ")) }
     }
+}
+
+/// The last entries of the log in a folder. An error if all of its last lines are something else.
+fn last_entries(folder: &Path, last: usize) -> io::Result<Vec<Record>> {
+    let (records, others) = read::last_and_others(folder, last)?;
+    if others > 0 && records.is_empty() {
+        let why = "its last lines are not entries; run `paceline audit verify`";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(records)
 }
 
 /// The most jobs that the hint names.
