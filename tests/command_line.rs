@@ -112,6 +112,21 @@ async fn bad_usage_ends_with_2_and_names_allowed_values() {
         (&["run", "--with-label", ""], &["with_label \"\"", "KEY=VALUE"]),
         (&["run", "--move-within", "soon"], &["soon", "a number of seconds"]),
         (&["simulate", "FC-3", "--seeds", "x"], &["'x'", "a whole number from 1 to 10000"]),
+        (&["simulate", "/no/such.toml"], &["cannot read /no/such.toml"]),
+        (&["simulate", "FC-3", "--report", "/no/such/a.html"], &["cannot write /no/such/a.html"]),
+        (&["simulate", "FC-3", "--record", "/no/such/a.jsonl"], &["cannot write /no/such/a.jsonl"]),
+        (&["simulate", "FC-3", "--sweep", "x"], &["invalid --sweep \"x\": expected POLICY."]),
+        (
+            &["--host", "foo", "run"],
+            &["invalid --host \"foo\": expected unix://PATH or tcp://HOST:PORT"],
+        ),
+        (&["--host", "tcp://", "restore"], &["invalid --host \"tcp://\"", "DOCKER_HOST"]),
+        (&["--host", "unix://", "check", "vae"], &["invalid --host \"unix://\""]),
+        (&["check", ""], &["CONTAINER", "expected a name or an id"]),
+        (&["pin", "", "0.5"], &["NAME", "expected a name or an id"]),
+        (&["audit", "tail", "--state-dir", "/no/such"], &["no audit log", "/no/such"]),
+        (&["set", "vae", "--batch-latency", "1e300"], &["1e300", "at most 31536000"]),
+        (&["run", "--listen", "0.0.0.0:0"], &["other machines can reach it", "token_file"]),
         (&["audit", "tail", "-n", "x"], &["'x'", "a whole number from 0 to 65535"]),
         (&["top", "--times", "0"], &["'0'", "a whole number from 1 to 1000000000"]),
         (&["explain", "vae", "-n", "0"], &["'0'", "a whole number from 1 to 1000"]),
@@ -155,6 +170,127 @@ async fn bad_configuration_ends_with_2_and_names_file_line_and_key() {
     }
     let (code, _, said) = paceline(&["restore", "--config", "/no/such.toml"]).await;
     assert!(code == Some(2) && said.contains("/no/such.toml"), "{said}");
+}
+
+#[tokio::test]
+async fn configuration_that_a_run_refuses_is_not_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("paceline.toml");
+    let config = config.to_string_lossy();
+    for (text, part) in [
+        ("state_dir = ''", "state_dir = '': expected a path"),
+        ("control = ''", "control = '': expected a path"),
+        ("[web]\nlisten = '0.0.0.0:7224'", "cannot listen on 0.0.0.0:7224"),
+        ("[web]\ntls_key = 'k'", "cannot use tls_key without tls_certificate"),
+        ("[web]\ntoken_file = '/no/such'", "/no/such"),
+    ] {
+        std::fs::write(&*config, text).unwrap();
+        for words in [["config", "check"], ["run", "--config"]] {
+            let mut words = words.to_vec();
+            words.push(&config);
+            // A run needs an engine before it reads the files of its page.
+            if words[0] == "run" && part == "/no/such" {
+                continue;
+            }
+            let (code, _, said) = paceline(&words).await;
+            assert_eq!((code, said.lines().count()), (Some(2), 1), "{words:?}: {said}");
+            assert!(said.contains(&*config) && said.contains(part), "{words:?}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn empty_variable_counts_as_unset() {
+    const NAMES: [&str; 8] = [
+        "PACELINE_RUNTIME",
+        "PACELINE_LOG",
+        "PACELINE_LOG_FORMAT",
+        "PACELINE_CONTROL",
+        "PACELINE_CONTROL_GROUP",
+        "PACELINE_STATE_DIR",
+        "PACELINE_PROC",
+        "CONTAINER_RUNTIME_ENDPOINT",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("paceline.toml");
+    std::fs::write(&config, "").unwrap();
+    for words in [vec!["policies"], vec!["config", "check", config.to_str().unwrap()]] {
+        let mut command = Allocator::command(&words).unwrap();
+        let output = command.envs(NAMES.map(|name| (name, ""))).output().await.unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    let mut command = Allocator::command(&["config", "show", "--json"]).unwrap();
+    let output = command.env("PACELINE_STATE_DIR", "").output().await.unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(shown["state_dir"].as_str().unwrap().ends_with("/paceline"), "{shown}");
+    let mut command = Allocator::command(&["check", "x"]).unwrap();
+    let output = command.env("DOCKER_HOST", "").output().await.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("invalid --host"), "{said}");
+}
+
+/// Runs one command with a text as its standard input.
+async fn with_input(words: &[&str], text: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input");
+    std::fs::write(&path, text).unwrap();
+    let mut command = Allocator::command(words).unwrap();
+    command.stdin(std::fs::File::open(path).unwrap());
+    let Output { status, stdout, stderr } = command.output().await.unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[tokio::test]
+async fn dash_is_standard_input_where_a_file_is_read() {
+    let (_, scenario, _) = paceline(&["scenarios", "FC-3"]).await;
+    let frame = r#"{"t": 0, "jobs": [{"id": "a"}]}"#;
+    for (words, text, part) in [
+        (&["config", "check", "-"][..], "policy = 'tradl'", "standard input: valid"),
+        (&["replay", "--policy", "tradl", "-"], frame, "\"policy\":\"tradl\""),
+        (&["simulate", "-", "--policy", "none", "--seeds", "1"], &scenario, "none"),
+    ] {
+        let (code, said, error) = with_input(words, text).await;
+        assert_eq!(code, Some(0), "{words:?}: {error}");
+        assert!(said.contains(part), "{words:?}: {said}");
+    }
+    for (words, text) in [
+        (&["config", "check", "-"][..], "polcy = 'tradl'"),
+        (&["simulate", "-"], "x"),
+        (&["fit", "-"], "x"),
+        (&["submit", "-"], "x"),
+    ] {
+        let (code, _, error) = with_input(words, text).await;
+        assert_eq!(code, Some(2), "{words:?}: {error}");
+        assert!(error.contains("standard input: line 1"), "{words:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn cluster_without_a_manager_names_the_managers_command() {
+    let words = ["status", "--cluster", "--control", "/no/such/socket"];
+    let (code, _, said) = paceline(&words).await;
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("no manager answers at /no/such/socket"), "{said}");
+    assert!(said.contains("`paceline manager`") && !said.contains("`paceline run`"), "{said}");
+}
+
+#[tokio::test]
+async fn help_of_help_is_printed() {
+    for words in [&["help", "--help"][..], &["help", "run", "--help"], &["audit", "help", "-h"]] {
+        let (code, said, error) = paceline(words).await;
+        assert_eq!(code, Some(0), "{words:?}: {error}");
+        assert!(said.contains("Usage:"), "{words:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn log_without_an_entry_is_not_shown_as_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("audit.jsonl"), "garbage\n\u{0}\n").unwrap();
+    let words = ["audit", "tail", "--state-dir", folder.path().to_str().unwrap()];
+    let (code, said, error) = paceline(&words).await;
+    assert_eq!((code, said.as_str()), (Some(1), ""), "{error}");
+    assert!(error.contains("paceline audit verify"), "{error}");
 }
 
 #[tokio::test]
@@ -228,11 +364,18 @@ async fn a_replay_without_frames_says_that_nothing_was_read() {
 #[tokio::test]
 async fn a_malformed_frame_ends_a_replay_with_2_and_the_lines_number() {
     let good = r#"{"t": 1, "jobs": [{"id": "a"}]}"#;
-    for bad in [r#"{"t": 0}"#, r#"{"jobs": []}"#, "{", r#"{"t": 2, "jobs": [{"id": 7}]}"#] {
+    for bad in [
+        r#"{"t": 0}"#,
+        r#"{"jobs": []}"#,
+        "{",
+        r#"{"t": 2, "jobs": [{"id": 7}]}"#,
+        r#"{"t": 2, "nodes": [{"name": "n", "cpus": -4}]}"#,
+    ] {
         let (code, said, error) =
             replay(&["--policy", "tradl"], &format!("{good}\n\n{bad}\n")).await;
         assert_eq!(code, Some(2), "{error}");
         assert!(error.contains("frames.jsonl: line 3"), "{error}");
+        assert_eq!(error.matches(" line ").count(), 1, "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
         assert_eq!(said.lines().count(), 1, "the line before is answered: {said}");
     }
@@ -305,6 +448,19 @@ async fn inject_prints_manifests_and_says_what_it_did() {
         said,
         "paceline: no pod was injected; label its template paceline.dev/enable: \"true\"\n"
     );
+}
+
+#[tokio::test]
+async fn inject_names_a_labelled_pod_of_a_kind_that_it_does_not_know() {
+    let custom = "apiVersion: ray.example/v1\nkind: Cluster\nmetadata: {name: r}\nspec:\n  head:\n    template:\n      \
+                  metadata: {labels: {paceline.dev/enable: \"true\"}}\n      spec: {containers: [{name: a, command: [a]}]}\n";
+    let named = "paceline: document 1, Cluster \"r\": spec.head.template: pods of Cluster of ray.example/v1 are";
+    let (code, same, said) = inject(&[], custom).await;
+    assert_eq!((code, same.as_str()), (Some(0), custom), "{said}");
+    assert!(said.starts_with(named) && !said.contains("label its template"), "{said}");
+    let (code, _, said) = inject(&[], &format!("{custom}---\n{POD}")).await;
+    assert_eq!((code, said.lines().count()), (Some(0), 2), "{said}");
+    assert!(said.starts_with(named), "{said}");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn refused_order_gives_one_line_and_exit_code() {
     let daemon = FakeDaemon::open(example()).unwrap();
     for (line, code, part) in [
         ("pin missing 0.5", 2, "unknown job \"missing\""),
-        ("manage never", 1, "never is never to be\\u{1b}[31m"),
+        ("manage never", 2, "never is never to be\\u{1b}[31m"),
     ] {
         let (ended, said, error) = paceline(&daemon, line).await;
         assert_eq!((ended, said.as_str(), error.lines().count()), (Some(code), "", 1), "{error}");

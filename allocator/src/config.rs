@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use paceline_api::nodes::Cpuset;
+use paceline_api::setting_path::non_empty;
 use paceline_api::usage::{BadUsage, unreadable};
 use paceline_api::{bounded, toml_error};
 use paceline_node::limits::ownership::Owner;
@@ -51,8 +52,12 @@ pub struct Config {
     /// How jobs move between nodes.
     pub migration: migration::Settings,
     /// The folder of original limits and of the audit log.
+    #[serde(deserialize_with = "non_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub state_dir: Option<PathBuf>,
     /// The control socket's path, or `none`.
+    #[serde(deserialize_with = "non_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub control: Option<PathBuf>,
     /// The log level.
     pub log_level: Option<Filter>,
@@ -81,6 +86,7 @@ pub struct ConfigError {
 pub fn state_dir(path: &Path) -> Result<Option<PathBuf>, BadUsage> {
     #[derive(Deserialize)]
     struct State {
+        #[serde(default, deserialize_with = "non_empty")]
         state_dir: Option<PathBuf>,
     }
     let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
@@ -96,9 +102,21 @@ pub fn state_dir(path: &Path) -> Result<Option<PathBuf>, BadUsage> {
 impl Config {
     /// Reads a TOML file. Relative paths in it start at its folder.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
-        let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
         let text = bounded::SETTINGS.read(path).map_err(|error| unreadable(path, &error))?;
-        let mut config = Self::parse(&text).map_err(|error| at(&error))?;
+        Self::of_file(&text, path)
+    }
+
+    /// Reads the text of standard input. Relative paths in it start at the working folder. A run does
+    /// not: it reads its file again at a reload.
+    pub fn read_standard_input() -> Result<Self, BadUsage> {
+        let path = Path::new("standard input");
+        let text = bounded::SETTINGS.read_from(std::io::stdin().lock());
+        Self::of_file(&text.map_err(|error| unreadable(path, &error))?, path)
+    }
+
+    fn of_file(text: &str, path: &Path) -> Result<Self, BadUsage> {
+        let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
+        let mut config = Self::parse(text).map_err(|error| at(&error))?;
         let folder = std::path::absolute(path).map_err(|error| at(&error))?;
         config.resolve_paths(folder.parent().unwrap_or(Path::new("/")));
         Ok(config)
@@ -189,6 +207,9 @@ mod tests {
             ("[nodes]\na = \"x\"", &["line 2: a = \"x\"", "invalid set of CPUs"]),
             ("[migration]\nby = \"magic\"", &["line 2", "`restart` or `cpuset`"]),
             ("policy = ", &["line 1: policy ="]),
+            ("state_dir = ''", &["line 1: state_dir = ''", "expected a path, for example"]),
+            ("control = ''", &["line 1: control = ''", "expected a path"]),
+            ("[web]\ntls_key = ''", &["line 2: tls_key = ''", "expected a path"]),
         ] {
             let error = error(text);
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -209,6 +230,9 @@ mod tests {
         fs::write(&path, "\nstate_dir = 7").unwrap();
         let error = state_dir(&path).unwrap_err().to_string();
         assert!(error.contains("paceline.toml: line 2: "), "{error}");
+        // Not the folder of the file.
+        fs::write(&path, "state_dir = ''").unwrap();
+        assert!(state_dir(&path).is_err());
     }
 
     #[test]

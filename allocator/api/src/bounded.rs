@@ -44,6 +44,11 @@ impl Bound {
         self.read_from(File::open(path)?)
     }
 
+    /// The same; for `-`, the text of standard input.
+    pub fn read_given(self, path: &Path) -> io::Result<String> {
+        if is_standard_input(path) { self.read_from(io::stdin().lock()) } else { self.read(path) }
+    }
+
     /// The text that a reader returns.
     pub fn read_from(self, reader: impl Read) -> io::Result<String> {
         String::from_utf8(self.bytes_from(reader)?).map_err(|error| {
@@ -62,6 +67,16 @@ impl Bound {
         }
         Ok(bytes)
     }
+}
+
+/// Whether a file's name on the command line is that of standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// How a message names a file of the command line.
+pub fn shown(path: &Path) -> std::path::Display<'_> {
+    if is_standard_input(path) { Path::new("standard input").display() } else { path.display() }
 }
 
 /// The lines of a reader, without their ends. A line longer than [`MAX_LINE`] is an error, and the
@@ -132,6 +147,12 @@ mod tests {
         }
         let error = TOKEN.read(Path::new("/dev/zero")).unwrap_err().to_string();
         assert_eq!(error, "longer than 4 KiB, the most for a token");
+    }
+
+    #[test]
+    fn dash_is_standard_input_and_is_named_so() {
+        assert_eq!(shown(Path::new("-")).to_string(), "standard input");
+        assert_eq!(shown(Path::new("./-")).to_string(), "./-");
     }
 
     #[test]

@@ -4,6 +4,16 @@ use std::time::Duration;
 
 use paceline_policy::unit::counter;
 
+/// A number with all its digits, and without long rows of zeros.
+pub fn exact(x: f64) -> String {
+    let size = x.abs();
+    if (1e-6..1e15).contains(&size) || size < f64::MIN_POSITIVE {
+        format!("{x}")
+    } else {
+        format!("{x:e}")
+    }
+}
+
 /// A loss or a score, by its leading digits.
 pub fn number(value: Option<f64>) -> String {
     value.map_or_else(dash, |value| {
@@ -77,6 +87,20 @@ fn dash() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exact_number_has_no_long_row_of_zeros() {
+        for (x, text) in [
+            (0.0, "0"),
+            (-0.3, "-0.3"),
+            (120.0, "120"),
+            (1e300, "1e300"),
+            (-1e15, "-1e15"),
+            (1.5e-9, "1.5e-9"),
+        ] {
+            assert_eq!(exact(x), text);
+        }
+    }
 
     #[test]
     fn figures_keep_their_leading_digits() {

@@ -18,6 +18,7 @@ pub mod plain;
 pub mod regular;
 pub mod samples;
 pub mod service_manager;
+pub mod setting_path;
 pub mod signals;
 pub mod stamp;
 pub mod state_folder;

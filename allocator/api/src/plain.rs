@@ -118,8 +118,14 @@ pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => printed,
+        printed => printed.map_err(|error| unprinted(&error)),
     }
+}
+
+/// The error of standard output, which the error of the system does not name.
+pub fn unprinted(error: &io::Error) -> io::Error {
+    let why = format!("cannot write to standard output: {error}; send it to another place");
+    io::Error::new(error.kind(), why)
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use crate::bounded::shown;
 use crate::signals::Ending;
 
 /// The exit code after Ctrl-C.
@@ -25,7 +28,30 @@ impl BadUsage {
 
 /// A file of the user cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> BadUsage {
-    BadUsage(format!("cannot read {}: {error}", path.display()))
+    BadUsage(format!("cannot read {}: {error}", shown(path)))
+}
+
+/// Checks before long work that its result can be written to `path`.
+pub fn writable(path: &Path) -> Result<(), BadUsage> {
+    let refused = |why: String| {
+        BadUsage(format!("cannot write {}: {why}; name another file", path.display()))
+    };
+    let may = |path: &Path, rights| {
+        accessat(CWD, path, rights, AtFlags::EACCESS)
+            .map_err(|error| refused(io::Error::from(error).to_string()))
+    };
+    if path.is_dir() {
+        return Err(refused("it is a folder".to_owned()));
+    }
+    if path.exists() {
+        return may(path, Access::WRITE_OK);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(refused(format!("{} is not a folder", folder.display())));
+    }
+    may(folder, Access::WRITE_OK | Access::EXEC_OK)
 }
 
 impl From<Ending> for ExitCode {
@@ -62,6 +88,26 @@ pub fn in_one_line(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_that_cannot_be_written_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        writable(&file).unwrap();
+        assert!(!file.exists());
+        std::fs::write(&file, "").unwrap();
+        for path in [&file, Path::new("report.html"), Path::new("/dev/null")] {
+            writable(path).unwrap();
+        }
+        for (path, why) in [
+            (place.path().to_owned(), "it is a folder"),
+            (place.path().join("none/file"), "is not a folder"),
+            (file.join("file"), "is not a folder"),
+        ] {
+            let error = writable(&path).unwrap_err().to_string();
+            assert!(error.contains(why) && error.ends_with("; name another file"), "{error}");
+        }
+    }
 
     #[test]
     fn whole_number_names_what_is_allowed() {

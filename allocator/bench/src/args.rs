@@ -22,9 +22,10 @@ use clap::Args;
   paceline bench r-fc3.toml --redo-spoiled --data ~/mnist
   paceline bench demo.toml --arm none,flowcon --json > result.json
 
-The bench writes to paceline-bench/NAME, or to the folder of the file that --report names: the report,
-the figures (result.json) and, for each run, frames (paceline replay and fit read them), samples, the audit log and
-each job's log. examples/schedules/README.md describes the format of schedules.
+The bench writes to paceline-bench/NAME, or to the folder of the file that --report names: the
+report, the figures (result.json) and, for each run, frames (paceline replay and fit read them),
+samples, the audit log and each job's log. examples/schedules/README.md describes the format of
+schedules.
 
 Exit codes: 0 every job succeeded, 1 a job or the bench failed, 2 a schedule, the folder of its
 results or an image cannot be used and nothing was started, 130 ended by Ctrl-C.")]

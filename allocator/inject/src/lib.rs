@@ -18,6 +18,7 @@ mod scalar;
 mod settings;
 mod sidecar;
 mod splice;
+mod stray;
 mod train_job;
 mod transform;
 mod tree;

@@ -1,6 +1,6 @@
 //! One pod template, and what is asked of it.
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, MAX_SHOWN};
 use crate::keys::{CONTAINER, ENABLE, INJECTED, OLD_ENABLE, PREFIX, SIDECAR};
 use crate::problem::Problem;
 
@@ -71,6 +71,15 @@ pub(crate) fn opts_in(metadata: &Cursor<'_>) -> Result<bool, Problem> {
         return Ok(false);
     }
     labels.text(key).map(|_| true)
+}
+
+/// The value of the label where it is no answer: neither true nor false.
+pub(crate) fn other_value(metadata: &Cursor<'_>) -> Option<String> {
+    let labels = metadata.map("labels").ok().flatten()?;
+    let value = |key| labels.scalar(key).ok().flatten();
+    let given = value(ENABLE).or_else(|| value(OLD_ENABLE))?;
+    let is_other = !["true", "false"].contains(&given);
+    is_other.then(|| given.chars().take(MAX_SHOWN).collect())
 }
 
 /// Whether a pod that does not opt in seems meant to: it has our annotations, or the label is that of its

@@ -1,5 +1,6 @@
 //! Finds the pods of a stream, and changes those that opt in.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::cursor::Cursor;
@@ -10,8 +11,8 @@ use crate::pod::{self, Pod};
 use crate::problem::{Error, Object, Problem, Refusal};
 use crate::settings::Settings;
 use crate::splice::Layout;
-use crate::tree::Tree;
-use crate::{Action, Options, native, remove, sidecar, train_job, wrapped};
+use crate::tree::{Id, Tree};
+use crate::{Action, Options, native, remove, sidecar, stray, train_job, wrapped};
 
 /// What was done to a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub enum Change {
     Kept,
     /// It does not opt in, and seems meant to.
     NotOptedIn,
+    /// Its label has this value, which is neither true nor false.
+    OtherValue(String),
+    /// It seems meant to opt in, and its kind is not known: what it is, and what to do.
+    UnknownKind(String, &'static str),
     /// Nothing reads this annotation.
     Unknown(String),
 }
@@ -68,12 +73,24 @@ impl fmt::Display for Note {
             Change::NotOptedIn => {
                 write!(f, "it lacks the label {ENABLE}: \"true\", and is left as it is")
             }
+            Change::OtherValue(value) => {
+                write!(f, "its label {ENABLE} is {value:?}, and it is left as it is; ")?;
+                write!(f, "write \"true\" in quotes to opt in")
+            }
+            Change::UnknownKind(what, advice) => {
+                write!(f, "pods of {what} are not known, and it is left as it is; {advice}")
+            }
             Change::Unknown(key) => write!(f, "nothing reads the annotation {key}"),
         }
     }
 }
 
 impl Note {
+    /// Whether it explains why a pod that seems meant was left as it is.
+    pub fn is_reason(&self) -> bool {
+        matches!(self.change, Change::OtherValue(_) | Change::UnknownKind(..))
+    }
+
     /// Whether something was changed.
     pub fn is_change(&self) -> bool {
         matches!(self.change, Change::Wrapped(_) | Change::Beside(..) | Change::Removed)
@@ -169,25 +186,58 @@ impl Walk<'_> {
         let object = object(root, document, item);
         let api_version = root.scalar("apiVersion").ok().flatten().unwrap_or_default();
         let done = match kinds::shape(api_version, &object.kind) {
-            None => Ok(()),
+            None => self.others(root, &object, &BTreeSet::new()),
+            // A list in a list is not for Kubernetes.
+            Some(Shape::Objects) if item.is_some() => self.others(root, &object, &BTreeSet::new()),
             Some(Shape::Objects) => root.list("items").map(|items| {
-                // A list in a list is not for Kubernetes.
-                for (at, one) in items.iter().enumerate().filter(|_| item.is_none()) {
+                for (at, one) in items.iter().enumerate() {
                     self.document(one, document, Some(at + 1));
                 }
             }),
             Some(Shape::TrainJob) => self.train_job(root, &object),
-            Some(Shape::Templates(fields)) => kinds::templates(root, fields).map(|templates| {
-                for place in templates {
-                    if let Err(problem) = self.template(&place, root, &object) {
-                        self.refuse(problem, &object);
+            Some(Shape::Templates(fields)) => {
+                kinds::templates(root, fields).and_then(|templates| {
+                    for place in &templates {
+                        if let Err(problem) = self.template(place, root, &object) {
+                            self.refuse(problem, &object);
+                        }
                     }
-                }
-            }),
+                    let known = templates.iter().map(|place| place.id).collect();
+                    self.others(root, &object, &known)
+                })
+            }
         };
         if let Err(problem) = done {
             self.refuse(problem, &object);
         }
+    }
+
+    /// Names the first pod of an object that seems meant, and is not where this kind is known to have
+    /// pods.
+    fn others(
+        &mut self,
+        root: &Cursor<'_>,
+        object: &Object,
+        known: &BTreeSet<Id>,
+    ) -> Result<(), Problem> {
+        if !matches!(self.pass, Pass::Inject) {
+            return Ok(());
+        }
+        let Some(field) = stray::find(root, known) else { return Ok(()) };
+        // A key that stands twice hides the kind.
+        let (kind, api_version) = (root.scalar("kind")?, root.scalar("apiVersion")?);
+        let what = match (kind.unwrap_or_default(), plain(api_version.unwrap_or_default())) {
+            ("", _) => "an object without a kind".to_owned(),
+            (_, group) if group.is_empty() => format!("{} without an apiVersion", object.kind),
+            (_, group) => format!("{} of {group}", object.kind),
+        };
+        let advice = if object.kind.ends_with("List") {
+            "write a List of v1, or a document for each item"
+        } else {
+            "start its command by paceline-sidecar exec in its image"
+        };
+        self.note(object, &field, Change::UnknownKind(what, advice));
+        Ok(())
     }
 
     fn refuse(&mut self, problem: Problem, object: &Object) {
@@ -222,7 +272,9 @@ impl Walk<'_> {
             return Ok(());
         }
         if !pod::opts_in(&pod.metadata)? {
-            if pod::seems_meant(&pod.metadata, root) {
+            if let Some(value) = pod::other_value(&pod.metadata) {
+                self.note(object, &place.field, Change::OtherValue(value));
+            } else if pod::seems_meant(&pod.metadata, root) {
                 self.note(object, &place.field, Change::NotOptedIn);
             }
             return Ok(());
@@ -264,6 +316,8 @@ impl Walk<'_> {
             self.edit(object, train_job::edits(root, &settings, self.options)?);
             self.note(object, "", Change::Wrapped("node".to_owned()));
             self.unknown(&settings, "", object);
+        } else if let Some(value) = pod::other_value(&metadata) {
+            self.note(object, "", Change::OtherValue(value));
         }
         Ok(())
     }
@@ -276,11 +330,15 @@ impl Walk<'_> {
 }
 
 fn object(root: &Cursor<'_>, document: usize, item: Option<usize>) -> Object {
-    let plain = |text: &str| text.chars().filter(|c| !c.is_control()).take(253).collect::<String>();
     let kind = root.scalar("kind").ok().flatten().unwrap_or_default();
     let metadata = root.map("metadata").ok().flatten();
     let named = |key| metadata.as_ref().and_then(|metadata| metadata.scalar(key).ok().flatten());
     let name =
         named("name").or_else(|| named("generateName").map(|name| name.trim_end_matches('-')));
     Object { document, item, kind: plain(kind), name: plain(name.unwrap_or_default()) }
+}
+
+/// A name of an object as a message shows it.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(253).collect()
 }

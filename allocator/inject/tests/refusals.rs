@@ -291,3 +291,17 @@ fn result_may_be_longer_than_the_bound_of_an_input() {
     let again = transform(&injected, Action::Inject, &Options::default());
     assert_eq!(again.unwrap_err(), Error::Read(ReadError::Many));
 }
+
+#[test]
+fn repeated_kind_or_version_of_an_opted_in_pod_is_refused() {
+    let text = pod("", "containers: [{name: a, command: [a]}]");
+    for (key, again) in [("kind", "kind: Pod\n"), ("apiVersion", "apiVersion: v1\n")] {
+        let error = refused(&format!("{again}{text}"));
+        assert!(
+            error.ends_with(&format!("{key}: it stands here twice; remove one of the two")),
+            "{error}"
+        );
+        let other = format!("{again}{text}").replace("\"true\"", "\"false\"");
+        assert_eq!(injected(&other), other);
+    }
+}

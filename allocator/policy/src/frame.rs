@@ -2,14 +2,17 @@
 //!
 //! The format is public: `paceline run --record` writes a frame as a line of JSON, and a replay reads
 //! it. Unknown fields are ignored; a missing optional field is `null`. A frame without a time, a job
-//! without an id, a repeated id and a wrong type are errors.
+//! without an id, a repeated id or name, a wrong type and a value that no run can have are errors.
 
-use std::collections::BTreeSet;
+mod check;
 
 use paceline_wire::{Direction, Targets};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::names::in_plain_words;
 use crate::unit::{JobId, NodeName, Share};
+
+pub(crate) use check::differ;
 
 /// The maximum number of tasks of one kind per job. Policies place tasks one by one, so a mistaken
 /// count must not block the run.
@@ -222,9 +225,29 @@ pub struct Reached {
 /// An invalid frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// Not the JSON of a frame: the source says what is wrong and where.
-    #[error("invalid frame")]
-    Json(#[from] serde_json::Error),
+    /// Not the JSON of a frame.
+    #[error("invalid frame, column {column}: {problem}")]
+    Json {
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// Two nodes have one name.
+    #[error("invalid frame: node {0:?} is listed twice")]
+    NodeTwice(String),
+    /// A value that no run can have.
+    #[error("invalid {field} \"{value}\" of {owner}: expected {expected}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// The node or the job.
+        owner: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
     /// Two jobs have one id.
     #[error("invalid frame: job {0:?} is listed twice")]
     Twice(String),
@@ -251,15 +274,22 @@ pub enum FrameError {
     },
 }
 
+impl From<serde_json::Error> for FrameError {
+    fn from(error: serde_json::Error) -> Self {
+        let (text, column) = (error.to_string(), error.column());
+        // A frame is one line, whose number in its file the reader knows.
+        let place = format!(" at line {} column {column}", error.line());
+        let problem = in_plain_words(text.strip_suffix(&place).unwrap_or(&text));
+        Self::Json { column, problem }
+    }
+}
+
 impl Frame {
     /// Reads one line of a recorded run.
     pub fn parse(line: &str) -> Result<Self, FrameError> {
         let frame: Self = serde_json::from_str(line)?;
-        let mut seen = BTreeSet::new();
-        match frame.jobs.iter().find(|job| !seen.insert(&job.id)) {
-            Some(job) => Err(FrameError::Twice(job.id.to_string())),
-            None => Ok(frame),
-        }
+        check::check(&frame)?;
+        Ok(frame)
     }
 }
 
@@ -330,6 +360,47 @@ mod tests {
         ] {
             assert!(Frame::parse(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn value_that_no_run_can_have_is_refused_with_its_field() {
+        let node = |fields: &str| format!(r#"{{"t": 1, "nodes": [{{"name": "n", {fields}}}]}}"#);
+        let job = |fields: &str| format!(r#"{{"t": 1, "jobs": [{{"id": "a", {fields}}}]}}"#);
+        for (line, said) in [
+            (node(r#""cpus": -4"#), "invalid cpus \"-4\" of node \"n\": expected a number above 0"),
+            (node(r#""cpus": 0"#), "invalid cpus \"0\""),
+            (node(r#""memory": -1"#), "invalid memory \"-1\""),
+            (
+                job(r#""limit": {"cpu": 7}"#),
+                "invalid limit.cpu \"7\" of job \"a\": expected a number",
+            ),
+            (job(r#""limit": {"applied": 0}"#), "above 0 and at most 1"),
+            (job(r#""limit": {"min": 3}"#), "invalid limit.min \"3\""),
+            (job(r#""limit": {"max": -1}"#), "invalid limit.max \"-1\""),
+            (
+                job(r#""weight": -5"#),
+                "invalid weight \"-5\" of job \"a\": expected a number above 0",
+            ),
+            (job(r#""throttled": 9"#), "expected a number from 0 to 1"),
+            (job(r#""cpu_seconds": -0.1"#), "expected a number of at least 0"),
+            (
+                r#"{"t": 1, "nodes": [{"name": "n"}, {"name": "n"}]}"#.to_owned(),
+                "node \"n\" is listed twice",
+            ),
+        ] {
+            let error = Frame::parse(&line).unwrap_err().to_string();
+            assert!(error.contains(said), "{line}: {error}");
+        }
+        // A job of a closed node, which a manager's frame leaves out.
+        Frame::parse(r#"{"t": 1, "nodes": [{"name": "n"}], "jobs": [{"id": "a", "node": "m"}]}"#)
+            .unwrap();
+    }
+
+    #[test]
+    fn wrong_type_is_reported_in_plain_words_with_its_column() {
+        let error = Frame::parse(r#"{"t": "1"}"#).unwrap_err().to_string();
+        let said = "invalid frame, column 9: invalid type: string \"1\", expected a number";
+        assert_eq!(error, said);
     }
 
     proptest! {

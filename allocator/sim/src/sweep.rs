@@ -30,16 +30,14 @@ impl Sweep {
     /// policy, because a parameter has no effect under another.
     pub fn new(axes: Vec<Axis>) -> Result<Self, ScenarioError> {
         let names: Vec<String> = axes.iter().map(Axis::name).collect();
-        let bad = |rule: &str| ScenarioError::value("sweep", &names.join(" and "), rule);
+        let bad = |rule: &str| ScenarioError::option("sweep", names.join(" and "), rule);
         match axes.as_slice() {
-            [one, other] if one.policy != other.policy => {
-                Err(bad("both parameters must be the same policy's"))
-            }
+            [one, other] if one.policy != other.policy => Err(bad("parameters of one policy")),
             [one, other] if one.parameter == other.parameter => {
-                Err(bad("the two parameters must differ"))
+                Err(bad("two parameters that differ"))
             }
             [_] | [_, _] => Ok(Self { axes }),
-            [] | [_, _, _, ..] => Err(bad("one or two parameters can be varied together")),
+            [] | [_, _, _, ..] => Err(bad("one or two parameters")),
         }
     }
 

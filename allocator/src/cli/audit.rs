@@ -15,6 +15,9 @@ use super::state::StateArgs;
 
 /// Verify or show the audit log: decisions, actions, orders and observations
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline audit tail                  what the allocator did last, and why
+  paceline audit verify                is every entry still as it was written?")]
 pub(super) struct AuditArgs {
     #[command(subcommand)]
     what: What,
@@ -94,9 +97,14 @@ fn check(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     } else {
         text(&verdict)
     })?;
-    ensure!(verdict.broken == 0, "the audit log is broken in {} places", verdict.broken);
+    ensure!(verdict.broken == 0, "the audit log is broken in {}", counted(verdict.broken, "place"));
     ensure!(verdict.holds(), "the audit log contains no entry with the hash of --anchor");
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number of things.
+fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn text(verdict: &Verdict) -> String {
@@ -123,7 +131,9 @@ fn text(verdict: &Verdict) -> String {
             "the last {entries} entries were not on the disk when the machine failed"
         )),
     });
-    lines.push(format!("{entries} entries in {files} files"));
+    let entries = if *entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+    let files = counted(u64::try_from(*files).unwrap_or(u64::MAX), "file");
+    lines.push(format!("{entries} in {files}"));
     if let (Some(first), Some(last)) = (first, last) {
         lines.push(format!("from number {first} to {}, of {}", last.seq, moment(last.at)));
         lines.push(format!("last hash {}", last.hash));
@@ -135,6 +145,15 @@ fn text(verdict: &Verdict) -> String {
 mod tests {
     use super::*;
     use crate::exit;
+
+    #[test]
+    fn numbers_have_their_plural_only_where_they_need_it() {
+        let verdict =
+            |entries, files| Verdict { entries, files, end: End::Whole, ..Verdict::default() };
+        assert_eq!(text(&verdict(1, 1)), "1 entry in 1 file\n");
+        assert_eq!(text(&verdict(0, 2)), "0 entries in 2 files\n");
+        assert_eq!(counted(1, "place"), "1 place");
+    }
 
     #[test]
     fn log_that_cannot_be_read_is_a_failure_and_not_bad_usage() {

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use super::containerized::{self, ContainerizedRun};
 use super::engine::EngineArgs;
+use super::orders::name;
 use crate::log::Log;
 
 /// The most names of other containers in one line.
@@ -36,6 +37,7 @@ const MAX_NAMES: usize = 5;
   paceline check vae")]
 pub(super) struct CheckArgs {
     /// The container's name or id
+    #[arg(value_parser = name)]
     container: String,
 
     /// Print JSON

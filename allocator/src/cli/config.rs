@@ -1,13 +1,15 @@
 //! `paceline config`: checks configuration files, and shows the settings of a run. It needs no engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use paceline_api::bounded;
 use paceline_api::plain;
 use paceline_api::usage::BadUsage;
 
 use super::run::RunArgs;
+use crate::config::Config;
 use crate::log::Log;
 
 /// The JSON Schema of a configuration file. A test generates it from [`Config`](crate::config::Config).
@@ -38,7 +40,7 @@ enum Command {
 /// Check files as `paceline run --config` would
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// TOML files
+    /// TOML files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -54,9 +56,9 @@ struct ShowArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Check(args) => check(args, log),
+        Command::Check(args) => check(args, log).await,
         Command::Show(args) => {
             let settings = args.run.shown(log.given())?;
             let text = if args.json {
@@ -75,13 +77,23 @@ pub(super) fn run(args: &ConfigArgs, log: &Log) -> anyhow::Result<ExitCode> {
 }
 
 /// Checks each file, and prints a line for each.
-fn check(args: &CheckArgs, log: &Log) -> anyhow::Result<ExitCode> {
+async fn check(args: &CheckArgs, log: &Log) -> anyhow::Result<ExitCode> {
     let mut wrong = Vec::new();
     for path in &args.files {
-        match RunArgs::with_file(path).shown(log.given()) {
-            Ok(_) => plain::print(&format!("{}: valid\n", path.display()))?,
+        match check_file(path, log).await {
+            Ok(()) => plain::print(&format!("{}: valid\n", bounded::shown(path)))?,
             Err(BadUsage(why)) => wrong.push(why),
         }
     }
     if wrong.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(BadUsage(wrong.join("\n")).into()) }
+}
+
+async fn check_file(path: &Path, log: &Log) -> Result<(), BadUsage> {
+    if bounded::is_standard_input(path) {
+        let shown = Path::new("standard input");
+        let file = Config::read_standard_input()?;
+        return RunArgs::with_file(shown).check(&file, log.given()).await;
+    }
+    let file = Config::read(path)?;
+    RunArgs::with_file(path).check(&file, log.given()).await
 }

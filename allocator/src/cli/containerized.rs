@@ -41,7 +41,8 @@ pub(super) fn is_needed() -> bool {
 
 /// The image to use, if the engine has it.
 pub(super) async fn image(engine: &Runtime) -> Result<String, BadUsage> {
-    let image = std::env::var("PACELINE_ALLOCATOR_IMAGE").unwrap_or_else(|_| IMAGE.to_owned());
+    let given = std::env::var("PACELINE_ALLOCATOR_IMAGE").ok().filter(|given| !given.is_empty());
+    let image = given.unwrap_or_else(|| IMAGE.to_owned());
     match engine.image(&image).await {
         Ok(Some(_)) => Ok(image),
         Ok(None) | Err(_) => Err(BadUsage(format!(

@@ -227,9 +227,22 @@ impl EngineArgs {
             )
             .into());
         }
+        self.check_host()?;
         in_time(Docker::connect(&self.host))
             .await
             .map_err(|reason| NoEngine { engine: DOCKER, host: self.host.clone(), reason }.into())
+    }
+
+    /// A mistyped address is an error of usage, and not an engine that is not reachable.
+    fn check_host(&self) -> Result<(), BadUsage> {
+        if Docker::is_address(&self.host) {
+            return Ok(());
+        }
+        let host = &self.host;
+        Err(BadUsage(format!(
+            "invalid --host {host:?}: expected unix://PATH or tcp://HOST:PORT, for example \
+             {DEFAULT_HOST}; DOCKER_HOST is its default"
+        )))
     }
 
     /// The path of the engine's socket, if it has one.

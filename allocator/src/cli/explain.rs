@@ -1,18 +1,18 @@
 //! `paceline explain JOB`: the last decisions on a job, as sentences from the audit log.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Args;
 use paceline_api::audit::{Entry, Record, read};
 use paceline_api::figures::moment;
 use paceline_api::plain::{plain, plain_json, print};
 use paceline_api::usage::{BadUsage, whole_number};
-use paceline_server::control::{Reply, Request, Tail};
+use paceline_server::control::{AskError, DRY_RUN_AUDIT, Reply, Request, Tail};
 
 use super::control_args::ControlArgs;
-use super::orders::unexpected;
+use super::orders::{name, unexpected};
 use super::state::StateArgs;
 
 /// Explain a job's CPU limit: the last decisions on the job, and their effects
@@ -25,6 +25,7 @@ use super::state::StateArgs;
   paceline explain vae -n 20 --json | jq .why")]
 pub(super) struct ExplainArgs {
     /// The job's name
+    #[arg(value_parser = name)]
     job: String,
 
     /// The number of decisions
@@ -56,17 +57,40 @@ impl Source {
     /// The last entries of the log, or of one job's story.
     pub(super) async fn tail(&self, last: u16, job: Option<&str>) -> anyhow::Result<Vec<Record>> {
         let folder = self.state.folder();
-        if self.state.state_dir.is_some() || read::exists(&folder) {
-            let records = match job {
-                Some(job) => read::story(&folder, job, last.into()),
-                None => read::last(&folder, last.into()),
-            };
-            return records.map_err(|error| unreadable(&folder, error));
+        let failed = |error| unreadable(&folder, error);
+        if self.state.state_dir.is_some() {
+            // A folder without a log is as one that is missing.
+            if !read::try_exists(&folder).map_err(failed)? {
+                return Err(no_audit_log(&folder).into());
+            }
+        } else if !read::exists(&folder) {
+            return self.ask(&folder, last, job).await;
         }
+        let records = match job {
+            Some(job) => read::story(&folder, job, last.into()),
+            None => last_entries(&folder, last.into()),
+        };
+        records.map_err(failed)
+    }
+
+    /// The entries that the running allocator has.
+    async fn ask(
+        &self,
+        folder: &Path,
+        last: u16,
+        job: Option<&str>,
+    ) -> anyhow::Result<Vec<Record>> {
         let request = Request::Audit(Tail { last, job: job.map(str::to_owned) });
-        let none = || no_audit_log(&folder).0;
-        let reply = self.control.ask(&request).await.with_context(none)?;
-        if let Reply::Audit(records) = reply { Ok(records) } else { Err(unexpected(reply)) }
+        let none = no_audit_log(folder).0;
+        match self.control.ask(&request).await {
+            Ok(Reply::Audit(records)) => Ok(records),
+            Ok(Reply::Failed(why)) if why == DRY_RUN_AUDIT => Err(BadUsage(why).into()),
+            Ok(reply) => Err(unexpected(reply)),
+            Err(error) if matches!(error.downcast_ref(), Some(AskError::NotRunning(_))) => {
+                Err(BadUsage(format!("{none}; {error}")).into())
+            }
+            Err(error) => Err(error.context(none)),
+        }
     }
 
     /// The jobs in the log, as a hint for a user who gave an unknown one.
@@ -77,16 +101,26 @@ impl Source {
     }
 }
 
+/// The last entries of the log in a folder. An error if all of its last lines are something else.
+fn last_entries(folder: &Path, last: usize) -> io::Result<Vec<Record>> {
+    let (records, others) = read::last_and_others(folder, last)?;
+    if others > 0 && records.is_empty() {
+        let why = "its last lines are not entries; run `paceline audit verify`";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(records)
+}
+
 /// The most jobs that the hint names.
 const SUGGESTED: usize = 10;
 
 /// The error for a folder without an audit log.
-pub(super) fn no_audit_log(folder: &std::path::Path) -> BadUsage {
+pub(super) fn no_audit_log(folder: &Path) -> BadUsage {
     BadUsage(format!("no audit log in {}: check --state-dir", folder.display()))
 }
 
 /// The error for an unreadable log. A missing folder is bad usage, since its path was mistyped.
-pub(super) fn unreadable(folder: &std::path::Path, error: io::Error) -> anyhow::Error {
+pub(super) fn unreadable(folder: &Path, error: io::Error) -> anyhow::Error {
     if error.kind() == io::ErrorKind::NotFound {
         return no_audit_log(folder).into();
     }
@@ -163,6 +197,37 @@ mod tests {
         }
         let story = read::story(folder.path(), job, decisions).unwrap();
         story.into_iter().map(|record| record.entry).collect()
+    }
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        source: Source,
+    }
+
+    #[tokio::test]
+    async fn log_that_is_nowhere_is_bad_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["tail", "--control", "/no/such"];
+        let Line { source } = clap::Parser::try_parse_from(words).unwrap();
+        let asked = source.ask(folder.path(), 5, None).await.unwrap_err();
+        let text = asked.to_string();
+        assert!(text.contains("no audit log") && text.contains("`paceline run`"), "{text}");
+        let state = StateArgs { state_dir: Some(folder.path().to_owned()) };
+        let read = Source { state, ..source }.tail(5, None).await.unwrap_err();
+        for error in [asked, read] {
+            assert!(error.is::<BadUsage>(), "{error:#}");
+        }
+    }
+
+    #[tokio::test]
+    async fn log_of_which_no_line_is_an_entry_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("audit.jsonl"), b"garbage\n\xff\n").unwrap();
+        let words = ["tail", "--state-dir", folder.path().to_str().unwrap()];
+        let Line { source } = clap::Parser::try_parse_from(words).unwrap();
+        let error = format!("{:#}", source.tail(5, None).await.unwrap_err());
+        assert!(error.contains("run `paceline audit verify`"), "{error}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::log::Log;
 
 Kinds: Pod, Job, CronJob, Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController,
 PodTemplate, List; JobSet; Kubeflow's TrainJob, TrainingRuntime, ClusterTrainingRuntime, PyTorchJob,
-TFJob, MPIJob, XGBoostJob, JAXJob and PaddleJob.
+TFJob, MPIJob, XGBoostJob, JAXJob and PaddleJob. A labelled pod of another kind is named.
 
 Annotations of the pod, each optional and a string in quotes: paceline.dev/job, acceptable,
 objective, direction, batch-latency, endpoint, loss, pattern, batch-size, total-steps,
@@ -147,15 +147,17 @@ fn named(path: &Path, line: &str) -> String {
 
 /// Prints what was done.
 fn report(files: &[PathBuf], outcomes: &[Outcome], action: Action, log: &Log) {
-    let mut changes = 0_usize;
+    let (mut changes, mut is_explained) = (0_usize, false);
     for (path, outcome) in files.iter().zip(outcomes) {
         for note in &outcome.notes {
             changes += usize::from(note.is_change());
+            is_explained |= note.is_reason();
             log.print(&format!("paceline: {}\n", plain::plain(&named(path, &note.to_string()))));
         }
     }
     if changes == 0 {
         let nothing = match action {
+            Action::Inject if is_explained => "no pod was injected".to_owned(),
             Action::Inject => format!("no pod was injected; label its template {ENABLE}: \"true\""),
             Action::Remove => "no pod was injected before, so nothing is removed".to_owned(),
         };

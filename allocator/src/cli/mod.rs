@@ -35,6 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use paceline_api::plain;
@@ -89,6 +90,12 @@ A container opts in with the label paceline.enable=true. Other containers are ne
 
 Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 engine not reachable, 130 Ctrl-C.";
 
+const RESTORE_EXAMPLES: &str = "\
+Examples:
+  paceline restore                                          after a crash
+  paceline restore --config /etc/paceline/paceline.toml     with the state folder of its file
+  paceline restore --user                                   one's own jobs of `paceline exec`";
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::RunArgs>),
@@ -105,6 +112,7 @@ enum Command {
     #[command(flatten)]
     Orders(orders::Orders),
     Audit(audit::AuditArgs),
+    #[command(after_help = RESTORE_EXAMPLES)]
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
@@ -197,7 +205,7 @@ impl Cli {
             Command::Inject(args) => inject::run(&args, &log),
             Command::Policies(args) => policies::run(&args),
             Command::Replay(args) => replay::run(&args, &log),
-            Command::Config(args) => config::run(&args, &log),
+            Command::Config(args) => config::run(&args, &log).await,
             Command::Completions(args) => manual(args.run(Cli::command())),
             Command::Man(args) => manual(args.run(Cli::command())),
             Command::Laboratory(laboratory) => laboratory.run(&self.engine).await,
@@ -205,13 +213,45 @@ impl Cli {
     }
 }
 
-/// Parses the command line. A negative number is a value everywhere, so the error of an option that
-/// does not allow one names what is allowed.
+/// Parses the command line.
 fn parse() -> Result<Cli, clap::Error> {
-    let matches = with_negative_numbers(Cli::command()).try_get_matches()?;
+    let command = without_empty_variables(with_negative_numbers(Cli::command()));
+    let matches = command.try_get_matches_from(without_repeated_help(env::args_os().collect()))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
+/// The command in which an empty variable counts as unset, as in shells and in other programs.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let value = arg.get_env().and_then(env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { arg.env(Resettable::Reset) } else { arg }
+    });
+    command.mut_subcommands(without_empty_variables)
+}
+
+/// The words without `--help` after `help`, which the parser takes for an unknown command.
+fn without_repeated_help(mut words: Vec<OsString>) -> Vec<OsString> {
+    let mut command = &Cli::command();
+    let mut rest = words.iter().skip(1);
+    let next = loop {
+        let word = rest.next();
+        match word.and_then(|word| command.find_subcommand(word)) {
+            Some(found) => command = found,
+            None => break word,
+        }
+    };
+    let is_help = |word: &OsString| word == "--help" || word == "-h";
+    if command.has_subcommands()
+        && next.is_some_and(|word| word == "help")
+        && rest.next_back().is_some_and(is_help)
+    {
+        words.pop();
+    }
+    words
+}
+
+/// The command in which a negative number is a value everywhere, so that the error of an option that does
+/// not allow one names what is allowed.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let takes = arg.get_action().takes_values();
@@ -270,5 +310,49 @@ mod tests {
     #[test]
     fn every_command_can_be_parsed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_of_help_is_help() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (line, expected) in [
+            ("paceline help --help", "paceline help"),
+            ("paceline help -h", "paceline help"),
+            ("paceline help run --help", "paceline help run"),
+            ("paceline audit help --help", "paceline audit help"),
+            ("paceline help", "paceline help"),
+            ("paceline run --help", "paceline run --help"),
+            ("paceline explain help --help", "paceline explain help --help"),
+            ("paceline exec -- help --help", "paceline exec -- help --help"),
+        ] {
+            assert_eq!(without_repeated_help(words(line)), words(expected), "{line}");
+        }
+    }
+
+    /// What is wrong with the lines below the options of a command, and of those in it.
+    #[cfg(all(feature = "bench", feature = "watch"))]
+    fn wrong_lines_below(command: &clap::Command, is_shown: bool, wrong: &mut Vec<String>) {
+        let name = command.get_name();
+        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let long = below.lines().filter(|line| line.chars().count() > 100);
+        wrong.extend(long.map(|line| format!("{name}: a terminal breaks {line:?}")));
+        let has_example = below.contains("Example");
+        if !has_example && !is_shown && !command.is_hide_set() {
+            wrong.push(format!("{name} has no example"));
+        }
+        // The examples of a command of commands may be those of all of them.
+        let is_shown = has_example && name != "paceline";
+        for inner in command.get_subcommands() {
+            wrong_lines_below(inner, is_shown, wrong);
+        }
+    }
+
+    // In smaller builds, some commands only say that they are missing.
+    #[cfg(all(feature = "bench", feature = "watch"))]
+    #[test]
+    fn every_command_has_an_example_and_no_line_that_a_terminal_breaks() {
+        let mut wrong = Vec::new();
+        wrong_lines_below(&Cli::command(), false, &mut wrong);
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

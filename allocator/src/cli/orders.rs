@@ -99,6 +99,7 @@ pub(super) enum Orders {
 #[derive(Debug, Args)]
 pub(super) struct Named {
     /// A job's name, a container's name, or the start of a container's id
+    #[arg(value_parser = name)]
     name: String,
 
     #[command(flatten)]
@@ -129,7 +130,7 @@ pub(super) struct TargetArgs {
     objective: Option<f64>,
 
     /// The target duration of a batch, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_of_a_batch)]
     batch_latency: Option<f64>,
 }
 
@@ -150,9 +151,20 @@ fn finite(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a finite number".to_owned())
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "expected a number above 0".to_owned())
+/// The most seconds of a batch: a year. More is a mistake.
+const MAX_BATCH: f64 = 365.0 * 86_400.0;
+
+fn seconds_of_a_batch(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number <= MAX_BATCH);
+    number.ok_or_else(|| {
+        format!("expected a number of seconds above 0 and at most {MAX_BATCH}, for example 0.05")
+    })
+}
+
+/// The name of a job or container. An empty one would fit every id.
+pub(super) fn name(text: &str) -> Result<String, &'static str> {
+    let is_name = !text.trim().is_empty();
+    is_name.then(|| text.to_owned()).ok_or("expected a name or an id, for example vae")
 }
 
 fn guard() -> impl TypedValueParser<Value = Guard> {
@@ -195,13 +207,21 @@ pub(super) async fn run(orders: Orders) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Reply::Refused(refusal @ (Refusal::Unknown(_) | Refusal::Ambiguous(_))) => {
-            Err(BadUsage(plain(&refusal.to_string())).into())
-        }
-        Reply::Refused(refusal) => Err(anyhow!(plain(&refusal.to_string()))),
+        Reply::Refused(refusal) => Err(refused(&refusal)),
         reply @ (Reply::Denied(_) | Reply::Failed(_) | Reply::Status(_) | Reply::Audit(_)) => {
             Err(unexpected(reply))
         }
+    }
+}
+
+/// The error for a refused request. One that cannot be carried out as it was given is bad usage.
+fn refused(refusal: &Refusal) -> anyhow::Error {
+    let why = plain(&refusal.to_string());
+    match refusal {
+        Refusal::Unknown(_) | Refusal::Ambiguous(_) | Refusal::Impossible(_) => {
+            BadUsage(why).into()
+        }
+        Refusal::Failed(_) | Refusal::Busy | Refusal::Ending => anyhow!(why),
     }
 }
 
@@ -209,7 +229,8 @@ pub(super) async fn run(orders: Orders) -> anyhow::Result<ExitCode> {
 pub(super) fn unexpected(reply: Reply) -> anyhow::Error {
     match reply {
         Reply::Denied(why) | Reply::Failed(why) => anyhow!(plain(&why)),
-        Reply::Done(_) | Reply::Refused(_) | Reply::Status(_) | Reply::Audit(_) => {
+        Reply::Refused(refusal) => refused(&refusal),
+        Reply::Done(_) | Reply::Status(_) | Reply::Audit(_) => {
             anyhow!("the allocator sent an answer to another request")
         }
     }
@@ -221,6 +242,7 @@ mod tests {
 
     use super::*;
     use crate::cli::with_negative_numbers;
+    use crate::exit;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -260,6 +282,28 @@ mod tests {
     }
 
     #[test]
+    fn order_that_cannot_be_carried_out_as_given_is_bad_usage() {
+        let text = || "why".to_owned();
+        for (refusal, code) in [
+            (Refusal::Impossible(text()), exit::USAGE),
+            (Refusal::Unknown(text()), exit::USAGE),
+            (Refusal::Ambiguous(text()), exit::USAGE),
+            (Refusal::Failed(text()), exit::FAILED),
+            (Refusal::Busy, exit::FAILED),
+            (Refusal::Ending, exit::FAILED),
+        ] {
+            let expected = format!("{:?}", ExitCode::from(code));
+            assert_eq!(format!("{:?}", exit::code(&refused(&refusal))), expected, "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn empty_name_fits_no_job() {
+        assert!(name("").is_err() && name(" ").is_err());
+        assert_eq!(name("4f2a"), Ok("4f2a".to_owned()));
+    }
+
+    #[test]
     fn invalid_order_is_refused_with_allowed_values() {
         for (line, part) in [
             ("pin vae 0", "above 0 and at most 1"),
@@ -272,6 +316,7 @@ mod tests {
             ("set vae --acceptable inf", "finite"),
             ("set vae --batch-latency 0", "above 0"),
             ("set vae --batch-latency -1", "above 0"),
+            ("set vae --batch-latency 1e300", "above 0 and at most 31536000"),
             ("guard vae hope on", "fairness"),
             ("guard vae slew maybe", "off"),
         ] {

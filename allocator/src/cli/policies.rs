@@ -10,6 +10,9 @@ use serde_json::json;
 
 /// List the policies with their parameters, defaults, units and sources
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paceline policies
+  paceline policies --json | jq '.[] | {name, parameters}'")]
 pub(super) struct PoliciesArgs {
     /// Print JSON
     #[arg(long)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use paceline_api::bounded::Lines;
-use paceline_api::plain::{plain, plain_json};
+use paceline_api::bounded::{Lines, is_standard_input};
+use paceline_api::plain::{plain, plain_json, unprinted};
 use paceline_api::usage::{BadUsage, in_one_line};
 use paceline_policy::limiter::{Effective, Limiter, LimiterSettings};
 use paceline_policy::replay::{Answer, Replay};
@@ -40,7 +40,7 @@ pub(super) struct ReplayArgs {
     #[arg(long)]
     effective: bool,
 
-    /// Frames, one JSON object per line [default: standard input]
+    /// Frames, one JSON object per line; `-` is standard input [default: -]
     frames: Option<PathBuf>,
 }
 
@@ -60,7 +60,11 @@ pub(super) fn run(args: &ReplayArgs, log: &Log) -> anyhow::Result<ExitCode> {
 fn replay(args: &ReplayArgs, out: &mut impl Write) -> anyhow::Result<bool> {
     match print_answers(args, out) {
         // Errors of the input are errors of usage.
-        Err(error) if error.downcast_ref().is_some_and(is_closed) => Ok(true),
+        Err(error) => match error.downcast::<io::Error>() {
+            Ok(error) if is_closed(&error) => Ok(true),
+            Ok(error) => Err(unprinted(&error).into()),
+            Err(error) => Err(error),
+        },
         printed => printed,
     }
 }
@@ -76,15 +80,16 @@ fn print_answers(args: &ReplayArgs, out: &mut impl Write) -> anyhow::Result<bool
     let mut limited = args.effective.then_some(Limited { settings: chosen.limiter, limiter: None });
     let frames = open(args.frames.as_deref())?;
     let bad_line = |number, error: &dyn std::error::Error| {
-        let file =
-            args.frames.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+        let file = args.frames.as_deref().filter(|path| !is_standard_input(path));
+        let file = file.map_or(String::new(), |path| format!("{}: ", path.display()));
         BadUsage(format!("{file}line {number}: {}", in_one_line(error)))
     };
     let mut has_frames = false;
     for (number, line) in (1_u64..).zip(Lines::new(frames)) {
         let answer = line.map_err(|error| bad_line(number, &error));
-        let answer =
-            answer.and_then(|line| replay.line(&line).map_err(|error| bad_line(number, &error)));
+        let answer = answer.and_then(|line| {
+            replay.line(without_mark(number, &line)).map_err(|error| bad_line(number, &error))
+        });
         let Some(answer) = answer.inspect_err(|_| drop(out.flush()))? else { continue };
         has_frames = true;
         let effective =
@@ -144,8 +149,13 @@ fn explained(effects: &Effects) -> Vec<String> {
     effects.iter().map(sentence).collect()
 }
 
+/// The line without the mark of byte order with which some editors begin a file.
+fn without_mark(number: u64, line: &str) -> &str {
+    line.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(line)
+}
+
 fn open(path: Option<&Path>) -> Result<Box<dyn BufRead>, BadUsage> {
-    match path {
+    match path.filter(|path| !is_standard_input(path)) {
         Some(path) => match File::open(path) {
             Ok(file) => Ok(Box::new(BufReader::new(file))),
             Err(error) => {
@@ -190,6 +200,31 @@ mod tests {
             assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
             assert_eq!(text.lines().count(), count, "{text}");
         }
+    }
+
+    #[test]
+    fn mark_of_byte_order_is_no_part_of_the_first_line() {
+        assert_eq!(without_mark(1, "\u{feff}{}"), "{}");
+        assert_eq!(without_mark(2, "\u{feff}{}"), "\u{feff}{}");
+    }
+
+    /// A full disk.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn full_disk_is_reported_with_the_output() {
+        let error = replayed("a", None, &mut Full).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to standard output: "), "{error}");
     }
 
     /// A pipe that its reader has closed.

@@ -30,11 +30,14 @@ fn default_folder() -> PathBuf {
         return PathBuf::from("/var/lib/paceline");
     }
     let home = || std::env::home_dir().unwrap_or_default().join(".local/state");
-    std::env::var_os("XDG_STATE_HOME").map_or_else(home, PathBuf::from).join("paceline")
+    // The standard ignores a relative path, and an empty one.
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    given.filter(|given| given.is_absolute()).unwrap_or_else(home).join("paceline")
 }
 
 /// The folder, if only the environment can set it.
 #[cfg(feature = "bench")]
 pub(super) fn by_environment() -> PathBuf {
-    std::env::var_os("PACELINE_STATE_DIR").map_or_else(default_folder, PathBuf::from)
+    let given = std::env::var_os("PACELINE_STATE_DIR").filter(|given| !given.is_empty());
+    given.map_or_else(default_folder, PathBuf::from)
 }

@@ -4,13 +4,14 @@ mod gangs;
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::Args;
 use paceline_api::figures::{latency, number, share, span, steps, until};
 use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::{JobView, MoveView, NodeView, Snapshot, Standing};
 use paceline_api::plain::{fit, plain_json, print};
 use paceline_api::table::{Column, Table};
-use paceline_server::control::{Reply, Request};
+use paceline_server::control::{AskError, Reply, Request};
 
 use super::control_args::ControlArgs;
 use super::manager;
@@ -40,7 +41,8 @@ pub(super) struct StatusArgs {
 
 pub(super) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     let usual = args.cluster.then(|| manager::SOCKET.into());
-    let snapshot = snapshot(&args.control.over(usual.as_ref())).await?;
+    let snapshot = snapshot(&args.control.over(usual.as_ref())).await;
+    let snapshot = if args.cluster { snapshot.map_err(of_manager)? } else { snapshot? };
     let text = if args.json {
         plain_json(&serde_json::to_string_pretty(&snapshot)?) + "\n"
     } else {
@@ -48,6 +50,17 @@ pub(super) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The error of a request to a manager, which another command starts.
+fn of_manager(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(AskError::NotRunning(path)) => anyhow!(
+            "no manager answers at {}: check that `paceline manager` is running on this machine",
+            path.display()
+        ),
+        _ => error,
+    }
 }
 
 /// Requests the snapshot.

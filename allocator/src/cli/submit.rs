@@ -45,7 +45,7 @@ A job's file:
   memory = 512e6
   args = [\"mnist\", \"--role\", \"worker\", \"--servers\", \"{servers}\", \"--seed\", \"{number}\"]")]
 pub(super) struct SubmitArgs {
-    /// The job's file
+    /// The job's file; `-` is standard input
     #[arg(value_name = "JOB.toml", required_unless_present = "withdraw")]
     file: Option<PathBuf>,
 

@@ -50,11 +50,17 @@ pub(super) fn head_was_kept(folder: &StateFolder) -> io::Result<bool> {
 /// The last `count` entries of the log in `folder`, oldest first. Lines that are not entries, or
 /// of a kind unknown to this version, are skipped: [`super::verify`] reports them.
 pub fn last(folder: &Path, count: usize) -> io::Result<Vec<Record>> {
-    let mut found = VecDeque::new();
+    Ok(last_and_others(folder, count)?.0)
+}
+
+/// The same, and how many lines beside them were skipped.
+pub fn last_and_others(folder: &Path, count: usize) -> io::Result<(Vec<Record>, usize)> {
+    let (mut found, mut others) = (VecDeque::new(), 0);
     for (_, file) in files::all(&open(folder)?)?.into_iter().rev() {
         let mut lines = Lines::new(file);
         let mut here = VecDeque::new();
         while let Some(piece) = lines.next()? {
+            others += usize::from(matches!(piece, Piece::Garbled));
             let Piece::Line(line) = piece else { continue };
             here.push_back(line);
             if here.len() + found.len() > count {
@@ -63,12 +69,13 @@ pub fn last(folder: &Path, count: usize) -> io::Result<Vec<Record>> {
         }
         let parsed = here.iter().filter_map(|line| serde_json::from_str(line).ok());
         let parsed: Vec<Record> = parsed.collect();
+        others += here.len() - parsed.len();
         parsed.into_iter().rev().for_each(|record| found.push_front(record));
         if found.len() >= count {
             break;
         }
     }
-    Ok(found.into())
+    Ok((found.into(), others))
 }
 
 /// The last `decisions` decisions about a job, and all other entries about it since the first of

@@ -5,6 +5,7 @@ use std::fmt;
 use paceline_wire::Targets;
 
 use super::order::{Command, Who};
+use crate::figures::exact;
 
 impl Command {
     /// The job or container that the order names.
@@ -34,7 +35,7 @@ impl fmt::Display for Command {
                     ("objective", objective),
                     ("batch latency", batch_latency),
                 ] {
-                    value.map_or(Ok(()), |value| write!(f, " {what} {value}"))?;
+                    value.map_or(Ok(()), |value| write!(f, " {what} {}", exact(value)))?;
                 }
                 Ok(())
             }

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use paceline_api::bounded;
 use paceline_api::plain::{plain_json, print};
 use paceline_api::usage::BadUsage;
-use paceline_api::usage::in_one_line;
+use paceline_api::usage::{in_one_line, unreadable, writable};
 use paceline_policy::params::{Param, ParamError};
 use paceline_policy::{Params, Variant, policies};
 use paceline_sim::Scenario;
@@ -40,7 +41,8 @@ The command prints what it fitted with the error of each fit, and what it could 
 reason: to standard output if the scenario goes to a file, else to standard error. A malformed
 recording ends the command with exit code 2 and the line's number.")]
 pub struct FitArgs {
-    /// Recorded frames, one JSON object per line; the first file defines the jobs, which must not move
+    /// Recorded frames, one JSON object per line; the first file defines the jobs, which must not
+    /// move; `-` is standard input
     #[arg(required = true)]
     frames: Vec<PathBuf>,
 
@@ -49,7 +51,7 @@ pub struct FitArgs {
     output: Option<PathBuf>,
 
     /// The scenario's name
-    #[arg(long, default_value = "fitted")]
+    #[arg(long, default_value = "fitted", value_parser = NonEmptyStringValueParser::new())]
     name: String,
 
     /// Policies that the scenario compares, each as NAME or NAME:published
@@ -72,13 +74,14 @@ pub struct FitArgs {
 /// Fits a scenario to recordings and prints it.
 pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
     let heading = heading(args)?;
+    args.output.as_deref().map_or(Ok(()), writable)?;
     let mut recordings = args.frames.iter().map(|path| read(path));
     let first =
         recordings.next().unwrap_or_else(|| Err(BadUsage("no recording was given".to_owned())))?;
     let others = recordings.collect::<Result<Vec<Recording>, BadUsage>>()?;
     let named = |error: FitError| {
         let number = if let FitError::Moved { number, .. } = &error { *number } else { 1 };
-        let file = args.frames.get(number - 1).map(|path| path.display().to_string());
+        let file = args.frames.get(number - 1).map(|path| bounded::shown(path).to_string());
         BadUsage(format!("{}: {error}", file.unwrap_or_default()))
     };
     let fit = fit(&first, &others).map_err(named)?;
@@ -101,11 +104,9 @@ pub fn run(args: &FitArgs) -> anyhow::Result<ExitCode> {
 
 /// Reads a recording; errors name the file and the line.
 pub(super) fn read(path: &Path) -> Result<Recording, BadUsage> {
-    let text = bounded::RECORDING
-        .read(path)
-        .map_err(|error| BadUsage(format!("cannot read {}: {error}", path.display())))?;
+    let text = bounded::RECORDING.read_given(path).map_err(|error| unreadable(path, &error))?;
     Recording::parse(&text)
-        .map_err(|error| BadUsage(format!("{}: {}", path.display(), in_one_line(&error))))
+        .map_err(|error| BadUsage(format!("{}: {}", bounded::shown(path), in_one_line(&error))))
 }
 
 fn heading(args: &FitArgs) -> Result<Heading, BadUsage> {
@@ -131,7 +132,8 @@ fn heading(args: &FitArgs) -> Result<Heading, BadUsage> {
             names.unwrap_or_default()
         )));
     }
-    let files: Vec<String> = args.frames.iter().map(|path| path.display().to_string()).collect();
+    let files = args.frames.iter().map(|path| bounded::shown(path).to_string());
+    let files: Vec<String> = files.collect();
     Ok(Heading {
         name: args.name.clone(),
         description: format!("The jobs of {}.", files.join(", ")),

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 use paceline_api::plain;
-use paceline_api::usage::{BadUsage, whole_number};
+use paceline_api::usage::{BadUsage, whole_number, writable};
 use paceline_policy::policies::AnyPolicy;
 use paceline_sim::compare::compare_noting;
 use paceline_sim::scenario::Arm;
@@ -45,11 +45,12 @@ The sweeps of FlowCon's Table 2 and SpeCon's Table III:
   paceline simulate SP-20v --policy spread,specon --metric makespan \\
     --sweep specon.alpha=0.01,0.05,0.1 --sweep specon.interval=20..30/5 --report table-3.html
 
-`paceline scenarios` lists the built-in scenarios, `paceline policies` the parameters. Figures are means
-over the seeds. After ± is half of the interval that contains the true mean with 95 % probability.")]
+`paceline scenarios` lists the built-in scenarios, `paceline policies` the parameters. Figures are
+means over the seeds. After ± is half of the interval that contains the true mean with 95 %
+probability.")]
 pub struct SimulateArgs {
-    /// A scenario's TOML file, or a name that `paceline scenarios` lists
-    scenario: String,
+    /// A scenario's TOML file, or a name that `paceline scenarios` lists; `-` is standard input
+    scenario: PathBuf,
 
     /// Policies to compare, each as NAME or NAME:published [default: those of the scenario]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
@@ -86,11 +87,23 @@ pub struct SimulateArgs {
 
 /// Simulates a scenario under several policies, and prints the results of each.
 pub fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    // Before the simulation, which may take minutes.
+    for path in args.report.iter().chain(&args.record) {
+        writable(path)?;
+    }
     let scenario = scenarios::open(&args.scenario)?;
     let arms: Result<Vec<Arm>, _> = args.policy.iter().map(|name| name.parse()).collect();
     let mut arms = arms.map_err(refused)?;
     if arms.is_empty() {
         arms.clone_from(&scenario.arms);
+    }
+    if arms.is_empty() {
+        let advice = "name one by --policy, or in the scenario's `policies`";
+        return Err(BadUsage(format!(
+            "cannot simulate {}: no policy is given; {advice}",
+            scenario.name
+        ))
+        .into());
     }
     if !args.sweep.is_empty() {
         return sweep(args, &scenario, arms);

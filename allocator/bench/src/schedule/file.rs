@@ -200,7 +200,9 @@ pub(super) fn parse(text: &str) -> Result<ScheduleFile, Problem> {
     toml::from_str(text).map_err(|error| {
         let (line, problem) = toml_error::explain(text, &error);
         let source = text.lines().nth(line - 1).unwrap_or_default().trim();
-        Problem::Form { line, problem: format!("{problem}: {source}") }
+        // An empty file has no line to show.
+        let problem = if source.is_empty() { problem } else { format!("{problem}: {source}") };
+        Problem::Form { line, problem }
     })
 }
 

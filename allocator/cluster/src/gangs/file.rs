@@ -196,8 +196,9 @@ pub fn schema() -> schemars::Schema {
 impl Gang {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, BadUsage> {
-        let at = |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", path.display()));
-        let text = bounded::JOB.read(path).map_err(|error| unreadable(path, &error))?;
+        let at =
+            |error: &dyn std::fmt::Display| BadUsage(format!("{}: {error}", bounded::shown(path)));
+        let text = bounded::JOB.read_given(path).map_err(|error| unreadable(path, &error))?;
         Self::parse(&text).map_err(|error| at(&error))
     }
 

@@ -315,11 +315,11 @@ impl Controller {
 }
 
 fn is_moving(job: &JobId) -> Refusal {
-    Refusal::Impossible(format!("job {job} is being moved to another node; try again in a moment"))
+    Refusal::Failed(format!("job {job} is being moved to another node; try again in a moment"))
 }
 
 fn is_ending(job: &JobId) -> Refusal {
-    Refusal::Impossible(format!("job {job} has reached its objective and is being ended"))
+    Refusal::Failed(format!("job {job} has reached its objective and is being ended"))
 }
 
 fn watched(job: &JobId) -> String {

@@ -1,5 +1,6 @@
 //! Targets that orders set.
 
+use paceline_api::figures::exact;
 use paceline_api::live::Refusal;
 use paceline_wire::{Direction, Targets};
 
@@ -27,8 +28,10 @@ pub(super) fn check(new: Targets, before: Targets, direction: Direction) -> Resu
         && direction.better(acceptable, objective)
     {
         return refuse(format!(
-            "invalid acceptable {acceptable}: it is reached after objective {objective}; \
-             expected a loss that is reached before it"
+            "invalid acceptable {}: it is reached after objective {}; \
+             expected a loss that is reached before it",
+            exact(acceptable),
+            exact(objective)
         ));
     }
     Ok(())
@@ -37,9 +40,9 @@ pub(super) fn check(new: Targets, before: Targets, direction: Direction) -> Resu
 /// The targets that are set, as a sentence.
 pub(super) fn in_words(targets: Targets) -> String {
     let parts = [
-        targets.acceptable.map(|loss| format!("acceptable is {loss}")),
-        targets.objective.map(|loss| format!("objective is {loss}")),
-        targets.batch_latency.map(|seconds| format!("batch latency is {seconds} s")),
+        targets.acceptable.map(|loss| format!("acceptable is {}", exact(loss))),
+        targets.objective.map(|loss| format!("objective is {}", exact(loss))),
+        targets.batch_latency.map(|seconds| format!("batch latency is {} s", exact(seconds))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

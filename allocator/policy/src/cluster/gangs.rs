@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::MAX_TASKS;
-use crate::frame::{FrameError, Node, or_default};
+use crate::frame::{FrameError, Node, differ, or_default};
 use crate::reason::Why;
 use crate::unit::JobId;
 
@@ -119,6 +119,7 @@ impl GangFrame {
     /// Reads one line of recorded frames.
     pub fn parse(line: &str) -> Result<Self, FrameError> {
         let frame: Self = serde_json::from_str(line)?;
+        differ(&frame.nodes)?;
         let mut seen = BTreeSet::new();
         for gang in &frame.jobs {
             if !seen.insert(&gang.id) {

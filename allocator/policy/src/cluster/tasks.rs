@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::{FrameError, Node, or_default};
+use crate::frame::{FrameError, Node, differ, or_default};
 use crate::reason::dltap;
 use crate::unit::JobId;
 
@@ -58,6 +58,7 @@ impl TaskFrame {
     /// Reads one line of recorded task frames.
     pub fn parse(line: &str) -> Result<Self, FrameError> {
         let frame: Self = serde_json::from_str(line)?;
+        differ(&frame.nodes)?;
         let mut seen = BTreeSet::new();
         match frame.tasks.iter().find(|task| !seen.insert(&task.id)) {
             Some(task) => Err(FrameError::TaskTwice(task.id.to_string())),

@@ -158,10 +158,10 @@ impl fmt::Display for Why {
                 } else {
                     "remaining work unknown"
                 })?;
-                write!(
-                    f,
-                    ", one of {jobs} such jobs: gets {share:.3}, received {part:.2} of a fair share so far"
-                )
+                if *jobs > 1 {
+                    write!(f, ", one of {jobs} such jobs")?;
+                }
+                write!(f, ": gets {share:.3}, received {part:.2} of a fair share so far")
             }
             Self::Waits { first: Some(first), first_left, fair } => {
                 write!(f, "waits: {first} ")?;

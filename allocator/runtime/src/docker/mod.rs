@@ -91,6 +91,11 @@ impl Docker {
         Ok(client.negotiate_version().await?.into())
     }
 
+    /// Whether an engine can be at this address: `unix://PATH` or `tcp://HOST:PORT`.
+    pub fn is_address(host: &str) -> bool {
+        transport::is_address(host)
+    }
+
     /// The client, for functions that only Docker has.
     pub fn client(&self) -> &Client {
         &self.client
@@ -136,6 +141,10 @@ impl Docker {
         &self,
         name: &str,
     ) -> Result<Option<ContainerInspectResponse>, RuntimeError> {
+        // Another text would be another path of the engine's API.
+        if !may_name(name) {
+            return Ok(None);
+        }
         let answer = self.client.inspect_container(name, None::<InspectContainerOptions>).await;
         found(answer.map_err(undescribed))
     }
@@ -319,6 +328,12 @@ fn used(stats: &ContainerStatsResponse) -> Option<Used> {
         throttled_seconds: throttled.unwrap_or(0) as f64 * PERIOD,
         memory: stats.memory_stats.as_ref().and_then(|memory| memory.usage),
     })
+}
+
+/// Whether a container can have this name or id.
+fn may_name(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_allowed)
 }
 
 #[cfg(test)]

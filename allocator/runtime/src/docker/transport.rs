@@ -55,19 +55,32 @@ pub(super) fn client(host: &str) -> Result<Client, Error> {
 
 impl Address {
     fn parse(host: &str) -> Result<Self, Error> {
-        if let Some(path) = host.strip_prefix("unix://") {
-            return Ok(Self::Unix(path.into()));
-        }
-        let authority = host.strip_prefix("tcp://").or_else(|| host.strip_prefix("http://"));
-        let Some(authority) = authority else {
-            return Err(Error::UnsupportedURISchemeError { uri: host.to_owned() });
+        let parsed = if let Some(path) = host.strip_prefix("unix://") {
+            path.starts_with('/').then(|| Self::Unix(path.into()))
+        } else {
+            let authority = host.strip_prefix("tcp://").or_else(|| host.strip_prefix("http://"));
+            authority.and_then(with_port).map(Self::Tcp)
         };
-        let authority = authority.trim_end_matches('/');
-        let has_port =
-            authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let port = if has_port { String::new() } else { format!(":{PORT}") };
-        Ok(Self::Tcp(format!("{authority}{port}")))
+        parsed.ok_or_else(|| Error::UnsupportedURISchemeError { uri: host.to_owned() })
     }
+}
+
+/// Whether an engine can be at this address.
+pub(super) fn is_address(host: &str) -> bool {
+    Address::parse(host).is_ok()
+}
+
+/// A host and its port; `None` where one of them is not valid.
+fn with_port(authority: &str) -> Option<String> {
+    let authority = authority.trim_end_matches('/');
+    let is_strange = |c: char| c.is_whitespace() || c.is_control() || "/?#@".contains(c);
+    // The colons of an IPv6 address stand in brackets.
+    let named = authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+    let (host, port) = match named {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (authority, PORT),
+    };
+    (!host.is_empty() && !host.contains(is_strange)).then(|| format!("{host}:{port}"))
 }
 
 async fn send(address: Address, request: BollardRequest) -> Result<Response<Incoming>, Error> {
@@ -181,7 +194,21 @@ mod tests {
         ] {
             assert_eq!(Address::parse(host).unwrap(), expected, "{host}");
         }
-        assert!(Address::parse("ssh://box").is_err());
+        for host in [
+            "",
+            "foo",
+            "unix://",
+            "unix://docker.sock",
+            "tcp://",
+            "tcp://:2375",
+            "tcp://box:port",
+            "tcp://box:99999",
+            "tcp://a b:1",
+            "ssh://box",
+            "fd://",
+        ] {
+            assert!(Address::parse(host).is_err(), "{host}");
+        }
     }
 
     /// What a client makes of an engine that sends `head` and then `piece` over and over.

@@ -22,6 +22,10 @@ use crate::web::{JSON, json, whole};
 /// How long the controller may take for an order. It may first have to write other limits.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The answer of a dry run that is asked for its audit log.
+pub const DRY_RUN_AUDIT: &str = "cannot read the audit log: a dry run writes no audit log; \
+                                 start the allocator without --dry-run";
+
 /// Answers requests.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
@@ -99,12 +103,16 @@ impl Requests {
     /// Reads the log on another thread, since the log can be long and the disk slow.
     async fn audit(&self, Tail { last, job }: Tail) -> Answer {
         let folder = self.audit.clone();
+        // It may still find the log of an earlier run.
+        let is_dry = self.live.now().policy.dry_run;
         let reading = tokio::task::spawn_blocking(move || match job {
-            Some(job) => read::story(&folder, &job, last.into()),
-            None => read::last(&folder, last.into()),
+            _ if is_dry && !read::exists(&folder) => Ok(None),
+            Some(job) => read::story(&folder, &job, last.into()).map(Some),
+            None => read::last(&folder, last.into()).map(Some),
         });
         match reading.await.unwrap_or_else(|error| Err(error.into())) {
-            Ok(records) => Answer(StatusCode::OK, Reply::Audit(records)),
+            Ok(None) => Answer::failed(StatusCode::INTERNAL_SERVER_ERROR, DRY_RUN_AUDIT),
+            Ok(Some(records)) => Answer(StatusCode::OK, Reply::Audit(records)),
             Err(error) => {
                 let why = format!("cannot read the audit log: {error}");
                 Answer::failed(StatusCode::INTERNAL_SERVER_ERROR, why)

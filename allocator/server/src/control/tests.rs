@@ -18,11 +18,21 @@ struct TestServer {
 
 impl TestServer {
     fn open() -> Self {
+        Self::with(Snapshot { version: "9".to_owned(), ..Snapshot::default() })
+    }
+
+    /// The server of a run that writes nothing.
+    fn dry() -> Self {
+        let mut first = Snapshot::default();
+        first.policy.dry_run = true;
+        Self::with(first)
+    }
+
+    fn with(first: Snapshot) -> Self {
         let folder = tempfile::Builder::new()
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir()
             .unwrap();
-        let first = Snapshot { version: "9".to_owned(), ..Snapshot::default() };
         let (live, channels) = live::pair(first);
         let control = serve(&folder.path().join("socket"), live, folder.path().to_owned()).unwrap();
         Self { folder, channels, _control: control }
@@ -151,4 +161,28 @@ async fn missing_or_dead_socket_is_reported_as_not_running() {
     assert!(matches!(ask(&path, &Request::Status).await, Err(AskError::NotRunning(_))));
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(matches!(ask(&path, &Request::Status).await, Err(AskError::NotRunning(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hung_allocator_is_reported_after_seconds_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    // It accepts, and answers nothing.
+    let _hung = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let began = tokio::time::Instant::now();
+    let error = ask(&path, &Request::Status).await.unwrap_err();
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+    let error = error.to_string();
+    assert!(error.contains("no answer within 5 s; look at its log"), "{error}");
+}
+
+#[tokio::test]
+async fn dry_run_says_that_it_writes_no_audit_log() {
+    let (dry, other) = (TestServer::dry(), TestServer::open());
+    for job in [None, Some("a".to_owned())] {
+        let request = Request::Audit(Tail { last: 2, job });
+        let reply = ask(&dry.path(), &request).await.unwrap();
+        assert_eq!(reply, Reply::Failed(DRY_RUN_AUDIT.to_owned()));
+        assert_ne!(ask(&other.path(), &request).await.unwrap(), reply);
+    }
 }

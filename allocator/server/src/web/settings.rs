@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use paceline_api::setting_path::non_empty;
 use paceline_api::token::Token;
 use paceline_api::usage::BadUsage;
 use serde::Deserialize;
@@ -29,14 +30,20 @@ pub struct Settings {
 
     /// The file with the token that readers must show. Only its owner may have read permission
     #[arg(long, value_name = "FILE")]
+    #[serde(deserialize_with = "non_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub token_file: Option<PathBuf>,
 
     /// The server's certificate chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[serde(deserialize_with = "non_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub tls_certificate: Option<PathBuf>,
 
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    #[serde(deserialize_with = "non_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PathBuf>"))]
     pub tls_key: Option<PathBuf>,
 
     /// Also send the metrics to an OpenTelemetry receiver, by OTLP over HTTP. The `OTEL_EXPORTER_OTLP_…`
@@ -46,6 +53,49 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Checks the settings by themselves: their files are not read, and names of hosts not looked up.
+    ///
+    /// # Errors
+    /// They contradict each other.
+    pub fn check(&self) -> Result<(), BadUsage> {
+        match (&self.tls_certificate, &self.tls_key) {
+            (Some(_), None) => return Err(alone("tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(alone("tls_key", "tls_certificate")),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        if let Some(Address::Tcp(name)) = &self.listen
+            && let Ok(literal) = name.parse()
+        {
+            self.allows(name, &[literal])?;
+        }
+        Ok(())
+    }
+
+    /// Checks the settings with their files and names, as [`serve`](super::serve) does before it
+    /// listens.
+    ///
+    /// # Errors
+    /// They contradict each other, a file cannot be used, or a host is unknown.
+    pub async fn check_all(&self) -> Result<(), BadUsage> {
+        self.check()?;
+        self.plan(&self.listen.clone().unwrap_or_default()).await.map(drop)
+    }
+
+    /// Refuses addresses that other machines can reach, unless there are token and TLS. Returns whether
+    /// all are this machine's own.
+    fn allows(&self, name: &str, addresses: &[SocketAddr]) -> Result<bool, BadUsage> {
+        let own = addresses.iter().all(|address| address.ip().to_canonical().is_loopback());
+        if own || (self.token_file.is_some() && self.tls_certificate.is_some()) {
+            return Ok(own);
+        }
+        Err(BadUsage(format!(
+            "cannot listen on {name}: other machines can reach it; set token_file, \
+             tls_certificate and tls_key, or use a loopback address such as {} or \
+             unix:/path.sock",
+            Address::default()
+        )))
+    }
+
     /// Checks the settings for `address`; `None` if the address is `none`.
     pub(super) async fn plan(&self, address: &Address) -> Result<Option<Plan>, BadUsage> {
         let token = self.token_file.as_deref();
@@ -61,15 +111,7 @@ impl Settings {
             Address::Unix(path) => (Place::Unix(path.clone()), false),
             Address::Tcp(name) => {
                 let found = resolve(name).await?;
-                let own = found.iter().all(|address| address.ip().to_canonical().is_loopback());
-                if !own && (token.is_none() || tls.is_none()) {
-                    return Err(BadUsage(format!(
-                        "cannot listen on {name}: other machines can reach it; set token_file, \
-                         tls_certificate and tls_key, or use a loopback address such as {} or \
-                         unix:/path.sock",
-                        Address::default()
-                    )));
-                }
+                let own = self.allows(name, &found)?;
                 (Place::Tcp(found), own)
             }
         };
@@ -93,7 +135,7 @@ async fn resolve(name: &str) -> Result<Vec<SocketAddr>, BadUsage> {
 }
 
 fn alone(given: &str, missing: &str) -> BadUsage {
-    BadUsage(format!("cannot use {given} without {missing}: TLS needs both"))
+    BadUsage(format!("cannot use {given} without {missing}: TLS needs both; set both, or none"))
 }
 
 #[cfg(test)]
@@ -116,6 +158,43 @@ mod tests {
                     tls_certificate = 'c'\ntls_key = 'k'\notlp = true";
         assert_eq!(toml::from_str::<Settings>(file).unwrap(), given);
         assert_eq!(given.listen, Some(Address::Unix("/run/page.sock".into())));
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused_without_their_files() {
+        let check = |text: &str| toml::from_str::<Settings>(text).unwrap().check();
+        let both = "tls_certificate = '/c'\ntls_key = '/k'";
+        let outside = "listen = '0.0.0.0:7224'";
+        for (text, part) in [
+            ("tls_key = '/k'", "cannot use tls_key without tls_certificate"),
+            ("tls_certificate = '/c'", "cannot use tls_certificate without tls_key"),
+            (outside, "cannot listen on 0.0.0.0:7224"),
+            (&format!("{outside}\n{both}"), "set token_file"),
+            ("listen = '[::]:7224'\ntoken_file = '/t'", "cannot listen on [::]:7224"),
+        ] {
+            let error = check(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let whole = format!("{outside}\n{both}\ntoken_file = '/t'");
+        for text in ["", both, &whole, "listen = '127.0.0.1:0'", "listen = 'none'"] {
+            check(text).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn whole_check_reads_the_files() {
+        let settings = toml::from_str::<Settings>("token_file = '/no/such'").unwrap();
+        settings.check().unwrap();
+        let error = settings.check_all().await.unwrap_err().to_string();
+        assert!(error.contains("token_file /no/such"), "{error}");
+    }
+
+    #[test]
+    fn empty_path_is_refused() {
+        for key in ["token_file", "tls_certificate", "tls_key"] {
+            let error = toml::from_str::<Settings>(&format!("{key} = ''")).unwrap_err().to_string();
+            assert!(error.contains("expected a path"), "{error}");
+        }
     }
 
     #[test]

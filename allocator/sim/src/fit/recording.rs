@@ -46,6 +46,8 @@ impl Recording {
     /// Reads a text of one frame a line; empty lines are skipped.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut frames: Vec<Frame> = Vec::new();
+        // Some editors begin a file with the mark of byte order.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, text) in (1..).zip(text.lines()) {
             if text.trim().is_empty() {
                 continue;

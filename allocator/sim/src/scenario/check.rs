@@ -25,6 +25,9 @@ pub(super) fn check(file: ScenarioFile) -> Checked<Scenario> {
         let rule = "there must be [[job]] or [[gang]], but not both";
         return Err(ScenarioError::value("job", &file.jobs.len(), rule));
     }
+    if file.name.trim().is_empty() {
+        return Err(ScenarioError::value("name", &"\"\"", "must be a name, for example mine"));
+    }
     let params = params(file.params)?;
     Limiter::with(1.0, file.limiter.below(Enforcement::default()))?;
     // Before any group is expanded.

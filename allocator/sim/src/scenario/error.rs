@@ -25,6 +25,16 @@ pub enum ScenarioError {
         /// What is allowed.
         rule: String,
     },
+    /// An option of the command line that is not allowed.
+    #[error("invalid --{option} {value:?}: expected {expected}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What is allowed.
+        expected: String,
+    },
     /// An unknown policy or parameter, or an invalid value of one.
     #[error(transparent)]
     Policy(#[from] ParamError),
@@ -78,6 +88,14 @@ impl ScenarioError {
         rule: impl Into<String>,
     ) -> Self {
         Self::Value { field: field.into(), value: value.to_string(), rule: rule.into() }
+    }
+
+    pub(crate) fn option(
+        option: &'static str,
+        value: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Option { option, value: value.into(), expected: expected.into() }
     }
 
     /// The error that `toml` reports for `text`, in one line.

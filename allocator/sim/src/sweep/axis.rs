@@ -33,19 +33,20 @@ impl FromStr for Axis {
     /// Parses `POLICY.PARAMETER=VALUES`. The values are numbers and ranges `FROM..TO/STEP` with
     /// both ends, separated by commas. The policy must accept each of them.
     fn from_str(text: &str) -> Result<Self, ScenarioError> {
-        let form = || {
-            let rule = "must be POLICY.PARAMETER=VALUES, for example flowcon.interval=5,20..60/10";
-            ScenarioError::value("sweep", &format!("{text:?}"), rule)
+        let refused = |expected: &str| {
+            let example = "for example flowcon.interval=5,20..60/10";
+            ScenarioError::option("sweep", text, format!("{expected}, {example}"))
         };
+        let form = || refused("POLICY.PARAMETER=VALUES");
         let (name, all) = text.split_once('=').ok_or_else(form)?;
         let (policy, parameter) = name.trim().split_once('.').ok_or_else(form)?;
         let mut values = Vec::new();
         for part in all.split(',') {
-            values.extend(parse_values(part.trim()).ok_or_else(form)?);
+            values.extend(parse_values(part.trim()).map_err(refused)?);
         }
         if values.len() > MAX_VALUES {
-            let rule = format!("a parameter can have at most {MAX_VALUES} values");
-            return Err(ScenarioError::value(format!("sweep of {name}"), &values.len(), rule));
+            let expected = format!("at most {MAX_VALUES} values, not {}", values.len());
+            return Err(ScenarioError::option("sweep", text, expected));
         }
         for value in &values {
             let mut params = Params::default();
@@ -56,18 +57,22 @@ impl FromStr for Axis {
     }
 }
 
-/// The values of one number or range; `None` if it is neither.
-fn parse_values(text: &str) -> Option<Vec<f64>> {
-    let number = |text: &str| text.trim().parse().ok().filter(|x: &f64| x.is_finite());
-    let Some((from, rest)) = text.split_once("..") else { return Some(vec![number(text)?]) };
-    let (to, step) = rest.split_once('/')?;
+/// The values of one number or range. The error is what was expected instead.
+fn parse_values(text: &str) -> Result<Vec<f64>, &'static str> {
+    const FORM: &str = "numbers, or ranges FROM..TO/STEP";
+    let number = |text: &str| text.trim().parse().ok().filter(|x: &f64| x.is_finite()).ok_or(FORM);
+    let Some((from, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
+    let (to, step) = rest.split_once('/').ok_or(FORM)?;
     let (from, to, step) = (number(from)?, number(to)?, number(step)?);
-    if step <= 0.0 || to < from {
-        return None;
+    if step <= 0.0 {
+        return Err("a STEP above 0 in FROM..TO/STEP");
+    }
+    if to < from {
+        return Err("a TO of at least FROM in FROM..TO/STEP");
     }
     // A last value that rounding puts beyond the end is included.
     let last = position((to - from) / step * (1.0 + 1e-9)).min(MAX_VALUES);
-    Some((0..=last).map(|place| round_digits(from + count(place) * step)).collect())
+    Ok((0..=last).map(|place| round_digits(from + count(place) * step)).collect())
 }
 
 /// The number without rounding errors in its last digits.

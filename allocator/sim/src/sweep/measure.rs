@@ -68,8 +68,8 @@ impl FromStr for Measure {
         }
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
         let hint = did_you_mean(text, names.iter().copied());
-        let rule = format!("must be {OF_A_JOB}JOB or one of {}{hint}", names.join(", "));
-        Err(ScenarioError::value("metric", &format!("{text:?}"), rule))
+        let expected = format!("{OF_A_JOB}JOB or one of {}{hint}", names.join(", "));
+        Err(ScenarioError::option("metric", text, expected))
     }
 }
 

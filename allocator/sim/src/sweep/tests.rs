@@ -31,7 +31,17 @@ fn invalid_axis_is_rejected_with_a_hint() {
     for text in
         ["flowcon.alpha", "alpha=1", "flowcon.alpha=", "flowcon.alpha=a", "flowcon.alpha=1,"]
     {
-        assert!(refusal(text).contains("POLICY.PARAMETER=VALUES"), "{text}");
+        let said = refusal(text);
+        assert!(said.starts_with(&format!("invalid --sweep {text:?}: expected ")), "{said}");
+        assert!(said.ends_with(", for example flowcon.interval=5,20..60/10"), "{said}");
+    }
+    for (range, reason) in [
+        ("1..0/1", "expected a TO of at least FROM"),
+        ("0..1/0", "expected a STEP above 0"),
+        ("0..1", "expected numbers, or ranges FROM..TO/STEP"),
+    ] {
+        let said = refusal(&format!("flowcon.interval={range}"));
+        assert!(said.contains(reason), "{said}");
     }
     for range in ["60..20/10", "20..60/0", "20..60", "20..60/-1", "nan", "inf"] {
         assert!(refusal(&format!("flowcon.interval={range}")).contains(range), "{range}");

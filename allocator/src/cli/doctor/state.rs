@@ -1,5 +1,6 @@
 //! The state folder: who can read it, what earlier runs have left in it, and its audit log.
 
+use std::io;
 use std::path::Path;
 
 use paceline_api::audit::read;
@@ -8,7 +9,7 @@ use paceline_api::clock::unix_seconds;
 use paceline_api::figures::moment;
 use paceline_api::state_folder::StateFolder;
 use paceline_node::limits::inspection::{EngineState, inspect};
-use rustix::fs::statvfs;
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 
 use super::super::state::StateArgs;
 use super::report::{Finding, number};
@@ -25,17 +26,14 @@ const MAX_AHEAD: f64 = 60.0;
 /// Examines the folder at `path`; `owner` is the user to whom it must belong. Commands that restore take
 /// `options`. Also returns what it holds for each engine.
 pub(super) fn examine(path: &Path, owner: u32, options: &str) -> (Vec<Finding>, Vec<EngineState>) {
-    let unusable = |error: std::io::Error| {
+    let unusable = |error: io::Error| {
         let found = format!("cannot read {}: {error}", path.display());
         let advice = "run as its owner, or choose another --state-dir";
         (vec![Finding::error("state folder", found, advice)], Vec::new())
     };
     let folder = match StateFolder::for_reading(path) {
         Ok(Some(folder)) => folder,
-        Ok(None) => {
-            let found = format!("{} does not exist: the first run makes it", path.display());
-            return (vec![Finding::ok("state folder", found)], Vec::new());
-        }
+        Ok(None) => return (vec![missing(path, may_make)], Vec::new()),
         Err(error) => return unusable(error),
     };
     let ((found_owner, mode), engines) = match (folder.owner_and_mode(), inspect(&folder)) {
@@ -47,6 +45,30 @@ pub(super) fn examine(path: &Path, owner: u32, options: &str) -> (Vec<Finding>, 
     findings.extend(engines.iter().flat_map(|engine| of_engine(engine, &restore(path, options))));
     findings.push(audit(path));
     (findings, engines)
+}
+
+/// A missing folder, which a run can make if `may_make` finds nothing wrong with the nearest folder above.
+fn missing(path: &Path, may_make: impl Fn(&Path) -> io::Result<()>) -> Finding {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let above = absolute.ancestors().skip(1).find(|above| above.exists());
+    let above = above.unwrap_or(Path::new("/"));
+    match may_make(above) {
+        Ok(()) => {
+            let found = format!("{} does not exist: the first run makes it", path.display());
+            Finding::ok("state folder", found)
+        }
+        Err(error) => {
+            let (path, above) = (path.display(), above.display());
+            let found = format!("cannot make {path}: cannot write into {above}: {error}");
+            Finding::error("state folder", found, "set HOME, or choose another --state-dir")
+        }
+    }
+}
+
+/// Whether this process may make a folder in another.
+fn may_make(above: &Path) -> io::Result<()> {
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(accessat(CWD, above, rights, AtFlags::EACCESS)?)
 }
 
 fn access(path: &Path, (found, expected): (u32, u32), mode: u32) -> Finding {
@@ -157,7 +179,8 @@ fn judge(verdict: &Verdict, now: f64) -> Finding {
         last.map_or(String::new(), |at| format!(", the last of {}", moment(at)))
     );
     if *broken > 0 {
-        let found = format!("{found}; the chain is broken in {broken} places");
+        let places = number(usize::try_from(*broken).unwrap_or(usize::MAX), "place");
+        let found = format!("{found}; the chain is broken in {places}");
         return Finding::error("audit log", found, "run paceline audit verify");
     }
     if last.is_some_and(|at| at - now > MAX_AHEAD) {
@@ -205,6 +228,25 @@ mod tests {
         let (findings, _) = examine(&path, own(), "");
         assert_eq!(level_of(&findings, "state folder").0, Level::Ok);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn missing_folder_that_cannot_be_made_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a/b/state");
+        let refused = |above: &Path| {
+            assert_eq!(above, place.path(), "the nearest folder that is there");
+            Err(io::ErrorKind::PermissionDenied.into())
+        };
+        let finding = missing(&path, refused);
+        assert_eq!(finding.level, Level::Error);
+        assert!(finding.found.starts_with("cannot make "), "{finding:?}");
+        assert!(finding.advice.unwrap().contains("--state-dir"));
+        assert_eq!(missing(&path, may_make).level, Level::Ok);
+        fs::set_permissions(place.path(), PermissionsExt::from_mode(0o500)).unwrap();
+        // Root may write everywhere.
+        let expected = if own() == 0 { Level::Ok } else { Level::Error };
+        assert_eq!(missing(&path, may_make).level, expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use paceline_server::web;
 
 use super::super::actuator_arg::ActuatorArgs;
@@ -10,6 +10,7 @@ use super::super::control_args::ControlArgs;
 use super::super::node_args::NodeArgs;
 use super::super::policy_args::PolicyArgs;
 use super::super::state::StateArgs;
+use super::super::without_empty_variables;
 
 /// Manage the opted-in containers of this machine until SIGTERM or Ctrl-C
 ///
@@ -103,7 +104,9 @@ impl RunArgs {
     /// A run with this configuration file, and no other option.
     pub(in crate::cli) fn with_file(path: &Path) -> Self {
         // No argument is parsed, so only the environment can be invalid: its options take any text.
-        let Alone { mut run } = Alone::parse_from(["paceline"]);
+        let matches = without_empty_variables(Alone::command()).get_matches_from(["paceline"]);
+        let parsed = Alone::from_arg_matches(&matches);
+        let Alone { mut run } = parsed.unwrap_or_else(|error| error.exit());
         run.policy.config = Some(path.to_owned());
         run
     }

@@ -64,6 +64,8 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
         let command = args.containerized(&settings, log.given())?;
         return super::containerized::run(&runtime, engine, command, &signals).await;
     }
+    // Before anything is written: a page that cannot be served ends the run.
+    settings.fixed.web.check_all().await?;
     let _managing = engine.manage_processes()?;
     let described = tokio::select! {
         described = engine.info(&runtime) => described?,
@@ -88,8 +90,8 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     let EngineInfo { name, machine, .. } = described;
     let frames = create(args.record.as_ref())?;
     let records = Records { frames, samples: create(args.samples.as_ref())?, audit };
-    info!(policy = policy.name(), node = name, cpus = machine.cpus, "allocator runs");
-    let engine = decision_engine(name, &machine, &nodes, policy, settings.chosen.limiter)
+    let cpus = machine.cpus;
+    let engine = decision_engine(name.clone(), &machine, &nodes, policy, settings.chosen.limiter)
         .map_err(|error| BadUsage(error.to_string()))?;
     let migration = journal.filter(|_| !nodes.is_empty()).map(|it| (it, fixed.migration));
     let actions = (args.place == Place::Swarm)
@@ -102,6 +104,7 @@ pub(super) async fn run(args: RunArgs, engine: &EngineArgs, log: Log) -> anyhow:
     let _page = web::serve(&fixed.web, snapshots.clone(), actions).await?;
     let _exporting = export.map(|export| export.start(&snapshots));
     let _control = control.serve(snapshots, state, args.control_group.as_deref())?;
+    info!(policy = settings.chosen.policy, node = name, cpus, "allocator runs");
     let level = log.clone();
     let hooks = Hooks { log_level: Some(Box::new(move |it| level.set_level(it))) };
     let (reloads, renewals) = Reloads::new(args, settings, log);

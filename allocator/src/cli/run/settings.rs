@@ -63,7 +63,11 @@ impl RunArgs {
     /// Reads the file and checks the merged settings. An error names the file if the file
     /// causes it.
     pub(super) fn settings(&self, log: &Given) -> Result<Settings, BadUsage> {
-        let settings = self.over(&self.policy.file()?, log);
+        self.settings_over(&self.policy.file()?, log)
+    }
+
+    fn settings_over(&self, file: &Config, log: &Given) -> Result<Settings, BadUsage> {
+        let settings = self.over(file, log);
         settings.build().map(drop).map_err(|error| match &self.policy.config {
             Some(path) if self.over(&Config::default(), log).build().is_ok() => {
                 BadUsage(format!("{}: {error}", path.display()))
@@ -71,6 +75,16 @@ impl RunArgs {
             Some(_) | None => error,
         })?;
         Ok(settings)
+    }
+
+    /// Checks the settings over those of a file as a run does before it begins: also files that they
+    /// name, and hosts.
+    pub(in crate::cli) async fn check(&self, file: &Config, log: &Given) -> Result<(), BadUsage> {
+        let web = self.settings_over(file, log)?.fixed.web;
+        web.check_all().await.map_err(|error| match &self.policy.config {
+            Some(path) => BadUsage(format!("{}: {error}", path.display())),
+            None => error,
+        })
     }
 
     /// The merged and checked settings, as a configuration file has them.
@@ -131,6 +145,7 @@ impl Settings {
     pub(super) fn build(&self) -> Result<Built, BadUsage> {
         self.chosen.limiter.check().map_err(|error| BadUsage(error.to_string()))?;
         self.fixed.migration.check().map_err(|error| BadUsage(error.to_string()))?;
+        self.fixed.web.check()?;
         // An engine that is asked for a label without a name lists all containers.
         let has_name = |label: &&String| label.split('=').next().is_some_and(|key| !key.is_empty());
         if let Some(label) = self.fixed.with_label.iter().find(|label| !has_name(label)) {

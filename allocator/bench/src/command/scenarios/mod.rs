@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use paceline_api::usage::BadUsage;
+use paceline_api::usage::{BadUsage, unreadable};
 use paceline_api::{bounded, plain};
 use paceline_policy::names::did_you_mean;
 use paceline_sim::Scenario;
@@ -92,17 +92,22 @@ pub fn run(args: &ScenariosArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The scenario called `name`: a file of that name, or else a built-in scenario.
-pub(super) fn open(name: &str) -> Result<Scenario, BadUsage> {
-    let path = Path::new(name);
-    let text = match listed(name) {
-        Some(listed) if !path.exists() => listed.text.to_owned(),
-        None if !path.exists() => return Err(unknown(name)),
-        Some(_) | None => bounded::SCENARIO
-            .read(path)
-            .map_err(|error| BadUsage(format!("cannot read {name}: {error}")))?,
+/// The scenario of a file, or else the built-in one of that name; `-` is standard input.
+pub(super) fn open(path: &Path) -> Result<Scenario, BadUsage> {
+    let is_file = bounded::is_standard_input(path) || path.exists() || has_form_of_file(path);
+    let text = match path.to_str().filter(|_| !is_file) {
+        Some(name) => listed(name).ok_or_else(|| unknown(name))?.text.to_owned(),
+        None => bounded::SCENARIO.read_given(path).map_err(|error| unreadable(path, &error))?,
     };
+    let name = bounded::shown(path);
     Scenario::parse(&text).map_err(|error| BadUsage(format!("{name}: {error}")))
+}
+
+/// Whether this is the path of a file and no name, also where the file is missing.
+fn has_form_of_file(path: &Path) -> bool {
+    path.components().count() > 1
+        || path.has_root()
+        || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
 fn listed(name: &str) -> Option<&'static Listed> {
@@ -117,4 +122,32 @@ fn unknown(name: &str) -> BadUsage {
         "unknown scenario {name:?}: expected a file or one of {}{hint}",
         names.join(", ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn path_of_a_missing_file_is_not_taken_for_a_name() {
+        for path in ["/no/such.toml", "none/FC-3", "mine.toml", "./FC-3"] {
+            let error = open(Path::new(path)).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("cannot read {path}: ")), "{error}");
+        }
+        let error = open(Path::new("FC3")).unwrap_err().to_string();
+        assert!(error.contains("did you mean \"FC-3\"?"), "{error}");
+        open(Path::new("fc-3")).unwrap();
+    }
+
+    #[test]
+    fn name_of_a_file_may_be_any_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(OsStr::from_bytes(b"\xff.toml"));
+        fs::write(&path, listed("FC-3").unwrap().text).unwrap();
+        open(&path).unwrap();
+    }
 }

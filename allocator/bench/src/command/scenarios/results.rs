@@ -33,7 +33,7 @@ use rayon::prelude::*;
 pub(super) struct RunArgs {
     /// Scenarios, as TOML files or names that `paceline scenarios` lists [default: all of the list]
     #[arg(value_name = "SCENARIO")]
-    scenarios: Vec<String>,
+    scenarios: Vec<PathBuf>,
 
     /// Print a page of Markdown
     #[arg(long, conflicts_with = "json")]
@@ -67,8 +67,8 @@ pub(super) enum Figures {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let names = LIBRARY.iter().map(|listed| listed.name.to_owned());
-    let names: Vec<String> =
+    let names = LIBRARY.iter().map(|listed| PathBuf::from(listed.name));
+    let names: Vec<PathBuf> =
         if args.scenarios.is_empty() { names.collect() } else { args.scenarios.clone() };
     let scenarios: Result<Vec<Scenario>, BadUsage> =
         names.iter().map(|name| super::open(name)).collect();

@@ -87,8 +87,8 @@ fn known(scenario: &Scenario, what: &Measure) -> Result<(), ScenarioError> {
     }
     let hint = did_you_mean(name, names.iter().copied());
     let some = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
-    let rule = format!("the scenario has no such job: it has {some}{hint}");
-    Err(ScenarioError::Value { field: "metric".to_owned(), value: what.to_string(), rule })
+    let expected = format!("completion:JOB of a job of the scenario, which has {some}{hint}");
+    Err(ScenarioError::Option { option: "metric", value: what.to_string(), expected })
 }
 
 impl Swept<'_> {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::*;
 
 fn entry(name: &str) -> Entry {
-    let scenario: Scenario = super::super::open(name).unwrap();
+    let scenario: Scenario = super::super::open(name.as_ref()).unwrap();
     Entry::run(scenario, &claims::published().unwrap()).unwrap()
 }
 
@@ -57,7 +57,7 @@ fn impossible_claims_are_the_known_ones() {
 
 #[test]
 fn figures_of_runs_cut_short_are_marked_on_the_page() {
-    let mut scenario: Scenario = super::super::open("FC-3").unwrap();
+    let mut scenario: Scenario = super::super::open("FC-3".as_ref()).unwrap();
     scenario.until = 300.0;
     let entry = Entry::run(scenario, &[]).unwrap();
     let page = blocks::markdown(&of_scenario(&entry));
