@@ -151,10 +151,6 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         limits::a_container_made_with_cpus_gets_its_cpus_back;
         limits::under_a_parent_group_with_a_quota_no_limit_is_put_back_too needs Root;
         limits::weights_take_the_place_of_caps_and_are_put_back;
-        dependability::after_a_kill_restore_puts_every_limit_back;
-        dependability::restore_continues_after_its_reader_left;
-        dependability::restore_by_a_read_only_state_folder_puts_limits_back;
-        dependability::restore_without_sight_of_control_groups_keeps_the_record;
         dependability::next_run_restores_limits_of_a_killed_run;
         dependability::ctrl_c_puts_every_limit_back_and_ends_with_130;
         dependability::a_second_allocator_is_turned_away;
@@ -219,11 +215,22 @@ fn trials(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
         bench::run_beside_other_work_is_marked_and_ends_on_time;
         truth::frames_agree_with_job_log_and_engine_statistics;
     ];
+    trials.extend(of_restore(engine, is_there));
     trials.extend(of_doctor(engine, is_there));
     trials.extend(of_systemd(engine, is_there));
     trials.extend(of_the_sidecar(engine, is_there));
     trials.extend(of_users(engine, is_there));
     trials
+}
+
+/// The tests of `paceline restore` after a kill.
+fn of_restore(engine: Option<&Arc<Engine>>, is_there: bool) -> Vec<Trial> {
+    trials![engine, is_there,
+        dependability::after_a_kill_restore_puts_every_limit_back;
+        dependability::restore_continues_after_its_reader_left;
+        dependability::restore_by_a_read_only_state_folder_puts_limits_back needs Root;
+        dependability::restore_without_sight_of_control_groups_keeps_the_record needs Root;
+    ]
 }
 
 /// The tests of `paceline doctor`.

@@ -125,9 +125,9 @@ impl Actuator {
         }
         match self.find_group(record) {
             Some(Found::Here(cgroup)) => self.restore_group(&cgroup, record).map(Some),
-            Some(Found::Ended | Found::Replaced(_)) => Ok(None),
             Some(Found::Unseen) | None if target.container.pid.is_some() => Err(unseen(target)),
-            Some(Found::Unseen) | None => Ok(None),
+            // It has ended, or its container has.
+            Some(Found::Ended | Found::Replaced(_) | Found::Unseen) | None => Ok(None),
         }
     }
 
