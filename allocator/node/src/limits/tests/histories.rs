@@ -178,7 +178,7 @@ impl World {
             }
             Step::Sample(who, one) => {
                 let Some(actuator) = self.get(who) else { return };
-                let sampled = kill_after(killed, sample(actuator, CONTAINERS[one])).await;
+                let sampled = kill_after(killed, Box::pin(sample(actuator, CONTAINERS[one]))).await;
                 (who, sampled.is_some())
             }
             Step::End(who) => {
