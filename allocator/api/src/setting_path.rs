@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 /// Reads the path of a setting. An empty one names nothing, and is refused as on a command line.
 ///
 /// # Errors
-/// The value is no text, or empty.
+/// The value is empty, or not a text.
 pub fn non_empty<'de, D>(deserializer: D) -> Result<Option<PathBuf>, D::Error>
 where
     D: Deserializer<'de>,

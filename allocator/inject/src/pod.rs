@@ -73,7 +73,7 @@ pub(crate) fn opts_in(metadata: &Cursor<'_>) -> Result<bool, Problem> {
     labels.text(key).map(|_| true)
 }
 
-/// The value of the label where it is no answer: neither true nor false.
+/// The value of the label if it is neither true nor false.
 pub(crate) fn other_value(metadata: &Cursor<'_>) -> Option<String> {
     let labels = metadata.map("labels").ok().flatten()?;
     let value = |key| labels.scalar(key).ok().flatten();

@@ -114,7 +114,7 @@ impl Actuator {
     }
 
     /// Restores a limit of ours in a control group that the engine's description did not lead to: the
-    /// description is old, or the group cannot be seen from here. `None` if there is no such limit.
+    /// description is old, or the group cannot be seen from here. `None` without such a limit.
     fn restore_hidden(
         &self,
         target: &Target,
