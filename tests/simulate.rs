@@ -193,7 +193,7 @@ async fn invalid_simulation_ends_with_2_and_one_line_of_advice() {
         ),
         (
             &[&sweep("flowcon.alpha=1")[..], &["--sweep", "tradl.interval=1"]].concat(),
-            &["flowcon.alpha and tradl.interval", "same policy's"],
+            &["flowcon.alpha and tradl.interval", "parameters of one policy"],
         ),
     ] {
         let (code, said, error) = paceline(words).await;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -31,11 +31,17 @@ pub fn unreadable(path: &Path, error: &io::Error) -> BadUsage {
     BadUsage(format!("cannot read {}: {error}", shown(path)))
 }
 
+/// A result cannot be written. `paceline` exits with code 1, before the work or after it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {why}; name another file", .path.display())]
+pub struct Unwritable {
+    path: PathBuf,
+    why: String,
+}
+
 /// Checks before long work that its result can be written to `path`.
-pub fn writable(path: &Path) -> Result<(), BadUsage> {
-    let refused = |why: String| {
-        BadUsage(format!("cannot write {}: {why}; name another file", path.display()))
-    };
+pub fn writable(path: &Path) -> Result<(), Unwritable> {
+    let refused = |why: String| Unwritable { path: path.to_owned(), why };
     let may = |path: &Path, rights| {
         accessat(CWD, path, rights, AtFlags::EACCESS)
             .map_err(|error| refused(io::Error::from(error).to_string()))
