@@ -113,8 +113,6 @@ async fn bad_usage_ends_with_2_and_names_allowed_values() {
         (&["run", "--move-within", "soon"], &["soon", "a number of seconds"]),
         (&["simulate", "FC-3", "--seeds", "x"], &["'x'", "a whole number from 1 to 10000"]),
         (&["simulate", "/no/such.toml"], &["cannot read /no/such.toml"]),
-        (&["simulate", "FC-3", "--report", "/no/such/a.html"], &["cannot write /no/such/a.html"]),
-        (&["simulate", "FC-3", "--record", "/no/such/a.jsonl"], &["cannot write /no/such/a.jsonl"]),
         (&["simulate", "FC-3", "--sweep", "x"], &["invalid --sweep \"x\": expected POLICY."]),
         (
             &["--host", "foo", "run"],

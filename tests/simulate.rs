@@ -216,8 +216,12 @@ async fn options_that_do_not_go_together_end_with_2() {
 }
 
 #[tokio::test]
-async fn a_page_that_cannot_be_written_ends_with_1_and_its_name() {
-    let (code, _, error) = paceline(&["simulate", "FC-3", "--report", "/no/such/page.html"]).await;
-    assert_eq!((code, error.lines().count()), (Some(1), 1), "{error}");
-    assert!(error.contains("cannot write /no/such/page.html"), "{error}");
+async fn result_that_cannot_be_written_ends_with_1_and_its_name() {
+    for option in ["--report", "--record"] {
+        let words = ["simulate", "FC-3", "--policy", "flowcon", option, "/no/such/file"];
+        let (code, said, error) = paceline(&words).await;
+        // Nothing was simulated before.
+        assert_eq!((code, said.as_str(), error.lines().count()), (Some(1), "", 1), "{error}");
+        assert!(error.contains("cannot write /no/such/file"), "{error}");
+    }
 }
