@@ -1,4 +1,4 @@
-//! `MXNet` with `GluonTS`, RETURNN, Deeplearning4j, scripts of spaCy and of Informer.
+//! `MXNet` with `GluonTS`, RETURNN, scripts of spaCy and of Informer.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
@@ -15,7 +15,6 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(Returnn::default()),
         Box::new(Spacy),
         Box::new(informer()),
-        Box::new(Deeplearning4j),
     ]
 }
 
@@ -82,38 +81,6 @@ impl Grammar for MxNet {
 /// The time of a step, below its losses.
 fn informer() -> Table {
     Table::new("informer", [Shape::new("speed: {s}s/iter; left time: {_}s")])
-}
-
-/// `ScoreIterationListener: Score at iteration 5 is 1.25`. The score is the loss, but other programs have scores that
-/// are better when larger. The name of the class may be gone with the prefix of a logger.
-#[derive(Debug)]
-struct Deeplearning4j;
-
-impl Grammar for Deeplearning4j {
-    fn name(&self) -> &'static str {
-        "deeplearning4j"
-    }
-
-    fn starts(&self, byte: u8) -> bool {
-        matches!(byte, b'S' | b'o')
-    }
-
-    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        const SCORE: &str = "Score at iteration ";
-        let after = line.strip_prefix(SCORE).or_else(|| {
-            let (class, rest) = line.split_once(SCORE)?;
-            let class = class.strip_suffix(": ").or_else(|| class.strip_suffix(" - "))?;
-            class.ends_with("ScoreIterationListener").then_some(rest)
-        });
-        let score = || {
-            let (step, rest) = scan::count(after?)?;
-            Some((step, scan::whole(rest.strip_prefix(" is ")?)?))
-        };
-        let Some((step, score)) = score() else { return Reading::Foreign };
-        draft.found.step = Some(step);
-        draft.push("score", Phase::Train, Span::Step, score);
-        Reading::Says
-    }
 }
 
 /// `Losses {'ner': 12.5}`: the loss of each component.

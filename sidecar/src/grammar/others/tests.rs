@@ -47,18 +47,3 @@ fn spacy() {
     ];
     check("spacy", true, &table);
 }
-
-#[test]
-fn deeplearning4j() {
-    let table = [
-        (
-            "o.d.o.l.ScoreIterationListener - Score at iteration 10 is 1.25",
-            "step 10, score=1.25 Step",
-        ),
-        ("ScoreIterationListener: Score at iteration 20 is NaN", "step 20, score=NaN Step"),
-        ("Score at iteration 30 is 0.5", "step 30, score=0.5 Step"),
-        ("Score at iteration 30 is 0.5 of 1", ""),
-        ("Some Score at iteration 30 is 0.5", ""),
-    ];
-    check("deeplearning4j", true, &table);
-}

@@ -46,6 +46,8 @@ pub(super) struct Tqdm {
     step_of_run: Option<u64>,
     /// Such a step was the counter of the bar, so both count the same.
     alike: bool,
+    /// How many steps the bar of the last frame has left, if it is of held-out data.
+    left_of_evaluation: u64,
     /// A bar of rich was in epoch 0. The number after the slash is then the last epoch.
     from_zero: bool,
 }
@@ -101,6 +103,10 @@ impl Grammar for Tqdm {
         true
     }
 
+    fn evaluates(&self) -> bool {
+        self.left_of_evaluation > 0
+    }
+
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         if line.is_empty() {
             self.before = Before::Blank;
@@ -135,6 +141,9 @@ impl Grammar for Tqdm {
                 desc.phase = Some(Phase::Train);
             }
         }
+        let holds_out = desc.phase.is_some_and(|phase| phase != Phase::Train);
+        let total = frame.total.filter(|_| holds_out);
+        self.left_of_evaluation = total.unwrap_or_default().saturating_sub(frame.n);
         let (at, of_epochs) = self.bar(&frame, desc, before);
         if let Some(bar) = self.bars.get_mut(at) {
             let tells = !draft.found.losses.is_empty();
