@@ -32,7 +32,7 @@ use counters::{Counters, Order};
 use field::counts;
 use held_out::{abbreviated, data, drop_parts_named_after_data, inherit, is_final, is_summary};
 use known_words::is_one;
-use line_time::{LineTime, took};
+use line_time::{LineTime, TimedParts, took};
 use main_loss::{keep_whole_cost, of_batch};
 use numbered::{counts_checkpoints, names_run, starts_from};
 use numbers::{begins_extent, is_counted, lettered};
@@ -78,6 +78,8 @@ struct Now {
     bare_time: Option<f64>,
     /// The time that the line took, as it says: `took 1.2 s`.
     took: Option<f64>,
+    /// The times of parts of a step.
+    parts: TimedParts,
     /// The number of steps that a time is of.
     steps_of_time: Option<u64>,
 }
@@ -337,7 +339,7 @@ impl KeyValue {
             draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             return;
         }
-        if took(pair, last, before) {
+        if took(pair, last, before) || now.parts.sum_up(pair, last, before) {
             now.took = now.took.or(pair.in_seconds());
             return now.bare(pair);
         }

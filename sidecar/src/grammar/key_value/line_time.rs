@@ -42,6 +42,33 @@ impl LineTime {
     }
 }
 
+/// The times of parts of a step, before their sum: `forward 0.5 s, backward 0.25 s, total 0.75 s`.
+#[derive(Debug, Default)]
+pub(super) struct TimedParts {
+    count: u32,
+    sum: f64,
+}
+
+impl TimedParts {
+    /// Takes a number. Returns whether it is the sum of the times before it.
+    pub(super) fn sum_up(&mut self, pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
+        if pair.unit.is_empty() {
+            return false;
+        }
+        let Some(seconds) = pair.in_seconds() else { return false };
+        if before.is_empty() && last.eq_ignore_ascii_case("total") {
+            let difference = (self.sum - seconds).abs();
+            return self.count > 1 && difference <= MAX_ROUNDING * seconds;
+        }
+        self.count += 1;
+        self.sum += seconds;
+        false
+    }
+}
+
+/// How much of a sum of times may be lost by rounding its parts.
+const MAX_ROUNDING: f64 = 0.03;
+
 /// Whether a number is the time that a line took: `took 1.2 s`, and `in 1.2s` at its end.
 pub(super) fn took(pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
     let is_end = || last.eq_ignore_ascii_case("in") && pair.after.trim_end().is_empty();
