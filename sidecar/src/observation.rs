@@ -40,6 +40,7 @@ pub struct Loss {
 }
 
 /// The content of one line, frame, record or row. A field that is not given is `None`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Wall time in Unix seconds, if the source gives it.
@@ -59,12 +60,16 @@ pub struct Observation {
     pub done: Option<f64>,
     /// The epoch, as the source counts it; fractions (Hugging Face) are kept.
     pub epoch: Option<f64>,
+    /// Whether the source is known to count epochs from 0.
+    pub epochs_from_zero: bool,
     /// The planned number of epochs.
     pub total_epochs: Option<u64>,
     /// The number of samples in a batch, if a line announces it.
     pub batch_size: Option<u64>,
     /// Seconds that one step takes, if the source reports them.
     pub batch_seconds: Option<f64>,
+    /// Whether an earlier step had the first latency, which includes one-time work, but not as a time that is used.
+    pub warm: bool,
     /// The rank of the process that printed it, if a launcher's prefix or the line gives it.
     pub rank: Option<u32>,
     /// Whether nothing names the loop that it is of: it may be the training or an evaluation.

@@ -19,7 +19,8 @@ struct XgBoost;
 #[derive(Debug)]
 struct LightGbm;
 
-/// `100:⇥learn: 0.25⇥test: 0.5⇥best: 0.5 (90)⇥total: 1.5s⇥remaining: 9s`. The times are those of the run.
+/// `100:⇥learn: 0.25⇥test: 0.5⇥best: 0.5 (90)⇥total: 1.5s⇥remaining: 9s`. The times are those of the run. In old
+/// versions: `100:⇥learn 0.25⇥test 0.5⇥bestTest 0.5⇥passed: 0.1 sec⇥total: 1.5s`, with the time of the iteration.
 #[derive(Debug)]
 struct CatBoost;
 
@@ -34,7 +35,10 @@ impl Grammar for CatBoost {
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
         let Some((step, rest)) = scan::count(line) else { return Reading::Foreign };
-        let Some(rest) = rest.strip_prefix(":\tlearn: ") else { return Reading::Foreign };
+        let Some(rest) = rest.strip_prefix(":\tlearn: ") else {
+            let found = rest.strip_prefix(':').and_then(|rest| before_1(step, rest, draft));
+            return if found.is_some() { Reading::Says } else { Reading::Foreign };
+        };
         let mut fields = rest.split('\t');
         let learn = fields.next().and_then(scan::whole);
         // There may be several sets of held-out data: `test0`.
@@ -52,6 +56,35 @@ impl Grammar for CatBoost {
         }
         Reading::Says
     }
+}
+
+/// Reads the rest of a line as `CatBoost` printed it before version 1: `learn 0.25⇥passed: 0.1 sec`. Gaps of spaces may
+/// stand for tabs.
+fn before_1(step: u64, rest: &str, draft: &mut Draft) -> Option<()> {
+    let value = |text: &str| {
+        let text = text.trim_start();
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let word = text.get(..end)?;
+        scan::whole(word).or_else(|| scan::run_into(word))
+    };
+    let fields = rest.trim_start().strip_prefix("learn ")?;
+    let (losses, passed) = fields.split_once("passed: ")?;
+    let learn = value(fields)?;
+    let (seconds, unit) = scan::number(passed)?;
+    let test = losses.split_once("\ttest ").or_else(|| losses.split_once(" test "));
+    draft.found.step = Some(step);
+    draft.push("learn", Phase::Train, Span::Step, learn);
+    if let Some(test) = test.and_then(|(_, rest)| value(rest)) {
+        draft.push("test", Phase::Validation, Span::Epoch, test);
+    }
+    let unit = unit.trim_start().split([' ', '\t']).next();
+    let seconds = match unit {
+        Some("sec" | "s") => Some(seconds),
+        Some("ms") => Some(seconds / 1e3),
+        _ => None,
+    };
+    draft.found.batch_seconds = seconds.filter(|seconds| *seconds > 0.0);
+    Some(())
 }
 
 /// Metrics beside a loss: scores, which are better when larger, and the rates of wrong answers.

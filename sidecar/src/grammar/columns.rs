@@ -62,36 +62,39 @@ impl Columns {
         !self.header.is_empty()
     }
 
-    /// Takes a line that mentions a loss. Returns whether it is the header of a table.
-    pub(super) fn header(&mut self, line: &str) -> bool {
+    /// Takes a line that mentions a loss. Returns whether it is the header of a table. `is_first`: no loss has been
+    /// read so far.
+    pub(super) fn header(&mut self, line: &str, is_first: bool) -> bool {
+        let may_be_plain = is_first && line.contains('\t') && !line.contains("  ");
         let line = line.strip_prefix("# ").unwrap_or(line);
         let (line, bracketed) = match rows::behind_brackets(line) {
             Some((inside, line)) if !inside.contains(char::is_alphanumeric) => (line, true),
             _ => (line, false),
         };
-        if !self.is_header(line) {
+        if !self.is_header(line, may_be_plain) {
             return false;
         }
         self.bracketed = bracketed;
         true
     }
 
-    /// Takes a line without what may be before its columns. Returns whether it is the header of a table.
-    fn is_header(&mut self, line: &str) -> bool {
+    /// Takes a line without what may be before its columns. Returns whether it is the header of a table. `may_be_plain`:
+    /// the table may count nothing.
+    fn is_header(&mut self, line: &str, may_be_plain: bool) -> bool {
         // A line of numbers is not a header.
         if line.bytes().filter(u8::is_ascii_digit).count() > MAX_DIGITS {
             return false;
         }
         let parted = Parted::of(line);
         let above = std::mem::take(&mut self.above);
-        if self.names(parted, &parted.names(line), above) {
+        if self.names(&parted.names(line), above, parted, may_be_plain) {
             return true;
         }
         // Some columns are only one space apart.
         if parted != Parted::Gaps || !(line.contains("  ") || self.counts_first(line)) {
             return false;
         }
-        self.names(parted, &pieces(line, false), Vec::new())
+        self.names(&pieces(line, false), Vec::new(), parted, false)
     }
 
     /// Whether a line has names of columns alone, first that of a counter: `epoch loss lr`. A sentence may
@@ -116,7 +119,13 @@ impl Columns {
 
     /// Takes the names of columns, each with the place where it begins. Returns whether they are
     /// those of a table with losses. `above`: the cells of the row above, which may belong to them.
-    fn names(&mut self, parted: Parted, cells: &[(usize, &str)], above: Vec<String>) -> bool {
+    fn names(
+        &mut self,
+        cells: &[(usize, &str)],
+        above: Vec<String>,
+        parted: Parted,
+        may_be_plain: bool,
+    ) -> bool {
         let is_name = |(_, cell): &(usize, &str)| {
             cell.len() <= MAX_NAME
                 && !cell.contains(['=', ',', '{'])
@@ -145,7 +154,8 @@ impl Columns {
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let has_loss = has(|field| matches!(field, Field::Loss { .. }));
         let rows = if has(counts) { Some(Rows::Counted) } else { Rows::of(parted, &columns) };
-        let Some(rows) = rows.filter(|_| has_loss) else { return false };
+        let is_plain = |rows: &Rows| *rows != Rows::Plain || may_be_plain;
+        let Some(rows) = rows.filter(|rows| has_loss && is_plain(rows)) else { return false };
         (self.header, self.places, self.parted, self.idle) = (columns, places, parted, 0);
         (self.has_total, self.rows) = (has_total, rows);
         true
@@ -179,11 +189,16 @@ impl Columns {
         if self.parted == Parted::Gaps && cells.iter().all(is_count) {
             return false;
         }
+        let between_tabs = || line.bytes().filter(|byte| *byte == b'\t').count() + 1;
+        if self.rows == Rows::Plain && between_tabs() != cells.len() {
+            return false;
+        }
         if self.has_total && !self.is_sum(&cells) {
             return false;
         }
         if self.rows != Rows::Counted {
-            let numbers = cells.get(1..).unwrap_or_default();
+            let first = usize::from(self.rows != Rows::Plain);
+            let numbers = cells.get(first..).unwrap_or_default();
             if !numbers.iter().all(|cell| self.value(cell).is_some()) {
                 return false;
             }
@@ -222,7 +237,7 @@ impl Columns {
     /// Writes the values of the cells below `columns` into `draft`.
     fn put(&self, columns: &[(String, Field)], cells: Vec<&str>, draft: &mut Draft) {
         let counts_steps = columns.iter().any(|(_, field)| counts(field) && *field != Field::Epoch);
-        let is_of_steps = counts_steps || self.rows == Rows::Timed;
+        let is_of_steps = counts_steps || matches!(self.rows, Rows::Timed | Rows::Plain);
         let usual = if is_of_steps { Span::Step } else { Span::Epoch };
         for ((name, field), cell) in columns.iter().zip(cells) {
             let Some(value) = self.value(cell).or_else(|| self.sum(cell)) else {

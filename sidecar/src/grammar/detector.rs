@@ -347,8 +347,12 @@ impl Detector {
         if let Some(heading) = &mut self.heading {
             heading.count_as(found);
         }
+        let mut reading = reading;
         if is_bar {
-            self.bars.frame(self.heading, reading, found);
+            let is_again = self.bars.frame(self.heading, reading, found);
+            if let Reading::Bar { moved } = &mut reading {
+                *moved |= is_again;
+            }
             self.bars.pass(self.heading, self.draft.counted_epoch, found);
         }
         let is_general = kind == Kind::General;

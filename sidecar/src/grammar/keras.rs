@@ -224,7 +224,9 @@ fn time(text: &str) -> (Option<f64>, bool) {
 fn pairs(text: &str) -> impl Iterator<Item = (&str, f64)> {
     text.split(" - ").filter_map(|part| {
         let (key, value) = part.split_once(": ")?;
-        Some((key.trim_start_matches(['-', ' ']), scan::whole(value)?))
+        // Another program's text may follow a frame that has no end of line.
+        let value = scan::whole(value).or_else(|| scan::run_into(value))?;
+        Some((key.trim_start_matches(['-', ' ']), value))
     })
 }
 

@@ -30,11 +30,11 @@ use crate::terminal::End;
 pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use field::counts;
-use held_out::{abbreviated, data, inherit, is_final, is_summary};
+use held_out::{abbreviated, data, drop_parts_named_after_data, inherit, is_final, is_summary};
 use known_words::is_one;
-use line_time::{LineTime, took};
+use line_time::{LineTime, TimedParts, took};
 use main_loss::{keep_whole_cost, of_batch};
-use numbered::{counts_checkpoints, names_run};
+use numbered::{counts_checkpoints, names_run, starts_from};
 use numbers::{begins_extent, is_counted, lettered};
 use pair::{Form, Pair};
 use pairs::Pairs;
@@ -78,6 +78,8 @@ struct Now {
     bare_time: Option<f64>,
     /// The time that the line took, as it says: `took 1.2 s`.
     took: Option<f64>,
+    /// The times of parts of a step.
+    parts: TimedParts,
     /// The number of steps that a time is of.
     steps_of_time: Option<u64>,
 }
@@ -209,7 +211,7 @@ impl KeyValue {
                 now.mean = true;
                 continue;
             }
-            if (roles | pair.context).any(Role::REPEATS) {
+            if (roles | pair.context).any(Role::REPEATS) || starts_from(&pair) {
                 if draft.found.losses.is_empty() {
                     return false;
                 }
@@ -337,7 +339,7 @@ impl KeyValue {
             draft.found.batch_seconds = draft.found.batch_seconds.or(Some(seconds));
             return;
         }
-        if took(pair, last, before) {
+        if took(pair, last, before) || now.parts.sum_up(pair, last, before) {
             now.took = now.took.or(pair.in_seconds());
             return now.bare(pair);
         }
@@ -371,6 +373,7 @@ impl KeyValue {
             Field::BatchTime(parts) => {
                 let plain = || Some(pair.value / parts).filter(|_| pair.unit.is_empty());
                 let seconds = pair.in_seconds().or_else(plain);
+                draft.found.warm |= seconds == Some(0.0);
                 draft.found.batch_seconds =
                     seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite());
             }
@@ -427,7 +430,11 @@ impl KeyValue {
             found.batch_seconds = found.batch_seconds.or(now.bare_time);
             if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
                 let time = self.times.take((found.epoch, step), now.took, draft.time);
-                found.batch_seconds = found.batch_seconds.or(time);
+                if found.batch_seconds.is_none()
+                    && let Some((seconds, warm)) = time
+                {
+                    (found.batch_seconds, found.warm) = (Some(seconds), warm);
+                }
             }
         }
         if found.losses.len() > 1 {
@@ -435,6 +442,9 @@ impl KeyValue {
             main_loss_first(&mut found.losses);
             inherit(&mut found.losses);
             keep_whole_cost(draft);
+            if now.phase == Some(Phase::Train) {
+                drop_parts_named_after_data(draft);
+            }
             let found = &draft.found;
             // Another name of a loss counts only where no loss has its own name.
             if found.losses.first().is_some_and(|loss| rank(&loss.name) < WEAK) {

@@ -84,6 +84,11 @@ trait Grammar: std::fmt::Debug + Send {
     fn is_of_bars(&self) -> bool {
         false
     }
+
+    /// Whether the last frame that it has read is of a bar of held-out data that is not at its end.
+    fn evaluates(&self) -> bool {
+        false
+    }
 }
 
 /// The result of reading a line.

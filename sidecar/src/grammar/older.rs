@@ -36,6 +36,9 @@ fn bigdl() -> Table {
 fn deeplearning4j() -> Table {
     let shapes = [
         Shape::new("Score at iteration {step} is {loss}").train("Score", Step),
+        Shape::new("ScoreIterationListener: Score at iteration {step} is {loss}").train("Score", Step),
+        Shape::new("o.d.o.l.ScoreIterationListener - Score at iteration {step} is {loss}")
+            .train("Score", Step),
         Shape::new("ETL: {_} ms; iteration {step}; iteration time: {ms} ms; samples/sec: {_}; batches/sec: {_}; score: {loss}")
             .train("score", Step),
     ];
@@ -189,6 +192,11 @@ mod tests {
     fn others() {
         for (name, line, expected) in [
             ("deeplearning4j", "Score at iteration 30 is 0.625", "step 30, Score=0.625 Step"),
+            (
+                "deeplearning4j",
+                "o.d.o.l.ScoreIterationListener - Score at iteration 30 is 0.625",
+                "step 30, Score=0.625 Step",
+            ),
             (
                 "marian",
                 "[2026-01-01 10:00:00] Ep. 2 : Up. 3000 : Sen. 64,000 : Cost 5.5 : Time 12.5s : 2000.00 words/s",

@@ -138,6 +138,28 @@ pub(crate) fn whole(text: &str) -> Option<f64> {
     rest.is_empty().then_some(value)
 }
 
+/// The number at the start of `text` into which another text has run: `0.25Epoch 1/3`, `0.25passed: 2 sec`. Only
+/// a number with some decimals, or `nan`, may end there, and one or two letters are a unit.
+#[cold]
+pub(crate) fn run_into(text: &str) -> Option<f64> {
+    let text = text.trim_ascii();
+    let is_nan = text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("nan"));
+    let (value, rest) = if is_nan { (f64::NAN, text.get(3..)?) } else { number(text)? };
+    let digits = text.get(..text.len() - rest.len())?;
+    let decimals = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let is_word = match rest.as_bytes() {
+        [first, second, third, ..] => {
+            let begins = first.is_ascii_uppercase() || rest.starts_with("passed");
+            begins && second.is_ascii_lowercase() && third.is_ascii_lowercase()
+        }
+        _ => false,
+    };
+    (is_word && (is_nan || decimals >= MIN_DECIMALS)).then_some(value)
+}
+
+/// Minimum number of decimals of a number that ends where another text begins.
+const MIN_DECIMALS: usize = 2;
+
 /// A whole number at the start of `text`, and the text after it. A decimal point ends it.
 #[inline]
 pub(crate) fn count(text: &str) -> Option<(u64, &str)> {

@@ -14,8 +14,7 @@ const BLOCKS: u32 = 3;
 /// The batch latency of one process.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// A latency was reported, so inferred ones are ignored.
-    reported: bool,
+    reported: Reported,
     inferred: bool,
     /// The end of the group before the last one.
     mark: Option<Mark>,
@@ -28,6 +27,18 @@ pub(super) struct Pace {
     blocks: u32,
     count: u64,
     sum: f64,
+}
+
+/// Whether the source reports latencies. The first one is not used: it includes one-time work, such as loading,
+/// compiling and allocating.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reported {
+    #[default]
+    None,
+    /// The first one came without a value.
+    First,
+    /// There was one, so inferred ones are ignored.
+    Some,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +59,13 @@ impl Pace {
     /// The next step comes after something other than steps.
     pub(super) fn pause(&mut self) {
         self.paused = true;
+    }
+
+    /// The first latency was that of an earlier line, which has not reported it.
+    pub(super) fn warm_up(&mut self) {
+        if self.reported == Reported::None {
+            self.reported = Reported::First;
+        }
     }
 
     /// Takes a line that arrived at `at` in seconds, if that is known, with its step and its reported latency,
@@ -73,14 +91,12 @@ impl Pace {
         };
         let took = match reported.filter(|took| took.is_finite() && *took > 0.0) {
             Some(took) => {
-                // The first latency includes one-time work: loading, compiling, allocating.
-                let warm = self.reported;
-                self.reported = true;
-                Some(took).filter(|_| warm)
+                let before = mem::replace(&mut self.reported, Reported::Some);
+                Some(took).filter(|_| before != Reported::None)
             }
-            None => inferred.filter(|_| !self.reported),
+            None => inferred.filter(|_| self.reported != Reported::Some),
         }?;
-        self.inferred = !self.reported;
+        self.inferred = self.reported != Reported::Some;
         self.count += 1;
         self.sum += took;
         Some(took)
@@ -114,7 +130,7 @@ impl Pace {
 
     /// The origin of the latencies, once there are any.
     pub(super) fn from(&self) -> Option<LatencyFrom> {
-        if self.reported {
+        if self.reported == Reported::Some {
             Some(LatencyFrom::Reported)
         } else {
             self.inferred.then_some(LatencyFrom::Inferred)

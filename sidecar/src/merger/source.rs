@@ -249,6 +249,9 @@ impl Process {
         } else {
             losses.iter().any(|loss| loss.phase == Phase::Train)
         };
+        if trains && observation.warm {
+            self.pace.warm_up();
+        }
         self.pace.took(batch_seconds.filter(|_| trains), step, now, paused)
     }
 }

@@ -243,8 +243,13 @@ impl Steps {
     /// Takes the epoch, if the line has one. Returns it, counted from 1.
     fn enter(&mut self, observation: &Observation) -> Option<u64> {
         let epoch = observation.epoch.filter(|epoch| epoch.is_finite() && *epoch >= 0.0);
+        // The program may be recognised only after some lines with its epoch.
+        let is_late = observation.epochs_from_zero && self.first_epoch == Some(1.0);
+        if is_late {
+            self.first_epoch = Some(0.0);
+        }
         if let Some(epoch) = epoch
-            && self.epoch != Some(epoch)
+            && (self.epoch != Some(epoch) || is_late)
         {
             // A resumed run that starts at a later epoch is assumed to count from 1, as most do.
             // Fractions begin at 0.
@@ -277,7 +282,8 @@ impl Steps {
         if let Some(first) = self.first_epoch {
             return first;
         }
-        let usual = if from_zero { 0.0 } else { 1.0 };
+        let usual = if from_zero || observation.epochs_from_zero { 0.0 } else { 1.0 };
+        let usual = base(observation, epoch).unwrap_or(usual);
         let trains = observation.losses.iter().any(|loss| loss.phase == Phase::Train);
         if !trains && !observation.losses.is_empty() {
             return *self.first_held_out.get_or_insert(usual);
@@ -393,3 +399,23 @@ impl Steps {
         Some(step.min(total))
     }
 }
+
+/// The number of the first epoch, from a line with the part of the run that is done: `epoch 1.25/4, step 25/400`.
+fn base(observation: &Observation, epoch: f64) -> Option<f64> {
+    let Observation {
+        step: Some(step), total_steps: Some(total), total_epochs: Some(epochs), ..
+    } = *observation
+    else {
+        return None;
+    };
+    if observation.step_in_epoch || epoch.fract() == 0.0 {
+        return None;
+    }
+    let float = |count: u64| u32::try_from(count).ok().map(f64::from);
+    let done = float(step)? / float(total)? * float(epochs)?;
+    let near = |first: f64| (epoch - first - done).abs() <= NEAR;
+    [0.0, 1.0].into_iter().find(|first| near(*first))
+}
+
+/// How far an epoch with a fraction may be from the part of the run that is done.
+const NEAR: f64 = 0.25;

@@ -111,6 +111,11 @@ fn named_date(text: &str) -> Option<(Option<i32>, &str)> {
         MONTHS.iter().find_map(|name| text.strip_prefix(name))
     };
     let rest = month(text).and_then(day).or_else(|| day(text).and_then(month))?;
+    // `May 18, 2026, 10:00:00`.
+    let year = rest.strip_prefix(", ").and_then(|rest| digits(rest, 4));
+    if let Some((_, rest)) = year.filter(|(_, rest)| rest.starts_with([' ', ','])) {
+        return Some((None, rest));
+    }
     Some((None, rest)).filter(|_| rest.starts_with(' '))
 }
 
@@ -175,6 +180,8 @@ mod tests {
             ("01/31/26 10:00:00 x", None, " x"),
             ("May 01 10:00:00 node x", None, " node x"),
             ("Fri May  1 10:00:00 x", None, " x"),
+            ("May 1, 2026, 10:00:00: x", None, ": x"),
+            ("May 1, 2026 10:00:00 x", None, " x"),
             ("05 Aug 02:16    INFO", None, "    INFO"),
         ] {
             assert_eq!(stamp(text), Some((at, rest)), "{text}");

@@ -89,3 +89,19 @@ fn lightgbm_in_r() {
         }
     }
 }
+
+#[test]
+fn catboost_before_version_1() {
+    let table = [
+        ("0:\tlearn 0.75passed: 2.5 sec\ttotal: 3s", "step 0, 2.5 s, learn=0.75 Step"),
+        (
+            "7:      learn 0.5125  test 0.625     bestTest 0.625 (7)   passed: 250 ms   total: 9s",
+            "step 7, 0.25 s, learn=0.5125 Step, test=0.625 Validation Epoch",
+        ),
+        ("8:      learn 0.5     passed: 1m 2s", "step 8, learn=0.5 Step"),
+        ("9:      learn 0.5     total: 2", ""),
+        ("10:     learn 0.5passed: 2 sec", ""),
+        ("11:     learner 3 passed: 2 sec", ""),
+    ];
+    check("catboost", true, &table);
+}

@@ -13,12 +13,20 @@ pub(super) enum Rows {
     Counted,
     /// A moment of the training, by its time in the first cell.
     Timed,
+    /// A moment of the training, of which nothing is counted: numbers between tabs alone.
+    Plain,
     /// A data set, by its name in the first cell. The epoch is in a heading.
     OfData,
 }
 
 /// Names of the first column of a list that begins with a time.
 const TIMES: [&str; 6] = ["date", "datetime", "elapsed", "elapsed time", "wall time", "seconds"];
+
+/// Names of the loss in a table without a counter.
+const MAIN: [&str; 6] =
+    ["train loss", "Train loss", "Train Loss", "training loss", "Training loss", "Training Loss"];
+/// Minimum number of columns of such a table.
+const MIN_PLAIN: usize = 3;
 
 impl Rows {
     /// The rows of a table without a counter, if it is one of a training.
@@ -31,6 +39,11 @@ impl Rows {
         let is_plain = |(_, field): &(String, Field)| {
             matches!(field, Field::Loss { phase: Phase::Train, span: None | Some(Span::Step) })
         };
+        if parted == Parted::Gaps {
+            let is_main = |(name, _): &(String, Field)| MAIN.contains(&name.as_str());
+            return (columns.len() >= MIN_PLAIN && columns.iter().any(is_main))
+                .then_some(Self::Plain);
+        }
         let is_of_data = parted == Parted::Bars
             && !matches!(field, Field::Loss { .. })
             && others.iter().all(|(name, _)| !name.is_empty())

@@ -155,3 +155,24 @@ fn total_of_other_things_than_a_loss_is_ignored() {
         assert_eq!(read(header, row), [""; 0], "{header}");
     }
 }
+
+#[test]
+fn rows_between_tabs_may_count_nothing() {
+    let table = [
+        ("Scale\tTrain Loss\tMask Loss", ""),
+        ("0.5\t-0.25\t0.125", "Train Loss=-0.25 Step, Mask Loss=0.125 Step"),
+        ("0.5 0.25 0.125", ""),
+        ("0.5\t0.25", ""),
+        ("0.5\t0.25\tlow", ""),
+        ("0.5\tnan\t0.25", "Train Loss=NaN Step, Mask Loss=0.25 Step"),
+    ];
+    check("table", false, &table);
+    for header in
+        ["Train Loss\tMask Loss", "Scale  Train Loss  Mask Loss", "Scale\tLoss\tMask Loss"]
+    {
+        let mut detector = crate::grammar::Detector::default();
+        for line in [header, "0.5\t0.25\t0.125", "0.5\t0.25"] {
+            assert!(detector.read(line, crate::terminal::End::Newline).is_none(), "{header}");
+        }
+    }
+}

@@ -66,21 +66,26 @@ impl Passes {
 }
 
 impl Bars {
-    /// Takes a frame of a bar, which may be below a heading.
+    /// Takes a frame of a bar, which may be below a heading. Returns whether it has moved on by a whole epoch.
     pub(super) fn frame(
         &mut self,
         heading: Option<Heading>,
         reading: Reading,
         found: &mut Observation,
-    ) {
-        let Some(step) = found.step else { return };
+    ) -> bool {
+        let Some(step) = found.step else { return false };
+        let mut is_again = false;
         if matches!(reading, Reading::Bar { .. }) {
             if step == 0 {
                 self.began = heading.is_some();
+            } else if found.total_steps == Some(step) {
+                let is_of_epoch = heading.is_some_and(|heading| self.is_of_epoch(heading, step));
+                self.began |= is_of_epoch;
+                is_again = is_of_epoch && self.last.is_some();
             }
             found.step_in_epoch |= self.began;
         }
-        let Some(heading) = heading.filter(|_| found.epoch.is_none()) else { return };
+        let Some(heading) = heading.filter(|_| found.epoch.is_none()) else { return is_again };
         let total = found.total_steps;
         if let Some((epoch, last, last_total)) = self.last {
             let is_same = last_total == total;
@@ -89,6 +94,16 @@ impl Bars {
         }
         self.last = Some((heading.epoch, step, total));
         found.step_in_epoch &= !self.goes_on;
+        is_again
+    }
+
+    /// Whether a bar at its end, below a heading, is one of an epoch of which the log has kept only that. The same bar
+    /// was at its end below an earlier heading, or it is the first one, where the epoch is not.
+    fn is_of_epoch(&self, heading: Heading, total: u64) -> bool {
+        match self.last {
+            Some((epoch, step, of)) => of == Some(total) && step == total && heading.epoch > epoch,
+            None => heading.epoch > 1.0,
+        }
     }
 
     /// Takes a line or a frame that names an epoch or none. Below the first pass of a bar, a line of epoch 0 shows

@@ -29,6 +29,16 @@ impl Detector {
         let kind = self.kind(index);
         let is_plain = matches!(kind, Kind::Dicts | Kind::General);
         if kind == Kind::Dicts
+            && matches!(reading, Reading::Says | Reading::SaysBeforeBar)
+            && self.is_within_evaluation()
+        {
+            self.draft.retain(|loss| loss.phase != Phase::Train);
+            if self.draft.found.losses.is_empty() {
+                *reading = Reading::Known;
+                return None;
+            }
+        }
+        if kind == Kind::Dicts
             && *reading != Reading::Foreign
             && !text.starts_with('{')
             && let Some((before, _)) = text.split_once('{')
@@ -90,6 +100,13 @@ impl Detector {
                 if self.block.is_active() { self.block.line(false) } else { None }
             }
         }
+    }
+
+    /// Whether the line before was a frame of a bar of held-out data that goes on. A dict below it is of a step of the
+    /// evaluation.
+    fn is_within_evaluation(&self) -> bool {
+        let (index, reading) = self.last;
+        reading != Reading::Foreign && self.grammars.get(index).is_some_and(|last| last.evaluates())
     }
 
     /// Takes the losses of a line without a step, and corrects its reading.

@@ -132,7 +132,9 @@ impl Detector {
         {
             return found;
         }
-        if (may_speak || columns::may_have_total(text)) && self.columns.header(text) {
+        if (may_speak || columns::may_have_total(text))
+            && self.columns.header(text, self.counts.losses == 0)
+        {
             let is_below = self.block.section() == Some(Section::HeldOut);
             self.columns.held_out = is_below && self.block.is_at_start();
             return (self.table(), Reading::Known);

@@ -1,6 +1,7 @@
 //! Which losses of a line are those of held-out data, where their names do not say so.
 
 use super::vocabulary::{Role, role};
+use crate::grammar::draft::Draft;
 use crate::grammar::keys::main_loss_first;
 use crate::names::{self, rank};
 use crate::observation::{Loss, Phase, Span};
@@ -80,6 +81,22 @@ pub(super) fn abbreviated(losses: &mut [Loss]) {
 /// Whether `name` has a word for the training.
 pub(super) fn says_train(name: &str) -> bool {
     name.split([' ', '_', '/']).any(|word| role(word).any(Role::TRAIN))
+}
+
+/// In a line about the training, with its loss, "test" in the name of another loss may be that of a part: drops losses
+/// of test data with further words, and those whose names have "train", too.
+pub(super) fn drop_parts_named_after_data(draft: &mut Draft) {
+    let has_main = |loss: &Loss| loss.phase == Phase::Train && rank(&loss.name) < 2;
+    if !draft.found.losses.first().is_some_and(has_main) {
+        return;
+    }
+    let has_train =
+        |name: &str| name.as_bytes().windows(5).any(|word| word.eq_ignore_ascii_case(b"train"));
+    let is_part = |loss: &Loss| {
+        let has_further_words = loss.phase == Phase::Test && rank(&loss.name) >= 2;
+        has_further_words || (loss.phase != Phase::Train && has_train(&loss.name))
+    };
+    draft.retain(|loss| !is_part(loss));
 }
 
 /// Parts of a loss on held-out data need not repeat that they are: `valid loss 0.5, box loss 0.1`.

@@ -18,13 +18,13 @@ pub(super) struct LineTime {
 
 impl LineTime {
     /// Takes the counters of a line of the training and its times: one after a word such as "took", and one after
-    /// "time" alone. Returns the time of a step.
+    /// "time" alone. Returns the time of a step, and whether times that were not used came before it.
     pub(super) fn take(
         &mut self,
         (epoch, step): (Option<f64>, u64),
         took: Option<f64>,
         plain: Option<f64>,
-    ) -> Option<f64> {
+    ) -> Option<(f64, bool)> {
         let last = self.last.replace((epoch, step));
         // The first step has begun with the training.
         self.of_each |= last.is_none() && step <= 1;
@@ -36,9 +36,38 @@ impl LineTime {
             let last = self.plain.replace(plain).filter(|_| before.is_some() && self.of_each);
             self.falls |= last.is_some_and(|last| plain < last);
         }
-        took.or(plain.filter(|_| self.falls)).filter(|_| self.of_each)
+        let is_warm = took.is_none();
+        let time = took.or(plain.filter(|_| self.falls)).filter(|_| self.of_each)?;
+        Some((time, is_warm))
     }
 }
+
+/// The times of parts of a step, before their sum: `forward 0.5 s, backward 0.25 s, total 0.75 s`.
+#[derive(Debug, Default)]
+pub(super) struct TimedParts {
+    count: u32,
+    sum: f64,
+}
+
+impl TimedParts {
+    /// Takes a number. Returns whether it is the sum of the times before it.
+    pub(super) fn sum_up(&mut self, pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
+        if pair.unit.is_empty() {
+            return false;
+        }
+        let Some(seconds) = pair.in_seconds() else { return false };
+        if before.is_empty() && last.eq_ignore_ascii_case("total") {
+            let difference = (self.sum - seconds).abs();
+            return self.count > 1 && difference <= MAX_ROUNDING * seconds;
+        }
+        self.count += 1;
+        self.sum += seconds;
+        false
+    }
+}
+
+/// How much of a sum of times may be lost by rounding its parts.
+const MAX_ROUNDING: f64 = 0.03;
 
 /// Whether a number is the time that a line took: `took 1.2 s`, and `in 1.2s` at its end.
 pub(super) fn took(pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
@@ -54,9 +83,11 @@ mod tests {
     #[test]
     fn time_is_that_of_a_step_if_each_has_a_line() {
         let mut times = LineTime::default();
-        let mut took = |step, seconds| times.take((Some(1.0), step), Some(seconds), None);
+        let mut took = |step, seconds| {
+            times.take((Some(1.0), step), Some(seconds), None).map(|(time, warm)| (time, !warm))
+        };
         let first = (took(1, 9.0), took(2, 2.0), took(3, 2.5));
-        assert_eq!(first, (Some(9.0), Some(2.0), Some(2.5)));
+        assert_eq!(first, (Some((9.0, true)), Some((2.0, true)), Some((2.5, true))));
         assert_eq!((took(103, 80.0), took(203, 90.0)), (None, None));
     }
 
@@ -68,8 +99,11 @@ mod tests {
             (plain(1.0, 1, 0.5), plain(1.0, 2, 1.0), plain(1.0, 3, 1.5)),
             (None, None, None)
         );
-        // It begins again with each epoch.
+        // It begins again with each epoch. The times before the first that is less were not used.
         assert_eq!((plain(2.0, 1, 0.5), plain(2.0, 2, 1.0)), (None, None));
-        assert_eq!((plain(2.0, 3, 0.75), plain(3.0, 1, 0.5)), (Some(0.75), Some(0.5)));
+        assert_eq!(
+            (plain(2.0, 3, 0.75), plain(3.0, 1, 0.5)),
+            (Some((0.75, true)), Some((0.5, true)))
+        );
     }
 }

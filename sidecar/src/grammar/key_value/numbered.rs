@@ -31,3 +31,14 @@ pub(super) fn names_run(text: &str) -> bool {
 /// Words for runs of which a program does several. A saved model may have the number of its epoch.
 const RUNS: [&str; 8] =
     ["client", "experiment", "fold", "repetition", "run", "seed", "split", "trial"];
+
+/// Whether a number is that of a state with which a training goes on: `Starting epoch from 5, loss = 0.5`.
+pub(super) fn starts_from(pair: &Pair<'_>) -> bool {
+    match pair.words.as_slice() {
+        [first, .., last] => {
+            last.eq_ignore_ascii_case("from")
+                && is_one(first, &["start", "started", "starting", "continue", "continuing"])
+        }
+        _ => false,
+    }
+}

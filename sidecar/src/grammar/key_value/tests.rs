@@ -273,3 +273,20 @@ fn short_names_of_counters_are_read() {
     ];
     check("key value", true, &table);
 }
+
+#[test]
+fn test_in_the_name_of_a_part_of_training_is_not_data() {
+    let table = [
+        (
+            "[train: 3, 20 / 80] loss/total: 2.5, loss/test_iter_cls: 0.5, ClsTrain/test_loss: 0.25",
+            1,
+        ),
+        ("train: 3, loss: 2.5, test_loss: 0.5", 2),
+        ("epoch: 3, loss: 2.5, test_iter_loss: 0.5", 2),
+    ];
+    for (line, count) in table {
+        let mut detector = crate::grammar::Detector::default();
+        let found = detector.read(line, crate::terminal::End::Newline);
+        assert_eq!(found.map(|found| found.losses.len()), Some(count), "{line}");
+    }
+}

@@ -104,3 +104,24 @@ proptest! {
         let _: Option<(u64, &str)> = scaled_count(&text);
     }
 }
+
+#[test]
+fn number_may_run_into_a_word() {
+    for (text, expected) in [
+        ("0.25Epoch 1/3", Some(0.25)),
+        (" 1.25e-05Epoch 1/3", Some(1.25e-5)),
+        ("0.6455974416passed: 2 sec", Some(0.645_597_441_6)),
+        ("0.25", None),
+        ("0.5Epoch 1/3", None),
+        ("12Epoch", None),
+        ("0.25ms", None),
+        ("0.25GiB", None),
+        ("0.25MB", None),
+        ("0.25seconds", None),
+        ("nano", None),
+        ("é", None),
+    ] {
+        assert_eq!(run_into(text), expected, "{text}");
+    }
+    assert!(run_into("nanEpoch 1/3").is_some_and(f64::is_nan));
+}

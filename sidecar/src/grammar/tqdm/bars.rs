@@ -23,11 +23,15 @@ pub(super) struct Bar {
     pub(super) counter: Counter,
     /// The last values (as bits) of its other losses, by name.
     others: Vec<(String, u64)>,
+    /// The pass over held-out data in which they were shown: the epoch in its description as bits, and its number.
+    pass: Option<(Option<u64>, u32)>,
     /// Its counter in the last frame without a loss.
     pub(super) n: Option<u64>,
     /// The epoch in its description then.
     pub(super) epoch: Option<f64>,
     pub(super) restarted: bool,
+    /// The epoch as bits and the step in the description of the last frame, where the bar moves once in several steps.
+    pub(super) inner: Option<(u64, u64)>,
     /// The epoch in the description of the last frame, and its counter.
     last: Option<(f64, u64)>,
     /// Both have moved together, so the bar counts epochs.
@@ -98,9 +102,11 @@ impl Bars {
             trains,
             counter: Counter::default(),
             others: Vec::new(),
+            pass: None,
             n: None,
             epoch: None,
             restarted: false,
+            inner: None,
             last: None,
             of_epochs: false,
             epochs: Epochs::default(),
@@ -186,6 +192,14 @@ impl Bar {
 
     fn is_called_as(&self, frame: &Frame<'_>) -> bool {
         letters(frame).eq(self.letters.bytes())
+    }
+
+    /// Takes a frame of held-out data. In another pass, an equal loss is new.
+    pub(super) fn hold_out(&mut self, epoch: Option<f64>) {
+        let pass = (epoch.map(f64::to_bits), self.counter.restarts());
+        if self.pass.replace(pass).is_some_and(|before| before != pass) {
+            self.others.clear();
+        }
     }
 
     /// Whether a loss has changed since it was last shown. Many losses stay in the bar for many

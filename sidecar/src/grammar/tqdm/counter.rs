@@ -107,6 +107,11 @@ impl Counter {
         self.n
     }
 
+    /// How often the bar has restarted.
+    pub(super) fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
     /// The epoch, if the bar restarts with each epoch.
     pub(super) fn epoch(&self) -> Option<u32> {
         (self.restarts > 0).then(|| self.restarts.saturating_add(1))

@@ -20,6 +20,8 @@ pub(super) struct Desc {
     pub(super) inner: Option<u64>,
     /// A step without a total: `Step: 120`.
     pub(super) step: Option<u64>,
+    /// A step of the epoch with its total, behind the epoch: `Epoch 1/3, step 5/40`.
+    pub(super) step_of: Option<(u64, u64)>,
 }
 
 const HELD_OUT: [&str; 10] = [
@@ -88,21 +90,29 @@ impl Desc {
         let letters = text.trim_matches(|c: char| !c.is_alphabetic());
         let of_steps = ["steps", "step"].iter().any(|word| letters.eq_ignore_ascii_case(word));
         let of_epochs = of_epochs && epoch.is_none();
-        let step = epoch.and_then(|_| step(text));
-        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps, inner, step }
+        let counter = epoch.and_then(|_| step(text));
+        let step = counter.filter(|(_, of)| of.is_none()).map(|(step, _)| step);
+        let step_of = counter.and_then(|(step, of)| Some((step, of?)));
+        Self { epoch, epochs, phase, of_epochs, rehearsal, of_steps, inner, step, step_of }
     }
 }
 
-/// The step in `Step: 120`, without a total.
-fn step(text: &str) -> Option<u64> {
+/// The step in `Step: 120`, and its total in `step 5/40`.
+fn step(text: &str) -> Option<(u64, Option<u64>)> {
     const NAME: &str = "step";
     let bytes = text.as_bytes();
     let at = bytes.windows(NAME.len()).position(|w| w.eq_ignore_ascii_case(NAME.as_bytes()))?;
     let before = text.get(..at)?.chars().next_back();
     let rest = text.get(at + NAME.len()..)?.trim_start_matches([' ', ':', '=', '#']);
     let (step, after) = scan::count(rest)?;
-    let is_alone = !after.trim_start().starts_with('/') && scan::ends_before(after);
-    (is_alone && !before.is_some_and(char::is_alphanumeric)).then_some(step)
+    if before.is_some_and(char::is_alphanumeric) {
+        return None;
+    }
+    if let Some(of) = after.trim_start().strip_prefix('/') {
+        let (of, after) = scan::count(of.trim_start())?;
+        return scan::ends_before(after).then_some((step, Some(of)));
+    }
+    scan::ends_before(after).then_some((step, None))
 }
 
 /// The epoch in `Epoch 1/3`, `epoch: 1`, `Epoch [1/3]`, `Epoch #1`, `Train 1`, the number of epochs,
@@ -201,6 +211,10 @@ mod tests {
         assert_eq!(Desc::parse("[Epoch 0: 12/40]loss: 0.5").inner, Some(40));
         assert_eq!(Desc::parse("Epoch 1/3 [5/90]").inner, Some(90));
         assert_eq!(Desc::parse("Epoch 1/3").inner, None);
+        let counted = Desc::parse("Epoch 1/3, step 5/40 done (loss: 0.5)");
+        assert_eq!((counted.step, counted.step_of), (None, Some((5, 40))));
+        let counted = Desc::parse("Epoch 1/3, step 5 (loss: 0.5)");
+        assert_eq!((counted.step, counted.step_of), (Some(5), None));
         assert!(Desc::parse("Sanity Checking DataLoader 0").rehearsal);
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Tqdm {
     step_of_run: Option<u64>,
     /// Such a step was the counter of the bar, so both count the same.
     alike: bool,
+    /// How many steps the bar of the last frame has left, if it is of held-out data.
+    left_of_evaluation: u64,
     /// A bar of rich was in epoch 0. The number after the slash is then the last epoch.
     from_zero: bool,
 }
@@ -101,6 +103,10 @@ impl Grammar for Tqdm {
         true
     }
 
+    fn evaluates(&self) -> bool {
+        self.left_of_evaluation > 0
+    }
+
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         if line.is_empty() {
             self.before = Before::Blank;
@@ -135,6 +141,9 @@ impl Grammar for Tqdm {
                 desc.phase = Some(Phase::Train);
             }
         }
+        let holds_out = desc.phase.is_some_and(|phase| phase != Phase::Train);
+        let total = frame.total.filter(|_| holds_out);
+        self.left_of_evaluation = total.unwrap_or_default().saturating_sub(frame.n);
         let (at, of_epochs) = self.bar(&frame, desc, before);
         if let Some(bar) = self.bars.get_mut(at) {
             let tells = !draft.found.losses.is_empty();
@@ -143,19 +152,29 @@ impl Grammar for Tqdm {
         // rich draws frames by the clock.
         let again = before != Before::Frame || frame.form == Form::Rich;
         let seen = Seen { frame, desc, at, of_epochs, again };
+        let reading = self.frame(seen, draft);
+        // A bar with the number of epochs may be another program's, which counts them.
+        let has_epoch = desc.epoch.is_some() && !of_epochs;
+        let is_usual = desc.epochs.is_none() || frame.form == Form::Rich;
+        draft.found.epochs_from_zero = self.by == By::Lightning && has_epoch && is_usual;
+        reading
+    }
+}
+
+impl Tqdm {
+    /// Completes the observation of a frame.
+    fn frame(&mut self, seen: Seen<'_>, draft: &mut Draft) -> Reading {
         if draft.found.losses.is_empty() {
             return self.without_loss(seen, draft);
         }
-        self.with_loss |= desc.phase == Some(Phase::Train) && !of_epochs;
+        self.with_loss |= seen.desc.phase == Some(Phase::Train) && !seen.of_epochs;
         if self.with_losses(seen, draft).is_some() {
             return Reading::Says;
         }
         draft.clear();
         Reading::Known
     }
-}
 
-impl Tqdm {
     /// The description of a bar, which is the same in most frames.
     fn desc(&mut self, frame: &Frame<'_>) -> Desc {
         if let Some((known, desc)) = &self.desc
@@ -308,6 +327,23 @@ impl Tqdm {
         Reading::Bar { moved }
     }
 
+    /// Completes `draft` with the step in the description of a bar that moves once in so many steps.
+    fn with_steps_of_tick(&mut self, seen: Seen<'_>, steps: u32, draft: &mut Draft) -> Option<()> {
+        let Seen { frame, desc, at, .. } = seen;
+        let (epoch, epochs) = self.epoch(desc);
+        let ((step, of), bar) = (desc.step_of?, self.bars.get_mut(at)?);
+        let inner = Some((desc.epoch?.to_bits(), step));
+        if std::mem::replace(&mut bar.inner, inner) == inner {
+            return None;
+        }
+        let found = &mut draft.found;
+        (found.epoch, found.total_epochs) = (epoch, epochs);
+        (found.step, found.step_in_epoch, found.total_steps) = (Some(step), true, Some(of));
+        let seconds = frame.seconds.map(|seconds| seconds / f64::from(steps));
+        found.batch_seconds = seconds.filter(|seconds| seconds.is_finite());
+        Some(())
+    }
+
     /// Completes `draft`, which has the losses of the frame. `None` if nothing is new.
     fn with_losses(&mut self, seen: Seen<'_>, draft: &mut Draft) -> Option<()> {
         let Seen { frame, desc, at, of_epochs, again } = seen;
@@ -319,10 +355,18 @@ impl Tqdm {
         }
         let is_step = |loss: &Loss| loss.phase == Phase::Train && loss.span != Span::Epoch;
         // Any of several losses may be the one that changes.
+        if let Some(steps) =
+            desc.step_of.and_then(|(_, of)| ticks(&frame, of)).filter(|_| phase == Phase::Train)
+        {
+            return self.with_steps_of_tick(seen, steps, draft);
+        }
         let losses = draft.found.losses.iter().filter(|loss| is_step(loss));
         let loss =
             losses.map(|loss| loss.value.to_bits()).reduce(|all, one| all.rotate_left(9) ^ one);
         let step = bar.counter.frame(frame.n, frame.total, loss, again);
+        if phase != Phase::Train {
+            bar.hold_out(desc.epoch);
+        }
         draft.retain(|loss| {
             if is_step(loss) && phase == Phase::Train { step.is_some() } else { bar.is_new(loss) }
         });
@@ -383,6 +427,14 @@ impl Tqdm {
         draft.found.of_unnamed_loop = frame.desc.is_empty() && !draft.says_train();
         Some(())
     }
+}
+
+/// The number of steps of an epoch of `of` steps in which a bar moves once, if it is more than one. Where they do not
+/// fit evenly, it is 0.
+fn ticks(frame: &Frame<'_>, of: u64) -> Option<u32> {
+    let total = frame.total.filter(|total| (1..of).contains(total))?;
+    let steps = if of.is_multiple_of(total) { of / total } else { 0 };
+    u32::try_from(steps).ok()
 }
 
 /// One step in so many may be missing in one of two counters that count the same.

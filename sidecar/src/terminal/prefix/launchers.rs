@@ -60,6 +60,12 @@ pub(super) fn bracketed<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     Some(separator(rest))
 }
 
+/// Whether `text` begins with the process and the stream of a line of MPI: `[1,0]<stdout>:`.
+pub(super) fn is_stream(text: &str) -> bool {
+    let after = text.strip_prefix('[').and_then(|text| text.split_once(']'));
+    after.is_some_and(|(_, rest)| rest.starts_with("<stdout>:") || rest.starts_with("<stderr>:"))
+}
+
 /// The rank from the inside of MPI's brackets: the last of its numbers, or the one with a name.
 fn mpi(inside: &str) -> Option<u32> {
     let named = inside.split(',').find_map(all_rank);

@@ -1,6 +1,6 @@
 //! Prefixes of loggers: times, levels, names and places in the code.
 
-use super::launchers::counts;
+use super::launchers::{self, counts};
 use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
 use crate::names;
 use crate::terminal::stamp::{may_be_named, stamp, time};
@@ -102,7 +102,11 @@ pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> 
     if !may_be_named(found.text) {
         return None;
     }
-    let (_, rest) = stamp(found.text).filter(|(_, rest)| rest.starts_with(' '))?;
+    let (_, rest) = stamp(found.text)?;
+    let rest = rest.strip_prefix(':').unwrap_or(rest);
+    if !rest.starts_with(' ') {
+        return None;
+    }
     before.see_stamp();
     let rest = rest.trim_start();
     let year = number(rest)
@@ -190,15 +194,23 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         return Some(rest);
     }
     if let Some(module) = name.strip_suffix(':').filter(|_| before.stamp) {
+        // The state of a job in a service, before the process: `running: [1,0]<stdout>:text`.
+        let rest = rest.trim_ascii_start();
+        if module.bytes().all(|byte| byte.is_ascii_lowercase()) && launchers::is_stream(rest) {
+            return Some(rest);
+        }
         let is_module = module.contains('.') && is_name(module) && !module.contains("loss");
         // A dollar sign parts the names of nested classes of Java.
         let is_class = || {
             module.split_once('$').is_some_and(|(outer, inner)| is_name(outer) && is_name(inner))
         };
-        return ((is_module && !counts(name)) || is_class()).then(|| rest.trim_ascii_start());
+        return ((is_module && !counts(name)) || is_class()).then_some(rest);
     }
-    if !matches!(rest.as_bytes(), [b' ', b'-' | b'|' | b'>', ..]) {
+    if !matches!(rest.as_bytes(), [b' ', b'-' | b'|' | b'>' | b':', ..]) {
         return None;
+    }
+    if let Some(rest) = rest.strip_prefix(" : ") {
+        return is_module(name, before).then_some(rest);
     }
     let rest = rest
         .strip_prefix(" - ")
@@ -210,6 +222,13 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
     let is_class = || before.stamp && before.level && is_class(name, rest);
     let is_logger = next_is_level || is_place() || NAMES.contains(&name) || is_class();
     (is_logger && !counts(name)).then_some(rest)
+}
+
+/// Whether a name with points, behind a time and a level, is that of a module: `trainer.history : text`.
+fn is_module(name: &str, before: &Before) -> bool {
+    let of_loss = || name.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"loss"));
+    let is_name = before.stamp && before.level && name.contains('.') && is_name(name);
+    is_name && !counts(name) && names::held_out_by(name).is_none() && !of_loss()
 }
 
 /// Whether a name before `rest` is that of a class which logs: `GraphTrainer`, but not `ValPhase` or `TrainLoss`.

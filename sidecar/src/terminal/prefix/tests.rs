@@ -45,6 +45,8 @@ fn timestamps_and_loggers_are_stripped() {
         "2026-01-01 10:00:00,123 - __main__ - INFO - loss: 0.5",
         "2026-01-01 10:00:00,123 - trainer - INFO - loss: 0.5",
         "2026-01-01 10:00:00 (INFO): loss: 0.5",
+        "2026-01-01 10:00:00,123 INFO [pkg/MainProcess] fit._write : loss: 0.5",
+        "May 01, 2026, 10:00:00: loss: 0.5",
         "2026-01-01 10:00:00,123 [MainThread] INFO GraphTrainer - loss: 0.5",
         "[INFO boosted_trees.cc:77]   loss: 0.5",
         "2026-01-01 10:00:00 INFO     loss: 0.5",
@@ -118,6 +120,9 @@ fn text_that_resembles_a_prefix_stays() {
         assert_eq!(stripped(line), (line, None, None), "{line}");
     }
     assert_eq!(stripped("2026-01-01 10:00:00 - INFO - | epoch 1 |").0, "| epoch 1 |");
+    for text in ["box.loss : 0.5", "epoch.1 : 0.5", "val.score : 0.5", "running: [1/3] loss: 1"] {
+        assert_eq!(stripped(&format!("2026-01-01 10:00:00 INFO {text}")).0, text);
+    }
     assert_eq!(stripped("[2026-01-01 10:00:00] [Valid] loss: 1").0, "[Valid] loss: 1");
     assert_eq!(stripped("(run pid=7) step:1 - loss:5").0, "step:1 - loss:5");
 }
