@@ -176,7 +176,7 @@ impl Steps {
         Position { global, total: self.total, epoch, moved: self.reached > before }
     }
 
-    /// Whether the steps of losses restart with each epoch, although no line says so. It matters only where a bar
+    /// Whether the steps of losses restart with each epoch, although none of its lines shows it. It matters only where a bar
     /// shows how long the epochs are.
     fn restarts(&mut self, observation: &Observation) -> bool {
         let Observation { epoch: Some(epoch), step: Some(step), total_steps: None, .. } =
