@@ -20,6 +20,8 @@ struct Script {
     name: &'static str,
     /// The virtual environment that it runs in.
     environment: &'static str,
+    /// The options of the sidecar.
+    options: &'static [&'static str],
     command: &'static [&'static str],
     labels: &'static [(&'static str, &'static str)],
     /// The kinds of mean that count as a loss, as the script calls them.
@@ -32,6 +34,7 @@ struct Script {
 const KERAS: Script = Script {
     name: "keras",
     environment: "keras",
+    options: &[],
     command: &[
         "/venvs/keras/bin/python",
         "/scripts/keras_fit.py",
@@ -44,10 +47,11 @@ const KERAS: Script = Script {
     means: &["epoch_so_far", "epoch"],
     within: 5e-5,
 };
-/// It prints lines.
+/// It prints lines that count samples, so it needs the size of a batch for the times of batches.
 const PYTORCH: Script = Script {
     name: "pytorch",
     environment: "torch",
+    options: &["--batch-size", "32"],
     command: &["/venvs/torch/bin/python", "/scripts/torch_vae.py", "--epochs", "28"],
     labels: &[],
     means: &["step"],
@@ -57,6 +61,7 @@ const PYTORCH: Script = Script {
 const TQDM: Script = Script {
     name: "tqdm",
     environment: "torch",
+    options: &[],
     command: &[
         "/venvs/torch/bin/python",
         "/scripts/tqdm_loop.py",
@@ -73,6 +78,7 @@ const TQDM: Script = Script {
 const HUGGING_FACE: Script = Script {
     name: "hugging-face",
     environment: "torch",
+    options: &[],
     command: &[
         "/venvs/torch/bin/python",
         "/scripts/hf_trainer.py",
@@ -177,7 +183,8 @@ impl Script {
         ];
         Ok(Job {
             name: self.name,
-            entrypoint: [&["/paceline-sidecar", "exec", "--"], self.command].concat(),
+            entrypoint: [&["/paceline-sidecar", "exec"], self.options, &["--"], self.command]
+                .concat(),
             labels: self.labels.to_vec(),
             env: env.to_vec(),
             host,
