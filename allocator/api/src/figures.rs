@@ -1,5 +1,6 @@
 //! Figures as people read them; an unknown value is a dash.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use paceline_policy::unit::counter;
@@ -12,6 +13,12 @@ pub fn exact(x: f64) -> String {
     } else {
         format!("{x:e}")
     }
+}
+
+/// So many things, in words.
+pub fn counted<N: Copy + Display + From<u8> + PartialEq>(count: N, thing: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 /// A loss or a score, by its leading digits.

@@ -39,25 +39,27 @@ pub struct Unwritable {
     why: String,
 }
 
+/// Checks that this process may make a file or a folder in `folder`.
+pub fn may_make_in(folder: &Path) -> io::Result<()> {
+    Ok(accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
 /// Checks before long work that its result can be written to `path`.
 pub fn writable(path: &Path) -> Result<(), Unwritable> {
     let refused = |why: String| Unwritable { path: path.to_owned(), why };
-    let may = |path: &Path, rights| {
-        accessat(CWD, path, rights, AtFlags::EACCESS)
-            .map_err(|error| refused(io::Error::from(error).to_string()))
-    };
     if path.is_dir() {
         return Err(refused("it is a folder".to_owned()));
     }
     if path.exists() {
-        return may(path, Access::WRITE_OK);
+        let may = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
+        return may.map_err(|error| refused(io::Error::from(error).to_string()));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(refused(format!("{} is not a folder", folder.display())));
     }
-    may(folder, Access::WRITE_OK | Access::EXEC_OK)
+    may_make_in(folder).map_err(|error| refused(error.to_string()))
 }
 
 impl From<Ending> for ExitCode {

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use clap::{Args, Subcommand};
 use paceline_api::audit::verify::{End, Verdict, verify};
 use paceline_api::audit::{Link, read};
-use paceline_api::figures::moment;
+use paceline_api::figures::{counted, moment};
 use paceline_api::plain::{plain, print};
 use paceline_api::usage::whole_number;
 
@@ -102,11 +102,6 @@ fn check(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number of things.
-fn counted(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
-
 fn text(verdict: &Verdict) -> String {
     let Verdict { files, entries, first, last, torn, breaks, broken, end, .. } = verdict;
     let mut lines: Vec<String> = breaks.iter().map(|at| plain(&at.to_string())).collect();
@@ -132,7 +127,7 @@ fn text(verdict: &Verdict) -> String {
         )),
     });
     let entries = if *entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
-    let files = counted(u64::try_from(*files).unwrap_or(u64::MAX), "file");
+    let files = counted(*files, "file");
     lines.push(format!("{entries} in {files}"));
     if let (Some(first), Some(last)) = (first, last) {
         lines.push(format!("from number {first} to {}, of {}", last.seq, moment(last.at)));
@@ -152,7 +147,6 @@ mod tests {
             |entries, files| Verdict { entries, files, end: End::Whole, ..Verdict::default() };
         assert_eq!(text(&verdict(1, 1)), "1 entry in 1 file\n");
         assert_eq!(text(&verdict(0, 2)), "0 entries in 2 files\n");
-        assert_eq!(counted(1, "place"), "1 place");
     }
 
     #[test]

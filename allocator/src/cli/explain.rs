@@ -9,7 +9,7 @@ use paceline_api::audit::{Entry, Record, read};
 use paceline_api::figures::moment;
 use paceline_api::plain::{plain, plain_json, print};
 use paceline_api::usage::{BadUsage, whole_number};
-use paceline_server::control::{AskError, DRY_RUN_AUDIT, Reply, Request, Tail};
+use paceline_server::control::{AskError, Reply, Request, Tail};
 
 use super::control_args::ControlArgs;
 use super::orders::{name, unexpected};
@@ -84,7 +84,6 @@ impl Source {
         let none = no_audit_log(folder).0;
         match self.control.ask(&request).await {
             Ok(Reply::Audit(records)) => Ok(records),
-            Ok(Reply::Failed(why)) if why == DRY_RUN_AUDIT => Err(BadUsage(why).into()),
             Ok(reply) => Err(unexpected(reply)),
             Err(error) if matches!(error.downcast_ref(), Some(AskError::NotRunning(_))) => {
                 Err(BadUsage(format!("{none}; {error}")).into())

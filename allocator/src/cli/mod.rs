@@ -216,7 +216,7 @@ impl Cli {
 /// Parses the command line.
 fn parse() -> Result<Cli, clap::Error> {
     let command = without_empty_variables(with_negative_numbers(Cli::command()));
-    let matches = command.try_get_matches_from(without_repeated_help(env::args_os().collect()))?;
+    let matches = command.try_get_matches()?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
@@ -227,27 +227,6 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
         if value.is_some_and(|value| value.is_empty()) { arg.env(Resettable::Reset) } else { arg }
     });
     command.mut_subcommands(without_empty_variables)
-}
-
-/// The words without `--help` after `help`, which the parser takes for an unknown command.
-fn without_repeated_help(mut words: Vec<OsString>) -> Vec<OsString> {
-    let mut command = &Cli::command();
-    let mut rest = words.iter().skip(1);
-    let next = loop {
-        let word = rest.next();
-        match word.and_then(|word| command.find_subcommand(word)) {
-            Some(found) => command = found,
-            None => break word,
-        }
-    };
-    let is_help = |word: &OsString| word == "--help" || word == "-h";
-    if command.has_subcommands()
-        && next.is_some_and(|word| word == "help")
-        && rest.next_back().is_some_and(is_help)
-    {
-        words.pop();
-    }
-    words
 }
 
 /// The command in which a negative number is a value everywhere, so that the error of an option that does
@@ -310,23 +289,6 @@ mod tests {
     #[test]
     fn every_command_can_be_parsed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn help_of_help_is_help() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        for (line, expected) in [
-            ("paceline help --help", "paceline help"),
-            ("paceline help -h", "paceline help"),
-            ("paceline help run --help", "paceline help run"),
-            ("paceline audit help --help", "paceline audit help"),
-            ("paceline help", "paceline help"),
-            ("paceline run --help", "paceline run --help"),
-            ("paceline explain help --help", "paceline explain help --help"),
-            ("paceline exec -- help --help", "paceline exec -- help --help"),
-        ] {
-            assert_eq!(without_repeated_help(words(line)), words(expected), "{line}");
-        }
     }
 
     /// What is wrong with the lines below the options of a command, and of those in it.

@@ -208,12 +208,12 @@ mod tests {
         assert_eq!(without_mark(2, "\u{feff}{}"), "\u{feff}{}");
     }
 
-    /// A full disk.
-    struct Full;
+    /// An output that fails.
+    struct Failing(io::ErrorKind);
 
-    impl Write for Full {
+    impl Write for Failing {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::StorageFull.into())
+            Err(self.0.into())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -223,29 +223,18 @@ mod tests {
 
     #[test]
     fn full_disk_is_reported_with_the_output() {
-        let error = replayed("a", None, &mut Full).unwrap_err().to_string();
+        let error =
+            replayed("a", None, &mut Failing(io::ErrorKind::StorageFull)).unwrap_err().to_string();
         assert!(error.starts_with("cannot write to standard output: "), "{error}");
-    }
-
-    /// A pipe that its reader has closed.
-    struct Closed;
-
-    impl Write for Closed {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
     }
 
     #[test]
     fn closed_pipe_ends_a_replay_without_an_error() {
         for option in [Some("--explain"), None] {
-            assert!(replayed("a", option, &mut Closed).unwrap());
+            let closed = || Failing(io::ErrorKind::BrokenPipe);
+            assert!(replayed("a", option, &mut closed()).unwrap());
             // An answer that fits the buffer is written at the end.
-            assert!(replayed("a", option, &mut BufWriter::new(Closed)).unwrap());
+            assert!(replayed("a", option, &mut BufWriter::new(closed())).unwrap());
         }
     }
 }

@@ -40,7 +40,7 @@ use paceline_api::live::{Command, Refusal, Snapshot};
 use serde::{Deserialize, Serialize};
 
 pub use client::{AskError, ask};
-pub use requests::{DRY_RUN_AUDIT, routes};
+pub use requests::routes;
 pub use server::{Control, serve};
 pub use socket::SocketError;
 

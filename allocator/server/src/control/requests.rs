@@ -23,7 +23,7 @@ use crate::web::{JSON, json, whole};
 const ORDER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The answer of a dry run that is asked for its audit log.
-pub const DRY_RUN_AUDIT: &str = "cannot read the audit log: a dry run writes no audit log; \
+const DRY_RUN_AUDIT: &str = "cannot read the audit log: a dry run writes no audit log; \
                                  start the allocator without --dry-run";
 
 /// Answers requests.
@@ -111,7 +111,10 @@ impl Requests {
             None => read::last(&folder, last.into()).map(Some),
         });
         match reading.await.unwrap_or_else(|error| Err(error.into())) {
-            Ok(None) => Answer::failed(StatusCode::INTERNAL_SERVER_ERROR, DRY_RUN_AUDIT),
+            Ok(None) => {
+                let refusal = Refusal::Impossible(DRY_RUN_AUDIT.to_owned());
+                Answer(StatusCode::CONFLICT, Reply::Refused(refusal))
+            }
             Ok(Some(records)) => Answer(StatusCode::OK, Reply::Audit(records)),
             Err(error) => {
                 let why = format!("cannot read the audit log: {error}");

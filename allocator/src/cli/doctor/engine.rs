@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use paceline_api::clock::unix_seconds;
+use paceline_api::figures::counted;
 use paceline_api::stamp;
 use paceline_runtime::{Description, Runtime};
 
 use super::super::engine::EngineArgs;
-use super::report::{Finding, number};
+use super::report::Finding;
 
 /// How long the engine may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,7 +87,7 @@ pub(super) async fn jobs(runtime: &Runtime) -> Finding {
             },
         ),
         Ok(Ok(ids)) => {
-            let found = format!("opted in: {}", number(ids.len(), "running container"));
+            let found = format!("opted in: {}", counted(ids.len(), "running container"));
             Finding::ok("jobs", found + "; `paceline check NAME` examines one")
         }
         Ok(Err(error)) => {

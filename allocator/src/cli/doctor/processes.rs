@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use paceline_api::figures::counted;
 use paceline_cgroup::job_group::{MakeError, make};
 use paceline_runtime::processes::folder::runtime_folder;
 use paceline_runtime::processes::{is_managed_by_root, new_id};
@@ -12,7 +13,7 @@ use paceline_runtime::{Description, Runtime};
 use super::super::engine::EngineArgs;
 use super::super::exec::launch::on_path;
 use super::super::exec::scope::{self, Manager, user_bus};
-use super::report::{Finding, number};
+use super::report::Finding;
 
 /// Where the groups of systemd's units are.
 const GROUPS: &str = "/sys/fs/cgroup";
@@ -27,7 +28,7 @@ pub(super) fn machine(description: &Description) -> Finding {
 pub(super) async fn jobs(runtime: &Runtime) -> Finding {
     match runtime.opted_in(&[]).await {
         Ok(ids) if ids.is_empty() => Finding::ok("jobs", "no job of `paceline exec` runs"),
-        Ok(ids) => Finding::ok("jobs", format!("running: {}", number(ids.len(), "job"))),
+        Ok(ids) => Finding::ok("jobs", format!("running: {}", counted(ids.len(), "job"))),
         Err(error) => {
             let error = anyhow::Error::from(error);
             let advice = "check /run/paceline/jobs and the users' folders in /run/user";

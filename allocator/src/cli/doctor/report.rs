@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use paceline_api::figures::counted;
 use paceline_api::plain::plain;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
@@ -103,16 +104,10 @@ impl fmt::Display for Report {
         match (self.errors, self.warnings) {
             (0, 0) => writeln!(f, "nothing is wrong"),
             (errors, warnings) => {
-                writeln!(f, "{}, {}", number(errors, "error"), number(warnings, "warning"))
+                writeln!(f, "{}, {}", counted(errors, "error"), counted(warnings, "warning"))
             }
         }
     }
-}
-
-/// So many things, in words.
-pub(super) fn number(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// The text in lines that fit beside the indent. A longer word has a line of its own.

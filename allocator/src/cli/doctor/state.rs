@@ -6,13 +6,14 @@ use std::path::Path;
 use paceline_api::audit::read;
 use paceline_api::audit::verify::{End, Verdict, verify};
 use paceline_api::clock::unix_seconds;
-use paceline_api::figures::moment;
+use paceline_api::figures::{counted, moment};
 use paceline_api::state_folder::StateFolder;
+use paceline_api::usage::may_make_in;
 use paceline_node::limits::inspection::{EngineState, inspect};
-use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
+use rustix::fs::statvfs;
 
 use super::super::state::StateArgs;
-use super::report::{Finding, number};
+use super::report::Finding;
 
 /// Less free space, in bytes, is too little for a day's audit log …
 const LITTLE_SPACE: u64 = 64 << 20;
@@ -33,7 +34,7 @@ pub(super) fn examine(path: &Path, owner: u32, options: &str) -> (Vec<Finding>, 
     };
     let folder = match StateFolder::for_reading(path) {
         Ok(Some(folder)) => folder,
-        Ok(None) => return (vec![missing(path, may_make)], Vec::new()),
+        Ok(None) => return (vec![missing(path, may_make_in)], Vec::new()),
         Err(error) => return unusable(error),
     };
     let ((found_owner, mode), engines) = match (folder.owner_and_mode(), inspect(&folder)) {
@@ -63,12 +64,6 @@ fn missing(path: &Path, may_make: impl Fn(&Path) -> io::Result<()>) -> Finding {
             Finding::error("state folder", found, "set HOME, or choose another --state-dir")
         }
     }
-}
-
-/// Whether this process may make a folder in another.
-fn may_make(above: &Path) -> io::Result<()> {
-    let rights = Access::WRITE_OK | Access::EXEC_OK;
-    Ok(accessat(CWD, above, rights, AtFlags::EACCESS)?)
 }
 
 fn access(path: &Path, (found, expected): (u32, u32), mode: u32) -> Finding {
@@ -110,7 +105,7 @@ fn of_engine(state: &EngineState, restore: &str) -> Vec<Finding> {
     match holder {
         Some(holder) => {
             findings.push(Finding::ok("lock", format!("held by {holder}")));
-            let found = format!("limited by this run: {}", number(count, "container"));
+            let found = format!("limited by this run: {}", counted(count, "container"));
             findings.push(Finding::ok("originals", found));
         }
         None if count == 0 => {
@@ -120,7 +115,7 @@ fn of_engine(state: &EngineState, restore: &str) -> Vec<Finding> {
             let names = limited.iter().map(|(_, name)| name.as_str());
             let found = format!(
                 "limits of a run that has ended are on {}: {} (engine {folder})",
-                number(count, "container"),
+                counted(count, "container"),
                 some(names)
             );
             findings.push(Finding::error("leftovers", found, restore));
@@ -132,7 +127,7 @@ fn of_engine(state: &EngineState, restore: &str) -> Vec<Finding> {
         findings.push(Finding::error("originals", found, advice));
     }
     if *moves > 0 && holder.is_none() {
-        let found = format!("unfinished: {} (engine {folder})", number(*moves, "move"));
+        let found = format!("unfinished: {} (engine {folder})", counted(*moves, "move"));
         findings.push(Finding::error("moves", found, restore));
     }
     findings
@@ -179,7 +174,7 @@ fn judge(verdict: &Verdict, now: f64) -> Finding {
         last.map_or(String::new(), |at| format!(", the last of {}", moment(at)))
     );
     if *broken > 0 {
-        let places = number(usize::try_from(*broken).unwrap_or(usize::MAX), "place");
+        let places = counted(*broken, "place");
         let found = format!("{found}; the chain is broken in {places}");
         return Finding::error("audit log", found, "run paceline audit verify");
     }
@@ -242,11 +237,11 @@ mod tests {
         assert_eq!(finding.level, Level::Error);
         assert!(finding.found.starts_with("cannot make "), "{finding:?}");
         assert!(finding.advice.unwrap().contains("--state-dir"));
-        assert_eq!(missing(&path, may_make).level, Level::Ok);
+        assert_eq!(missing(&path, may_make_in).level, Level::Ok);
         fs::set_permissions(place.path(), PermissionsExt::from_mode(0o500)).unwrap();
         // Root may write everywhere.
         let expected = if own() == 0 { Level::Ok } else { Level::Error };
-        assert_eq!(missing(&path, may_make).level, expected);
+        assert_eq!(missing(&path, may_make_in).level, expected);
     }
 
     #[test]
