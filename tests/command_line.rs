@@ -273,15 +273,6 @@ async fn cluster_without_a_manager_names_the_managers_command() {
 }
 
 #[tokio::test]
-async fn help_of_help_is_printed() {
-    for words in [&["help", "--help"][..], &["help", "run", "--help"], &["audit", "help", "-h"]] {
-        let (code, said, error) = paceline(words).await;
-        assert_eq!(code, Some(0), "{words:?}: {error}");
-        assert!(said.contains("Usage:"), "{words:?}: {said}");
-    }
-}
-
-#[tokio::test]
 async fn log_without_an_entry_is_not_shown_as_empty() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("audit.jsonl"), "garbage\n\u{0}\n").unwrap();
