@@ -44,9 +44,68 @@ fn any(bytes: &[u8], test: impl Fn(u8) -> bool) -> bool {
     blocks.iter().any(block) || block(last)
 }
 
+/// A text that lines are compared with. Most are short, and then no function is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Literal<T> {
+    text: T,
+    /// Its bytes if it is short, and which bits they are of as many as [`WORD`].
+    word: u128,
+    mask: u128,
+}
+
+/// Maximum length of a short text in bytes.
+const WORD: usize = 16;
+
+impl<T: AsRef<str>> Literal<T> {
+    /// Creates it from its text.
+    pub(crate) fn new(text: T) -> Self {
+        let mut word = [0; WORD];
+        let bytes = text.as_ref().bytes();
+        word.iter_mut().zip(bytes.clone()).for_each(|(place, byte)| *place = byte);
+        let left = WORD.saturating_sub(bytes.len());
+        let mask = u32::try_from(8 * left).ok().and_then(|bits| u128::MAX.checked_shr(bits));
+        Self { text, word: u128::from_le_bytes(word), mask: mask.unwrap_or_default() }
+    }
+
+    /// The text.
+    #[inline]
+    pub(crate) fn text(&self) -> &str {
+        self.text.as_ref()
+    }
+
+    /// Whether `bytes` begin with it.
+    #[inline]
+    pub(crate) fn begins(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(start) if self.text().len() <= WORD => {
+                u128::from_le_bytes(*start) & self.mask == self.word
+            }
+            _ => bytes.starts_with(self.text().as_bytes()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn literal_is_at_the_start_or_not() {
+        for length in 0..40 {
+            let text = "abcdefghijklmnopqrstuvwxyz0123456789abcd".get(..length).unwrap();
+            let literal = Literal::new(text);
+            assert_eq!(literal.text(), text);
+            for after in ["", "x", "a longer text behind it"] {
+                assert!(literal.begins(format!("{text}{after}").as_bytes()), "{length}");
+                for at in 0..length {
+                    let mut other = format!("{text}{after}").into_bytes();
+                    other[at] = b'#';
+                    assert!(!literal.begins(&other), "{length} {at}");
+                    assert!(!literal.begins(&text.as_bytes()[..at]), "{length} {at}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn bytes_are_found_at_any_place() {

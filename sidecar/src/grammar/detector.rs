@@ -211,10 +211,21 @@ impl Detector {
     pub fn read(&mut self, line: &str, end: End) -> Option<&Observation> {
         self.draft.clear();
         if self.queued.is_some() || self.message.is_some() {
-            (self.queued, self.message) = (None, None);
+            self.drop_unused();
         }
-        let decoded = octal::decode(line);
-        let line = decoded.as_deref().unwrap_or(line);
+        match octal::decode(line) {
+            Some(decoded) => self.read_text(&decoded, end),
+            None => self.read_text(line, end),
+        }
+    }
+
+    /// Drops what a caller has not asked for.
+    #[cold]
+    fn drop_unused(&mut self) {
+        (self.queued, self.message) = (None, None);
+    }
+
+    fn read_text(&mut self, line: &str, end: End) -> Option<&Observation> {
         let stripped = self.stripper.strip(line);
         self.streams.current = None;
         if let Some(at) = self.streams.find(&stripped, &self.patterns) {
@@ -232,26 +243,37 @@ impl Detector {
         }
         let held = self.follow_blocks(stripped.text, index, &mut reading);
         self.last = (index, reading);
-        if self.kind(index) == Kind::Bars
-            && reading != Reading::Foreign
-            && end != End::Flush
-            && let Some((bar, behind)) = bars::behind(stripped.text)
+        if self.kind(index) == Kind::Bars && reading != Reading::Foreign && end != End::Flush {
+            self.behind_bar(stripped.text);
+        }
+        let is_new = self.complete(&stripped, index, reading);
+        if let Some(held) = held {
+            return Some(self.before(held, stripped.rank, is_new));
+        }
+        let is_read = is_new && (self.first_part.is_known() || self.is_read_now(index));
+        is_read.then_some(&self.draft.found)
+    }
+
+    /// Takes the text directly behind a frame of a bar, if there is some.
+    #[inline]
+    fn behind_bar(&mut self, text: &str) {
+        if let Some((bar, behind)) = bars::behind(text)
             && self.mentions.near(bar).is_none()
         {
             // A line is counted when it is read.
             self.counts.lines -= 1;
             self.message = Some(self.with_rank(behind));
         }
-        let is_new = self.complete(&stripped, index, reading);
-        let Some(mut held) = held else {
-            let is_read = is_new && (self.first_part.is_known() || self.is_read_now(index));
-            return is_read.then_some(&self.draft.found);
-        };
-        held.rank = held.rank.max(stripped.rank);
+    }
+
+    /// An earlier observation that is complete with the line. `is_new`: that of the line follows.
+    #[cold]
+    fn before(&mut self, mut held: Observation, rank: Option<u32>, is_new: bool) -> &Observation {
+        held.rank = held.rank.max(rank);
         self.explained(self.grammars.len());
         self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
         self.draft.found = held;
-        Some(&self.draft.found)
+        &self.draft.found
     }
 
     /// Whether to report what is in the draft: it does not wait for another loss of its step. It may then be
@@ -303,6 +325,7 @@ impl Detector {
     }
 
     /// Reads a line of another process, whose state is its own.
+    #[inline(never)]
     fn other_stream(
         &mut self,
         at: usize,
@@ -321,6 +344,7 @@ impl Detector {
     }
 
     /// Completes the observation in the draft. Returns whether it is new.
+    #[inline]
     fn complete(&mut self, stripped: &Stripped<'_>, index: usize, reading: Reading) -> bool {
         if matches!(reading, Reading::Foreign | Reading::Known) {
             return false;
@@ -344,6 +368,15 @@ impl Detector {
             }
             return true;
         }
+        self.complete_in_context(index, reading)
+    }
+
+    /// The same for a bar, a line of no fixed form or one below a heading.
+    #[inline(never)]
+    fn complete_in_context(&mut self, index: usize, reading: Reading) -> bool {
+        let kind = self.kind(index);
+        let is_bar = kind == Kind::Bars;
+        let found = &mut self.draft.found;
         if let Some(heading) = &mut self.heading {
             heading.count_as(found);
         }

@@ -5,6 +5,7 @@
 
 use super::keys::{Field, Keys};
 use super::scan;
+use crate::bytes::Literal;
 
 /// A value of a dict.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +47,7 @@ pub(super) struct Dicts {
 #[derive(Clone, Debug)]
 struct Part {
     /// The text between the previous value and this one.
-    before: String,
+    before: Literal<String>,
     key: String,
     field: Field,
     wanted: bool,
@@ -99,7 +100,8 @@ impl Dicts {
     fn alike<'a>(&self, text: &'a str, to: &mut impl Take<'a>) -> Option<&'a str> {
         let mut rest = text.as_bytes();
         for part in &self.parts {
-            rest = rest.strip_prefix(part.before.as_bytes())?;
+            let length = part.before.text().len();
+            rest = rest.get(length..).filter(|_| part.before.begins(rest))?;
             rest = if part.wanted {
                 let (value, after) = value(Bytes { text, rest })?;
                 to.take(part.field, &part.key, value);
@@ -186,7 +188,7 @@ impl<'a, T: Take<'a>> Walk<'a, '_, T> {
         };
         if self.learn && self.parts.len() <= MAX_ENTRIES {
             let before = self.last.get(..self.last.len() - rest.len()).unwrap_or_default();
-            let (before, key) = (before.to_owned(), key.to_owned());
+            let (before, key) = (Literal::new(before.to_owned()), key.to_owned());
             self.parts.push(Part { before, key, field, wanted });
         }
         self.last = Bytes { text: self.text, rest: after }.as_str();

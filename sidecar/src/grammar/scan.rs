@@ -122,12 +122,15 @@ pub(crate) fn skip_number(text: &str) -> Option<&str> {
 
 /// A number without a unit, and the text after it. Not the first part of a date, a time, a version,
 /// a range or a fraction. `12.3k` is 12,300.
-#[inline]
+#[expect(clippy::inline_always, reason = "the loss of each line of a fixed shape")]
+#[inline(always)]
 pub(crate) fn value(text: &str) -> Option<(f64, &str)> {
     let (value, rest) = number(text)?;
-    if ends_before(rest) {
-        return Some((value, rest));
-    }
+    if ends_before(rest) { Some((value, rest)) } else { with_unit(value, rest) }
+}
+
+#[inline(never)]
+fn with_unit(value: f64, rest: &str) -> Option<(f64, &str)> {
     let (value, rest) = scaled(value, rest);
     ends_before(rest).then_some((value, rest))
 }

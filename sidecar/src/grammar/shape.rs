@@ -4,7 +4,11 @@ use memchr::memmem::Finder;
 
 use super::draft::Draft;
 use super::scan;
+use crate::bytes;
 use crate::observation::{Observation, Phase, Span};
+
+/// Literal text of a template.
+type Literal = bytes::Literal<&'static str>;
 
 /// The shape of a line.
 ///
@@ -24,7 +28,7 @@ use crate::observation::{Observation, Phase, Span};
 /// | `{..}` | anything up to the exact text that follows it in the template |
 #[derive(Debug)]
 pub(super) struct Shape {
-    start: &'static str,
+    start: Literal,
     parts: Vec<Part>,
     losses: Vec<Named>,
     is_known: bool,
@@ -32,11 +36,45 @@ pub(super) struct Shape {
     timed: Option<Box<Finder<'static>>>,
 }
 
+/// How the lines of a shape start. Most lines differ from most shapes in their first two bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    /// The first byte; `None` for a number.
+    first: Option<u8>,
+    /// The second byte; `None` for any.
+    second: Option<u8>,
+}
+
+impl Start {
+    /// Whether `byte` may be the first one.
+    #[inline]
+    pub(super) fn may_be(self, byte: u8) -> bool {
+        let may_be_number = || byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.');
+        self.first.map_or_else(may_be_number, |first| first == byte)
+    }
+
+    /// Whether `byte` may be the second one.
+    #[inline]
+    pub(super) fn may_go_on(self, byte: u8) -> bool {
+        self.second.is_none_or(|second| second == byte)
+    }
+
+    /// Whether `line` may start so.
+    #[inline]
+    pub(super) fn is_of(self, line: &[u8]) -> bool {
+        match line {
+            [first, second, ..] => self.may_be(*first) && self.may_go_on(*second),
+            [first] => self.may_be(*first),
+            [] => false,
+        }
+    }
+}
+
 /// A field and the text after it.
 #[derive(Debug)]
 struct Part {
     field: Field,
-    after: &'static str,
+    after: Literal,
 }
 
 #[derive(Debug)]
@@ -80,11 +118,15 @@ impl Shape {
             parts.push(if name == ".." {
                 let needle = after.trim_end();
                 let after = after.strip_prefix(needle).unwrap_or_default();
-                Part { field: Field::Until(Box::new(Finder::new(needle))), after }
+                Part {
+                    field: Field::Until(Box::new(Finder::new(needle))),
+                    after: Literal::new(after),
+                }
             } else {
-                Part { field: field(name), after }
+                Part { field: field(name), after: Literal::new(after) }
             });
         }
+        let start = Literal::new(start);
         Self { start, parts, losses: Vec::new(), is_known: false, timed: None }
     }
 
@@ -121,36 +163,20 @@ impl Shape {
         self.is_known
     }
 
-    /// Whether a line of this shape may start with `byte`.
-    #[inline]
-    pub(super) fn starts(&self, byte: u8) -> bool {
-        match self.start.as_bytes().first() {
-            Some(first) => *first == byte,
-            None => byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.'),
-        }
-    }
-
-    /// Whether the second byte of a line of this shape may be `byte`.
-    pub(super) fn goes_on(&self, byte: u8) -> bool {
-        match self.start.as_bytes() {
-            [_, second, ..] => *second == byte || matches!(second, b' ' | b'\t'),
-            _ => true,
+    /// The first two bytes of its lines.
+    pub(super) fn start(&self) -> Start {
+        match self.start.text().as_bytes() {
+            [] => Start { first: None, second: None },
+            // White space may be missing, or more.
+            [first] | [first, b' ' | b'\t', ..] => Start { first: Some(*first), second: None },
+            [first, second, ..] => Start { first: Some(*first), second: Some(*second) },
         }
     }
 
     /// Reads a line of this shape into `draft`, which is empty. Returns the text after it; `None`
     /// if the line has another shape.
     pub(super) fn read<'a>(&self, line: &'a str, draft: &mut Draft) -> Option<&'a str> {
-        // Most lines differ from most shapes in their first two bytes.
-        let begins = match (self.start.as_bytes(), line.as_bytes()) {
-            ([a, b, ..], [c, d, ..]) => a == c && (b == d || matches!(b, b' ' | b'\t')),
-            (_, [first, ..]) => self.starts(*first),
-            (_, []) => false,
-        };
-        if !begins {
-            return None;
-        }
-        let rest = literal(line, self.start)?;
+        let rest = literal(line, &self.start)?;
         let Some(rest) = self.fields(rest, draft) else {
             draft.clear();
             return None;
@@ -234,27 +260,30 @@ fn positive(number: f64) -> Option<f64> {
 /// The text after `text`; white space in `text` matches any white space.
 #[expect(clippy::inline_always, reason = "six calls for most lines with a loss")]
 #[inline(always)]
-fn literal<'a>(line: &'a str, text: &str) -> Option<&'a str> {
-    let is_there = match (text.as_bytes(), line.as_bytes()) {
-        ([], _) => return Some(line),
-        ([a], [b, ..]) => a == b,
-        ([a, b], [c, d, ..]) => a == c && b == d,
-        (text, line) => line.starts_with(text),
-    };
-    if is_there { line.get(text.len()..) } else { literal_apart_from_spaces(line, text) }
+fn literal<'a>(line: &'a str, text: &Literal) -> Option<&'a str> {
+    if text.begins(line.as_bytes()) {
+        line.get(text.text().len()..)
+    } else {
+        literal_apart_from_spaces(line, text.text())
+    }
 }
 
 #[cold]
 fn literal_apart_from_spaces<'a>(line: &'a str, text: &str) -> Option<&'a str> {
-    let mut rest = line;
+    let bytes = line.as_bytes();
+    let mut at = 0;
     for byte in text.bytes() {
-        rest = match byte {
-            b' ' | b'\t' => scan::spaces(rest),
-            _ if rest.as_bytes().first() == Some(&byte) => rest.get(1..)?,
-            _ => return None,
-        };
+        if matches!(byte, b' ' | b'\t') {
+            while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+                at += 1;
+            }
+        } else if bytes.get(at) == Some(&byte) {
+            at += 1;
+        } else {
+            return None;
+        }
     }
-    Some(rest)
+    line.get(at..)
 }
 
 fn field(name: &str) -> Field {

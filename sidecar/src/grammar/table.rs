@@ -1,7 +1,7 @@
 //! Grammars of independent lines with fixed shapes.
 
 use super::draft::Draft;
-use super::shape::Shape;
+use super::shape::{Shape, Start};
 use super::{Grammar, Reading};
 use crate::terminal::End;
 
@@ -10,12 +10,16 @@ use crate::terminal::End;
 pub(super) struct Table {
     name: &'static str,
     shapes: Vec<Shape>,
+    /// How the lines of each shape start.
+    starts: Vec<Start>,
 }
 
 impl Table {
     /// Creates a grammar of `shapes`; the first match is used.
     pub(super) fn new(name: &'static str, shapes: impl Into<Vec<Shape>>) -> Self {
-        Self { name, shapes: shapes.into() }
+        let shapes = shapes.into();
+        let starts = shapes.iter().map(Shape::start).collect();
+        Self { name, shapes, starts }
     }
 }
 
@@ -25,16 +29,17 @@ impl Grammar for Table {
     }
 
     fn starts(&self, byte: u8) -> bool {
-        self.shapes.iter().any(|shape| shape.starts(byte))
+        self.starts.iter().any(|start| start.may_be(byte))
     }
 
     fn goes_on(&self, byte: u8) -> bool {
-        self.shapes.iter().any(|shape| shape.goes_on(byte))
+        self.starts.iter().any(|start| start.may_go_on(byte))
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
-        let mut read = |shape: &Shape| Some((shape.is_known(), shape.read(line, draft)?));
-        match self.shapes.iter().find_map(&mut read) {
+        let all = self.starts.iter().zip(&self.shapes);
+        let mut alike = all.filter(|(start, _)| start.is_of(line.as_bytes()));
+        match alike.find_map(|(_, shape)| Some((shape.is_known(), shape.read(line, draft)?))) {
             Some((true, _)) => {
                 draft.clear();
                 Reading::Known

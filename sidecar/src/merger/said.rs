@@ -31,20 +31,35 @@ impl Said {
             return false;
         }
         let same_step = self.step == found.step && self.epoch == found.epoch;
-        let ahead = self.parts.contains(&loss.name).then_some((found.step, found.epoch));
-        let before = std::mem::replace(&mut self.ahead, ahead);
-        if ahead.is_some() {
-            if before.is_none() || before == ahead {
-                return true;
-            }
-            // No main loss came for the step before: it is a rarer one.
-            self.parts.clear();
-            self.ahead = None;
+        if !self.parts.is_empty() && self.is_ahead(loss, found) {
+            return true;
         }
         (self.step, self.epoch) = (found.step, found.epoch);
         if self.name == loss.name {
             return false;
         }
+        self.is_beside(loss, same_step)
+    }
+
+    /// Whether a part of a loss comes before its main loss.
+    fn is_ahead(&mut self, loss: &Loss, found: &Observation) -> bool {
+        let ahead = self.parts.contains(&loss.name).then_some((found.step, found.epoch));
+        let before = std::mem::replace(&mut self.ahead, ahead);
+        if ahead.is_none() {
+            return false;
+        }
+        if before.is_none() || before == ahead {
+            return true;
+        }
+        // No main loss came for the step before: it is a rarer one.
+        self.parts.clear();
+        self.ahead = None;
+        false
+    }
+
+    /// Takes a loss with another name. Returns whether it is a part of the one with the same step.
+    #[inline(never)]
+    fn is_beside(&mut self, loss: &Loss, same_step: bool) -> bool {
         if same_step && rank(&self.name) <= rank(&loss.name) {
             return true;
         }

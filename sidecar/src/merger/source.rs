@@ -56,6 +56,11 @@ const MAX_RANKS: usize = 512;
 const MAX_REPEATS: u8 = 8;
 
 impl Place {
+    /// Whether `other`, of the same process, is of the same step.
+    fn is_at(&self, other: Self) -> bool {
+        (self.step, self.global, self.epoch) == (other.step, other.global, other.epoch)
+    }
+
     fn is_counted(self) -> bool {
         self.global.or(self.step).or(self.epoch).is_some()
     }
@@ -151,6 +156,17 @@ impl SourceState {
             global: position.global,
             loss: loss.to_bits(),
         };
+        // Most lines are of the next step, and no process is named.
+        if let Some(last) = &mut self.last
+            && place.rank.or(last.rank).is_none()
+            && place.step.is_some()
+            && self.repeats.is_none()
+            && !last.is_at(place)
+        {
+            self.advances |= last.step.is_some();
+            *last = place;
+            return true;
+        }
         let last = self.last;
         if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
             self.last = Some(place);

@@ -1,7 +1,10 @@
 //! Prefixes that launchers and loggers put before a line.
 
+mod known;
 mod launchers;
 mod loggers;
+
+use known::KnownPrefixes;
 
 /// A line without its prefixes, and the data from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,10 +29,11 @@ pub fn strip(line: &str) -> Stripped<'_> {
     Stripper::default().strip(line)
 }
 
-/// Strips the prefixes of a program's lines. The first word of a line without a prefix is remembered,
+/// Strips the prefixes of a program's lines. Prefixes, and the first word of a line without one, are remembered,
 /// because most lines begin alike.
 #[derive(Debug, Default)]
 pub(crate) struct Stripper {
+    known: KnownPrefixes,
     /// The first word and the byte after it, and which bits they are of the first eight bytes.
     word: u64,
     mask: u64,
@@ -49,7 +53,7 @@ impl Stripper {
             return Stripped { text, ..Stripped::default() };
         }
         if !has_none(text.as_bytes()) {
-            return strip_all(text);
+            return self.strip_all(text);
         }
         let word = text.bytes().take(8).position(|byte| matches!(byte, b' ' | b':' | b'\t'));
         if let (Some(start), Some(length)) = (start, word) {
@@ -59,17 +63,26 @@ impl Stripper {
         }
         Stripped { text, ..Stripped::default() }
     }
-}
 
-/// Strips the prefixes of a line that may have some.
-fn strip_all(text: &str) -> Stripped<'_> {
-    let mut stripped = Stripped { text, ..Stripped::default() };
-    let mut before = Before::default();
-    for _ in 0..MAX_PREFIXES {
-        let Some(rest) = one(&mut stripped, &mut before) else { break };
-        stripped.text = rest.trim_ascii_start();
+    /// Strips the prefixes of a line that may have some.
+    fn strip_all<'a>(&mut self, line: &'a str) -> Stripped<'a> {
+        let (text, mut before) = self.known.strip(line).unwrap_or((line, Before::default()));
+        let mut stripped = Stripped { text, ..Stripped::default() };
+        if before.anything && has_no_further(text.as_bytes(), before) {
+            return stripped;
+        }
+        let mut last = None;
+        for _ in 0..MAX_PREFIXES {
+            let text = stripped.text;
+            let Some(rest) = one(&mut stripped, &mut before) else { break };
+            stripped.text = rest.trim_ascii_start();
+            last = Some(text);
+        }
+        if let Some(last) = last {
+            self.known.learn(line, last, &stripped, before);
+        }
+        stripped
     }
-    stripped
 }
 
 /// Whether a line has no prefix for certain: its first word is one without a digit or a point. Fast, for most
@@ -92,6 +105,22 @@ fn has_none(text: &[u8]) -> bool {
     true
 }
 
+/// Whether a text has no prefix for certain behind those that were stripped: it begins with a word that cannot be
+/// the name of a logger.
+#[inline]
+fn has_no_further(text: &[u8], before: Before) -> bool {
+    let [first, second, _, fourth, ..] = text else { return false };
+    let may_be_date = matches!(fourth, b' ' | b',');
+    let is_word = first.is_ascii_alphabetic() && !second.is_ascii_uppercase();
+    if !is_word || may_be_date || launchers::may_be_rank(text) || before.stamp && !before.level {
+        return false;
+    }
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    let length = text.iter().take(MAX_LEN).take_while(is_letter).count();
+    // A mark there may part a name from the text.
+    matches!(text.get(length..), Some([b' ', next, ..]) if next.is_ascii_alphanumeric())
+}
+
 impl Stripped<'_> {
     /// Takes the rank of one of several launchers. Of a local and a global rank, the global one is
     /// never lower.
@@ -102,9 +131,11 @@ impl Stripped<'_> {
 
 /// The prefixes that were stripped so far.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Before {
     stamp: bool,
+    /// A date began with the name of a month or a day. A host and a process may follow it.
+    named_date: bool,
     level: bool,
     /// A place in the code: `[train.py:42]`.
     place: bool,
@@ -129,11 +160,11 @@ fn one<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Option<&'a str> {
     let rest = match first {
         b'{' => return None,
         b'[' => launchers::bracketed(found).or_else(|| loggers::bracketed(found, before)),
-        b'(' => launchers::parenthesised(found, before).or_else(|| loggers::place(text, before)),
+        b'(' => launchers::parenthesised(found, *before).or_else(|| loggers::place(text, *before)),
         b'0'..=b'9' => loggers::stamped(found, before)
             .or_else(|| launchers::labelled(found))
             .or_else(|| launchers::address(found))
-            .or_else(|| loggers::indexed(text, before)),
+            .or_else(|| loggers::indexed(text, *before)),
         b'A'..=b'Z' if second.is_ascii_uppercase() => {
             let rest = loggers::level(text).map(separator);
             before.level |= rest.is_some();

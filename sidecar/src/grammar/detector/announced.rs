@@ -29,6 +29,8 @@ const SIZES: [&str; 4] = ["batch size", "batch_size", "train batch size", "train
 /// Words directly before a total, as torchtitan prints it.
 const PLAIN: &str = "total steps ";
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PLAIN));
+/// The start of [`BEHIND`].
+static MAX: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(" max "));
 
 /// Reads `num_epochs: 3`, `Total optimization steps = 24`, `Namespace(lr=0.1, epochs=14)`: any key
 /// of a total before a colon or an equals sign. Writes the total into `found` and returns whether
@@ -57,7 +59,9 @@ pub(super) fn read(line: &str, found: &mut Observation) -> bool {
         found.total_steps = Some(steps);
         any = true;
     }
-    if let Some(steps) = BEHIND.iter().find_map(|words| before_words(line, words)) {
+    if MAX.find(line.as_bytes()).is_some()
+        && let Some(steps) = BEHIND.iter().find_map(|words| before_words(line, words))
+    {
         found.total_steps = Some(steps);
         any = true;
     }

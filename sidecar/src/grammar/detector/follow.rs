@@ -20,6 +20,7 @@ const MAX_BEFORE_DICT: usize = 200;
 impl Detector {
     /// Follows blocks and sections, and corrects the reading of the line by them. Returns the parts
     /// of a loss that are complete with this line.
+    #[inline]
     pub(super) fn follow_blocks(
         &mut self,
         text: &str,
@@ -27,6 +28,29 @@ impl Detector {
         reading: &mut Reading,
     ) -> Option<Observation> {
         let kind = self.kind(index);
+        if *reading == Reading::Foreign {
+            return self.open_block(text);
+        }
+        // Most lines with a loss are of one form, and in no block.
+        let is_usual = *reading == Reading::Says && kind == Kind::Other && !self.block.is_active();
+        if is_usual && index != self.table() {
+            let found = &self.draft.found;
+            if found.losses.iter().any(|loss| loss.phase == Phase::Train) {
+                self.trained = Place::of(found).or(self.trained);
+            }
+            return None;
+        }
+        self.follow_others(text, kind, index, reading)
+    }
+
+    #[inline(never)]
+    fn follow_others(
+        &mut self,
+        text: &str,
+        kind: Kind,
+        index: usize,
+        reading: &mut Reading,
+    ) -> Option<Observation> {
         let is_plain = matches!(kind, Kind::Dicts | Kind::General);
         if kind == Kind::Dicts
             && matches!(reading, Reading::Says | Reading::SaysBeforeBar)
@@ -39,7 +63,6 @@ impl Detector {
             }
         }
         if kind == Kind::Dicts
-            && *reading != Reading::Foreign
             && !text.starts_with('{')
             && let Some((before, _)) = text.split_once('{')
         {
@@ -53,7 +76,7 @@ impl Detector {
                 *reading = Reading::Says;
             }
         }
-        if kind == Kind::Bars && *reading != Reading::Foreign {
+        if kind == Kind::Bars {
             if self.block.section() == Some(Section::HeldOut) {
                 match self.bars.held_out(&mut self.draft.found) {
                     None if *reading == Reading::Says => return self.block.end(),
@@ -83,7 +106,6 @@ impl Detector {
                 *reading = if is_new { Reading::Says } else { Reading::Known };
                 None
             }
-            Reading::Foreign => self.open_block(text),
             Reading::Says if index == self.table() && self.columns.held_out => {
                 let found = &mut self.draft.found;
                 found.losses.iter_mut().for_each(block::hold_out);
@@ -96,8 +118,16 @@ impl Detector {
                 }
                 if self.block.is_active() { self.block.line(false) } else { None }
             }
-            Reading::Says | Reading::SaysBeforeBar | Reading::Bar { .. } | Reading::Known => {
-                if self.block.is_active() { self.block.line(false) } else { None }
+            Reading::Says
+            | Reading::SaysBeforeBar
+            | Reading::Bar { .. }
+            | Reading::Known
+            | Reading::Foreign => {
+                if self.block.is_active() {
+                    self.block.line(false)
+                } else {
+                    None
+                }
             }
         }
     }
@@ -291,6 +321,7 @@ impl Detector {
     }
 
     /// Reads a line without a loss: it may begin or end a block or a section.
+    #[inline(never)]
     fn open_block(&mut self, text: &str) -> Option<Observation> {
         let has_number = bytes::contains_digit(text.as_bytes());
         if has_number {

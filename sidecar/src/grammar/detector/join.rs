@@ -29,16 +29,17 @@ impl Join {
         self.lines > 0
     }
 
-    /// Takes a line.
+    /// Whether a line may be a part of an object.
     #[inline]
-    pub(super) fn take(&mut self, line: &str) -> Joined {
-        if self.lines == 0 && !matches!(line.as_bytes(), [.., b',' | b'{']) {
-            return Joined::Alone;
-        }
-        self.part(line)
+    pub(super) fn may_take(&self, line: &str) -> bool {
+        self.lines > 0 || matches!(line.as_bytes(), [.., b',' | b'{'])
     }
 
-    fn part(&mut self, line: &str) -> Joined {
+    /// Takes a line.
+    pub(super) fn take(&mut self, line: &str) -> Joined {
+        if !self.may_take(line) {
+            return Joined::Alone;
+        }
         if self.lines == 0 {
             let start = line
                 .find("{'")

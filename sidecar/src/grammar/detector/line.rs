@@ -7,7 +7,7 @@ use super::heading::Heading;
 use super::join::Joined;
 use super::mention::Language;
 use super::section::Section;
-use super::{Detector, NO_GRAMMAR, announced, settings};
+use super::{Detector, Kind, NO_GRAMMAR, announced, settings};
 use crate::bytes;
 use crate::grammar::key_value::begins_with_brackets;
 use crate::grammar::{Grammar, Reading, columns, scan, totals, translate, tuples};
@@ -22,6 +22,7 @@ const REPEATS: &str = "wandb:";
 
 impl Detector {
     /// Reads a frame that is blank or incomplete.
+    #[inline(never)]
     pub(super) fn unended(&mut self, text: &str, end: End) -> (usize, Reading) {
         let bars = self.grammars.iter_mut().enumerate().filter(|(_, grammar)| grammar.is_of_bars());
         for (index, grammar) in bars {
@@ -34,11 +35,9 @@ impl Detector {
     }
 
     /// Reads a complete line or frame. `text` is the line without prefixes.
+    #[inline]
     pub(super) fn ended(&mut self, line: &str, text: &str, end: End) -> (usize, Reading) {
-        if !self.patterns.is_empty()
-            && (self.patterns.read(text, &mut self.draft)
-                || (line.len() != text.len() && self.patterns.read(line, &mut self.draft)))
-        {
+        if !self.patterns.is_empty() && self.by_patterns(line, text) {
             return (self.grammars.len() + 1, Reading::Says);
         }
         if text.starts_with(REPEATS) {
@@ -48,6 +47,21 @@ impl Detector {
         if self.join.is_active() && self.is_envelope(text) {
             return (NO_GRAMMAR, Reading::Known);
         }
+        if !self.join.may_take(text) {
+            return self.alone(text, end);
+        }
+        self.joined(text, end)
+    }
+
+    #[inline(never)]
+    fn by_patterns(&mut self, line: &str, text: &str) -> bool {
+        self.patterns.read(text, &mut self.draft)
+            || (line.len() != text.len() && self.patterns.read(line, &mut self.draft))
+    }
+
+    /// Reads a line that may be a part of an object.
+    #[inline(never)]
+    fn joined(&mut self, text: &str, end: End) -> (usize, Reading) {
         match self.join.take(text) {
             Joined::Alone => self.alone(text, end),
             Joined::Part => (NO_GRAMMAR, Reading::Known),
@@ -77,12 +91,19 @@ impl Detector {
     }
 
     /// Reads a line that is not a part of a longer text.
-    #[inline]
     fn alone(&mut self, text: &str, end: End) -> (usize, Reading) {
-        let found = self.by_grammars(text, end);
-        if self.draft.found.losses.is_empty() || !settings::are_listed(text) {
-            return found;
+        let (index, reading) = self.by_grammars(text, end);
+        // Other lines have a form of their own.
+        let may_list = matches!(self.kind(index), Kind::Dicts | Kind::General);
+        if may_list && !self.draft.found.losses.is_empty() && settings::are_listed(text) {
+            return self.settings(text);
         }
+        (index, reading)
+    }
+
+    /// Reads a line that lists settings.
+    #[cold]
+    fn settings(&mut self, text: &str) -> (usize, Reading) {
         self.draft.clear();
         if self.announces(text) {
             return (self.grammars.len(), Reading::Says);
@@ -103,6 +124,7 @@ impl Detector {
         self.not_of_chosen(text, end)
     }
 
+    #[inline(never)]
     fn not_of_chosen(&mut self, text: &str, end: End) -> (usize, Reading) {
         for index in self.starts.of(&self.grammars, text.as_bytes()) {
             if Some(index) != self.chosen

@@ -22,18 +22,26 @@ const WORDS: [&str; 18] = [
     "settings",
     "weights",
 ];
-/// The marks behind them.
-const MARKS: [char; 5] = [':', '=', '(', '{', '['];
 /// The longest text before the first mark, in bytes.
 const MAX_NAME: usize = 48;
 
 /// Whether a line lists settings.
+#[inline]
 pub(super) fn are_listed(text: &str) -> bool {
-    let Some((name, _)) = text.split_once(MARKS).filter(|(name, _)| name.len() <= MAX_NAME) else {
-        return false;
-    };
-    let last = name.trim_end().rsplit([' ', '_', '.', '/']).next().unwrap_or_default();
-    WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
+    let bytes = text.as_bytes();
+    let start = bytes.get(..=MAX_NAME).unwrap_or(bytes);
+    let is_mark = |byte: &u8| matches!(byte, b':' | b'=' | b'(' | b'{' | b'[');
+    let Some(name) = start.iter().position(is_mark) else { return false };
+    let name = start.get(..name).unwrap_or_default().trim_ascii_end();
+    let is_last = name.last().is_some_and(|last| b"sngeSNGE".contains(last));
+    is_last && ends_in_word(name)
+}
+
+/// Whether the last word of a name is one of [`WORDS`].
+fn ends_in_word(name: &[u8]) -> bool {
+    let is_gap = |byte: &u8| matches!(byte, b' ' | b'_' | b'.' | b'/');
+    let last = name.rsplit(is_gap).next().unwrap_or_default();
+    WORDS.iter().any(|word| last.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]

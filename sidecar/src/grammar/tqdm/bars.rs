@@ -63,15 +63,34 @@ struct Ends {
     shown: (u32, Option<u64>),
 }
 
+impl Ends {
+    /// Takes a frame with losses. Returns whether it differs from the one before.
+    fn show(&mut self, frame: &Frame<'_>) -> bool {
+        let losses =
+            crc32c::crc32c_append(crc32c::crc32c(frame.desc.as_bytes()), frame.postfix.as_bytes());
+        let shown = (losses, frame.seconds.map(f64::to_bits));
+        std::mem::replace(&mut self.shown, shown) != shown
+    }
+}
+
 /// All bars of one program.
 #[derive(Debug, Default)]
 pub(super) struct Bars {
-    bars: Vec<Bar>,
+    all: Vec<Bar>,
     /// Number of bars so far.
     count: u64,
+    /// The index of the bar of the last frame.
+    last: usize,
 }
 
 impl Bars {
+    /// The index of the bar of the last frame, if `frame`, which has the same description, is of it, too.
+    #[inline]
+    pub(super) fn last(&self, frame: &Frame<'_>) -> Option<usize> {
+        let bar = self.all.get(self.last)?;
+        (bar.total == frame.total).then_some(self.last)
+    }
+
     /// The index of the bar of `frame`, and whether this is its first frame. A new bar may replace
     /// the oldest one that is not in `kept`.
     pub(super) fn find(
@@ -80,22 +99,32 @@ impl Bars {
         trains: bool,
         kept: [Option<Id>; 2],
     ) -> (usize, bool) {
-        if let Some(at) = self.bars.iter().position(|bar| bar.is(frame)) {
+        let (at, is_new) = self.find_or_add(frame, trains, kept);
+        self.last = at;
+        (at, is_new)
+    }
+
+    fn find_or_add(
+        &mut self,
+        frame: &Frame<'_>,
+        trains: bool,
+        kept: [Option<Id>; 2],
+    ) -> (usize, bool) {
+        if let Some(at) = self.all.iter().position(|bar| bar.is(frame)) {
             return (at, false);
         }
-        if let Some((at, bar)) =
-            self.bars.iter_mut().enumerate().find(|(_, bar)| bar.goes_on(frame))
+        if let Some((at, bar)) = self.all.iter_mut().enumerate().find(|(_, bar)| bar.goes_on(frame))
         {
             bar.total = frame.total;
             return (at, false);
         }
-        if self.bars.len() >= MAX_BARS {
+        if self.all.len() >= MAX_BARS {
             let is_kept = |bar: &Bar| kept.contains(&Some(bar.id));
-            let oldest = self.bars.iter().position(|bar| !is_kept(bar));
-            self.bars.remove(oldest.unwrap_or_default());
+            let oldest = self.all.iter().position(|bar| !is_kept(bar));
+            self.all.remove(oldest.unwrap_or_default());
         }
         self.count += 1;
-        self.bars.push(Bar {
+        self.all.push(Bar {
             id: Id(self.count),
             letters: letters(frame).map(char::from).collect(),
             total: frame.total,
@@ -112,12 +141,12 @@ impl Bars {
             epochs: Epochs::default(),
             ends: Ends::default(),
         });
-        (self.bars.len() - 1, true)
+        (self.all.len() - 1, true)
     }
 
     /// The bar at an index.
     pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Bar> {
-        self.bars.get_mut(at)
+        self.all.get_mut(at)
     }
 
     /// A bar other than `id` that is of training and at its start. One with the same total is the same
@@ -125,7 +154,7 @@ impl Bars {
     pub(super) fn at_start(&self, id: Id, total: Option<u64>) -> Option<&Bar> {
         let counts = |bar: &&Bar| bar.total.is_some() && bar.total != total;
         let waits = |bar: &&Bar| bar.trains && counts(bar) && bar.counter.n() == 0;
-        self.bars.iter().filter(waits).find(|bar| bar.id != id)
+        self.all.iter().filter(waits).find(|bar| bar.id != id)
     }
 }
 
@@ -166,13 +195,9 @@ impl Bar {
             self.ends.others |= !is_last;
             return;
         }
-        let losses =
-            crc32c::crc32c_append(crc32c::crc32c(frame.desc.as_bytes()), frame.postfix.as_bytes());
-        let shown = (losses, frame.seconds.map(f64::to_bits));
-        let is_new = std::mem::replace(&mut self.ends.shown, shown) != shown;
         let later = epoch.zip(self.ends.epoch).is_some_and(|(now, before)| now > before);
-        let alone = frame.total.is_some_and(|total| total > 1) && !self.ends.others;
-        let again = later || (alone && is_new);
+        let is_new = !self.ends.others && self.ends.show(frame);
+        let again = later || (is_new && frame.total.is_some_and(|total| total > 1));
         if is_last && self.ends.before && frame.n == self.counter.n() && again {
             self.counter.restart();
         }

@@ -55,10 +55,11 @@ impl<'a> Frame<'a> {
     fn bar(line: &'a str, open: usize) -> Option<Self> {
         let (desc, rest) = line.split_at_checked(open)?;
         let desc = match desc.strip_suffix('%') {
-            Some(desc) => desc.trim_end_matches(|c: char| c.is_ascii_digit()),
+            Some(desc) => without_digits(desc),
             None => desc,
         };
-        let (_, rest) = rest.strip_prefix('|')?.split_once('|')?;
+        let bar = rest.strip_prefix('|')?;
+        let rest = bar.get(memchr::memchr(b'|', bar.as_bytes())? + 1..)?;
         // alive-progress draws a spinner before the counter.
         let rest = rest.trim_start_matches(|c: char| !c.is_ascii() || c == ' ');
         let (n, rest) = scan::scaled_count(scan::spaces(rest))?;
@@ -74,8 +75,8 @@ impl<'a> Frame<'a> {
             return Self::alive(desc, n, total, rest).filter(|_| scan::whole(elapsed).is_some());
         }
         let rest = rest.strip_prefix('<')?;
-        let (_, rest) = rest.split_once([',', ']']).filter(|_| is_time(elapsed))?;
-        Some(Self::with_rate(desc, n, total, rest, None))
+        let times = memchr::memchr2(b',', b']', rest.as_bytes()).filter(|_| is_time(elapsed))?;
+        Some(Self::with_rate(desc, n, total, rest.get(times + 1..)?, None))
     }
 
     /// alive-progress: `Train |███     | 5/20 [25%] in 5s (~15s, 5.0/s) loss=0.5`; `rest` is the text
@@ -93,7 +94,7 @@ impl<'a> Frame<'a> {
     /// A frame whose bar was lost with its characters: `Epoch 0:  50% 1/2 [00:00<00:01, 4.0it/s]`.
     fn bare(line: &'a str) -> Option<Self> {
         let (before, rest) = line.split_once("% ").filter(|_| line.ends_with(']'))?;
-        let desc = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let desc = without_digits(before);
         let (n, rest) =
             scan::scaled_count(scan::spaces(rest)).filter(|_| desc.len() < before.len())?;
         let (total, rest) = scan::scaled_count(rest.strip_prefix('/')?)?;
@@ -177,11 +178,20 @@ pub(super) fn per(rate: &str) -> (Option<f64>, Option<&str>) {
             None => return (None, None),
         },
     };
-    match unit.trim_start().split_once('/') {
-        Some((unit, "s")) => (number.map(|number| 1.0 / number), Some(unit)),
-        Some(("s", unit)) => (number, Some(unit)),
-        _ => (None, None),
+    let unit = unit.trim_ascii_start();
+    if let Some(unit) = unit.strip_suffix("/s").filter(|unit| !unit.contains('/')) {
+        (number.map(|number| 1.0 / number), Some(unit))
+    } else if let Some(unit) = unit.strip_prefix("s/") {
+        (number, Some(unit))
+    } else {
+        (None, None)
     }
+}
+
+/// `text` without the digits at its end.
+fn without_digits(text: &str) -> &str {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    text.get(..text.len() - digits).unwrap_or(text)
 }
 
 /// `00:01`, `1:00:01`, `?`.

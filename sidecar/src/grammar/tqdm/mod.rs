@@ -130,11 +130,11 @@ impl Grammar for Tqdm {
         } else if frame.form == Form::Rich {
             self.by = self.by.max(By::Rich);
         }
-        let mut desc = self.desc(&frame);
+        let (mut desc, is_known) = self.desc(&frame);
         self.losses(&frame, draft);
         // `Loss: 0.5, val loss: 0.25` describes the training, although it names other data.
-        let names_both = frame.desc.matches("oss").count() > 1;
-        if names_both && desc.phase.is_some_and(|phase| phase != Phase::Train) {
+        let names_other = desc.phase.is_some_and(|phase| phase != Phase::Train);
+        if names_other && frame.desc.matches("oss").count() > 1 {
             let trains = |loss: &Loss| loss.phase == Phase::Train;
             let mut losses = draft.found.losses.iter();
             if losses.clone().any(trains) && losses.any(|loss| !trains(loss)) {
@@ -144,7 +144,7 @@ impl Grammar for Tqdm {
         let holds_out = desc.phase.is_some_and(|phase| phase != Phase::Train);
         let total = frame.total.filter(|_| holds_out);
         self.left_of_evaluation = total.unwrap_or_default().saturating_sub(frame.n);
-        let (at, of_epochs) = self.bar(&frame, desc, before);
+        let (at, of_epochs) = self.bar(&frame, desc, is_known, before);
         if let Some(bar) = self.bars.get_mut(at) {
             let tells = !draft.found.losses.is_empty();
             bar.renew(&frame, desc.epoch, end == End::Newline, tells);
@@ -175,12 +175,12 @@ impl Tqdm {
         Reading::Known
     }
 
-    /// The description of a bar, which is the same in most frames.
-    fn desc(&mut self, frame: &Frame<'_>) -> Desc {
+    /// The description of a bar, which is the same in most frames, and whether it is that of the last frame.
+    fn desc(&mut self, frame: &Frame<'_>) -> (Desc, bool) {
         if let Some((known, desc)) = &self.desc
             && known == frame.desc
         {
-            return *desc;
+            return (*desc, true);
         }
         let mut desc = Desc::parse(frame.desc);
         if frame.form == Form::Rich {
@@ -189,15 +189,25 @@ impl Tqdm {
             desc.epochs = last.and_then(|last| last.checked_add(1)).or(desc.epochs);
         }
         self.desc = Some((frame.desc.to_owned(), desc));
-        desc
+        (desc, false)
     }
 
     /// The index of the bar of a frame, and whether it is an outer bar that counts epochs.
-    fn bar(&mut self, frame: &Frame<'_>, desc: Desc, before: Before) -> (usize, bool) {
+    /// `is_known`: its description is that of the last frame.
+    fn bar(
+        &mut self,
+        frame: &Frame<'_>,
+        desc: Desc,
+        is_known: bool,
+        before: Before,
+    ) -> (usize, bool) {
         let counts = matches!(frame.unit, Unit::Steps | Unit::Samples);
         let trains = counts && desc.phase == Some(Phase::Train) && !desc.rehearsal;
         let guess = self.outer.as_ref().and_then(Outer::guess);
-        let (at, is_new) = self.bars.find(frame, trains, [self.steps, guess]);
+        let (at, is_new) = match self.bars.last(frame).filter(|_| is_known) {
+            Some(at) => (at, false),
+            None => self.bars.find(frame, trains, [self.steps, guess]),
+        };
         if let (Some(epoch), Some(bar)) = (desc.epoch, self.bars.get_mut(at)) {
             bar.compare(epoch, frame.n, desc.epochs.is_some() && desc.epochs == frame.total);
         }

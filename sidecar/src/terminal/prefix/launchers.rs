@@ -74,7 +74,7 @@ fn mpi(inside: &str) -> Option<u32> {
 
 /// `(RayTrainWorker pid=1234, ip=10.0.0.1)`, `(rank 0)`. Ray may end a line in `[repeated 3x across
 /// cluster]`.
-pub(super) fn parenthesised<'a>(found: &mut Stripped<'a>, before: &Before) -> Option<&'a str> {
+pub(super) fn parenthesised<'a>(found: &mut Stripped<'a>, before: Before) -> Option<&'a str> {
     let (inside, rest) = found.text.strip_prefix('(')?.split_once(')')?;
     // icefall's `(1/4)` after the place in the code. Elsewhere it counts epochs.
     if before.place
@@ -235,7 +235,9 @@ fn rank(text: &str) -> Option<(u32, &str)> {
     if !may_be_rank(text.as_bytes()) {
         return None;
     }
-    let rest = RANKS.iter().find_map(|word| {
+    let first = text.as_bytes().first()?.to_ascii_lowercase();
+    let mut alike = RANKS.iter().filter(|word| word.as_bytes().first() == Some(&first));
+    let rest = alike.find_map(|word| {
         let (start, rest) = text.split_at_checked(word.len())?;
         start.eq_ignore_ascii_case(word).then_some(rest)
     })?;

@@ -108,6 +108,7 @@ pub(super) fn named_stamp<'a>(found: &mut Stripped<'a>, before: &mut Before) -> 
         return None;
     }
     before.see_stamp();
+    before.named_date = true;
     let rest = rest.trim_start();
     let year = number(rest)
         .filter(|(year, after)| (1970..9999).contains(year) && after.starts_with([' ', '\t']));
@@ -164,7 +165,7 @@ fn leveled(text: &str) -> Option<&str> {
 }
 
 /// `(trainer:464) `, `(main.py 232): ` after a time: a place in the code. Or a level: `(INFO): `.
-pub(super) fn place<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
+pub(super) fn place(text: &str, before: Before) -> Option<&str> {
     let (inside, rest) = text.strip_prefix('(')?.split_once(')').filter(|_| before.stamp)?;
     if leveled(inside).is_some_and(str::is_empty) {
         return Some(separator(rest));
@@ -210,7 +211,7 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         return None;
     }
     if let Some(rest) = rest.strip_prefix(" : ") {
-        return is_module(name, before).then_some(rest);
+        return is_module(name, *before).then_some(rest);
     }
     let rest = rest
         .strip_prefix(" - ")
@@ -225,7 +226,7 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
 }
 
 /// Whether a name with points, behind a time and a level, is that of a module: `trainer.history : text`.
-fn is_module(name: &str, before: &Before) -> bool {
+fn is_module(name: &str, before: Before) -> bool {
     let of_loss = || name.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"loss"));
     let is_name = before.stamp && before.level && name.contains('.') && is_name(name);
     is_name && !counts(name) && names::held_out_by(name).is_none() && !of_loss()
@@ -244,7 +245,7 @@ fn is_class(name: &str, rest: &str) -> bool {
 
 /// The text after the number of a process before names and a level: `0 - pkg.mod - mod.py:12 - INFO`.
 #[inline(never)]
-pub(super) fn indexed<'a>(text: &'a str, before: &Before) -> Option<&'a str> {
+pub(super) fn indexed(text: &str, before: Before) -> Option<&str> {
     let (_, rest) = number(text).filter(|_| before.stamp)?;
     let names = rest.strip_prefix(" - ")?;
     let mut rest = names;

@@ -34,53 +34,56 @@ fn rank_is_read_from_launcher_prefixes() {
     }
 }
 
+/// Lines with the prefixes of loggers.
+const OF_LOGGERS: [&str; 43] = [
+    "loss: 0.5",
+    "  loss: 0.5 ",
+    "(RayTrainWorker pid=1234, ip=10.0.0.1) loss: 0.5",
+    "(train_fn pid=1234) loss: 0.5 [repeated 3x across cluster]",
+    "2026-01-01 10:00:00,123 - INFO - loss: 0.5",
+    "2026-01-01 10:00:00,123 - __main__ - INFO - loss: 0.5",
+    "2026-01-01 10:00:00,123 - trainer - INFO - loss: 0.5",
+    "2026-01-01 10:00:00 (INFO): loss: 0.5",
+    "2026-01-01 10:00:00,123 INFO [pkg/MainProcess] fit._write : loss: 0.5",
+    "May 01, 2026, 10:00:00: loss: 0.5",
+    "2026-01-01 10:00:00,123 [MainThread] INFO GraphTrainer - loss: 0.5",
+    "[INFO boosted_trees.cc:77]   loss: 0.5",
+    "2026-01-01 10:00:00 INFO     loss: 0.5",
+    "2026-01-01 10:00:00.123 | INFO     | pkg.mod:fit:12 - loss: 0.5",
+    "[2026-01-01 10:00:00,123][root][INFO] - loss: 0.5",
+    "[2026-01-01 10:00:00] loss: 0.5",
+    "01/31/2026 10:00:00 - INFO - __main__ - loss: 0.5",
+    "12:34:56 SUCCESS loss: 0.5",
+    "INFO:root:loss: 0.5",
+    "INFO:__main__:loss: 0.5",
+    "[INFO] loss: 0.5",
+    "[INFO|2026-01-01 10:00:00] pkg.callbacks:14 >> loss: 0.5",
+    "[INFO|trainer.py:14] 2026-01-01 10:00:00,123 >> loss: 0.5",
+    "[2026-01-01 10:00:00,123 INFO] loss: 0.5",
+    "[2026-01-01 10:00:00 name] (main.py 23): INFO loss: 0.5",
+    "[2026-01-01 10:00:00,123] [INFO] [logging.py:9:log] loss: 0.5",
+    "[01/31 10:00:00 pkg.events]: loss: 0.5",
+    "[01/31 10:00:00] pkg.engine INFO: loss: 0.5",
+    "01/31 10:00:00 - name - INFO - loss: 0.5",
+    "2026-01-01 10:00:00,123-INFO: loss: 0.5",
+    "2026-01-01 10:00:00,123 pkg.trainer INFO: loss: 0.5",
+    "2026-01-01 10:00:00 | INFO | root | loss: 0.5",
+    "2026-01-01 10:00:00.123\thost:0\tpkg.train:77\tINFO\tloss: 0.5",
+    "05 Aug 02:16    INFO  loss: 0.5",
+    "May 01 10:00:00 host9 python3[77]: loss: 0.5",
+    "Fri May  1 10:00:00 2026 loss: 0.5",
+    "trainer-1  | loss: 0.5",
+    "node-0: [INFO] loss: 0.5",
+    "INFO - loss: 0.5",
+    "26/01/31 10:00:00 ERROR Outer$Inner: 2026-01-31 10:00:00,123 INFO loss: 0.5",
+    "2026-01-31 9:00:00.123\thost:0\tpkg.train:77\tINFO\tloss: 0.5",
+    "I0519 16:28:41.434724      12 main.go:136] loss: 0.5",
+    "I1009 17:56:42.674334 3280981 train.py:175] loss: 0.5",
+];
+
 #[test]
 fn timestamps_and_loggers_are_stripped() {
-    for line in [
-        "loss: 0.5",
-        "  loss: 0.5 ",
-        "(RayTrainWorker pid=1234, ip=10.0.0.1) loss: 0.5",
-        "(train_fn pid=1234) loss: 0.5 [repeated 3x across cluster]",
-        "2026-01-01 10:00:00,123 - INFO - loss: 0.5",
-        "2026-01-01 10:00:00,123 - __main__ - INFO - loss: 0.5",
-        "2026-01-01 10:00:00,123 - trainer - INFO - loss: 0.5",
-        "2026-01-01 10:00:00 (INFO): loss: 0.5",
-        "2026-01-01 10:00:00,123 INFO [pkg/MainProcess] fit._write : loss: 0.5",
-        "May 01, 2026, 10:00:00: loss: 0.5",
-        "2026-01-01 10:00:00,123 [MainThread] INFO GraphTrainer - loss: 0.5",
-        "[INFO boosted_trees.cc:77]   loss: 0.5",
-        "2026-01-01 10:00:00 INFO     loss: 0.5",
-        "2026-01-01 10:00:00.123 | INFO     | pkg.mod:fit:12 - loss: 0.5",
-        "[2026-01-01 10:00:00,123][root][INFO] - loss: 0.5",
-        "[2026-01-01 10:00:00] loss: 0.5",
-        "01/31/2026 10:00:00 - INFO - __main__ - loss: 0.5",
-        "12:34:56 SUCCESS loss: 0.5",
-        "INFO:root:loss: 0.5",
-        "INFO:__main__:loss: 0.5",
-        "[INFO] loss: 0.5",
-        "[INFO|2026-01-01 10:00:00] pkg.callbacks:14 >> loss: 0.5",
-        "[INFO|trainer.py:14] 2026-01-01 10:00:00,123 >> loss: 0.5",
-        "[2026-01-01 10:00:00,123 INFO] loss: 0.5",
-        "[2026-01-01 10:00:00 name] (main.py 23): INFO loss: 0.5",
-        "[2026-01-01 10:00:00,123] [INFO] [logging.py:9:log] loss: 0.5",
-        "[01/31 10:00:00 pkg.events]: loss: 0.5",
-        "[01/31 10:00:00] pkg.engine INFO: loss: 0.5",
-        "01/31 10:00:00 - name - INFO - loss: 0.5",
-        "2026-01-01 10:00:00,123-INFO: loss: 0.5",
-        "2026-01-01 10:00:00,123 pkg.trainer INFO: loss: 0.5",
-        "2026-01-01 10:00:00 | INFO | root | loss: 0.5",
-        "2026-01-01 10:00:00.123\thost:0\tpkg.train:77\tINFO\tloss: 0.5",
-        "05 Aug 02:16    INFO  loss: 0.5",
-        "May 01 10:00:00 host9 python3[77]: loss: 0.5",
-        "Fri May  1 10:00:00 2026 loss: 0.5",
-        "trainer-1  | loss: 0.5",
-        "node-0: [INFO] loss: 0.5",
-        "INFO - loss: 0.5",
-        "26/01/31 10:00:00 ERROR Outer$Inner: 2026-01-31 10:00:00,123 INFO loss: 0.5",
-        "2026-01-31 9:00:00.123\thost:0\tpkg.train:77\tINFO\tloss: 0.5",
-        "I0519 16:28:41.434724      12 main.go:136] loss: 0.5",
-        "I1009 17:56:42.674334 3280981 train.py:175] loss: 0.5",
-    ] {
+    for line in OF_LOGGERS {
         assert_eq!(stripped(line), ("loss: 0.5", None, None), "{line}");
     }
     let at = Some(1_767_261_600.5);
@@ -142,5 +145,38 @@ fn process_is_read_from_prefixes_without_a_rank() {
             ("loss: 0.5", Some(process), None),
             "{line}"
         );
+    }
+}
+
+#[test]
+fn remembered_prefix_is_that_of_the_line_alone() {
+    let prefixes = OF_LOGGERS.iter().filter_map(|line| line.strip_suffix("loss: 0.5"));
+    let more = ["", "INFO:", "INFO", "2026-01-01 10:00:00 ", "[main] ", "(rank 1) ", "3: "];
+    let prefixes: Vec<_> = prefixes.chain(more).collect();
+    let texts = [
+        "loss: 0.5",
+        "loss - INFO - a",
+        "train: loss 0.5",
+        "pkg.mod: loss 0.5",
+        "Fitter - loss 0.5",
+        "node python3[77]: loss 0.5",
+        "| epoch 1 | 5 |",
+        "[1/50] loss 0.5",
+        "(1/4) loss 0.5",
+        "{'loss': 0.5}",
+        "12/40 loss 0.5",
+        "- 0.5",
+    ];
+    let lines = |from: &str, to: &str| {
+        let all = prefixes.iter().flat_map(|prefix| texts.map(|text| format!("{prefix}{text}")));
+        all.map(|line| line.replace(from, to)).collect::<Vec<_>>()
+    };
+    let (earlier, later) = (lines("", ""), lines("10:00:00", "11:22:33"));
+    for first in &earlier {
+        let mut stripper = Stripper::default();
+        stripper.strip(first);
+        for second in &later {
+            assert_eq!(stripper.strip(second), strip(second), "after {first}");
+        }
     }
 }
