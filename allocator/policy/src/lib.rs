@@ -26,7 +26,6 @@ pub mod reason;
 pub mod replay;
 #[cfg(feature = "schema")]
 pub mod schema;
-pub mod shadow;
 pub mod signal;
 pub mod unit;
 pub mod variant;
@@ -38,7 +37,6 @@ pub use frame::Frame;
 pub use params::{ParamError, Params};
 pub use per_job::PerJob;
 pub use policy::Policy;
-pub use shadow::Shadow;
 pub use unit::{JobId, Moment, NodeName, Share};
 pub use variant::Variant;
 

@@ -46,6 +46,7 @@ mod recorder;
 mod reload;
 mod replacements;
 mod results;
+mod shadow;
 mod survey;
 mod tally;
 mod targets;
@@ -65,7 +66,7 @@ use paceline_api::live::DaemonChannels;
 use paceline_api::live::snapshot::Standing;
 use paceline_api::service_manager::ServiceManager;
 use paceline_api::signals::Ending;
-use paceline_policy::{AnyEngine, Event, JobId, Moment, Shadow};
+use paceline_policy::{AnyEngine, Event, JobId, Moment};
 use paceline_runtime::short;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -87,6 +88,7 @@ use write_queue::WriteQueue;
 pub use commands::{Hook, Hooks};
 pub use inventory::Inventory;
 pub use reload::NewSettings;
+pub use shadow::Shadow;
 
 /// How long moves and jobs that are being ended may take at the end of a run. After that, limits are
 /// restored, and service managers kill a program after 90 s.

@@ -9,12 +9,12 @@ use paceline_api::live::snapshot::{
 };
 use paceline_cgroup::Used;
 use paceline_policy::engine::JobStatus;
-use paceline_policy::{JobDecision, JobId, Moment, Shadow, Share};
+use paceline_policy::{JobDecision, JobId, Moment, Share};
 use paceline_runtime::processes;
 use paceline_wire::Progress;
 
-use super::Controller;
 use super::watched::WatchedContainer;
+use super::{Controller, Shadow};
 use crate::endpoint;
 use crate::migration::MigrationMethod;
 use crate::migration::moves::MigrationQueue;

@@ -8,9 +8,9 @@ use paceline_api::budget::Budgets;
 use paceline_api::clock::{Clock, unix_seconds};
 use paceline_api::json_lines::JsonLines;
 use paceline_api::live::snapshot::DecisionView;
-use paceline_policy::{Decision, Frame, JobDecision, JobId, Moment, Shadow};
+use paceline_policy::{Decision, Frame, JobDecision, JobId, Moment};
 
-use super::Records;
+use super::{Records, Shadow};
 
 /// The records of a run, its shadow policies and its latest decision.
 #[derive(Debug)]

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use paceline_api::audit::Entry;
 use paceline_api::live::snapshot::{PolicyView, Standing};
+use paceline_policy::Policy;
 use paceline_policy::limiter::{Enforcement, LimiterSettings};
-use paceline_policy::{Policy, Shadow};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::Controller;
 use super::commands::restore;
+use super::{Controller, Shadow};
 
 /// New settings.
 #[derive(Debug)]

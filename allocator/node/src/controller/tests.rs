@@ -15,11 +15,12 @@ use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::{JobView, Standing};
 use paceline_api::live::{Command, Refusal, Snapshot};
 use paceline_policy::policies::{self, AnyPolicy};
-use paceline_policy::{Params, Policy, Shadow, Share, Variant};
+use paceline_policy::{Params, Policy, Share, Variant};
 use paceline_wire::{State, Targets};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::Shadow;
 use super::timetable::COALESCE;
 use test_env::{HANG_TIMEOUT, TestEnv, names};
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use paceline_api::nodes::{Cpuset, Node, Nodes};
 use paceline_api::usage::BadUsage;
+use paceline_node::controller::Shadow;
 use paceline_node::limits::ownership::Owner;
 use paceline_node::limits::{ActuatorBackend, OnDrift};
 use paceline_node::migration;
 use paceline_policy::limiter::Enforcement;
 use paceline_policy::policies::{self, AnyPolicy, Scope, SpeCon, Unlimited};
-use paceline_policy::{Params, Policy, Shadow, Variant};
+use paceline_policy::{Params, Policy, Variant};
 use paceline_server::web::{self, Address};
 use serde_json::{Value, json};
 

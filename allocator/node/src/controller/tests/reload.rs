@@ -3,13 +3,13 @@
 use paceline_api::live::Snapshot;
 use paceline_api::live::order::Guard;
 use paceline_api::live::snapshot::{PolicyView, Standing};
+use paceline_policy::Policy;
 use paceline_policy::limiter::{Enforcement, LimiterSettings, Slew};
-use paceline_policy::{Policy, Shadow};
 use serde_json::json;
 
 use super::test_env::TestEnv;
 use super::{are_managed, audited, has_standing, pin, policy, view};
-use crate::controller::NewSettings;
+use crate::controller::{NewSettings, Shadow};
 
 fn limiter(enforcement: Enforcement) -> LimiterSettings {
     LimiterSettings { enforcement, ..LimiterSettings::default() }

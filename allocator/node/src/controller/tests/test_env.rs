@@ -18,7 +18,7 @@ use paceline_api::json_lines::JsonLines;
 use paceline_api::live::{self, Answer, Command, DaemonHandle, Snapshot, Who};
 use paceline_api::signals::Ending;
 use paceline_policy::limiter::{Enforcement, LimiterSettings};
-use paceline_policy::{Engine, Policy, Shadow};
+use paceline_policy::{Engine, Policy};
 use paceline_runtime::Runtime;
 use paceline_runtime::testing::Fake;
 use paceline_wire::Progress;
@@ -32,7 +32,7 @@ use container::{Container, Containers, add_pod};
 
 use crate::controller::timetable::Timetable;
 use crate::controller::timing::Timing;
-use crate::controller::{Controller, Inventory, NewSettings, Records};
+use crate::controller::{Controller, Inventory, NewSettings, Records, Shadow};
 use crate::limits::originals::Originals;
 use crate::limits::{Actuator, ActuatorBackend, OnDrift};
 use crate::observe::node::Machine;

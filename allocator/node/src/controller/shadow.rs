@@ -4,12 +4,9 @@
 //! Losses and usage are still those under the limits in force. So a shadow shows what it would do now,
 //! not what its choices would have led to.
 
-use crate::decision::Decision;
-use crate::frame::Frame;
-use crate::limiter::MIN_CHANGE;
-use crate::per_job::PerJob;
-use crate::policy::Policy;
-use crate::unit::{Share, count};
+use paceline_policy::limiter::MIN_CHANGE;
+use paceline_policy::unit::count;
+use paceline_policy::{Decision, Frame, PerJob, Policy, Share};
 
 /// One shadow.
 #[derive(Debug)]
@@ -74,11 +71,11 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
+    use paceline_policy::frame::Job;
+    use paceline_policy::policies::Unlimited;
+    use paceline_policy::{JobId, Params};
+
     use super::*;
-    use crate::frame::Job;
-    use crate::params::Params;
-    use crate::policies::Unlimited;
-    use crate::unit::JobId;
 
     /// A policy that halves its last choice.
     #[derive(Debug, Default)]
