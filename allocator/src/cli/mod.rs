@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use paceline_api::plain;
 use paceline_api::usage::BadUsage;
 use paceline_manual::{CompletionsArgs, ManArgs, ManError};
@@ -206,8 +206,8 @@ impl Cli {
             Command::Policies(args) => policies::run(&args),
             Command::Replay(args) => replay::run(&args, &log),
             Command::Config(args) => config::run(&args, &log).await,
-            Command::Completions(args) => manual(args.run(Cli::command())),
-            Command::Man(args) => manual(args.run(Cli::command())),
+            Command::Completions(args) => manual(args.run(command())),
+            Command::Man(args) => manual(args.run(command())),
             Command::Laboratory(laboratory) => laboratory.run(&self.engine).await,
         }
     }
@@ -215,9 +215,43 @@ impl Cli {
 
 /// Parses the command line.
 fn parse() -> Result<Cli, clap::Error> {
-    let command = without_empty_variables(with_negative_numbers(Cli::command()));
-    let matches = command.try_get_matches()?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
+    let settled = without_empty_variables(with_negative_numbers(command()));
+    let matches = settled.try_get_matches()?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
+}
+
+/// Commands that use a container engine or the jobs of `paceline exec`. All others need none.
+const WITH_ENGINE: [&str; 10] = [
+    "run",
+    "exec",
+    "agent",
+    "manager",
+    "submit",
+    "restore",
+    "check",
+    "doctor",
+    "bench",
+    "experiments",
+];
+
+/// The whole command. The help of a command without an engine leaves the options of the engine out, although they
+/// are allowed everywhere.
+fn command() -> clap::Command {
+    let engine = EngineArgs::augment_args(clap::Command::default());
+    let ids: Vec<_> = engine.get_arguments().map(|arg| arg.get_id().clone()).collect();
+    let mut command = Cli::command();
+    command.build();
+    command.mut_subcommands(|subcommand| {
+        let uses = WITH_ENGINE.contains(&subcommand.get_name());
+        if uses { subcommand } else { without(subcommand, &ids) }
+    })
+}
+
+/// The command, whose help leaves some options out.
+fn without(command: clap::Command, ids: &[clap::Id]) -> clap::Command {
+    let command =
+        command.mut_args(|arg| if ids.contains(arg.get_id()) { arg.hide(true) } else { arg });
+    command.mut_subcommands(|subcommand| without(subcommand, ids))
 }
 
 /// The command in which an empty variable counts as unset, as in shells and in other programs.
@@ -289,6 +323,20 @@ mod tests {
     #[test]
     fn every_command_can_be_parsed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_the_engine_only_where_it_is_used() {
+        let options = |name: &str| {
+            let mut command = command();
+            let help = command.find_subcommand_mut(name).map(clap::Command::render_long_help);
+            help.unwrap().to_string().matches("--cri").count()
+        };
+        assert!(WITH_ENGINE.iter().all(|name| options(name) > 0));
+        assert!(["status", "replay", "simulate", "policies"].iter().all(|name| options(name) == 0));
+        assert!(
+            command().try_get_matches_from(["paceline", "status", "--host", "unix:///x"]).is_ok()
+        );
     }
 
     /// What is wrong with the lines below the options of a command, and of those in it.
