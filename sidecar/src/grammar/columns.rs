@@ -48,6 +48,8 @@ const MAX_NAME: usize = 40;
 const MAX_LABELS: usize = 2;
 /// Minimum number of cells of a row that has empty ones.
 const MIN_PLACED: usize = 3;
+/// Maximum number of characters by which longer cells move those behind them.
+const MAX_MOVE: usize = 4;
 /// Lines without a row after which the table has ended.
 const MAX_IDLE: u32 = 200;
 
@@ -358,7 +360,7 @@ impl Columns {
     }
 
     /// The cells of a row of which some are empty: each other one begins or ends where the name of
-    /// its column does.
+    /// its column does. A cell that is longer than its column moves those behind it.
     fn placed<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
         let pieces = pieces(line, false);
         if !(MIN_PLACED..self.header.len()).contains(&pieces.len()) {
@@ -375,8 +377,14 @@ impl Columns {
             let end = (at + cell.len() + first_name).checked_sub(first_end)?;
             place(|(_, end)| *end, end)
         });
-        let columns: Vec<usize> =
-            by_start.collect::<Option<_>>().or_else(|| by_end.collect::<Option<_>>())?;
+        let moved = pieces.iter().map(|(at, _)| {
+            self.places.iter().rposition(|(start, _)| *start <= *at && *at - start <= MAX_MOVE)
+        });
+        let columns: Vec<usize> = by_start
+            .collect::<Option<_>>()
+            .or_else(|| by_end.collect::<Option<_>>())
+            .or_else(|| moved.collect::<Option<_>>())
+            .filter(|columns: &Vec<_>| columns.is_sorted_by(|left, right| left < right))?;
         let mut cells = vec![""; self.header.len()];
         for (column, (_, cell)) in columns.into_iter().zip(pieces) {
             if let Some(place) = cells.get_mut(column) {

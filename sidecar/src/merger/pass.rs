@@ -3,6 +3,9 @@
 /// Maximum number of remembered loops other than the training.
 const OTHERS: usize = 8;
 
+/// Minimum number of steps that show how long a pass is. Of a log that is cut, the first two or three may be left.
+const MIN_SHOWN: u64 = 4;
+
 /// A step of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evaluation {
@@ -23,11 +26,51 @@ pub(super) struct Pass {
     length: Option<u64>,
     /// The step that has been reached in it.
     step: u64,
+    /// Its steps so far, if the log shows each of them.
+    shown: Shown,
     /// The lengths of other loops, such as validations.
     others: Vec<u64>,
     /// The loop after that of the training, if it is taken for an evaluation: its length, and the step that it
     /// has reached.
     evaluation: Option<(u64, u64)>,
+}
+
+/// The steps of a pass whose length no line names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shown {
+    /// None so far.
+    #[default]
+    None,
+    /// Each one from the first to the last, which is not a redraw.
+    Each { first: u64, last: u64 },
+    /// The last one again, as a bar is drawn at its end.
+    Again { last: u64 },
+    /// Not each of them.
+    Some,
+}
+
+impl Shown {
+    /// Takes a step.
+    fn take(self, step: u64) -> Self {
+        match self {
+            Self::None if step <= 1 => Self::Each { first: step, last: step },
+            Self::Each { first, last } if last.checked_add(1) == Some(step) => {
+                Self::Each { first, last: step }
+            }
+            Self::Each { last, .. } if last == step && last > 0 => Self::Again { last },
+            _ => Self::Some,
+        }
+    }
+
+    /// The number of steps. The first of them may be 0, but not where a bar has gone on to its end.
+    fn length(self) -> Option<u64> {
+        let length = match self {
+            Self::Each { first: 0, last } => last.checked_add(1),
+            Self::Each { last, .. } | Self::Again { last } => Some(last),
+            Self::None | Self::Some => None,
+        };
+        length.filter(|length| *length >= MIN_SHOWN)
+    }
 }
 
 impl Pass {
@@ -44,14 +87,15 @@ impl Pass {
     /// Moves to the pass with `before` passes before it.
     pub(super) fn go_to(&mut self, before: u64) {
         let follows = self.before.checked_add(1) == Some(before);
-        let counted = self.begin().zip(self.length).filter(|_| follows);
+        let length = self.length.or_else(|| self.shown.length());
+        let counted = self.begin().zip(length).filter(|_| follows);
         self.counted = counted.and_then(|(begin, length)| begin.checked_add(length));
         if before < self.before {
             // The run has restarted.
             self.others.clear();
         }
         (self.before, self.length, self.step) = (before, None, 0);
-        self.evaluation = None;
+        (self.evaluation, self.shown) = (None, Shown::None);
     }
 
     /// Takes a counter at `step` of `length` if it is that of an evaluation: a far shorter loop that begins once
@@ -95,9 +139,18 @@ impl Pass {
             }
         }
         self.length = length.or(self.length);
+        self.show(step);
         self.step = step;
         self.evaluation = None;
         true
+    }
+
+    /// Takes a step that the log shows. It may turn out to be one of the pass.
+    #[inline]
+    pub(super) fn show(&mut self, step: u64) {
+        if self.length.is_none() {
+            self.shown = self.shown.take(step);
+        }
     }
 
     /// The steps of the passes before it.
@@ -132,6 +185,26 @@ mod tests {
         pass.go_to(2);
         assert!(pass.take(1, Some(40)));
         assert_eq!((pass.begin(), pass.total(3)), (Some(78), Some(118)));
+    }
+
+    #[test]
+    fn pass_is_as_long_as_the_steps_that_are_shown() {
+        for (steps, length) in [
+            (&[0, 1, 2, 3][..], Some(4)),
+            (&[1, 2, 3, 4], Some(4)),
+            (&[0, 1, 2, 3, 4, 4], Some(4)),
+            (&[0, 1, 2], None),
+            (&[0, 2, 4], None),
+            (&[10, 11, 12], None),
+            (&[1, 1, 2, 3], None),
+        ] {
+            let mut pass = Pass::default();
+            assert!(steps.iter().all(|step| pass.take(*step, None)));
+            pass.go_to(1);
+            assert_eq!(pass.begin(), length, "{steps:?}");
+            pass.go_to(3);
+            assert_eq!(pass.begin(), None, "a pass was not seen");
+        }
     }
 
     #[test]

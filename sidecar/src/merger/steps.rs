@@ -166,6 +166,10 @@ impl Steps {
             let length = total.or(self.ended.length().filter(|length| step <= Some(*length)));
             step.and_then(|step| self.in_epoch(step, length, plan))
         } else if observation.step.is_some() {
+            let trains = observation.losses.iter().any(|loss| loss.phase == Phase::Train);
+            if let Some(step) = step.filter(|_| trains) {
+                self.pass.show(step);
+            }
             step.map(|step| self.in_run(step, total.or(plan.steps)))
         } else {
             self.without_step(observation, plan, line)

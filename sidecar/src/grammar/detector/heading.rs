@@ -19,7 +19,8 @@ const NOTES: [&str; 5] = ["time", "took", "elapsed", "lr", "learning rate"];
 /// Words between the one for an epoch and its number.
 const NUMBER: [&str; 3] = ["number ", "number: ", "no. "];
 /// Words before the epoch, and how many of them there may be.
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
+    "at",
     "going",
     "into",
     "start",
@@ -64,7 +65,8 @@ impl Heading {
         let rest = NUMBER.iter().find_map(|word| rest.strip_prefix(*word)).unwrap_or(rest);
         let (epoch, rest) = scan::count(rest)?;
         let rest = rest.trim_start();
-        let of = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).map(str::trim_start);
+        let of = ["/", "of ", "(total "].iter().find_map(|of| rest.strip_prefix(of));
+        let of = of.map(str::trim_start);
         let (epochs, rest) = match of.and_then(scan::count) {
             Some((epochs, rest)) => (Some(epochs), rest),
             None => (None, rest),
@@ -167,6 +169,7 @@ mod tests {
             ("Train Epoch: 9 [20%]", 9.0, None),
             ("--- Training epoch 2/5 ---", 2.0, Some(5)),
             ("Training epoch 2: 0.1 0.01", 2.0, None),
+            ("Training at epoch 2 (total 4) with lr 0.01", 2.0, Some(4)),
         ] {
             let length = None;
             assert_eq!(Heading::parse(line), Some(Heading { epoch, epochs, length }), "{line}");

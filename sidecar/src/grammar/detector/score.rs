@@ -29,11 +29,15 @@ pub struct Counts {
 impl Detector {
     /// The grammar of most lines; `None` until a line contained a loss.
     pub fn matched(&self) -> Option<Match> {
-        let (at, most) =
-            self.explained.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
+        // Other processes of the log may be the only ones that print losses.
+        let mut explained = self.explained.clone();
+        for other in self.streams.detectors() {
+            explained.iter_mut().zip(&other.explained).for_each(|(all, one)| *all += one);
+        }
+        let (at, most) = explained.iter().enumerate().rev().max_by_key(|(_, count)| **count)?;
         let name = self.name(at);
-        let all = self.counts.losses + self.counts.unread;
-        (*most > 0).then(|| Match { name, confidence: ratio(*most, all) })
+        let counts = self.counts();
+        (*most > 0).then(|| Match { name, confidence: ratio(*most, counts.losses + counts.unread) })
     }
 
     /// The name of the grammar at an index of `explained`.

@@ -70,6 +70,11 @@ impl Streams {
         self.others.iter_mut().map(|(_, other)| other)
     }
 
+    /// The states of all processes but the first.
+    pub(super) fn detectors(&self) -> impl Iterator<Item = &Detector> {
+        self.others.iter().map(|(_, other)| other)
+    }
+
     /// The counts of all processes but the first.
     pub(super) fn counts(&self) -> impl Iterator<Item = Counts> {
         self.others.iter().map(|(_, other)| other.counts()).chain([self.gone])

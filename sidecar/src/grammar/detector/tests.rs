@@ -39,6 +39,14 @@ fn shares_of_large_counts_are_right() {
 }
 
 #[test]
+fn program_of_another_process_is_recognised() {
+    let mut detector = Detector::default();
+    assert!(read(&mut detector, "rank 0: creating the model").is_none());
+    assert_eq!(values(&mut detector, "[rank 7] step: 1 | loss: 0.5"), [0.5]);
+    assert_eq!(detector.matched(), Some(Match { name: "key value", confidence: 1.0 }));
+}
+
+#[test]
 fn mixed_lines_of_two_programs_are_read() {
     let mut detector = Detector::default();
     for step in 0..40 {

@@ -140,6 +140,12 @@ impl Counters {
         }
         if !words.is_empty() {
             let roles = pair.words.roles();
+            if let [name, "count" | "counter" | "idx" | "index"] = words
+                && count.total.is_some()
+                && self.named(name, count)
+            {
+                return;
+            }
             let is_index = matches!(words, [word] if ["i", "n", "idx"].contains(word));
             if is_index && count.total.is_some() {
                 self.anonymous = self.anonymous.or(Some(count));
@@ -197,6 +203,25 @@ impl Counters {
         } else if pair.leads && count.value < 1_000_000_000 && is_parted(pair.after) {
             self.bare = Some(count.value);
         }
+    }
+
+    /// Takes a counter with its total by the first word of its name: `batch count: 5/90`. Returns whether it is one.
+    fn named(&mut self, name: &str, count: Count) -> bool {
+        let is = |names: [&str; 3]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is(["batch", "minibatch", "mini-batch"]) {
+            self.batch = self.batch.or(Some(count));
+        } else if is(["step", "iter", "iteration"]) {
+            self.step = self.step.or(Some(count));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The batch of an epoch that is beside a step without a total, and equal to it.
+    fn batch_beside(&self, step: Count) -> Option<Count> {
+        let is_same = |batch: &Count| batch.total.is_some() && batch.value == step.value;
+        self.batch.filter(is_same).filter(|_| step.total.is_none())
     }
 
     /// The number after "Train" is the epoch, because another counter follows it.
@@ -293,6 +318,8 @@ impl Counters {
             let beside = self.step.or(self.batch).or(anonymous);
             let total = count.total.or_else(|| self.total_of_run(count.value, beside?));
             Count { total, ..count }.put(found, false);
+        } else if let Some(batch) = self.step.and_then(|step| self.batch_beside(step)) {
+            batch.put(found, true);
         } else if let Some(count) = self.step {
             let in_epoch = order.of_steps(count.total, self.epoch, self.epoch_first);
             count.put(found, in_epoch);

@@ -24,6 +24,8 @@ pub(super) struct Counter {
     tells: bool,
     /// Whether the last frame has moved the counter.
     moved: bool,
+    /// How many steps each loss is of, if it comes before the counter moves by several.
+    stride: u64,
 }
 
 /// Whether the loss or the counter changes first in a step.
@@ -125,7 +127,16 @@ impl Counter {
                 Redraws::Steps => changed || !again,
                 Redraws::More => false,
             };
-            return is_step.then_some(self.step.saturating_add(1));
+            let from = if self.stride > 1 { n } else { self.step };
+            return is_step.then(|| from.saturating_add(self.stride.max(1)));
+        }
+        // The loss was drawn once, and then the counter with it.
+        if self.frames == 1 && !changed && self.redraws == Redraws::Same && moved > 1 {
+            self.stride = moved;
+        }
+        if self.stride > 1 && !changed {
+            self.step = self.step.max(n);
+            return None;
         }
         if self.step > n {
             self.redraws = Redraws::More;
@@ -192,6 +203,24 @@ mod tests {
     fn loss_shown_with_the_counter_is_of_that_step() {
         let frames = [(0, -1.0), (5, 5.0), (10, 4.0), (15, 3.0), (15, 3.0)];
         assert_eq!(steps(15, &frames), [(5, 5.0), (10, 4.0), (15, 3.0)]);
+    }
+
+    #[test]
+    fn loss_of_several_steps_is_taken_once() {
+        let frames = [
+            (0, -1.0),
+            (0, 9.0),
+            (10, 9.0),
+            (10, 8.0),
+            (20, 8.0),
+            (20, 7.0),
+            (30, 7.0),
+            (70, 5.0),
+            (80, 5.0),
+            (80, 4.0),
+        ];
+        // The first one is not known to be of several.
+        assert_eq!(steps(90, &frames), [(1, 9.0), (20, 8.0), (30, 7.0), (70, 5.0), (90, 4.0)]);
     }
 
     #[test]
