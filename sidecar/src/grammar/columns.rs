@@ -153,6 +153,7 @@ impl Columns {
             })
             .collect();
         let has_total = name_total(&mut columns);
+        name_held_out(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let has_loss = has(|field| matches!(field, Field::Loss { .. }));
         let rows = if has(counts) { Some(Rows::Counted) } else { Rows::of(parted, &columns) };
@@ -434,6 +435,20 @@ fn name_total(columns: &mut [(String, Field)]) -> bool {
         *field = Field::Loss { phase: Phase::Train, span: None };
         true
     })
+}
+
+/// Beside `tr_logloss`, makes `va_logloss` one of held-out data.
+fn name_held_out(columns: &mut [(String, Field)]) {
+    if !columns.iter().any(|(name, _)| name.starts_with("tr_")) {
+        return;
+    }
+    for (name, field) in columns {
+        if let Field::Loss { phase, .. } = field
+            && name.starts_with("va_")
+        {
+            *phase = Phase::Validation;
+        }
+    }
 }
 
 fn counts(field: &Field) -> bool {

@@ -30,7 +30,9 @@ use crate::terminal::End;
 pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use field::counts;
-use held_out::{abbreviated, data, drop_parts_named_after_data, inherit, is_final, is_summary};
+use held_out::{
+    abbreviated, data, drop_parts_named_after_data, inherit, is_best, is_final, is_summary,
+};
 use known_words::is_one;
 use line_time::{LineTime, TimedParts, took};
 use main_loss::{keep_whole_cost, of_batch};
@@ -237,6 +239,10 @@ impl KeyValue {
             draft.settle_data();
         }
         let is_counted = draft.found.step.is_some() || draft.found.epoch.is_some();
+        if !is_counted && is_best(line) {
+            draft.data = Some(Phase::Validation);
+            draft.settle_data();
+        }
         if is_final(line, is_counted) {
             draft.data = Some(Phase::Test);
             draft.settle_data();

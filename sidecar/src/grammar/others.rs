@@ -15,6 +15,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(Returnn::default()),
         Box::new(Spacy),
         Box::new(informer()),
+        Box::new(brain()),
     ]
 }
 
@@ -76,6 +77,12 @@ impl Grammar for MxNet {
         draft.clear();
         Reading::Foreign
     }
+}
+
+/// brain.js calls the loss an error.
+fn brain() -> Table {
+    let shape = Shape::new("iterations: {step}, training error: {loss}");
+    Table::new("brain.js", [shape.train("training error", Span::Step)])
 }
 
 /// The time of a step, below its losses.

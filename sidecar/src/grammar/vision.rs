@@ -8,7 +8,12 @@ use crate::observation::Span::{EpochSoFar, Interval, Step};
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(imagenet()), Box::new(torchvision()), Box::new(face_swapping())]
+    vec![
+        Box::new(imagenet()),
+        Box::new(torchvision()),
+        Box::new(face_swapping()),
+        Box::new(depth()),
+    ]
 }
 
 fn imagenet() -> Table {
@@ -33,6 +38,13 @@ fn torchvision() -> Table {
             .loss("loss", Validation, EpochSoFar),
     ];
     Table::new("torchvision", shapes)
+}
+
+/// A line that names its own fields.
+fn depth() -> Table {
+    let shape =
+        Shape::new("[epoch][s/s_per_e/gs]: [{epoch}][{_}/{_}/{step}], lr: {_}, loss: {loss}");
+    Table::new("monocular depth", [shape.train("loss", Step)])
 }
 
 /// The iteration, its time and the losses of both sides, in brackets alone.

@@ -31,6 +31,8 @@ pub(super) struct SourceState {
     /// Where a higher rank was when the leading one printed its first loss, and how many losses up
     /// to there may still come.
     pub(super) repeats: Option<(Place, u8)>,
+    /// The epoch and the bits of the last loss, if that had no step.
+    of_epoch: Option<(u64, u64)>,
     /// Whether steps have advanced.
     pub(super) advances: bool,
     /// Parts of a loss, until it is clear that no main loss comes with them.
@@ -98,6 +100,7 @@ impl SourceState {
             total: Total::Unknown,
             last: None,
             repeats: None,
+            of_epoch: None,
             advances: false,
             waiting: None,
         }
@@ -170,6 +173,12 @@ impl SourceState {
         let last = self.last;
         if observation.step.is_some() || place.rank != last.and_then(|last| last.rank) {
             self.last = Some(place);
+        }
+        let of_epoch =
+            place.epoch.filter(|_| place.step.is_none()).map(|epoch| (epoch, place.loss));
+        if std::mem::replace(&mut self.of_epoch, of_epoch) == of_epoch && of_epoch.is_some() {
+            // Several loggers print the loss of an epoch.
+            return false;
         }
         let Some(last) = last else { return true };
         if place.rank.is_some() && place.rank < last.rank {

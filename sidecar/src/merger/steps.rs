@@ -162,6 +162,8 @@ impl Steps {
             observation.total_steps.and_then(|total| self.batches(observation, total, plan));
         let global = if self.is_beside(observation, total) {
             None
+        } else if self.is_announced(observation, step, total, plan) {
+            step.map(|step| self.in_run(step, total))
         } else if observation.step_in_epoch || self.restarts(observation) {
             let length = total.or(self.ended.length().filter(|length| step <= Some(*length)));
             step.and_then(|step| self.in_epoch(step, length, plan))
@@ -178,6 +180,19 @@ impl Steps {
             global.filter(|step| line.speaks_for_job || self.is_of_training(observation, *step));
         self.reached = global.or(self.reached);
         Position { global, total: self.total, epoch, moved: self.reached > before }
+    }
+
+    /// Whether a counter of an epoch is that of the run, whose length was announced: it goes on in the next epoch.
+    fn is_announced(
+        &self,
+        observation: &Observation,
+        step: Option<u64>,
+        total: Option<u64>,
+        plan: &Plan,
+    ) -> bool {
+        let is_total = total.is_some() && plan.steps == total;
+        let goes_on = || self.reached.is_none_or(|reached| step >= Some(reached));
+        observation.step_in_epoch && is_total && self.pass.before() > 0 && goes_on()
     }
 
     /// Whether the steps of losses restart with each epoch, although none of its lines shows it. It matters only where a bar

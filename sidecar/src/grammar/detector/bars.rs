@@ -18,6 +18,7 @@ pub(super) struct Bars {
     /// There was a bar of the training, and the number that it counts up to.
     trained: bool,
     total: Option<u64>,
+    evaluated: Evaluated,
     passes: Passes,
     counted: Counted,
 }
@@ -32,6 +33,29 @@ enum Counted {
     First,
     /// The line below the first pass named epoch 0.
     FromZero,
+}
+
+/// The bars of an evaluation before the training. A bar that is at its start when another one begins is that of the
+/// training.
+#[derive(Debug, Default)]
+struct Evaluated {
+    /// What the bar of the training counts up to.
+    waiting: Option<u64>,
+    /// What the last bar counts up to, and whether it is still at its start.
+    last: Option<(u64, bool)>,
+}
+
+impl Evaluated {
+    /// Takes a frame. Returns whether its bar is that of the training, which goes on.
+    fn is_over(&mut self, step: u64, total: u64) -> bool {
+        match self.last {
+            Some((last, true)) if last != total && step == 0 => self.waiting = Some(last),
+            Some(_) | None => {}
+        }
+        let is_at_start = self.last.is_none_or(|(last, start)| start || last != total);
+        self.last = Some((total, is_at_start && step == 0));
+        step > 0 && self.waiting == Some(total)
+    }
 }
 
 /// The passes of a bar below the heading of the first epoch, if that is the only one.
@@ -149,7 +173,8 @@ impl Bars {
     /// Takes a frame outside of evaluations.
     pub(super) fn trains(&mut self, found: &Observation) {
         let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
-        if trains && found.step.is_some() {
+        let counts = found.losses.is_empty() && found.total_steps.is_some();
+        if (trains || counts) && found.step.is_some() {
             (self.trained, self.total) = (true, found.total_steps);
         }
     }
@@ -157,8 +182,13 @@ impl Bars {
     /// Takes a frame below a line such as `Validating`, and makes its losses those of held-out data.
     /// Returns `None` if its bar is the one of the training, which goes on; otherwise whether the
     /// frame has a mean of all the data.
-    pub(super) fn held_out(&self, found: &mut Observation) -> Option<bool> {
+    pub(super) fn held_out(&mut self, found: &mut Observation) -> Option<bool> {
         if found.step.is_some() && self.trained && self.total == found.total_steps {
+            return None;
+        }
+        if let (Some(step), Some(total), false) = (found.step, found.total_steps, self.trained)
+            && self.evaluated.is_over(step, total)
+        {
             return None;
         }
         // A frame without a step has been recognised by its own words.

@@ -78,14 +78,15 @@ impl Detector {
         }
         if kind == Kind::Bars {
             if self.block.section() == Some(Section::HeldOut) {
+                let goes_on = matches!(reading, Reading::Says | Reading::Bar { moved: true });
                 match self.bars.held_out(&mut self.draft.found) {
-                    None if *reading == Reading::Says => return self.block.end(),
+                    None if goes_on => return self.block.end(),
                     Some(true) if *reading == Reading::Says => {}
                     _ => *reading = Reading::Known,
                 }
                 return None;
             }
-            if *reading == Reading::Says {
+            if matches!(reading, Reading::Says | Reading::Bar { .. }) {
                 self.bars.trains(&self.draft.found);
             }
         }

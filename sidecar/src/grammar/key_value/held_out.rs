@@ -35,6 +35,11 @@ pub(super) fn is_summary(line: &str) -> bool {
     scores.iter().any(|score| line.contains(score))
 }
 
+/// Whether a line has a score and the best one so far: `Loss: 0.5, MeanIU: 0.6, Best_mIoU: 0.7`.
+pub(super) fn is_best(line: &str) -> bool {
+    ["best", "Best", "BEST"].iter().any(|best| line.contains(best)) && is_summary(line)
+}
+
 /// Whether a line has the results at the end of a run: `Final results: loss 0.5`, or without counters
 /// `Results: loss 0.5`.
 pub(super) fn is_final(line: &str, is_counted: bool) -> bool {

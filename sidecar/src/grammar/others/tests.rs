@@ -27,6 +27,15 @@ fn mxnet() {
 }
 
 #[test]
+fn brain() {
+    let table = [
+        ("iterations: 10, training error: 0.25", "step 10, training error=0.25 Step"),
+        ("training error: 0.25", ""),
+    ];
+    check("brain.js", true, &table);
+}
+
+#[test]
 fn returnn() {
     let table = [
         (

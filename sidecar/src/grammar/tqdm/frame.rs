@@ -157,7 +157,10 @@ impl Unit {
     pub(super) fn named(name: &str) -> Self {
         let name = name.trim_ascii();
         let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if is(&["it", "its", "step", "steps", "batch", "batches", "ba", "iter", "iters"]) {
+        if is(&[
+            "it", "its", "step", "steps", "batch", "batches", "ba", "iter", "iters", "update",
+            "updates",
+        ]) {
             Self::Steps
         } else if is(&SAMPLES) {
             Self::Samples
@@ -254,6 +257,10 @@ mod tests {
                 frame("Epoch 0", (1, Some(2)), Unit::Steps, Some(0.25), "loss=2.5"),
             ),
             ("go: 123it [00:05, 25.0it/s]", frame("go", (123, None), Unit::Steps, Some(0.04), "")),
+            (
+                "Epoch 1/2:  50%|##| 5/10 [00:10<00:10, 2.00s/update, loss=0.5]",
+                frame("Epoch 1/2", (5, Some(10)), Unit::Steps, Some(2.0), "loss=0.5"),
+            ),
             (
                 "Map: 100%|██| 5/5 [00:00<00:00, 10.0 examples/s]",
                 frame("Map", (5, Some(5)), Unit::Samples, Some(0.1), ""),

@@ -39,3 +39,15 @@ fn torchvision() {
     ];
     check("torchvision", true, &table);
 }
+
+#[test]
+fn depth() {
+    let table = [
+        (
+            "[epoch][s/s_per_e/gs]: [1][4/50/54], lr: 0.000100, loss: 11.250",
+            "epoch 1, step 54, loss=11.25 Step",
+        ),
+        ("[epoch][s/s_per_e/gs]: [1]", ""),
+    ];
+    check("monocular depth", true, &table);
+}

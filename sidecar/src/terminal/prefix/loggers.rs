@@ -184,7 +184,12 @@ pub(super) fn place(text: &str, before: Before) -> Option<&str> {
 pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
     let (name, rest) = first_word(text)?;
     if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-        return None;
+        // A name such as `44k`, between tabs.
+        let text = rest.strip_prefix('\t').filter(|_| before.stamp && !before.level)?;
+        let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let rest = level(text).filter(|_| is_word)?.strip_prefix('\t')?;
+        before.level = true;
+        return Some(rest);
     }
     if before.stamp
         && !before.level
@@ -202,10 +207,12 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         }
         let is_module = module.contains('.') && is_name(module) && !module.contains("loss");
         // A dollar sign parts the names of nested classes of Java.
-        let is_class = || {
+        let is_nested = || {
             module.split_once('$').is_some_and(|(outer, inner)| is_name(outer) && is_name(inner))
         };
-        return ((is_module && !counts(name)) || is_class()).then_some(rest);
+        let is_text = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '[');
+        let of_log4j = || before.level && is_text && is_class(module);
+        return ((is_module && !counts(name)) || is_nested() || of_log4j()).then_some(rest);
     }
     if !matches!(rest.as_bytes(), [b' ', b'-' | b'|' | b'>' | b':', ..]) {
         return None;
@@ -217,12 +224,24 @@ pub(super) fn name<'a>(text: &'a str, before: &mut Before) -> Option<&'a str> {
         .strip_prefix(" - ")
         .or_else(|| rest.strip_prefix(" | "))
         .or_else(|| rest.strip_prefix(" >> "))?;
-    let next_is_level = level(rest).is_some_and(|after| separator(after).len() < after.len());
+    let next_is_level = precedes_text(rest) || second_name(rest).is_some_and(precedes_text);
     let is_place = || name.starts_with("__") || name.contains(['.', ':', '_']);
     // Behind a time and a level: `INFO GraphTrainer - text`.
-    let is_class = || before.stamp && before.level && is_class(name, rest);
+    let is_text = rest.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_class = || before.stamp && before.level && is_text && is_class(name);
     let is_logger = next_is_level || is_place() || NAMES.contains(&name) || is_class();
     (is_logger && !counts(name)).then_some(rest)
+}
+
+/// Whether a level and a separator are at the start of `text`.
+fn precedes_text(text: &str) -> bool {
+    level(text).is_some_and(|after| separator(after).len() < after.len())
+}
+
+/// The text after another name at the start of `text`: that of the process before `colossalai - INFO: `.
+fn second_name(text: &str) -> Option<&str> {
+    let (name, rest) = first_word(text)?;
+    rest.strip_prefix(" - ").filter(|_| is_name(name))
 }
 
 /// Whether a name with points, behind a time and a level, is that of a module: `trainer.history : text`.
@@ -232,11 +251,10 @@ fn is_module(name: &str, before: Before) -> bool {
     is_name && !counts(name) && names::held_out_by(name).is_none() && !of_loss()
 }
 
-/// Whether a name before `rest` is that of a class which logs: `GraphTrainer`, but not `ValPhase` or `TrainLoss`.
-fn is_class(name: &str, rest: &str) -> bool {
+/// Whether a name is that of a class which logs: `GraphTrainer`, but not `ValPhase` or `TrainLoss`.
+fn is_class(name: &str) -> bool {
     let is_hump = |pair: &[u8]| matches!(pair, [first, second] if !first.is_ascii_uppercase() && second.is_ascii_uppercase());
     name.starts_with(|c: char| c.is_ascii_uppercase())
-        && rest.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && name.as_bytes().windows(2).any(is_hump)
         && !name.contains("Loss")

@@ -35,7 +35,7 @@ fn rank_is_read_from_launcher_prefixes() {
 }
 
 /// Lines with the prefixes of loggers.
-const OF_LOGGERS: [&str; 43] = [
+const OF_LOGGERS: [&str; 46] = [
     "loss: 0.5",
     "  loss: 0.5 ",
     "(RayTrainWorker pid=1234, ip=10.0.0.1) loss: 0.5",
@@ -44,6 +44,9 @@ const OF_LOGGERS: [&str; 43] = [
     "2026-01-01 10:00:00,123 - __main__ - INFO - loss: 0.5",
     "2026-01-01 10:00:00,123 - trainer - INFO - loss: 0.5",
     "2026-01-01 10:00:00 (INFO): loss: 0.5",
+    "[01/15/23 18:11:55] INFO     fold - fold - INFO: loss: 0.5",
+    "2026-01-01 10:00:00,123\t44k\tINFO\tloss: 0.5",
+    "26/01/31 10:00:00 INFO TrainTracker: loss: 0.5",
     "2026-01-01 10:00:00,123 INFO [pkg/MainProcess] fit._write : loss: 0.5",
     "May 01, 2026, 10:00:00: loss: 0.5",
     "2026-01-01 10:00:00,123 [MainThread] INFO GraphTrainer - loss: 0.5",
@@ -123,6 +126,9 @@ fn text_that_resembles_a_prefix_stays() {
         assert_eq!(stripped(line), (line, None, None), "{line}");
     }
     assert_eq!(stripped("2026-01-01 10:00:00 - INFO - | epoch 1 |").0, "| epoch 1 |");
+    for text in ["TrainLoss: a", "ValTracker: loss 1", "BatchTime: 0.5", "train: loss 0.5"] {
+        assert_eq!(stripped(&format!("2026-01-01 10:00:00 INFO {text}")).0, text);
+    }
     for text in ["box.loss : 0.5", "epoch.1 : 0.5", "val.score : 0.5", "running: [1/3] loss: 1"] {
         assert_eq!(stripped(&format!("2026-01-01 10:00:00 INFO {text}")).0, text);
     }
