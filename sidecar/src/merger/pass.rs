@@ -58,7 +58,7 @@ impl Shown {
                 Self::Each { first, last: step }
             }
             Self::Each { last, .. } if last == step && last > 0 => Self::Again { last },
-            _ => Self::Some,
+            Self::None | Self::Each { .. } | Self::Again { .. } | Self::Some => Self::Some,
         }
     }
 
