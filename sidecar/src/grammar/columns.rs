@@ -5,6 +5,7 @@ mod parted;
 mod rows;
 
 use super::draft::Draft;
+use super::key_value::abbreviated;
 use super::keys::{Field, Keys, main_loss_first, put, put_text};
 use super::scan;
 use crate::observation::{Phase, Span};
@@ -153,7 +154,6 @@ impl Columns {
             })
             .collect();
         let has_total = name_total(&mut columns);
-        name_held_out(&mut columns);
         let has = |wanted: fn(&Field) -> bool| columns.iter().any(|(_, field)| wanted(field));
         let has_loss = has(|field| matches!(field, Field::Loss { .. }));
         let rows = if has(counts) { Some(Rows::Counted) } else { Rows::of(parted, &columns) };
@@ -260,6 +260,7 @@ impl Columns {
     fn ends(&mut self, draft: &mut Draft) -> bool {
         draft.settle_data();
         let found = &mut draft.found;
+        abbreviated(&mut found.losses);
         main_loss_first(&mut found.losses);
         let is_counted =
             self.rows != Rows::Counted || found.step.is_some() || found.epoch.is_some();
@@ -435,20 +436,6 @@ fn name_total(columns: &mut [(String, Field)]) -> bool {
         *field = Field::Loss { phase: Phase::Train, span: None };
         true
     })
-}
-
-/// Beside `tr_logloss`, makes `va_logloss` one of held-out data.
-fn name_held_out(columns: &mut [(String, Field)]) {
-    if !columns.iter().any(|(name, _)| name.starts_with("tr_")) {
-        return;
-    }
-    for (name, field) in columns {
-        if let Field::Loss { phase, .. } = field
-            && name.starts_with("va_")
-        {
-            *phase = Phase::Validation;
-        }
-    }
 }
 
 fn counts(field: &Field) -> bool {

@@ -30,9 +30,8 @@ use crate::terminal::End;
 pub(super) use counters::begins_with_brackets;
 use counters::{Counters, Order};
 use field::counts;
-use held_out::{
-    abbreviated, data, drop_parts_named_after_data, inherit, is_best, is_final, is_summary,
-};
+pub(super) use held_out::abbreviated;
+use held_out::{data, drop_parts_named_after_data, inherit, is_best, is_final, is_summary};
 use known_words::is_one;
 use line_time::{LineTime, TimedParts, took};
 use main_loss::{keep_whole_cost, of_batch};

@@ -63,7 +63,7 @@ const RESULTS: [&str; 6] = ["evaluation", "metrics", "performance", "result", "r
 
 /// Beside a loss such as `tr_loss`, those of `te_loss`, `ts_loss`, `va_loss` and `ev_loss` are of held-out data.
 /// Elsewhere these words may name parts, such as a text encoder.
-pub(super) fn abbreviated(losses: &mut [Loss]) {
+pub(in crate::grammar) fn abbreviated(losses: &mut [Loss]) {
     let first = |loss: &Loss, word: &str| {
         let name = loss.name.split(|c: char| !c.is_alphanumeric()).next();
         name.is_some_and(|name| name.eq_ignore_ascii_case(word))
