@@ -270,7 +270,9 @@ impl Detector {
     #[cold]
     fn before(&mut self, mut held: Observation, rank: Option<u32>, is_new: bool) -> &Observation {
         held.rank = held.rank.max(rank);
-        self.explained(self.grammars.len());
+        if !held.losses.is_empty() {
+            self.explained(self.grammars.len());
+        }
         self.queued = is_new.then(|| std::mem::take(&mut self.draft.found));
         self.draft.found = held;
         &self.draft.found
@@ -430,7 +432,11 @@ impl Detector {
     pub fn flush(&mut self) -> Option<Observation> {
         let rank = self.rank;
         let of_rank = |held: Observation| Observation { rank: held.rank.max(rank), ..held };
-        let own = self.held.flush().or_else(|| self.block.line(false).map(of_rank));
+        let own = self.held.flush().or_else(|| {
+            let held = self.block.line(false).map(of_rank)?;
+            self.explained(self.grammars.len());
+            Some(held)
+        });
         let own = own.or_else(|| self.first_part.flush());
         own.or_else(|| self.streams.others().find_map(Self::flush))
     }

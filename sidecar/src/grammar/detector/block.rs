@@ -99,16 +99,22 @@ impl Block {
         true
     }
 
-    /// Takes the time of a batch, from a line between the heading and the loss.
-    pub(super) fn time(&mut self, seconds: Option<f64>) {
-        if let Some(counters) = &mut self.counters {
-            counters.batch_seconds = counters.batch_seconds.or(seconds);
+    /// Takes the time of a batch, from a line below the heading. Returns it with its step if the loss was
+    /// reported before.
+    pub(super) fn time(&mut self, seconds: f64) -> Option<Observation> {
+        let counters = self.counters.as_mut()?;
+        let batch_seconds = Some(seconds);
+        counters.batch_seconds = batch_seconds;
+        if let Some(held) = &mut self.held {
+            held.batch_seconds = batch_seconds;
         }
+        self.reported.0.then(|| counters.clone())
     }
 
-    /// Whether the time of a batch may come before its loss.
+    /// Whether the time of its step may follow.
     pub(super) fn waits_for_time(&self) -> bool {
-        self.is_open() && self.counters.as_ref().is_some_and(|all| all.batch_seconds.is_none())
+        let has_step = |all: &Observation| all.step.is_some() && all.batch_seconds.is_none();
+        !self.reported.1 && self.counters.as_ref().is_some_and(has_step)
     }
 
     /// Adds a counter of the block, from a line of its own.

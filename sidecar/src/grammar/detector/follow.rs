@@ -288,15 +288,16 @@ impl Detector {
         Section::parse(text).or_else(begins)
     }
 
-    /// Takes the score of an evaluation, or the time of a batch before its loss.
-    fn values_of_block(&mut self, text: &str) {
+    /// Takes the score of an evaluation, or the time of a batch. Returns that time if its loss came before it.
+    fn values_of_block(&mut self, text: &str) -> Option<Observation> {
         if self.block.section() == Some(Section::HeldOut) && has_score(text) {
             self.block.results();
         }
-        if self.block.waits_for_time() {
-            let seconds = self.general.time(text);
-            self.block.time(seconds);
+        if !self.block.waits_for_time() {
+            return None;
         }
+        let seconds = self.general.time(text)?;
+        self.block.time(seconds)
     }
 
     /// Reads a line as the heading of a block. A number of steps of an evaluation is a setting.
@@ -352,9 +353,7 @@ impl Detector {
             self.draft.clear();
             return held.or_else(|| self.queued.take());
         }
-        if has_number {
-            self.values_of_block(text);
-        }
+        let timed = if has_number { self.values_of_block(text) } else { None };
         let row = row_of_two(text);
         if let Some(row) = &row {
             self.counter_of_table(row);
@@ -368,7 +367,7 @@ impl Detector {
         } else {
             None
         };
-        ended.or(held)
+        ended.or(held).or(timed)
     }
 }
 

@@ -267,6 +267,10 @@ impl Tqdm {
             *losses = self.in_desc.losses(text);
             self.keys.widen(losses, Span::Step);
         }
+        // What a program shows before its first step.
+        if frame.n == 0 && losses.iter().all(|loss| loss.value == 0.0) {
+            losses.clear();
+        }
         main_loss_first(losses);
     }
 

@@ -27,6 +27,24 @@ fn each_loss_is_read_once_with_its_step() {
 }
 
 #[test]
+fn zero_before_the_first_step_is_not_a_loss() {
+    for zero in ["0", "0.0", "0.0000"] {
+        let first = format!("Epoch 1:   0%|          | 0/4 [00:00<?, ?it/s, loss={zero}]");
+        let frames = [
+            (first.as_str(), Return),
+            ("Epoch 1:  25%|██▌       | 1/4 [00:01<00:03,  1.00s/it, loss=2.5]", Return),
+            ("Epoch 1:  50%|█████     | 2/4 [00:02<00:02,  1.00s/it, loss=0.0]", Return),
+        ];
+        let expected = [
+            "epoch 1, batch 0/4",
+            "epoch 1, batch 1/4, 1 s, loss=2.5 Step",
+            "epoch 1, batch 2/4, 1 s, loss=0 Step",
+        ];
+        assert_eq!(read_all(&frames), expected, "{zero}");
+    }
+}
+
+#[test]
 fn lightning_bars_move_the_counter_first() {
     let frames = [
         (
