@@ -39,6 +39,15 @@ pub struct Loss {
     pub value: f64,
 }
 
+/// A printed time that may be the one since the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Elapsed {
+    /// The time in seconds.
+    pub seconds: f64,
+    /// Whether its name says that it is the time since the start. If not, it may be that of a step.
+    pub is_named: bool,
+}
+
 /// The content of one line, frame, record or row. A field that is not given is `None`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +77,8 @@ pub struct Observation {
     pub batch_size: Option<u64>,
     /// Seconds that one step takes, if the source reports them.
     pub batch_seconds: Option<f64>,
+    /// The time since the start of the run, if the source gives it.
+    pub elapsed: Option<Elapsed>,
     /// Whether an earlier step had the first latency, which includes one-time work, but not as a time that is used.
     pub warm: bool,
     /// The rank of the process that printed it, if a launcher's prefix or the line gives it.

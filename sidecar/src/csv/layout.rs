@@ -1,7 +1,7 @@
 //! The meaning of the columns of a file.
 
 use crate::names::{self, Meaning};
-use crate::observation::{Loss, Observation, Phase, Span};
+use crate::observation::{Elapsed, Loss, Observation, Phase, Span};
 
 /// The columns in the order of the header.
 #[derive(Clone, Debug)]
@@ -84,6 +84,9 @@ impl Layout {
                 Meaning::Batch => batch = whole(cell),
                 Meaning::TotalSteps => found.total_steps = whole(cell),
                 Meaning::TotalEpochs => found.total_epochs = whole(cell),
+                Meaning::Elapsed => {
+                    found.elapsed = positive.map(|seconds| Elapsed { seconds, is_named: true });
+                }
                 // Seconds since the start of the job are not wall time.
                 Meaning::WallTime => found.at = positive.filter(|at| *at > 1e9),
             }

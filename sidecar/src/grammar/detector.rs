@@ -246,7 +246,7 @@ impl Detector {
         if self.kind(index) == Kind::Bars && reading != Reading::Foreign && end != End::Flush {
             self.behind_bar(stripped.text);
         }
-        let is_new = self.complete(&stripped, index, reading);
+        let is_new = self.complete(&stripped, end, index, reading);
         if let Some(held) = held {
             return Some(self.before(held, stripped.rank, is_new));
         }
@@ -347,7 +347,13 @@ impl Detector {
 
     /// Completes the observation in the draft. Returns whether it is new.
     #[inline]
-    fn complete(&mut self, stripped: &Stripped<'_>, index: usize, reading: Reading) -> bool {
+    fn complete(
+        &mut self,
+        stripped: &Stripped<'_>,
+        end: End,
+        index: usize,
+        reading: Reading,
+    ) -> bool {
         if matches!(reading, Reading::Foreign | Reading::Known) {
             return false;
         }
@@ -360,6 +366,12 @@ impl Detector {
             && let Some(process) = stripped.process
             && !self.processes.leads(process, found)
         {
+            return false;
+        }
+        // What a program shows before its first step.
+        let is_placeholder =
+            found.step == Some(0) && found.losses.iter().all(|loss| loss.value == 0.0);
+        if end == End::Return && is_placeholder && !found.losses.is_empty() {
             return false;
         }
         self.draft.counted_epoch = self.bars.count(is_bar, self.draft.counted_epoch, found);

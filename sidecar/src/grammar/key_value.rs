@@ -33,7 +33,7 @@ use field::counts;
 pub(super) use held_out::abbreviated;
 use held_out::{data, drop_parts_named_after_data, inherit, is_best, is_final, is_summary};
 use known_words::is_one;
-use line_time::{LineTime, TimedParts, took};
+use line_time::{LineTime, TimedParts, is_plain_time, took, unnamed};
 use main_loss::{keep_whole_cost, of_batch};
 use numbered::{counts_checkpoints, names_run, starts_from};
 use numbers::{begins_extent, is_counted, lettered};
@@ -365,6 +365,8 @@ impl KeyValue {
         }
         let letter = if pair.total.is_some() && before.is_empty() { lettered(last) } else { None };
         let field = self.field(letter.unwrap_or(last), before, pair.unit, roles);
+        let field =
+            if field == Field::Other { other_counter(last, pair, &now.counters) } else { field };
         // Beside the time of the data, `Batch: 0.25s` and `Batch 0.25 (0.5)` are times, too.
         if field == Field::Batch && pair.form == Form::Other {
             let plain =
@@ -375,18 +377,9 @@ impl KeyValue {
             }
         }
         match field {
-            Field::BatchTime(parts) => {
-                let plain = || Some(pair.value / parts).filter(|_| pair.unit.is_empty());
-                let seconds = pair.in_seconds().or_else(plain);
-                draft.found.warm |= seconds == Some(0.0);
-                draft.found.batch_seconds =
-                    seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite());
-            }
-            Field::At if last.eq_ignore_ascii_case("time") => {
-                let seconds =
-                    pair.in_seconds().or(Some(pair.value).filter(|_| pair.unit.is_empty()));
-                draft.time = draft.time.or(seconds.filter(|seconds| *seconds > 0.0));
-            }
+            Field::BatchTime(parts) => line_time::of_batch(pair, parts, draft),
+            Field::Elapsed => line_time::since_start(pair, before, draft),
+            Field::At if last.eq_ignore_ascii_case("time") => line_time::plain(pair, draft),
             Field::BesideTime => draft.beside_time = true,
             Field::BatchRate | Field::Steps | Field::Epochs | Field::Rank | Field::At => {
                 if pair.unit.is_empty() {
@@ -440,6 +433,9 @@ impl KeyValue {
                 {
                     (found.batch_seconds, found.warm) = (Some(seconds), warm);
                 }
+                if found.batch_seconds.is_none() {
+                    found.elapsed = found.elapsed.or_else(|| unnamed(draft.time));
+                }
             }
         }
         if found.losses.len() > 1 {
@@ -485,10 +481,20 @@ fn clocked(pair: &Pair<'_>, last: &str, roles: Role) -> Option<(f64, Option<u64>
     Some((seconds, Some(steps)))
 }
 
-/// Whether a word says no more than that a number is a time.
-fn is_plain_time(word: &str) -> bool {
-    ["time", "elapsed", "took"].iter().any(|plain| word.eq_ignore_ascii_case(plain))
+/// A counter by a name that elsewhere is none: `total_step 50` is a step where no other one is before it, and
+/// `epochs: 4.25` the epoch.
+fn other_counter(last: &str, pair: &Pair<'_>, counters: &Counters) -> Field {
+    if is_one(last, &TOTAL_STEP) && pair.form == Form::Digits && !counters.has_steps() {
+        Field::Step
+    } else if is_one(last, &["epochs"]) && pair.value.fract() != 0.0 && pair.unit.is_empty() {
+        Field::Epoch
+    } else {
+        Field::Other
+    }
 }
+
+/// Names of a counter that are in the singular, so that they are not those of a total.
+const TOTAL_STEP: [&str; 4] = ["total_step", "total_iter", "total_it", "total_iteration"];
 
 /// Whether a key is that of a step of an evaluation: `eval step`.
 fn counts_evaluation(last: &str, before: &[&str]) -> bool {

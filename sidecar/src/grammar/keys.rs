@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::scan;
 use crate::names::{self, Meaning, meaning};
 use crate::number::{floor, whole};
-use crate::observation::{Loss, Phase, Span};
+use crate::observation::{Elapsed, Loss, Phase, Span};
 
 /// The meaning of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,6 +27,8 @@ pub(super) enum Field {
     StepOf,
     /// The time of day, or the time of a batch beside that of its data.
     At,
+    /// The time since the start of the training.
+    Elapsed,
     /// The time for the data of a batch, or until the end of the training.
     BesideTime,
     Rank,
@@ -124,6 +126,9 @@ pub(super) fn put(field: Field, key: &str, value: f64, draft: &mut Draft) {
             Some(at) => found.at = Some(at),
             None => draft.time = positive(),
         },
+        Field::Elapsed => {
+            found.elapsed = positive().map(|seconds| Elapsed { seconds, is_named: true });
+        }
         Field::BesideTime => draft.beside_time = true,
         // A local rank is never higher than the global one.
         Field::Rank => {
@@ -301,6 +306,7 @@ fn plain(key: &str) -> Field {
         Some(Meaning::TotalSteps) => Field::Steps,
         Some(Meaning::TotalEpochs) => Field::Epochs,
         Some(Meaning::WallTime) => Field::At,
+        Some(Meaning::Elapsed) => Field::Elapsed,
         None => Field::Other,
     }
 }

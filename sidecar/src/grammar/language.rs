@@ -1,4 +1,4 @@
-//! Small language models: nanoGPT, minGPT, char-rnn.
+//! Language models: nanoGPT, minGPT, char-rnn, XLM.
 
 use super::Grammar;
 use super::shape::Shape;
@@ -8,7 +8,7 @@ use crate::observation::Span::{Epoch, Step};
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(nanogpt()), Box::new(mingpt()), Box::new(char_rnn())]
+    vec![Box::new(nanogpt()), Box::new(mingpt()), Box::new(char_rnn()), Box::new(xlm())]
 }
 
 fn nanogpt() -> Table {
@@ -43,6 +43,12 @@ fn char_rnn() -> Table {
     let python =
         Shape::new("{step}/{total} (epoch {epoch}), train_loss = {loss}, time/batch = {s}");
     Table::new("char-rnn", [shape.train("train_loss", Step), python.train("train_loss", Step)])
+}
+
+/// The name of the objective, such as `MLM-en`, is that of its loss.
+fn xlm() -> Table {
+    let shape = Shape::new("{step} - {_} sent/s - {_} words/s - {..}: {loss}");
+    Table::new("xlm", [shape.train("loss", Step)])
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `MXNet` with `GluonTS`, RETURNN, scripts of spaCy and of Informer.
+//! `MXNet` with `GluonTS`, RETURNN, brain.js, MACE, scripts of spaCy and of Informer.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys};
@@ -16,6 +16,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(Spacy),
         Box::new(informer()),
         Box::new(brain()),
+        Box::new(mace()),
     ]
 }
 
@@ -85,6 +86,17 @@ fn brain() -> Table {
     Table::new("brain.js", [shape.train("training error", Span::Step)])
 }
 
+/// MACE prints errors on the validation set alone.
+fn mace() -> Table {
+    let shapes = [
+        Shape::new("Epoch {epoch}: head: {..}, loss={loss}, RMSE_E_per_atom={_}"),
+        Shape::new("Epoch {epoch}: loss={loss}, RMSE_E_per_atom={_}"),
+        Shape::new("Initial: head: {..}, loss={loss}, RMSE_E_per_atom={_}"),
+        Shape::new("Initial: loss={loss}, RMSE_E_per_atom={_}"),
+    ];
+    Table::new("mace", shapes.map(|shape| shape.validation("loss")))
+}
+
 /// The time of a step, below its losses.
 fn informer() -> Table {
     Table::new("informer", [Shape::new("speed: {s}s/iter; left time: {_}s")])
@@ -149,7 +161,8 @@ fn is_loss(keys: &mut Keys, name: &str) -> bool {
     known.contains(&name) || matches!(keys.field(name), Field::Loss { .. })
 }
 
-/// `ep 55 train, step 1347, ce 0.324, fer 0.9, 0.855 sec/step, exp. remaining 0:03:45`.
+/// `ep 55 train, step 1347, ce 0.324, fer 0.9, 0.855 sec/step, exp. remaining 0:03:45`. Earlier versions:
+/// `train epoch 55, batch 1347, cost:output 0.324, elapsed 0:20:00`.
 #[derive(Debug, Default)]
 struct Returnn {
     keys: Keys,
@@ -161,7 +174,7 @@ impl Grammar for Returnn {
     }
 
     fn starts(&self, byte: u8) -> bool {
-        byte == b'e'
+        matches!(byte, b'd' | b'e' | b'p' | b't')
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
@@ -171,10 +184,20 @@ impl Grammar for Returnn {
 
 impl Returnn {
     fn line(&mut self, line: &str) -> Option<Observation> {
-        let (epoch, rest) = scan::count(line.strip_prefix("ep ")?)?;
-        let (data, rest) = rest.strip_prefix(' ')?.split_once(", step ")?;
+        let (data, epoch, rest) = if let Some(rest) = line.strip_prefix("ep ") {
+            let (epoch, rest) = scan::count(rest)?;
+            let (data, rest) = rest.strip_prefix(' ')?.split_once(", step ")?;
+            (data, epoch, rest)
+        } else {
+            let data = DATA.iter().find(|data| line.starts_with(**data))?;
+            let rest = line.get(data.len()..)?.strip_prefix(" epoch ")?;
+            let (epoch, rest) = scan::count(rest)?;
+            let steps = rest.strip_prefix(", batch ").or_else(|| rest.strip_prefix(", step "));
+            (*data, epoch, steps?)
+        };
         let (step, rest) = scan::count(rest)?;
-        let phase = if data.starts_with("train") { Phase::Train } else { Phase::Validation };
+        let trains = ["train", "pretrain"].iter().any(|name| data.starts_with(name));
+        let phase = if trains { Phase::Train } else { Phase::Validation };
         let mut found = Observation {
             step: Some(step),
             step_in_epoch: true,
@@ -185,7 +208,7 @@ impl Returnn {
             if let Some(seconds) = field.strip_suffix(" sec/step").and_then(scan::whole) {
                 found.batch_seconds = Some(seconds).filter(|seconds| *seconds > 0.0);
             } else if let Some((name, value)) = field.split_once(' ')
-                && is_loss(&mut self.keys, name)
+                && (name.starts_with("cost:") || is_loss(&mut self.keys, name))
                 && let Some(value) = scan::whole(value)
             {
                 let name = name.to_owned();
@@ -199,6 +222,9 @@ impl Returnn {
         (!found.losses.is_empty()).then_some(found)
     }
 }
+
+/// The data before the epoch.
+const DATA: [&str; 4] = ["train", "pretrain", "dev", "eval"];
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::terminal::End;
 /// The names of its losses begin with `l_`.
 #[derive(Debug)]
 pub(super) struct BasicSr {
-    shapes: [Shape; 2],
+    shapes: [Shape; 3],
 }
 
 /// Maximum number of values on a line.
@@ -26,6 +26,8 @@ impl BasicSr {
             Shape::new(
                 "[{..}][epoch: {epoch}, iter: {step}, lr:({..})] [eta: {..}, time (data): {s} ({_})]",
             ),
+            // Before version 1.
+            Shape::new("<epoch: {epoch}, iter: {step}, lr:{_}>"),
         ];
         Self { shapes }
     }
@@ -37,7 +39,7 @@ impl Grammar for BasicSr {
     }
 
     fn starts(&self, byte: u8) -> bool {
-        byte == b'['
+        matches!(byte, b'[' | b'<')
     }
 
     fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
@@ -77,6 +79,11 @@ mod tests {
                 "epoch 3, step 1200, 0.25 s, l_g_pix=0.5 Step, l_d_real=0.75 Step",
             ),
             ("[epoch: 3] l_pix: 2.5", ""),
+            (
+                "<epoch:  3, iter:   1,200, lr:2.000e-04> l_g_pix: 2.5000e-01 l_g_fea: 5.0e-01 D_real: 1.0e+00",
+                "epoch 3, step 1200, l_g_pix=0.25 Step, l_g_fea=0.5 Step",
+            ),
+            ("<epoch:  3, iter:   1,200> psnr: 2.5000e+01", ""),
         ];
         check("basicsr", false, &table);
     }

@@ -11,7 +11,7 @@ use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(Espnet::default()), Box::new(wenet()), Box::new(kaldi())]
+    vec![Box::new(Espnet::default()), Box::new(wenet()), Box::new(Kaldi::new())]
 }
 
 fn wenet() -> Table {
@@ -24,17 +24,42 @@ fn wenet() -> Table {
     Table::new("wenet", shapes)
 }
 
-/// The objective function is maximised; its value is passed on as it is printed.
-fn kaldi() -> Table {
-    let shapes = [
-        Shape::new(
-            "LOG ({..}) Average objective function for '{..}' for minibatches {_}-{step} is {loss} over",
-        )
-        .train("objective", Interval),
-        Shape::new("LOG ({..}) Overall average objective function for '{..}' is {loss} over")
-            .train("overall objective", Epoch),
-    ];
-    Table::new("kaldi", shapes)
+/// The objective function is maximised, so its negative is the loss.
+#[derive(Debug)]
+struct Kaldi(Table);
+
+impl Kaldi {
+    fn new() -> Self {
+        let shapes = [
+            Shape::new(
+                "LOG ({..}) Average objective function for '{..}' for minibatches {_}-{step} is {loss} over",
+            )
+            .train("negative objective", Interval),
+            Shape::new("LOG ({..}) Overall average objective function for '{..}' is {loss} over")
+                .train("negative overall objective", Epoch),
+        ];
+        Self(Table::new("kaldi", shapes))
+    }
+}
+
+impl Grammar for Kaldi {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        self.0.starts(byte)
+    }
+
+    fn goes_on(&self, byte: u8) -> bool {
+        self.0.goes_on(byte)
+    }
+
+    fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
+        let reading = self.0.read(line, end, draft);
+        draft.found.losses.iter_mut().for_each(|loss| loss.value = -loss.value);
+        reading
+    }
 }
 
 /// `2epoch:train:101-200batch: iter_time=1e-4, loss=5.5, train_time=0.5`. Its `iter_time` is that of
@@ -144,11 +169,11 @@ mod tests {
         let table = [
             (
                 "LOG (nnet3-train[5.5]:Print():nnet-training.cc:77) Average objective function for 'output' for minibatches 200-299 is -1.25 over 6400 frames.",
-                "step 299, objective=-1.25 Interval",
+                "step 299, negative objective=1.25 Interval",
             ),
             (
                 "LOG (nnet3-train[5.5]:Print():nnet-training.cc:99) Overall average objective function for 'output' is -1.5 over 64000 frames.",
-                "overall objective=-1.5 Epoch",
+                "negative overall objective=1.5 Epoch",
             ),
         ];
         check("kaldi", true, &table);

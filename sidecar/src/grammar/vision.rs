@@ -13,6 +13,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(torchvision()),
         Box::new(face_swapping()),
         Box::new(depth()),
+        Box::new(segmentation()),
     ]
 }
 
@@ -45,6 +46,12 @@ fn depth() -> Table {
     let shape =
         Shape::new("[epoch][s/s_per_e/gs]: [{epoch}][{_}/{_}/{step}], lr: {_}, loss: {loss}");
     Table::new("monocular depth", [shape.train("loss", Step)])
+}
+
+/// The counters are glued to their names.
+fn segmentation() -> Table {
+    let shape = Shape::new("The train loss of epoch{epoch}-batch-{batch}:{loss}");
+    Table::new("deeplab", [shape.train("train loss", Step)])
 }
 
 /// The iteration, its time and the losses of both sides, in brackets alone.

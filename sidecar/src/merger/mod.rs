@@ -6,6 +6,7 @@
 //! only that one knows the total. The merger does no I/O and reads no clock.
 
 mod choice;
+mod elapsed;
 mod ended;
 mod pace;
 mod pass;

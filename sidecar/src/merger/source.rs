@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Kind;
 use super::choice::Choice;
+use super::elapsed::RunningTime;
 use super::pace::Pace;
 use super::pass::Evaluation;
 use super::said::Said;
@@ -243,11 +244,16 @@ pub(super) fn of_evaluation(observation: &Observation) -> Observation {
 pub(super) struct Process {
     pub(super) steps: Steps,
     pub(super) pace: Pace,
+    running: RunningTime,
 }
 
 impl Process {
     pub(super) fn new(batch_size: Option<u64>) -> Self {
-        Self { steps: Steps::new(batch_size), pace: Pace::default() }
+        Self {
+            steps: Steps::new(batch_size),
+            pace: Pace::default(),
+            running: RunningTime::default(),
+        }
     }
 
     /// The duration of a batch in seconds, once it is known. A line about the whole run does not
@@ -274,9 +280,19 @@ impl Process {
         } else {
             losses.iter().any(|loss| loss.phase == Phase::Train)
         };
-        if trains && observation.warm {
+        let mut reported = batch_seconds.filter(|_| trains);
+        let mut is_warm = observation.warm;
+        if let Some(elapsed) = observation.elapsed.filter(|_| trains)
+            && let Some(step) = step
+        {
+            let between = self.running.took(elapsed, step, position.epoch);
+            // It is without the work before the first of both lines.
+            is_warm |= reported.is_none() && between.is_some();
+            reported = reported.or(between);
+        }
+        if trains && is_warm {
             self.pace.warm_up();
         }
-        self.pace.took(batch_seconds.filter(|_| trains), step, now, paused)
+        self.pace.took(reported, step, now, paused)
     }
 }

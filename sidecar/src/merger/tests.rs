@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::observation::Elapsed;
 
 fn loss(name: &str, phase: Phase, span: Span, value: f64) -> Loss {
     Loss { name: name.to_owned(), phase, span, value }
@@ -403,6 +404,7 @@ fn any_observation() -> impl Strategy<Value = Observation> {
                 total_epochs: times.2,
                 batch_size: times.2,
                 batch_seconds: times.0,
+                elapsed: times.0.map(|seconds| Elapsed { seconds, is_named: trains }),
                 warm: counts.1,
                 rank: rank.map(|rank| rank % 4),
                 of_unnamed_loop: trains && counts.1,

@@ -22,6 +22,9 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     if same(words, "time metrics end to end s") {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
+    if is_elapsed(words) {
+        return Some(Meaning::Elapsed);
+    }
     // The first is a counter; the others are the Hugging Face trainer's means of the whole run.
     let others = ["time step", "train steps per second", "train train steps per second"];
     if others.iter().any(|name| same(words, name)) {
@@ -51,6 +54,14 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     };
     let timed = all.any(Kinds::STEP) && all.any(Kinds::TIME | Kinds::COST);
     (timed || ratio.is_some()).then_some(Meaning::BatchTime { per_second })
+}
+
+/// Whether a name is that of the time since the start: `elapsed_time`.
+fn is_elapsed(words: &[Word<'_>]) -> bool {
+    let is = |word: &Word<'_>, names: &[&str]| names.iter().any(|name| word.is(name));
+    let plain = ["time", "total", "since", "start", "s", "sec", "seconds"];
+    words.iter().any(|word| is(word, &["elapsed", "elap"]))
+        && words.iter().all(|word| is(word, &["elapsed", "elap"]) || is(word, &plain))
 }
 
 /// A time and a step, one of them per the other.

@@ -64,8 +64,8 @@ fn done(words: &[Word<'_>]) -> Option<Meaning> {
 }
 
 pub(super) fn counter(words: &[Word<'_>]) -> Option<Meaning> {
-    const EPOCHS: [&str; 7] =
-        ["epoch", "ep", "epch", "pass", "epoch num", "epoch idx", "epoch number"];
+    const EPOCHS: [&str; 8] =
+        ["epoch", "ep", "epch", "pass", "epoch num", "epoch idx", "epoch number", "data epochs"];
     const STEPS: [&str; 33] = [
         "round",
         "step",

@@ -41,6 +41,8 @@ pub enum Meaning {
     TotalEpochs,
     /// Unix seconds.
     WallTime,
+    /// Seconds since the start of training.
+    Elapsed,
 }
 
 /// The unit that the steps of a tag count.

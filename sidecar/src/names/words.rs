@@ -89,9 +89,8 @@ impl Kinds {
             | b"terms" | b"topk" | b"ver" | b"version" | b"width" => Self::SETTING,
             b"interval" => Self::BESIDE | Self::SETTING,
             b"epoch" => Self::EPOCH,
-            b"dt" | b"duration" | b"elapsed" | b"latency" | b"takes" | b"timing" | b"took" => {
-                Self::TIME
-            }
+            b"dt" | b"duration" | b"elap" | b"elapsed" | b"latency" | b"takes" | b"timing"
+            | b"took" => Self::TIME,
             b"time" => Self::TIME | Self::NO_LOSS,
             b"s" | b"sec" | b"second" => Self::SECOND,
             b"seconds" | b"secs" => Self::SECOND | Self::TIME | Self::NO_LOSS,

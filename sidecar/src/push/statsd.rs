@@ -73,7 +73,8 @@ fn other(found: &mut Observation, name: &str, (value, kind): (f64, &str), is_cha
             | Meaning::Batch
             | Meaning::TotalSteps
             | Meaning::TotalEpochs
-            | Meaning::WallTime,
+            | Meaning::WallTime
+            | Meaning::Elapsed,
         )
         | None => {}
     }

@@ -38,6 +38,17 @@ pub(super) fn time(text: &str) -> Option<(f64, &str)> {
     time_after(hours, rest)
 }
 
+/// Whether `text` is a time in hours, minutes and seconds: `0:01:23`.
+#[cold]
+pub(super) fn is_duration(text: &str) -> bool {
+    let hours = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.get(hours..).unwrap_or_default();
+    (1..=MAX_HOURS).contains(&hours) && time_after(0, rest).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+/// Maximum number of digits of the hours.
+const MAX_HOURS: usize = 4;
+
 /// A time of day whose hour has one digit: `9:00:00.123`. Without a date it may be a duration.
 #[cold]
 fn short_time(text: &str) -> Option<(f64, &str)> {
@@ -73,7 +84,7 @@ fn part_of_one(text: &str) -> (f64, &str) {
 }
 
 /// Days since 1970-01-01 from `2026-01-31`, `2026/01/31`, `20260131` or `01/31/2026`, and the text
-/// after it. `01/31` has no year, and in `26/01/31` its place is not certain.
+/// after it. `01/31` and `01-31` have no year, and in `26/01/31` its place is not certain.
 fn date(text: &str) -> Option<(Option<i32>, &str)> {
     if let Some((year, rest)) = digits(text, 4) {
         let separator =
@@ -85,8 +96,9 @@ fn date(text: &str) -> Option<(Option<i32>, &str)> {
         return Some((Some(days(year, month, day)?), rest)).filter(|_| is_date);
     }
     let (month, rest) = digits(text, 2)?;
-    let (day, rest) = digits(rest.strip_prefix('/')?, 2)?;
-    match rest.strip_prefix('/') {
+    let separator = if rest.starts_with('-') { '-' } else { '/' };
+    let (day, rest) = digits(rest.strip_prefix(separator)?, 2)?;
+    match rest.strip_prefix(separator) {
         Some(rest) => match digits(rest, 4) {
             Some((year, rest)) => Some((Some(days(year, month, day)?), rest)),
             None => digits(rest, 2)
@@ -178,6 +190,8 @@ mod tests {
             ("2026-01-01T9:00:00Z x", Some(1_767_258_000.0), " x"),
             ("26/01/31 10:00:00 x", None, " x"),
             ("01/31/26 10:00:00 x", None, " x"),
+            ("26-01-31 10:00:00.123 - x", None, " - x"),
+            ("01-31 10:00:00 x", None, " x"),
             ("May 01 10:00:00 node x", None, " node x"),
             ("Fri May  1 10:00:00 x", None, " x"),
             ("May 1, 2026, 10:00:00: x", None, ": x"),
@@ -195,6 +209,9 @@ mod tests {
             "12/31 0:01:23",
             "2026-01-01 9:61:00",
             "26/01/31",
+            "26-01-31",
+            "26-01/31 10:00:00",
+            "13-31 10:00:00",
             "26/01/310:00:00",
             "é",
         ] {

@@ -46,7 +46,8 @@ impl Tag {
             | Meaning::Batch
             | Meaning::TotalSteps
             | Meaning::TotalEpochs
-            | Meaning::WallTime => return None,
+            | Meaning::WallTime
+            | Meaning::Elapsed => return None,
         };
         Some(Self { role, axis: names::axis(tag) })
     }

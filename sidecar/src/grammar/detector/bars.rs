@@ -15,12 +15,36 @@ pub(super) struct Bars {
     goes_on: bool,
     /// The epoch of the heading above the last frame, its step and its total.
     last: Option<(f64, u64, Option<u64>)>,
-    /// There was a bar of the training, and the number that it counts up to.
-    trained: bool,
-    total: Option<u64>,
+    /// The bar of the training.
+    training: Option<TrainingBar>,
+    /// The first bar below the heading of an epoch.
+    first: Option<FirstBar>,
     evaluated: Evaluated,
     passes: Passes,
     counted: Counted,
+}
+
+/// The bar of the training, in its last frame.
+#[derive(Clone, Copy, Debug)]
+struct TrainingBar {
+    /// The number that it counts up to.
+    total: Option<u64>,
+    /// It was at its end.
+    ended: bool,
+    /// A bar that counts up to the same number is now one of an evaluation.
+    evaluates: bool,
+}
+
+/// The first bar below the heading of an epoch.
+#[derive(Clone, Debug)]
+struct FirstBar {
+    /// The epoch of the heading.
+    epoch: f64,
+    total: u64,
+    /// The name of its loss.
+    name: String,
+    /// It was at its end.
+    ended: bool,
 }
 
 /// From where the passes of bars that name no epoch are counted.
@@ -175,18 +199,53 @@ impl Bars {
         let trains = found.losses.iter().any(|loss| loss.phase == Phase::Train);
         let counts = found.losses.is_empty() && found.total_steps.is_some();
         if (trains || counts) && found.step.is_some() {
-            (self.trained, self.total) = (true, found.total_steps);
+            let (total, ended) = (found.total_steps, found.step == found.total_steps);
+            self.training = Some(TrainingBar { total, ended, evaluates: false });
+        }
+    }
+
+    /// Takes a frame with losses. Behind the end of the first bar below the heading of an epoch, another one of another
+    /// length with the same loss is that of an evaluation. Its losses are made those of held-out data. Returns
+    /// whether they are means of all the data; `None` for a frame of the training.
+    pub(super) fn second_of_epoch(
+        &mut self,
+        heading: Option<Heading>,
+        found: &mut Observation,
+    ) -> Option<bool> {
+        let (step, total) = (found.step?, found.total_steps?);
+        let Heading { epoch, .. } = heading.filter(|_| found.epoch.is_none())?;
+        let is_end = step == total;
+        let name = &found.losses.first()?.name;
+        match &mut self.first {
+            Some(first) if first.epoch.total_cmp(&epoch).is_eq() => {
+                if first.total == total {
+                    first.ended |= is_end;
+                    return None;
+                }
+                (first.ended && first.name == *name).then(|| hold_out_frame(found, is_end))
+            }
+            first => {
+                *first = Some(FirstBar { epoch, total, name: name.clone(), ended: is_end });
+                None
+            }
         }
     }
 
     /// Takes a frame below a line such as `Validating`, and makes its losses those of held-out data.
     /// Returns `None` if its bar is the one of the training, which goes on; otherwise whether the
-    /// frame has a mean of all the data.
-    pub(super) fn held_out(&mut self, found: &mut Observation) -> Option<bool> {
-        if found.step.is_some() && self.trained && self.total == found.total_steps {
-            return None;
+    /// frame has a mean of all the data. `at_start`: it is directly below that line.
+    pub(super) fn held_out(&mut self, found: &mut Observation, at_start: bool) -> Option<bool> {
+        let is_same =
+            |bar: &&mut TrainingBar| found.step.is_some() && bar.total == found.total_steps;
+        if let Some(bar) = self.training.as_mut().filter(is_same) {
+            // Below the heading, a bar of the training that has ended does not go on.
+            bar.evaluates |= bar.ended && at_start;
+            if !bar.evaluates {
+                return None;
+            }
+            bar.evaluates = found.step != found.total_steps;
         }
-        if let (Some(step), Some(total), false) = (found.step, found.total_steps, self.trained)
+        if let (Some(step), Some(total), None) = (found.step, found.total_steps, self.training)
             && self.evaluated.is_over(step, total)
         {
             return None;
@@ -194,11 +253,16 @@ impl Bars {
         // A frame without a step has been recognised by its own words.
         let Some(step) = found.step else { return Some(!found.losses.is_empty()) };
         let is_last = found.total_steps == Some(step) && !found.losses.is_empty();
-        found.losses.iter_mut().for_each(hold_out);
-        (found.step, found.total_steps, found.batch_seconds) = (None, None, None);
-        (found.step_in_epoch, found.step_in_samples) = (false, false);
-        Some(is_last)
+        Some(hold_out_frame(found, is_last))
     }
+}
+
+/// Makes the losses of a frame those of held-out data. `is_last`: they are means of all of it. Returns the same.
+fn hold_out_frame(found: &mut Observation, is_last: bool) -> bool {
+    found.losses.iter_mut().for_each(hold_out);
+    (found.step, found.total_steps, found.batch_seconds) = (None, None, None);
+    (found.step_in_epoch, found.step_in_samples) = (false, false);
+    is_last
 }
 
 /// A frame and the line directly behind it, because some loggers do not end the line of a bar before their
@@ -219,11 +283,26 @@ pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
             _ => depth = depth.saturating_sub(1),
         }
         depth == 0
-    })?;
+    });
+    let Some(end) = end else { return behind_rate(text, times) };
     let (bar, after) = text.split_at_checked(start + end + 1)?;
     let is_line = after.starts_with(|c: char| c.is_alphanumeric() || c == '[');
     (is_line && !tqdm::holds_out(bar)).then_some((bar, after))
 }
+
+/// The same for a frame whose bracket is not closed: its rate is followed by the line. `times` is where its times are.
+#[cold]
+fn behind_rate(text: &str, times: usize) -> Option<(&str, &str)> {
+    let rest = text.get(times..)?;
+    let at = RATES.iter().filter_map(|rate| rest.find(rate).map(|at| at + rate.len())).min()?;
+    let (bar, after) = text.split_at_checked(times + at)?;
+    let line = after.trim_ascii_start();
+    let is_line = line.starts_with(|c: char| c.is_alphanumeric());
+    (is_line && !tqdm::holds_out(bar)).then_some((bar, line))
+}
+
+/// The ends of rates.
+const RATES: [&str; 2] = ["it/s", "s/it"];
 
 #[cfg(test)]
 mod tests {
@@ -236,6 +315,13 @@ mod tests {
         for (bar, line) in [(bar, "INFO step 5"), (lists, "2026-01-01 step 5"), (bar, "[x] step 5")]
         {
             assert_eq!(behind(&format!("{bar}{line}")), Some((bar, line)), "{line}");
+        }
+        let open = "fit: 10%|# | 1/10 [00:01<00:09, 1.00it/s";
+        for line in ["epoch  loss", "    0     0.5"] {
+            assert_eq!(behind(&format!("{open}{line}")), Some((open, line.trim_start())), "{line}");
+        }
+        for line in ["", ", loss=0.5"] {
+            assert_eq!(behind(&format!("{open}{line}")), None, "{line}");
         }
         for line in ["", " step 5", "{'a': 5}", ", step 5"] {
             assert_eq!(behind(&format!("{bar}{line}")), None, "{line}");

@@ -99,8 +99,7 @@ impl Block {
         true
     }
 
-    /// Takes the time of a batch, from a line below the heading. Returns it with its step if the loss was
-    /// reported before.
+    /// Takes the time of a batch, from a line below the heading. Returns it if the loss was reported before.
     pub(super) fn time(&mut self, seconds: f64) -> Option<Observation> {
         let counters = self.counters.as_mut()?;
         let batch_seconds = Some(seconds);
@@ -108,7 +107,7 @@ impl Block {
         if let Some(held) = &mut self.held {
             held.batch_seconds = batch_seconds;
         }
-        self.reported.0.then(|| counters.clone())
+        self.reported.0.then(|| Observation { batch_seconds, ..Observation::default() })
     }
 
     /// Whether the time of its step may follow.

@@ -1,5 +1,7 @@
 //! What a line means where it stands: in a block, in a section, below a heading or before a dict.
 
+use std::ops::ControlFlow;
+
 use super::block;
 use super::heading::Heading;
 use super::item::{has_score, is_item};
@@ -76,19 +78,10 @@ impl Detector {
                 *reading = Reading::Says;
             }
         }
-        if kind == Kind::Bars {
-            if self.block.section() == Some(Section::HeldOut) {
-                let goes_on = matches!(reading, Reading::Says | Reading::Bar { moved: true });
-                match self.bars.held_out(&mut self.draft.found) {
-                    None if goes_on => return self.block.end(),
-                    Some(true) if *reading == Reading::Says => {}
-                    _ => *reading = Reading::Known,
-                }
-                return None;
-            }
-            if matches!(reading, Reading::Says | Reading::Bar { .. }) {
-                self.bars.trains(&self.draft.found);
-            }
+        if kind == Kind::Bars
+            && let ControlFlow::Break(held) = self.follow_bar(reading)
+        {
+            return held;
         }
         let found = &self.draft.found;
         match *reading {
@@ -131,6 +124,33 @@ impl Detector {
                 }
             }
         }
+    }
+
+    /// Takes a frame of a bar. If it is one of an evaluation or ends that, breaks with the parts of a loss that are
+    /// complete with it.
+    fn follow_bar(&mut self, reading: &mut Reading) -> ControlFlow<Option<Observation>> {
+        let found = &mut self.draft.found;
+        if self.block.section() == Some(Section::HeldOut) {
+            let goes_on = matches!(reading, Reading::Says | Reading::Bar { moved: true });
+            match self.bars.held_out(found, self.block.is_at_start()) {
+                None if goes_on => return ControlFlow::Break(self.block.end()),
+                Some(true) if *reading == Reading::Says => {}
+                _ => *reading = Reading::Known,
+            }
+            return ControlFlow::Break(None);
+        }
+        if *reading == Reading::Says
+            && let Some(is_mean) = self.bars.second_of_epoch(self.heading, found)
+        {
+            if !is_mean {
+                *reading = Reading::Known;
+            }
+            return ControlFlow::Break(None);
+        }
+        if matches!(reading, Reading::Says | Reading::Bar { .. }) {
+            self.bars.trains(found);
+        }
+        ControlFlow::Continue(())
     }
 
     /// Whether the line before was a frame of a bar of held-out data that goes on. A dict below it is of a step of the
@@ -229,11 +249,12 @@ impl Detector {
         None
     }
 
-    /// Takes the counters before a dict without a step: `epoch 3, step 5: {'loss': 0.5}`. Returns whether
+    /// Takes the counters before a dict that has them not itself: `epoch 3, step 5: {'loss': 0.5}`. Returns whether
     /// there is a step.
     fn count_before_dict(&mut self, before: &str) -> bool {
         let found = &self.draft.found;
-        if found.step.is_some() || found.losses.is_empty() {
+        let has_step = found.step.is_some();
+        if (has_step && found.epoch.is_some()) || found.losses.is_empty() {
             return false;
         }
         // The percentage is that of a bar.
@@ -247,11 +268,13 @@ impl Detector {
         let Observation { step, step_in_epoch, total_steps, epoch, total_epochs, .. } =
             counters.found;
         let found = &mut self.draft.found;
-        (found.step, found.step_in_epoch) = (step, step_in_epoch);
-        found.total_steps = total_steps.or(found.total_steps);
+        if !has_step {
+            (found.step, found.step_in_epoch) = (step, step_in_epoch);
+            found.total_steps = total_steps.or(found.total_steps);
+        }
         found.epoch = found.epoch.or(epoch);
         found.total_epochs = found.total_epochs.or(total_epochs);
-        step.is_some()
+        step.is_some() && !has_step
     }
 
     /// Whether a step continues those of the training, also in its next epoch.

@@ -6,6 +6,14 @@ const MAX_VALUES: usize = 3;
 
 /// Whether a line is one key with a value, or the name of a group of them: `lr: 0.1`, `stats:`.
 pub(super) fn is_item(text: &str) -> bool {
+    // Several may be in one line, between tabs.
+    match text.trim_matches('\t').split_once('\t') {
+        Some((first, rest)) => is_one_item(first) && is_item(rest),
+        None => is_one_item(text),
+    }
+}
+
+fn is_one_item(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let Some((key, value)) = text.split_once([':', '=']).filter(|_| text.len() <= MAX_ITEM) else {
         return false;
@@ -60,11 +68,17 @@ mod tests {
 
     #[test]
     fn items_are_one_key_with_a_value() {
-        for line in ["lr: 0.1", "  a_loss = 5", "| > loss: 3.9 (3.5)", "stats:", "└   loss = 0.5"]
-        {
+        for line in [
+            "lr: 0.1",
+            "  a_loss = 5",
+            "| > loss: 3.9 (3.5)",
+            "stats:",
+            "└   loss = 0.5",
+            "\ta: 1 (2)\tb: 3 (4)",
+        ] {
             assert!(is_item(line), "{line}");
         }
-        for line in ["a: 1, b: 2", "step 5 loss 0.5", "loss: 1 a=2", "-----", ""] {
+        for line in ["a: 1, b: 2", "a: 1\tb", "step 5 loss 0.5", "loss: 1 a=2", "-----", ""] {
             assert!(!is_item(line), "{line}");
         }
     }

@@ -96,6 +96,7 @@ impl Counters {
             | Field::Steps
             | Field::StepOf
             | Field::At
+            | Field::Elapsed
             | Field::BesideTime
             | Field::Rank
             | Field::Data

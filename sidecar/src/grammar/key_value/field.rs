@@ -33,6 +33,9 @@ impl KeyValue {
             |word: &&str| OTHER_STEPS.iter().any(|other| word.eq_ignore_ascii_case(other));
         match field {
             Field::Step if previous.is_some_and(of_other) => Field::Other,
+            Field::Epoch if previous.is_some_and(|word| is_one(word, &OTHER_EPOCHS)) => {
+                Field::Other
+            }
             Field::Step | Field::Batch
                 if previous.is_some_and(|word| word.eq_ignore_ascii_case("global")) =>
             {
@@ -52,6 +55,7 @@ impl KeyValue {
             | Field::Batch
             | Field::StepOf
             | Field::At
+            | Field::Elapsed
             | Field::Data
             | Field::Flag(_)
             | Field::Other => {
@@ -129,6 +133,9 @@ pub(super) fn counts(field: Field) -> bool {
 
 /// Words after the name of a counter: what it counts is done.
 const DONE: [&str; 4] = ["seen", "done", "completed", "processed"];
+
+/// Words before "epoch" that make it one within a step of the training.
+const OTHER_EPOCHS: [&str; 4] = ["inner", "local", "ppo", "sub"];
 
 /// Words before "steps" that make them no steps of the training.
 const OTHER_STEPS: [&str; 7] =

@@ -1,7 +1,10 @@
-//! The time at the end of a line, which does not say what it is of. It is that of a step where there is a line
-//! for each step: `iter 5 | loss 0.5 | took 1.2 s`.
+//! The times in a line: of a batch, since the start, or one that does not say what it is of. The last is that of a
+//! step where there is a line for each step: `iter 5 | loss 0.5 | took 1.2 s`.
 
+use super::known_words::is_one;
 use super::pair::Pair;
+use crate::grammar::draft::Draft;
+use crate::observation::Elapsed;
 
 /// The steps and times of the lines so far.
 #[derive(Debug, Default)]
@@ -75,6 +78,53 @@ pub(super) fn took(pair: &Pair<'_>, last: &str, before: &[&str]) -> bool {
     let is_named = before.is_empty() && (last.eq_ignore_ascii_case("took") || is_end());
     is_named && pair.in_seconds().is_some()
 }
+
+/// Takes the time of a batch in units of which `parts` are a second.
+pub(super) fn of_batch(pair: &Pair<'_>, parts: f64, draft: &mut Draft) {
+    let plain = || Some(pair.value / parts).filter(|_| pair.unit.is_empty());
+    let seconds = pair.in_seconds().or_else(plain);
+    draft.found.warm |= seconds == Some(0.0);
+    draft.found.batch_seconds = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite());
+}
+
+/// Takes the time since the start, also as a clock shows it. `before`: further words of its name. Days before the
+/// clock are not read.
+pub(super) fn since_start(pair: &Pair<'_>, before: &[&str], draft: &mut Draft) {
+    let is_plain = |word: &&str| is_plain_time(word) || is_one(word, &WHOLE);
+    if !before.iter().all(is_plain) || pair.after.trim_start().starts_with("day") {
+        return;
+    }
+    let plain = || Some(pair.value).filter(|seconds| pair.unit.is_empty() && *seconds > 0.0);
+    if let Some(seconds) = pair.clock().or_else(|| pair.in_seconds()).or_else(plain) {
+        draft.found.elapsed = Some(Elapsed { seconds, is_named: true });
+    }
+}
+
+/// Takes a time that is called so and no more. Milliseconds are those of a step.
+pub(super) fn plain(pair: &Pair<'_>, draft: &mut Draft) {
+    let found = &mut draft.found;
+    if pair.unit == "ms" {
+        found.batch_seconds = found.batch_seconds.or_else(|| pair.in_seconds());
+    } else if let Some(clock) = pair.clock() {
+        found.elapsed = found.elapsed.or_else(|| unnamed(Some(clock)));
+    } else {
+        let seconds = pair.in_seconds().or(Some(pair.value).filter(|_| pair.unit.is_empty()));
+        draft.time = draft.time.or(seconds.filter(|seconds| *seconds > 0.0));
+    }
+}
+
+/// A time that may be that since the start, or that of a step.
+pub(super) fn unnamed(seconds: Option<f64>) -> Option<Elapsed> {
+    seconds.map(|seconds| Elapsed { seconds, is_named: false })
+}
+
+/// Whether a word says no more than that a number is a time.
+pub(super) fn is_plain_time(word: &str) -> bool {
+    is_one(word, &["time", "elapsed", "took"])
+}
+
+/// Words beside that for a time since the start.
+const WHOLE: [&str; 4] = ["total", "training", "since", "start"];
 
 #[cfg(test)]
 mod tests {

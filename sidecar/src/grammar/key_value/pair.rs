@@ -221,12 +221,24 @@ impl Pair<'_> {
         self.unit == "%" && scan::count(counter).is_some_and(|(_, rest)| rest.starts_with('/'))
     }
 
-    /// The seconds of `00:04:59`.
+    /// The seconds of `00:04:59`, `4:59`, `0:04:59.25`, `00h04m59s` and `4m59s`.
     pub(super) fn clock(&self) -> Option<f64> {
-        let (minutes, rest) = scan::count(self.unit.strip_prefix(':')?)?;
-        let (seconds, "") = scan::count(rest.strip_prefix(':')?)? else { return None };
-        let seconds = u32::try_from(minutes.checked_mul(60)?.checked_add(seconds)?).ok()?;
-        Some(self.value * 3600.0 + f64::from(seconds)).filter(|all| *all > 0.0 && all.is_finite())
+        let unit = self.unit.trim_end_matches(',');
+        let seconds = match unit.strip_prefix(':') {
+            Some(rest) => {
+                let (second, rest) = scan::number(rest)?;
+                match rest.strip_prefix(':') {
+                    Some(rest) => {
+                        let (third, "") = scan::number(rest)? else { return None };
+                        self.value * 3600.0 + second * 60.0 + third
+                    }
+                    None if rest.is_empty() => self.value * 60.0 + second,
+                    None => return None,
+                }
+            }
+            None => parts_of_clock(self.value, unit)?,
+        };
+        Some(seconds).filter(|all| *all > 0.0 && all.is_finite())
     }
 
     /// The value in seconds, if its unit is a time.
@@ -239,6 +251,27 @@ impl Pair<'_> {
         };
         Some(self.value / of_one).filter(|seconds| *seconds > 0.0 && seconds.is_finite())
     }
+}
+
+/// The seconds of a time whose first number is `first` and whose rest is `unit`: `h04m59s`.
+fn parts_of_clock(first: f64, unit: &str) -> Option<f64> {
+    let (mut number, mut rest, mut sum) = (first, unit, 0.0);
+    loop {
+        let (of_one, after) = if let Some(after) = rest.strip_prefix('h') {
+            (3600.0, after)
+        } else if let Some(after) = rest.strip_prefix('m') {
+            (60.0, after)
+        } else {
+            (1.0, rest.strip_prefix('s')?)
+        };
+        sum += number * of_one;
+        if after.is_empty() {
+            break;
+        }
+        (number, rest) = scan::number(after)?;
+    }
+    // One part alone is a plain time.
+    unit.contains(|c: char| c.is_ascii_digit()).then_some(sum)
 }
 
 /// The number of steps in parentheses at the start of `text`, and the text after them: `(100 iters)`.

@@ -189,7 +189,7 @@ pub(super) fn may_be_data_set(word: &str) -> bool {
 
 /// The roles of `valid_1` and `test0`: those of the word before the number, if it is one of data.
 fn of_numbered(word: &[u8]) -> Role {
-    let is_end = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
+    let is_end = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
     let length = word.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
     match word.get(..length).and_then(|word| str::from_utf8(word).ok()) {
         Some(

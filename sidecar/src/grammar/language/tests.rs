@@ -49,3 +49,19 @@ fn char_rnn() {
     ];
     check("char-rnn", true, &table);
 }
+
+#[test]
+fn xlm() {
+    let table = [
+        (
+            "   1135 -   56.12 sent/s -  2143.80 words/s - MLM-en:  7.5000 -  - model LR: 3.8795e-06",
+            "step 1135, loss=7.5 Step",
+        ),
+        (
+            "INFO - 10/04/19 14:41:28 - 0:11:14 -    1140 -   56.10 sent/s -  2092.52 words/s - CLM-en:  7.2500 -  - model LR: 3.8962e-06",
+            "step 1140, loss=7.25 Step",
+        ),
+        ("valid_en_mlm_ppl -> 1413.372916", ""),
+    ];
+    check("xlm", true, &table);
+}

@@ -36,6 +36,25 @@ fn brain() {
 }
 
 #[test]
+fn mace() {
+    let table = [
+        (
+            "Epoch 25: head: Default, loss=0.25, RMSE_E_per_atom=  100.76 meV, RMSE_F=  174.39 meV / A",
+            "epoch 25, loss=0.25 Validation Epoch",
+        ),
+        (
+            "Epoch 2: loss=0.5, RMSE_E_per_atom=40.5 meV, RMSE_F=20.5 meV / A",
+            "epoch 2, loss=0.5 Validation Epoch",
+        ),
+        (
+            "Initial: head: Default, loss=3.5, RMSE_E_per_atom= 1393.24 meV",
+            "loss=3.5 Validation Epoch",
+        ),
+    ];
+    check("mace", true, &table);
+}
+
+#[test]
 fn returnn() {
     let table = [
         (
@@ -44,6 +63,16 @@ fn returnn() {
         ),
         ("ep 55 dev eval, step 3, ce 0.5, 0.1 sec/step", "epoch 55, ce=0.5 Validation Step"),
         ("ep 55 train, finished", ""),
+        (
+            "train epoch 1, batch 20, cost:output 19.25, elapsed 0:00:01, exp. remaining 0:00:06, complete 20.05%",
+            "epoch 1, batch 20, cost:output=19.25 Step",
+        ),
+        (
+            "pretrain epoch 9, step 59, cost:ctc 6.5, cost:output/output_prob 6.25, error:ctc 0.99, 0.5 sec/step",
+            "epoch 9, batch 59, 0.5 s, cost:ctc=6.5 Step, cost:output/output_prob=6.25 Step",
+        ),
+        ("dev epoch 1, batch 2, cost:output 14.5", "epoch 1, cost:output=14.5 Validation Step"),
+        ("train epoch 1, batch 20, error:output 0.5", ""),
     ];
     check("returnn", true, &table);
 }

@@ -73,7 +73,8 @@ impl Counter {
         if self.order == Order::Unknown && changed && self.from_start {
             self.order = if n == 0 { Order::Loss } else { Order::Counter };
         }
-        if self.order == Order::Counter && changed && moved == 0 && self.step == n {
+        // Another loss before the counter moves.
+        if self.order != Order::Loss && changed && moved == 0 && self.step == n && n > 0 {
             self.order = Order::Loss;
         }
         let new = match self.order {
@@ -180,6 +181,12 @@ mod tests {
     fn loss_of_the_next_step_may_come_with_the_counter() {
         let frames = [(0, 5.0), (1, 4.0), (2, 3.0), (3, 3.0)];
         assert_eq!(steps(3, &frames), [(1, 5.0), (2, 4.0), (3, 3.0)]);
+    }
+
+    #[test]
+    fn order_is_seen_in_the_middle_of_a_run() {
+        let frames = [(15, 1.0), (15, 2.0), (16, 2.0), (16, 3.0), (17, 3.0), (17, 4.0)];
+        assert_eq!(steps(20, &frames), [(15, 1.0), (16, 2.0), (17, 3.0), (18, 4.0)]);
     }
 
     #[test]

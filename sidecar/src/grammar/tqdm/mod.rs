@@ -44,6 +44,8 @@ pub(super) struct Tqdm {
     with_loss: bool,
     /// The step of the run that the frame prints beside its losses.
     step_of_run: Option<u64>,
+    /// The epoch and the number of epochs that the frame prints beside its losses.
+    epoch_beside: Option<(f64, u64)>,
     /// Such a step was the counter of the bar, so both count the same.
     alike: bool,
     /// How many steps the bar of the last frame has left, if it is of held-out data.
@@ -246,12 +248,14 @@ impl Tqdm {
     /// The epoch of a bar of steps, and the number of epochs.
     fn epoch(&self, desc: Desc) -> (Option<f64>, Option<u64>) {
         let outer = self.outer.as_ref();
+        let beside = self.epoch_beside;
         let epoch = desc.epoch.or_else(|| outer.and_then(Outer::epoch));
-        (epoch, desc.epochs.or_else(|| outer.and_then(Outer::epochs)))
+        let epochs = desc.epochs.or_else(|| outer.and_then(Outer::epochs));
+        (epoch.or(beside.map(|(epoch, _)| epoch)), epochs.or(beside.map(|(_, epochs)| epochs)))
     }
 
     fn losses(&mut self, frame: &Frame<'_>, draft: &mut Draft) {
-        self.step_of_run = None;
+        (self.step_of_run, self.epoch_beside) = (None, None);
         if frame.form == Form::Rich {
             rich::pairs(frame.postfix).for_each(|(key, value)| self.pair(key, value, draft));
         } else {
@@ -281,6 +285,13 @@ impl Tqdm {
         let field = self.keys.field(key);
         if field == Field::GlobalStep || key == "env_step" {
             self.step_of_run = scan::whole(value).and_then(number::whole);
+        }
+        // Without a total it may be that of a bar over all epochs.
+        if field == Field::Epoch
+            && let Some((epoch, rest)) = scan::count(value.trim_ascii())
+            && let Some((epochs, "")) = rest.strip_prefix('/').and_then(scan::count)
+        {
+            self.epoch_beside = u32::try_from(epoch).ok().map(|epoch| (epoch.into(), epochs));
         }
         if let (Field::Loss { .. }, Some(value)) = (field, scan::whole(value)) {
             put(field, key, value, draft);

@@ -45,6 +45,24 @@ fn zero_before_the_first_step_is_not_a_loss() {
 }
 
 #[test]
+fn epoch_may_stand_beside_the_losses() {
+    let frames = [
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        (" 50%|#####     | 2/4 [00:02<00:02,  1.00s/it, epoch=1/3, avg_epoch_loss=2.5]", Return),
+        ("100%|##########| 4/4 [00:04<00:00,  1.00s/it, epoch=1/3, avg_epoch_loss=2]", Newline),
+        ("  0%|          | 0/4 [00:00<?, ?it/s]", Return),
+        (" 50%|#####     | 2/4 [00:02<00:02,  1.00s/it, epoch=2/3, avg_epoch_loss=1.5]", Return),
+    ];
+    let expected = [
+        "step 0/4",
+        "epoch 1/3, batch 2/4, 1 s, avg_epoch_loss=2.5 Epoch",
+        "epoch 1/3, batch 4/4, avg_epoch_loss=2 Epoch",
+        "epoch 2/3, batch 2/4, 1 s, avg_epoch_loss=1.5 Epoch",
+    ];
+    assert_eq!(read_all(&frames), expected);
+}
+
+#[test]
 fn lightning_bars_move_the_counter_first() {
     let frames = [
         (

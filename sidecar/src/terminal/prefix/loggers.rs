@@ -3,7 +3,7 @@
 use super::launchers::{self, counts};
 use super::{Before, MAX_LEN, Stripped, number, numbered_word, separator};
 use crate::names;
-use crate::terminal::stamp::{may_be_named, stamp, time};
+use crate::terminal::stamp::{is_duration, may_be_named, stamp, time};
 
 const LEVELS: [&str; 11] = [
     "INFO",
@@ -94,7 +94,22 @@ pub(super) fn stamped<'a>(found: &mut Stripped<'a>, before: &mut Before) -> Opti
     }
     found.at = at.or(found.at);
     before.see_stamp();
-    Some(separator(rest.strip_prefix('-').unwrap_or(rest)))
+    let rest = separator(rest.strip_prefix('-').unwrap_or(rest));
+    Some(after_duration(rest).unwrap_or(rest))
+}
+
+/// The text after the time since the start, which some loggers print behind the date: `0:01:23 - `.
+#[inline]
+fn after_duration(text: &str) -> Option<&str> {
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (duration, rest) = text.split_once(" - ")?;
+    let clock = match duration.split_once(", ") {
+        Some((days, clock)) if days.ends_with("day") || days.ends_with("days") => clock,
+        _ => duration,
+    };
+    is_duration(clock).then(|| rest.trim_ascii_start())
 }
 
 /// `May 01 10:00:00 host name[123]: `, `Fri May  1 10:00:00 2026 `.

@@ -35,12 +35,15 @@ fn rank_is_read_from_launcher_prefixes() {
 }
 
 /// Lines with the prefixes of loggers.
-const OF_LOGGERS: [&str; 46] = [
+const OF_LOGGERS: [&str; 49] = [
     "loss: 0.5",
     "  loss: 0.5 ",
     "(RayTrainWorker pid=1234, ip=10.0.0.1) loss: 0.5",
     "(train_fn pid=1234) loss: 0.5 [repeated 3x across cluster]",
     "2026-01-01 10:00:00,123 - INFO - loss: 0.5",
+    "26-01-31 10:00:00.123 - INFO: loss: 0.5",
+    "INFO - 01/31/26 10:00:00 - 0:01:23 - loss: 0.5",
+    "INFO - 01/31/26 10:00:00 - 2 days, 1:02:03 - loss: 0.5",
     "2026-01-01 10:00:00,123 - __main__ - INFO - loss: 0.5",
     "2026-01-01 10:00:00,123 - trainer - INFO - loss: 0.5",
     "2026-01-01 10:00:00 (INFO): loss: 0.5",
