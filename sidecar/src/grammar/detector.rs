@@ -37,7 +37,7 @@ use super::{
     language, megatron,
     mllog::MlLog,
     older, others, pytorch,
-    restoration::BasicSr,
+    restoration::{BasicSr, Edsr},
     speech,
     tqdm::{Loggable, Tqdm, Yolo},
     vision,
@@ -158,6 +158,7 @@ impl Detector {
         grammars.extend(boosting::grammars());
         grammars.extend(others::grammars());
         grammars.push(Box::new(BasicSr::new()));
+        grammars.push(Box::new(Edsr::new()));
         grammars.push(Box::new(VowpalWabbit::default()));
         grammars.push(Box::new(Yolo::default()));
         grammars.push(Box::new(Tqdm::default()));

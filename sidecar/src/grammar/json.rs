@@ -5,6 +5,7 @@ use super::draft::Draft;
 use super::keys::{Field, is_beside, main_loss_first, put, put_beside, put_text};
 use super::{Grammar, Reading};
 use crate::bytes;
+use crate::names;
 use crate::observation::{Phase, Span};
 use crate::terminal::{End, stamp};
 
@@ -104,6 +105,7 @@ impl<'a> Take<'a> for Entries<'_, 'a> {
                     self.draft.data = self.draft.data.or(Some(Phase::Validation));
                 }
             }
+            Value::Number(number) if is_setting(field, key, number) => {}
             Value::Number(number) => {
                 put(field, key, number, self.draft);
                 self.any = true;
@@ -127,6 +129,17 @@ impl<'a> Take<'a> for Entries<'_, 'a> {
         (self.any, self.name, self.value) = (false, None, None);
     }
 }
+
+/// Whether a number under the name of a loss is a setting of it: `{"loss": {"classes": 100}}`.
+fn is_setting(field: Field, key: &str, number: f64) -> bool {
+    matches!(field, Field::Loss { .. })
+        && number >= MIN_SETTING
+        && number.fract() == 0.0
+        && names::is_longer(key)
+}
+
+/// Smaller whole numbers may be losses.
+const MIN_SETTING: f64 = 10.0;
 
 #[cfg(test)]
 mod tests;

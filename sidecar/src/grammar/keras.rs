@@ -17,6 +17,9 @@ pub(super) struct Keras {
     keys: Keys,
     /// The epoch and the number of epochs, during an epoch of `fit`.
     epoch: Option<(u64, u64)>,
+    /// The last epoch of `fit`, after its last frame. A callback that prints ends its line, and then the frame with the
+    /// validation loss still follows.
+    over: Option<(u64, u64)>,
     /// A header was seen, so bars without one do not belong to training.
     headed: bool,
     /// The number of steps of the last bar without a header.
@@ -58,7 +61,7 @@ impl Grammar for Keras {
 
     fn read(&mut self, line: &str, end: End, draft: &mut Draft) -> Reading {
         if let Some(epoch) = header(line) {
-            self.epoch = Some(epoch);
+            (self.epoch, self.over) = (Some(epoch), None);
             self.headed = true;
             self.last = None;
             self.validated = None;
@@ -95,8 +98,13 @@ impl Keras {
             losses: draft.found.losses,
             ..Observation::default()
         };
-        let ended =
-            end == End::Newline && frame.total.is_none_or(|total| frame.step >= Some(total));
+        // Without a total, the next header ends the epoch.
+        let is_end =
+            frame.step.is_none() || frame.total.is_some_and(|total| frame.step >= Some(total));
+        let ended = end == End::Newline && is_end;
+        if found.losses.iter().any(|loss| loss.phase != Phase::Train) {
+            self.epoch = self.epoch.or(self.over.take());
+        }
         if self.epoch.is_none() && !self.is_headless_fit(frame, &found.losses) {
             if ended && !found.losses.is_empty() {
                 self.evaluated = frame.total;
@@ -114,12 +122,13 @@ impl Keras {
         let now = Some((frame.step, found.losses.first()?.value.to_bits()));
         let (again, validated) = (self.last == now, self.validated == validation);
         found.losses.retain(|loss| if loss.phase == Phase::Train { !again } else { !validated });
-        self.last = now.filter(|_| !ended);
-        self.validated = validation.filter(|_| !ended);
+        let goes_on = !ended || self.epoch.is_some();
+        self.last = now.filter(|_| goes_on);
+        self.validated = validation.filter(|_| goes_on);
         found.epoch = self.epoch.and_then(|(epoch, _)| float(epoch));
         found.total_epochs = self.epoch.map(|(_, epochs)| epochs);
         if ended {
-            self.epoch = None;
+            self.over = self.epoch.take();
         }
         found.batch_seconds = frame.seconds.filter(|_| validation.is_none());
         (!found.losses.is_empty()).then_some(found)

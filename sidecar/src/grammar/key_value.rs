@@ -436,6 +436,10 @@ impl KeyValue {
                 if found.batch_seconds.is_none() {
                     found.elapsed = found.elapsed.or_else(|| unnamed(draft.time));
                 }
+                // A number alone may be that of an epoch.
+                if !draft.steps.named && found.total_steps.is_none() {
+                    found.elapsed = None;
+                }
             }
         }
         if found.losses.len() > 1 {

@@ -171,7 +171,7 @@ pub(super) fn put_text(field: Field, text: &str, draft: &mut Draft) {
 }
 
 /// Names of the number of batches of an epoch in dicts.
-const LENGTHS: [&str; 3] = ["n_batches", "num_batches", "batches_per_epoch"];
+const LENGTHS: [&str; 4] = ["n_batches", "num_batches", "total_batches", "batches_per_epoch"];
 /// The time of a batch in dicts, if that of its data stands beside it.
 const TIME: &str = "dt";
 

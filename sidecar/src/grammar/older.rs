@@ -1,4 +1,4 @@
-//! `BigDL`, TensorFlow's Estimator, Deeplearning4j, Torch7, Marian, CNTK, `MaxText`.
+//! `BigDL`, TensorFlow's Estimator, Deeplearning4j, Torch7, Marian, CNTK, `MaxText`, `TFLearn`, a tutorial.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -19,7 +19,27 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(marian()),
         Box::new(cntk()),
         Box::new(maxtext()),
+        Box::new(recurrent()),
+        Box::new(tflearn()),
     ]
+}
+
+/// A tutorial on recurrent networks.
+fn recurrent() -> Table {
+    let shape = Shape::new("Loss after num_examples_seen={_} epoch={epoch}: {loss}");
+    Table::new("recurrent network", [shape.train("Loss", Epoch)])
+}
+
+/// The second line repeats the loss, and counts samples.
+fn tflearn() -> Table {
+    let shapes = [
+        Shape::new("Training Step: {step} | total loss: {loss} | time: {_}s")
+            .train("total loss", Step),
+        Shape::new("| {..} | epoch: {epoch} | loss: {_}{..}| val_loss: {loss} -")
+            .validation("val_loss"),
+        Shape::new("| {..} | epoch: {_} | loss: {_}{..}-- iter: {_}/{_}").known(),
+    ];
+    Table::new("tflearn", shapes)
 }
 
 fn bigdl() -> Table {
@@ -216,6 +236,21 @@ mod tests {
                 "cntk",
                 "Finished Epoch[2 of 5]: [Training] loss = 0.5 * 60000, metric = 9.5% * 60000 5.5s (9999.9 samples/s);",
                 "epoch 2/5, loss=0.5 Epoch",
+            ),
+            (
+                "recurrent network",
+                "2026-01-01 10:00:00: Loss after num_examples_seen=100 epoch=1: 8.5",
+                "epoch 1, Loss=8.5 Epoch",
+            ),
+            (
+                "tflearn",
+                "Training Step: 8  | total loss: 2.5 | time: 0.275s",
+                "step 8, total loss=2.5 Step",
+            ),
+            (
+                "tflearn",
+                "| Adam | epoch: 001 | loss: 2.25 - acc: 0.3264 | val_loss: 1.25 - val_acc: 0.5 -- iter: 00640/55000",
+                "epoch 1, val_loss=1.25 Validation Epoch",
             ),
             (
                 "maxtext",

@@ -1,4 +1,4 @@
-//! Image restoration: `BasicSR`, and the many programs that are built on it.
+//! Image restoration: `BasicSR` and EDSR, and the many programs that are built on them.
 
 use super::draft::Draft;
 use super::shape::Shape;
@@ -63,9 +63,78 @@ impl Grammar for BasicSr {
     }
 }
 
+/// `[1600/16000]⇥[L1: 17.25][Total: 20.5]⇥6.4+47.0s`: the images of the epoch so far, and the parts of the loss.
+#[derive(Debug)]
+pub(super) struct Edsr {
+    shape: Shape,
+}
+
+/// The name of the whole loss beside its parts.
+const TOTAL: &str = "Total";
+
+impl Edsr {
+    pub(super) fn new() -> Self {
+        Self { shape: Shape::new("[{sample}/{total}]\t") }
+    }
+
+    /// Reads the losses in brackets, and the times of the network and of the data behind them.
+    fn losses(text: &str, draft: &mut Draft) -> Option<()> {
+        let mut rest = text;
+        while let Some((inside, after)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+            let (name, value) = inside.split_once(": ")?;
+            let value = scan::whole(value)?;
+            if name == TOTAL {
+                draft.retain(|_| false);
+            }
+            draft.push(name, Phase::Train, Span::EpochSoFar, value);
+            rest = after;
+        }
+        let (_, rest) = scan::number(rest.strip_prefix('\t')?)?;
+        let (_, "s") = scan::number(rest.strip_prefix('+')?)? else { return None };
+        (!draft.found.losses.is_empty()).then_some(())
+    }
+}
+
+impl Grammar for Edsr {
+    fn name(&self) -> &'static str {
+        "edsr"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'['
+    }
+
+    fn goes_on(&self, byte: u8) -> bool {
+        byte.is_ascii_digit()
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        let Some(rest) = self.shape.read(line, draft) else { return Reading::Foreign };
+        if Self::losses(rest, draft).is_some() {
+            return Reading::Says;
+        }
+        draft.clear();
+        Reading::Foreign
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::grammar::testing::check;
+
+    #[test]
+    fn edsr() {
+        let table = [
+            ("[1600/16000]\t[L1: 17.2500]\t6.4+47.0s", "sample 1600/16000, L1=17.25 EpochSoFar"),
+            (
+                "[3200/16000]\t[L1: 5.5][VGG22: 3.5][Total: 9.0]\t6.4+47.0s",
+                "sample 3200/16000, Total=9 EpochSoFar",
+            ),
+            ("[3200/16000]\t[PSNR: 35.5]", ""),
+            ("[3200/16000]\t6.4+47.0s", ""),
+        ];
+        check("edsr", true, &table);
+    }
 
     #[test]
     fn basicsr() {

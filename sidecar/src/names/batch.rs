@@ -59,7 +59,7 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
 /// Whether a name is that of the time since the start: `elapsed_time`.
 fn is_elapsed(words: &[Word<'_>]) -> bool {
     let is = |word: &Word<'_>, names: &[&str]| names.iter().any(|name| word.is(name));
-    let plain = ["time", "total", "since", "start", "s", "sec", "seconds"];
+    let plain = ["time", "total", "epoch", "since", "start", "s", "sec", "seconds"];
     words.iter().any(|word| is(word, &["elapsed", "elap"]))
         && words.iter().all(|word| is(word, &["elapsed", "elap"]) || is(word, &plain))
 }

@@ -114,6 +114,9 @@ pub fn rank(name: &str) -> u8 {
     let words = words(name);
     let words = without_unit(&words);
     let all = |kinds: Kinds| words.iter().all(|word| word.kinds.any(kinds) || word.is("total"));
+    if kinds(words).any(Kinds::GLUED) {
+        return 2;
+    }
     if !kinds(words).any(Kinds::LOSS) {
         // A cost is often that of something else. One with further words is a part of the others.
         if is_part_of_cost(words) { 5 } else { 4 }

@@ -35,6 +35,8 @@ impl Kinds {
     pub(super) const WHOLE: Self = Self(1 << 16);
     /// The time between two lines, but also another name of a loss.
     pub(super) const COST: Self = Self(1 << 17);
+    /// "loss" with the name of a part glued to it: `discloss`.
+    pub(super) const GLUED: Self = Self(1 << 19);
     /// At the end of a name that contains "loss", it makes the name that of a setting.
     pub(super) const SETTING: Self = Self(1 << 18);
 
@@ -103,6 +105,7 @@ impl Kinds {
             | b"tot" => Self::WHOLE,
             b"device" | b"in" | b"metrics" | b"perf" | b"performance" | b"speed"
             | b"throughput" => Self::BESIDE,
+            [part @ .., b'l', b'o', b's', b's'] if may_be_glued(part) => Self::LOSS | Self::GLUED,
             _ => Self::default(),
         }
     }
@@ -119,6 +122,29 @@ impl BitOr for Kinds {
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+}
+
+/// Whether "loss" behind `word` may be that of a part of the training. In other words it is another one.
+fn may_be_glued(word: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 16] = [
+        b"data",
+        b"hair",
+        b"hearing",
+        b"heat",
+        b"insertion",
+        b"job",
+        b"memory",
+        b"packet",
+        b"path",
+        b"power",
+        b"profit",
+        b"return",
+        b"stop",
+        b"take",
+        b"water",
+        b"weight",
+    ];
+    word.len() > 1 && word.iter().all(u8::is_ascii_lowercase) && !OTHERS.contains(&word)
 }
 
 /// One word, as written in the name.

@@ -71,7 +71,7 @@ impl Heading {
             Some((epochs, rest)) => (Some(epochs), rest),
             None => (None, rest),
         };
-        let rest = without_percentage(rest);
+        let rest = without_clock(without_percentage(rest));
         let more = rest.bytes().any(|byte| byte.is_ascii_digit() || byte == b'|');
         let noted = || {
             let rest = rest.to_ascii_lowercase();
@@ -133,6 +133,18 @@ fn without_percentage(text: &str) -> &str {
     after.and_then(|rest| rest.strip_prefix([']', ')'])).unwrap_or(text)
 }
 
+/// The text before a time of day at its end: ` [10:00:00]`.
+fn without_clock(text: &str) -> &str {
+    let end = text.trim_end().trim_end_matches([']', ')']);
+    let clock = end.rsplit([' ', '[', '(']).next().unwrap_or_default();
+    let digits = clock.bytes().filter(u8::is_ascii_digit).count();
+    let is_clock = clock.len() == "10:00:00".len()
+        && digits == 6
+        && clock.split(':').all(|part| part.len() == 2);
+    let before = if is_clock { end.get(..end.len() - clock.len()) } else { None };
+    before.map_or(text, |before| before.trim_end_matches(['[', '(', ' ']))
+}
+
 /// The text after words such as those of `Start of epoch 3`.
 fn after_verbs(line: &str) -> &str {
     let mut rest = line;
@@ -157,6 +169,7 @@ mod tests {
             ("Epoch 0", 0.0, None),
             ("epoch: 7", 7.0, None),
             ("EPOCH [2 / 5]", 2.0, Some(5)),
+            ("EPOCH 2 / 5  [10:00:00]", 2.0, Some(5)),
             ("===== Epoch 4 of 9 =====", 4.0, Some(9)),
             ("Epoch 1 begins", 1.0, None),
             ("Epoch number 1", 1.0, None),

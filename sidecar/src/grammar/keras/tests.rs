@@ -32,6 +32,39 @@ fn bars_of_version_3_are_read() {
 }
 
 #[test]
+fn line_of_a_callback_before_the_last_frame_ends_no_epoch() {
+    let lines = [
+        ("Epoch 1/2", Newline),
+        ("1/Unknown - 23s 23s/step - loss: 9.5000 - mae: 1.5000WARNING:root:slow", Newline),
+        ("2/Unknown - 24s 12s/step - loss: 8.5000", Return),
+        ("90/Unknown - 310s 537ms/step - loss: 7.5000", Newline),
+        ("Epoch 00001: saving model to a.tf", Newline),
+        (
+            "90/90 [==============================] - 343s 596ms/step - loss: 7.5000 - val_loss: 6.5000",
+            Newline,
+        ),
+        ("Epoch 2/2", Newline),
+        ("89/90 [============================>.] - ETA: 0s - loss: 5.5000", Return),
+        ("90/90 [==============================] - ETA: 0s - loss: 5.2500", Newline),
+        ("Epoch 00002: saving model to b.tf", Newline),
+        (
+            "90/90 [==============================] - 335s 581ms/step - loss: 5.2500 - val_loss: 5.1250",
+            Newline,
+        ),
+    ];
+    let expected = [
+        "epoch 1/2, batch 1, 23 s, loss=9.5 EpochSoFar",
+        "epoch 1/2, batch 2, 12 s, loss=8.5 EpochSoFar",
+        "epoch 1/2, batch 90, 0.537 s, loss=7.5 EpochSoFar",
+        "epoch 1/2, batch 90/90, val_loss=6.5 Validation Epoch",
+        "epoch 2/2, batch 89/90, loss=5.5 EpochSoFar",
+        "epoch 2/2, batch 90/90, loss=5.25 EpochSoFar",
+        "epoch 2/2, batch 90/90, val_loss=5.125 Validation Epoch",
+    ];
+    assert_eq!(frames(&lines), expected);
+}
+
+#[test]
 fn evaluate_is_a_test_loss_and_predict_is_ignored() {
     let lines = [
         ("1/20 ━━━━━━━━━━━━━━━━━━━━ 6s 328ms/step - accuracy: 0.4062 - loss: 0.8260", Return),

@@ -1,6 +1,7 @@
 //! The known bars of a program.
 
 use super::counter::Counter;
+use super::desc::Desc;
 use super::frame::Frame;
 use crate::observation::Loss;
 
@@ -30,7 +31,7 @@ pub(super) struct Bar {
     /// The epoch in its description then.
     pub(super) epoch: Option<f64>,
     pub(super) restarted: bool,
-    /// The epoch as bits and the step in the description of the last frame, where the bar moves once in several steps.
+    /// The epoch as bits and the step in the description of the last frame.
     pub(super) inner: Option<(u64, u64)>,
     /// The epoch in the description of the last frame, and its counter.
     last: Option<(f64, u64)>,
@@ -159,6 +160,17 @@ impl Bars {
 }
 
 impl Bar {
+    /// Whether a frame with losses is that of another process: its description names the same step of the epoch as
+    /// the frame before, at the same count.
+    pub(super) fn is_of_another(&mut self, frame: &Frame<'_>, desc: Desc) -> bool {
+        let (Some((step, of)), Some(epoch)) = (desc.step_of, desc.epoch) else { return false };
+        if Some(of) != frame.total {
+            return false;
+        }
+        let inner = Some((epoch.to_bits(), step));
+        std::mem::replace(&mut self.inner, inner) == inner && frame.n == self.counter.n()
+    }
+
     /// Compares the epoch in the description with the counter `n`. Where both move on together, the
     /// bar counts epochs, and each of them is a step of the run. `is_same`: both count up to the same number.
     pub(super) fn compare(&mut self, epoch: f64, n: u64, is_same: bool) {

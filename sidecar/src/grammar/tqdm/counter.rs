@@ -22,8 +22,7 @@ pub(super) struct Counter {
     restarts: u32,
     /// Whether a frame has had a loss.
     tells: bool,
-    /// Whether the last frame has moved the counter.
-    moved: bool,
+    moved: Moved,
     /// How many steps each loss is of, if it comes before the counter moves by several.
     stride: u64,
 }
@@ -37,6 +36,16 @@ enum Order {
     Counter,
 }
 
+/// How the last frame has moved the counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Moved {
+    #[default]
+    No,
+    Yes,
+    /// By several steps and with another loss: frames before it are missing.
+    Jumped,
+}
+
 /// The meaning of another frame with the same counter and loss, if the loss comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Redraws {
@@ -47,6 +56,16 @@ enum Redraws {
     Steps,
     /// Not a step, even with another loss: there are more losses than steps.
     More,
+}
+
+impl Moved {
+    fn new(by: u64, changed: bool) -> Self {
+        match by {
+            0 => Self::No,
+            2.. if changed => Self::Jumped,
+            _ => Self::Yes,
+        }
+    }
 }
 
 impl Counter {
@@ -68,8 +87,8 @@ impl Counter {
         }
         self.from_start |= n == 0;
         let moved = n - self.n;
-        self.moved = moved > 0;
         let changed = loss.is_some() && loss != self.loss;
+        let before = std::mem::replace(&mut self.moved, Moved::new(moved, changed));
         if self.order == Order::Unknown && changed && self.from_start {
             self.order = if n == 0 { Order::Loss } else { Order::Counter };
         }
@@ -78,6 +97,11 @@ impl Counter {
             self.order = Order::Loss;
         }
         let new = match self.order {
+            Order::Loss if before == Moved::Jumped && moved == 1 && !changed => {
+                // The loss was that of the next step, whose counter comes now.
+                self.step = self.step.max(n);
+                None
+            }
             Order::Loss => self.loss_first(n, changed, again),
             Order::Unknown | Order::Counter => {
                 let second = moved == 0 && loss.is_some() && !again;
@@ -102,7 +126,7 @@ impl Counter {
     /// Whether the last frame has moved the counter, beyond the last reported step, without another
     /// loss: a loss of few digits often stays the same.
     pub(super) fn has_moved_beyond_losses(&self) -> bool {
-        self.moved && self.n > self.step
+        self.moved != Moved::No && self.n > self.step
     }
 
     /// The counter of the bar.
@@ -181,6 +205,12 @@ mod tests {
     fn loss_of_the_next_step_may_come_with_the_counter() {
         let frames = [(0, 5.0), (1, 4.0), (2, 3.0), (3, 3.0)];
         assert_eq!(steps(3, &frames), [(1, 5.0), (2, 4.0), (3, 3.0)]);
+    }
+
+    #[test]
+    fn loss_behind_missing_frames_is_not_repeated() {
+        let frames = [(0, -1.0), (0, 9.0), (1, 9.0), (1, 8.0), (2, 8.0), (70, 2.0), (71, 2.0)];
+        assert_eq!(steps(71, &frames), [(1, 9.0), (2, 8.0), (70, 2.0)]);
     }
 
     #[test]

@@ -385,6 +385,10 @@ impl Tqdm {
         {
             return self.with_steps_of_tick(seen, steps, draft);
         }
+        // A bar of another process names the same step.
+        if phase == Phase::Train && bar.is_of_another(&frame, desc) {
+            return None;
+        }
         let losses = draft.found.losses.iter().filter(|loss| is_step(loss));
         let loss =
             losses.map(|loss| loss.value.to_bits()).reduce(|all, one| all.rotate_left(9) ^ one);

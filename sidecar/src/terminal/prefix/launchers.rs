@@ -109,11 +109,17 @@ pub(super) fn labelled<'a>(found: &mut Stripped<'a>) -> Option<&'a str> {
     let after = rest.strip_prefix(": ")?.trim_ascii_start();
     let has_prefix =
         after.starts_with(['[', '{']) || after.starts_with(":::") || stamp(after).is_some();
-    if !has_prefix && !counts(after) {
+    if (!has_prefix && !counts(after)) || has_loss(after) {
         return None;
     }
     found.see_rank(Some(rank));
     Some(after)
+}
+
+/// Whether `text` begins with a loss in brackets, not with a prefix: `[D loss: 0.5]`.
+fn has_loss(text: &str) -> bool {
+    let inside = text.strip_prefix('[').and_then(|text| text.split_once(']'));
+    inside.is_some_and(|(inside, _)| inside.contains("loss") && inside.contains([':', '=']))
 }
 
 /// Whether a counter is at the start of `text`.
