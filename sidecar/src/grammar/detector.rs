@@ -370,10 +370,11 @@ impl Detector {
             return false;
         }
         // What a program shows before its first step.
-        let is_placeholder =
-            found.step == Some(0) && found.losses.iter().all(|loss| loss.value == 0.0);
-        if end == End::Return && is_placeholder && !found.losses.is_empty() {
-            return false;
+        if end == End::Return && found.step == Some(0) && !found.losses.is_empty() {
+            let is_placeholder = found.losses.iter().all(|loss| loss.value == 0.0);
+            if is_placeholder {
+                return false;
+            }
         }
         self.draft.counted_epoch = self.bars.count(is_bar, self.draft.counted_epoch, found);
         if kind == Kind::Other && self.heading.is_none() && reading == Reading::Says {

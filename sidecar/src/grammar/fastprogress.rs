@@ -16,6 +16,8 @@ pub(super) struct Fastprogress {
     last: Option<(u64, u64, bool)>,
 }
 
+/// The column of a table that shows it to be one of fastai.
+const LOSS: &str = "train_loss";
 /// Maximum number of columns of a table.
 const MAX_COLUMNS: usize = 32;
 
@@ -36,10 +38,11 @@ impl Grammar for Fastprogress {
             return Reading::Foreign;
         }
         // `epoch 1: train_loss 0.5` is not a header.
-        if line.starts_with("epoch ") && !line.contains([':', ',', '=']) {
+        let has_mark = || memchr::memchr3(b':', b',', b'=', line.as_bytes()).is_some();
+        if line.starts_with("epoch ") && !has_mark() && line.contains(LOSS) {
             let columns: Vec<_> =
                 line.split_whitespace().take(MAX_COLUMNS).map(str::to_owned).collect();
-            let is_header = columns.iter().any(|column| column == "train_loss")
+            let is_header = columns.iter().any(|column| column == LOSS)
                 && !columns.iter().any(|column| scan::number(column).is_some());
             if is_header {
                 self.columns = columns;

@@ -249,7 +249,7 @@ impl Detector {
         None
     }
 
-    /// Takes the counters before a dict that has them not itself: `epoch 3, step 5: {'loss': 0.5}`. Returns whether
+    /// Takes the counters before a dict that lacks some: `epoch 3, step 5: {'loss': 0.5}`. Returns whether
     /// there is a step.
     fn count_before_dict(&mut self, before: &str) -> bool {
         let found = &self.draft.found;
