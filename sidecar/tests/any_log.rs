@@ -77,7 +77,8 @@ fn cases() -> Vec<Case> {
 impl Case {
     /// Whether its lines have no frames and no prefix of a process of their own.
     fn is_of_lines(&self) -> bool {
-        !self.log.contains('\r') && !self.name.starts_with("prefix_")
+        let has_frames = self.log.contains('\r') || self.log.contains("^M");
+        !has_frames && !self.name.starts_with("prefix_")
     }
 }
 

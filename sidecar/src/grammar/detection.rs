@@ -7,7 +7,13 @@ use crate::observation::Span::{Interval, Step};
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(darknet()), Box::new(caffe()), Box::new(paddleseg()), Box::new(faster_rcnn())]
+    vec![
+        Box::new(darknet()),
+        Box::new(caffe()),
+        Box::new(paddleseg()),
+        Box::new(faster_rcnn()),
+        Box::new(yolo()),
+    ]
 }
 
 /// The lines of single layers print parts of the loss of a batch.
@@ -20,6 +26,13 @@ fn darknet() -> Table {
         Shape::new("Region {_} Avg").known(),
     ];
     Table::new("darknet", shapes)
+}
+
+/// The parts of the loss before their sum, without marks.
+fn yolo() -> Table {
+    let shape =
+        Shape::new("[Epoch {epoch}/{epochs}, Batch {batch}/{total}] [Losses: {..}total {loss},");
+    Table::new("yolo", [shape.train("total loss", Step)])
 }
 
 fn caffe() -> Table {

@@ -215,9 +215,24 @@ impl Detector {
             self.drop_unused();
         }
         match octal::decode(line) {
-            Some(decoded) => self.read_text(&decoded, end),
+            Some(decoded) => {
+                self.unpack(&decoded, end);
+                None
+            }
             None => self.read_text(line, end),
         }
+    }
+
+    /// Takes a line that has frames and escape sequences in it, to be read as a text of its own. Each frame has the
+    /// prefixes of the line.
+    #[cold]
+    fn unpack(&mut self, line: &str, end: End) {
+        if end == End::Flush {
+            return;
+        }
+        self.streams.current = None;
+        let text = self.stripper.strip(line).text;
+        self.message = Some(under_prefix(line, text, text.split('\r').map(|frame| (frame, '\r'))));
     }
 
     /// Drops what a caller has not asked for.
@@ -258,9 +273,7 @@ impl Detector {
     /// Takes the text directly behind a frame of a bar, if there is some.
     #[inline]
     fn behind_bar(&mut self, text: &str) {
-        if let Some((bar, behind)) = bars::behind(text)
-            && self.mentions.near(bar).is_none()
-        {
+        if let Some((_, behind)) = bars::behind(text) {
             // A line is counted when it is read.
             self.counts.lines -= 1;
             self.message = Some(self.with_rank(behind));
@@ -460,6 +473,24 @@ impl Default for Detector {
     fn default() -> Self {
         Self::new(Patterns::default())
     }
+}
+
+/// Parts of `line`, which are behind its prefixes in `text`, each with these prefixes and with the character that
+/// ends it.
+fn under_prefix<'a>(
+    line: &str,
+    text: &str,
+    parts: impl Iterator<Item = (&'a str, char)>,
+) -> String {
+    let prefix = line.get(..line.len() - text.len()).unwrap_or_default();
+    let (prefix, _) = prefix.split_once('\r').unwrap_or((prefix, ""));
+    let mut lines = String::new();
+    for (part, end) in parts {
+        lines.push_str(prefix);
+        lines.push_str(part);
+        lines.push(end);
+    }
+    lines
 }
 
 /// Fills in the epoch from a heading: many programs print it on a line of its own.

@@ -5,11 +5,14 @@
 //! in its last frame. Two bars in a row with equal totals also count as `fit`, because evaluating
 //! twice without training is useless. A bar's loss is the mean of the epoch so far.
 
+mod glued;
+
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
 use super::{Grammar, Reading, scan};
 use crate::observation::{Loss, Observation, Phase, Span};
 use crate::terminal::End;
+pub(super) use glued::split;
 
 /// The state between frames.
 #[derive(Debug, Default)]

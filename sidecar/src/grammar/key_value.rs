@@ -255,6 +255,13 @@ impl KeyValue {
 
     fn pair(&mut self, pair: &Pair<'_>, roles: Role, now: &mut Now, draft: &mut Draft) {
         let words = pair.words.as_slice();
+        // The results of a pass over some data: `END valid top1: 0.5 loss: 2.5`.
+        if let [end, data, _, ..] = words
+            && is_one(end, &["end"])
+            && role(data).any(Role::HELD_OUT | Role::TEST)
+        {
+            now.phase = now.phase.or(role(data).phase());
+        }
         if let Some(seconds) = pair.seconds {
             let found = &mut draft.found;
             found.batch_seconds = found.batch_seconds.or(Some(seconds));
@@ -379,7 +386,7 @@ impl KeyValue {
         match field {
             Field::BatchTime(parts) => line_time::of_batch(pair, parts, draft),
             Field::Elapsed => line_time::since_start(pair, before, draft),
-            Field::At if last.eq_ignore_ascii_case("time") => line_time::plain(pair, draft),
+            Field::At if last.eq_ignore_ascii_case("time") => line_time::plain(pair, before, draft),
             Field::BesideTime => draft.beside_time = true,
             Field::BatchRate | Field::Steps | Field::Epochs | Field::Rank | Field::At => {
                 if pair.unit.is_empty() {

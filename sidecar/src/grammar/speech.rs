@@ -1,4 +1,4 @@
-//! Speech recognition: `ESPnet`, `WeNet`, Kaldi.
+//! Speech: `ESPnet`, `WeNet`, Kaldi, the separation of sources.
 
 use super::draft::Draft;
 use super::keys::{Field, Keys, main_loss_first};
@@ -11,7 +11,12 @@ use crate::terminal::End;
 
 /// The grammars of this family.
 pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
-    vec![Box::new(Espnet::default()), Box::new(wenet()), Box::new(Kaldi::new())]
+    vec![
+        Box::new(Espnet::default()),
+        Box::new(wenet()),
+        Box::new(Kaldi::new()),
+        Box::new(separation()),
+    ]
 }
 
 fn wenet() -> Table {
@@ -22,6 +27,12 @@ fn wenet() -> Table {
         Shape::new("Epoch {epoch} CV info cv_loss {loss}").validation("cv_loss"),
     ];
     Table::new("wenet", shapes)
+}
+
+/// The separation of sources: the losses have the names of their data.
+fn separation() -> Table {
+    let shape = Shape::new("Epoch {epoch}: train={loss} valid={loss} best={_}");
+    Table::new("separation", [shape.train("train", Epoch).validation("valid")])
 }
 
 /// The objective function is maximised, so its negative is the loss.

@@ -9,6 +9,9 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     if SECONDS.iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1.0 });
     }
+    if is_per_step(name, words) {
+        return Some(Meaning::BatchTime { per_second: 1.0 });
+    }
     // Short names of milliseconds per batch.
     if ["bch ms", "btime ms"].iter().any(|name| same(words, name)) {
         return Some(Meaning::BatchTime { per_second: 1e3 });
@@ -54,6 +57,19 @@ pub(super) fn batch(name: &str, words: &[Word<'_>]) -> Option<Meaning> {
     };
     let timed = all.any(Kinds::STEP) && all.any(Kinds::TIME | Kinds::COST);
     (timed || ratio.is_some()).then_some(Meaning::BatchTime { per_second })
+}
+
+/// Whether a name is that of the time of a step: `time/step`, `time per step`, `time_each_step`. Without a mark the
+/// words name a counter.
+fn is_per_step(name: &str, words: &[Word<'_>]) -> bool {
+    match words {
+        [time, step] => time.is("time") && step.kinds.any(Kinds::STEP) && name.contains('/'),
+        [time, per, step] => {
+            let is_per = per.kinds.any(Kinds::PER) || per.is("each");
+            time.is("time") && is_per && step.kinds.any(Kinds::STEP)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a name is that of the time since the start: `elapsed_time`.

@@ -43,7 +43,9 @@ impl Kinds {
     /// The kinds of a word in lower case.
     fn from_word(word: &[u8]) -> Self {
         match word {
-            b"loss" | b"losses" | b"logloss" | b"closs" | b"mloss" | b"lossvalue" => Self::LOSS,
+            b"loss" | b"losses" | b"nelbo" | b"logloss" | b"closs" | b"mloss" | b"lossvalue" => {
+                Self::LOSS
+            }
             b"avgloss" | b"meanloss" | b"totalloss" => Self::LOSS | Self::WHOLE,
             b"batchloss" | b"steploss" => Self::LOSS | Self::STEP,
             b"epochloss" => Self::LOSS | Self::EPOCH,

@@ -4,7 +4,7 @@
 /// `None` without a year or a time zone.
 pub(crate) fn stamp(text: &str) -> Option<(Option<f64>, &str)> {
     let (days, rest) = date(text).or_else(|| named_date(text))?;
-    let rest = rest.strip_prefix(['T', 't', '-', ',']).unwrap_or(rest).trim_start_matches(' ');
+    let rest = rest.strip_prefix(['T', 't', '-', ',', '_']).unwrap_or(rest).trim_start_matches(' ');
     let short = || days.and_then(|_| short_time(rest));
     let (seconds, rest) = time(rest).or_else(|| minutes(rest)).or_else(short)?;
     let (offset, rest) = zone(rest);
@@ -186,6 +186,7 @@ mod tests {
             ("01/31/2026 10:00:00 - x", None, " - x"),
             ("04/21 21:03:52 - x", None, " - x"),
             ("20260101-10:00:00 x", None, " x"),
+            ("2026-01-01_10:00:00.25 x", None, " x"),
             ("2026-01-01 9:08:07.123 x", None, " x"),
             ("2026-01-01T9:00:00Z x", Some(1_767_258_000.0), " x"),
             ("26/01/31 10:00:00 x", None, " x"),

@@ -7,10 +7,10 @@ use super::heading::Heading;
 use super::join::Joined;
 use super::mention::Language;
 use super::section::Section;
-use super::{Detector, Kind, NO_GRAMMAR, announced, settings};
+use super::{Detector, Kind, NO_GRAMMAR, announced, settings, under_prefix};
 use crate::bytes;
 use crate::grammar::key_value::begins_with_brackets;
-use crate::grammar::{Grammar, Reading, columns, scan, totals, translate, tuples};
+use crate::grammar::{Grammar, Reading, columns, keras, scan, totals, translate, tuples};
 use crate::terminal::End;
 
 /// Programs announce the length of a training before it starts. After so many lines, announcements
@@ -41,6 +41,11 @@ impl Detector {
             return (self.grammars.len() + 1, Reading::Says);
         }
         if text.starts_with(REPEATS) {
+            return (NO_GRAMMAR, Reading::Known);
+        }
+        if let Some(frames) = keras::split(text) {
+            self.message = Some(under_prefix(line, text, frames.into_iter()));
+            self.counts.lines -= 1;
             return (NO_GRAMMAR, Reading::Known);
         }
         // The text in an envelope may be part of an object, but not the envelope.

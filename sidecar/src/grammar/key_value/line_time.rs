@@ -100,16 +100,25 @@ pub(super) fn since_start(pair: &Pair<'_>, before: &[&str], draft: &mut Draft) {
     }
 }
 
-/// Takes a time that is called so and no more. Milliseconds are those of a step.
-pub(super) fn plain(pair: &Pair<'_>, draft: &mut Draft) {
+/// Takes a time that is called so, with `before` as further words of its name. Milliseconds are those of a step.
+pub(super) fn plain(pair: &Pair<'_>, before: &[&str], draft: &mut Draft) {
     let found = &mut draft.found;
-    if pair.unit == "ms" {
+    let last = before.last();
+    let is = |words: &[&str]| last.is_some_and(|word| is_one(word, words));
+    if is(&["data"]) {
+        draft.beside_time = true;
+    } else if is(&["load", "loading"]) {
+        // What is beside it may be the time of many steps.
+    } else if pair.unit == "ms" {
         found.batch_seconds = found.batch_seconds.or_else(|| pair.in_seconds());
     } else if let Some(clock) = pair.clock() {
         found.elapsed = found.elapsed.or_else(|| unnamed(Some(clock)));
     } else {
         let seconds = pair.in_seconds().or(Some(pair.value).filter(|_| pair.unit.is_empty()));
-        draft.time = draft.time.or(seconds.filter(|seconds| *seconds > 0.0));
+        let seconds = seconds.filter(|seconds| *seconds > 0.0);
+        // Beside the times of its parts, the total is that of the step.
+        let is_total = draft.beside_time && is(&["total"]);
+        draft.time = if is_total { seconds.or(draft.time) } else { draft.time.or(seconds) };
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) fn attached(word: &str) -> Option<(&'static str, &str)> {
 /// The same, for a word that may be one.
 fn counter_in(word: &str) -> Option<(&'static str, &str)> {
     let (letters, numbers) = word.split_at_checked(word.find(|c: char| !c.is_alphabetic())?)?;
+    // `Epoch-3`.
+    let is_epoch = letters.eq_ignore_ascii_case("epoch");
+    let numbers = numbers.strip_prefix('-').filter(|_| is_epoch).unwrap_or(numbers);
     let (count, rest) = scan::count(numbers)?;
     let total = rest.strip_prefix('/').and_then(scan::count);
     let is_whole = rest.is_empty() || total.is_some_and(|(_, rest)| rest.is_empty());

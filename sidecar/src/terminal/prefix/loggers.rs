@@ -164,6 +164,8 @@ pub(super) fn level(text: &str) -> Option<&str> {
     let rest = alike.into_iter().find_map(|level| text.strip_prefix(level))?;
     if let Some((logger, after)) = rest.strip_prefix(':').and_then(|rest| rest.split_once(':'))
         && is_identifier(logger)
+        && !counts(logger)
+        && !logger.ends_with("oss")
     {
         return Some(after);
     }
