@@ -20,7 +20,7 @@ pub(super) fn grammars() -> Vec<Box<dyn Grammar>> {
         Box::new(cntk()),
         Box::new(maxtext()),
         Box::new(recurrent()),
-        Box::new(tflearn()),
+        Box::new(TfLearn::new()),
     ]
 }
 
@@ -30,16 +30,52 @@ fn recurrent() -> Table {
     Table::new("recurrent network", [shape.train("Loss", Epoch)])
 }
 
-/// The second line repeats the loss, and counts samples.
-fn tflearn() -> Table {
-    let shapes = [
-        Shape::new("Training Step: {step} | total loss: {loss} | time: {_}s")
-            .train("total loss", Step),
-        Shape::new("| {..} | epoch: {epoch} | loss: {_}{..}| val_loss: {loss} -")
-            .validation("val_loss"),
-        Shape::new("| {..} | epoch: {_} | loss: {_}{..}-- iter: {_}/{_}").known(),
-    ];
-    Table::new("tflearn", shapes)
+/// `Training Step: 8 | total loss: 2.5 | time: 0.2s`, and a line that repeats the loss and counts samples.
+#[derive(Debug)]
+struct TfLearn {
+    step: Shape,
+    validation: Shape,
+    samples: Shape,
+}
+
+/// Behind the name of the optimizer.
+const EPOCH: &str = "| epoch: ";
+
+impl TfLearn {
+    fn new() -> Self {
+        Self {
+            step: Shape::new("Training Step: {step} | total loss: {loss} | time: {_}s")
+                .train("total loss", Step),
+            validation: Shape::new("| epoch: {epoch} | loss: {_}{..}| val_loss: {loss} -")
+                .validation("val_loss"),
+            samples: Shape::new("| epoch: {_} | loss: {_}{..}-- iter: {_}/{_}"),
+        }
+    }
+}
+
+impl Grammar for TfLearn {
+    fn name(&self) -> &'static str {
+        "tflearn"
+    }
+
+    fn starts(&self, byte: u8) -> bool {
+        byte == b'|' || byte.is_ascii_uppercase()
+    }
+
+    fn read(&mut self, line: &str, _: End, draft: &mut Draft) -> Reading {
+        if self.step.read(line, draft).is_some() {
+            return Reading::Says;
+        }
+        let Some(rest) = line.find(EPOCH).and_then(|at| line.get(at..)) else {
+            return Reading::Foreign;
+        };
+        if self.validation.read(rest, draft).is_some() {
+            return Reading::Says;
+        }
+        let is_known = self.samples.read(rest, draft).is_some();
+        draft.clear();
+        if is_known { Reading::Known } else { Reading::Foreign }
+    }
 }
 
 fn bigdl() -> Table {
