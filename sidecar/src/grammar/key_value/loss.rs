@@ -162,8 +162,9 @@ impl KeyValue {
         let known = |words: &[&str], roles| words.iter().all(|word| role(word).any(roles));
         let repeated =
             |word: &&str| rest.first().is_some_and(|loss| word.eq_ignore_ascii_case(loss));
-        // One unknown word may name a part, if a value is given to it.
-        let mut unknown = usize::from(!pair.is_separated || pair.form == Form::Digits);
+        // One unknown word may name a part, if a value is given to it, or if the line has a counter.
+        let may_be_unknown = counts || (pair.is_separated && pair.form != Form::Digits);
+        let mut unknown = usize::from(!may_be_unknown);
         let before_is_known = before.iter().all(|word| {
             let is_known = role(word).any(Role::BEFORE)
                 || repeated(word)
