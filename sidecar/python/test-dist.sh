@@ -85,18 +85,20 @@ in_containers() {
 # The source archive of the sidecar becomes a wheel, as pip makes it. Not optimized: that it compiles is
 # tested here, and the build of the tests is used.
 from_source() {
-  local tools=$root/target/dist-tools stage wheel began=$SECONDS
+  local tools=$root/target/dist-tools stage archive began=$SECONDS
   if ! [ -x "$tools/bin/maturin" ]; then
     say "source: skipped, maturin is missing: run \`make dist\` first."
     return
   fi
+  # The archives of the programs have the name of a platform, too.
+  archive=$(compgen -G "$dist/paceline-*.tar.gz" | grep -v -- '-linux\.tar\.gz$')
   stage=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$stage'" EXIT
   PATH="$tools/bin:$PATH" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}" \
     MATURIN_PEP517_ARGS="--profile dev --auditwheel skip" \
     "$tools/bin/pip" wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$stage" \
-    "$dist"/paceline-*.tar.gz >&2
+    "$archive" >&2
   python3 tests/installed.py "$stage" 1
   echo "source: the archive compiles and works ($((SECONDS - began)) s)"
 }

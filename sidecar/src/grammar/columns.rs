@@ -250,7 +250,9 @@ impl Columns {
             if let Field::Loss { phase, span } = *field {
                 let usual = if phase == Phase::Train { usual } else { Span::Epoch };
                 draft.push(name, phase, span.unwrap_or(usual), value);
-            } else if counts(field) || matches!(field, Field::BatchTime(_) | Field::BatchRate) {
+            } else if counts(field)
+                || matches!(field, Field::BatchTime(_) | Field::BatchRate | Field::Elapsed)
+            {
                 put(*field, name, value, draft);
             }
         }

@@ -25,6 +25,8 @@ pub(super) struct Keras {
     over: Option<(u64, u64)>,
     /// A header was seen, so bars without one do not belong to training.
     headed: bool,
+    /// A bar without a header was seen.
+    has_frames: bool,
     /// The number of steps of the last bar without a header.
     evaluated: Option<u64>,
     /// The number of steps of the bars of a `fit` without headers.
@@ -145,12 +147,23 @@ impl Keras {
             return false;
         }
         let validates = losses.iter().any(|loss| loss.phase == Phase::Validation);
-        if validates || self.evaluated == frame.total {
+        // Each bar begins with its first frames, unless the log begins within it. Most are those of `fit`.
+        let is_within = !std::mem::replace(&mut self.has_frames, true) && is_late(frame);
+        if validates || self.evaluated == frame.total || is_within {
             self.headless = frame.total;
         }
         self.headless == frame.total
     }
 }
+
+/// Whether a frame is not among the first ones of its bar, and not the last one.
+fn is_late(frame: &Frame<'_>) -> bool {
+    let Some((step, total)) = frame.step.zip(frame.total) else { return false };
+    step > total / FIRST && step > 1 && step < total
+}
+
+/// The first frame of a bar is within this part of it.
+const FIRST: u64 = 10;
 
 /// The final losses of `evaluate`, as test losses.
 fn evaluated(found: Observation) -> Option<Observation> {

@@ -182,3 +182,27 @@ fn name_distinguishes_bars_from_lines() {
     let line = "3/3 - 0s - 5ms/step - loss: 0.5000";
     check("keras", true, &[(line, "loss=0.5 Test Epoch"), ("3/3 of the files", "")]);
 }
+
+#[test]
+fn log_that_begins_within_a_bar_is_one_of_training() {
+    let lines = [
+        ("803/1000 [=======================>......] - ETA: 3:57 - loss: 1.5000", Return),
+        ("804/1000 [=======================>......] - ETA: 3:56 - loss: 1.2500", Return),
+        ("1000/1000 [==============================] - 1179s 1s/step - loss: 1.1250", Newline),
+    ];
+    let expected = [
+        "batch 803/1000, loss=1.5 EpochSoFar",
+        "batch 804/1000, loss=1.25 EpochSoFar",
+        "batch 1000/1000, 1 s, loss=1.125 EpochSoFar",
+    ];
+    assert_eq!(frames(&lines), expected);
+    // One that is seen from its start may be that of an evaluation.
+    let lines = [
+        (
+            "   1/1000 [..............................] - ETA: 9:57 - loss: 1.5000".trim_start(),
+            Return,
+        ),
+        ("1000/1000 [==============================] - 1179s 1s/step - loss: 1.1250", Newline),
+    ];
+    assert_eq!(frames(&lines), ["loss=1.125 Test Epoch"]);
+}

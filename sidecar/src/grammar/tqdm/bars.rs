@@ -155,7 +155,12 @@ impl Bars {
     pub(super) fn at_start(&self, id: Id, total: Option<u64>) -> Option<&Bar> {
         let counts = |bar: &&Bar| bar.total.is_some() && bar.total != total;
         let waits = |bar: &&Bar| bar.trains && counts(bar) && bar.counter.n() == 0;
-        self.all.iter().filter(waits).find(|bar| bar.id != id)
+        // With another description, it has moved on.
+        let goes_on = |bar: &&Bar| {
+            let moved = |other: &Bar| other.total == bar.total && other.counter.n() > 0;
+            self.all.iter().any(|other| other.id != bar.id && moved(other))
+        };
+        self.all.iter().filter(waits).find(|bar| bar.id != id && !goes_on(bar))
     }
 }
 
