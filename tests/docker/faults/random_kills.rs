@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use bollard::models::{ContainerUpdateBody, HostConfig};
+use bollard::models::{ContainerUpdateBody, HostConfig, SystemInfoCgroupDriverEnum};
 use futures_util::future::try_join_all;
 use paceline_api::audit::{Entry, read};
 use paceline_cgroup::Quota;
@@ -73,6 +73,8 @@ fn writes(env: &TestEnv) -> anyhow::Result<usize> {
 struct Owners {
     random: Random,
     all: u64,
+    /// The engine's driver for control groups is systemd.
+    systemd: bool,
     wanted: BTreeMap<String, Limits>,
     /// No container gets one limit twice.
     said: BTreeSet<(String, u64)>,
@@ -86,7 +88,9 @@ impl Owners {
             wanted.insert(name, limits);
         }
         let all = u64::try_from(all_cpus(env).await?)?;
-        Ok(Self { random: Random::new(seed), all, wanted, said: BTreeSet::new() })
+        let driver = env.docker().info().await?.cgroup_driver;
+        let systemd = driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD);
+        Ok(Self { random: Random::new(seed), all, systemd, wanted, said: BTreeSet::new() })
     }
 
     /// A random limit for a container, in billionths of a CPU.
@@ -146,6 +150,7 @@ impl Owners {
         };
         for (name, wanted) in &self.wanted {
             let now = env.limits(name).await?;
+            let now = if self.systemd { before_systemd(now, wanted) } else { now };
             let alike = if exactly { now } else { without_quota_of_all(now, self.all) };
             alike
                 .ensure_back(wanted, i64::try_from(self.all)?)
@@ -203,6 +208,17 @@ impl Owners {
         );
         Ok(())
     }
+}
+
+/// systemd keeps a quota in whole hundredths of a CPU, rounded up, and writes that again when it changes a unit beside
+/// it. The limits as the owner has set them, if they differ from `wanted` in that alone.
+fn before_systemd(now: Limits, wanted: &Limits) -> Limits {
+    let rounded = |quota: Quota| {
+        let hundredth = (quota.period / 100).max(1);
+        Quota { quota: quota.quota.map(|us| us.div_ceil(hundredth) * hundredth), ..quota }
+    };
+    let is_rounded = now.kernel.is_some() && now.kernel == wanted.kernel.map(rounded);
+    Limits { kernel: if is_rounded { wanted.kernel } else { now.kernel }, ..now }
 }
 
 /// The engine cannot unset a limit, and keeps all CPUs instead. It writes these into the kernel when an owner
