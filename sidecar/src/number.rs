@@ -11,6 +11,11 @@ pub(crate) fn floor(value: f64) -> Option<u64> {
     split(value).map(|(count, _)| count)
 }
 
+/// A count as a float, capped at `u32::MAX`.
+pub(crate) fn float(count: u64) -> f64 {
+    u32::try_from(count).unwrap_or(u32::MAX).into()
+}
+
 /// The whole part of a float of 0 or more, and whether that is all of it.
 fn split(value: f64) -> Option<(u64, bool)> {
     // Beyond 2^53 a double cannot represent every whole number.

@@ -273,7 +273,7 @@ impl Detector {
     /// Takes the text directly behind a frame of a bar, if there is some.
     #[inline]
     fn behind_bar(&mut self, text: &str) {
-        if let Some((_, behind)) = bars::behind(text) {
+        if let Some(behind) = bars::behind(text) {
             // A line is counted when it is read.
             self.counts.lines -= 1;
             self.message = Some(self.with_rank(behind));

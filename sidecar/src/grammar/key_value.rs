@@ -441,7 +441,7 @@ impl KeyValue {
                     (found.batch_seconds, found.warm) = (Some(seconds), warm);
                 }
                 if found.batch_seconds.is_none() {
-                    found.elapsed = found.elapsed.or_else(|| unnamed(draft.time));
+                    found.elapsed = found.elapsed.or(draft.time.map(unnamed));
                 }
                 // A number alone may be that of an epoch.
                 if !draft.steps.named && found.total_steps.is_none() {

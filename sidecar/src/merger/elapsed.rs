@@ -1,5 +1,6 @@
 //! Batch latency from the time since the start of the run, where lines print that.
 
+use crate::number::float;
 use crate::observation::Elapsed;
 
 /// The printed times of one process so far.
@@ -54,11 +55,6 @@ impl RunningTime {
         let is_sure = !self.falls && (is_alike || self.rises >= ENOUGH);
         Some(per_step).filter(|_| is_sure)
     }
-}
-
-/// A number of steps as a float, capped at `u32::MAX`.
-fn float(steps: u64) -> f64 {
-    u32::try_from(steps).unwrap_or(u32::MAX).into()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::mem;
 
 use super::LatencyFrom;
+use crate::number::float;
 
 /// Lines within this many seconds of each other form a group.
 const TOGETHER: f64 = 0.002;
@@ -157,9 +158,4 @@ impl Group {
     fn new(at: f64, step: u64, paused: bool) -> Self {
         Self { mark: Mark { at, step }, lines: 1, paused }
     }
-}
-
-/// The number of steps between two lines as a float, capped at `u32::MAX`.
-fn float(steps: u64) -> f64 {
-    u32::try_from(steps).unwrap_or(u32::MAX).into()
 }

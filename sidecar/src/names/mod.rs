@@ -96,6 +96,34 @@ pub fn is_longer(name: &str) -> bool {
     after.iter().any(|word| word.kinds == Kinds::default() && word.text.len() > 1)
 }
 
+/// Words before "loss" that make it something else than a loss of a training.
+pub(crate) const OTHER_LOSSES: [&str; 24] = [
+    "data",
+    "hair",
+    "hearing",
+    "heat",
+    "information",
+    "insertion",
+    "insulation",
+    "job",
+    "memory",
+    "message",
+    "no",
+    "packet",
+    "packets",
+    "path",
+    "power",
+    "precision",
+    "profit",
+    "return",
+    "signal",
+    "stop",
+    "take",
+    "to",
+    "water",
+    "weight",
+];
+
 /// The rank from which a loss is only a part.
 pub const PART: u8 = 2;
 

@@ -2,6 +2,8 @@
 
 use std::ops::BitOr;
 
+use super::OTHER_LOSSES;
+
 /// Maximum number of words; further ones are ignored.
 const MAX_WORDS: usize = 32;
 /// Maximum length of a known word in bytes; a longer one has no kind.
@@ -128,25 +130,8 @@ impl BitOr for Kinds {
 
 /// Whether "loss" behind `word` may be that of a part of the training. In other words it is another one.
 fn may_be_glued(word: &[u8]) -> bool {
-    const OTHERS: [&[u8]; 16] = [
-        b"data",
-        b"hair",
-        b"hearing",
-        b"heat",
-        b"insertion",
-        b"job",
-        b"memory",
-        b"packet",
-        b"path",
-        b"power",
-        b"profit",
-        b"return",
-        b"stop",
-        b"take",
-        b"water",
-        b"weight",
-    ];
-    word.len() > 1 && word.iter().all(u8::is_ascii_lowercase) && !OTHERS.contains(&word)
+    let is_other = OTHER_LOSSES.iter().any(|other| other.as_bytes() == word);
+    word.len() > 1 && word.iter().all(u8::is_ascii_lowercase) && !is_other
 }
 
 /// One word, as written in the name.

@@ -265,11 +265,11 @@ fn hold_out_frame(found: &mut Observation, is_last: bool) -> bool {
     is_last
 }
 
-/// A frame and the line directly behind it, because some loggers do not end the line of a bar before their
+/// The line directly behind a frame, because some loggers do not end the line of a bar before their
 /// own. A dict is read with the bar. Behind a bar of held-out data, a plain `loss` would pass for that of
 /// the training, so such a line is not read.
 #[inline]
-pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
+pub(super) fn behind(text: &str) -> Option<&str> {
     if text.ends_with(']') {
         return None;
     }
@@ -287,18 +287,18 @@ pub(super) fn behind(text: &str) -> Option<(&str, &str)> {
     let Some(end) = end else { return behind_rate(text, times) };
     let (bar, after) = text.split_at_checked(start + end + 1)?;
     let is_line = after.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-    (is_line && !tqdm::holds_out(bar)).then_some((bar, after))
+    (is_line && !tqdm::holds_out(bar)).then_some(after)
 }
 
 /// The same for a frame whose bracket is not closed: its rate is followed by the line. `times` is where its times are.
 #[cold]
-fn behind_rate(text: &str, times: usize) -> Option<(&str, &str)> {
+fn behind_rate(text: &str, times: usize) -> Option<&str> {
     let rest = text.get(times..)?;
     let at = RATES.iter().filter_map(|rate| rest.find(rate).map(|at| at + rate.len())).min()?;
     let (bar, after) = text.split_at_checked(times + at)?;
     let line = after.trim_ascii_start();
     let is_line = line.starts_with(|c: char| c.is_alphanumeric());
-    (is_line && !tqdm::holds_out(bar)).then_some((bar, line))
+    (is_line && !tqdm::holds_out(bar)).then_some(line)
 }
 
 /// The ends of rates.
@@ -314,11 +314,11 @@ mod tests {
         let lists = "fit: 10%|# | 1/10 [00:01<00:09, 1.00it/s, lr=[0.5, 0.25]]";
         for (bar, line) in [(bar, "INFO step 5"), (lists, "2026-01-01 step 5"), (bar, "[x] step 5")]
         {
-            assert_eq!(behind(&format!("{bar}{line}")), Some((bar, line)), "{line}");
+            assert_eq!(behind(&format!("{bar}{line}")), Some(line), "{line}");
         }
         let open = "fit: 10%|# | 1/10 [00:01<00:09, 1.00it/s";
         for line in ["epoch  loss", "    0     0.5"] {
-            assert_eq!(behind(&format!("{open}{line}")), Some((open, line.trim_start())), "{line}");
+            assert_eq!(behind(&format!("{open}{line}")), Some(line.trim_start()), "{line}");
         }
         for line in ["", ", loss=0.5"] {
             assert_eq!(behind(&format!("{open}{line}")), None, "{line}");

@@ -17,10 +17,10 @@ pub(in crate::grammar) fn split(text: &str) -> Option<Vec<(&str, char)>> {
     if !matches!(text.as_bytes(), [b'0'..=b'9', ..] | [b'E', b'p', ..]) {
         return None;
     }
-    // Most lines have no brackets at all.
-    memchr::memchr(b'[', text.as_bytes())?;
+    // Most lines have no frame at all.
+    frames(text).next()?;
     let mut starts: Vec<usize> = frames(text).chain(headers(text)).filter(|at| *at > 0).collect();
-    if starts.is_empty() || frames(text).next().is_none() {
+    if starts.is_empty() {
         return None;
     }
     starts.sort_unstable();

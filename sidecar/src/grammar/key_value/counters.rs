@@ -4,7 +4,7 @@ use super::pair::{Form, Pair};
 use crate::grammar::draft::Draft;
 use crate::grammar::keys::Field;
 use crate::grammar::scan;
-use crate::number::whole;
+use crate::number::{float, whole};
 use crate::observation::{Observation, Phase};
 
 /// A counter and the number that it counts up to.
@@ -525,8 +525,4 @@ fn bracketed(text: &str) -> Option<(u64, Option<u64>, &str)> {
     let total = rest.trim_start().strip_prefix('/').map(str::trim_start).and_then(scan::count);
     let (total, rest) = total.map_or((None, rest), |(total, rest)| (Some(total), rest));
     Some((count, total, rest.trim_start().strip_prefix(']')?))
-}
-
-fn float(count: u64) -> f64 {
-    u32::try_from(count).unwrap_or(u32::MAX).into()
 }

@@ -105,14 +105,16 @@ pub(super) fn plain(pair: &Pair<'_>, before: &[&str], draft: &mut Draft) {
     let found = &mut draft.found;
     let last = before.last();
     let is = |words: &[&str]| last.is_some_and(|word| is_one(word, words));
+    // What is beside a time of loading may be that of many steps.
+    if is(&["load", "loading"]) {
+        return;
+    }
     if is(&["data"]) {
         draft.beside_time = true;
-    } else if is(&["load", "loading"]) {
-        // What is beside it may be the time of many steps.
     } else if pair.unit == "ms" {
         found.batch_seconds = found.batch_seconds.or_else(|| pair.in_seconds());
     } else if let Some(clock) = pair.clock() {
-        found.elapsed = found.elapsed.or_else(|| unnamed(Some(clock)));
+        found.elapsed.get_or_insert(unnamed(clock));
     } else {
         let seconds = pair.in_seconds().or(Some(pair.value).filter(|_| pair.unit.is_empty()));
         let seconds = seconds.filter(|seconds| *seconds > 0.0);
@@ -123,8 +125,8 @@ pub(super) fn plain(pair: &Pair<'_>, before: &[&str], draft: &mut Draft) {
 }
 
 /// A time that may be that since the start, or that of a step.
-pub(super) fn unnamed(seconds: Option<f64>) -> Option<Elapsed> {
-    seconds.map(|seconds| Elapsed { seconds, is_named: false })
+pub(super) fn unnamed(seconds: f64) -> Elapsed {
+    Elapsed { seconds, is_named: false }
 }
 
 /// Whether a word says no more than that a number is a time.

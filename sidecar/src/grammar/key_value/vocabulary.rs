@@ -2,6 +2,7 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
+use crate::names::OTHER_LOSSES;
 use crate::observation::Phase;
 
 /// The roles of a word; a word may have several.
@@ -142,35 +143,9 @@ pub(super) fn role_of_end(word: &str) -> Role {
     }
 }
 
-/// Words before "loss" that make it something else than a loss of a training.
-const OTHERS: [&str; 22] = [
-    "data",
-    "heat",
-    "hearing",
-    "information",
-    "insertion",
-    "insulation",
-    "job",
-    "memory",
-    "message",
-    "packet",
-    "packets",
-    "path",
-    "power",
-    "precision",
-    "return",
-    "stop",
-    "take",
-    "signal",
-    "water",
-    "weight",
-    "to",
-    "no",
-];
-
 /// Whether an unknown `word` may be the name of a part: `KGE loss: 0.5`.
 pub(super) fn may_be_part(word: &str) -> bool {
-    let is_other = OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other));
+    let is_other = OTHER_LOSSES.iter().any(|other| word.eq_ignore_ascii_case(other));
     (2..=MAX_LEN).contains(&word.len())
         && word.bytes().all(|byte| byte.is_ascii_alphabetic())
         && role(word) == Role::default()
@@ -180,7 +155,8 @@ pub(super) fn may_be_part(word: &str) -> bool {
 /// Whether an unknown `word` may be the name of the data before `validation loss`: `wiki_en`, `web/c4`.
 pub(super) fn may_be_data_set(word: &str) -> bool {
     let is_other = |part: &str| {
-        role(part).any(Role::REPEATS) || OTHERS.iter().any(|other| part.eq_ignore_ascii_case(other))
+        role(part).any(Role::REPEATS)
+            || OTHER_LOSSES.iter().any(|other| part.eq_ignore_ascii_case(other))
     };
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.len() > 1
